@@ -5,12 +5,15 @@
 #include <errno.h>
 
 #include "cli/commands.h"
+#include "http/stdio_keeper.h"
+#include "serve/address.h"
 
 struct args {
 	struct tapir_words listen;
 	const char *config;
 	const char *state;
 	uint64_t continuous_mb;
+	bool stdio;
 };
 
 static const struct tapir_option options[] = {
@@ -27,7 +30,24 @@ static const struct tapir_option options[] = {
 		"record all processes at 20 Hz, or what the configuration says, and keep the last "
 		"MB: POST /v1/continuous/freeze, SIGUSR2 and triggers write a session",
 		struct args, continuous_mb, 8, 65536),
+	TAPIR_FLAG("stdio", 0,
+		   "serve the program that has started it, and no other process: requests come on "
+		   "standard input, as packages for .NET send them; it ends with its input",
+		   struct args, stdio),
 	{}};
+
+/* Its recordings are in memory that counts as the program's. */
+static int prepare_stdio(struct tapir_serve_config *config)
+{
+	config->state = "memory";
+	config->limits.trace_mb = 32;
+	config->limits.state_mb = 64;
+	config->limits.traces = 10;
+	config->limits.connections = 64;
+	if (!tapir_vec__push(&config->listen, TAPIR_ADDRESS_STDIO))
+		return -ENOMEM;
+	return tapir_stdio_keeper__start(&config->only_pid);
+}
 
 static int configure(const struct args *args, struct tapir_serve_config *config)
 {
@@ -52,11 +72,14 @@ static int configure(const struct args *args, struct tapir_serve_config *config)
 
 static int run(struct tapir_cli *cli)
 {
+	const struct args *args = cli->args;
 	struct tapir_serve_config config;
 	int err;
 
+	if (args->stdio && (args->listen.cnt || args->state || args->continuous_mb || args->config))
+		return tapir_cli__usage(cli, "--stdio: takes no other option of this command");
 	tapir_serve_config__init(&config);
-	err = configure(cli->args, &config);
+	err = args->stdio ? prepare_stdio(&config) : configure(args, &config);
 	if (!err)
 		err = tapir_agent__run(&config);
 	tapir_serve_config__fini(&config);
@@ -66,12 +89,14 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_serve = {
 	.name = "serve",
 	.summary = "answer requests over HTTP: processes, profiles, traces",
-	.synopsis = "[--listen ADDRESS]... [--config FILE] [--state DIR|memory]",
+	.synopsis = "[--listen ADDRESS]... [--config FILE] [--state DIR|memory] | --stdio",
 	.text = "Makes what tapir can do reachable over HTTP, for people and programs without a "
 		"shell on this machine. Without options it listens on loopback and requires the "
 		"token that its first start writes to DIR/token. On a unix socket, the socket's "
 		"mode decides who may connect, and no token is required. GET /v1/openapi.json "
 		"lists all resources and their parameters.\n\n"
+		"With --stdio it listens nowhere: it serves a program that has an HTTP server, and "
+		"touches no other process.\n\n"
 		"HTTP is parsed by a process without capabilities, files or tokens. When the agent "
 		"ends, in whatever way, its recordings end, and nothing stays in any process.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},

@@ -24,8 +24,8 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_flamegraph,
 	&tapir_cmd_export,
 	&tapir_cmd_symbolize,
-#ifndef TAPIR_STATIC /* no HTTP: GnuTLS is in no static library */
-	&tapir_cmd_serve,
+	&tapir_cmd_serve, /* static: with --stdio; no HTTP, since GnuTLS is in no static library */
+#ifndef TAPIR_STATIC
 	&tapir_cmd_mcp,
 #endif
 	&tapir_cmd_help,

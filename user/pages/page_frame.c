@@ -91,6 +91,50 @@ void tapir_page__end(struct tapir_str *out)
 			     "</footer>\n</body>\n</html>\n");
 }
 
+/* Bytes up to what follows the next such attribute's quote; 0: there is none. */
+static size_t find_link(const char *text)
+{
+	static const char *const starts[] = {" href=\"/", " src=\"/", " action=\"/"};
+	size_t first = 0;
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		const char *at = strstr(text, starts[i]);
+		size_t len = at ? (size_t)(at - text) + strlen(starts[i]) - 1 : 0;
+
+		if (len && (!first || len < first))
+			first = len;
+	}
+	return first;
+}
+
+void tapir_page__mount(struct tapir_str *page, const char *root)
+{
+	static const char body[] = "<body ";
+	struct tapir_str out = {};
+	const char *at = page->data, *start;
+	size_t len;
+
+	if (!*root || !at || page->failed)
+		return;
+	start = strstr(at, body);
+	for (; (len = find_link(at)); at += len) {
+		if (start && start < at + len) { /* for the script */
+			size_t before = (size_t)(start - at) + strlen(body);
+
+			tapir_str__add(&out, at, before);
+			tapir_html__add(&out, "data-root=\"%s\" ", root);
+			at += before;
+			len -= before;
+			start = NULL;
+		}
+		tapir_str__add(&out, at, len);
+		tapir_html__add(&out, "%s", root);
+	}
+	tapir_str__adds(&out, at);
+	tapir_str__fini(page);
+	*page = out;
+}
+
 bool tapir_page__may_profile(const json_t *who)
 {
 	return tapir_member__is(who, "role", "profile") || tapir_member__is(who, "role", "admin");

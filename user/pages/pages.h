@@ -49,4 +49,10 @@ void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *
 void tapir_page__login(struct tapir_str *out, const char *error, const char *next);
 void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status, const char *text);
 
+/*
+ * A page's own links begin with "/": root, "/tapir", goes before that, for an agent that is mounted
+ * somewhere in another program's paths. Not the texts of the page, in which there is no quote.
+ */
+void tapir_page__mount(struct tapir_str *page, const char *root);
+
 #endif

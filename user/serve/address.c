@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,13 +153,32 @@ static int open_tcp(const char *text, struct tapir_address *out)
 	return 0;
 }
 
+/* ---- standard input and output -------------------------------------------------------------- */
+
+static int open_stdio(struct tapir_address *out)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	out->is_stdio = true;
+	out->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	out->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (null_fd < 0 || out->fd < 0 || out->out_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
+	    dup2(null_fd, STDOUT_FILENO) < 0)
+		return fail(TAPIR_ADDRESS_STDIO, -errno);
+	close(null_fd);
+	snprintf(out->name, sizeof(out->name), TAPIR_ADDRESS_STDIO);
+	return 0;
+}
+
 int tapir_address__open(const char *text, struct tapir_address *out)
 {
 	int err;
 
-	*out = (struct tapir_address){.fd = -1};
-	err = strncmp(text, "unix:", 5) ? open_tcp(text, out) : open_unix(text, out);
-	if (!err && listen(out->fd, BACKLOG))
+	*out = (struct tapir_address){.fd = -1, .out_fd = -1};
+	err = !strcmp(text, TAPIR_ADDRESS_STDIO) ? open_stdio(out)
+	      : strncmp(text, "unix:", 5)	 ? open_tcp(text, out)
+						 : open_unix(text, out);
+	if (!err && !out->is_stdio && listen(out->fd, BACKLOG))
 		err = fail(text, -errno);
 	if (err)
 		tapir_address__close(out);
@@ -176,7 +196,9 @@ void tapir_address__close(struct tapir_address *listener)
 {
 	if (listener->fd >= 0)
 		close(listener->fd);
-	listener->fd = -1;
+	if (listener->out_fd >= 0)
+		close(listener->out_fd);
+	listener->fd = listener->out_fd = -1;
 	if (listener->is_unix)
 		unlink(listener->path);
 	listener->is_unix = false;

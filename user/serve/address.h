@@ -11,7 +11,9 @@
 
 struct tapir_address {
 	int fd;
-	bool is_unix; /* mode 0600: whoever can connect is this user, or root */
+	int out_fd;    /* of standard output; else -1 */
+	bool is_stdio; /* whoever started the agent, and only that process */
+	bool is_unix;  /* mode 0600: whoever can connect is this user, or root */
 	bool is_loopback;
 	uint16_t port;
 	char host[64];	/* address, as in a Host header */
@@ -19,9 +21,13 @@ struct tapir_address {
 	char name[128]; /* "http://127.0.0.1:9747", "unix:/run/tapir/tapir.sock" */
 };
 
+#define TAPIR_ADDRESS_STDIO "standard input" /* text of such an address; no option takes it */
+
 /*
  * "HOST:PORT", "[HOST]:PORT", with a numeric address or "localhost", or "unix:PATH". A socket that
- * is left of an agent that has ended is replaced. -EINVAL or another -errno, with a line.
+ * is left of an agent that has ended is replaced. TAPIR_ADDRESS_STDIO: standard input and output,
+ * which become /dev/null, so that nothing else takes from or adds to them. -EINVAL or another
+ * -errno, with a line.
  */
 int tapir_address__open(const char *text, struct tapir_address *out);
 /* Its name says so; nothing for a unix socket. */

@@ -23,7 +23,7 @@
 #include "serve/continuous.h"
 #include "serve/answer.h"
 #include "serve/front.h"
-#include "serve/mhd.h"
+#include "http/stdio_http.h"
 #include "serve/private_file.h"
 #include "serve/sessions.h"
 
@@ -34,9 +34,10 @@
 static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_front *front,
 				int control_fd, pid_t agent_pid)
 {
-	int fds[2] = {control_fd, front->listener.fd};
+	int fds[3] = {control_fd, front->listener.fd, front->listener.out_fd};
 	struct tapir_front_opts opts = {.listener = &front->listener,
 					.hosts = agent->config->hosts,
+					.only_pid = agent->config->only_pid,
 					.connections = (unsigned)agent->config->limits.connections,
 					.tls_certificate = agent->tls_certificate,
 					.tls_key = agent->tls_key,
@@ -44,9 +45,10 @@ static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_fr
 
 	tapir_agent__become_child(agent_pid, SIGKILL);
 	signal(SIGINT, SIG_IGN);
-	tapir_agent__keep_fds(fds, 2);
+	tapir_agent__keep_fds(fds, 3);
 	opts.control_fd = fds[0];
 	front->listener.fd = fds[1];
+	front->listener.out_fd = fds[2];
 	/* Not needed there, and not to be found there. */
 	tapir_tokens__free(agent->tokens);
 	explicit_bzero(&agent->logins, sizeof(agent->logins));
@@ -75,6 +77,8 @@ static int start_front(struct tapir_agent *agent, struct tapir_agent_front *fron
 		return -errno;
 	}
 	front->control_fd = pair[0];
+	if (front->listener.is_stdio) /* it alone reads and writes there */
+		tapir_address__close(&front->listener);
 	return 0;
 }
 
@@ -123,6 +127,7 @@ static void reap(struct tapir_agent *agent)
 			front->pid = 0;
 			close(front->control_fd);
 			front->control_fd = -1;
+			agent->is_ending |= front->listener.is_stdio; /* its input has ended */
 			if (!agent->is_ending)
 				tapir_warn("the HTTP process of %s ended: another one starts",
 					   front->listener.name);
@@ -344,7 +349,7 @@ static int open_state(struct tapir_agent *agent)
 static bool is_only_unix(const struct tapir_agent *agent)
 {
 	for (size_t i = 0; i < agent->front_cnt; i++)
-		if (!agent->fronts[i].listener.is_unix)
+		if (!agent->fronts[i].listener.is_unix && !agent->fronts[i].listener.is_stdio)
 			return false;
 	return true;
 }
@@ -422,7 +427,8 @@ static int open_listeners(struct tapir_agent *agent)
 		agent->front_cnt += !err;
 		if (!err && agent->config->tls_key)
 			tapir_address__uses_tls(&front->listener);
-		else if (!err && !front->listener.is_unix && !front->listener.is_loopback)
+		else if (!err && !agent->config->only_pid && !front->listener.is_unix &&
+			 !front->listener.is_loopback)
 			tapir_warn(
 				"tokens and traces go unencrypted to clients of %s: configure 'tls'",
 				front->listener.name);
@@ -455,7 +461,7 @@ static int start(struct tapir_agent *agent)
 		err = tapir_agent_watch__start(agent);
 	if (!err)
 		err = tapir_continuous__start(agent);
-	if (!err)
+	if (!err && !agent->config->only_pid)
 		tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
 	tapir_str__fini(&names);
 	return err;
@@ -485,8 +491,12 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .signal_fd = -1,
 				    .continuous.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
-	int err = tapir_mhd__load(config->tls_client_ca); /* for its HTTP processes */
+	int err = 0;
 
+	if (config->only_pid)
+		tapir_stdio_http__load(); /* for its HTTP processes */
+	else
+		err = tapir_mhd__load(config->tls_client_ca);
 	if (err)
 		return err;
 	err = start(&agent);

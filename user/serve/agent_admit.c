@@ -81,10 +81,11 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 {
 	*out = (struct tapir_caller){.peer = rq->peer ? rq->peer : "",
 				     .role = agent->config->anonymous};
-	if (front->listener.is_unix) {
+	if (front->listener.is_unix || front->listener.is_stdio) {
 		snprintf(out->name, sizeof(out->name), "local");
 		memcpy(out->csrf, agent->csrf, sizeof(out->csrf));
 		out->role = TAPIR_ROLE_ADMIN;
+		out->is_browser = front->listener.is_stdio;
 		return 0;
 	}
 	reload_tokens(agent);
@@ -101,7 +102,8 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 /* What a browser sends by itself, a cookie, does not prove that a page of the agent asked. */
 static bool is_forged(const struct tapir_wire_request *rq, const struct tapir_caller *caller)
 {
-	bool is_browser = caller->has_login || (rq->flags & TAPIR_WIRE_IS_FORM);
+	bool is_browser =
+		caller->has_login || caller->is_browser || (rq->flags & TAPIR_WIRE_IS_FORM);
 
 	return is_browser && strcmp(tapir_routes[rq->route].method, "GET") != 0 &&
 	       rq->route != TAPIR_ROUTE_LOGIN &&

@@ -154,6 +154,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
 	err = tapir_ask__read(&ask, route, rq);
+	if (!err && agent->config->only_pid)
+		err = tapir_ask__limit(&ask, route, task.path_arg, agent->config->only_pid);
 	if (!err && is_of_counters(rq->route) &&
 	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
 	     !may_record(caller, route, fd))) {

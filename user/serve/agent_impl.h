@@ -79,7 +79,8 @@ struct tapir_caller {
 	char csrf[TAPIR_CSRF_DIGITS + 1];  /* what its forms carry; "": it has none */
 	const char *peer;
 	enum tapir_client_role role;
-	bool has_login; /* it is known by a cookie, which a browser sends unasked */
+	bool has_login;	 /* it is known by a cookie, which a browser sends unasked */
+	bool is_browser; /* or by what another program makes of such */
 };
 
 /* Who asks. Whether the request may go on; else it was answered. */

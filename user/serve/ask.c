@@ -377,6 +377,34 @@ int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
 	return err;
 }
 
+/* ---- one process ---------------------------------------------------------------------------- */
+
+static int refuse_others(void)
+{
+	return tapir_diag__fail(-ESRCH, "pid: this agent serves the process that started it, and "
+					"no other");
+}
+
+int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, const char *path_arg,
+		     uint32_t pid)
+{
+	bool has_target = param_of(route, "pid");
+	char own[16];
+
+	ask->only_pid = pid;
+	snprintf(own, sizeof(own), "%u", pid);
+	if (!strcmp(route->path, "/v1/processes/{pid}") && strcmp(path_arg, own) != 0)
+		return refuse_others();
+	if (has_target && (ask->comms.cnt || ask->container || ask->pod))
+		return refuse_others();
+	for (size_t i = 0; i < ask->pids.cnt; i++)
+		if (ask->pids.data[i] != pid)
+			return refuse_others();
+	if (has_target && !ask->pids.cnt && !tapir_vec__push(&ask->pids, pid))
+		return -ENOMEM;
+	return 0;
+}
+
 /* ---- a recording ---------------------------------------------------------------------------- */
 
 /* No client decides which file of the machine is opened. */

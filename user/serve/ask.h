@@ -26,6 +26,7 @@ struct tapir_ask {
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
 	bool all, only_counters, watched;
+	uint32_t only_pid; /* nothing is said of other processes; 0: of all */
 	uint64_t lease_ns, history_ns, top;
 	const char *event, *threads;
 	const char *runtime, *user, *name, *space;
@@ -43,6 +44,13 @@ int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, 
 /* Everything of a request: its query, and its body where the route has one. */
 int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
 		    const struct tapir_wire_request *rq);
+
+/*
+ * Limits it to one process, which is also its target where it names none. path_arg: as in the
+ * request. -ESRCH with a line: it is about others.
+ */
+int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, const char *path_arg,
+		     uint32_t pid);
 
 /*
  * What to record; borrows from ask. -EINVAL with a line: no target, or more than one. A container

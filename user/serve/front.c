@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "http/stdio_http.h"
 #include "serve/front_checks.h"
 #include "serve/front_impl.h"
 #include "serve/sandbox.h"
@@ -109,7 +110,7 @@ static const char *judge_source(const struct tapir_front *front, struct MHD_Conn
 	const char *host = header(connection, "Host"), *origin = header(connection, "Origin");
 	const char *site = header(connection, "Sec-Fetch-Site");
 
-	if (!front->opts->listener->is_unix && !tapir_front__is_host(host, &front->opts->hosts))
+	if (!tapir_front__is_local(front) && !tapir_front__is_host(host, &front->opts->hosts))
 		return "Host: not a name of this agent: add it to 'hosts' of its configuration";
 	if (origin && !tapir_front__is_origin(origin, host))
 		return "Origin: requests from other sites are not accepted";
@@ -271,6 +272,21 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 		!has_tls ? tls + 3 : tls + !opts->tls_client_ca, MHD_OPTION_END);
 }
 
+/* Requests that the program has parsed which started the agent: nothing of HTTP is needed. */
+static int start_stdio(struct tapir_front *front)
+{
+	static struct tapir_stdio_http http;
+
+	http = (struct tapir_stdio_http){.in_fd = front->opts->listener->fd,
+					 .out_fd = front->opts->listener->out_fd,
+					 .requests = front->opts->connections,
+					 .on_request = on_request,
+					 .on_connection = on_connection,
+					 .on_completed = on_completed,
+					 .ctx = front};
+	return tapir_stdio_http__start(&http);
+}
+
 static void serve(struct tapir_front *front)
 {
 	struct pollfd agent = {.fd = front->opts->control_fd};
@@ -285,12 +301,17 @@ int tapir_front__run(const struct tapir_front_opts *opts)
 	int err;
 
 	signal(SIGPIPE, SIG_IGN);
-	err = tapir_sandbox__drop_user();
+	err = opts->listener->is_stdio ? tapir_sandbox__drop_capabilities()
+				       : tapir_sandbox__drop_user();
 	if (!err)
 		err = tapir_sandbox__confine_server();
 	if (err)
 		return err;
-	if (!start(&front))
+	if (opts->listener->is_stdio)
+		err = start_stdio(&front);
+	if (err)
+		return err;
+	if (!opts->listener->is_stdio && !start(&front))
 		return tapir_diag__fail(-EIO, "cannot serve HTTP on %s%s", opts->listener->name,
 					opts->tls_key ? " (check the certificate and its key)"
 						      : "");

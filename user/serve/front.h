@@ -15,6 +15,7 @@ struct tapir_front_opts {
 	const struct tapir_address *listener;
 	int control_fd; /* requests go there */
 	struct tapir_words hosts;
+	uint32_t only_pid;		       /* the agent touches no other process; 0: any */
 	unsigned connections;		       /* at once */
 	const char *tls_certificate, *tls_key; /* PEM; NULL: no TLS */
 	const char *tls_client_ca;	       /* PEM; NULL: clients need no certificate */

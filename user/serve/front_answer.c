@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "serve/front_checks.h"
 #include "serve/front_impl.h"
 
 #define IDLE_SECONDS	 15u
@@ -128,8 +129,33 @@ static void add_cookie(struct MHD_Response *response, const struct tapir_front *
 		tapir_mhd.add_response_header(response, "Set-Cookie", text);
 }
 
+bool tapir_front__is_local(const struct tapir_front *front)
+{
+	return front->opts->listener->is_unix || front->opts->listener->is_stdio;
+}
+
+const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection)
+{
+	const char *root = front->opts->listener->is_stdio
+				   ? tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND,
+								       TAPIR_FRONT_ROOT_HEADER)
+				   : NULL;
+
+	return root && tapir_front__is_local_path(root) ? root : "";
+}
+
+static void add_location(struct MHD_Response *response, const char *root, const char *path)
+{
+	struct tapir_str whole = {};
+
+	tapir_str__addf(&whole, "%s%s", root, path);
+	if (whole.data && *path)
+		tapir_mhd.add_response_header(response, "Location", whole.data);
+	tapir_str__fini(&whole);
+}
+
 static void add_headers(struct MHD_Response *response, const struct tapir_front *front,
-			const struct tapir_wire_head *head)
+			struct MHD_Connection *connection, const struct tapir_wire_head *head)
 {
 	char text[192];
 
@@ -137,8 +163,7 @@ static void add_headers(struct MHD_Response *response, const struct tapir_front 
 	add_cookie(response, front, head->cookie);
 	tapir_mhd.add_response_header(response, "Cache-Control", "no-store");
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(head->mime));
-	if (*head->location)
-		tapir_mhd.add_response_header(response, "Location", head->location);
+	add_location(response, tapir_front__root(front, connection), head->location);
 	if (*head->file_name) {
 		snprintf(text, sizeof(text), "attachment; filename=\"%s\"", head->file_name);
 		tapir_mhd.add_response_header(response, "Content-Disposition", text);
@@ -163,8 +188,8 @@ enum MHD_Result tapir_front__send(const struct tapir_front *front,
 				      reply->is_static ? "max-age=31536000, immutable"
 						       : "no-store");
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(reply->mime));
-	if (reply->location)
-		tapir_mhd.add_response_header(response, "Location", reply->location);
+	add_location(response, tapir_front__root(front, connection),
+		     reply->location ? reply->location : "");
 	return finish(connection, reply->status, response);
 }
 
@@ -420,7 +445,7 @@ static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_he
 		tapir_str__fini(&body);
 		return MHD_NO;
 	}
-	add_headers(response, front, head);
+	add_headers(response, front, connection, head);
 	return finish(connection, head->status, response);
 }
 
@@ -435,7 +460,7 @@ static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_h
 		free_answer(a);
 		return MHD_NO;
 	}
-	add_headers(response, front, head);
+	add_headers(response, front, connection, head);
 	return finish(connection, head->status, response);
 }
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "serve/front.h"
 #include "serve/logins.h"
-#include "serve/mhd.h"
+#include "http/mhd.h"
 #include "serve/route.h"
 #include "serve/tokens.h"
 
@@ -37,6 +37,17 @@ struct tapir_visit {
 	size_t body_len;
 };
 
+/* Whether whoever can connect was admitted by somebody else: a socket's mode, a program. */
+bool tapir_front__is_local(const struct tapir_front *front);
+
+#define TAPIR_FRONT_ROOT_HEADER "Tapir-Root"
+
+/*
+ * Where the program that started the agent has mounted it, "/tapir", as a prefix of all its paths;
+ * "" for any other listener, and where it is no plain path.
+ */
+const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection);
+
 /* Asks the agent and answers. The request is complete. */
 enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
 				    const struct tapir_visit *visit);
@@ -64,7 +75,7 @@ struct tapir_front_reply {
 	unsigned status, retry_s;
 	enum tapir_mime mime;
 	const char *policy;   /* Content-Security-Policy */
-	const char *location; /* NULL: none */
+	const char *location; /* path below the root; NULL: none */
 	const char *cookie;   /* of a login; "-": removed; NULL: as it is */
 	const char *data;
 	size_t len;

@@ -45,6 +45,13 @@ static void show_processes(struct tapir_page_job *job)
 	struct tapir_page_filter filter = {"", "", "", "", false};
 	struct tapir_page_doc list;
 
+	if (job->front->opts->only_pid) { /* a list of one */
+		char path[32];
+
+		snprintf(path, sizeof(path), "/processes/%u", job->front->opts->only_pid);
+		tapir_page_job__redirect(job, path);
+		return;
+	}
 	tapir_front__add_query(job->connection, &given);
 	if (given.pair_cnt > TAPIR_WIRE_MAX_PAIRS) {
 		tapir_page_job__refuse(job, 400, "The address has too many parameters.");
@@ -436,6 +443,8 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 		return answer_asset(front, connection, visit->match.arg);
 	job.url = visit->url;
 	run(&job);
+	if (job.mime == TAPIR_MIME_HTML)
+		tapir_page__mount(&job.out, tapir_front__root(front, connection));
 	reply = (struct tapir_front_reply){.status = job.status,
 					   .retry_s = job.retry_s,
 					   .mime = job.mime,

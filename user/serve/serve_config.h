@@ -41,6 +41,8 @@ struct tapir_serve_continuous {
 
 struct tapir_serve_config {
 	struct tapir_words listen; /* "HOST:PORT", "unix:PATH" */
+	uint32_t only_pid;	   /* the process that started the agent, and the only one that it
+				      touches; requests come from it; 0: none */
 	struct tapir_words hosts;  /* names by which clients may call the agent, beside its
 				      addresses */
 	const char *state;	   /* directory; "memory"; NULL: a default */

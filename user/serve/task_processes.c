@@ -81,6 +81,9 @@ static bool is_wanted(const struct tapir_ask *ask, const json_t *process)
 {
 	const char *name = json_string_value(json_object_get(process, "name"));
 
+	if (ask->only_pid &&
+	    (uint32_t)json_integer_value(json_object_get(process, "pid")) != ask->only_pid)
+		return false;
 	if (ask->name && (!name || !tapir_glob__match(ask->name, name)))
 		return false;
 	return is_text(process, "runtime", ask->runtime) && is_text(process, "user", ask->user);

@@ -3,6 +3,7 @@
 // Everything else works without it.
 
 const POINTS = 300;
+const ROOT = document.body.dataset.root ?? ""; // where the agent is mounted
 
 function short(value) {
 	return value.toLocaleString("en", {notation: "compact", maximumFractionDigits: 2});
@@ -87,7 +88,7 @@ function show(row, session) {
 async function watchSession(row) {
 	for (;;) {
 		await new Promise(done => setTimeout(done, 1000));
-		const answer = await fetch(`/v1/sessions/${row.dataset.session}`).catch(() => null);
+		const answer = await fetch(`${ROOT}/v1/sessions/${row.dataset.session}`).catch(() => null);
 		if (answer && answer.status !== 200)
 			return location.reload();
 		if (!answer)
@@ -153,7 +154,7 @@ class Counters {
 		this.output.value = "waiting for the first values";
 		try {
 			const query = `pid=${pid}&started=${started}&counters=System.Runtime`;
-			const response = await fetch(`/v1/events?${query}`, {signal: this.stop.signal});
+			const response = await fetch(`${ROOT}/v1/events?${query}`, {signal: this.stop.signal});
 			if (!response.ok)
 				throw new Error((await response.json()).error);
 			for await (const event of eventsOf(response)) {
@@ -200,7 +201,7 @@ class Watched {
 		const {pid, started} = this.section.dataset;
 		const query = `pid=${pid}&started=${started}&watched=true`;
 		for (let path = "/v1/counters/*"; ;) {
-			const answer = document.hidden ? null : await fetch(`${path}?${query}`).catch(() => null);
+			const answer = document.hidden ? null : await fetch(`${ROOT}${path}?${query}`).catch(() => null);
 			if (answer && !answer.ok) {
 				this.output.value = (await answer.json()).error;
 				return;
@@ -243,7 +244,7 @@ class Health {
 
 	async watch() {
 		for (;;) {
-			const answer = document.hidden ? null : await fetch("/metrics").catch(() => null);
+			const answer = document.hidden ? null : await fetch(`${ROOT}/metrics`).catch(() => null);
 			if (answer && answer.status === 401)
 				return location.reload();
 			if (answer?.ok) {
