@@ -265,7 +265,8 @@ def test_file_is_whole_when_the_interrupt_comes_after_the_target_ended(t):
         t.eq(result.rc, 0, f"exit, {delay_ms} ms after the target's: {result.err}")
         events = t.events(file)
         first, last = args_of(events[0]), args_of(events[-1])
-        t.eq(len(events), fired, f"events, from {first} to {last}, lost {t.report(file)['lost']}")
+        report = t.report(file)
+        t.eq(len(events), fired, f"events, from {first} to {last}, lost {report['lost']}, gaps {report['gaps']}")
 
 
 # ---- where the file goes -------------------------------------------------------------------------
