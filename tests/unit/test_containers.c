@@ -39,9 +39,9 @@ static void paths_show_container_and_pod(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct tapir_container c;
+		struct tapir_container_path c;
 
-		tapir_container__of_path(cases[i].path, &c);
+		tapir_container_path__of(cases[i].path, &c);
 		assert_string_equal(c.id, cases[i].id);
 		assert_string_equal(c.pod_uid, cases[i].pod_uid);
 	}

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tapir_cgroup {
@@ -41,13 +42,23 @@ int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_c
  */
 bool tapir_cgroup__is_frozen(uint32_t tgid);
 
-#define TAPIR_CONTAINER_ID_BYTES 13
+#define TAPIR_CONTAINER_ID_BYTES      13
+#define TAPIR_CONTAINER_FULL_ID_BYTES 65
+#define TAPIR_POD_UID_BYTES	      64
+
+/* What the path of a process's cgroup says of its container and of Kubernetes' pod. */
+struct tapir_container_path {
+	char id[TAPIR_CONTAINER_FULL_ID_BYTES]; /* of the innermost one; "": none */
+	char pod_uid[TAPIR_POD_UID_BYTES];
+	size_t end, pod_end; /* of the container's part of the path, of the pod's; 0: none */
+};
 
 /*
- * The first 12 digits of a container's id, as container tools show it, by the path of a process's
- * cgroup
- * (.../docker-<id>.scope, /docker/<id>, cri-containerd-<id>.scope, libpod-<id>.scope); "": none.
+ * By the forms that container runtimes use: .../docker-<id>.scope, /docker/<id>,
+ * cri-containerd-<id>.scope, libpod-<id>.scope; kubepods/.../pod<uid>/...
  */
+void tapir_container_path__of(const char *cgroup_path, struct tapir_container_path *out);
+/* The first 12 digits of the id, as container tools show it; "": none. */
 void tapir_container__id(const char *cgroup_path, char id[TAPIR_CONTAINER_ID_BYTES]);
 
 #endif

@@ -2,7 +2,6 @@
 /* A container is known by the 64 digits in its cgroup's path; everything else is a name for it. */
 #include "serve/containers.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +17,6 @@
 #define MAX_STATE_BYTES (1u << 20)
 #define MAX_PROCESSES	262144u
 #define MIN_DIGITS	12
-#define POD_UID_DIGITS	32
 
 static void fini(struct tapir_container *c)
 {
@@ -34,64 +32,6 @@ void tapir_containers__fini(struct tapir_containers *c)
 	tapir_vec_for_each (container, &c->all)
 		fini(container);
 	tapir_vec__fini(&c->all);
-}
-
-/* ---- paths ---------------------------------------------------------------------------------- */
-
-static size_t digits_at(const char *text)
-{
-	return strspn(text, "0123456789abcdef");
-}
-
-/* "pod" and a UID whose parts are divided by '-' or '_'; its length, 0: none. */
-static size_t uid_at(const char *text)
-{
-	size_t len = strspn(text, "0123456789abcdef-_"), digits = 0;
-
-	for (size_t i = 0; i < len; i++)
-		digits += isxdigit((unsigned char)text[i]) != 0;
-	return digits == POD_UID_DIGITS && len < 64 ? len : 0;
-}
-
-/* Where the pod's part of the path ends; 0: it has none. */
-static size_t find_pod(const char *path, char *uid)
-{
-	const char *at = path;
-	size_t len = 0;
-
-	while ((at = strstr(at, "pod")) && !(len = uid_at(at + 3)))
-		at += 3;
-	if (!at || !strstr(path, "kubepods"))
-		return 0;
-	for (size_t i = 0; uid && i < len; i++)
-		uid[i] = at[3 + i] == '_' ? '-' : at[3 + i];
-	at += 3 + len;
-	return (size_t)(at - path) + strcspn(at, "/");
-}
-
-/* Where the container's part of the path ends; 0: it has none. */
-static size_t find_id(const char *path, char *id)
-{
-	size_t end = 0;
-
-	/* The innermost one counts: a container may run in another. */
-	for (const char *at = path; *at;) {
-		size_t len = digits_at(at);
-
-		if (len == TAPIR_CONTAINER_FULL_ID && id)
-			memcpy(id, at, len);
-		if (len == TAPIR_CONTAINER_FULL_ID)
-			end = (size_t)(at - path) + len + strcspn(at + len, "/");
-		at += len ? len : 1;
-	}
-	return end;
-}
-
-void tapir_container__of_path(const char *path, struct tapir_container *out)
-{
-	*out = (struct tapir_container){};
-	(void)find_id(path, out->id);
-	(void)find_pod(path, out->pod_uid);
 }
 
 /* ---- state of runtimes ---------------------------------------------------------------------- */
@@ -174,17 +114,18 @@ static char *visible_path(const char *root, const char *path, size_t len)
 static int take_cgroup(const char *root, const char *path, bool is_v2, void *ctx)
 {
 	struct tapir_container *c = ctx;
-	size_t end, pod_end;
+	struct tapir_container_path of;
 
 	(void)is_v2;
-	tapir_container__of_path(path, c);
-	end = find_id(path, NULL);
-	pod_end = find_pod(path, NULL);
-	if (!end)
+	tapir_container_path__of(path, &of);
+	*c = (struct tapir_container){};
+	memcpy(c->id, of.id, sizeof(c->id));
+	memcpy(c->pod_uid, of.pod_uid, sizeof(of.pod_uid));
+	if (!of.end)
 		return 0;
-	c->cgroup = visible_path(root, path, end);
-	if (pod_end && c->cgroup)
-		c->pod_cgroup = visible_path(root, path, pod_end);
+	c->cgroup = visible_path(root, path, of.end);
+	if (of.pod_end && c->cgroup)
+		c->pod_cgroup = visible_path(root, path, of.pod_end);
 	return 1;
 }
 
@@ -227,7 +168,8 @@ bool tapir_container__is_called(const struct tapir_container *c, const char *tex
 
 	if (*c->name && !strcmp(c->name, text))
 		return true;
-	return len >= MIN_DIGITS && digits_at(text) == len && !strncmp(c->id, text, len);
+	return len >= MIN_DIGITS && strspn(text, "0123456789abcdef") == len &&
+	       !strncmp(c->id, text, len);
 }
 
 bool tapir_container__is_of_pod(const struct tapir_container *c, const char *text)

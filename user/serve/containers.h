@@ -12,16 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/cgroup.h"
 #include "base/vec.h"
 
 #define TAPIR_CONTAINERS_MAX	  1024
-#define TAPIR_CONTAINER_FULL_ID	  64
 #define TAPIR_CONTAINER_NAME_SIZE 256
 
 struct tapir_container {
-	char id[TAPIR_CONTAINER_FULL_ID + 1]; /* "": no container */
-	char name[TAPIR_CONTAINER_NAME_SIZE]; /* this and the rest: "" unknown */
-	char pod_uid[64], pod[TAPIR_CONTAINER_NAME_SIZE], space[TAPIR_CONTAINER_NAME_SIZE];
+	char id[TAPIR_CONTAINER_FULL_ID_BYTES]; /* "": no container */
+	char name[TAPIR_CONTAINER_NAME_SIZE];	/* this and the rest: "" unknown */
+	char pod_uid[TAPIR_POD_UID_BYTES], pod[TAPIR_CONTAINER_NAME_SIZE],
+		space[TAPIR_CONTAINER_NAME_SIZE];
 	char *cgroup, *pod_cgroup;	  /* absolute; NULL: not visible here */
 	struct tapir_vec(uint32_t) tgids; /* of its processes that were asked about */
 };
@@ -31,9 +32,6 @@ struct tapir_containers {
 };
 
 void tapir_containers__fini(struct tapir_containers *c);
-
-/* By the path of a cgroup: id and pod_uid; "" where it shows none. */
-void tapir_container__of_path(const char *path, struct tapir_container *out);
 
 /* By what its runtime wrote, JSON of any content: names that are not known yet. */
 void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c);
