@@ -15,8 +15,11 @@ static struct tapir_offcpu *offcpu;
 static struct tapir_offcpu_span spans[16];
 static unsigned span_cnt;
 
-static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out)
+static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
+		       const struct tapir_trace_ids *ids)
 {
+	assert_int_equal(ids != NULL, out->out_tid % 2);
+	assert_true(!ids || ids->span_id[7] == (uint8_t)out->out_tid);
 	assert_ptr_equal(ctx, &span_cnt);
 	return out->out_stack_id + 1;
 }
@@ -49,10 +52,15 @@ static int teardown(void **state)
 
 static void add(struct tapir_rec_switch rec, uint64_t time_ns)
 {
-	rec.h.type = TAPIR_REC_SWITCH;
-	rec.h.size = sizeof(rec);
-	rec.h.time_ns = time_ns;
-	assert_int_equal(tapir_offcpu__add(offcpu, &rec), 0);
+	struct {
+		struct tapir_rec_switch rec;
+		struct tapir_trace_ids ids;
+	} r = {rec, {.span_id[7] = (uint8_t)rec.out_tid}};
+
+	r.rec.h.type = TAPIR_REC_SWITCH;
+	r.rec.h.size = rec.out_tid % 2 ? sizeof(r) : sizeof(rec);
+	r.rec.h.time_ns = time_ns;
+	assert_int_equal(tapir_offcpu__add(offcpu, &r.rec.h, NULL, NULL), 0);
 }
 
 static void leave(uint32_t tid, uint64_t time_ns, uint16_t state)

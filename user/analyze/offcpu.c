@@ -3,11 +3,11 @@
 #include "analyze/offcpu.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "trace/record.h"
 
 struct thread {
 	uint32_t tgid;
@@ -17,11 +17,17 @@ struct thread {
 	uint64_t token;
 };
 
+struct waiting {
+	struct tapir_rec_switch rec;
+	struct tapir_trace_ids ids;
+	bool has_ids;
+};
+
 struct tapir_offcpu {
 	struct tapir_offcpu_fns fns;
 	void *ctx;
 	struct tapir_offcpu_stats stats;
-	struct tapir_vec(struct tapir_rec_switch) waiting; /* a heap: the earliest is [0] */
+	struct tapir_vec(struct waiting) waiting; /* a heap: the earliest is [0] */
 	uint64_t newest_ns;
 	struct tapir_map by_tid; /* -> index in threads */
 	struct tapir_vec(struct thread) threads;
@@ -79,7 +85,8 @@ static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
 	return NULL;
 }
 
-static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec,
+		  const struct tapir_trace_ids *ids)
 {
 	struct thread *t = thread_of(o, rec->out_tid);
 
@@ -92,7 +99,7 @@ static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 	t->tgid = rec->out_tgid;
 	t->out_ns = rec->h.time_ns;
 	t->is_runnable = !rec->out_state;
-	t->token = o->fns.on_out ? o->fns.on_out(o->ctx, rec) : 0;
+	t->token = o->fns.on_out ? o->fns.on_out(o->ctx, rec, ids) : 0;
 	return 0;
 }
 
@@ -134,35 +141,35 @@ static int come_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 	return 0;
 }
 
-static int pair(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+static int pair(struct tapir_offcpu *o, const struct waiting *w)
 {
-	int err = rec->out_tid ? go_out(o, rec) : 0;
+	int err = w->rec.out_tid ? go_out(o, &w->rec, w->has_ids ? &w->ids : NULL) : 0;
 
-	return !err && rec->in_tid ? come_in(o, rec) : err;
+	return !err && w->rec.in_tid ? come_in(o, &w->rec) : err;
 }
 
 /* ---- the window ------------------------------------------------------------------------- */
 
-static void swap(struct tapir_rec_switch *a, struct tapir_rec_switch *b)
+static void swap(struct waiting *a, struct waiting *b)
 {
-	struct tapir_rec_switch c = *a;
+	struct waiting c = *a;
 
 	*a = *b;
 	*b = c;
 }
 
-static void sift_up(struct tapir_rec_switch *heap, size_t i)
+static void sift_up(struct waiting *heap, size_t i)
 {
-	for (size_t up; i && heap[up = (i - 1) / 2].h.time_ns > heap[i].h.time_ns; i = up)
+	for (size_t up; i && heap[up = (i - 1) / 2].rec.h.time_ns > heap[i].rec.h.time_ns; i = up)
 		swap(&heap[up], &heap[i]);
 }
 
-static void sift_down(struct tapir_rec_switch *heap, size_t cnt)
+static void sift_down(struct waiting *heap, size_t cnt)
 {
 	for (size_t i = 0, least;; i = least) {
 		least = i;
 		for (size_t child = 2 * i + 1; child < cnt && child <= 2 * i + 2; child++)
-			if (heap[child].h.time_ns < heap[least].h.time_ns)
+			if (heap[child].rec.h.time_ns < heap[least].rec.h.time_ns)
 				least = child;
 		if (least == i)
 			return;
@@ -172,11 +179,11 @@ static void sift_down(struct tapir_rec_switch *heap, size_t cnt)
 
 static int pair_earliest(struct tapir_offcpu *o)
 {
-	struct tapir_rec_switch rec = o->waiting.data[0];
+	struct waiting earliest = o->waiting.data[0];
 
 	o->waiting.data[0] = o->waiting.data[--o->waiting.cnt];
 	sift_down(o->waiting.data, o->waiting.cnt);
-	return pair(o, &rec);
+	return pair(o, &earliest);
 }
 
 /* A jump ahead in time releases all; a record from the past is released at once. */
@@ -186,19 +193,34 @@ static bool is_due(const struct tapir_offcpu *o)
 
 	if (!o->waiting.cnt)
 		return false;
-	waited = o->newest_ns - o->waiting.data[0].h.time_ns;
+	waited = o->newest_ns - o->waiting.data[0].rec.h.time_ns;
 	return waited > TAPIR_OFFCPU_WINDOW_NS || o->waiting.cnt == TAPIR_OFFCPU_WINDOW_CNT;
 }
 
-int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+/* A side that is not wanted is as one that is nobody's. */
+int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec *rec,
+		      bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx)
 {
+	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
+	struct waiting *w;
 	int err = 0;
 
-	if (!tapir_vec__push(&o->waiting, *rec))
+	if (rec->type != TAPIR_REC_SWITCH)
+		return 0;
+	w = tapir_vec__add(&o->waiting);
+	if (!w)
 		return -ENOMEM;
+	w->rec = *(const struct tapir_rec_switch *)rec;
+	w->has_ids = ids;
+	if (ids)
+		w->ids = *ids;
+	if (is_wanted && !is_wanted(ctx, w->rec.out_tgid))
+		w->rec.out_tid = 0;
+	if (is_wanted && !is_wanted(ctx, w->rec.in_tgid))
+		w->rec.in_tid = 0;
 	sift_up(o->waiting.data, o->waiting.cnt - 1);
-	if (rec->h.time_ns > o->newest_ns)
-		o->newest_ns = rec->h.time_ns;
+	if (rec->time_ns > o->newest_ns)
+		o->newest_ns = rec->time_ns;
 	while (!err && is_due(o))
 		err = pair_earliest(o);
 	return err;

@@ -10,6 +10,7 @@
 #ifndef TAPIR_USER_OFFCPU_H
 #define TAPIR_USER_OFFCPU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tapir/abi.h"
@@ -28,8 +29,12 @@ struct tapir_offcpu_span {
 };
 
 struct tapir_offcpu_fns {
-	/* A thread leaves its CPU: while its stack is known, find its place. May be NULL. */
-	uint64_t (*on_out)(void *ctx, const struct tapir_rec_switch *out);
+	/*
+	 * A thread leaves its CPU: while its stack is known, find its place. ids: NULL: none. May
+	 * be NULL.
+	 */
+	uint64_t (*on_out)(void *ctx, const struct tapir_rec_switch *out,
+			   const struct tapir_trace_ids *ids);
 	/* It is back. */
 	void (*on_span)(void *ctx, const struct tapir_offcpu_span *span);
 };
@@ -46,8 +51,12 @@ struct tapir_offcpu;
 struct tapir_offcpu *tapir_offcpu__new(const struct tapir_offcpu_fns *fns, void *ctx);
 void tapir_offcpu__free(struct tapir_offcpu *o);
 
-/* A well-formed record, copied. 0 or -ENOMEM. */
-int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec_switch *rec);
+/*
+ * Any well-formed record, copied: only context switches count, and of these the sides, out and in,
+ * whose process is wanted. is_wanted: NULL: every process is. 0 or -ENOMEM.
+ */
+int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec *rec,
+		      bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
 /* After the last record: pairs what still waits. */
 int tapir_offcpu__finish(struct tapir_offcpu *o);
 const struct tapir_offcpu_stats *tapir_offcpu__stats(const struct tapir_offcpu *o);

@@ -14,9 +14,9 @@ struct tapir_offcpu_tree {
 	struct tapir_offcpu *offcpu;
 };
 
-static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out)
+uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				 const struct tapir_rec_switch *out)
 {
-	struct tapir_offcpu_tree *t = ctx;
 	struct tapir_stack_ref ref = {
 		.tgid = out->out_tgid,
 		.time_ns = out->h.time_ns,
@@ -25,10 +25,19 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out)
 	};
 	char leaf[32];
 
-	if (tapir_own_thread__has_stack(t->catalog, ref.tgid, ref.time_ns, ref.stack_id))
-		return UINT64_MAX;
+	if (tapir_own_thread__has_stack(catalog, ref.tgid, ref.time_ns, ref.stack_id))
+		return UINT32_MAX;
 	snprintf(leaf, sizeof(leaf), "[%s]", tapir_switch__state_name(out));
-	return tapir_stack_tree__find(t->tree, t->catalog, &ref, leaf);
+	return tapir_stack_tree__find(tree, catalog, &ref, leaf);
+}
+
+static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
+		       const struct tapir_trace_ids *ids)
+{
+	const struct tapir_offcpu_tree *t = ctx;
+
+	(void)ids;
+	return tapir_offcpu_tree__node(t->tree, t->catalog, out);
 }
 
 static void on_span(void *ctx, const struct tapir_offcpu_span *span)
@@ -65,20 +74,10 @@ void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t)
 	free(t);
 }
 
-/* A side that is not wanted is as one that is nobody's. */
 int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
 			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx)
 {
-	struct tapir_rec_switch wanted;
-
-	if (rec->type != TAPIR_REC_SWITCH)
-		return 0;
-	wanted = *(const struct tapir_rec_switch *)rec;
-	if (is_wanted && !is_wanted(ctx, wanted.out_tgid))
-		wanted.out_tid = 0;
-	if (is_wanted && !is_wanted(ctx, wanted.in_tgid))
-		wanted.in_tid = 0;
-	return tapir_offcpu__add(t->offcpu, &wanted);
+	return tapir_offcpu__add(t->offcpu, rec, is_wanted, ctx);
 }
 
 int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t)

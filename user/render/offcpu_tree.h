@@ -12,6 +12,13 @@
 /* How it is asked for where events are named. */
 #define TAPIR_OFFCPU_EVENT "offcpu"
 
+/*
+ * The node of the stack with which a thread leaves its CPU, and on top of it why. UINT32_MAX: the
+ * thread is tapir's own, or there is no memory.
+ */
+uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+				 const struct tapir_rec_switch *out);
+
 struct tapir_offcpu_tree;
 
 /* tree and catalog are borrowed until __free. NULL: out of memory. */
@@ -19,10 +26,7 @@ struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog);
 void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 
-/*
- * Any record: only context switches count, and of these the sides, out and in, whose process is
- * wanted. is_wanted: NULL: every process is.
- */
+/* As tapir_offcpu__add. */
 int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
 			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
 /* After the last record; then sort the tree. */
