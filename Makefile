@@ -92,7 +92,10 @@ MANIFEST_SRC := $(wildcard user/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
-GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/pprof.pb-c.h $(BUILD)/gen/topics.gen.h \
+# Messages that are written, by protobuf-c.
+PROTO      := $(patsubst user/render/%.proto,$(BUILD)/gen/%,$(wildcard user/render/*.proto))
+PROTO_HEADERS := $(PROTO:=.pb-c.h)
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(PROTO_HEADERS) $(BUILD)/gen/topics.gen.h \
               $(BUILD)/gen/assets.gen.h
 
 # ---- goals ----------------------------------------------------------------------------
@@ -319,13 +322,12 @@ $(BUILD)/gen/assets.gen.h: $(ASSETS) Makefile
 	$(Q)for file in $(ASSETS); do printf 'static const char asset_%s[] =\n' "$$(basename $$file | tr . _)"; \
 	    sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $$file; echo ';'; done >$@
 
-# Messages of pprof, by protobuf-c.
-$(BUILD)/gen/pprof.pb-c.h: user/render/pprof.proto Makefile
+$(PROTO_HEADERS): $(BUILD)/gen/%.pb-c.h: user/render/%.proto Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=user/render --c_out=$(BUILD)/gen pprof.proto
+	$(Q)protoc-c --proto_path=user/render --c_out=$(BUILD)/gen $*.proto
 
-$(BUILD)/gen/pprof.pb-c.o: $(BUILD)/gen/pprof.pb-c.h
+$(PROTO:=.pb-c.o): %.pb-c.o: %.pb-c.h
 	$(call say,CC,$(@:.o=.c))
 	$(Q)$(CC) -std=gnu11 -I$(BUILD)/gen $(CFLAGS) $(SAN_FLAGS) -c $(@:.o=.c) -o $@
 
@@ -359,7 +361,7 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/shortage.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
-$(LIB): $(USER_OBJ) $(TABLES).o $(BUILD)/gen/pprof.pb-c.o
+$(LIB): $(USER_OBJ) $(TABLES).o $(PROTO:=.pb-c.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 

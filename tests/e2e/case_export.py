@@ -9,6 +9,7 @@ import re
 import subprocess
 
 from harness import EVENTS_ONLY, made_once
+from messages import profiles_of
 from npm_package import npm_package
 
 
@@ -329,3 +330,71 @@ def test_pprof_has_the_stacks_of_folded(t):
     escaped = html.escape(first, quote=False).replace('"', "&quot;")
     t.ok(f'<text id="finding" x="10" y="108"><title>{escaped}</title>' in svg, "and a line of the flame graph")
     t.ok('id="finding"' not in t.tapir("flamegraph", file, "--event", "*", expect=None).out, "not of a part of the recording")
+
+
+def otlp(t, file):
+    with open(export(t, file, "otlp"), "rb") as out:
+        return profiles_of(t, out.read())
+
+
+def folded_counts(t, file, *options):
+    lines = t.tapir("export", "--format", "folded", file, *options).out.splitlines()
+    return {stack: int(cnt) for stack, cnt in (line.rsplit(" ", 1) for line in lines)}
+
+
+def sum_of(profiles, what=len):
+    return dict(sum((profile.folded(what) for profile in profiles), collections.Counter()))
+
+
+def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
+    file, burner = t.path("otlp.tapir"), t.target_path("burner")
+    t.tapir("record", "-F", "499", "--sched", "-o", file, "--", "sh", "-c", f"{burner} 200 1; sleep 0.2; {burner} 100 2")
+    profiles = otlp(t, file)
+    cpu = [profile for profile in profiles if profile.type == ("cpu", "nanoseconds")]
+    off = [profile for profile in profiles if profile.type == ("off_cpu", "nanoseconds")]
+    t.eq(len(profiles), len(cpu) + len(off), "types of profiles")
+    t.eq(sum_of(cpu), folded_counts(t, file), "stacks of samples")
+    samples = t.events(file, "sample")
+    facts = t.report(file, "--view", "cpu")
+    t.eq(sum(sum(values) for profile in cpu for _, _, values, _ in profile.rows), facts["period_sum"], "CPU time")
+    t.eq({profile.period for profile in cpu}, {10**9 // 499}, "period")
+    # The sum is rounded, each wait is not.
+    want = folded_counts(t, file, "--event", "offcpu")
+    got = {stack: (ns + 500) // 1000 for stack, ns in sum_of(off, sum).items()}
+    t.eq({stack: us for stack, us in got.items() if us}, want, "off-CPU time")
+    t.ok(any(stack.endswith(";[sleeping]") for stack in want), f"why: {want}")
+    for profile in profiles:
+        for _, _, values, times in profile.rows:
+            t.eq(len(times), len(values), "a time for each value")
+            t.ok(all(profile.begin <= time < profile.end for time in times), "times are within the profile")
+    pids = {profile.resource["process.pid"] for profile in cpu if profile.resource["process.executable.path"] == burner}
+    t.eq(pids, {sample["pid"] for sample in samples if sample["comm"] == "burner"}, "both processes, apart")
+    sums = [sum(sum(values) for _, _, values, _ in profile.rows) for profile in cpu]
+    t.eq(sums, sorted(sums, reverse=True), "the one with the most CPU time comes first")
+
+
+def test_otlp_links_samples_to_their_spans(t):
+    file, log = t.path("otlp.tapir"), t.path("log")
+    t.tapir("record", "-F", 997, "--sched", "-o", file, "--", t.target_path("spansle"), log, 20, 2)
+    for name, kind, what in (("cpu", "sample", "samples"), ("off_cpu", "switch", "switches")):
+        got = collections.Counter()
+        for profile in otlp(t, file):
+            for _, ids, values, times in profile.rows:
+                if ids and profile.type[0] == name:
+                    got[ids] += len(values)
+        want = collections.Counter((record["trace_id"], record["span_id"]) for record in t.events(file, kind)
+                                   if "trace_id" in record)
+        t.ok(set(got) <= set(want), f"{what} in spans: {want}, {got}")
+        if kind == "sample":
+            t.ok(len(want) > 1, "samples in spans")
+            t.eq(got, want, what)
+
+
+def test_otlp_takes_hostile_names_and_files_without_samples(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200, "--depth", 12, "--hostile")
+    t.eq(sum(sum_of(otlp(t, file)).values()), sum(folded_counts(t, file).values()), "samples")
+    file = record(t)
+    profiles = otlp(t, file)
+    t.eq([profile.type for profile in profiles], [("events", "count")], "events")
+    t.eq((sum_of(profiles), profiles[0].period), (folded_counts(t, file), 0), "their stacks")

@@ -3,7 +3,7 @@
  * Formats that user/export writes: the loop around each, and what it could not take. And those made
  * of a tree of calls, whose first frame is the name of the process: folded, one stack per line,
  * outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph scripts take
- * it; pprof, the same as a profile of pprof.
+ * it; pprof, the same as a profile of pprof. OpenTelemetry's has the time of each sample, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include "export/nettrace.h"
 #include "export/perf_script.h"
 #include "export/speedscope.h"
+#include "render/otlp_profiles.h"
 #include "render/pprof.h"
 
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec)
@@ -281,6 +282,14 @@ static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tr
 	return tapir_pprof__write(tree, &opts, &job->out);
 }
 
+static void say_folded(const struct tapir_stack_tree *tree)
+{
+	tapir_warn("%" PRIu64
+		   " samples or events of rare stacks were folded into their callers: a tree holds "
+		   "at most %u frames",
+		   tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
+}
+
 static int write_tree(struct tapir_export_job *job,
 		      int (*write)(struct tapir_export_job *job,
 				   const struct tapir_stack_tree *tree, bool is_of_samples))
@@ -296,9 +305,7 @@ static int write_tree(struct tapir_export_job *job,
 	if (!err)
 		err = write(job, tree, tree == &samples);
 	if (!err && tree->folded_cnt)
-		tapir_warn(
-			"%llu samples or events of rare stacks were folded into their callers: a tree holds at most %u frames",
-			(unsigned long long)tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
+		say_folded(tree);
 	tapir_stack_tree__fini(&samples);
 	tapir_stack_tree__fini(&events);
 	return err;
@@ -312,4 +319,60 @@ int tapir_export__folded(struct tapir_export_job *job)
 int tapir_export__pprof(struct tapir_export_job *job)
 {
 	return write_tree(job, write_pprof);
+}
+
+/* ---- OpenTelemetry --------------------------------------------------------------------------- */
+
+static void say_what_otlp_lacks(const struct tapir_otlp_samples *s)
+{
+	if (s->left_out)
+		tapir_warn(
+			"%" PRIu64
+			" samples are left out: the limit of %u stacks or %u processes is reached",
+			s->left_out, TAPIR_OTLP_MAX_ROWS, TAPIR_OTLP_MAX_OWNERS);
+	if (s->untied)
+		tapir_warn("%" PRIu64
+			   " samples are written without their span: the limit of %u stacks is "
+			   "reached",
+			   s->untied, TAPIR_OTLP_MAX_ROWS);
+	if (s->has_no_times)
+		tapir_warn("sums of stacks are written, without the time of each sample: there are "
+			   "more than %u",
+			   TAPIR_OTLP_MAX_POINTS);
+	if (s->tree.folded_cnt)
+		say_folded(&s->tree);
+}
+
+static int write_otlp(struct tapir_export_job *job, const struct tapir_otlp_samples *s)
+{
+	const struct tapir_catalog *catalog = tapir_reader__catalog(job->reader);
+	struct tapir_sv event = tapir_catalog__meta_value(catalog, "sample_event");
+	char event_text[128], host[256];
+	struct tapir_otlp_opts opts = {.host = host};
+
+	tapir_sv__copy(tapir_catalog__meta_value(catalog, "host"), host, sizeof(host));
+	tapir_sv__copy(event, event_text, sizeof(event_text));
+	if (event.len && !tapir_sample_event__is_clock(event))
+		opts.event = event_text;
+	return tapir_otlp_profiles__write(s, &opts, &job->out);
+}
+
+int tapir_export__otlp(struct tapir_export_job *job)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(job->reader);
+	struct tapir_otlp_samples samples;
+	const struct tapir_rec *rec;
+	int err = tapir_otlp_samples__init(&samples, tapir_reader__catalog(job->reader),
+					   stats->created_ns, stats->created_utc_ns);
+
+	while (!err && (err = tapir_long_read__next(&job->read, &rec)) > 0)
+		err = tapir_otlp_samples__add(&samples, rec);
+	if (!err)
+		err = tapir_otlp_samples__finish(&samples);
+	if (!err)
+		err = write_otlp(job, &samples);
+	if (!err)
+		say_what_otlp_lacks(&samples);
+	tapir_otlp_samples__fini(&samples);
+	return err;
 }

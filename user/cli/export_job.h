@@ -37,6 +37,7 @@ extern const struct tapir_export_format tapir_export_formats[];
 /* Each reads all of it and leaves the last bytes in job->out. 0 or -errno, with a line. */
 int tapir_export__folded(struct tapir_export_job *job);
 int tapir_export__pprof(struct tapir_export_job *job);
+int tapir_export__otlp(struct tapir_export_job *job);
 int tapir_export__perf_script(struct tapir_export_job *job);
 int tapir_export__speedscope(struct tapir_export_job *job);
 int tapir_export__nettrace(struct tapir_export_job *job);

@@ -6,8 +6,8 @@
 #include "render/human_units.h"
 
 /* As serve/answer.c names them; the flame graph has a page. */
-static const char *const formats[] = {"tapir", "speedscope", "nettrace", "folded",
-				      "pprof", "perfscript", "report",	 "flamegraph"};
+static const char *const formats[] = {"tapir", "speedscope", "nettrace", "folded",    "pprof",
+				      "otlp",  "perfscript", "report",	 "flamegraph"};
 
 static bool is_running(const json_t *s)
 {

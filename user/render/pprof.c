@@ -3,13 +3,11 @@
 #include "render/pprof.h"
 
 #include <errno.h>
-#include <libdeflate.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "render/messages.h"
 #include "pprof.pb-c.h"
-
-#define COMPRESSION 4
 
 /* The first texts of every profile. */
 enum text { TEXT_EMPTY, TEXT_COUNTS, TEXT_COUNT, TEXT_CPU, TEXT_NANOSECONDS, TEXT_NAMES };
@@ -21,19 +19,6 @@ struct builder {
 	Tapir__Pprof__Profile profile;
 	Tapir__Pprof__ValueType types[2];
 };
-
-/* Room for cnt messages and the pointers to them. */
-static void *alloc_messages(struct builder *b, size_t cnt, size_t bytes, void ***pointers)
-{
-	char *all = tapir_arena__alloc(&b->arena, cnt ? cnt * bytes : 1);
-
-	*pointers = tapir_arena__alloc(&b->arena, cnt ? cnt * sizeof(void *) : 1);
-	if (!all || !*pointers)
-		return NULL;
-	for (size_t i = 0; i < cnt; i++)
-		(*pointers)[i] = all + i * bytes;
-	return all;
-}
 
 static size_t count_lines(const char *lines)
 {
@@ -70,7 +55,6 @@ static int add_texts(struct builder *b)
 	size_t names_end = TEXT_NAMES + b->tree->names.cnt;
 	size_t cnt = names_end + count_lines(b->opts->lines);
 	char **texts = tapir_arena__alloc(&b->arena, cnt * sizeof(*texts));
-	struct tapir_str buf = {};
 
 	if (!texts)
 		return -ENOMEM;
@@ -82,16 +66,10 @@ static int add_texts(struct builder *b)
 	for (size_t i = 0; i < b->tree->names.cnt; i++) {
 		const char *name = b->tree->names.data[i];
 
-		tapir_str__clear(&buf);
-		tapir_str__add_printable(&buf, name, strlen(name));
-		texts[TEXT_NAMES + i] =
-			tapir_arena__text(&b->arena, buf.data ? buf.data : "", buf.len);
-		if (!texts[TEXT_NAMES + i] || buf.failed) {
-			tapir_str__fini(&buf);
+		texts[TEXT_NAMES + i] = tapir_messages__text(&b->arena, name, strlen(name));
+		if (!texts[TEXT_NAMES + i])
 			return -ENOMEM;
-		}
 	}
-	tapir_str__fini(&buf);
 	b->profile.string_table = texts;
 	b->profile.n_string_table = cnt;
 	return add_comments(b, texts, names_end);
@@ -101,9 +79,9 @@ static int add_functions(struct builder *b)
 {
 	size_t cnt = b->tree->names.cnt;
 	void **functions, **locations, **lines;
-	Tapir__Pprof__Function *f = alloc_messages(b, cnt, sizeof(*f), &functions);
-	Tapir__Pprof__Location *l = alloc_messages(b, cnt, sizeof(*l), &locations);
-	Tapir__Pprof__Line *line = alloc_messages(b, cnt, sizeof(*line), &lines);
+	Tapir__Pprof__Function *f = tapir_messages__alloc(&b->arena, cnt, sizeof(*f), &functions);
+	Tapir__Pprof__Location *l = tapir_messages__alloc(&b->arena, cnt, sizeof(*l), &locations);
+	Tapir__Pprof__Line *line = tapir_messages__alloc(&b->arena, cnt, sizeof(*line), &lines);
 
 	if (!f || !l || !line)
 		return -ENOMEM;
@@ -150,7 +128,7 @@ static int add_samples(struct builder *b)
 
 	for (uint32_t i = 1; i < b->tree->nodes.cnt; i++)
 		cnt += b->tree->nodes.data[i].self > 0;
-	s = alloc_messages(b, cnt, sizeof(*s), &samples);
+	s = tapir_messages__alloc(&b->arena, cnt, sizeof(*s), &samples);
 	if (!s)
 		return -ENOMEM;
 	for (uint32_t i = 1; !err && i < b->tree->nodes.cnt; i++)
@@ -188,27 +166,14 @@ static int add_types(struct builder *b)
 	return 0;
 }
 
-static int compress(const void *data, size_t len, struct tapir_str *out)
-{
-	struct libdeflate_compressor *c = libdeflate_alloc_compressor(COMPRESSION);
-	size_t bound = libdeflate_gzip_compress_bound(c, len), n = 0;
-
-	if (c && tapir_str__reserve(out, bound))
-		n = libdeflate_gzip_compress(c, data, len, out->data + out->len, bound);
-	libdeflate_free_compressor(c);
-	out->len += n;
-	return n ? 0 : -ENOMEM;
-}
-
 static int pack(const struct builder *b, struct tapir_str *out)
 {
-	size_t len = tapir__pprof__profile__get_packed_size(&b->profile);
-	uint8_t *packed = malloc(len ? len : 1);
-	int err = -ENOMEM;
+	struct tapir_str packed = {};
+	int err = tapir_messages__pack(&b->profile.base, &packed);
 
-	if (packed)
-		err = compress(packed, tapir__pprof__profile__pack(&b->profile, packed), out);
-	free(packed);
+	if (!err)
+		err = tapir_messages__gzip(packed.data, packed.len, out);
+	tapir_str__fini(&packed);
 	return err;
 }
 

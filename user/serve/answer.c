@@ -81,6 +81,7 @@ const struct tapir_answer_format tapir_answer_formats[] = {
 	{"nettrace", "nettrace", TAPIR_MIME_BINARY, {"export", "--format", "nettrace", "-"}},
 	{"folded", "folded", TAPIR_MIME_TEXT, {"export", "--format", "folded", "-"}},
 	{"pprof", "pb.gz", TAPIR_MIME_BINARY, {"export", "--format", "pprof", "-"}},
+	{"otlp", "otlp.pb", TAPIR_MIME_BINARY, {"export", "--format", "otlp", "-"}},
 	{"perfscript", "perf", TAPIR_MIME_TEXT, {"export", "--format", "perfscript", "-"}},
 	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
 	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
