@@ -4,8 +4,47 @@ import json
 import os
 import re
 
+# gdb has no unwind data of generated code and of .NET's compiled libraries, and would take the stack pointer for a frame's
+# end: there, callers are found by rbp.
 GDB_SCRIPT = """
-import gdb, json
+import gdb, gdb.unwinder, json
+pid = gdb.selected_inferior().pid
+
+def generated():
+    ranges = []
+    for line in open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace"):
+        words = line.split(maxsplit=5)
+        name = words[5].strip() if len(words) > 5 else ""
+        is_elf = name.startswith(("/", "[vdso", "[vsyscall")) and not name.startswith("/memfd:") and not name.endswith(".dll")
+        if "x" in words[1] and not is_elf:
+            ranges.append([int(end, 16) for end in words[0].split("-")])
+    return ranges
+
+class FrameId:
+    def __init__(self, sp, pc):
+        self.sp, self.pc = sp, pc
+
+class ByFramePointer(gdb.unwinder.Unwinder):
+    def __init__(self):
+        super().__init__("generated code")
+        self.ranges = generated()
+
+    def __call__(self, pending):
+        pc, fp = pending.read_register("rip"), pending.read_register("rbp")
+        if not any(start <= int(pc) < end for start, end in self.ranges):
+            return None
+        at = int(fp) & (1 << 64) - 1
+        try:
+            saved = bytes(gdb.selected_inferior().read_memory(at, 16))
+        except gdb.MemoryError:
+            return None
+        info = pending.create_unwind_info(FrameId(fp + 16, pc))
+        info.add_saved_register("rip", gdb.Value(saved[8:], pc.type))
+        info.add_saved_register("rbp", gdb.Value(saved[:8], fp.type))
+        info.add_saved_register("rsp", fp + 16)
+        return info
+
+gdb.unwinder.register_unwinder(None, ByFramePointer())
 found = {}
 for thread in gdb.selected_inferior().threads():
     thread.switch()

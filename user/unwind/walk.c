@@ -238,8 +238,8 @@ void tapir_walk__run(struct tapir_walk *w)
 			end = TAPIR_STACK_END_NOT_CODE;
 		else if (w->frame_cnt == TAPIR_MAX_FRAMES)
 			end = TAPIR_STACK_END_MORE;
-		else
-			w->frames[w->frame_cnt++] = f.ip;
+		else /* an interrupted address as the others: names are looked up before it */
+			w->frames[w->frame_cnt++] = f.ip + f.is_interrupted;
 	}
 	w->end = (uint8_t)end;
 }

@@ -36,8 +36,11 @@ struct tapir_walk {
 	size_t (*read_code)(const void *ctx, uint64_t va, uint8_t *out, size_t bytes);
 	const void *code_ctx;
 
-	/* And read these. */
-	uint64_t frames[TAPIR_MAX_FRAMES]; /* innermost first; callers are return addresses */
+	/*
+	 * And read these, innermost first. Callers are return addresses; that of a function which
+	 * a signal interrupted is a byte behind, as if it were one.
+	 */
+	uint64_t frames[TAPIR_MAX_FRAMES];
 	uint16_t frame_cnt;
 	uint8_t end; /* enum tapir_stack_end */
 	bool used_table;

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir stacks of runtimes: every thread down to its start while they run, and address by address what gdb finds in the same
+process when it is stopped. Snapshots at the begin and the end of a recording hold threads that sleep throughout."""
+import contextlib
+import json
+import os
+import signal
+import time
+
+from case_answers import service
+from case_runtimes import Server
+from case_threads import assert_as_gdb, native, stacks_of
+
+TIMEOUT = 180
+CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_processes_of_postgresql_are_those_of_gdb"}
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+STARTS = {"_start", "clone3"}
+
+
+def tids_of(pid):
+    return sorted(int(tid) for tid in os.listdir(f"/proc/{pid}/task"))
+
+
+def state_of(pid, tid):
+    with open(f"/proc/{pid}/task/{tid}/stat", encoding="latin-1") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+@contextlib.contextmanager
+def frozen(t, pid):
+    """Stopped, so that two witnesses see the same: a signal stops a thread in its system call, whose registers stay."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until = time.monotonic() + 10
+        while any(state_of(pid, tid) != "T" for tid in tids_of(pid)):
+            t.ok(time.monotonic() < until, f"threads of {pid} do not stop")
+            time.sleep(0.01)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def start_of(pid):
+    """_start of a program without symbols."""
+    path = os.readlink(f"/proc/{pid}/exe")
+    with open(path, "rb") as file:
+        entry = int.from_bytes(file.read(32)[24:], "little")
+    return f"{os.path.basename(path)}!fn_{entry:x}"
+
+
+def assert_whole(t, pid, least):
+    """While it runs; a thread that runs at that moment may have no sample: asked again."""
+    starts = STARTS | {start_of(pid)}
+    for _ in range(5):
+        groups = stacks_of(t, pid)["groups"]
+        cut = [(group["members"][0]["name"], group["state"], native(group)) for group in groups
+               if not native(group) or native(group)[-1] not in starts]
+        if all(state == "running" for _, state, _ in cut):
+            break
+    t.eq(cut, [], "stacks that do not reach the thread's start")
+    t.ok(sum(group["threads"] for group in groups) >= least, f"threads of {pid}")
+
+
+def assert_in_a_recording(t, pid, name):
+    """The threads with this function sleep throughout: they are in both snapshots, and in no switch."""
+    file = t.path("asleep.tapir")
+    t.tapir("record", "-p", pid, "-d", "0.5", "--no-samples", "-f", "-o", file)
+    found = {}
+    for view in ("stacks", "stacks-end"):
+        groups = json.loads(t.tapir("report", "--view", view, "--json", file).out)["groups"]
+        found[view] = {member["tid"] for group in groups if any(name in function for function in native(group))
+                       for member in group["members"]}
+    t.ok(found["stacks"] and found["stacks"] == found["stacks-end"], f"threads in {name}: {found}")
+    switched = {event["tid"] for event in t.events(file, "switch") if not event.get("snapshot")}
+    t.eq(found["stacks"] & switched, set(), "they sleep")
+
+
+def assert_all(t, pid, least, name):
+    assert_whole(t, pid, least)
+    with frozen(t, pid):
+        assert_as_gdb(t, pid, least)
+    assert_in_a_recording(t, pid, name)
+
+
+def test_threads_of_dotnet_are_those_of_gdb(t):
+    with service(t, "deadlock") as running:
+        time.sleep(1)
+        assert_all(t, running.pid, 8, "Defects.Transfer")
+
+
+def test_threads_of_a_jvm_are_those_of_gdb(t):
+    java = t.need("java")
+    jvm = t.start(java, "-Xmx64m", "-XX:+PreserveFramePointer", os.path.join(PROGRAMS, "Deadly.java"))
+    jvm.wait_line("ready", 120)
+    assert_all(t, jvm.pid, 10, "ObjectMonitor::enter")
+
+
+def test_processes_of_postgresql_are_those_of_gdb(t):
+    with Server(t) as server:
+        time.sleep(0.5)
+        with open(f"/proc/{server.process.pid}/task/{server.process.pid}/children", encoding="ascii") as file:
+            pids = [server.process.pid, *map(int, file.read().split())]
+        t.ok(len(pids) >= 4, f"processes: {pids}")
+        for pid in pids[:3]:
+            assert_whole(t, pid, 1)
+            with frozen(t, pid):
+                assert_as_gdb(t, pid, 1)
+        assert_in_a_recording(t, server.process.pid, "PostmasterMain")
+
+
+def test_threads_of_cpython_are_those_of_gdb(t):
+    snake = t.start(t.need("/usr/bin/python3"), "-c", """
+import threading, time, queue
+for i in range(4): threading.Thread(target=queue.Queue().get, daemon=True).start()
+time.sleep(0.2)
+print("ready", flush=True)
+time.sleep(1000)
+""")
+    snake.wait_line("ready")
+    assert_all(t, snake.pid, 5, "sem")
+
+
+def test_threads_of_node_are_whole(t):
+    node = t.start(t.need("node"), "-e", "console.log('ready'); setTimeout(() => 0, 1e6)")
+    node.wait_line("ready", 30)
+    assert_whole(t, node.pid, 5)
