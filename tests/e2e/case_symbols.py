@@ -241,6 +241,35 @@ def test_symbol_server_of_microsofts_keys_names_functions_and_is_asked_once(t):
         t.eq(stat.S_IMODE(os.stat(t.path(path)).st_mode), mode, path)
 
 
+def test_every_frame_of_a_library_is_named_by_a_server(t):
+    """A stripped library that is gone: a server that has its symbols names each of its frames, also those of switches."""
+    cc, objcopy, strip = t.need("gcc", "objcopy", "strip")
+    os.mkdir(t.path("there"))
+    library, program = t.path("there/libnameless.so"), t.path("there/user")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "nameless.c")
+    t.run(cc, "-O1", "-g", "-shared", "-fPIC", "-Dmain=burn_all", "-Wl,--build-id", source, "-o", library)
+    with open(t.path("user.c"), "w", encoding="ascii") as file:
+        file.write("int burn_all(int, char **);\nint main(int argc, char **argv) { return burn_all(argc, argv); }\n")
+    t.run(cc, "-O1", t.path("user.c"), library, "-Wl,-rpath," + t.path("there"), "-o", program)
+    t.run(objcopy, "--only-keep-debug", library, t.path("debug"))
+    t.run(strip, library)
+    the_id, file, sections = build_id(t, library), t.path("library.tapir"), t.run(t.need("readelf"), "-SW", library).out
+    t.tapir("record", "-F", 997, "-o", file, "--", program, "0.5")
+    shutil.rmtree(t.path("there"))
+
+    def frames(*options):
+        lines = t.run(t.tapir_path, "events", "--json", file, *options, env=environment(t)).json_lines()
+        return [frame for line in lines for frame in line.get("stack") or [] if (frame.get("module") or "").endswith("/libnameless.so")]
+
+    with SymbolServer({MICROSOFT.format(the_id): read(t.path("debug"))}) as server:
+        found = frames("--symbols", server.url)
+    stubs = [int(word, 16) for word in re.search(r" \.plt +PROGBITS +\w+ (\w+) (\w+)", sections).groups()]
+    nameless = [frame for frame in found if not frame.get("name") and not 0 <= frame["offset"] - stubs[0] < stubs[1]]
+    t.eq(nameless, [], "frames without a name, but for the linker's stubs, which have no symbol")
+    t.eq({frame["name"] for frame in found if frame.get("name")}, {"burn_all", "outer_loop", "inner_loop"}, "names")
+    t.ok(len(found) > 50 and any(not frame.get("name") for frame in frames()), f"without the server some of {len(found)} have none")
+
+
 def test_servers_are_asked_only_with_the_option(t):
     there, the_id = made(t)
     with SymbolServer({DEBUGINFOD.format(the_id): read(f"{there}/nameless.debug")}) as server:
@@ -264,6 +293,19 @@ def test_curl_is_loaded_for_a_url_alone(t):
         result = t.run(strace, "-f", "-e", "trace=openat", t.tapir_path, "export", "--format", "folded",
                        f"{there}/nameless.tapir", *options, env=environment(t))
         t.eq("libcurl" in result.err, is_loaded, f"libcurl with {options}")
+
+
+def test_without_curl_a_url_is_one_line(t):
+    """Where the library is not installed; here it is hidden, in a namespace of mounts."""
+    there, _ = made(t)
+    unshare = t.need("unshare")
+    with open(t.path("empty"), "wb"):
+        pass
+    script = (f"for lib in $(ldconfig -p | sed -n 's/.*libcurl.*=> //p'); do mount --bind {t.path('empty')} $lib || exit 9; done; "
+              f"exec {t.tapir_path} report {there}/nameless.tapir --symbols http://127.0.0.1:1")
+    result = t.run(unshare, "-m", "sh", "-c", script, env={**environment(t), "PATH": os.environ["PATH"] + ":/sbin:/usr/sbin"})
+    t.eq((result.rc, len(result.err.splitlines()), result.out), (3, 1, ""), result.err)
+    t.ok("cannot fetch symbols" in result.err and "libcurl3-gnutls" in result.err, result.err)
 
 
 # ---- bad servers -------------------------------------------------------------------------------
@@ -291,11 +333,23 @@ def test_a_server_that_lies_costs_a_line(t):
         handler.end_headers()
         handler.wfile.write(b"\x7fELF" + bytes(1 << 16))
 
+    def shorter(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100")
+        handler.end_headers()
+        handler.wfile.write(read(f"{there}/nameless.debug"))
+
     def cut(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", "100000")
         handler.end_headers()
         handler.wfile.write(b"\x7fELF")
+
+    def broken(handler):
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.wfile.write(b"4\r\n\x7fELF\r\nzz\r\n")
 
     def to(where, status=302):
         return lambda handler: handler.reply(status, Location=where)
@@ -306,6 +360,8 @@ def test_a_server_that_lies_costs_a_line(t):
         "a hostile file": (hostile_elf(t, there), None),
         "10 GB": (huge, "larger than 1 GB"),
         "half of it": (cut, "cannot fetch symbols of nameless"),
+        "more than it says": (shorter, None),
+        "pieces that are none": (broken, "cannot fetch symbols of nameless"),
         "an error": (lambda handler: handler.reply(500, b"sorry"), "HTTP status 500"),
         "no content": (lambda handler: handler.reply(206, b"\x7fELF"), "HTTP status 206"),
         "redirect to itself": (to("/again"), "redirect"),
@@ -328,6 +384,21 @@ def test_a_redirect_is_followed_and_its_end_checked(t):
     with SymbolServer({MICROSOFT.format(the_id): lambda handler: handler.reply(302, Location="/blob"),
                        "/blob": read(f"{there}/nameless.debug")}) as server:
         check_named(t, folded(t, f"{there}/nameless.tapir", "--symbols", server.url).out, "redirected")
+
+
+def test_another_host_is_told_no_password_and_is_checked_too(t):
+    there, the_id = made(t)
+    for answer, is_named in ((read(f"{there}/nameless.debug"), True), (read(shutil.which("true")), False)):
+        shutil.rmtree(t.path("cache"), ignore_errors=True)
+        with SymbolServer({"/blob": answer}) as other:
+            moved = SymbolServer({MICROSOFT.format(the_id): lambda handler, at=f"{other.url}/blob": handler.reply(302, Location=at)})
+            with moved as server:
+                result = folded(t, f"{there}/nameless.tapir", "--symbols", server.url.replace("//", "//user:secret@"))
+                t.ok(server.passwords and all(server.passwords), f"the server itself: {server.passwords}")
+            t.eq((other.asked, other.passwords), (["/blob"], [None]), "the other")
+        t.eq(("inner_loop" in result.out, "another build" in result.err), (is_named, not is_named), result.err)
+        t.ok("secret" not in result.err, result.err)
+        t.eq(cached(t), [the_id] if is_named else [], "cache")
 
 
 def test_a_server_that_does_not_accept_costs_five_seconds_once(t):
@@ -366,17 +437,20 @@ def test_a_server_that_never_ends_an_answer_costs_a_minute(t):
 
 
 def test_an_answer_without_a_length_ends_at_one_gigabyte(t):
+    """10 GB until the connection is closed, then likewise in pieces (chunked)."""
     there, _ = made(t)
     sent = [0]
 
     def endless(handler):
+        is_chunked = len(server.asked) > 1
         handler.send_response(200)
+        if is_chunked:
+            handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
         piece = bytes(1 << 20)
         with contextlib.suppress(OSError):
-            handler.wfile.write(b"\x7fELF")
             while sent[0] < 10 << 10:
-                handler.wfile.write(piece)
+                handler.wfile.write(b"100000\r\n" + piece + b"\r\n" if is_chunked else piece)
                 sent[0] += 1
 
     with SymbolServer(otherwise=endless) as server:

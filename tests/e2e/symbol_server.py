@@ -6,10 +6,11 @@ import time
 
 
 class SymbolServer:
-    """answers: path -> bytes, or a function(handler) that answers by itself; asked: the paths requested."""
+    """answers: path -> bytes, or a function(handler) that answers by itself; asked: the paths requested;
+    passwords: what each request had as Authorization, or None."""
 
     def __init__(self, answers=None, otherwise=None):
-        self.answers, self.otherwise, self.asked = answers or {}, otherwise, []
+        self.answers, self.otherwise, self.asked, self.passwords = answers or {}, otherwise, [], []
         self.stopping = threading.Event()
         outer = self
 
@@ -18,6 +19,7 @@ class SymbolServer:
 
             def do_GET(self):
                 outer.asked.append(self.path)
+                outer.passwords.append(self.headers.get("Authorization"))
                 answer = outer.answers.get(self.path, outer.otherwise)
                 self.close_connection = True
                 try:
@@ -48,7 +50,7 @@ class SymbolServer:
                 while not outer.stopping.is_set():
                     self.wfile.write(b"x")
                     self.wfile.flush()
-                    time.sleep(0.2)
+                    time.sleep(1)
 
             def log_message(self, *_):
                 pass
