@@ -42,6 +42,7 @@ extern const struct tapir_view tapir_view_memory;
 extern const struct tapir_view tapir_view_counters;
 extern const struct tapir_view tapir_view_stacks;
 extern const struct tapir_view tapir_view_stacks_end;
+extern const struct tapir_view tapir_view_stacks_each; /* of 'tapir stacks' alone */
 
 /* Its context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no memory.
  */

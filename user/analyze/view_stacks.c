@@ -36,6 +36,7 @@ struct row {
 struct stacks_view {
 	struct tapir_view_asked asked;
 	bool is_end;
+	bool is_each; /* a group of its own for each thread */
 	struct tapir_vec(struct row) rows;
 	struct tapir_map row_by_tid; /* and 1, until rows are sorted */
 	struct tapir_lock_waits locks;
@@ -242,7 +243,7 @@ static size_t make_groups(const struct stacks_view *v, struct group **out)
 	for (size_t i = 0; groups && i < v->rows.cnt; i++) {
 		const struct row *row = &v->rows.data[i];
 
-		if (!cnt || !is_same_group(groups[cnt - 1].first, row))
+		if (!cnt || v->is_each || !is_same_group(groups[cnt - 1].first, row))
 			groups[cnt++].first = row;
 		groups[cnt - 1].cnt++;
 	}
@@ -472,9 +473,11 @@ static void add_headline(const struct stacks_view *v, struct tapir_view_result *
 
 	for (size_t i = 0; i < v->rows.cnt; i++)
 		running += v->rows.data[i].is_running;
-	tapir_str__addf(&result->headline, "%zu thread%s, %zu running, %zu different stack%s",
-			v->rows.cnt, v->rows.cnt == 1 ? "" : "s", running, group_cnt,
-			group_cnt == 1 ? "" : "s");
+	tapir_str__addf(&result->headline, "%zu thread%s, %zu running", v->rows.cnt,
+			v->rows.cnt == 1 ? "" : "s", running);
+	if (!v->is_each)
+		tapir_str__addf(&result->headline, ", %zu different stack%s", group_cnt,
+				group_cnt == 1 ? "" : "s");
 	if (groups[0].cnt > 1)
 		tapir_str__addf(&result->headline, "; %zu share one", groups[0].cnt);
 	add_most_wanted(v, result);
@@ -531,9 +534,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct stacks_view *v = ctx;
 	size_t t = tapir_view_result__table(result, "groups", NULL, columns), cnt;
 	struct group *groups = NULL;
-	bool had_threads;
+	bool had_threads = v->rows.cnt;
 
-	had_threads = v->rows.cnt;
 	find_monitor_owners(v);
 	add_locks(v, result);
 	drop_hidden(v);
@@ -551,8 +553,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	for (size_t i = 0; i < cnt && i < v->asked.top; i++)
 		add_group(v, result, t, &groups[i]);
 	if (cnt > v->asked.top)
-		tapir_view_result__note(result, "%zu more groups (--all shows them)",
-					cnt - v->asked.top);
+		tapir_view_result__note(result, "%zu more %s (--all shows them)",
+					cnt - v->asked.top, v->is_each ? "threads" : "groups");
 	add_unread(v, result);
 	add_unowned(v, result);
 	if (v->dropped_cnt)
@@ -567,23 +569,31 @@ static void begin_end(void *ctx)
 	((struct stacks_view *)ctx)->is_end = true;
 }
 
+static void begin_each(void *ctx)
+{
+	((struct stacks_view *)ctx)->is_each = true;
+}
+
+#define SAME_FOR_ALL                                                                               \
+	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call, .event = on_event}, \
+	.ctx_bytes = sizeof(struct stacks_view), .default_top = 50, .finish = finish, .fini = fini
+
 const struct tapir_view tapir_view_stacks = {
 	.name = "stacks",
 	.summary = "what each thread did when the recording began",
-	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call},
-	.ctx_bytes = sizeof(struct stacks_view),
-	.default_top = 50,
-	.finish = finish,
-	.fini = fini,
+	SAME_FOR_ALL,
 };
 
 const struct tapir_view tapir_view_stacks_end = {
 	.name = "stacks-end",
 	.summary = "what each thread did when the recording ended",
-	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call, .event = on_event},
-	.ctx_bytes = sizeof(struct stacks_view),
-	.default_top = 50,
 	.begin = begin_end,
-	.finish = finish,
-	.fini = fini,
+	SAME_FOR_ALL,
+};
+
+const struct tapir_view tapir_view_stacks_each = {
+	.name = "stacks-each",
+	.summary = "the same, each thread by itself",
+	.begin = begin_each,
+	SAME_FOR_ALL,
 };

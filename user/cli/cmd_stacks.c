@@ -29,6 +29,7 @@ struct args {
 	const char *threads;
 	uint64_t top;
 	bool all;
+	bool group, no_group;
 	bool json;
 	bool jvm_locks;
 	struct tapir_symbol_args symbols;
@@ -39,6 +40,9 @@ static const struct tapir_option options[] = {
 	TAPIR_STRING("threads", 0, "GLOB", "only threads with such a name", struct args, threads),
 	TAPIR_U64("top", 'n', "N", "show N groups", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
+	TAPIR_FLAG("group", 'g', "threads with identical stacks are one group (default)",
+		   struct args, group),
+	TAPIR_FLAG("no-group", 0, "each thread by itself, by its id", struct args, no_group),
 	TAPIR_FLAG("json", 0, "one JSON document, with the members of each group", struct args,
 		   json),
 	TAPIR_FLAG("jvm-locks", 0,
@@ -159,7 +163,7 @@ static int show(struct tapir_cli *cli, struct tapir_reader *reader)
 	static const struct tapir_words no_pairs;
 	const struct args *args = cli->args;
 	struct tapir_view_request rq = {
-		.view = &tapir_view_stacks,
+		.view = args->no_group ? &tapir_view_stacks_each : &tapir_view_stacks,
 		.path = NAME,
 		.arg = args->threads,
 		.pairs = &no_pairs,
@@ -199,6 +203,8 @@ static int run(struct tapir_cli *cli)
 	if (!args->pids.cnt)
 		return tapir_cli__usage(cli, "a process is required, as in -p 4711 ('tapir ps' "
 					     "lists processes)");
+	if (args->group && args->no_group)
+		return tapir_cli__usage(cli, "--group and --no-group exclude each other");
 	err = check(&args->pids);
 	if (err)
 		return err;
@@ -219,7 +225,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_stacks = {
 	.name = "stacks",
 	.summary = "show what all threads of a process do now",
-	.synopsis = "-p PID [--threads GLOB] [--json] [--top N | --all]",
+	.synopsis = "-p PID [--group | --no-group] [--threads GLOB] [--json] [--top N | --all]",
 	.text = "Prints the stack of every thread, kernel, native and managed frames, innermost "
 		"first; threads with identical stacks are one group, the largest first. No thread "
 		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
