@@ -89,6 +89,35 @@ bool tapir_member__is(const json_t *object, const char *key, const char *text)
 	return !strcmp(tapir_member__text(object, key), text);
 }
 
+/* ---- tables --------------------------------------------------------------------------------- */
+
+void tapir_html__begin_table(struct tapir_str *out, const char *id, const char *titles)
+{
+	tapir_str__adds(out, "<div class=\"wide\"><table");
+	if (id)
+		tapir_html__add(out, " id=\"%s\"", id);
+	tapir_str__adds(out, ">\n<thead><tr>");
+	for (const char *title = titles; *title;) {
+		bool is_number = *title == '>', is_hidden = *title == '-';
+		size_t len;
+
+		title += is_number || is_hidden;
+		len = strcspn(title, "|");
+		tapir_str__adds(out, is_number	 ? "<th class=\"n\">"
+				     : is_hidden ? "<th><span class=\"hidden\">"
+						 : "<th>");
+		tapir_str__add(out, title, len);
+		tapir_str__adds(out, is_hidden ? "</span></th>" : "</th>");
+		title += len + (title[len] == '|');
+	}
+	tapir_str__adds(out, "</tr></thead>\n<tbody>\n");
+}
+
+void tapir_html__end_table(struct tapir_str *out)
+{
+	tapir_str__adds(out, "</tbody></table></div>\n");
+}
+
 /* ---- cells ---------------------------------------------------------------------------------- */
 
 static void add_number(struct tapir_str *out, double value)

@@ -24,6 +24,13 @@ double tapir_member__f64(const json_t *object, const char *key);
 bool tapir_member__is_true(const json_t *object, const char *key);
 bool tapir_member__is(const json_t *object, const char *key, const char *text);
 
+/*
+ * A table and its titles: "Method|>Count|-Actions", where > is above numbers and - is for readers
+ * of the screen only. id: NULL, or the table's.
+ */
+void tapir_html__begin_table(struct tapir_str *out, const char *id, const char *titles);
+void tapir_html__end_table(struct tapir_str *out);
+
 /* Cells of a row: a text, which may be long, or a number with its unit: "1.2 ms". */
 void tapir_html__cell(struct tapir_str *out, const json_t *object, const char *key);
 void tapir_html__cell_count(struct tapir_str *out, const json_t *object, const char *key);

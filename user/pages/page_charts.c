@@ -64,6 +64,18 @@ void tapir_chart__add_pauses(struct tapir_str *out, const json_t *pauses, uint64
 	tapir_str__adds(out, "</span></figcaption></figure>\n");
 }
 
+void tapir_page__add_counter_cells(struct tapir_str *out, const json_t *c)
+{
+	tapir_html__add(out, "<td class=\"t\" title=\"%s\">%s %s</td>",
+			tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
+			tapir_member__text(c, "tags"));
+	tapir_html__cell(out, c, "last");
+	tapir_html__cell(out, c, "unit");
+	tapir_str__adds(out, "<td>");
+	tapir_chart__add_points(out, json_object_get(c, "points"));
+	tapir_str__adds(out, "</td>");
+}
+
 void tapir_chart__add_points(struct tapir_str *out, const json_t *points)
 {
 	size_t i, cnt = json_array_size(points);

@@ -53,12 +53,11 @@ void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *
 			tapir_member__text(health, "status"), tapir_member__text(health, "version"),
 			(unsigned long long)tapir_member__u64(health, "uptime_seconds"),
 			(unsigned long long)tapir_member__u64(health, "recordings"));
-	tapir_str__adds(out, "<section id=\"health\"><div class=\"charts\"></div>\n<div "
-			     "class=\"wide\"><table>\n<thead><tr><th>Figure</th><th class=\"n\">Now"
-			     "</th></tr></thead>\n<tbody>\n");
+	tapir_str__adds(out, "<section id=\"health\"><div class=\"charts\"></div>\n");
+	tapir_html__begin_table(out, NULL, "Figure|>Now");
 	add_metrics(out, metrics);
-	tapir_str__adds(out,
-			"</tbody></table></div>\n<p class=\"soft\"><a href=\"/metrics\">All of "
-			"them as Prometheus reads them</a></p></section>\n");
+	tapir_html__end_table(out);
+	tapir_str__adds(out, "<p class=\"soft\"><a href=\"/metrics\">All of "
+			     "them as Prometheus reads them</a></p></section>\n");
 	tapir_page__end(out);
 }

@@ -62,12 +62,10 @@ void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_
 	add_filter(out, filter);
 	if (!json_array_size(list))
 		tapir_str__adds(out, "<p>No such process has something to record.</p>\n");
-	tapir_str__adds(out, "<div class=\"wide\"><table>\n<thead><tr><th class=\"n\">PID</th>"
-			     "<th>Name</th><th>Runtime</th><th>Version</th><th>User</th>"
-			     "<th>Container</th><th>Emits</th><th class=\"n\">Probes</th></tr>"
-			     "</thead>\n<tbody>\n");
+	tapir_html__begin_table(out, NULL,
+				">PID|Name|Runtime|Version|User|Container|Emits|>Probes");
 	json_array_foreach(list, i, p) add_process(out, p);
-	tapir_str__adds(out, "</tbody></table></div>\n");
+	tapir_html__end_table(out);
 	tapir_page__end(out);
 }
 
@@ -161,18 +159,18 @@ static void add_checks(struct tapir_str *out, const json_t *p)
 	json_array_foreach(checks, i, c) missing += !tapir_member__is(c, "state", "ok");
 	tapir_html__add(out,
 			"<section><h2>What can be recorded</h2>\n<details><summary>%s; %u of "
-			"%u checks found something missing</summary>\n<div class=\"wide\">"
-			"<table><thead><tr><th>Check</th><th>State</th><th>Found</th><th>Means"
-			"</th><th>Remedy</th></tr></thead><tbody>\n",
+			"%u checks found something missing</summary>\n",
 			tapir_member__is_true(p, "can_record") ? "It can be recorded"
 							       : "It cannot be recorded",
 			(unsigned)missing, (unsigned)json_array_size(checks));
+	tapir_html__begin_table(out, NULL, "Check|State|Found|Means|Remedy");
 	json_array_foreach(checks, i, c) tapir_html__add(
 		out, "<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
 		tapir_member__text(c, "name"), tapir_member__text(c, "state"),
 		tapir_member__text(c, "found"), tapir_member__text(c, "means"),
 		tapir_member__text(c, "remedy"));
-	tapir_str__adds(out, "</tbody></table></div></details></section>\n");
+	tapir_html__end_table(out);
+	tapir_str__adds(out, "</details></section>\n");
 }
 
 static void add_latest(struct tapir_str *out, const struct tapir_page_results *results)

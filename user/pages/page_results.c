@@ -45,17 +45,6 @@ static void end(struct tapir_str *out, const json_t *view, const json_t *cpu)
 	tapir_str__adds(out, "</section>\n");
 }
 
-static void begin_table(struct tapir_str *out, const char *head)
-{
-	tapir_str__addf(out, "<div class=\"wide\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>\n",
-			head);
-}
-
-static void end_table(struct tapir_str *out)
-{
-	tapir_str__adds(out, "</tbody></table></div>\n");
-}
-
 static void add_stack(struct tapir_str *out, const json_t *frames)
 {
 	const json_t *frame;
@@ -141,14 +130,8 @@ static bool is_key_counter(const json_t *c)
 
 static void add_counter(struct tapir_str *out, const json_t *c)
 {
-	tapir_html__add(out, "<tr><td class=\"t\" title=\"%s\">%s %s</td>",
-			tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
-			tapir_member__text(c, "tags"));
-	tapir_html__cell(out, c, "last");
-	tapir_html__cell(out, c, "unit");
-	tapir_str__adds(out, "<td>");
-	tapir_chart__add_points(out, json_object_get(c, "points"));
-	tapir_str__adds(out, "</td>");
+	tapir_str__adds(out, "<tr>");
+	tapir_page__add_counter_cells(out, c);
 	tapir_html__cell(out, c, "least");
 	tapir_html__cell(out, c, "most");
 	tapir_str__adds(out, "</tr>\n");
@@ -159,10 +142,9 @@ static void add_counter_table(struct tapir_str *out, const json_t *counters, boo
 	const json_t *c;
 	size_t i;
 
-	begin_table(out, "<th>Counter</th><th class=\"n\">Last</th><th>Unit</th><th>Over time</th>"
-			 "<th class=\"n\">Least</th><th class=\"n\">Most</th>");
+	tapir_html__begin_table(out, NULL, "Counter|>Last|Unit|Over time|>Least|>Most");
 	json_array_foreach(counters, i, c) if (is_key_counter(c) == is_key) add_counter(out, c);
-	end_table(out);
+	tapir_html__end_table(out);
 }
 
 static void add_counters(struct tapir_str *out, const json_t *view, const json_t *cpu)
@@ -194,9 +176,7 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 	begin(out, "gc", "Garbage collection", view);
 	if (json_array_size(pauses)) {
 		tapir_chart__add_pauses(out, pauses, duration_ns);
-		begin_table(out, "<th class=\"n\">Pause</th><th class=\"n\">At</th><th>What</th>"
-				 "<th>Reason</th><th class=\"n\">Heap after</th>"
-				 "<th class=\"n\">Promoted</th>");
+		tapir_html__begin_table(out, NULL, ">Pause|>At|What|Reason|>Heap after|>Promoted");
 	}
 	json_array_foreach(pauses, i, p)
 	{
@@ -212,7 +192,7 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 		tapir_str__adds(out, "</tr>\n");
 	}
 	if (json_array_size(pauses))
-		end_table(out);
+		tapir_html__end_table(out);
 	end(out, view, cpu);
 }
 
@@ -223,8 +203,7 @@ static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu
 
 	begin(out, "jit", "JIT compiler", view);
 	if (json_array_size(groups)) {
-		begin_table(out, "<th>Method</th><th class=\"n\">Compiled</th>"
-				 "<th class=\"n\">Bytes</th><th>Asked for by</th>");
+		tapir_html__begin_table(out, NULL, "Method|>Compiled|>Bytes|Asked for by");
 		json_array_foreach(groups, i, g)
 		{
 			tapir_str__adds(out, "<tr>");
@@ -234,7 +213,7 @@ static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu
 			tapir_html__cell(out, g, "asker");
 			tapir_str__adds(out, "</tr>\n");
 		}
-		end_table(out);
+		tapir_html__end_table(out);
 	}
 	end(out, view, cpu);
 }
@@ -298,9 +277,9 @@ static void add_threadpool(struct tapir_str *out, const json_t *view, const json
 {
 	begin(out, "threadpool", "Thread pool", view);
 	if (tapir_member__u64(view, "queued") || tapir_member__u64(view, "most_workers")) {
-		begin_table(out, "<th class=\"n\">Most workers</th><th class=\"n\">Work items</th>"
-				 "<th class=\"n\">Queued 50%</th><th class=\"n\">Queued 99%</th>"
-				 "<th class=\"n\">Queued, longest</th>");
+		tapir_html__begin_table(
+			out, NULL,
+			">Most workers|>Work items|>Queued 50%|>Queued 99%|>Queued, longest");
 		tapir_str__adds(out, "<tr>");
 		tapir_html__cell_count(out, view, "most_workers");
 		tapir_html__cell_count(out, view, "queued");
@@ -308,7 +287,7 @@ static void add_threadpool(struct tapir_str *out, const json_t *view, const json
 		tapir_html__cell_ns(out, view, "queued_p99_ns");
 		tapir_html__cell_ns(out, view, "queued_worst_ns");
 		tapir_str__adds(out, "</tr>\n");
-		end_table(out);
+		tapir_html__end_table(out);
 	}
 	end(out, view, cpu);
 }
@@ -338,8 +317,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 	size_t i;
 
 	begin(out, "cpu", "CPU", view);
-	begin_table(out, "<th class=\"n\">Self %</th><th class=\"n\">Total %</th><th>Kind</th>"
-			 "<th>Function</th>");
+	tapir_html__begin_table(out, NULL, ">Self %|>Total %|Kind|Function");
 	json_array_foreach(json_object_get(view, "functions"), i, f)
 	{
 		tapir_html__add(out, "<tr><td class=\"n\">%.1f</td><td class=\"n\">%.1f</td>",
@@ -349,7 +327,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 		tapir_html__cell(out, f, "function");
 		tapir_str__adds(out, "</tr>\n");
 	}
-	end_table(out);
+	tapir_html__end_table(out);
 	end(out, view, view);
 }
 

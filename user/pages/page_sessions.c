@@ -70,15 +70,12 @@ static void add_session(struct tapir_str *out, const json_t *who, const json_t *
 
 void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)
 {
-	tapir_str__adds(out,
-			"<div class=\"wide\"><table id=\"sessions\">\n<thead><tr><th>Target</th>"
-			"<th>Begun (UTC)</th><th>State</th><th class=\"n\">Seconds</th>"
-			"<th class=\"n\">Events</th><th class=\"n\">Lost</th>"
-			"<th class=\"n\">Size</th><th>Owner</th><th><span class=\"hidden\">"
-			"Actions</span></th></tr></thead>\n<tbody>\n");
+	tapir_html__begin_table(
+		out, "sessions",
+		"Target|Begun (UTC)|State|>Seconds|>Events|>Lost|>Size|Owner|-Actions");
 	for (size_t i = json_array_size(sessions); i-- > 0;) /* the latest first */
 		add_session(out, who, json_array_get(sessions, i));
-	tapir_str__adds(out, "</tbody></table></div>\n");
+	tapir_html__end_table(out);
 }
 
 void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)

@@ -37,15 +37,10 @@ static bool is_shown(const json_t *c)
 
 static void add_counter(struct tapir_str *out, const json_t *c)
 {
-	tapir_html__add(out, "<tr data-counter=\"%s %s\"><td class=\"t\" title=\"%s\">%s %s</td>",
-			tapir_member__text(c, "name"), tapir_member__text(c, "tags"),
-			tapir_member__text(c, "provider"), tapir_member__text(c, "name"),
+	tapir_html__add(out, "<tr data-counter=\"%s %s\">", tapir_member__text(c, "name"),
 			tapir_member__text(c, "tags"));
-	tapir_html__cell(out, c, "last");
-	tapir_html__cell(out, c, "unit");
-	tapir_str__adds(out, "<td>");
-	tapir_chart__add_points(out, json_object_get(c, "points"));
-	tapir_str__adds(out, "</td></tr>\n");
+	tapir_page__add_counter_cells(out, c);
+	tapir_str__adds(out, "</tr>\n");
 }
 
 static void add_table(struct tapir_str *out, const json_t *counters, bool which)
@@ -53,11 +48,9 @@ static void add_table(struct tapir_str *out, const json_t *counters, bool which)
 	const json_t *c;
 	size_t i;
 
-	tapir_str__adds(out, "<div class=\"wide\"><table><thead><tr><th>Counter</th>"
-			     "<th class=\"n\">Now</th><th>Unit</th><th>Over time</th></tr></thead>"
-			     "<tbody>\n");
+	tapir_html__begin_table(out, NULL, "Counter|>Now|Unit|Over time");
 	json_array_foreach(counters, i, c) if (is_shown(c) == which) add_counter(out, c);
-	tapir_str__adds(out, "</tbody></table></div>\n");
+	tapir_html__end_table(out);
 }
 
 /* As a chart of a recording has them: nanoseconds since the first. */

@@ -30,6 +30,9 @@ void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const js
 /* Its counters and pauses, where the agent watches it: the member "watched" of the process. */
 void tapir_page__add_watched(struct tapir_str *out, const json_t *process);
 
+/* The cells "Counter|>Last|Unit|Over time" of a counter's row. */
+void tapir_page__add_counter_cells(struct tapir_str *out, const json_t *counter);
+
 /* Pictures of a view, as SVG without style or script. */
 void tapir_chart__add_pauses(struct tapir_str *out, const json_t *pauses, uint64_t duration_ns);
 void tapir_chart__add_points(struct tapir_str *out, const json_t *points);
