@@ -252,6 +252,8 @@ def test_file_cut_inside_a_chunk_is_reported_and_exits_1(t):
     result = t.tapir("report", "--json", t.path("cut.tapir"), expect=1)
     document = json.loads(result.out)
     t.eq((document["complete"], len(result.err.splitlines())), (False, 1), "complete, lines of warning")
+    held = f"is incomplete: it holds {sum(fired.values()):,} events of "
+    t.ok(held in result.err and f"its last {END_BYTES - 1} bytes are part of a chunk" in result.err, result.err)
     t.eq(sum(e["captured"] for e in document["events"]), sum(fired.values()), "events before the cut")
 
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "export/event_choice.h"
-#include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
@@ -170,20 +169,18 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_trace_choice checked;
-	int err;
+	int err = tapir_trace_option__check(cli, args->trace_id);
 
-	if (!tapir_trace_choice__parse(args->trace_id, &checked))
-		return tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits",
-					args->trace_id);
-	err = tapir_recording_file__choose(cli, true);
+	if (!err)
+		err = tapir_recording_file__choose(cli, true);
 	if (err)
 		return err;
-	if (!args->json)
-		tapir_pager__start(cli);
-	err = tapir_symbols_option__start(cli, &args->symbols);
-	return err ? err
-		   : tapir_recording_file__show(cli, args->raw_names, &args->manifests, print_file);
+	return tapir_recording_file__show(cli,
+					  &(struct tapir_show_opts){.symbols = &args->symbols,
+								    .manifests = &args->manifests,
+								    .raw_names = args->raw_names,
+								    .has_pager = !args->json},
+					  print_file);
 }
 
 const struct tapir_command tapir_cmd_events = {

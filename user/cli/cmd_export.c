@@ -15,7 +15,6 @@
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "render/screen.h"
-#include "symbol/frame.h"
 
 struct args {
 	const char *format;
@@ -84,15 +83,16 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
-static void say_end(const struct tapir_export_job *job, int err)
+/* One line a failure: that of a write names the file already. */
+static void say_end(const struct tapir_export_job *job, int mark, int err)
 {
 	struct tapir_str size = {};
 
 	tapir_human__add_bytes(&size, job->file.bytes);
 	if (!err && job->file.path && size.data)
 		tapir_info("%s: %s", job->file.path, size.data);
-	else if (err && job->file.path)
-		tapir_diag__add("%s was not written", job->file.path);
+	else if (job->file.path)
+		tapir_long_read__name_output(job->file.path, mark, err);
 	else if (err && job->file.bytes)
 		tapir_diag__add("the data on standard output is incomplete");
 	tapir_str__fini(&size);
@@ -106,6 +106,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 				       .title = slash ? slash + 1 : cli->words.data[0],
 				       .of_offcpu = is_offcpu(args),
 				       .choice.glob = is_offcpu(args) ? NULL : args->event};
+	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
 		&job.file,
 		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
@@ -125,7 +126,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_long_read__stop(&job.read);
 	if (!err)
 		err = tapir_output_file__finish(&job.file);
-	say_end(&job, err);
+	say_end(&job, mark, err);
 	tapir_output_file__close(&job.file);
 	tapir_event_choice__fini(&job.choice);
 	tapir_str__fini(&job.head);
@@ -159,11 +160,11 @@ static int run(struct tapir_cli *cli)
 		return err;
 	if (!is_stdout(args) && tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
-	if (args->raw_names)
-		tapir_frame__show_raw_names();
-	cli->wants_async = args->is_async;
-	err = tapir_symbols_option__start(cli, &args->symbols);
-	return err ? err : tapir_recording_file__read(cli, write_format);
+	return tapir_recording_file__show(cli,
+					  &(struct tapir_show_opts){.symbols = &args->symbols,
+								    .raw_names = args->raw_names,
+								    .is_async = args->is_async},
+					  write_format);
 }
 
 const struct tapir_command tapir_cmd_export = {

@@ -23,7 +23,6 @@
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
-#include "symbol/frame.h"
 
 struct args {
 	const char *output;
@@ -298,24 +297,22 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_trace_choice checked;
-	int err;
+	int err = tapir_trace_option__check(cli, args->trace_id);
 
-	if (!tapir_trace_choice__parse(args->trace_id, &checked))
-		return tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits",
-					args->trace_id);
+	if (err)
+		return err;
 	if (args->trace_id && is_offcpu(args))
-		return tapir_cli__usage(cli, "--trace-id is not for --event offcpu");
+		return tapir_cli__usage(cli, "--trace-id cannot be used with --event offcpu");
 	err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
 	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
-	if (args->raw_names)
-		tapir_frame__show_raw_names();
-	cli->wants_async = args->is_async;
-	err = tapir_symbols_option__start(cli, &args->symbols);
-	return err ? err : tapir_recording_file__read(cli, fold_and_draw);
+	return tapir_recording_file__show(cli,
+					  &(struct tapir_show_opts){.symbols = &args->symbols,
+								    .raw_names = args->raw_names,
+								    .is_async = args->is_async},
+					  fold_and_draw);
 }
 
 const struct tapir_command tapir_cmd_flamegraph = {

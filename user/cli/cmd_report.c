@@ -6,7 +6,6 @@
 
 #include "base/diag.h"
 #include "cli/commands.h"
-#include "cli/pager.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "render/fail_on.h"
@@ -170,19 +169,19 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-
 	int err = check(cli, args);
 
 	if (!err)
 		err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
-	if (!args->json)
-		tapir_pager__start(cli);
-	cli->wants_async = args->is_async;
-	err = tapir_symbols_option__start(cli, &args->symbols);
-	return err ? err
-		   : tapir_recording_file__show(cli, args->raw_names, &args->manifests, report);
+	return tapir_recording_file__show(cli,
+					  &(struct tapir_show_opts){.symbols = &args->symbols,
+								    .manifests = &args->manifests,
+								    .raw_names = args->raw_names,
+								    .is_async = args->is_async,
+								    .has_pager = !args->json},
+					  report);
 }
 
 const struct tapir_command tapir_cmd_report = {

@@ -72,6 +72,7 @@ static int write_all(struct tapir_long_read *read, struct tapir_symbolize *s, co
 		     bool force)
 {
 	struct tapir_writer *w = NULL;
+	int mark = tapir_diag__cnt();
 	int err = open_writer(read->reader, path, force, &w);
 
 	if (err)
@@ -83,7 +84,7 @@ static int write_all(struct tapir_long_read *read, struct tapir_symbolize *s, co
 	}
 	if (err) {
 		tapir_writer__abandon(w);
-		tapir_diag__add("%s was not written", path);
+		tapir_long_read__name_output(path, mark, err);
 	}
 	tapir_writer__free(w);
 	return err;

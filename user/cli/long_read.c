@@ -94,6 +94,14 @@ int tapir_long_read__check(struct tapir_long_read *read)
 	return 0;
 }
 
+void tapir_long_read__name_output(const char *path, int mark, int err)
+{
+	if (err != -EINTR)
+		return;
+	tapir_diag__rewind(mark);
+	tapir_diag__add("interrupted: %s was not written", path);
+}
+
 int tapir_long_read__next(struct tapir_long_read *read, const struct tapir_rec **rec)
 {
 	int err = read->records % CHECK_EVERY ? 0 : tapir_long_read__check(read);

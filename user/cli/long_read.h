@@ -27,5 +27,8 @@ int tapir_long_read__next(struct tapir_long_read *read, const struct tapir_rec *
 bool tapir_long_read__was_interrupted(void);
 /* While nothing is read, but written: 0, or -EINTR with a line. */
 int tapir_long_read__check(struct tapir_long_read *read);
+/* Replaces that line, the one after the first mark lines, by one that names what was not written.
+ */
+void tapir_long_read__name_output(const char *path, int mark, int err);
 
 #endif

@@ -63,7 +63,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 			   r->plan.opts.program[0]);
 	else
 		tapir_info("waiting for processes with these probes" HOW_TO_STOP);
-	r->ready_ns = ready->took_ns;
+	r->ready_ns = tapir_clock__now_ns();
 }
 
 static void on_progress(void *ctx, const struct tapir_recording_progress *p)
@@ -99,7 +99,9 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 
 static void on_stopping(void *ctx)
 {
-	(void)ctx;
+	struct tapir_recorder *r = ctx;
+
+	r->stopped_ns = tapir_clock__now_ns();
 	tapir_terminal__stop_waiting();
 }
 
@@ -189,6 +191,15 @@ static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, co
 	tapir_str__adds(line, ", ");
 }
 
+/* Without what attaching and detaching took. */
+static uint64_t recorded_ns(const struct tapir_recorder *r,
+			    const struct tapir_recording_result *result)
+{
+	bool is_known = r->ready_ns && r->stopped_ns > r->ready_ns;
+
+	return is_known ? r->stopped_ns - r->ready_ns : result->elapsed_ns;
+}
+
 void tapir_recorder__say_result(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result, const char *path)
 {
@@ -214,7 +225,7 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 		tapir_str__adds(&line, ", ");
 		tapir_human__add_bytes(&line, result->stats.file_bytes);
 	}
-	tapir_str__addf(&line, " in %.1f s", (double)result->elapsed_ns / 1e9);
+	tapir_str__addf(&line, " in %.1f s", (double)recorded_ns(r, result) / 1e9);
 	if (has_path)
 		tapir_str__addf(&line, " -> %s", path);
 	tapir_info("%s", line.data ? line.data : "");

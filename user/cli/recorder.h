@@ -14,7 +14,7 @@ struct tapir_recorder {
 	struct tapir_recording_plan plan;
 	bool is_quiet, has_line; /* a progress line is on the terminal */
 	uint64_t last_event_cnt, last_elapsed_ns;
-	uint64_t ready_ns;
+	uint64_t ready_ns, stopped_ns; /* when recording began and ended; 0: it did not */
 };
 
 /*

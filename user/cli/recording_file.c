@@ -16,10 +16,12 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sudo_user.h"
-#include "cli/symbol_options.h"
+#include "cli/pager.h"
 #include "decode/dotnet_tables.h"
 #include "decode/probe_name.h"
+#include "render/human_units.h"
 #include "symbol/frame.h"
+#include "trace/trace_choice.h"
 
 /* ---- which ------------------------------------------------------------------------------- */
 
@@ -105,7 +107,26 @@ static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
 				cnt == 1 ? "" : "s");
 }
 
-static int damage(const char *path, const struct tapir_reader_stats *stats)
+/* "45,068 events, 3,940 samples, 11,141 switches of 5.2 s" */
+static void add_read(struct tapir_str *out, const struct tapir_reader_stats *stats)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		const struct tapir_family *family = &tapir_families[i];
+
+		if (!stats->captured[i])
+			continue;
+		tapir_str__adds(out, out->len ? ", " : "");
+		tapir_human__add_count(out, stats->captured[i]);
+		tapir_str__addf(out, " %s", stats->captured[i] == 1 ? family->one : family->many);
+	}
+	if (!out->len)
+		tapir_str__adds(out, "no events");
+	if (stats->created_ns && stats->last_ns > stats->created_ns)
+		tapir_str__addf(out, " of %.1f s",
+				(double)(stats->last_ns - stats->created_ns) / 1e9);
+}
+
+static int damage(const char *path, const struct tapir_reader_stats *stats, const char *read)
 {
 	struct tapir_str missing = {};
 	int err;
@@ -113,21 +134,43 @@ static int damage(const char *path, const struct tapir_reader_stats *stats)
 	add_missing(&missing, stats->bad_chunks + stats->missing_chunks, "chunk");
 	add_missing(&missing, stats->bytes_skipped, "byte");
 	add_missing(&missing, stats->malformed_records, "record");
-	err = tapir_diag__fail(-EBADMSG, "%s is damaged: %s unreadable; the rest was read", path,
-			       missing.data ? missing.data : "a part is");
+	err = tapir_diag__fail(-EBADMSG, "%s is damaged: it holds %s; unreadable: %s", path, read,
+			       missing.data ? missing.data : "a part");
 	tapir_str__fini(&missing);
 	return err;
 }
 
 static int check_damage(const char *path, const struct tapir_reader_stats *stats)
 {
-	if (tapir_reader_stats__is_damaged(stats))
-		return damage(path, stats);
-	if (stats->cut)
+	struct tapir_str read = {};
+	int err = 0;
+
+	if (!stats->cut && !tapir_reader_stats__is_damaged(stats))
+		return 0;
+	add_read(&read, stats);
+	if (tapir_reader_stats__is_cut_short(stats))
+		err = tapir_diag__fail(
+			-EBADMSG,
+			"%s is incomplete: it holds %s; its last %" PRIu64
+			" bytes are part of a chunk that was cut, or not yet written",
+			path, read.data ? read.data : "", stats->tail_bytes);
+	else if (tapir_reader_stats__is_damaged(stats))
+		err = damage(path, stats, read.data ? read.data : "");
+	else
 		tapir_warn(
-			"%s is incomplete: it was cut, tapir was killed, or it is still being written; everything in it was read",
-			path);
-	return 0;
+			"%s is incomplete: it holds %s; it was cut, tapir was killed, or it is still being written",
+			path, read.data ? read.data : "");
+	tapir_str__fini(&read);
+	return err;
+}
+
+int tapir_trace_option__check(const struct tapir_cli *cli, const char *text)
+{
+	struct tapir_trace_choice choice;
+
+	return tapir_trace_choice__parse(text, &choice)
+		       ? 0
+		       : tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits", text);
 }
 
 int tapir_manifests__add(const struct tapir_words *paths)
@@ -222,15 +265,20 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	return err ? err : tapir_shortage__err(); /* an incomplete answer is not an answer */
 }
 
-int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
-			       const struct tapir_words *manifests,
+int tapir_recording_file__show(struct tapir_cli *cli, const struct tapir_show_opts *opts,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
 {
 	int err;
 
-	if (raw_names)
+	if (opts->has_pager)
+		tapir_pager__start(cli);
+	if (opts->raw_names)
 		tapir_frame__show_raw_names();
-	err = tapir_manifests__add(manifests);
+	cli->wants_async = opts->is_async;
+	err = tapir_symbols_option__start(cli, opts->symbols);
+	if (err)
+		return err;
+	err = opts->manifests ? tapir_manifests__add(opts->manifests) : 0;
 	if (!err)
 		err = tapir_recording_file__read(cli, work);
 	tapir_dotnet_tables__fini();

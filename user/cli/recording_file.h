@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "cli/symbol_options.h"
 #include "export/event_lines.h"
 #include "trace/reader.h"
 
@@ -17,12 +18,12 @@
 		.is_path = true                                                                    \
 	}
 
-/* The option of every command that shows names, and what its run does of it. */
+/* The option of every command that shows names. */
 #define TAPIR_RAW_NAMES_OPTION(args)                                                               \
 	TAPIR_FLAG("raw-names", 0, "show .NET method names as the runtime writes them", args,      \
 		   raw_names)
 
-/* The option of every command that shows stacks; set cli->wants_async before the file is read. */
+/* The option of every command that shows stacks. */
 #define TAPIR_ASYNC_OPTION(args)                                                                   \
 	TAPIR_FLAG("async", 0,                                                                     \
 		   "stacks of async methods, with those that await them ('tapir help async')",     \
@@ -35,6 +36,9 @@
 int tapir_manifests__add(const struct tapir_words *paths);
 /* A warning, if payloads did not match their descriptions. */
 void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
+
+/* The value of --trace-id, NULL if there is none: 0, or what tapir_cli__usage returned. */
+int tapir_trace_option__check(const struct tapir_cli *cli, const char *text);
 
 /*
  * Puts the newest *.tapir of the current directory in front of cli->words when they name no file,
@@ -51,12 +55,16 @@ int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
-/*
- * The same for commands that show names and events: these are decoded and shown as the options
- * choose.
- */
-int tapir_recording_file__show(struct tapir_cli *cli, bool raw_names,
-			       const struct tapir_words *manifests,
+/* What the options above, and --symbols, choose. */
+struct tapir_show_opts {
+	const struct tapir_symbol_args *symbols;
+	const struct tapir_words *manifests; /* NULL: the command shows no events */
+	bool raw_names, is_async;
+	bool has_pager; /* on a terminal */
+};
+
+/* The same for commands that show names. */
+int tapir_recording_file__show(struct tapir_cli *cli, const struct tapir_show_opts *opts,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
 #endif

@@ -88,16 +88,19 @@ static void add_plural(struct tapir_str *out, uint64_t cnt, const char *what)
 		tapir_str__addf(out, " %.*s%s", (int)(len - is_y), what, is_y ? "ies" : "s");
 }
 
-static void add_events(const struct tapir_summary *s, size_t from, struct tapir_str *out)
+static void add_events(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
 {
+	const struct tapir_summary *s = v->summary;
+	const struct tapir_found *first = v->findings->rows.data;
+	/* The finding has counted its collections. */
+	bool has_gcs = v->findings->rows.cnt && first->kind == TAPIR_FOUND_GC, is_said = has_gcs;
 	const struct tapir_event_row *row;
-	bool is_said = false;
 	double percent;
 
 	tapir_vec_for_each (row, &s->events) {
 		const char *what = row->captured ? meaning_of(row) : NULL;
 
-		if (!what)
+		if (!what || (has_gcs && !strcmp(what, "GC")))
 			continue;
 		begin_part(out, from);
 		add_plural(out, row->captured, what);
@@ -126,6 +129,8 @@ static void add_lost(const struct tapir_report_view *v, uint64_t lost, struct ta
 		tapir_human__add_count(out, lost);
 	if (lost)
 		tapir_str__adds(out, " lost");
+	else if (v->stats && tapir_reader_stats__is_cut_short(v->stats))
+		tapir_str__adds(out, "the file was cut");
 	else if (v->stats && tapir_reader_stats__is_damaged(v->stats))
 		tapir_str__adds(out, "the file is damaged");
 	else
@@ -185,7 +190,7 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 		add_hottest(s, from, out);
 	add_cpus(v, from, out);
 	add_threads(s, from, out);
-	add_events(s, from, out);
+	add_events(v, from, out);
 	if (out->len == from)
 		tapir_str__adds(out, "no event and no sample");
 	tapir_str__adds(out, "; ");

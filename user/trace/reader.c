@@ -33,6 +33,7 @@ struct tapir_reader {
 	enum stage stage;
 	size_t ref_idx, order_idx; /* next chunk, next record in the loaded one */
 	uint32_t next_seq;
+	uint64_t chunks_end; /* where the last one that was found ends */
 	struct tapir_chunk chunk;
 	struct tapir_catalog *catalog;
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec);
@@ -134,6 +135,7 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 		return not_a_recording(path);
 	copy = h;
 	copy.crc = 0;
+	r->chunks_end = sizeof(h);
 	r->walk = (struct tapir_chunk_walk){
 		.fd = r->fd, .off = sizeof(h), .file_bytes = r->stats.file_bytes};
 	if (libdeflate_crc32(0, &copy, sizeof(copy)) != h.crc)
@@ -144,7 +146,7 @@ static int read_file_header(struct tapir_reader *r, const char *path)
 			"%s has format version %u, this tapir reads version %u only", path,
 			h.version, TAPIR_FILE_VERSION);
 	if (h.header_bytes > sizeof(h))
-		r->walk.off = h.header_bytes;
+		r->walk.off = r->chunks_end = h.header_bytes;
 	r->stats.created_utc_ns = h.created_utc_ns;
 	r->stats.created_ns = h.created_ns;
 	return 0;
@@ -209,6 +211,7 @@ static void account(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
 	if (ref->h.seq > r->next_seq)
 		r->stats.missing_chunks += ref->h.seq - r->next_seq;
 	r->next_seq = ref->h.seq + 1;
+	r->chunks_end = ref->off + sizeof(ref->h) + ref->h.stored_bytes;
 	if (ref->h.type == TAPIR_CHUNK_END) {
 		r->saw_end = true;
 		r->stats.chunks++;
@@ -240,6 +243,8 @@ static int list_segment(struct tapir_reader *r)
 	}
 	r->stats.bytes_skipped = r->walk.bytes_skipped;
 	r->stats.cut = !r->saw_end;
+	if (!more && r->stats.file_bytes > r->chunks_end)
+		r->stats.tail_bytes = r->stats.file_bytes - r->chunks_end;
 	if (more < 0)
 		return more;
 	return r->refs.cnt > 0;
@@ -310,6 +315,17 @@ static const struct tapir_rec *completed(struct tapir_reader *r, const struct ta
 	return r->complete && rec->type == TAPIR_REC_PROBE ? r->complete(&r->completed, rec) : rec;
 }
 
+static void count(struct tapir_reader_stats *stats, const struct tapir_rec *rec)
+{
+	int family = tapir_family__of(rec->type);
+
+	if (family < 0)
+		return;
+	stats->captured[family]++;
+	if (rec->time_ns > stats->last_ns)
+		stats->last_ns = rec->time_ns;
+}
+
 int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 {
 	for (;;) {
@@ -332,6 +348,7 @@ int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 			if (err != 1 || !r->deliver_descriptions)
 				continue;
 		}
+		count(&r->stats, next);
 		*rec = next;
 		return 1;
 	}

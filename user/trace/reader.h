@@ -14,6 +14,7 @@
 
 #include "tapir/abi.h"
 #include "trace/catalog.h"
+#include "trace/family.h"
 
 struct tapir_reader;
 
@@ -21,15 +22,18 @@ struct tapir_reader_stats {
 	uint64_t created_utc_ns; /* from the file header */
 	uint64_t created_ns;
 	uint64_t file_bytes;
-	uint64_t read_bytes;	    /* how far reading has got, for progress lines */
-	uint64_t chunks;	    /* whole and undamaged, END included */
-	uint64_t bad_chunks;	    /* header sound, data not: skipped */
-	uint64_t bytes_skipped;	    /* skipped in search of a chunk header */
-	uint64_t segments;	    /* begun */
-	uint64_t records;	    /* delivered, and descriptions taken in */
-	uint64_t malformed_records; /* skipped; one with a wrong size ends its chunk */
-	uint64_t missing_chunks;    /* by their sequence numbers */
-	bool cut;		    /* no END chunk: cut, killed, or still being written */
+	uint64_t read_bytes;		     /* how far reading has got, for progress lines */
+	uint64_t chunks;		     /* whole and undamaged, END included */
+	uint64_t bad_chunks;		     /* header sound, data not: skipped */
+	uint64_t bytes_skipped;		     /* skipped in search of a chunk header */
+	uint64_t tail_bytes;		     /* after the last complete chunk */
+	uint64_t segments;		     /* begun */
+	uint64_t records;		     /* delivered, and descriptions taken in */
+	uint64_t malformed_records;	     /* skipped; one with a wrong size ends its chunk */
+	uint64_t missing_chunks;	     /* by their sequence numbers */
+	uint64_t captured[TAPIR_FAMILY_CNT]; /* delivered so far */
+	uint64_t last_ns;		     /* of these: the time of the latest */
+	bool cut;			     /* no END chunk: cut, killed, or still being written */
 };
 
 /* Something in it could not be read; an end that is missing is not damage. */
@@ -37,6 +41,13 @@ static inline bool tapir_reader_stats__is_damaged(const struct tapir_reader_stat
 {
 	return stats->bad_chunks || stats->bytes_skipped || stats->malformed_records ||
 	       stats->missing_chunks;
+}
+
+/* All that is unreadable is a part of a chunk at its end: it was cut there. */
+static inline bool tapir_reader_stats__is_cut_short(const struct tapir_reader_stats *stats)
+{
+	return stats->cut && stats->tail_bytes && stats->bytes_skipped == stats->tail_bytes &&
+	       !stats->bad_chunks && !stats->malformed_records && !stats->missing_chunks;
 }
 
 /* path: "-" for stdin. A pipe is spooled to an unlinked file in TMPDIR first. */
