@@ -2,10 +2,13 @@
 /* Table fragments shared by the commands that trace. */
 #include "cli/target_options.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "collect/command.h"
 #include "dotnet/counter_choice.h"
 #include "decode/profiles.h"
+#include "lore/lore.h"
 
 const struct tapir_option tapir_target_options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID",
@@ -57,11 +60,34 @@ int tapir_target_args__kind_cnt(const struct tapir_target_args *target)
 	       target->all;
 }
 
+/*
+ * "sleep 1" without the "--" before it. Not one word alone, nor one that a runtime's provider has:
+ * commands and providers share names, such as python.
+ */
+static bool is_command_line(const struct tapir_words *words)
+{
+	const char *const *word;
+	char path[PATH_MAX];
+
+	if (!words->cnt || (words->cnt == 1 && !strchr(words->data[0], '/')))
+		return false;
+	tapir_vec_for_each (word, words)
+		if (strpbrk(*word, ":*?["))
+			return false;
+	return tapir_lore__of_provider(words->data[0], strlen(words->data[0])) < 0 &&
+	       tapir_command__find(words->data[0], path);
+}
+
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli)
 {
 	int kinds = tapir_target_args__kind_cnt(target);
 	char path[PATH_MAX];
 
+	if (kinds && !cli->program && cli->command->takes_program && is_command_line(&cli->words))
+		return tapir_cli__usage(
+			cli,
+			"'%s' is a command: write -- before it to record while it runs, or '%s:*' for a provider of that name",
+			cli->words.data[0], cli->words.data[0]);
 	if (!kinds && !cli->program && cli->command->takes_program && cli->words.cnt &&
 	    tapir_command__find(cli->words.data[0], path))
 		return tapir_cli__usage(cli, "a target is required; to run %s: tapir %s -- %s%s",
