@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
           "--ambient-caps=-all")
 
@@ -24,6 +25,8 @@ USAGE = (
     (("doctor", "-p", "1,2"), "only one process can be checked"),
     (("help", "nothing"), "no command or topic 'nothing'"),
     (("--", "ls"), "a command is required before '--'"),
+    (("record", "-p", "1", "sleep", "1"), "'sleep' is a command: write -- before it to record while it runs"),
+    (("trace", "--comm", "x", "/bin/sleep"), "'/bin/sleep' is a command"),
 )
 
 
@@ -72,6 +75,39 @@ def test_help_fits_80_columns(t):
     for args in words:
         for line in t.tapir(*args).out.splitlines():
             t.ok(len(line) <= 80, f"tapir {' '.join(args)}: {line!r}")
+
+
+def test_tables_of_topics_stay_tables(t):
+    """Indented lines are rows or commands: wrapped into a paragraph they could not be read."""
+    seen = 0
+    for topic in topics(t):
+        with open(os.path.join(ROOT, f"user/cli/topics/{topic}.txt"), encoding="utf-8") as f:
+            rows = [line.rstrip("\n") for line in f if line.startswith("  ")]
+        missing = set(rows) - set(t.tapir("help", topic).out.splitlines())
+        t.eq(missing, set(), f"rows of {topic} that its help does not have")
+        seen += len(rows)
+    t.ok(seen > 100, f"rows: {seen}")
+
+
+def columns_of(t, groff, page):
+    """The longest line of a man page on a terminal of 80 columns."""
+    text = t.run(groff, "-man", "-rLL=78n", "-Tascii", "-P-cbou", page).out
+    t.ok("NAME" in text, f"{page}: {text[:200]!r}")
+    return max(text.splitlines(), key=len)
+
+
+def test_man_pages_fit_80_columns(t):
+    groff = t.need("groff")
+    t.tapir("help", "--man-pages", t.tmp)
+    pages = [t.path(page) for page in os.listdir(t.tmp)]
+    for header in ("usdt", "provider", "counter", "gc_event_sink"):
+        pages.append(t.path(f"{header}.3"))
+        with open(pages[-1], "w", encoding="utf-8") as f:
+            f.write(t.run(os.path.join(ROOT, "scripts/man3"), os.path.join(ROOT, f"include/tapir/{header}.h"), header).out)
+    t.ok(len(pages) > 25, f"few pages: {pages}")
+    for page in pages:
+        line = columns_of(t, groff, page)
+        t.ok(len(line) <= 80, f"{page}: {line!r}")
 
 
 def test_lists_in_help_are_those_of_the_tables(t):

@@ -96,7 +96,7 @@ static void add_usage(const struct tapir_command *command, struct tapir_str *out
 {
 	size_t from = out->len;
 
-	tapir_str__addf(out, "usage: tapir %s ", command->name);
+	tapir_str__addf(out, "usage: tapir %s%s", command->name, *command->synopsis ? " " : "");
 	tapir_text__add_wrapped(out, from, tapir_text__sv(command->synopsis), out->len - from);
 }
 

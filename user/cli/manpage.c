@@ -10,6 +10,8 @@
 
 #include "render/help_text.h"
 
+#define PAGE_INDENT 7 /* of man(7)'s text, in columns */
+
 /* Text for roff: no request at the start of a line, '-' and '\' as typed, ASCII quotes. */
 static void add_roff(struct tapir_str *out, struct tapir_sv text)
 {
@@ -45,14 +47,46 @@ static void add_upper(struct tapir_str *out, const char *text)
 		tapir_str__addc(out, (char)toupper((unsigned char)*text));
 }
 
+static size_t longest_line(struct tapir_sv text)
+{
+	size_t longest = 0, len = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		len = text.data[i] == '\n' ? 0 : len + 1;
+		longest = len > longest ? len : longest;
+	}
+	return longest;
+}
+
+/* Lines as they are, further to the left where they would not fit. */
+static void add_preformatted(struct tapir_str *out, struct tapir_sv text)
+{
+	size_t columns = longest_line(text) + PAGE_INDENT;
+	size_t excess = columns > TAPIR_HELP_COLUMNS ? columns - TAPIR_HELP_COLUMNS : 0;
+	size_t outdent = excess > PAGE_INDENT ? PAGE_INDENT : excess;
+
+	tapir_str__adds(out, ".PP\n");
+	if (outdent)
+		tapir_str__addf(out, ".in -%zun\n", outdent);
+	tapir_str__adds(out, ".nf\n");
+	add_roff(out, text);
+	tapir_str__adds(out, "\n.fi\n");
+	if (outdent)
+		tapir_str__addf(out, ".in +%zun\n", outdent);
+}
+
 static void add_blocks(struct tapir_str *out, const char *text)
 {
 	struct tapir_text_block block;
 
 	while (tapir_text__next_block(&text, &block)) {
-		tapir_str__adds(out, block.is_preformatted ? ".PP\n.nf\n" : ".PP\n");
+		if (block.is_preformatted) {
+			add_preformatted(out, block.text);
+			continue;
+		}
+		tapir_str__adds(out, ".PP\n");
 		add_roff(out, block.text);
-		tapir_str__adds(out, block.is_preformatted ? "\n.fi\n" : "\n");
+		tapir_str__addc(out, '\n');
 	}
 }
 
