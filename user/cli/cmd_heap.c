@@ -32,14 +32,14 @@ static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "also keep the snapshot in FILE", struct args, output),
 	TAPIR_FLAG("force", 'f', "replace FILE", struct args, force),
 	TAPIR_DURATION("max-pause", 0, "TIME",
-		       "wait at most this long, altogether, while the process is suspended; what "
-		       "has no room then is lost and counted (default: 10)",
+		       "let the suspended process wait for tapir at most this long in all; objects "
+		       "that are lost after that are counted (default: 10)",
 		       struct args, max_pause_ns, 1000000, 3600000000000ull),
 	TAPIR_DURATION("growth", 'g', "TIME",
 		       "take a second snapshot after this time, and show what grew, what holds it, "
 		       "and who allocated it meanwhile",
 		       struct args, growth_ns, 1000000, 86400000000000ull),
-	TAPIR_STRING("type", 't', "GLOB", "only types of such a name", struct args, type),
+	TAPIR_STRING("type", 't', "GLOB", "only types whose names match", struct args, type),
 	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
 	{}};
@@ -157,23 +157,25 @@ const struct tapir_command tapir_cmd_heap = {
 	.text = "Lists the objects of a .NET process (8, 9, 10) by type: count, bytes, the bytes "
 		"they retain (what would be freed with them, by dominators), and for the types that "
 		"retain most a shortest path to a root, with the name of the static field where "
-		"there is one. Of a JVM: count and bytes by class, as it counts them itself.\n\n"
+		"there is one. For a JVM, count and bytes by class, as the JVM itself counts "
+		"them.\n\n"
 		"The process collects all generations (a JVM its whole heap) and is suspended "
-		"while it lists its objects. Nothing is lost: the thread that lists them waits for "
-		"tapir where 4 MB are not enough, altogether no longer than --max-pause; if objects "
-		"are missing, 'incomplete' is the first word.\n\n"
-		"With --growth, two snapshots with a recording of the allocations in between name the "
-		"growing types, what holds them, and the functions that allocate them (.NET; of a JVM, "
-		"the growing types).\n\n"
-		"FILE is a recording: 'tapir export --format nettrace' makes of it a file whose "
-		"objects and references TraceEvent reads. 'diff' shows which types grew between two of them, "
-		"and what holds these.\n\n"
+		"while it lists its objects. When tapir is 4 MB behind, the process waits for it, "
+		"all waits together no longer than --max-pause. If objects are missing after that, "
+		"the output begins with 'incomplete'.\n\n"
+		"With --growth, two snapshots and a recording of the allocations in between show "
+		"which types grow, what holds them, and which functions allocate them (.NET; for a "
+		"JVM, only the types).\n\n"
+		"FILE is a recording, which 'tapir export --format nettrace' converts for TraceEvent, "
+		"with its objects and references. 'diff' shows which types grew from one FILE to the "
+		"other, and what holds them.\n\n"
 		"Requires the privileges of 'tapir record -p' (root).",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals =
-		(const struct tapir_positional[]){
-			{.name = "FILE", .help = "a snapshot of -o", .many = true, .is_path = true},
-			{}},
+	.positionals = (const struct tapir_positional[]){{.name = "FILE",
+							  .help = "a snapshot that -o wrote",
+							  .many = true,
+							  .is_path = true},
+							 {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"heap -p 4711", "what its memory is used for"},
@@ -181,7 +183,7 @@ const struct tapir_command tapir_cmd_heap = {
 			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
 			{"heap diff before.tapir after.tapir", "what grew in between"},
 			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",
-			 "one's own types"},
+			 "the types of one namespace"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,

@@ -13,11 +13,11 @@ const struct tapir_command tapir_cmd_mcp = {
 	.name = "mcp",
 	.summary = "offer processes, recordings and stacks as tools to an assistant",
 	.synopsis = "",
-	.text = "Speaks the Model Context Protocol on standard input and output: the program of an "
-		"assistant starts it and calls its tools: processes, record, findings, report, view, "
-		"stacks. Each result is what the command of that name prints with --json. It changes "
-		"nothing in a process but what 'tapir record' does, reads and writes no file that a "
-		"message names, and keeps the last 8 recordings until it ends.",
+	.text = "Speaks the Model Context Protocol on standard input and output. An assistant's "
+		"program starts it and calls its tools: processes, record, findings, report, view, "
+		"stacks. Each result is what the command of that name prints with --json. It does "
+		"nothing to a process that 'tapir record' does not do, neither reads nor writes a "
+		"file that a message names, and keeps the last 8 recordings until it ends.",
 	.examples =
 		(const struct tapir_example[]){
 			{"mcp", "as the command of an MCP server in the assistant's configuration"},

@@ -60,15 +60,15 @@ static const struct tapir_option options[] = {
 	TAPIR_CHOICE("event", 'e', "EVENT", "sample on this event instead of the CPU clock",
 		     struct args, sample_event, tapir_sample_event__name),
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
-	TAPIR_FLAG("sched", 0, "record context switches with -a, too", struct args, sched),
+	TAPIR_FLAG("sched", 0, "with -a: also record context switches", struct args, sched),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
 	TAPIR_FLAG("activities", 0,
-		   ".NET: follow Start and Stop events of EventSources over awaits, and what they "
-		   "await; the runtime keeps a part of it switched on ('tapir help dotnet')",
+		   ".NET: follow Start and Stop events of EventSources across awaits; the runtime "
+		   "keeps part of this switched on afterwards ('tapir help dotnet')",
 		   struct args, activities),
 	TAPIR_FLAG("jvm-locks", 0,
-		   "ask JVMs at the begin and at the end for the owners of their locks; all Java "
-		   "threads stop at a safepoint for it",
+		   "ask JVMs at the start and at the end for the owners of their locks; all Java "
+		   "threads stop at a safepoint meanwhile",
 		   struct args, jvm_locks),
 	TAPIR_FLAG("force", 'f',
 		   "replace FILE; attach any number of probes on kernels without uprobe_multi",
@@ -96,16 +96,16 @@ static const struct tapir_option ring_options[] = {
 		"trigger", 0, "TRIGGER",
 		"event=SPEC, counter=NAME>NUMBER, slow=EVENT>TIME, finding, exit, exit=failed; repeatable",
 		struct args, ring.triggers),
-	TAPIR_DURATION("window", 0, "TIME", "time before the trigger that a file has (default: 30)",
-		       struct args, ring.window_ns, TAPIR_NS_PER_SEC / 10,
-		       24 * 3600 * TAPIR_NS_PER_SEC),
+	TAPIR_DURATION("window", 0, "TIME",
+		       "begin each file this long before its trigger (default: 30)", struct args,
+		       ring.window_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_DURATION("distance", 0, "TIME",
-		       "ignore triggers for this time after one (default: 60)", struct args,
+		       "after a trigger, ignore others for this time (default: 60)", struct args,
 		       ring.distance_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_U64("max-files", 0, "N", "write at most N files (default: 10)", struct args,
 		  ring.max_files, 1, 100000),
 	TAPIR_STRING("segments", 0, "DIR",
-		     "keep the ring in files of DIR, readable if tapir is killed, not in memory",
+		     "keep the ring in files of DIR, which stay readable if tapir is killed",
 		     struct args, ring.dir),
 	{}};
 

@@ -37,7 +37,7 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID", struct args, pids),
-	TAPIR_STRING("threads", 0, "GLOB", "only threads with such a name", struct args, threads),
+	TAPIR_STRING("threads", 0, "GLOB", "only threads whose names match", struct args, threads),
 	TAPIR_U64("top", 'n', "N", "show N groups", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
 	TAPIR_FLAG("group", 'g', "threads with identical stacks are one group (default)",
@@ -47,7 +47,7 @@ static const struct tapir_option options[] = {
 		   json),
 	TAPIR_FLAG("jvm-locks", 0,
 		   "ask JVMs for the owners of their locks; all Java threads stop at a safepoint "
-		   "for it",
+		   "meanwhile",
 		   struct args, jvm_locks),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
@@ -230,21 +230,21 @@ const struct tapir_command tapir_cmd_stacks = {
 		"first; threads with identical stacks are one group, the largest first. No thread "
 		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
 		"thread that ran meanwhile is read again. A thread that is on a CPU each time "
-		"has the stack of a CPU sample taken within 20 ms.\n\n"
-		"A thread that waits in a system call has the call with its arguments: what a "
-		"descriptor refers to, the address of a futex, the timeout. Threads that wait for "
-		"each other's locks are a deadlock, the first line. Owners are read from memory: "
-		"of mutexes of the C library; of monitors of .NET, since .NET 9; of PostgreSQL's "
-		"locks, also between processes (name all of them: -p 4711,4712). Those of a JVM "
-		"are known with --jvm-locks. Of .NET 8, a recording shows the owners of waits that "
-		"begin in it: 'tapir record -p PID', then 'tapir report --view stacks-end'. Locks "
-		"of other kinds (conditions, semaphores, System.Threading.Lock) have no owner "
-		"there, and none is shown.\n\n"
-		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). An ordinary user sees "
-		"the threads of processes of their own by /proc, without kernel functions; "
+		"is shown with the stack of a CPU sample taken within 20 ms.\n\n"
+		"A thread that waits in a system call is shown with the call and its arguments: "
+		"what a descriptor refers to, the address of a futex, the timeout. If threads wait "
+		"for each other's locks, the first line reports the deadlock. Owners of locks are "
+		"read from memory: of mutexes of the C library; of monitors of .NET 9 and newer; of "
+		"PostgreSQL's locks, also between processes (name all of them: -p 4711,4712). "
+		"Owners of a JVM's locks require --jvm-locks. For .NET 8, use 'tapir record -p PID', "
+		"then 'tapir report --view stacks-end': it shows the owners of waits that began "
+		"during the recording. Locks of other kinds (conditions, semaphores, "
+		"System.Threading.Lock) store no owner, and none is shown.\n\n"
+		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). For an ordinary user, "
+		"the threads of their own processes are read from /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "
 		"context switches begins and ends with such a snapshot: 'tapir report --view "
-		"stacks', '--view stacks-end'.",
+		"stacks' and '--view stacks-end' show them.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =
 		(const struct tapir_example[]){

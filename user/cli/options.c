@@ -19,7 +19,7 @@
 const struct tapir_option tapir_global_options[] = {
 	TAPIR_FLAG("help", 'h', "show this help", struct tapir_cli, want_help),
 	TAPIR_FLAG("version", 0, "print the version", struct tapir_cli, want_version),
-	TAPIR_FLAG("verbose", 'v', "log to stderr, once per file and process", struct tapir_cli,
+	TAPIR_FLAG("verbose", 'v', "log to stderr, one line per file and process", struct tapir_cli,
 		   is_verbose),
 	TAPIR_FLAG("no-pager", 0, "do not pipe output into $PAGER", struct tapir_cli, no_pager),
 	TAPIR_FLAG("quiet", 'q', "print only errors to stderr", struct tapir_cli, is_quiet),

@@ -41,7 +41,7 @@ struct tapir_words_or_default {
 	bool is_given; /* with or without one */
 };
 
-/* The same, where a value is the next word if it is an URL or an existing directory. */
+/* The same, where a value is the next word if it is a URL or an existing directory. */
 struct tapir_places_or_default {
 	struct tapir_words words;
 	bool has_default; /* given without one */

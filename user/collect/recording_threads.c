@@ -54,7 +54,7 @@ int tapir_recording__begin_snapshots(struct recording *r)
 		return 0;
 	left_cnt = tapir_targets__list_live(r->targets, BEGIN_MAX, &tgids);
 	if (left_cnt)
-		tapir_warn("the threads of %zu processes are not in the snapshot at the begin of "
+		tapir_warn("the threads of %zu processes are not in the snapshot at the start of "
 			   "the recording: it holds %u",
 			   left_cnt, BEGIN_MAX);
 	opts.tgids = tgids.data;

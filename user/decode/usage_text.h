@@ -36,7 +36,7 @@ struct tapir_memory_series {
 	struct tapir_memory_point points[TAPIR_MEMORY_POINTS];
 };
 
-struct tapir_quota_use { /* differences between the begin and the end */
+struct tapir_quota_use { /* differences between the start and the end */
 	uint64_t quota_us, period_us, throttled_ns, period_cnt, throttled_cnt, wall_ns;
 	struct tapir_sv dir; /* of the text */
 };

@@ -3,7 +3,7 @@
  * .gopclntab as the runtime reads it (runtime/symtab.go): a header, and a table of functions by
  * address, each with the offset of a record that has the offset of the name.
  *
- * From Go 1.18 on addresses are relative to the begin of the code, which the header of a position
+ * From Go 1.18 on addresses are relative to the start of the code, which the header of a position
  * independent program has only after relocation, and that of newer versions not at all.
  */
 #include "elf/go_table.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two passes, because a name that is found late in a segment stands at its begin. */
+/* Two passes, because a name that is found late in a segment is at its start. */
 #include "export/symbolize.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ static int put_symbols(void *ctx, uint64_t segment, struct tapir_writer *w)
 	return err;
 }
 
-/* Does a new symbol cover the begin of this one's range? */
+/* Does a new symbol cover the start of this one's range? */
 static bool is_named(const struct tapir_late_symbols *symbols, const struct tapir_rec_symbol *range)
 {
 	size_t low = 0, high = symbols->cnt;

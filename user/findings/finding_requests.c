@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests: intervals with a begin and an end that somebody waits for. Those that the edges of the
+ * Requests: intervals with a start and an end that somebody waits for. Those that the edges of the
  * recording cut are in no figure here, nor kinds of which many are cut or do not pair.
  */
 #include <inttypes.h>

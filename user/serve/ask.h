@@ -2,7 +2,7 @@
 /*
  * ask.h - what a client asks for: query parameters or the members of a JSON body, checked by the
  * tables of parameters that routes have, and from there a struct tapir_request, as the command line
- * makes one. There is no parameter for a path, an URL or a command, and a SPEC with a path is
+ * makes one. There is no parameter for a path, a URL or a command, and a SPEC with a path is
  * refused. Errors are lines in the diagnostic list that begin with the name of the parameter.
  *
  * One thread.

@@ -36,7 +36,7 @@ void tapir_symbol_files__free(struct tapir_symbol_files *f);
 
 bool tapir_symbol_source__is_url(const char *source); /* http:// or https:// */
 
-/* A directory or an URL, copied. -errno with a line: no such directory, no libcurl. */
+/* A directory or a URL, copied. -errno with a line: no such directory, no libcurl. */
 int tapir_symbol_files__add(struct tapir_symbol_files *f, const char *source);
 
 struct tapir_symbol_key {

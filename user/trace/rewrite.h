@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rewrite.h - a recording copied record by record, with some left out and others put at the begin
+ * rewrite.h - a recording copied record by record, with some left out and others put at the start
  * of a segment. Segments, the order of records, and times stay as they are.
  */
 #ifndef TAPIR_USER_REWRITE_H

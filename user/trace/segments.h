@@ -61,7 +61,7 @@ void tapir_segment_fds__fini(struct tapir_segment_fds *fds);
 
 struct tapir_segments_stats {
 	uint64_t kept_cnt, kept_bytes;
-	uint64_t discarded_cnt, discarded_bytes; /* since the begin */
+	uint64_t discarded_cnt, discarded_bytes; /* since the start */
 	uint64_t early_cnt; /* of them: younger than keep_ns, for lack of room */
 };
 void tapir_segments__stats(const struct tapir_segments *s, struct tapir_segments_stats *out);

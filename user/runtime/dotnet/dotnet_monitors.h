@@ -24,7 +24,7 @@ struct tapir_dotnet_contract {
 	uint32_t thread_number, thread_tid, thread_link; /* in a Thread */
 	uint32_t first_thread;				 /* in the ThreadStore */
 	uint32_t entry_bytes, entry_block;		 /* of the table of sync blocks */
-	uint32_t monitor_bytes;				 /* at the begin of a sync block */
+	uint32_t monitor_bytes;				 /* at the start of a sync block */
 	uint32_t app_domain_idx, thread_store_idx, sync_table_idx;
 };
 
