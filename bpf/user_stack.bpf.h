@@ -167,18 +167,30 @@ static __always_inline long read_fp(struct user_stack *u, __u64 cfa, __u8 fp)
 	return read_word(u, fp == TAPIR_UNWIND_FP_AT_FP ? u->fp : cfa - 8 * (__u64)fp, &u->fp);
 }
 
+static __always_inline int is_code(struct user_stack *u, __u64 ip)
+{
+	return tapir_walk__ip_ok(ip) &&
+	       ((ip >= u->mapping.start_va && ip < u->mapping.end_va) || !find_mapping(u, ip));
+}
+
+/*
+ * Variables that were not written yet hold what earlier calls left there, a saved frame pointer
+ * too: only a return address behind it makes a record of it.
+ */
 static long find_record(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
 	u->cfa = u->sp + 8 * idx;
-	return read_word(u, u->cfa, &u->pair[0]) || u->pair[0] == u->fp;
-}
-
-static __always_inline int is_code(struct user_stack *u, __u64 ip)
-{
-	return tapir_walk__ip_ok(ip) &&
-	       ((ip >= u->mapping.start_va && ip < u->mapping.end_va) || !find_mapping(u, ip));
+	if (read_word(u, u->cfa, &u->pair[0]))
+		return 1;
+	if (u->pair[0] != u->fp)
+		return 0;
+	u->pair[0] = u->fp + 1;
+	if (read_word(u, u->cfa + 8, &u->pair[1]) || !is_code(u, u->pair[1] - 1))
+		return 0;
+	u->pair[0] = u->fp;
+	return 1;
 }
 
 /*
@@ -195,8 +207,7 @@ __weak __noinline int skip_replaced(struct user_stack *u)
 		return 0;
 	u->pair[0] = u->fp + 1;
 	bpf_loop(MAX_REPLACED_WORDS, find_record, &u, 0);
-	if (u->pair[0] != u->fp || u->cfa >= u->fp || read_word(u, u->cfa + 8, &u->pair[1]) ||
-	    !is_code(u, u->pair[1] - 1)) {
+	if (u->pair[0] != u->fp || u->cfa >= u->fp) {
 		set_fp_row(u, ROW_OF_CODE);
 		return 0;
 	}

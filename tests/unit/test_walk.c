@@ -314,8 +314,13 @@ static void replaced_method_is_one_frame(void **state)
 	assert_int_equal(walk.frame_cnt, 3);
 	assert_int_equal(walk.frames[1], CALLER_VA);
 	assert_int_equal(walk.frames[2], CALLER_VA + 1);
+	/* A frame pointer that an earlier call left in the old code's variables is no record. */
+	memory[2] = 0x9030;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 3);
+	assert_int_equal(walk.frames[1], CALLER_VA);
 	/* The old code runs, and called what is above it: its frame pointer leads on. */
-	memory[4] = 7;
+	memory[2] = memory[4] = 7;
 	tapir_walk__run(&walk);
 	assert_int_equal(walk.frames[1], REPLACED_VA);
 	assert_int_equal(walk.frames[2], CALLER_VA + 1);

@@ -209,10 +209,9 @@ static void skip_replaced(const struct tapir_walk *w, struct frame *f)
 	for (unsigned i = 0; i < MAX_REPLACED_WORDS && va < f->fp; i++, va += 8) {
 		if (!read_word(w, va, &fp) || (fp == f->fp && !read_word(w, va + 8, &ip)))
 			return;
-		if (fp != f->fp)
-			continue;
-		if (code_at(w, ip - 1))
-			*f = (struct frame){.ip = ip, .sp = va + 16, .fp = fp};
+		if (fp != f->fp || !code_at(w, ip - 1))
+			continue; /* what an earlier call left in a variable is no record */
+		*f = (struct frame){.ip = ip, .sp = va + 16, .fp = fp};
 		return;
 	}
 }
