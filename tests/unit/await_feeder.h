@@ -19,7 +19,7 @@
 #define FEED_SV(s) ((struct tapir_sv){s, sizeof(s) - 1})
 
 /* Functions, by number: their code is at feed_va(number). */
-enum { BURN, PAY, PLACE_ORDER, CHECKOUT, BOX, DISPATCH, LAMBDA, RUN_TASK, FUNCTION_CNT };
+enum { BURN, PAY, PLACE_ORDER, CHECKOUT, BOX, DISPATCH, LAMBDA, RUN_TASK, WORKER, FUNCTION_CNT };
 
 enum { PROBE_BEGIN = 1, PROBE_END, PROBE_WAIT, PROBE_OTHER };
 
@@ -64,6 +64,8 @@ static inline void feed_start(struct feeder *f)
 		[LAMBDA] = "instance void [App] Shop+<>c::<Main>b__8_3()[QuickJitted]",
 		[RUN_TASK] = "instance void [System.Private.CoreLib] System.Threading.Tasks.Task::"
 			     "ExecuteWithThreadLocal(class System.Threading.Tasks.Task&)[PreJIT]",
+		[WORKER] = "void [System.Private.CoreLib] System.Threading.PortableThreadPool+"
+			   "WorkerThread::WorkerThreadStart()[PreJIT]",
 	};
 
 	*f = (struct feeder){.fd = memfd_create("awaits", MFD_CLOEXEC), .now_ns = 1000};

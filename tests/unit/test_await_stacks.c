@@ -197,7 +197,7 @@ static void work_whose_end_was_lost_is_forgotten_when_its_thread_idles(void **st
 {
 	struct feeder *f = *state;
 	uint64_t in_pay = feed_stack(f, PLACE(PAY, BOX, DISPATCH), 0);
-	uint64_t idle = feed_stack(f, PLACE(DISPATCH), 0);
+	uint64_t idle = feed_stack(f, PLACE(WORKER), 0);
 	struct seen seen;
 
 	await_all(f);
@@ -208,6 +208,28 @@ static void work_whose_end_was_lost_is_forgotten_when_its_thread_idles(void **st
 	read_all(f, &seen);
 	assert_int_equal(seen.counts.chained, 1);
 	assert_int_equal(seen.counts.unclear, 0);
+	tapir_str__fini(&seen.text);
+}
+
+/* The begin is told before the method's code is called: its thread may sleep in between. */
+static void work_of_a_thread_that_sleeps_before_it_runs_is_not_forgotten(void **state)
+{
+	struct feeder *f = *state;
+	uint64_t in_pay = feed_stack(f, PLACE(BURN, PAY, BOX, DISPATCH, WORKER), 0);
+	struct seen seen;
+
+	await_all(f);
+	feed_begin(f, TID, 1, RUNS);
+	feed_switch(f, TID, feed_stack(f, PLACE(BOX, DISPATCH, WORKER), 0), 1);
+	feed_switch(f, TID, feed_stack(f, PLACE(RUN_TASK, DISPATCH, WORKER), 0), 1);
+	feed_switch(f, TID, feed_stack(f, PLACE(WORKER), TAPIR_STACK_MORE), 1);
+	feed_sample(f, TID, in_pay);
+	feed_switch(f, TID, feed_stack(f, PLACE(WORKER), 0), 1);
+	feed_sample(f, TID, in_pay);
+	read_all(f, &seen);
+	assert_int_equal(seen.counts.chained, 1);
+	assert_int_equal(seen.counts.unclear, 0);
+	assert_int_equal(seen.counts.inside, 1);
 	tapir_str__fini(&seen.text);
 }
 
@@ -265,6 +287,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			work_whose_end_was_lost_is_forgotten_when_its_thread_idles, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			work_of_a_thread_that_sleeps_before_it_runs_is_not_forgotten, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(cycles_and_depths_end_at_the_bounds, setup,
 						teardown),

@@ -109,6 +109,17 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 	return false;
 }
 
+bool tapir_await_frames__is_between(struct tapir_await_frames *f,
+				    const struct tapir_catalog *catalog,
+				    const struct tapir_stack_ref *ref,
+				    const struct tapir_stack_view *view)
+{
+	for (unsigned i = 0; i < view->rec->frame_cnt; i++)
+		if ((number_at(f, catalog, ref, view, i) & CLASS_MASK) >= CLASS_CONTINUER)
+			return true;
+	return false;
+}
+
 void tapir_await_frames__fini(struct tapir_await_frames *f)
 {
 	tapir_frame_memo__fini(&f->memo);

@@ -32,6 +32,14 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 				  const struct tapir_stack_ref *ref,
 				  const struct tapir_stack_view *view,
 				  struct tapir_await_place *out);
+/*
+ * Whether something in the stack may have told that it begins or continues a task: before it calls
+ * the task's code, or after that has returned.
+ */
+bool tapir_await_frames__is_between(struct tapir_await_frames *f,
+				    const struct tapir_catalog *catalog,
+				    const struct tapir_stack_ref *ref,
+				    const struct tapir_stack_view *view);
 void tapir_await_frames__fini(struct tapir_await_frames *f);
 
 #endif

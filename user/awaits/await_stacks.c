@@ -242,17 +242,19 @@ static uint64_t async_stack(struct tapir_await_stacks *a, uint32_t tgid, uint32_
 	return id ? id : stack_id;
 }
 
-/* A thread that sleeps outside of any task: the end of what it did was lost. */
+/*
+ * A thread that sleeps where nothing works for a task: the end of what it did was lost. One that
+ * sleeps in what continues a task may have told its begin, and calls its code later.
+ */
 static void forget_if_idle(struct tapir_await_stacks *a, const struct tapir_rec_switch *rec)
 {
 	struct tapir_stack_ref ref = {
 		.tgid = rec->out_tgid, .time_ns = rec->h.time_ns, .stack_id = rec->out_stack_id};
-	struct tapir_await_place place;
 	struct tapir_stack_view stack;
 
 	if (rec->out_state && stack_of(a, rec->out_stack_id, &stack) &&
-	    !(stack.rec->flags & TAPIR_STACK_MORE) &&
-	    !tapir_await_frames__find(&a->frames, a->catalog, &ref, &stack, &place))
+	    stack.rec->end == TAPIR_STACK_END_WHOLE && !(stack.rec->flags & TAPIR_STACK_MORE) &&
+	    !tapir_await_frames__is_between(&a->frames, a->catalog, &ref, &stack))
 		tapir_await_links__forget(&a->links, rec->out_tid);
 }
 
