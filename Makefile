@@ -244,6 +244,10 @@ check-dotnet check-long check-serve check-stacks:
 format: ## clang-format the C files
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 
+.PHONY: nuget
+nuget: $(TAPIR)-static ## packages for .NET, in build/nuget (wants the .NET SDK)
+	$(Q)BUILD=$(BUILD) scripts/nuget
+
 .PHONY: deb check-deb
 deb: ## Debian packages, below build/deb
 	$(Q)scripts/bootstrap build packages

@@ -5,12 +5,14 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import time
 
 from case_serve import Server
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
 
+CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
 CHECK_LONG = {"test_image_traces_programs_in_other_containers"}
 TIMEOUT = 240
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "k8s")
@@ -79,6 +81,54 @@ def test_manifests_fit_the_agent(t):
     with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
         pod = documents(t, file.read())[0]["spec"]
     t.eq([c["securityContext"]["capabilities"] for c in pod["containers"] if c["name"] == "tapir"], [{"drop": ["ALL"]}], "side-car")
+
+
+# Of monitoring.coreos.com/v1, for which clients have no type: the members that ours may have.
+POD_MONITOR = {
+    "apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": {"name": str, "namespace": str},
+    "spec": {
+        "selector": {"matchLabels": dict},
+        "podMetricsEndpoints": [{"port": str, "path": str, "interval": str, "scheme": str,
+                                 "authorization": {"type": str, "credentials": {"name": str, "key": str}}}]}}
+
+
+def differences(value, table, where="PodMonitor"):
+    """What a document has that its table has not."""
+    if isinstance(table, dict) and isinstance(value, dict):
+        return [line for key, one in value.items()
+                for line in (differences(one, table[key], f"{where}.{key}") if key in table else [f"{where}.{key}: no such member"])]
+    if isinstance(table, list) and isinstance(value, list):
+        return [line for one in value for line in differences(one, table[0], where)]
+    if isinstance(table, type):
+        return [] if isinstance(value, table) else [f"{where}: {value!r} is not of type {table.__name__}"]
+    return [] if value == table else [f"{where}: {value!r} is not {table!r}"]
+
+
+def test_manifests_are_documents_of_a_typed_client(t):
+    program = build_dotnet(t, "Manifests", packages=(("KubernetesClient", "17.0.14"),))
+    kubectl = t.need("kubectl")
+
+    def decode(text):
+        return subprocess.run([program], input=text, capture_output=True, text=True, timeout=60, check=False)
+
+    with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
+        texts = {"sidecar": file.read()}
+    for place in "base", "old-kernels":
+        whole = t.run(kubectl, "kustomize", os.path.join(HOME, place)).out
+        t.ok("kind: PodMonitor" in whole, f"{place}: {whole[:200]}")
+        texts[place] = "\n---\n".join(part for part in whole.split("\n---\n") if "\nkind: PodMonitor" not in "\n" + part)
+        monitor = next(doc for doc in documents(t, whole) if doc["kind"] == "PodMonitor")
+        t.eq(differences(monitor, POD_MONITOR), [], f"{place}: PodMonitor")
+        t.ok(differences({**monitor, "spec": {**monitor["spec"], "podMetricsEndpoint": []}}, POD_MONITOR), "a wrong member is seen")
+    kinds = {"base": ["ConfigMap", "DaemonSet", "Namespace", "NetworkPolicy", "ServiceAccount"], "sidecar": ["Pod"]}
+    kinds["old-kernels"] = kinds["base"]
+    for place, text in texts.items():
+        said = decode(text)
+        t.eq(said.returncode, 0, f"{place}: {said.stderr}")
+        t.eq(sorted(line.split()[0] for line in said.stdout.splitlines()), kinds[place], place)
+    # The client sees what is wrong: a key with another name, one that stands twice, a value of another type.
+    for old, new in (("hostPID:", "hostPid:"), ("hostPID: true", "hostPID: true\n      hostPID: false"), ("hostPID: true", "hostPID: maybe")):
+        t.eq(decode(texts["base"].replace(old, new)).returncode, 1, new)
 
 
 STAND_IN = """#!/bin/sh
