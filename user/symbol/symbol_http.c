@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* libcurl's functions by name, one transfer at a time, asked every 100 ms whether to go on. */
+/* One transfer at a time, asked every 100 ms whether to go on. */
 #include "symbol/symbol_http.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define CURL_DISABLE_TYPECHECK
-#include <curl/curl.h>
 
-#include "base/diag.h"
 #include "base/file.h"
-#include "base/library.h"
+#include "base/libcurl.h"
 
 #define MAX_REDIRECTS 3L
 #define POLL_MS	      100
 #define PROTOCOLS     "http,https"
 
 struct tapir_http {
-	void *lib;
-	__typeof__(curl_global_init) *global_init;
-	__typeof__(curl_easy_init) *easy_init;
-	__typeof__(curl_easy_setopt) *easy_setopt;
-	__typeof__(curl_easy_getinfo) *easy_getinfo;
-	__typeof__(curl_easy_strerror) *easy_strerror;
-	__typeof__(curl_easy_cleanup) *easy_cleanup;
-	__typeof__(curl_multi_init) *multi_init;
-	__typeof__(curl_multi_add_handle) *multi_add_handle;
-	__typeof__(curl_multi_remove_handle) *multi_remove_handle;
-	__typeof__(curl_multi_perform) *multi_perform;
-	__typeof__(curl_multi_poll) *multi_poll;
-	__typeof__(curl_multi_info_read) *multi_info_read;
-	__typeof__(curl_multi_cleanup) *multi_cleanup;
+	struct tapir_libcurl curl;
 };
 
 struct transfer {
@@ -41,56 +24,19 @@ struct transfer {
 	int err; /* why the body was refused */
 };
 
-static bool load_functions(struct tapir_http *h)
-{
-	const struct {
-		const char *name;
-		void **at;
-	} wanted[] = {
-		{"curl_global_init", (void **)&h->global_init},
-		{"curl_easy_init", (void **)&h->easy_init},
-		{"curl_easy_setopt", (void **)&h->easy_setopt},
-		{"curl_easy_getinfo", (void **)&h->easy_getinfo},
-		{"curl_easy_strerror", (void **)&h->easy_strerror},
-		{"curl_easy_cleanup", (void **)&h->easy_cleanup},
-		{"curl_multi_init", (void **)&h->multi_init},
-		{"curl_multi_add_handle", (void **)&h->multi_add_handle},
-		{"curl_multi_remove_handle", (void **)&h->multi_remove_handle},
-		{"curl_multi_perform", (void **)&h->multi_perform},
-		{"curl_multi_poll", (void **)&h->multi_poll},
-		{"curl_multi_info_read", (void **)&h->multi_info_read},
-		{"curl_multi_cleanup", (void **)&h->multi_cleanup},
-	};
-
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		*wanted[i].at = dlsym(h->lib, wanted[i].name);
-		if (!*wanted[i].at)
-			return false;
-	}
-	return true;
-}
-
 int tapir_http__new(struct tapir_http **out)
 {
-	static const char *const names[] = {"libcurl-gnutls.so.4", "libcurl.so.4", NULL};
 	struct tapir_http *h = calloc(1, sizeof(*h));
+	int err = h ? tapir_libcurl__load(&h->curl, "fetch symbols") : -ENOMEM;
 
-	if (!h)
-		return -ENOMEM;
-	h->lib = tapir_library__open(names, "fetch symbols", "libcurl3-gnutls");
-	if (h->lib && (!load_functions(h) || h->global_init(CURL_GLOBAL_DEFAULT))) {
-		tapir_diag__add("cannot fetch symbols: libcurl is too old");
-		h->lib = NULL;
-	}
-	if (!h->lib) {
+	if (err) {
 		tapir_http__free(h);
-		return -ENOSYS;
+		return err;
 	}
 	*out = h;
 	return 0;
 }
 
-/* The library stays mapped: threads of its resolver may outlive a transfer. */
 void tapir_http__free(struct tapir_http *h)
 {
 	free(h);
@@ -138,18 +84,19 @@ static bool set_up(struct tapir_http *h, CURL *easy, struct transfer *t)
 		{CURLOPT_TIMEOUT_MS, TAPIR_HTTP_FILE_MS},
 		{CURLOPT_NOPROGRESS, 0},
 	};
-	bool ok = !h->easy_setopt(easy, CURLOPT_URL, url) &&
-		  !h->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, PROTOCOLS) &&
-		  !h->easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, after_redirect) &&
-		  !h->easy_setopt(easy, CURLOPT_USERAGENT, "tapir/" TAPIR_VERSION) &&
-		  !h->easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data) &&
-		  !h->easy_setopt(easy, CURLOPT_WRITEDATA, t) &&
-		  !h->easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress) &&
-		  !h->easy_setopt(easy, CURLOPT_XFERINFODATA, t) &&
-		  !h->easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->get->max_bytes);
+	bool ok = !h->curl.easy_setopt(easy, CURLOPT_URL, url) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, PROTOCOLS) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, after_redirect) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_USERAGENT, "tapir/" TAPIR_VERSION) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_WRITEDATA, t) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_XFERINFODATA, t) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
+				       (curl_off_t)t->get->max_bytes);
 
 	for (size_t i = 0; ok && i < sizeof(numbers) / sizeof(*numbers); i++)
-		ok = !h->easy_setopt(easy, numbers[i].option, numbers[i].value);
+		ok = !h->curl.easy_setopt(easy, numbers[i].option, numbers[i].value);
 	return ok;
 }
 
@@ -157,7 +104,7 @@ static int result_of(struct tapir_http *h, CURL *easy, const struct transfer *t,
 {
 	long status = 0;
 
-	h->easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	h->curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	if (t->err)
 		return t->err;
 	if (code == CURLE_OK && status == 200)
@@ -171,7 +118,7 @@ static int result_of(struct tapir_http *h, CURL *easy, const struct transfer *t,
 	if (code == CURLE_OK || code == CURLE_HTTP_RETURNED_ERROR)
 		snprintf(t->get->why, sizeof(t->get->why), "HTTP status %ld", status);
 	else
-		snprintf(t->get->why, sizeof(t->get->why), "%s", h->easy_strerror(code));
+		snprintf(t->get->why, sizeof(t->get->why), "%s", h->curl.easy_strerror(code));
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
 			       code == CURLE_COULDNT_RESOLVE_PROXY
 		       ? -EHOSTUNREACH
@@ -184,13 +131,13 @@ static int run(struct tapir_http *h, CURLM *multi, struct transfer *t, CURLcode 
 	const CURLMsg *message;
 
 	while (running) {
-		if (h->multi_perform(multi, &running) ||
-		    (running && h->multi_poll(multi, NULL, 0, POLL_MS, NULL)))
+		if (h->curl.multi_perform(multi, &running) ||
+		    (running && h->curl.multi_poll(multi, NULL, 0, POLL_MS, NULL)))
 			return -EPROTO;
 		if (t->get->goes_on && !t->get->goes_on(t->get->ctx, t->done, t->total))
 			return -EINTR;
 	}
-	message = h->multi_info_read(multi, &left);
+	message = h->curl.multi_info_read(multi, &left);
 	if (!message || message->msg != CURLMSG_DONE)
 		return -EPROTO;
 	*code = message->data.result;
@@ -200,8 +147,8 @@ static int run(struct tapir_http *h, CURLM *multi, struct transfer *t, CURLcode 
 int tapir_http__get(struct tapir_http *h, struct tapir_http_get *get)
 {
 	struct transfer t = {.get = get};
-	CURL *easy = h->easy_init();
-	CURLM *multi = h->multi_init();
+	CURL *easy = h->curl.easy_init();
+	CURLM *multi = h->curl.multi_init();
 	CURLcode code = CURLE_OK;
 	int err = easy && multi ? 0 : -ENOMEM;
 
@@ -210,17 +157,17 @@ int tapir_http__get(struct tapir_http *h, struct tapir_http_get *get)
 		snprintf(get->why, sizeof(get->why), "this libcurl is too old");
 		err = -EPROTO;
 	}
-	if (!err && h->multi_add_handle(multi, easy))
+	if (!err && h->curl.multi_add_handle(multi, easy))
 		err = -ENOMEM;
 	if (!err) {
 		err = run(h, multi, &t, &code);
 		if (!err)
 			err = result_of(h, easy, &t, code);
-		h->multi_remove_handle(multi, easy);
+		h->curl.multi_remove_handle(multi, easy);
 	}
 	if (easy)
-		h->easy_cleanup(easy);
+		h->curl.easy_cleanup(easy);
 	if (multi)
-		h->multi_cleanup(multi);
+		h->curl.multi_cleanup(multi);
 	return err;
 }
