@@ -8,6 +8,7 @@
 
 static tapir_log_fn log_fn;
 static enum tapir_log_level log_max;
+static bool is_silent;
 
 void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level)
 {
@@ -15,12 +16,17 @@ void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level)
 	log_max = max_level;
 }
 
+void tapir_log__mute(bool is_muted)
+{
+	is_silent = is_muted;
+}
+
 void tapir_log(enum tapir_log_level level, const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
 
-	if (!log_fn || level > log_max)
+	if (!log_fn || is_silent || level > log_max)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);

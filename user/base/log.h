@@ -8,6 +8,8 @@
 #ifndef TAPIR_USER_LOG_H
 #define TAPIR_USER_LOG_H
 
+#include <stdbool.h>
+
 enum tapir_log_level { TAPIR_LOG_WARN, TAPIR_LOG_INFO, TAPIR_LOG_DEBUG, TAPIR_LOG_TRACE };
 
 /* Called from any thread with one complete line, without a newline. */
@@ -15,6 +17,8 @@ typedef void (*tapir_log_fn)(enum tapir_log_level level, const char *line);
 
 /* NULL: nothing is logged. max_level: the most talkative level that reaches fn. */
 void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level);
+/* In a child: whether its lines are dropped. */
+void tapir_log__mute(bool is_muted);
 void tapir_log(enum tapir_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -4,21 +4,14 @@
  * at a time, writes the file; the control thread hands on SIGUSR2 and takes snapshots. What the
  * freezer needs is in its job: it shares nothing else but counters.
  */
-#include "flight/flight.h"
+#include "flight/flight_impl.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -27,215 +20,12 @@
 
 #define SETTLE_NS     (500 * TAPIR_NS_PER_MS) /* records of other rings, and the snapshot, come */
 #define BUSY_NS	      (50 * TAPIR_NS_PER_MS)
-#define JUDGE_NS      TAPIR_NS_PER_SEC
 #define MAX_GAPS      1024
-#define MAX_SAME_NAME 9 /* files of one second */
-#define FREEZER_NICE  10
-
-/* What the freezer is given. */
-struct job {
-	struct tapir_flight *flight;
-	struct tapir_segment_fds segments;
-	struct tapir_vec(struct tapir_rec *) first;
-	uint64_t from_ns, until_ns, request_ns;
-	char *why;
-	bool is_check; /* for findings: it becomes no file */
-};
-
-struct tapir_flight {
-	const struct tapir_flight_opts *opts;
-	struct tapir_segments *segments;
-	struct tapir_recording_ring ring;
-	uint64_t start_ns;
-	/* session thread */
-	struct tapir_str why;
-	uint64_t request_ns; /* 0: nothing is to be frozen */
-	uint64_t last_ns;    /* of the last file; 0: there was none */
-	uint64_t judged_ns;
-	uint64_t checked_ns;			       /* of findings */
-	struct tapir_vec(struct tapir_rec_gap *) gaps; /* that last */
-	uint64_t forgotten_gap_cnt;
-	/* freezer */
-	pthread_t thread;
-	bool has_thread;
-	atomic_bool is_busy;
-	char *last_path; /* while it is not busy */
-	char *found;	 /* why a finding fires; likewise */
-	int last_err;
-	/* any */
-	atomic_bool is_signalled;
-	atomic_uint_least64_t stopping_ns, begun_cnt, file_cnt, failed_cnt, ignored_cnt;
-};
-
-/* ---- the freezer ---------------------------------------------------------------------------- */
-
-static void free_job(struct job *job)
-{
-	struct tapir_rec **rec;
-
-	tapir_vec_for_each (rec, &job->first)
-		free(*rec);
-	tapir_vec__fini(&job->first);
-	tapir_segment_fds__fini(&job->segments);
-	free(job->why);
-	free(job);
-}
-
-/* STEM-DATE-TIME.tapir; with -2 and so on where that exists. NULL: out of memory. */
-static char *name_file(const char *stem, unsigned try)
-{
-	time_t now = time(NULL);
-	char when[32], number[8] = "", *path;
-	struct tm tm;
-
-	localtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	if (try > 1)
-		snprintf(number, sizeof(number), "-%u", try);
-	return asprintf(&path, "%s-%s%s.tapir", stem, when, number) < 0 ? NULL : path;
-}
-
-/* fd: its file; -1: it gets a name. */
-static int open_file(const struct job *job, int fd, char **path, struct tapir_writer **w)
-{
-	struct tapir_writer_opts opts = *job->flight->opts->file;
-	int err = -EEXIST;
-
-	opts.created_ns = job->from_ns;
-	opts.created_utc_ns =
-		tapir_clock__ns(CLOCK_REALTIME) - (tapir_clock__now_ns() - job->from_ns);
-	if (fd >= 0) {
-		opts.path = "the last part";
-		opts.has_fd = true;
-		opts.fd = fd;
-		return tapir_writer__open(&opts, w);
-	}
-	opts.is_whole = true;
-	for (unsigned try = 1; err == -EEXIST && try <= MAX_SAME_NAME; try++) {
-		free(*path);
-		*path = name_file(job->flight->opts->stem, try);
-		opts.path = *path;
-		tapir_diag__clear();
-		err = *path ? tapir_writer__open(&opts, w) : -ENOMEM;
-	}
-	return err;
-}
-
-static int write_file(const struct job *job, int fd, char **path, uint64_t *bytes)
-{
-	const struct tapir_freeze freeze = {
-		.segments = &job->segments,
-		.from_ns = job->from_ns,
-		.until_ns = job->until_ns,
-		.snapshot_ns = job->request_ns,
-		.first = (const struct tapir_rec *const *)job->first.data,
-		.first_cnt = job->first.cnt,
-	};
-	struct tapir_writer *w;
-	int err = open_file(job, fd, path, &w);
-
-	if (err)
-		return err;
-	tapir_writer__keep(w);
-	err = tapir_freeze__write(&freeze, w);
-	if (err)
-		tapir_writer__abandon(w);
-	else
-		err = tapir_writer__close(w);
-	*bytes = tapir_writer__bytes_written(w);
-	tapir_writer__free(w);
-	return err;
-}
-
-static void say_file(const struct job *job, const char *path, uint64_t bytes)
-{
-	const struct tapir_flight_opts *opts = job->flight->opts;
-	uint64_t wanted_ns = opts->window_ns + job->until_ns - job->request_ns;
-	uint64_t had_ns = job->until_ns - job->from_ns;
-	uint64_t since_ns = job->until_ns - job->flight->start_ns;
-
-	tapir_info("%s: the last %.1f s are %s%s (%.1f MB)", job->why, (double)had_ns / 1e9,
-		   path ? "in " : "kept", path ? path : "", (double)bytes / 1e6);
-	if (had_ns + JUDGE_NS < wanted_ns && had_ns + JUDGE_NS < since_ns)
-		tapir_warn("the ring of %llu MB holds %.1f s instead of %.1f s: enlarge "
-			   "--continuous",
-			   (unsigned long long)(opts->ring_bytes >> 20), (double)had_ns / 1e9,
-			   (double)wanted_ns / 1e9);
-}
-
-/* What it finds is a trigger like any other, for the session thread. */
-static void check_findings(struct job *job)
-{
-	struct tapir_flight *f = job->flight;
-	tapir_autofd int fd = memfd_create("tapir-check", MFD_CLOEXEC);
-	struct tapir_str why = {};
-	uint64_t bytes;
-
-	if (fd >= 0 && !write_file(job, fd, NULL, &bytes) &&
-	    f->opts->judge(f->opts->ctx, fd, tapir_triggers__severity(f->opts->triggers), &why) &&
-	    why.data)
-		f->found = strdup(why.data);
-	for (int i = 0; i < tapir_diag__cnt(); i++)
-		tapir_debug("findings: %s", tapir_diag__line(i));
-	tapir_diag__clear();
-	tapir_str__fini(&why);
-	free_job(job);
-}
-
-static void do_job(struct job *job)
-{
-	struct tapir_flight *f = job->flight;
-	int fd = f->opts->make ? f->opts->make(f->opts->ctx) : -1;
-	uint64_t bytes = 0;
-	char *path = NULL;
-	int err = f->opts->make && fd < 0 ? fd : write_file(job, fd, &path, &bytes);
-
-	f->last_err = err;
-	if (err) {
-		atomic_fetch_add(&f->failed_cnt, 1);
-		for (int i = 0; i < tapir_diag__cnt(); i++)
-			tapir_warn("%s: %s", job->why, tapir_diag__line(i));
-		tapir_diag__clear();
-		free(path);
-		if (fd >= 0)
-			close(fd);
-	} else {
-		atomic_fetch_add(&f->file_cnt, 1);
-		say_file(job, path, bytes);
-		if (fd >= 0)
-			f->opts->take(f->opts->ctx, fd,
-				      &(struct tapir_flight_file){
-					      job->why, job->until_ns - job->from_ns, bytes});
-		free(f->last_path);
-		f->last_path = path;
-	}
-	free_job(job);
-}
-
-static void *run_freezer(void *arg)
-{
-	struct job *job = arg;
-	struct tapir_flight *f = job->flight;
-
-	setpriority(PRIO_PROCESS, (id_t)gettid(), FREEZER_NICE);
-	if (job->is_check)
-		check_findings(job);
-	else
-		do_job(job);
-	atomic_store(&f->is_busy, false);
-	return NULL;
-}
-
-static void join_freezer(struct tapir_flight *f)
-{
-	if (f->has_thread)
-		pthread_join(f->thread, NULL);
-	f->has_thread = false;
-}
+#define PART_DELAY_NS (5 * TAPIR_NS_PER_SEC)
 
 /* ---- what is frozen ------------------------------------------------------------------------- */
 
-static bool add_copy(struct job *job, const struct tapir_rec *rec)
+static bool add_copy(struct tapir_flight_job *job, const struct tapir_rec *rec)
 {
 	struct tapir_rec *copy = rec ? malloc(rec->size) : NULL;
 
@@ -249,7 +39,7 @@ static bool add_copy(struct job *job, const struct tapir_rec *rec)
 }
 
 /* Why there is this file, and what is not in it. */
-static bool add_meta(const struct tapir_flight *f, struct job *job)
+static bool add_meta(const struct tapir_flight *f, struct tapir_flight_job *job)
 {
 	struct tapir_segments_stats kept;
 	struct tapir_recbuf buf = {};
@@ -274,14 +64,12 @@ static bool add_meta(const struct tapir_flight *f, struct job *job)
 	return is_added;
 }
 
-static bool fill_job(struct tapir_flight *f, struct job *job, const char *why)
+static bool fill_job(struct tapir_flight *f, struct tapir_flight_job *job, const char *why)
 {
 	struct tapir_rec_gap **gap;
-	uint64_t window_ns = f->opts->window_ns;
 
 	job->flight = f;
 	job->why = strdup(why);
-	job->from_ns = job->request_ns > window_ns ? job->request_ns - window_ns : 0;
 	if (!job->why || tapir_segments__list(f->segments, job->from_ns, &job->segments))
 		return false;
 	if (job->segments.from_ns > job->from_ns)
@@ -296,18 +84,31 @@ static bool fill_job(struct tapir_flight *f, struct job *job, const char *why)
 	return true;
 }
 
-static struct job *new_job(struct tapir_flight *f, uint64_t request_ns, const char *why)
+static struct tapir_flight_job *new_job_of(struct tapir_flight *f,
+					   const struct tapir_flight_job *what, const char *why)
 {
-	struct job *job = calloc(1, sizeof(*job));
+	struct tapir_flight_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
-	job->request_ns = request_ns;
-	job->until_ns = tapir_clock__now_ns();
+	*job = *what;
 	if (fill_job(f, job, why))
 		return job;
-	free_job(job);
+	tapir_flight_job__free(job);
 	return NULL;
+}
+
+/* The last part before the request, and what came since. */
+static struct tapir_flight_job *new_job(struct tapir_flight *f, uint64_t request_ns,
+					const char *why)
+{
+	uint64_t window_ns = f->opts->window_ns;
+	struct tapir_flight_job job = {.request_ns = request_ns,
+				       .from_ns =
+					       request_ns > window_ns ? request_ns - window_ns : 0,
+				       .until_ns = tapir_clock__now_ns()};
+
+	return new_job_of(f, &job, why);
 }
 
 /* ---- the session thread --------------------------------------------------------------------- */
@@ -390,6 +191,11 @@ static bool is_check_due(const struct tapir_flight *f, uint64_t now_ns)
 	       atomic_load(&f->begun_cnt) < o->max_files;
 }
 
+static bool is_part_due(const struct tapir_flight *f, uint64_t now_ns)
+{
+	return f->opts->part_ns && now_ns - f->part_end_ns >= f->opts->part_ns + SETTLE_NS;
+}
+
 static void take_finding(struct tapir_flight *f)
 {
 	if (atomic_load(&f->is_busy) || !f->found)
@@ -408,56 +214,69 @@ static uint64_t due_ns(void *ctx)
 
 	if (atomic_exchange(&f->is_signalled, false))
 		request(f, "SIGUSR2", true);
-	if (now_ns - f->judged_ns >= JUDGE_NS)
+	if (now_ns - f->judged_ns >= TAPIR_FLIGHT_JUDGE_NS)
 		judge_open(f, now_ns);
-	if (!f->request_ns && !atomic_load(&f->is_busy) && is_check_due(f, now_ns))
+	if (!f->request_ns && !atomic_load(&f->is_busy) &&
+	    (is_part_due(f, now_ns) || is_check_due(f, now_ns)))
 		return now_ns;
 	if (!f->request_ns)
 		return UINT64_MAX;
 	return atomic_load(&f->is_busy) ? now_ns + BUSY_NS : f->request_ns + SETTLE_NS;
 }
 
-static bool start_freezer(struct tapir_flight *f, struct job *job)
-{
-	join_freezer(f);
-	atomic_store(&f->is_busy, true);
-	f->has_thread = job && !pthread_create(&f->thread, NULL, run_freezer, job);
-	if (!f->has_thread)
-		atomic_store(&f->is_busy, false);
-	return f->has_thread;
-}
-
 static void check(struct tapir_flight *f)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
-	struct job *job = new_job(f, now_ns, "findings");
+	struct tapir_flight_job *job = new_job(f, now_ns, "findings");
 
 	f->checked_ns = now_ns;
 	if (job)
 		job->is_check = true;
-	if (!start_freezer(f, job) && job)
-		free_job(job);
+	if (!tapir_flight__start_freezer(f, job) && job)
+		tapir_flight_job__free(job);
+}
+
+/* What other rings have not delivered yet is in the next one. */
+static void begin_part(struct tapir_flight *f, uint64_t now_ns)
+{
+	const struct tapir_flight_job what = {.request_ns = now_ns,
+					      .from_ns = f->part_end_ns + 1,
+					      .until_ns = now_ns - SETTLE_NS,
+					      .is_part = true};
+	struct tapir_flight_job *job = new_job_of(f, &what, "part");
+
+	f->part_end_ns = what.until_ns;
+	if (tapir_flight__start_freezer(f, job))
+		return;
+	atomic_fetch_add(&f->failed_cnt, 1);
+	tapir_warn("a part of the recording was not written: out of memory");
+	if (job)
+		tapir_flight_job__free(job);
 }
 
 static void freeze(void *ctx)
 {
 	struct tapir_flight *f = ctx;
-	struct job *job;
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_flight_job *job;
 
 	if (!f->request_ns) {
-		check(f);
+		if (is_part_due(f, now_ns))
+			begin_part(f, now_ns);
+		else
+			check(f);
 		return;
 	}
 	job = new_job(f, f->request_ns, f->why.data);
 	f->last_ns = f->request_ns;
 	f->request_ns = 0;
 	atomic_fetch_add(&f->begun_cnt, 1);
-	if (start_freezer(f, job))
+	if (tapir_flight__start_freezer(f, job))
 		return;
 	atomic_fetch_add(&f->failed_cnt, 1);
 	tapir_warn("%s: no file, out of memory", f->why.data);
 	if (job)
-		free_job(job);
+		tapir_flight_job__free(job);
 }
 
 /* ---- the control thread --------------------------------------------------------------------- */
@@ -477,7 +296,7 @@ static int freeze_last(struct tapir_flight *f)
 {
 	uint64_t at_ns = atomic_load(&f->stopping_ns);
 	const char *why = f->request_ns ? f->why.data : "the recording ended";
-	struct job *job;
+	struct tapir_flight_job *job;
 
 	if (f->opts->make)
 		return 0;
@@ -489,8 +308,16 @@ static int freeze_last(struct tapir_flight *f)
 	job = new_job(f, at_ns ? at_ns : tapir_clock__now_ns(), why);
 	if (!job)
 		return -ENOMEM;
-	do_job(job);
+	tapir_flight_job__do(job);
 	return f->last_err;
+}
+
+/* Parts may wait for a file that is being written. */
+static uint64_t kept_ns(const struct tapir_flight_opts *opts)
+{
+	uint64_t part_ns = opts->part_ns ? opts->part_ns + PART_DELAY_NS : 0;
+
+	return (part_ns > opts->window_ns ? part_ns : opts->window_ns) + 2 * SETTLE_NS;
 }
 
 static int start(struct tapir_flight *f, struct tapir_writer_opts *first)
@@ -500,7 +327,7 @@ static int start(struct tapir_flight *f, struct tapir_writer_opts *first)
 		.dir = f->opts->dir,
 		.stem = first->path,
 		.max_bytes = f->opts->ring_bytes,
-		.keep_ns = f->opts->window_ns + 2 * SETTLE_NS,
+		.keep_ns = kept_ns(f->opts),
 		.has_owner = first->has_owner,
 		.uid = first->uid,
 		.gid = first->gid,
@@ -555,7 +382,7 @@ static void fill_stats(const struct tapir_flight *f, struct tapir_flight_stats *
 static char *name_segments(const char *stem)
 {
 	const char *slash = strrchr(stem, '/');
-	char *name = name_file(slash ? slash + 1 : stem, 1),
+	char *name = tapir_flight__name_file(slash ? slash + 1 : stem, 1),
 	     *end = name ? strrchr(name, '.') : NULL;
 
 	if (end)
@@ -573,7 +400,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 	struct tapir_writer_opts first = *flight->file;
 	int err = name ? 0 : -ENOMEM, last_err = 0;
 
-	f.checked_ns = f.start_ns;
+	f.checked_ns = f.part_end_ns = f.start_ns;
 	first.path = name;
 	if (!err)
 		err = start(&f, &first);
@@ -581,7 +408,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 		opts->file = &first;
 		opts->ring = &f.ring;
 		err = tapir_recording__run(opts, result);
-		join_freezer(&f);
+		tapir_flight__join_freezer(&f);
 		tapir_segments__end(f.segments, result->stats.file_bytes, tapir_clock__now_ns());
 		if (!err || tapir_captured__sum(result->stats.captured))
 			last_err = freeze_last(&f);

@@ -38,6 +38,12 @@ struct tapir_flight_opts {
 	 * per window, on the freezer's thread. NULL: findings fire nothing.
 	 */
 	bool (*judge)(void *ctx, int fd, double severity, struct tapir_str *why);
+	/*
+	 * All that is recorded, as parts of this length, one after the other without overlap: part
+	 * gets a memory file of each, which is its own, on the freezer's thread. 0: none.
+	 */
+	uint64_t part_ns;
+	void (*part)(void *ctx, int fd, uint64_t from_ns, uint64_t until_ns);
 	void *ctx;
 };
 
