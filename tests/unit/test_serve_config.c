@@ -45,7 +45,7 @@ static void mistakes_are_named_with_their_line(void **state)
 	} cases[] = {
 		{"{\n\"listen\": [],\n\"stat\": 1}",
 		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits, watch, continuous"},
+		 "anonymous, limits, watch, continuous, push"},
 		{"{\"limits\": {\n\"second\": 1}}",
 		 "F: line 2: unknown key 'second': known are sessions, seconds, cpu_seconds, "
 		 "trace_mb, state_mb, traces, connections"},
@@ -64,7 +64,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		/* The key, not a value of the same text. */
 		{"{\"hosts\": [\"bad\"],\n\"bad\" : 1}",
 		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits, watch, continuous"},
+		 "anonymous, limits, watch, continuous, push"},
 	};
 
 	(void)state;

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
+#include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/continuous.h"
 #include "serve/answer.h"
@@ -136,6 +137,7 @@ static void reap(struct tapir_agent *agent)
 		tapir_sessions__task_ended(agent, pid);
 		tapir_agent_watch__task_ended(agent, pid);
 		tapir_continuous__task_ended(agent, pid);
+		tapir_agent_push__task_ended(agent, pid);
 	}
 }
 
@@ -239,6 +241,7 @@ static int look(struct tapir_agent *agent)
 	size_t cnt = 1, first_task, files;
 	bool is_waiting = agent->is_ending || tapir_sessions__are_watched(agent->sessions) ||
 			  tapir_agent_watch__is_waiting(agent) ||
+			  tapir_agent_push__is_waiting(agent) ||
 			  (agent->config->continuous.mb && !agent->continuous.pid);
 
 	for (size_t i = 0; i < agent->front_cnt; i++) {
@@ -267,6 +270,7 @@ static int look(struct tapir_agent *agent)
 	tapir_sessions__check_leases(agent);
 	tapir_agent_watch__check(agent);
 	tapir_continuous__check(agent);
+	tapir_agent_push__check(agent);
 	return 0;
 }
 
@@ -460,6 +464,8 @@ static int start(struct tapir_agent *agent)
 	if (!err)
 		err = tapir_agent_watch__start(agent);
 	if (!err)
+		err = tapir_agent_push__start(agent);
+	if (!err)
 		err = tapir_continuous__start(agent);
 	if (!err && !agent->config->only_pid)
 		tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
@@ -480,6 +486,7 @@ static void stop(struct tapir_agent *agent)
 	tapir_sessions__close(agent->sessions);
 	tapir_agent_watch__stop(agent);
 	tapir_continuous__stop(agent);
+	tapir_agent_push__stop(agent);
 	free_tls(agent);
 	tapir_vec__fini(&agent->tasks);
 }
@@ -490,6 +497,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .state_fd = -1,
 				    .signal_fd = -1,
 				    .continuous.fd = -1,
+				    .push.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
 	int err = 0;
 

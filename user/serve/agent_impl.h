@@ -52,6 +52,14 @@ struct tapir_agent_continuous {
 	uint64_t started_ns, ended_ns, wait_ns, file_cnt;
 };
 
+/* The child that pushes. */
+struct tapir_agent_push {
+	struct tapir_push_page *page; /* NULL: the configuration names no target */
+	pid_t pid;		      /* 0: it does not run */
+	int fd;			      /* to it; -1: it does not run */
+	uint64_t started_ns, ended_ns, wait_ns;
+};
+
 struct tapir_agent {
 	const struct tapir_serve_config *config;
 	struct tapir_tokens *tokens;
@@ -66,6 +74,7 @@ struct tapir_agent {
 	struct tapir_sessions *sessions;
 	struct tapir_agent_watch watch;
 	struct tapir_agent_continuous continuous;
+	struct tapir_agent_push push;
 	bool is_ending;
 	size_t front_cnt;
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];

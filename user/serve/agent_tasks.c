@@ -56,7 +56,7 @@ int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace
 		agent->state_fd = fds[1];
 		if (trace_fd)
 			*trace_fd = fds[2];
-		tapir_log__set(NULL, TAPIR_LOG_WARN);
+		tapir_log__mute(true);
 		_exit(run(ctx, fds[0]) ? 1 : 0);
 	}
 	agent->recording_cnt += records;

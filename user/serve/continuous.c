@@ -19,6 +19,7 @@
 #include "collect/request.h"
 #include "flight/flight.h"
 #include "foreign/helper.h"
+#include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/answer.h"
 #include "serve/sessions.h"
@@ -30,6 +31,8 @@
 
 struct message {
 	uint64_t ns;
+	uint64_t from_utc_ns, until_utc_ns; /* of a part for those to whom profiles are pushed */
+	bool is_part;
 	char why[TAPIR_FROZEN_WHY_BYTES];
 };
 
@@ -76,30 +79,46 @@ static int make_file(void *ctx)
 }
 
 /* The agent takes it when it can; one that it does not take is gone. */
-static void take_file(void *ctx, int fd, const struct tapir_flight_file *file)
+static void send_file(const struct recorder *r, int fd, const struct message *message)
 {
-	const struct recorder *r = ctx;
-	struct message message = {.ns = file->ns};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = {};
-	struct iovec part = {&message, sizeof(message)};
+	struct iovec part = {(void *)message, sizeof(*message)};
 	struct msghdr msg = {.msg_iov = &part,
 			     .msg_iovlen = 1,
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	snprintf(message.why, sizeof(message.why), "%s", file->why);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	if (sendmsg(r->agent_fd, &msg, MSG_NOSIGNAL) < 0)
-		tapir_warn("%s: the agent does not take the file: %s", file->why,
+		tapir_warn("%s: the agent does not take the file: %s", message->why,
 			   tapir_errno__text(errno));
 	close(fd);
+}
+
+static void take_file(void *ctx, int fd, const struct tapir_flight_file *file)
+{
+	struct message message = {.ns = file->ns};
+
+	snprintf(message.why, sizeof(message.why), "%s", file->why);
+	send_file(ctx, fd, &message);
+}
+
+static void take_part(void *ctx, int fd, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t now_ns = tapir_clock__now_ns(), utc_ns = tapir_clock__ns(CLOCK_REALTIME);
+	struct message message = {.is_part = true,
+				  .from_utc_ns = utc_ns - (now_ns - from_ns),
+				  .until_utc_ns = utc_ns - (now_ns - until_ns),
+				  .why = "part"};
+
+	send_file(ctx, fd, &message);
 }
 
 static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
@@ -133,6 +152,8 @@ static int record(struct recorder *r, struct tapir_recording_plan *plan,
 		.make = make_file,
 		.take = take_file,
 		.judge = tapir_continuous__judge,
+		.part_ns = tapir_agent_push__part_ns(r->config),
+		.part = take_part,
 		.ctx = r,
 	};
 	struct tapir_recording_result result = {};
@@ -274,7 +295,9 @@ void tapir_continuous__take(struct tapir_agent *agent)
 	if (!n) /* its end is seen by its signal, too */
 		tapir_guard__fd(&agent->continuous.fd);
 	message.why[sizeof(message.why) - 1] = '\0';
-	if (n == sizeof(message) && fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+	if (n == sizeof(message) && message.is_part && fd >= 0)
+		tapir_agent_push__take_part(agent, fd, message.from_utc_ns, message.until_utc_ns);
+	else if (n == sizeof(message) && fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
 		adopt(agent, fd, &message);
 	else if (fd >= 0)
 		close(fd);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/sessions.h"
 
@@ -65,5 +66,6 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	    (double)tapir_sessions__cnt(agent->sessions));
 	add(out, "http_process_restarts_total", "counter",
 	    "HTTP processes that ended and were replaced.", (double)agent->front_restart_cnt);
+	tapir_agent_push__write_metrics(agent, out);
 	tapir_agent_watch__write_metrics(agent, out);
 }

@@ -57,8 +57,7 @@ int tapir_sandbox__drop_user(void)
 		err = -errno;
 	if (!err)
 		err = tapir_sandbox__drop_capabilities();
-	return err ? tapir_diag__fail(err, "cannot drop privileges of the HTTP process: %s",
-				      tapir_errno__text(err))
+	return err ? tapir_diag__fail(err, "cannot drop privileges: %s", tapir_errno__text(err))
 		   : 0;
 }
 

@@ -15,7 +15,7 @@
 
 #define MAX_FILE_BYTES (1u << 20)
 
-enum key_kind { KEY_TEXTS, KEY_TEXT, KEY_ROLE, KEY_U64, KEY_OBJECT };
+enum key_kind { KEY_TEXTS, KEY_TEXT, KEY_ROLE, KEY_U64, KEY_OBJECT, KEY_URL, KEY_KIND, KEY_PUSH };
 
 struct key {
 	const char *name; /* NULL ends a table */
@@ -63,6 +63,17 @@ static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certifica
 				      {"client_ca", KEY_TEXT, AT(tls_client_ca), 0, 0, NULL},
 				      {}};
 
+/* Of a struct tapir_push_target. */
+#define OF(member) offsetof(struct tapir_push_target, member)
+
+static const struct key push_keys[] = {{"kind", KEY_KIND, OF(kind), 0, 0, NULL},
+				       {"url", KEY_URL, OF(url), 0, 0, NULL},
+				       {"headers_file", KEY_TEXT, OF(headers_file), 0, 0, NULL},
+				       {"name", KEY_TEXT, OF(name), 0, 0, NULL},
+				       {"every_s", KEY_U64, OF(every), 1, 3600, NULL},
+				       {"timeout_s", KEY_U64, OF(timeout), 1, 3600, NULL},
+				       {}};
+
 static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 				  {"hosts", KEY_TEXTS, AT(hosts), 0, 0, NULL},
 				  {"state", KEY_TEXT, AT(state), 0, 0, NULL},
@@ -72,6 +83,7 @@ static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 				  {"limits", KEY_OBJECT, 0, 0, 0, limit_keys},
 				  {"watch", KEY_OBJECT, 0, 0, 0, watch_keys},
 				  {"continuous", KEY_OBJECT, 0, 0, 0, continuous_keys},
+				  {"push", KEY_PUSH, AT(push), 0, 0, push_keys},
 				  {}};
 
 void tapir_serve_config__init(struct tapir_serve_config *config)
@@ -103,6 +115,7 @@ void tapir_serve_config__fini(struct tapir_serve_config *config)
 	tapir_vec__fini(&config->continuous.profiles);
 	tapir_vec__fini(&config->continuous.counters);
 	tapir_vec__fini(&config->continuous.triggers);
+	tapir_vec__fini(&config->push);
 }
 
 static int keep(struct tapir_serve_config *config, const char *text, const char **out)
@@ -182,8 +195,7 @@ static int set_role(struct tapir_serve_config *config, const struct source *s,
 	return 0;
 }
 
-static int set_u64(struct tapir_serve_config *config, const struct source *s, const struct key *key,
-		   const json_t *value)
+static int set_u64(uint64_t *at, const struct source *s, const struct key *key, const json_t *value)
 {
 	json_int_t number = json_integer_value(value);
 	char expected[80];
@@ -193,17 +205,66 @@ static int set_u64(struct tapir_serve_config *config, const struct source *s, co
 	if (!json_is_integer(value) || number < (json_int_t)key->min ||
 	    number > (json_int_t)key->max)
 		return fail(s, key->name, expected);
-	*(uint64_t *)((char *)config + key->offset) = (uint64_t)number;
+	*at = (uint64_t)number;
 	return 0;
 }
 
-static int set_members(struct tapir_serve_config *config, const struct source *s,
+static int set_url(struct tapir_serve_config *config, const struct source *s, const struct key *key,
+		   const char *text, const char **at)
+{
+	const char *wrong = text ? tapir_push__judge_url(text) : "an http:// or https:// address";
+
+	return wrong ? fail(s, key->name, wrong) : keep(config, text, at);
+}
+
+static int set_kind(const struct source *s, const struct key *key, const char *text,
+		    enum tapir_push_kind *at)
+{
+	for (unsigned i = 0; text && tapir_push_kind__name(i); i++) {
+		*at = i;
+		if (!strcmp(text, tapir_push_kind__name(i)))
+			return 0;
+	}
+	return fail(s, key->name, "\"pprof\", \"otlp-profiles\" or \"put\"");
+}
+
+/* base: what the keys' offsets are of. */
+static int set_members(struct tapir_serve_config *config, void *base, const struct source *s,
 		       const struct key *known, json_t *object);
 
-static int set_value(struct tapir_serve_config *config, const struct source *s,
+#define EVERY_S	      60
+#define TIMEOUT_S     30
+#define PUT_TIMEOUT_S 300 /* of recordings, which are large */
+
+static int set_push(struct tapir_serve_config *config, const struct source *s,
+		    const struct key *key, json_t *value)
+{
+	int err = 0;
+
+	if (!json_is_array(value) || json_array_size(value) > TAPIR_PUSH_MAX_TARGETS)
+		return fail(s, key->name, "a list of at most 16 objects");
+	for (size_t i = 0; !err && i < json_array_size(value); i++) {
+		struct tapir_push_target target = {.kind = TAPIR_PUSH_KIND_CNT, .every = EVERY_S};
+		json_t *object = json_array_get(value, i);
+
+		if (!json_is_object(object))
+			return fail(s, key->name, "a list of at most 16 objects");
+		err = set_members(config, &target, s, key->members, object);
+		if (!err && (target.kind == TAPIR_PUSH_KIND_CNT || !target.url))
+			err = fail(s, key->name, "objects with 'kind' and 'url'");
+		if (!target.timeout)
+			target.timeout = target.kind == TAPIR_PUSH_PUT ? PUT_TIMEOUT_S : TIMEOUT_S;
+		if (!err && !tapir_vec__push(&config->push, target))
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static int set_value(struct tapir_serve_config *config, void *base, const struct source *s,
 		     const struct key *key, json_t *value)
 {
 	const char *text = json_string_value(value);
+	void *at = (char *)base + key->offset;
 
 	switch (key->kind) {
 	case KEY_TEXTS:
@@ -211,15 +272,21 @@ static int set_value(struct tapir_serve_config *config, const struct source *s,
 	case KEY_TEXT:
 		if (!text || !*text)
 			return fail(s, key->name, "a text");
-		return keep(config, text, (const char **)((char *)config + key->offset));
+		return keep(config, text, at);
 	case KEY_ROLE:
 		return set_role(config, s, key, value);
 	case KEY_U64:
-		return set_u64(config, s, key, value);
+		return set_u64(at, s, key, value);
 	case KEY_OBJECT:
 		if (!json_is_object(value))
 			return fail(s, key->name, "an object");
-		return set_members(config, s, key->members, value);
+		return set_members(config, config, s, key->members, value);
+	case KEY_URL:
+		return set_url(config, s, key, text, at);
+	case KEY_KIND:
+		return set_kind(s, key, text, at);
+	case KEY_PUSH:
+		return set_push(config, s, key, value);
 	}
 	return -EINVAL;
 }
@@ -236,7 +303,7 @@ static int unknown(const struct source *s, const struct key *known, const char *
 	return -EINVAL;
 }
 
-static int set_members(struct tapir_serve_config *config, const struct source *s,
+static int set_members(struct tapir_serve_config *config, void *base, const struct source *s,
 		       const struct key *known, json_t *object)
 {
 	const struct key *key;
@@ -248,7 +315,7 @@ static int set_members(struct tapir_serve_config *config, const struct source *s
 	{
 		for (key = known; key->name && strcmp(key->name, name) != 0; key++)
 			;
-		err = key->name ? set_value(config, s, key, value) : unknown(s, known, name);
+		err = key->name ? set_value(config, base, s, key, value) : unknown(s, known, name);
 		if (err)
 			break;
 	}
@@ -266,7 +333,7 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 	if (!root)
 		return tapir_diag__fail(-EINVAL, "%s: line %d: %s", path, error.line, error.text);
 	err = json_is_object(root)
-		      ? set_members(config, &s, keys, root)
+		      ? set_members(config, config, &s, keys, root)
 		      : tapir_diag__fail(-EINVAL, "%s: line 1: an object is expected", path);
 	if (!err && (!config->tls_certificate != !config->tls_key ||
 		     (config->tls_client_ca && !config->tls_key)))

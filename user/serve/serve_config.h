@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "push/push.h"
 #include "serve/role.h"
 #include "watch/watch.h"
 
@@ -53,6 +54,7 @@ struct tapir_serve_config {
 	struct tapir_serve_limits limits;
 	struct tapir_watch_choice watch; /* runtimes whose counters are kept */
 	struct tapir_serve_continuous continuous;
+	struct tapir_vec(struct tapir_push_target) push;
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };
 

@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "serve/agent_push.h"
 #include "serve/answer.h"
 #include "serve/sessions_impl.h"
 
@@ -322,6 +323,8 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 						     : TAPIR_SESSION_FAILED;
 		s->page->file_bytes = tapir_session__bytes(s);
 		tapir_session__save(agent, s);
+		if (s->state != TAPIR_SESSION_FAILED)
+			tapir_agent_push__take_session(agent, s->id, s->fd);
 		s->waiter_fd = -1;
 		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
 			close(waiter_fd);
@@ -371,6 +374,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 	s.page->elapsed_ns = frozen->ns;
 	s.page->file_bytes = tapir_session__bytes(&s);
 	tapir_session__save(agent, &s);
+	tapir_agent_push__take_session(agent, s.id, s.fd);
 	tapir_info("session %s: %s", s.id, s.target);
 }
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an agent pushes arrives whole, once and in time; what servers do about it harms nobody."""
+import gzip
+import os
+import re
+import time
+import urllib.parse
+
+from case_serve import Server, children, status_of, until, write_config
+from case_serve_continuous import freeze, sessions, wait_recording
+from messages import profiles_of
+from receiver import Receiver
+
+CHECK_SERVE = {"test_servers_that_misbehave_harm_nobody"}
+
+
+def start_server(t, push, **continuous):
+    config = {"continuous": {"comms": ["burner"], "window_s": 2, "distance_s": 0, "frequency": 199, "max_files": 500, **continuous}, "push": push}
+    return Server(t, "--config", write_config(t, config), "--continuous", "16")
+
+
+def figures(server):
+    """{(figure, target): value} of /metrics."""
+    text = server.ask("/metrics")[2].decode()
+    return {(name, int(target)): int(value)
+            for name, target, value in re.findall(r'^tapir_push_(\w+)\{target="(\d+)",kind="[\w-]+"\} (\d+)$', text, re.M)}
+
+
+def pusher_of(server):
+    """The child that belongs to nobody and is no HTTP process: it has no filter of system calls."""
+    return next(pid for pid in children(server.pid)
+                if status_of(pid)["Uid"].split()[0] == "65534" and status_of(pid)["Seccomp"].strip() == "0")
+
+
+def test_profiles_and_recordings_are_pushed(t):
+    receiver = Receiver()
+    headers = t.path("headers")
+    with open(os.open(headers, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+        file.write("Authorization: Bearer secret\nX-Scope-OrgID: 7\n")
+    t.target("burner", 120000)
+    server = start_server(t, [{"kind": "pprof", "url": receiver.url + "/ingest", "name": "fleet{site=a b}", "every_s": 2, "headers_file": headers},
+                              {"kind": "otlp-profiles", "url": receiver.url + "/v1development/profiles", "every_s": 2},
+                              {"kind": "put", "url": receiver.url + "/bucket"}])
+
+    def got(path):
+        return [request for request in receiver.got if request["path"].startswith(path)]
+
+    wait_recording(t, server)
+    until(t, lambda: len(got("/ingest")) >= 2 and len(got("/v1development/profiles")) >= 3, "profiles", seconds=60)
+    if not os.geteuid():
+        pusher = status_of(pusher_of(server))
+        t.eq((int(pusher["CapEff"], 16), int(pusher["CapBnd"], 16), pusher["NoNewPrivs"].strip()), (0, 0, "1"), "rights of the process that pushes")
+    until(t, lambda: freeze(server) and got("/bucket/"), "a recording")
+    put, pprof = got("/bucket/")[0], got("/ingest")[0]
+    t.eq((put["method"], pprof["method"]), ("PUT", "POST"), "methods")
+    session = next(s["id"] for s in sessions(server) if put["path"].endswith(f"-{s['id']}.tapir"))
+    t.eq(put["body"], server.ask(f"/v1/sessions/{session}/trace")[2], "the recording")
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(pprof["path"]).query)
+    t.eq((query["name"], query["format"]), (["fleet{site=a b}"], ["pprof"]), "what the profile is")
+    t.ok(1 <= int(query["until"][0]) - int(query["from"][0]) <= 6 and abs(time.time() - int(query["until"][0])) < 60, f"when it was: {query}")
+    t.eq((pprof["headers"]["Authorization"], pprof["headers"]["X-Scope-OrgID"]), ("Bearer secret", "7"), "headers of the file")
+    t.ok("Authorization" not in put["headers"], "not for another target")
+    t.ok(b"burn_much" in gzip.decompress(pprof["body"]), "functions of the profile")
+    end, seen = 0, 0
+    for request in got("/v1development/profiles"):
+        t.eq((request["headers"]["Content-Type"], request["headers"]["Content-Encoding"]), ("application/x-protobuf", "gzip"), "type")
+        times = [time_ns for profile in profiles_of(t, gzip.decompress(request["body"])) for _, _, _, all_of in profile.rows for time_ns in all_of]
+        seen += len(times)
+        t.ok(not times or min(times) > end, "no observation is in two profiles")
+        end = max([end, *times])
+    t.ok(seen > 100, f"samples: {seen}")
+    # A server has it before the agent knows that.
+    until(t, lambda: all(figures(server)["sent_total", i] >= cnt for i, cnt in enumerate((2, 3, 1))), "figures")
+    now = figures(server)
+    t.eq([now["dropped_total", i] + now["refused_total", i] for i in range(3)], [0, 0, 0], "nothing is dropped")
+    receiver.stop()
+
+
+def test_servers_that_misbehave_harm_nobody(t):
+    """Each as a target of its own; the last one, beside them, is served."""
+    other = Receiver()
+
+    def once_busy(handler, request):
+        handler.reply(429, Retry_After="3") if len(busy.got) == 1 else handler.reply(200)
+
+    def closes(handler, request):
+        handler.connection.close()
+
+    answers = {
+        "missing": lambda handler, request: handler.reply(404, b"no such resource"),
+        "moved": lambda handler, request: handler.reply(307, Location=other.url + "/stolen"),
+        "hangs": lambda handler, request: handler.hang(),
+        "drips": lambda handler, request: handler.drip(),
+        "closes": closes,
+        "refuses": lambda handler, request: handler.reply(400),
+        "floods": lambda handler, request: handler.flood(1 << 30),
+    }
+    receivers = {name: Receiver(answer) for name, answer in answers.items()}
+    busy, good = Receiver(once_busy), Receiver()
+    receivers.update(busy=busy, good=good)
+    names = list(receivers)
+    t.target("burner", 120000)
+    server = start_server(t, [{"kind": "put", "url": receiver.url + "/x", "timeout_s": 2 if name in ("hangs", "drips") else 30} for name, receiver in receivers.items()])
+    wait_recording(t, server)
+    until(t, lambda: freeze(server) and sessions(server), "a recording")
+    until(t, lambda: len(busy.got) >= 2 and len(good.got) >= 1, "a recording there", seconds=30)
+    t.ok(busy.got[1]["at"] - busy.got[0]["at"] >= 2.9, "not before the server wants it")
+    until(t, lambda: all(len(receivers[name].got) >= 2 for name in ("hangs", "drips", "closes")), "attempts that are repeated", seconds=60)
+    t.eq(server.json("/healthz", token="")["status"], "ok", "the agent answers")
+    until(t, lambda: receivers["floods"].flooded is not None, "the end of a flood")
+    t.ok(receivers["floods"].flooded < 16 << 20, "what was read of an answer")
+    t.eq(other.got, [], "requests to where a server pointed")
+    for name in ("missing", "moved"):
+        attempts = [request["at"] for request in receivers[name].got]
+        t.ok(1 <= len(attempts) <= 1 + (time.monotonic() - attempts[0]) / 29, f"{name}: it is left alone for a while")
+    taking = ("floods", "busy", "good")
+    until(t, lambda: all(figures(server)["sent_total" if name in taking else "refused_total" if name == "refuses" else "failed_attempts_total", i] > 0
+                         for i, name in enumerate(names)), "figures of all")
+    now = figures(server)
+    for i, name in enumerate(names):
+        taken = name in taking
+        t.eq(now["sent_total", i] > 0, taken, f"{name} has taken it: {now}")
+        t.eq(now["refused_total", i] > 0, name == "refuses", f"{name} does not want it")
+        lines = [line for line in server.process.err if receivers[name].url + "/x" in line]
+        t.eq(len([line for line in lines if "again" not in line]), 0 if name in ("good", "floods") else 1, f"{name}: one line: {lines} of {server.process.err}")
+    with open(f"/proc/{pusher_of(server)}/status" if not os.geteuid() else "/dev/null", encoding="ascii") as file:
+        rss = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+    t.ok(not rss or int(rss.group(1)) < 65536, f"memory: {rss}")
+    for receiver in (other, *receivers.values()):
+        receiver.stop()
+
+
+def test_wrong_targets_are_one_line(t):
+    for push, line in (([{"kind": "pprof", "url": "http://127.0.0.1:1/"}], "push: 'pprof' requires a continuous recording"),
+                       ([{"kind": "put", "url": "file:///etc/passwd"}], "'url' is an http:// or https:// address"),
+                       ([{"kind": "put", "url": "http://a:b@127.0.0.1/"}], "put Authorization into headers_file"),
+                       ([{"kind": "put"}], "'push' is objects with 'kind' and 'url'"),
+                       ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"otlp-profiles\" or \"put\""),
+                       ([{"kind": "put", "url": "http://x/", "header": "x"}], "unknown key 'header': known are kind, url"),
+                       ([{"kind": "put", "url": "http://x/", "headers_file": t.path("none")}], t.path("none"))):
+        result = t.tapir("serve", "--config", write_config(t, {"push": push}), "--listen", "127.0.0.1:0", "--state", t.path("state"), expect=None)
+        t.ok(result.rc in (1, 2) and line in result.err, f"{push}: exit {result.rc} {result.err}")

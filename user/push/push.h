@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * push.h - a process that sends profiles, figures and finished recordings to servers of the
+ * administrator's choice. It gets what is to be sent, with a descriptor, over a socket, and tries
+ * again what a server does not take now.
+ *
+ * Bounded: what waits for all servers together has at most TAPIR_PUSH_SPOOL_BYTES, or is one item;
+ * the oldest goes first and is counted. Servers are hostile: no redirect is followed, an answer is
+ * read up to TAPIR_PUSH_ANSWER_BYTES, and each transfer has an end.
+ */
+#ifndef TAPIR_USER_PUSH_H
+#define TAPIR_USER_PUSH_H
+
+#include <stdint.h>
+
+#define TAPIR_PUSH_MAX_TARGETS	16
+#define TAPIR_PUSH_SPOOL_BYTES	(64u << 20)
+#define TAPIR_PUSH_ANSWER_BYTES (64u << 10)
+#define TAPIR_PUSH_NAME_BYTES	128
+
+enum tapir_push_kind {
+	TAPIR_PUSH_PPROF,	  /* as Grafana Pyroscope takes it: POST /ingest */
+	TAPIR_PUSH_OTLP_PROFILES, /* POST /v1development/profiles */
+	TAPIR_PUSH_PUT,		  /* finished recordings, to an object store */
+	TAPIR_PUSH_KIND_CNT
+};
+
+/* "pprof", ... from index 0; NULL after the last. */
+const char *tapir_push_kind__name(unsigned i);
+
+struct tapir_push_target {
+	enum tapir_push_kind kind;
+	const char *url;
+	const char *headers_file; /* "Name: value" per line, private; NULL: none */
+	const char *name;	  /* of the application, for pprof; NULL: "tapir" */
+	uint64_t every, timeout;  /* seconds; every: of profiles */
+};
+
+/* The head of a message to the process; its body comes as a descriptor. */
+struct tapir_push_message {
+	uint32_t target;
+	uint32_t pad;
+	uint64_t from_utc_ns, until_utc_ns; /* of a profile */
+	char name[TAPIR_PUSH_NAME_BYTES];   /* of a recording: the last part of its URL */
+};
+
+/* Figures of a target, shared with the agent; written by the process alone. */
+struct tapir_push_figures {
+	uint64_t sent_cnt, sent_bytes;
+	uint64_t dropped_cnt; /* there was no room */
+	uint64_t refused_cnt; /* the server does not want this one */
+	uint64_t failed_cnt;  /* attempts, of which each is followed by another */
+	uint64_t waiting_cnt, waiting_bytes;
+	char error[160]; /* of the last attempt; "": it succeeded */
+};
+
+struct tapir_push_page {
+	struct tapir_push_figures of[TAPIR_PUSH_MAX_TARGETS];
+};
+
+/* Shared with children; NULL: out of memory. */
+struct tapir_push_page *tapir_push_page__new(void);
+void tapir_push_page__free(struct tapir_push_page *page);
+
+/* Whether this machine can push: libcurl is there. -ENOSYS with a line. */
+int tapir_push__check(void);
+/* NULL, or what is wrong with an URL. */
+const char *tapir_push__judge_url(const char *url);
+
+/*
+ * In a process of its own: until the other end of fd closes. headers: of each target, as in its
+ * file, or NULL. Lines of the log go to tapir_warn. -errno with a line.
+ */
+int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
+		    const char *const *headers, int fd, struct tapir_push_page *page);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A part of the continuous recording is converted by `tapir export`, in a task for each target,
+ * without capabilities; the task hands the result to the child.
+ */
+#include "serve/agent_push.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "render/messages.h"
+#include "serve/agent_watch.h"
+#include "serve/private_file.h"
+#include "serve/sandbox.h"
+#include "serve/task.h"
+
+static bool is_of_profiles(const struct tapir_push_target *target)
+{
+	return target->kind == TAPIR_PUSH_PPROF || target->kind == TAPIR_PUSH_OTLP_PROFILES;
+}
+
+uint64_t tapir_agent_push__part_ns(const struct tapir_serve_config *config)
+{
+	const struct tapir_push_target *target;
+
+	tapir_vec_for_each (target, &config->push)
+		if (is_of_profiles(target))
+			return target->every * TAPIR_NS_PER_SEC;
+	return 0;
+}
+
+static void count_drop(const struct tapir_agent *agent, uint32_t target)
+{
+	__atomic_fetch_add(&agent->push.page->of[target].dropped_cnt, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- the child ------------------------------------------------------------------------------ */
+
+static int run(void *ctx, int fd)
+{
+	const struct tapir_agent *agent = ctx;
+	const struct tapir_serve_config *config = agent->config;
+	char *headers[TAPIR_PUSH_MAX_TARGETS] = {};
+	size_t len;
+	uint64_t key;
+	int err = 0;
+
+	tapir_log__mute(false); /* what servers do is the administrator's business */
+	for (size_t i = 0; !err && i < config->push.cnt; i++)
+		if (config->push.data[i].headers_file)
+			err = tapir_private_file__read(config->push.data[i].headers_file,
+						       &headers[i], &len, &key);
+	if (!err)
+		err = tapir_sandbox__drop_user();
+	if (!err)
+		err = tapir_push__run(config->push.data, (unsigned)config->push.cnt,
+				      (const char *const *)headers, fd, agent->push.page);
+	for (int i = 0; err && i < tapir_diag__cnt(); i++)
+		tapir_warn("nothing is pushed: %s", tapir_diag__line(i));
+	return err;
+}
+
+static int start(struct tapir_agent *agent)
+{
+	struct tapir_agent_push *push = &agent->push;
+	int pair[2], pid;
+
+	push->started_ns = push->ended_ns = tapir_clock__now_ns();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = tapir_agent__start_task(agent, pair[1], NULL, false, run, agent);
+	if (pid < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return pid;
+	}
+	push->pid = pid;
+	push->fd = pair[0];
+	return 0;
+}
+
+static int check_target(const struct tapir_serve_config *config,
+			const struct tapir_push_target *target)
+{
+	char *headers = NULL;
+	uint64_t key;
+	size_t len;
+	int err;
+
+	if (is_of_profiles(target) && !config->continuous.mb)
+		return tapir_diag__fail(-EINVAL,
+					"push: '%s' requires a continuous recording "
+					"('continuous', --continuous MB)",
+					tapir_push_kind__name(target->kind));
+	if (is_of_profiles(target) &&
+	    target->every * TAPIR_NS_PER_SEC != tapir_agent_push__part_ns(config))
+		return tapir_diag__fail(
+			-EINVAL, "push: 'every_s' must be the same of all targets of profiles");
+	if (!target->headers_file)
+		return 0;
+	err = tapir_private_file__read(target->headers_file, &headers, &len, &key);
+	if (!err)
+		explicit_bzero(headers, len);
+	free(headers);
+	return err;
+}
+
+int tapir_agent_push__start(struct tapir_agent *agent)
+{
+	const struct tapir_push_target *target;
+	int err = 0;
+
+	if (!agent->config->push.cnt)
+		return 0;
+	tapir_vec_for_each (target, &agent->config->push)
+		err = err ? err : check_target(agent->config, target);
+	if (!err)
+		err = tapir_push__check();
+	if (err)
+		return err;
+	agent->push.page = tapir_push_page__new();
+	agent->push.wait_ns = TAPIR_NS_PER_SEC;
+	return agent->push.page ? start(agent) : -ENOMEM;
+}
+
+void tapir_agent_push__stop(struct tapir_agent *agent)
+{
+	tapir_guard__fd(&agent->push.fd);
+	tapir_push_page__free(agent->push.page);
+	agent->push.page = NULL;
+}
+
+void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid)
+{
+	struct tapir_agent_push *push = &agent->push;
+
+	if (!push->pid || push->pid != pid)
+		return;
+	push->pid = 0;
+	tapir_guard__fd(&push->fd);
+	push->wait_ns = tapir_agent__next_wait_ns(push->started_ns, push->wait_ns);
+	push->ended_ns = tapir_clock__now_ns();
+	if (!agent->is_ending)
+		tapir_warn("the process that pushes ended: another one starts in %llu s",
+			   (unsigned long long)(push->wait_ns / TAPIR_NS_PER_SEC));
+}
+
+bool tapir_agent_push__is_waiting(const struct tapir_agent *agent)
+{
+	return agent->push.page && !agent->push.pid;
+}
+
+void tapir_agent_push__check(struct tapir_agent *agent)
+{
+	if (!agent->is_ending && tapir_agent_push__is_waiting(agent) &&
+	    tapir_clock__now_ns() - agent->push.ended_ns >= agent->push.wait_ns)
+		(void)start(agent);
+}
+
+/* ---- what it is given ------------------------------------------------------------------------ */
+
+static int send_item(int socket_fd, const struct tapir_push_message *message, int fd, int flags)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec part = {(void *)message, sizeof(*message)};
+	struct msghdr msg = {.msg_iov = &part,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	return sendmsg(socket_fd, &msg, MSG_NOSIGNAL | flags) < 0 ? -errno : 0;
+}
+
+struct conversion {
+	const struct tapir_agent *agent;
+	struct tapir_push_message message;
+	int part_fd;
+};
+
+static int convert(const struct conversion *c, struct tapir_str *out)
+{
+	bool is_otlp =
+		c->agent->config->push.data[c->message.target].kind == TAPIR_PUSH_OTLP_PROFILES;
+	const char *const argv[] = {"export", "--format", is_otlp ? "otlp" : "pprof", "-", NULL};
+	struct tapir_str plain = {};
+	int err = lseek(c->part_fd, 0, SEEK_SET) < 0
+			  ? -errno
+			  : tapir_task__capture(argv, c->part_fd, 0, is_otlp ? &plain : out);
+
+	if (!err && is_otlp)
+		err = tapir_messages__gzip(plain.data ? plain.data : "", plain.len, out);
+	tapir_str__fini(&plain);
+	return err;
+}
+
+/* In a task. */
+static int run_conversion(void *ctx, int push_fd)
+{
+	const struct conversion *c = ctx;
+	tapir_autofd int fd = memfd_create("tapir-push", MFD_CLOEXEC);
+	struct tapir_str body = {};
+	int err = fd < 0 ? -errno : convert(c, &body);
+
+	if (!err)
+		err = tapir_file__write_all(fd, body.data, body.len);
+	if (!err)
+		err = send_item(push_fd, &c->message, fd, 0);
+	tapir_str__fini(&body);
+	if (err)
+		count_drop(c->agent, c->message.target);
+	for (int i = 0; err && i < tapir_diag__cnt(); i++)
+		tapir_warn("a profile is not pushed: %s", tapir_diag__line(i));
+	return err;
+}
+
+void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t from_utc_ns,
+				 uint64_t until_utc_ns)
+{
+	for (uint32_t i = 0; agent->push.page && i < agent->config->push.cnt; i++) {
+		struct conversion c = {.agent = agent,
+				       .message = {.target = i,
+						   .from_utc_ns = from_utc_ns,
+						   .until_utc_ns = until_utc_ns},
+				       .part_fd = fd};
+		int push_fd;
+
+		if (!is_of_profiles(&agent->config->push.data[i]))
+			continue;
+		push_fd = agent->push.fd >= 0 ? fcntl(agent->push.fd, F_DUPFD_CLOEXEC, 3) : -1;
+		if (push_fd >= 0 && tapir_agent__start_task(agent, push_fd, &c.part_fd, false,
+							    run_conversion, &c) > 0)
+			continue;
+		count_drop(agent, i);
+		if (push_fd >= 0)
+			close(push_fd);
+	}
+	close(fd);
+}
+
+void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, int fd)
+{
+	char host[64] = "", path[32];
+	tapir_autofd int read_fd = -1;
+
+	if (!agent->push.page)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	read_fd = open(path, O_RDONLY | O_CLOEXEC); /* the child may not change it */
+	(void)gethostname(host, sizeof(host) - 1);
+	for (uint32_t i = 0; i < agent->config->push.cnt; i++) {
+		struct tapir_push_message message = {.target = i};
+
+		if (agent->config->push.data[i].kind != TAPIR_PUSH_PUT)
+			continue;
+		snprintf(message.name, sizeof(message.name), "%s-%s.tapir", host, id);
+		if (agent->push.fd < 0 || read_fd < 0 ||
+		    send_item(agent->push.fd, &message, read_fd, MSG_DONTWAIT))
+			count_drop(agent, i);
+	}
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void add(const struct tapir_agent *agent, const char *name, const char *type,
+		const char *what, size_t offset, struct tapir_str *out)
+{
+	tapir_str__addf(out, "# HELP tapir_push_%s %s\n# TYPE tapir_push_%s %s\n", name, what, name,
+			type);
+	for (size_t i = 0; i < agent->config->push.cnt; i++)
+		tapir_str__addf(
+			out, "tapir_push_%s{target=\"%zu\",kind=\"%s\"} %" PRIu64 "\n", name, i,
+			tapir_push_kind__name(agent->config->push.data[i].kind),
+			*(const uint64_t *)((const char *)&agent->push.page->of[i] + offset));
+}
+
+void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out)
+{
+#define AT(member) offsetof(struct tapir_push_figures, member)
+	if (!agent->push.page)
+		return;
+	add(agent, "sent_total", "counter", "Pushed and taken.", AT(sent_cnt), out);
+	add(agent, "sent_bytes_total", "counter", "Bytes of what was taken.", AT(sent_bytes), out);
+	add(agent, "dropped_total", "counter", "Dropped: no room, or not converted.",
+	    AT(dropped_cnt), out);
+	add(agent, "refused_total", "counter", "Dropped: the server does not want it.",
+	    AT(refused_cnt), out);
+	add(agent, "failed_attempts_total", "counter", "Attempts that are repeated.",
+	    AT(failed_cnt), out);
+	add(agent, "waiting", "gauge", "What waits to be taken.", AT(waiting_cnt), out);
+	add(agent, "waiting_bytes", "gauge", "Its bytes.", AT(waiting_bytes), out);
+#undef AT
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * agent_push.h - the agent's side of pushing (push/push.h): a child that sends, without privileges,
+ * and what it is given. Nothing here waits: what the child cannot take now is dropped and counted.
+ */
+#ifndef TAPIR_USER_AGENT_PUSH_H
+#define TAPIR_USER_AGENT_PUSH_H
+
+#include "serve/agent_impl.h"
+
+/* Nothing, where the configuration names no target. 0 or -errno with lines. */
+int tapir_agent_push__start(struct tapir_agent *agent);
+void tapir_agent_push__stop(struct tapir_agent *agent);
+/* A task has ended: perhaps the child, which starts again after a while. */
+void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid);
+bool tapir_agent_push__is_waiting(const struct tapir_agent *agent);
+void tapir_agent_push__check(struct tapir_agent *agent);
+
+/* How long the parts of the continuous recording are that profiles are made of; 0: nobody wants
+ * any. */
+uint64_t tapir_agent_push__part_ns(const struct tapir_serve_config *config);
+/* A part, which becomes this function's: for each target of profiles. */
+void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t from_utc_ns,
+				 uint64_t until_utc_ns);
+/* A finished recording, borrowed: for each target of recordings. */
+void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, int fd);
+
+void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
+
+#endif
