@@ -252,6 +252,25 @@ def test_stopped_jvm_times_out_and_runs_on(t):
         jvm.kill()
 
 
+def test_jvms_that_end_before_they_answer_make_no_line(t):
+    """Their names are missing in the report; that each of them ended is nothing to warn of."""
+    java = t.path("shortjvm")
+    os.symlink(os.path.realpath(javas(t)[0]), java)
+    classes = compiled(t)
+    tapir = t.start_tapir("record", "-F", 99, "--comm", "shortjvm", "-o", t.path("trace.tapir"))
+    tapir.wait_ready()
+    for ms in range(50, 550, 50):
+        jvm = t.start(java, "-Xmx64m", "-cp", classes, "Hot")
+        time.sleep(ms / 1000)
+        jvm.kill()
+    time.sleep(1)  # what did not listen is asked again
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.ok("warning: JVM" not in result.err, result.err)
+    t.ok(any(p["comm"] == "shortjvm" for p in t.report(t.path("trace.tapir"))["processes"]), "they were recorded")
+
+
 # A file system that takes requests and never answers; only the kernel's greeting is returned.
 SILENT = """
 import ctypes, os, struct, sys

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -27,6 +28,7 @@ struct tapir_runtime_query {
 	struct tapir_runtime_query *next;
 	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid;
+	uint64_t start_ns; /* of the process, which tells it from a later one of its id; 0: it ended */
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
@@ -127,11 +129,30 @@ static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 	       q->try_cnt < TRIES;
 }
 
-/* What it writes without being asked (-EALREADY) is read where it is. */
+/* When the process began; 0: it has ended. */
+static uint64_t start_of(uint32_t tgid)
+{
+	struct tapir_thread t;
+
+	return tapir_proc__has_ended(tgid) || tapir_thread__read(tgid, tgid, &t) ? 0 : t.start_ns;
+}
+
+static bool has_ended(const struct tapir_runtime_query *q)
+{
+	return !q->start_ns || start_of(q->tgid) != q->start_ns;
+}
+
+/*
+ * What it writes without being asked (-EALREADY) is read where it is. Why the answer of a process
+ * that ended meanwhile is missing needs no words, and its id may be another's by now.
+ */
 static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
-	int err = q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
+	int err = has_ended(q) ? -ESRCH
+			       : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
+	if (err && err != -ECANCELED && has_ended(q))
+		err = -ESRCH;
 	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY &&
 	    !may_answer_later(q, err))
 		tapir_warn("%s %u: %s: %s", q->runtime->kind, q->tgid, q->runtime->no_names,
@@ -195,6 +216,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 	q->runtime = runtime;
 	q->err = -EAGAIN; /* not asked yet */
 	q->tgid = tgid;
+	q->start_ns = start_of(tgid);
 	pthread_mutex_lock(&a->lock);
 	*a->last = q;
 	a->last = &q->next;
