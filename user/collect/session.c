@@ -67,6 +67,7 @@
 #include "trace/recbuf.h"
 
 #define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
+#define TRIM_NS	     (10 * TAPIR_NS_PER_SEC)
 
 struct tapir_session {
 	struct tapir_session_opts opts;
@@ -83,6 +84,7 @@ struct tapir_session {
 	bool sink_holds; /* something that it prints soon */
 	bool has_warned; /* of a segment that could not be written */
 	uint64_t malformed_cnt, refused_cnt;
+	uint64_t trimmed_ns; /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
 	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
@@ -342,12 +344,28 @@ static int start_file(struct tapir_session *s)
 	return err ? err : tapir_writer__continue_in(s->opts.writer, fd, name);
 }
 
+/*
+ * glibc keeps what is freed. Of large allocations it would keep more with each one, if the size from
+ * which they are mappings were not set (45 MB of a JVM's unwind tables). Of small ones it keeps the
+ * pages between those in use, and a recorder of many short processes touches new ones all day.
+ */
+static void give_back_freed_memory(struct tapir_session *s)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (now_ns - s->trimmed_ns < TRIM_NS)
+		return;
+	s->trimmed_ns = now_ns;
+	malloc_trim(0);
+}
+
 static void start_segment(struct tapir_session *s)
 {
 	tapir_programs__next_epoch(s->opts.programs);
 	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
 	note_write(s, tapir_catalog__new_segment(s->catalog));
 	put_clock(s);
+	give_back_freed_memory(s);
 }
 
 static bool is_segment_due(const struct tapir_session *s, uint64_t now_ns)
@@ -510,16 +528,6 @@ static int start(struct tapir_session *s)
 	return err;
 }
 
-/*
- * Large allocations go back to the kernel as soon as they are freed: glibc raises the size from
- * which they do with each one that is, and keeps what it got for unwind tables (45 MB of a JVM's)
- * in the heap of the recorder.
- */
-static void give_back_freed_memory(void)
-{
-	mallopt(M_MMAP_THRESHOLD, 256 << 10);
-}
-
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out)
 {
 	struct tapir_session *s = calloc(1, sizeof(*s));
@@ -527,7 +535,7 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 
 	if (!s)
 		return -ENOMEM;
-	give_back_freed_memory();
+	mallopt(M_MMAP_THRESHOLD, 256 << 10); /* give_back_freed_memory */
 	s->opts = *opts;
 	tapir_lane_dedup__init(&s->twice, opts->cover);
 	err = start(s);
