@@ -84,7 +84,7 @@ struct tapir_session {
 	bool sink_holds; /* something that it prints soon */
 	bool has_warned; /* of a segment that could not be written */
 	uint64_t malformed_cnt, refused_cnt;
-	uint64_t trimmed_ns; /* when free memory was given back last */
+	uint64_t trimmed_ns;	 /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
 	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
@@ -345,9 +345,10 @@ static int start_file(struct tapir_session *s)
 }
 
 /*
- * glibc keeps what is freed. Of large allocations it would keep more with each one, if the size from
- * which they are mappings were not set (45 MB of a JVM's unwind tables). Of small ones it keeps the
- * pages between those in use, and a recorder of many short processes touches new ones all day.
+ * glibc keeps what is freed. Of large allocations it would keep more with each one, if the size
+ * from which they are mappings were not set (45 MB of a JVM's unwind tables). Of small ones it
+ * keeps the pages between those in use, and a recorder of many short processes touches new ones all
+ * day.
  */
 static void give_back_freed_memory(struct tapir_session *s)
 {

@@ -28,7 +28,8 @@ struct tapir_runtime_query {
 	struct tapir_runtime_query *next;
 	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid;
-	uint64_t start_ns; /* of the process, which tells it from a later one of its id; 0: it ended */
+	uint64_t start_ns; /* of the process, which tells it from a later one of its id; 0: it ended
+			    */
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
@@ -148,8 +149,7 @@ static bool has_ended(const struct tapir_runtime_query *q)
  */
 static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
-	int err = has_ended(q) ? -ESRCH
-			       : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
+	int err = has_ended(q) ? -ESRCH : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
 	if (err && err != -ECANCELED && has_ended(q))
 		err = -ESRCH;
