@@ -13,7 +13,7 @@ from case_serve_targets import Pod
 from dotnet_program import build_dotnet
 
 CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
-CHECK_LONG = {"test_image_traces_programs_in_other_containers"}
+CHECK_LONG = {"test_image_traces_programs_in_other_containers", "test_sidecar_without_privileges_traces_its_application"}
 TIMEOUT = 240
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "k8s")
 TOKEN = "k" * 40
@@ -227,7 +227,7 @@ class Podman:
         self.t.run("umount", "-q", os.path.join(self.storage[1], "overlay"))  # which podman mounts on itself
 
 
-def make_apps(t, podman):
+def make_apps(t, podman, *options):
     """An image whose programs come from the test; what they need is the machine's /usr."""
     root = t.path("apps")
     for name in "tmp", "usr", "proc", "sys", "dev", "etc", "app":
@@ -241,8 +241,33 @@ def make_apps(t, podman):
     java = os.path.realpath(t.need("java"))
     shutil.copytree("/etc/java-17-openjdk", os.path.join(root, "etc", "java-17-openjdk"))
     podman.image_of(root, "apps")
-    podman("run", "-d", "--name", "net", "-v", "/usr:/usr:ro", "apps", "/app/busy/Busy", "200")
-    podman("run", "-d", "--name", "jvm", "-v", "/usr:/usr:ro", "apps", java, "-cp", "/app", "Hot", "200")
+    podman("run", "-d", "--name", "net", *options, "-v", "/usr:/usr:ro", "apps", "/app/busy/Busy", "200")
+    podman("run", "-d", "--name", "jvm", *options, "-v", "/usr:/usr:ro", "apps", java, "-cp", "/app", "Hot", "200")
+
+
+def peak_of(podman, name):
+    """Megabytes that a container has used at most, as the kernel counted."""
+    pid = podman.pid(name)
+    with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
+        lines = [line.rstrip("\n").split(":", 2) for line in file]
+    for number, controllers, path in lines:
+        place = f"/sys/fs/cgroup/memory{path}/memory.max_usage_in_bytes" if "memory" in controllers.split(",") else \
+            f"/sys/fs/cgroup{path}/memory.peak" if number == "0" else None
+        if place and os.path.exists(place):
+            with open(place, encoding="ascii") as file:
+                return int(file.read()) / 1e6
+    return None
+
+
+def server_in(t, podman, name):
+    """The agent of a container, once it listens."""
+    end = time.monotonic() + 30
+    while "listening on " not in (said := t.run(t.need("podman"), *podman.storage, "logs", name, env=podman.env).err):
+        t.ok(time.monotonic() < end, said)
+        time.sleep(0.2)
+    server = Server.__new__(Server)
+    server.t, server.token, server.address = t, TOKEN, said.split("listening on ")[1].split(";")[0]
+    return server
 
 
 def test_image_traces_programs_in_other_containers(t):
@@ -263,18 +288,14 @@ def test_image_traces_programs_in_other_containers(t):
                "-v", "/sys/kernel/tracing:/sys/kernel/tracing:ro", "-v", "/sys/kernel/btf:/sys/kernel/btf:ro",
                "-v", f"{etc}:/etc/tapir:ro", "-v", f"{t.path('tokens')}:/tokens:ro",
                "tapir:case", "serve", "--config", "/etc/tapir/serve.json")
-        end = time.monotonic() + 30
-        while "listening on " not in (said := t.run(t.need("podman"), *podman.storage, "logs", "agent", env=podman.env).err):
-            t.ok(time.monotonic() < end, said)
-            time.sleep(0.2)
-        server = Server.__new__(Server)
-        server.t, server.token, server.address = t, TOKEN, said.split("listening on ")[1].split(";")[0]
+        server = server_in(t, podman, "agent")
         listed = {p["pid"]: p for p in server.json("/v1/processes")["processes"]}
         for name, runtime, function in ("net", ".NET", "Busy.Leaf(int)"), ("jvm", "OpenJDK", "Hot."):
             pid = podman.pid(name)
             container = podman("inspect", "-f", "{{.Id}}", name)
             t.eq((listed[pid]["runtime"], listed[pid]["container"]), (runtime, container[:12]), name)
             status, _, trace = server.ask(f"/v1/profile?container={container}&seconds=3")
+            print(f"      agent after {name}: at most {peak_of(podman, 'agent')} MB")
             t.eq(status, 200, f"{name}: {trace[:300]}")
             with open(t.path("trace.tapir"), "wb") as file:
                 file.write(trace)
@@ -282,5 +303,46 @@ def test_image_traces_programs_in_other_containers(t):
             t.ok(any(function in (one or "") for one in seen), f"{name}: {function} among {len(seen)} functions")
         for name in "net", "jvm":
             t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
+    finally:
+        podman.close()
+
+
+def test_sidecar_without_privileges_traces_its_application(t):
+    podman = Podman(t)
+    try:
+        made = t.run(os.path.join(HOME, "image"), "tapir:case", env=podman.env, timeout=60)
+        t.eq(made.rc, 0, made.err)
+        make_apps(t, podman, "--user", "10001:10001")
+        with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
+            spec = next(c for c in documents(t, file.read())[0]["spec"]["containers"] if c["name"] == "tapir")
+        security = spec["securityContext"]
+        t.eq((security["capabilities"], security["readOnlyRootFilesystem"], security["allowPrivilegeEscalation"]),
+             ({"drop": ["ALL"]}, True, False), "as it is run here")
+        # The default filter of system calls of containers refuses samples: events are what there is.
+        for name, runtime, filter_of_calls, wanted in (
+                ("net", ".NET", (), "MethodLoadVerbose"),
+                ("net", ".NET", ("--security-opt", "seccomp=unconfined"), "Busy.Leaf(int)"),
+                ("jvm", "OpenJDK", ("--security-opt", "seccomp=unconfined"), "Hot.")):
+            side = "side-" + name
+            podman("run", "-d", "--name", side, f"--pid=container:{name}", "--user", "10001:10001", "--cap-drop=all",
+                   "--security-opt", "no-new-privileges", *filter_of_calls, "--read-only", "--tmpfs", "/run/tapir-agent:size=320m,mode=1777",
+                   f"--memory={spec['resources']['limits']['memory'].replace('Mi', 'm')}", "--cpus=0.5", "tapir:case",
+                   *[{"127.0.0.1:9747": "127.0.0.1:0"}.get(word, word) for word in spec["args"]])
+            server = server_in(t, podman, side)
+            with open(f"/proc/{podman.pid(side)}/root/run/tapir-agent/state/token", encoding="ascii") as file:
+                server.token = file.read().strip()
+            listed = [p for p in server.json("/v1/processes")["processes"] if p["runtime"] == runtime]
+            t.eq(len(listed), 1, f"{name}: the application, by its number in the pod")
+            status, _, trace = server.ask(f"/v1/profile?pid={listed[0]['pid']}&seconds=3")
+            t.eq(status, 200, f"{name}: {trace[:300]}")
+            with open(t.path("trace.tapir"), "wb") as file:
+                file.write(trace)
+            seen = {frame["name"] for e in t.events(t.path("trace.tapir"), "sample") for frame in e.get("stack", ())}
+            seen |= {e["event"] for e in t.events(t.path("trace.tapir"))}
+            t.ok(any(wanted in (one or "") for one in seen), f"{name}: {wanted} among {seen}")
+            print(f"      {side}: at most {peak_of(podman, side)} MB")
+            t.eq(podman("inspect", "-f", "{{.State.OOMKilled}}", side), "false", f"{name}: it has enough memory")
+            t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
+            podman("rm", "-f", "-t", "0", side)
     finally:
         podman.close()

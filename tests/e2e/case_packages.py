@@ -82,7 +82,7 @@ class App:
         os.makedirs(self.temporary, exist_ok=True)
         os.chmod(self.temporary, 0o1777)
         os.chmod(os.path.dirname(self.temporary), 0o711)
-        self.socket = os.path.join(self.temporary, "app.sock")
+        self.socket = os.path.join(self.temporary, f"{time.monotonic_ns()}.sock")
         self.process = t.start(*before, program, self.socket, env={**os.environ, "TMPDIR": self.temporary, "HOME": self.temporary, **(env or {})})
         words = self.process.wait_line("listening ", timeout=60).split()
         self.port, self.inner_pid = int(words[1].rsplit(":", 1)[1]), int(words[3])
