@@ -64,6 +64,12 @@ def test_usdt_events_have_typed_fields(t):
           "marks": "text=cut,arg5=vector register: not among the registers a probe sees"}, "fields")
 
 
+def test_trace_begins_with_the_finding(t):
+    file = made(t)
+    finding = opened(t, file, "stream")["stream"]["first"]["Tapir:Finding"]
+    t.eq(finding["Text"], t.report(file)["headline"], "the first line of a report")
+
+
 def test_lost_ranges_are_counted_and_told(t):
     both = opened(t, made(t), "stream", "log")
     t.eq((both["stream"]["lost"], both["log"]["lost"]), (41, 41), "lost events, as TraceEvent counts them")

@@ -52,7 +52,7 @@ static void check_blocks(const struct tapir_str *out)
 
 static void export_nettrace(struct tapir_reader *reader)
 {
-	struct tapir_nettrace *n = tapir_nettrace__new(reader);
+	struct tapir_nettrace *n = tapir_nettrace__new(reader, "a\nb");
 	const struct tapir_rec *rec;
 	struct tapir_str out = {};
 

@@ -212,7 +212,7 @@ static void file_begins_and_ends_as_the_format_says_and_is_the_same_twice(void *
 		if (!i)
 			assert_int_equal(sample_write(&opts, 5), 0);
 		assert_int_equal(tapir_reader__open(path, &reader), 0);
-		n = tapir_nettrace__new(reader);
+		n = tapir_nettrace__new(reader, "idle\nalso: 1\n");
 		assert_non_null(n);
 		while (tapir_reader__next(reader, &rec) == 1)
 			assert_int_equal(tapir_nettrace__add(n, rec, &out[i]), 0);
@@ -227,6 +227,8 @@ static void file_begins_and_ends_as_the_format_says_and_is_the_same_twice(void *
 	assert_memory_equal(out[0].data + out[0].len - 4, "\0\0\0\0", 4);
 	/* A name that every segment repeats is reported once. */
 	assert_non_null(memmem(out[0].data, out[0].len, "\4\0main", 6));
+	assert_non_null(memmem(out[0].data, out[0].len, "i\0d\0l\0e\0\0", 10));
+	assert_non_null(memmem(out[0].data, out[0].len, "a\0l\0s\0o\0:\0 \0001\0\0", 16));
 	assert_int_equal(out[0].len, out[1].len);
 	assert_memory_equal(out[0].data, out[1].data, out[0].len);
 	tapir_str__fini(&out[0]);

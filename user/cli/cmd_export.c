@@ -26,8 +26,7 @@ struct args {
 };
 
 const struct tapir_export_format tapir_export_formats[] = {
-	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true,
-	 false},
+	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true, true},
 	{"speedscope", "stacks of each thread over time, for speedscope.app",
 	 tapir_export__speedscope, false, true},
 	{"folded", "one stack per line with its count, for flame graph scripts",

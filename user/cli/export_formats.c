@@ -163,7 +163,7 @@ static int write_nettrace(struct tapir_export_job *job, struct tapir_nettrace *n
 
 int tapir_export__nettrace(struct tapir_export_job *job)
 {
-	struct tapir_nettrace *n = tapir_nettrace__new(job->reader);
+	struct tapir_nettrace *n = tapir_nettrace__new(job->reader, job->head.data);
 	int err = n ? write_nettrace(job, n) : -ENOMEM;
 
 	if (!err)

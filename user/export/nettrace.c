@@ -20,13 +20,14 @@
 #define ABSENCES_MAX	 (1u << 20)
 #define SEQUENCE_GAP_MAX (1u << 30)
 
-struct tapir_nettrace *tapir_nettrace__new(struct tapir_reader *reader)
+struct tapir_nettrace *tapir_nettrace__new(struct tapir_reader *reader, const char *head)
 {
 	struct tapir_nettrace *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
 	n->reader = reader;
+	n->head = head;
 	n->catalog = tapir_reader__catalog(reader);
 	n->next_thread_idx = OWN_THREAD_IDX + 1;
 	n->next_metadata_id = TAPIR_NETTRACE_OWN_END;
@@ -121,6 +122,29 @@ static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_
 	n->now_ns = start_ns;
 }
 
+#define TEXT_MAX_BYTES 8192u
+
+static void put_text(struct tapir_nettrace *n, struct tapir_sv text)
+{
+	tapir_nettrace__put_utf16(&n->payload, text, TEXT_MAX_BYTES);
+}
+
+/* An event for each line. */
+static void add_head(struct tapir_nettrace *n)
+{
+	const char *line = n->head;
+
+	while (line && *line) {
+		size_t len = strcspn(line, "\n");
+
+		put_text(n, (struct tapir_sv){line, len});
+		tapir_nettrace__emit(
+			n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_FINDING,
+							 .cpu = TAPIR_CPU_UNKNOWN});
+		line += len + (line[len] == '\n');
+	}
+}
+
 static void begin(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str *out)
 {
 	static const uint32_t version[] = {0, 6, 0};
@@ -138,6 +162,7 @@ static void begin(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str 
 	n->samples_time =
 		tapir_sample_event__is_clock(tapir_catalog__meta_value(n->catalog, "sample_event"));
 	n->has_begun = true;
+	add_head(n);
 }
 
 static void flush_blocks(struct tapir_nettrace *n, struct tapir_str *out)
@@ -260,13 +285,6 @@ static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 }
 
 /* ---- what the format has no word for -------------------------------------------------------- */
-
-#define TEXT_MAX_BYTES 8192u
-
-static void put_text(struct tapir_nettrace *n, struct tapir_sv text)
-{
-	tapir_nettrace__put_utf16(&n->payload, text, TEXT_MAX_BYTES);
-}
 
 static void add_loss(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {

@@ -6,8 +6,9 @@
  * Universal.System has processes, mappings and the names of the frames of stacks; Universal.Events
  * has CPU samples ("cpu") and context switches ("cswitch"). A runtime's own events keep their
  * provider, id, version, payload and description; those of USDT probes get typed fields
- * (nettrace_kind.h). Provider "Tapir" has what the format cannot express: Loss (which is a gap in
- * the sequence numbers, too: readers count it), Gap, Counter.
+ * (nettrace_kind.h). Provider "Tapir" has what the format cannot express: Finding (the first lines
+ * of a report, at the begin), Loss (which is a gap in the sequence numbers, too: readers count it),
+ * Gap, Counter.
  *
  * Readers name an address once for the life of a process: where generated code takes an address
  * that had another name, its frames are placed at an address that no process uses
@@ -35,8 +36,11 @@ struct tapir_nettrace_stats {
 #define TAPIR_NETTRACE_NAMES_MAX 1000000u
 #define TAPIR_NETTRACE_MOVED_VA	 (1ull << 56)
 
-/* reader: borrowed; it delivers descriptions. NULL: out of memory. */
-struct tapir_nettrace *tapir_nettrace__new(struct tapir_reader *reader);
+/*
+ * reader, head: borrowed; the reader delivers descriptions. head: lines for the begin of the trace;
+ * NULL: none. NULL: out of memory.
+ */
+struct tapir_nettrace *tapir_nettrace__new(struct tapir_reader *reader, const char *head);
 void tapir_nettrace__free(struct tapir_nettrace *n);
 
 /* Appends what is ready to out. 0, or -ENOMEM. */

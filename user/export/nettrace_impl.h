@@ -34,6 +34,7 @@ enum tapir_nettrace_own {
 	TAPIR_NETTRACE_LOSS,
 	TAPIR_NETTRACE_GAP,
 	TAPIR_NETTRACE_COUNTER,
+	TAPIR_NETTRACE_FINDING,
 	TAPIR_NETTRACE_OWN_END
 };
 
@@ -76,6 +77,7 @@ struct tapir_nettrace_list {
 struct tapir_nettrace {
 	struct tapir_reader *reader; /* borrowed */
 	const struct tapir_catalog *catalog;
+	const char *head; /* borrowed; NULL: none */
 	struct tapir_record_window window;
 	struct tapir_nettrace_stats stats;
 	bool has_begun, failed;

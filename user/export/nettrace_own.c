@@ -76,6 +76,7 @@ static const struct own owns[TAPIR_NETTRACE_OWN_END] = {
 		 "Counter",
 		 3,
 		 {{"Provider", 's'}, {"Name", 's'}, {"Value", 'f'}, {"Unit", 's'}, {"Tags", 's'}}},
+	[TAPIR_NETTRACE_FINDING] = {tapir, "Finding", 4, {{"Text", 's'}}},
 };
 
 static const uint8_t *types_of(char letter)
