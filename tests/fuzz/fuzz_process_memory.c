@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tapir_dotnet_contract contract;
 	struct tapir_dotnet_monitors *m = NULL;
 	struct tapir_postgresql_holder holder;
+	struct tapir_dotnet_type type;
 
 	memory.size = size < MEMORY_BYTES ? size : MEMORY_BYTES;
 	memcpy(memory.bytes, data, memory.size);
@@ -25,6 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!tapir_dotnet_monitors__new(&source, MEMORY_VA, &m)) {
 		if (tapir_dotnet_monitors__owner(m, TID, memory.bytes, memory.size, MEMORY_VA) ==
 		    TID)
+			abort();
+		if (tapir_dotnet_monitors__type(m, TID, memory.bytes, memory.size, MEMORY_VA,
+						&type) &&
+		    (!type.row || !*type.path))
 			abort();
 		tapir_dotnet_monitors__free(m);
 	}

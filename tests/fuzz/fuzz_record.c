@@ -112,6 +112,7 @@ static void view(const struct tapir_rec *rec)
 		return touch_sv(v.gap.path);
 	case TAPIR_REC_WAIT:
 		tapir_wait_view__of(rec, &v.wait);
+		touch_sv(v.wait.object);
 		return touch_sv(v.wait.text);
 	case TAPIR_REC_META:
 		tapir_meta_view__of(rec, &v.meta);

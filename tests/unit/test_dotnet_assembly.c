@@ -13,6 +13,7 @@
 
 #include "metadata_builder.h"
 #include "runtime/dotnet/dotnet_assembly.h"
+#include "runtime/dotnet/dotnet_type_names.h"
 
 static void source_has_its_name_keywords_and_events(void **state)
 {
@@ -144,6 +145,41 @@ static void file_leads_to_its_metadata(void **state)
 	close(fd);
 }
 
+static void expect_type(const struct metadata_builder *b, uint32_t row, const char *wanted)
+{
+	struct tapir_metadata m;
+	struct tapir_str name = {};
+
+	assert_int_equal(tapir_metadata__init(&m, b->bytes, b->len), 0);
+	tapir_dotnet_type__add_name(&m, row, &name);
+	assert_string_equal(name.data ? name.data : "", wanted);
+	tapir_str__fini(&name);
+}
+
+static void type_is_named_with_what_it_is_nested_in(void **state)
+{
+	struct metadata_builder b;
+	char *keywords;
+
+	(void)state;
+	metadata__build(&b);
+	expect_type(&b, 2, "Shop");
+	expect_type(&b, 3, "Shop.Keywords");
+	expect_type(&b, 0, "");
+	expect_type(&b, 4, "");
+	expect_type(&b, UINT32_MAX, "");
+	keywords = memmem(b.bytes, b.len, "Keywords", 9);
+	memcpy(keywords, "Keywor`2", 8);
+	expect_type(&b, 3, "Shop.Keywor<,>");
+	memcpy(keywords, "Ke`99999", 8);
+	expect_type(&b, 3, "Shop.Ke<,,,,,,,,,,,,,,,>");
+	b.bytes[b.len - 2] = 3; /* nested in itself */
+	expect_type(&b, 2, "Shop");
+	assert_int_equal(b.bytes[b.len - 4], 3);
+	memcpy(keywords, "K\0\0\0\0\0\0", 8);
+	expect_type(&b, 3, "K.K.K.K.K.K.K.K.K.K.K.K.K.K.K.K");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +187,7 @@ int main(void)
 		cmocka_unit_test(one_that_is_cut_at_any_byte_is_refused_or_less),
 		cmocka_unit_test(one_with_any_byte_changed_harms_nobody),
 		cmocka_unit_test(file_leads_to_its_metadata),
+		cmocka_unit_test(type_is_named_with_what_it_is_nested_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

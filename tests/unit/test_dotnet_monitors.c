@@ -16,7 +16,9 @@
 #define JSON                                                                                       \
 	"{\"types\":{\"Thread\":{\"Id\":16,\"OSId\":296,\"LinkNext\":[112,\"pointer\"]},"          \
 	"\"ThreadStore\":{\"FirstThreadLink\":88},\"SyncBlock\":{\"InteropInfo\":56},"             \
-	"\"SyncTableEntry\":{\"!\":16,\"SyncBlock\":0}},"                                          \
+	"\"SyncTableEntry\":{\"!\":16,\"SyncBlock\":0},"                                           \
+	"\"Object\":{\"m_pMethTab\":0},\"Module\":{\"Path\":200},"                                 \
+	"\"MethodTable\":{\"MTFlags\":0,\"MTFlags2\":8,\"Module\":24}},"                           \
 	"\"globals\":{\"AppDomain\":[[1],\"pointer\"],\"ThreadStore\":[[2],\"pointer\"],"          \
 	"\"SyncTableEntries\":[[3],\"pointer\"]}}"
 
@@ -33,6 +35,10 @@ enum {
 	STACK = MEMORY_VA + 0x8000,
 	ITEM = STACK + 0x40,
 	DOMAIN = MEMORY_VA + 0x9000,
+	OBJECT = MEMORY_VA + 0xa008,
+	TYPE = MEMORY_VA + 0xa100,
+	MODULE = MEMORY_VA + 0xa200,
+	PATH = MEMORY_VA + 0xa400,
 	HOLDER_TID = 4711,
 	WAITER_TID = 4712,
 };
@@ -72,6 +78,14 @@ static int setup(void **state)
 	add_thread(HOLDER, 4, HOLDER_TID, WAITER);
 	add_thread(WAITER, 5, WAITER_TID, 0);
 	put(TABLE + 7 * 16, MONITOR);
+	put(TABLE + 7 * 16 + 8, OBJECT);
+	fake_memory__put32(&memory, OBJECT - 4, 0x8000007);
+	put(OBJECT, TYPE | 1); /* marked */
+	fake_memory__put32(&memory, TYPE + 8, 5 << 8 | 3);
+	put(TYPE + 24, MODULE);
+	put(MODULE + 200, PATH);
+	for (unsigned i = 0; i < 6; i++) /* UTF-16 */
+		memory.bytes[PATH - MEMORY_VA + 2 * i] = (uint8_t) "/a.dll"[i];
 	fake_memory__put32(&memory, MONITOR, 0x41); /* locked, one waits */
 	put(MONITOR + 8, 4);
 	put(MONITOR + 16, HOLDER_TID);
@@ -131,6 +145,60 @@ static void nothing_is_an_owner_when_something_disagrees(void **state)
 		put(changes[i].va, changes[i].value);
 		if (owner_of(WAITER_TID))
 			fail_msg("change %zu", i);
+	}
+}
+
+static uint32_t row_of(uint32_t tid, char path[TAPIR_DOTNET_PATH_BYTES])
+{
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+	struct tapir_dotnet_monitors *m = NULL;
+	struct tapir_dotnet_type type = {};
+	bool is_known;
+
+	assert_int_equal(tapir_dotnet_monitors__new(&source, DESCRIPTOR, &m), 0);
+	is_known = tapir_dotnet_monitors__type(m, tid, memory.bytes + (STACK - MEMORY_VA), 0x100,
+					       STACK, &type);
+	tapir_dotnet_monitors__free(m);
+	strcpy(path, is_known ? type.path : "");
+	return is_known ? type.row : 0;
+}
+
+static void object_is_known_with_its_type(void **state)
+{
+	char path[TAPIR_DOTNET_PATH_BYTES];
+
+	(void)state;
+	assert_int_equal(row_of(WAITER_TID, path), 5);
+	assert_string_equal(path, "/a.dll");
+	assert_int_equal(row_of(HOLDER_TID, path), 0);
+}
+
+static void type_is_not_known_when_something_disagrees(void **state)
+{
+	static const struct {
+		uint64_t va, value;
+	} changes[] = {
+		{TABLE + 7 * 16 + 8, 0},
+		{TABLE + 7 * 16 + 8, 3},
+		{OBJECT - 8, 0x8000008ull << 32}, /* of another monitor */
+		{OBJECT - 8, 0xc000007ull << 32}, /* a hash */
+		{OBJECT, 0},
+		{TYPE, 0x80000},   /* an array */
+		{TYPE + 8, 3},	   /* no row */
+		{TYPE + 24, 8},	   /* no module */
+		{MODULE + 200, 0}, /* in memory alone */
+		{PATH, 0},
+		{PATH, 0x00e400620061002full},
+		{MODULE + 200, MEMORY_VA + MEMORY_BYTES - 2}, /* without an end */
+	};
+	char path[TAPIR_DOTNET_PATH_BYTES];
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		setup(state);
+		memory.bytes[MEMORY_BYTES - 2] = 'x';
+		put(changes[i].va, changes[i].value);
+		if (row_of(WAITER_TID, path))
+			fail_msg("change %zu: %s", i, path);
 	}
 }
 
@@ -214,6 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(owner_is_known_by_its_number_or_its_address),
 		TEST(nothing_is_an_owner_when_something_disagrees),
+		TEST(object_is_known_with_its_type),
+		TEST(type_is_not_known_when_something_disagrees),
 		TEST(waiting_for_oneself_is_no_wait),
 		TEST(list_of_threads_that_has_no_end_is_left),
 		TEST(descriptor_that_is_none_is_refused),

@@ -35,12 +35,12 @@ static json_t *parse(const char *text)
 static json_t *evil_document(void)
 {
 	static const char *const texts[] = {
-		"name",	   "role",	"csrf",	    "runtime", "version", "user",     "container",
-		"state",   "error",	"target",   "created", "owner",	  "id",	      "headline",
-		"finding", "text",	"evidence", "view",    "what",	  "reason",   "asker",
-		"type",	   "message",	"kind",	    "label",   "unit",	  "provider", "tags",
-		"found",   "means",	"remedy",   "call",    "names",	  "held_by",  "waits_for",
-		"status",  "let_go_by", "function"};
+		"name",	   "role",    "csrf",	  "runtime", "version", "user",	    "container",
+		"state",   "error",   "target",	  "created", "owner",	"id",	    "headline",
+		"finding", "text",    "evidence", "view",    "what",	"reason",   "asker",
+		"type",	   "message", "kind",	  "label",   "unit",	"provider", "tags",
+		"found",   "means",   "remedy",	  "call",    "names",	"held_by",  "waits_for",
+		"status",  "function"};
 	static const char *const lists[] = {
 		"processes",  "checks",	  "sessions", "findings", "counters", "pauses",	   "groups",
 		"exceptions", "messages", "stacks",   "locks",	  "waiters",  "functions", "points",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The view of lock waits: locks by waited time, who released them, who held others up. */
+/* The view of lock waits: locks by waited time, who held them and others up. */
 #include "view_fixture.h"
 
-static void locks_come_by_waited_time_with_who_let_go(void **state)
+static void locks_come_by_waited_time_with_who_held_them(void **state)
 {
 	const struct tapir_view_result_table *locks;
 
@@ -21,10 +21,38 @@ static void locks_come_by_waited_time_with_who_let_go(void **state)
 	locks = table("locks", 0);
 	assert_int_equal(cell(locks, 0, "ns")->u64, 9 * MS);
 	assert_string_equal(cell(locks, 0, "label")->text, "A 7");
-	assert_int_equal(cell(table("waiters", 0), 0, "let_go_by_tid")->u64, 5);
+	assert_int_equal(cell(table("waiters", 0), 0, "held_by_tid")->u64, 5);
 	assert_int_equal(cell(table("waiters", 0), 0, "ns")->u64, 6 * MS);
 	assert_int_equal(cell(locks, 1, "ns")->u64, 2 * MS);
 	assert_int_equal(fact("half"), 1);
+}
+
+/* A runtime that suspends its threads wakes them: that is no release. */
+static void owner_of_the_event_holds_it_when_a_stranger_ends_the_wait(void **state)
+{
+	const struct tapir_view_result_table *waiters;
+
+	(void)state;
+	feeder_probe(&f, 1, "Microsoft-Windows-DotNETRuntime", "ContentionStart",
+		     "LockOwnerThreadID", "LockID");
+	feeder_probe(&f, 2, "Microsoft-Windows-DotNETRuntime", "ContentionStop", "DurationNs",
+		     NULL);
+	ask("contention", 0);
+	feeder_leave(&f, 7, 1 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 7, 2 * MS, 2 * MS, 0); /* the owner: a thread that was seen */
+	fire_with(1, 1, 3 * MS, 7, "16");
+	feeder_leave(&f, 1, 4 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 1, 14 * MS, 14 * MS, 9); /* by who never wanted the lock */
+	fire_with(2, 1, 15 * MS, 0, NULL);
+	fire_with(1, 2, 20 * MS, 7, "16");
+	feeder_leave(&f, 2, 21 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 2, 22 * MS, 22 * MS, 1); /* it took the lock meanwhile */
+	fire_with(2, 2, 23 * MS, 0, NULL);
+	assert_int_equal(answer(), 0);
+	waiters = table("waiters", 0);
+	assert_int_equal(cell(waiters, 0, "held_by_tid")->u64, 7);
+	assert_int_equal(cell(waiters, 0, "ns")->u64, 10 * MS);
+	assert_int_equal(cell(waiters, 1, "held_by_tid")->u64, 1);
 }
 
 static void name_code(uint64_t start_va, const char *name)
@@ -116,13 +144,14 @@ static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
 	assert_int_equal(answer(), 0);
 	assert_string_equal(result.headline.data,
 			    "threads waited 9.00 ms for locks, once; 100% for monitor, most often "
-			    "released by ? (5)");
+			    "held by ? (5)");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(locks_come_by_waited_time_with_who_let_go),
+		TEST(locks_come_by_waited_time_with_who_held_them),
+		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
 		TEST(headline_of_a_lock_without_a_name_has_no_gap),
 	};

@@ -1,35 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Locks by the time threads waited for them: those whose events identify the lock, and waits inside
- * a lock function without an event. The thread that ended a wait held the lock.
+ * a lock function without an event. The thread that ended a wait held the lock, unless events or a
+ * snapshot name another owner and it was never seen to want the lock: to suspend its threads, for
+ * one, a runtime ends their waits.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
+#include "decode/dotnet_tables.h"
+#include "threads/monitor_owners.h"
 
-#define MAX_LOCKS  16384u
-#define MAX_WAYS   24 /* of waiting for one lock: stack and who ended it */
-#define WAYS_SHOWN 5
+#define MAX_LOCKS   16384u
+#define MAX_WAYS    24 /* of waiting for one lock: stack and who held it */
+#define MAX_WANTING 65536u
+#define WAYS_SHOWN  5
+#define TINY_SHARE  1000 /* a lock with less than that part of the waits is not shown */
 
 struct way {
-	uint32_t node, waker_tid, holder_node;
+	uint32_t node, holder_tid, holder_node;
 	uint64_t ns, cnt, longest_ns;
 	uint64_t holder_ns; /* by how much the holder's stack outweighs all others */
-	char waker[TAPIR_COMM_TEXT_BYTES];
+	char holder[TAPIR_COMM_TEXT_BYTES];
 	char *holder_in; /* label of the interval it was in; NULL: none */
 };
 
 struct lock {
-	uint32_t kind; /* TAPIR_NO_KIND: it had no event */
-	char *label;
+	uint32_t kind;	    /* TAPIR_NO_KIND: it had no event */
+	char *label, *type; /* type: of the object whose lock it is; NULL: not known */
 	const char *reason;
-	uint64_t cnt, waited_ns, worst_ns, threads_seen;
-	uint32_t last_tid;
+	uint64_t key, cnt, waited_ns, worst_ns;
 	unsigned way_cnt;
 	struct way ways[MAX_WAYS];
+};
+
+/* A snapshot found a thread in a wait for the lock of such an object. */
+struct seen {
+	uint64_t at_ns;
+	char *type;
 };
 
 struct contention {
@@ -38,6 +50,12 @@ struct contention {
 	struct tapir_map by_key;
 	struct tapir_vec(struct lock *) locks;
 	struct tapir_wait_reasons reasons;
+	struct tapir_monitor_owners owners; /* as processes number them */
+	struct tapir_map numbered;	    /* threads whose number is known */
+	struct tapir_map wanting;	    /* by lock and thread: it waited for it */
+	struct tapir_vec(struct seen) seen;
+	struct tapir_map seen_by_tid; /* the last one, idx + 1 */
+	struct tapir_own_code own;
 	bool failed;
 };
 
@@ -45,16 +63,26 @@ static void fini(void *ctx)
 {
 	struct contention *v = ctx;
 	struct lock **lock;
+	struct seen *seen;
 
+	tapir_vec_for_each (seen, &v->seen)
+		free(seen->type);
+	tapir_vec__fini(&v->seen);
+	tapir_map__fini(&v->seen_by_tid);
+	tapir_own_code__fini(&v->own);
 	tapir_vec_for_each (lock, &v->locks) {
 		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
 			free((*lock)->ways[i].holder_in);
 		free((*lock)->label);
+		free((*lock)->type);
 		free(*lock);
 	}
 	tapir_vec__fini(&v->locks);
 	tapir_map__fini(&v->by_key);
 	tapir_wait_reasons__fini(&v->reasons);
+	tapir_monitor_owners__fini(&v->owners);
+	tapir_map__fini(&v->numbered);
+	tapir_map__fini(&v->wanting);
 }
 
 static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind, const char *label)
@@ -80,6 +108,7 @@ static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind,
 		return NULL;
 	}
 	lock->kind = kind;
+	lock->key = key;
 	*idx = v->locks.cnt - 1;
 	return lock;
 }
@@ -94,17 +123,108 @@ static struct lock *lock_of(struct contention *v, uint32_t tgid, uint32_t kind, 
 	return idx ? v->locks.data[*idx] : make_lock(v, key, kind, label);
 }
 
-/* By the stack of the wait. */
+/* By the stack of the wait: the program's own function, if there is one. */
 static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
 				const char *reason)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(2, w->thread->tgid), w->node);
-	const uint64_t *idx = tapir_map__get(&v->by_key, key);
-	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+	uint32_t own = tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), w->node);
+	bool has_own = own != TAPIR_OWN_CODE_NONE;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
+				       has_own ? own : w->node);
+	struct lock *lock;
+	const uint64_t *idx;
 
+	key = tapir_hash__bytes(key, reason, strlen(reason));
+	idx = tapir_map__get(&v->by_key, key);
+	lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
 	if (lock)
 		lock->reason = reason;
 	return lock;
+}
+
+/* ---- who holds it ----------------------------------------------------------------------------- */
+
+static void number_thread(struct contention *v, const struct tapir_tl_thread *t, uint64_t now_ns)
+{
+	const struct tapir_rec_thread *rec;
+	bool is_new = false;
+
+	if (v->numbered.cnt >= MAX_WANTING || !tapir_map__put(&v->numbered, t->tid, &is_new) ||
+	    !is_new)
+		return;
+	rec = tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), t->tid, now_ns);
+	v->failed |=
+		tapir_monitor_owners__number(&v->owners, t->tgid,
+					     rec && rec->ns_tid ? rec->ns_tid : t->tid, t->tid) < 0;
+}
+
+/* A wait for a monitor of .NET names the owner where it begins. */
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	bool begins = tapir_sv__is(probe->event, "ContentionStart");
+	struct contention *v = ctx;
+	uint64_t owner = 0;
+
+	if ((!begins && !tapir_sv__is(probe->event, "ContentionStop")) ||
+	    !tapir_sv__is(probe->provider, TAPIR_DOTNET_RUNTIME))
+		return;
+	number_thread(v, t, event->rec->h.time_ns);
+	if (begins)
+		owner = tapir_event_fields__u64(tapir_timeline__fields(v->asked.tl, probe, event),
+						"LockOwnerThreadID");
+	v->failed |= tapir_monitor_owners__set(&v->owners, t->tid, owner) < 0;
+}
+
+/* 0: not known. */
+static uint32_t owner_of(const struct contention *v, const struct tapir_tl_thread *t)
+{
+	return tapir_monitor_owners__thread(&v->owners, t->tgid,
+					    tapir_monitor_owners__of(&v->owners, t->tid));
+}
+
+static uint32_t holder_of(struct contention *v, const struct lock *lock, const struct tapir_wait *w)
+{
+	uint32_t owner = owner_of(v, w->thread);
+
+	if (v->wanting.cnt < MAX_WANTING)
+		tapir_map__put(&v->wanting, tapir_hash__mix(lock->key, w->thread->tid), NULL);
+	if (!owner || owner == w->thread->tid ||
+	    tapir_map__get(&v->wanting, tapir_hash__mix(lock->key, w->waker_tid)))
+		return w->waker_tid;
+	return owner;
+}
+
+static void on_call(void *ctx, const struct tapir_rec *rec)
+{
+	struct contention *v = ctx;
+	struct tapir_wait_view wait;
+	struct seen seen = {.at_ns = rec->time_ns};
+	uint64_t *idx;
+
+	tapir_wait_view__of(rec, &wait);
+	if (!wait.object.len || v->seen.cnt >= MAX_LOCKS)
+		return;
+	idx = tapir_map__put(&v->seen_by_tid, wait.rec->tid, NULL);
+	seen.type = idx ? strndup(wait.object.data, wait.object.len) : NULL;
+	if (seen.type && tapir_vec__push(&v->seen, seen)) {
+		*idx = v->seen.cnt;
+		return;
+	}
+	free(seen.type);
+	v->failed = true;
+}
+
+/* If a snapshot saw the thread within this wait. */
+static void find_type(struct contention *v, struct lock *lock, const struct tapir_wait *w)
+{
+	const uint64_t *idx = tapir_map__get(&v->seen_by_tid, w->thread->tid);
+	const struct seen *seen = idx && *idx ? &v->seen.data[*idx - 1] : NULL;
+
+	if (lock->type || !seen || seen->at_ns < w->from_ns || seen->at_ns > w->until_ns)
+		return;
+	lock->type = strdup(seen->type);
+	v->failed |= !lock->type;
 }
 
 /*
@@ -129,26 +249,28 @@ static void weigh_holder(struct way *way, uint32_t node, uint64_t ns)
 static void count_way(struct contention *v, struct lock *lock, const struct tapir_wait *w,
 		      uint32_t node, uint64_t ns)
 {
-	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->asked.tl, w->waker_tid);
+	uint32_t holder_tid = holder_of(v, lock, w);
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->asked.tl, holder_tid);
 	struct way *way = lock->ways;
 
+	find_type(v, lock, w);
 	while (way < lock->ways + lock->way_cnt &&
-	       (way->node != node || way->waker_tid != w->waker_tid))
+	       (way->node != node || way->holder_tid != holder_tid))
 		way++;
 	if (way == lock->ways + MAX_WAYS)
 		way--; /* the last one is all others */
 	else if (way == lock->ways + lock->way_cnt) {
 		lock->way_cnt++;
 		*way = (struct way){
-			.node = node, .waker_tid = w->waker_tid, .holder_node = TAPIR_NO_NODE};
-		tapir_comm__copy(way->waker,
-				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
+			.node = node, .holder_tid = holder_tid, .holder_node = TAPIR_NO_NODE};
+		tapir_comm__copy(way->holder,
+				 tapir_timeline__comm(v->asked.tl, holder_tid, w->wake_ns));
 	}
 	way->ns += ns;
 	way->cnt++;
 	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name in the meantime */
-		tapir_comm__copy(way->waker,
-				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
+		tapir_comm__copy(way->holder,
+				 tapir_timeline__comm(v->asked.tl, holder_tid, w->wake_ns));
 	if (!holder || holder == w->thread)
 		return;
 	weigh_holder(way, tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns), ns);
@@ -169,6 +291,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	const char *reason;
 	struct lock *lock;
 
+	number_thread(v, w->thread, w->from_ns);
 	if (is_told) {
 		lock = lock_of(v, causing->tgid, causing->kind, causing->label);
 		if (lock)
@@ -249,9 +372,9 @@ static void add_ways(struct tapir_view_result *result, size_t locks, struct lock
 	static const struct tapir_column columns[] = {
 		{"ns", ">ASLEEP", TAPIR_CELL_NS},
 		{"count", ">TIMES", TAPIR_CELL_COUNT},
-		{"let_go_by", "RELEASED BY", TAPIR_CELL_TEXT},
-		{"let_go_by_tid", NULL, TAPIR_CELL_ID},
-		{"let_go_in", "INSIDE", TAPIR_CELL_TEXT},
+		{"held_by", "HELD BY", TAPIR_CELL_TEXT},
+		{"held_by_tid", NULL, TAPIR_CELL_ID},
+		{"held_in", "INSIDE", TAPIR_CELL_TEXT},
 		{"stack", "WAITER", TAPIR_CELL_ORIGIN},
 		{"holder_stack", "HOLDER STACK", TAPIR_CELL_ORIGIN},
 		{}};
@@ -261,8 +384,8 @@ static void add_ways(struct tapir_view_result *result, size_t locks, struct lock
 	for (unsigned i = 0; i < lock->way_cnt && (result->top || i < WAYS_SHOWN); i++) {
 		tapir_view_result__u64(result, t, lock->ways[i].ns);
 		tapir_view_result__u64(result, t, lock->ways[i].cnt);
-		tapir_view_result__name(result, t, lock->ways[i].waker, lock->ways[i].waker_tid);
-		tapir_view_result__u64(result, t, lock->ways[i].waker_tid);
+		tapir_view_result__name(result, t, lock->ways[i].holder, lock->ways[i].holder_tid);
+		tapir_view_result__u64(result, t, lock->ways[i].holder_tid);
 		tapir_view_result__text(result, t, lock->ways[i].holder_in);
 		tapir_view_result__stack(result, t, lock->ways[i].node);
 		tapir_view_result__stack(result, t, lock->ways[i].holder_node);
@@ -291,23 +414,23 @@ static void add_headline(const struct contention *v, struct tapir_view_result *r
 			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
 			kind_name(v, worst), worst->label && *worst->label ? " " : "",
 			worst->label ? worst->label : "");
-	if (worst->way_cnt && worst->ways[0].waker_tid)
-		tapir_str__addf(&result->headline, ", most often released by %s (%u)",
-				*worst->ways[0].waker ? worst->ways[0].waker : "?",
-				worst->ways[0].waker_tid);
+	if (worst->type)
+		tapir_str__addf(&result->headline, " (%s)", worst->type);
+	if (worst->way_cnt && worst->ways[0].holder_tid)
+		tapir_str__addf(&result->headline, ", most often held by %s (%u)",
+				*worst->ways[0].holder ? worst->ways[0].holder : "?",
+				worst->ways[0].holder_tid);
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
 {
-	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
-						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
-						      {"count", ">TIMES", TAPIR_CELL_COUNT},
-						      {"worst_ns", ">WORST", TAPIR_CELL_NS},
-						      {"kind", "KIND", TAPIR_CELL_TEXT},
-						      {"label", "LOCK", TAPIR_CELL_TEXT},
-						      {}};
+	static const struct tapir_column columns[] = {
+		{"ns", ">WAITED", TAPIR_CELL_NS},      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
+		{"kind", "KIND", TAPIR_CELL_TEXT},     {"label", "LOCK", TAPIR_CELL_TEXT},
+		{"type", "OF TYPE", TAPIR_CELL_TEXT},  {}};
 	struct contention *v = ctx;
-	size_t t = tapir_view_result__table(result, "locks", "locks", columns);
+	size_t t = tapir_view_result__table(result, "locks", "locks", columns), tiny = 0;
 
 	if (v->locks.cnt)
 		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
@@ -316,18 +439,28 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 		if (!lock->cnt)
 			continue;
+		if (!result->top && lock->waited_ns * TINY_SHARE < v->waited_ns) {
+			tiny++;
+			continue;
+		}
 		tapir_view_result__u64(result, t, lock->waited_ns);
 		tapir_view_result__share(result, t, lock->waited_ns, v->waited_ns);
 		tapir_view_result__u64(result, t, lock->cnt);
 		tapir_view_result__u64(result, t, lock->worst_ns);
 		tapir_view_result__text(result, t, kind_name(v, lock));
 		tapir_view_result__text(result, t, lock->label);
+		tapir_view_result__text(result, t, lock->type);
 		add_ways(result, t, lock);
 	}
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
 	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
 	add_headline(v, result);
+	if (tiny)
+		tapir_view_result__note(result,
+					"%zu more locks with less than 0.1%% each (--all shows "
+					"them)",
+					tiny);
 	if (v->half)
 		tapir_view_result__note(
 			result, "%llu waits began before the recording or did not end in it",
@@ -338,7 +471,11 @@ static int finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_contention = {
 	.name = "contention",
 	.summary = "locks by the time threads waited for them, with their holders",
-	.fns = {.wait = on_wait, .cut_wait = on_cut_wait, .close = on_close},
+	.fns = {.event = on_event,
+		.wait = on_wait,
+		.cut_wait = on_cut_wait,
+		.close = on_close,
+		.call = on_call},
 	.ctx_bytes = sizeof(struct contention),
 	.default_top = 10,
 	.finish = finish,

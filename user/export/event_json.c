@@ -452,6 +452,8 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_text(&j, "call", view.text);
 	add_known(&j, "object", view.rec->object_va);
 	add_known(&j, "owner_tid", view.rec->owner_tid);
+	if (view.object.len)
+		add_text(&j, "object_type", view.object);
 	end_line(&j);
 }
 

@@ -389,6 +389,10 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_who(l, out, view.rec->tgid, view.rec->tid, rec->time_ns);
 	tapir_str__adds(out, "waits in ");
 	add_sv(out, view.text);
+	if (view.object.len) {
+		tapir_str__adds(out, " for ");
+		add_sv(out, view.object);
+	}
 	if (view.rec->owner_tid)
 		tapir_str__addf(out, ", held by %u", view.rec->owner_tid);
 	tapir_str__addc(out, '\n');

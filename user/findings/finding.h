@@ -32,6 +32,11 @@ struct tapir_held_up {
 	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
 };
 
+/* The object whose lock an interval waits for. */
+struct tapir_lock_type {
+	char *label, *type; /* as in the labels of locks */
+};
+
 /* It waited for a lock throughout. */
 struct tapir_stuck {
 	uint32_t name;	/* of a function */
@@ -78,6 +83,7 @@ struct tapir_finding {
 		uint64_t cnt, ns, open_cnt;
 		struct tapir_found_labels labels, classes; /* classes: kinds of shared ones */
 		struct tapir_found_labels statements;
+		struct tapir_vec(struct tapir_lock_type) types;
 		struct tapir_weights waiters;
 		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
 		struct tapir_vec(struct tapir_stuck) stuck_in;

@@ -20,6 +20,7 @@
 #define CLASS_PERCENT 20 /* of the waits: a lock with less is one of many of its kind */
 #define NAMES_SHOWN   4u
 #define STUCK_NS      500000000u /* shorter recordings say nothing of what never happens */
+#define MAX_TYPES     64u
 
 /* ---- who waits for whom --------------------------------------------------------------------- */
 
@@ -101,6 +102,46 @@ void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_r
 		h->is_over |= h->seen_tid != 0;
 }
 
+static void add_label(const struct tapir_finding *f, const struct tapir_interval *i,
+		      struct tapir_str *out)
+{
+	tapir_str__adds(out, tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name);
+	if (!i->label)
+		return;
+	tapir_str__addc(out, ' ');
+	tapir_str__add_printable(out, i->label, strlen(i->label));
+}
+
+static const char *type_of(const struct tapir_finding *f, const char *label)
+{
+	const struct tapir_lock_type *one;
+
+	tapir_vec_for_each (one, &f->locks.types)
+		if (!strcmp(one->label, label))
+			return one->type;
+	return NULL;
+}
+
+/* Of what a thread waits for by its events, a snapshot may know the type. */
+static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+		      struct tapir_sv object)
+{
+	const struct tapir_interval *i = thread ? tapir_tl_thread__causing(thread) : NULL;
+	struct tapir_str label = {}, type = {};
+	struct tapir_lock_type one;
+
+	if (!object.len || !i || i->cause != TAPIR_CAUSE_LOCK || f->locks.types.cnt == MAX_TYPES)
+		return;
+	add_label(f, i, &label);
+	tapir_str__add_printable(&type, object.data, object.len);
+	one = (struct tapir_lock_type){label.data, type.data};
+	if (label.failed || type.failed || type_of(f, label.data) ||
+	    !tapir_vec__push(&f->locks.types, one)) {
+		tapir_str__fini(&label);
+		tapir_str__fini(&type);
+	}
+}
+
 void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_thread *owner;
@@ -110,9 +151,10 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 	uint64_t tid;
 
 	tapir_wait_view__of(rec, &wait);
+	thread = tapir_timeline__thread(f->tl, wait.rec->tid);
+	note_type(f, thread, wait.object);
 	if (!wait.rec->owner_tid)
 		return;
-	thread = tapir_timeline__thread(f->tl, wait.rec->tid);
 	tid = ns_tid_of(f, wait.rec->tid, rec->time_ns);
 	h = make_held_up(f, wait.rec->tgid, tid);
 	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
@@ -236,11 +278,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
 
-	tapir_str__adds(&text, kind->name);
-	if (i->label) {
-		tapir_str__addc(&text, ' ');
-		tapir_str__add_printable(&text, i->label, strlen(i->label));
-	}
+	add_label(f, i, &text);
 	if (text.data)
 		tapir_found_labels__add(
 			&f->locks.labels,
@@ -425,6 +463,8 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",
 			tapir_ns__text(f->locks.ns, waited),
 			tapir_finding__percent(worst->ns, f->locks.ns), worst->label);
+	if (type_of(f, worst->label))
+		tapir_str__addf(&text, " (%s)", type_of(f, worst->label));
 	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &text))
 		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &text);
 	if (f->locks.open_cnt)
@@ -442,6 +482,13 @@ void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list 
 
 void tapir_finding_locks__fini(struct tapir_finding *f)
 {
+	struct tapir_lock_type *one;
+
+	tapir_vec_for_each (one, &f->locks.types) {
+		free(one->label);
+		free(one->type);
+	}
+	tapir_vec__fini(&f->locks.types);
 	tapir_found_labels__fini(&f->locks.labels);
 	tapir_found_labels__fini(&f->locks.classes);
 	tapir_found_labels__fini(&f->locks.statements);

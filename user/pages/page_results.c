@@ -247,11 +247,11 @@ static void add_exceptions(struct tapir_str *out, const json_t *view, const json
 
 static void add_waiter(struct tapir_str *out, const json_t *w)
 {
-	const char *by = tapir_member__text(w, "let_go_by");
+	const char *by = tapir_member__text(w, "held_by");
 
 	tapir_html__add(out, "<p>%llu \xc3\x97 %s%s</p>\n",
 			(unsigned long long)tapir_member__u64(w, "count"),
-			*by ? "released by " : "waited", by);
+			*by ? "held by " : "waited", by);
 	add_stack(out, json_object_get(w, "stack"));
 }
 

@@ -121,14 +121,28 @@ void tapir_lock_owners__free(struct tapir_lock_owners *o)
 	free(o);
 }
 
+static void find_monitor(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+	uint32_t number = tapir_number_of_thread(thread->tid, thread->ns_tid);
+	uint64_t stack_va = copy->seen.sp & ~7ull;
+	struct tapir_dotnet_type type;
+
+	copy->owner = tapir_dotnet_monitors__owner(o->monitors, number, copy->memory, copy->bytes,
+						   stack_va);
+	if (!copy->owner || !tapir_dotnet_monitors__type(o->monitors, number, copy->memory,
+							 copy->bytes, stack_va, &type))
+		return;
+	copy->type_path = strdup(type.path); /* else it has no name */
+	copy->type_row = type.row;
+}
+
 void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 
 	if (o->monitors && copy->futex_va)
-		copy->owner = tapir_dotnet_monitors__owner(
-			o->monitors, tapir_number_of_thread(thread->tid, thread->ns_tid),
-			copy->memory, copy->bytes, copy->seen.sp & ~7ull);
+		find_monitor(o, copy);
 	if (o->my_proc_va && thread->tid == thread->tgid)
 		find_postgresql_holder(o, copy);
 }

@@ -11,6 +11,7 @@
 #include "attach/thread_list.h"
 #include "base/diag.h"
 #include "flow/queue.h"
+#include "runtime/dotnet/dotnet_type_names.h"
 #include "threads/snapshot_impl.h"
 #include "threads/sockets.h"
 #include "threads/system_call.h"
@@ -100,6 +101,7 @@ static void post_owner_elsewhere(const struct tapir_process_copy *p, const struc
 
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue)
 {
+	struct tapir_dotnet_type_names types = {.tgid = p->tgid};
 	struct tapir_sockets sockets = {};
 	struct tapir_recbuf buf = {};
 	struct tapir_str text = {};
@@ -116,17 +118,22 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct t
 			.object_va = copy->futex_va,
 		};
 		const struct tapir_rec *rec;
+		const char *lock;
 
 		if (!copy->call || copy->has_moved)
 			continue;
 		post_owner_elsewhere(p, copy, queue);
 		tapir_str__clear(&text);
 		tapir_sockets__explain(&sockets, p->tgid, copy->call, &text);
-		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data));
+		lock = copy->type_path ? tapir_dotnet_type_names__of(&types, copy->type_path,
+								     copy->type_row)
+				       : NULL;
+		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data), tapir_sv__of(lock));
 		if (rec && !text.failed)
 			(void)tapir_queue__post(queue, rec, -1); /* it counts what it refuses */
 	}
 	tapir_recbuf__fini(&buf);
 	tapir_str__fini(&text);
 	tapir_sockets__fini(&sockets);
+	tapir_dotnet_type_names__fini(&types);
 }

@@ -115,6 +115,7 @@ static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
 	*idx = p->copies.cnt - 1;
 	copy->memory = NULL; /* the process's now */
 	copy->call = NULL;
+	copy->type_path = NULL;
 	return 0;
 }
 
@@ -163,6 +164,7 @@ void tapir_copy__fini(struct tapir_copy *copy)
 {
 	free(copy->memory);
 	free(copy->call);
+	free(copy->type_path);
 }
 
 void tapir_copies__fini(struct tapir_copies *copies)

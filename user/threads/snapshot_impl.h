@@ -25,6 +25,9 @@ struct tapir_copy {
 	uint32_t owner;		 /* as its own namespace numbers it; 0: not known so */
 	uint32_t owner_tid;	 /* 0: unknown */
 	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
+	/* Of .NET, the type of the object whose monitor it waits for; NULL: not known. */
+	char *type_path;
+	uint32_t type_row;
 };
 
 /* As its own namespace numbers it. ns_tid 0: unknown */

@@ -173,13 +173,14 @@ const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct t
 }
 
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
-					   const struct tapir_rec_wait *fixed, struct tapir_sv text)
+					   const struct tapir_rec_wait *fixed, struct tapir_sv text,
+					   struct tapir_sv object)
 {
 	struct tapir_rec_wait w = *fixed;
+	struct tapir_sv parts[] = {STR(text), STR(object)};
 
-	text = STR(text);
-	w.text_len = (uint16_t)text.len;
-	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), &text, 1);
+	w.text_len = (uint16_t)parts[0].len;
+	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), parts, 2);
 }
 
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,

@@ -354,6 +354,9 @@ void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *vi
 {
 	view->rec = (const struct tapir_rec_wait *)rec;
 	view->text = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->text_len};
+	view->object.data = view->text.data + view->text.len;
+	view->object.len =
+		strnlen(view->object.data, rec->size - sizeof(*view->rec) - view->rec->text_len);
 }
 
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)

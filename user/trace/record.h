@@ -140,7 +140,7 @@ struct tapir_gap_view {
 
 struct tapir_wait_view {
 	const struct tapir_rec_wait *rec;
-	struct tapir_sv text;
+	struct tapir_sv text, object;
 };
 
 struct tapir_meta_view {

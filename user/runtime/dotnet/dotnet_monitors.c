@@ -20,6 +20,12 @@
 #define WAITS_FOR_ENTRY 0u    /* an item's kind: not for a pulse */
 #define IS_LOCKED	1u
 #define INDEX_MASK	0x3ffffffu
+#define HEADER_BYTES	4u /* before an object */
+#define IS_INDEX	0x8000000u
+#define IS_HASH		0x4000000u /* with IS_INDEX: it is none */
+#define TYPE_KIND_MASK	0xc0000u
+#define TYPE_IS_ARRAY	0x80000u
+#define ROW_SHIFT	8u
 
 struct descriptor {
 	uint64_t magic;
@@ -96,6 +102,11 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 			get_pointer(globals, "ThreadStore", &c.thread_store_idx) &&
 			get_pointer(globals, "SyncTableEntries", &c.sync_table_idx);
 
+	c.has_types = get_offset(types, "Object", "m_pMethTab", &c.object_type) &&
+		      get_offset(types, "MethodTable", "MTFlags", &c.type_kind) &&
+		      get_offset(types, "MethodTable", "MTFlags2", &c.type_row) &&
+		      get_offset(types, "MethodTable", "Module", &c.type_module) &&
+		      get_offset(types, "Module", "Path", &c.module_path);
 	json_decref(root);
 	if (!is_whole || c.monitor_bytes < sizeof(struct monitor))
 		return -EINVAL;
@@ -197,24 +208,32 @@ void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m)
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
+/* *entry_va: where the table of sync blocks has it. False: it is no monitor. */
+static bool read_monitor(const struct tapir_dotnet_monitors *m, uint64_t monitor_va,
+			 struct monitor *out, uint64_t *entry_va)
+{
+	const struct tapir_dotnet_contract *c = &m->contract;
+
+	if (!tapir_process_memory__get(&m->memory, monitor_va, out, sizeof(*out)))
+		return false;
+	*entry_va = m->sync_table_va + (uint64_t)(out->index & INDEX_MASK) * c->entry_bytes;
+	return tapir_process_memory__u64(&m->memory, *entry_va + c->entry_block) == monitor_va;
+}
+
 /* 0: it is free, or not a monitor. */
 static uint32_t holder_of(const struct tapir_dotnet_monitors *m, uint64_t monitor_va)
 {
-	const struct tapir_dotnet_contract *c = &m->contract;
 	const uint64_t *thread_va;
 	struct monitor monitor;
 	uint64_t entry_va;
 	uint32_t number;
 
-	if (!tapir_process_memory__get(&m->memory, monitor_va, &monitor, sizeof(monitor)) ||
-	    !(monitor.state & IS_LOCKED))
-		return 0;
-	entry_va = m->sync_table_va + (uint64_t)(monitor.index & INDEX_MASK) * c->entry_bytes;
-	if (tapir_process_memory__u64(&m->memory, entry_va + c->entry_block) != monitor_va)
+	if (!read_monitor(m, monitor_va, &monitor, &entry_va) || !(monitor.state & IS_LOCKED))
 		return 0;
 	thread_va = tapir_map__get(&m->thread_by_tid, monitor.holder_tid);
-	if (!thread_va || !tapir_process_memory__get(&m->memory, *thread_va + c->thread_number,
-						     &number, sizeof(number)))
+	if (!thread_va ||
+	    !tapir_process_memory__get(&m->memory, *thread_va + m->contract.thread_number, &number,
+				       sizeof(number)))
 		return 0;
 	if (monitor.holder != *thread_va && monitor.holder != number)
 		return 0;
@@ -234,8 +253,9 @@ static bool is_wait(const struct tapir_dotnet_monitors *m, uint64_t word, const 
 	return item.app_domain_va == m->app_domain_va && item.kind == WAITS_FOR_ENTRY;
 }
 
-uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
-				      const uint8_t *stack, size_t bytes, uint64_t stack_va)
+/* The monitor for which it waits, and who holds that; 0: none. */
+static uint64_t find_wait(const struct tapir_dotnet_monitors *m, uint32_t tid, const uint8_t *stack,
+			  size_t bytes, uint64_t stack_va, uint32_t *owner)
 {
 	const uint64_t *thread_va = tapir_map__get(&m->thread_by_tid, tid);
 	uint64_t words[THREAD_BYTES / 8], monitor_va;
@@ -245,12 +265,85 @@ uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uin
 		return 0;
 	cnt = m->memory.read(m->memory.ctx, *thread_va, words, sizeof(words)) / 8;
 	for (size_t i = 0; i < cnt; i++) {
-		uint32_t owner = 0;
-
-		if (is_wait(m, words[i], stack, bytes, stack_va, &monitor_va))
-			owner = holder_of(m, monitor_va);
-		if (owner && owner != tid)
-			return owner;
+		*owner = is_wait(m, words[i], stack, bytes, stack_va, &monitor_va)
+				 ? holder_of(m, monitor_va)
+				 : 0;
+		if (*owner && *owner != tid)
+			return monitor_va;
 	}
 	return 0;
+}
+
+uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
+				      const uint8_t *stack, size_t bytes, uint64_t stack_va)
+{
+	uint32_t owner = 0;
+
+	return find_wait(m, tid, stack, bytes, stack_va, &owner) ? owner : 0;
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+/* The other word of an entry is the object's address. 0: its header does not say so. */
+static uint64_t object_of(const struct tapir_dotnet_monitors *m, uint64_t monitor_va)
+{
+	const struct tapir_dotnet_contract *c = &m->contract;
+	struct monitor monitor;
+	uint64_t entry_va, object_va;
+	uint32_t header;
+
+	if (c->entry_bytes != 16 || (c->entry_block && c->entry_block != 8) ||
+	    !read_monitor(m, monitor_va, &monitor, &entry_va))
+		return 0;
+	object_va = tapir_process_memory__u64(&m->memory, entry_va + 8 - c->entry_block);
+	if (object_va <= HEADER_BYTES ||
+	    !tapir_process_memory__get(&m->memory, object_va - HEADER_BYTES, &header,
+				       sizeof(header)) ||
+	    (header & (IS_INDEX | IS_HASH)) != IS_INDEX ||
+	    (header & INDEX_MASK) != (monitor.index & INDEX_MASK))
+		return 0;
+	return object_va;
+}
+
+/* In UTF-16. A path that is not ASCII is left: without it, the type has no name. */
+static bool read_path(const struct tapir_dotnet_monitors *m, uint64_t va,
+		      char out[TAPIR_DOTNET_PATH_BYTES])
+{
+	uint16_t units[TAPIR_DOTNET_PATH_BYTES];
+	size_t cnt = va ? m->memory.read(m->memory.ctx, va, units, sizeof(units)) / 2 : 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (units[i] >= 0x80)
+			return false;
+		out[i] = (char)units[i];
+		if (!units[i])
+			return i > 0;
+	}
+	return false;
+}
+
+bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
+				 const uint8_t *stack, size_t bytes, uint64_t stack_va,
+				 struct tapir_dotnet_type *out)
+{
+	const struct tapir_dotnet_contract *c = &m->contract;
+	uint32_t owner, kind, row;
+	uint64_t object_va, type_va, module_va;
+
+	if (!c->has_types)
+		return false;
+	object_va = object_of(m, find_wait(m, tid, stack, bytes, stack_va, &owner));
+	if (!object_va)
+		return false;
+	/* The lowest bits are the collector's. */
+	type_va = tapir_process_memory__u64(&m->memory, object_va + c->object_type) & ~7ull;
+	if (!tapir_process_memory__get(&m->memory, type_va + c->type_kind, &kind, sizeof(kind)) ||
+	    (kind & TYPE_KIND_MASK) == TYPE_IS_ARRAY ||
+	    !tapir_process_memory__get(&m->memory, type_va + c->type_row, &row, sizeof(row)))
+		return false;
+	out->row = row >> ROW_SHIFT;
+	module_va = tapir_process_memory__u64(&m->memory, type_va + c->type_module);
+	return out->row && module_va &&
+	       read_path(m, tapir_process_memory__u64(&m->memory, module_va + c->module_path),
+			 out->path);
 }

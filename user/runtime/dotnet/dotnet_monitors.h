@@ -8,11 +8,13 @@
  * that waits for one has put an item for debuggers on its stack, to which its Thread object points.
  * What that item and a monitor look like is not described, so each field is checked against what
  * is: the item names the AppDomain, the monitor its own index of the table, and its holder twice.
- * What does not agree is no owner. One thread.
+ * What does not agree is no owner. The object whose monitor it is, and its type, are found the same
+ * way: the object's header names the monitor's index. One thread.
  */
 #ifndef TAPIR_USER_DOTNET_MONITORS_H
 #define TAPIR_USER_DOTNET_MONITORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +28,16 @@ struct tapir_dotnet_contract {
 	uint32_t entry_bytes, entry_block;		 /* of the table of sync blocks */
 	uint32_t monitor_bytes;				 /* at the start of a sync block */
 	uint32_t app_domain_idx, thread_store_idx, sync_table_idx;
+	/* in an object, in its MethodTable, in the Module of that; has_types: they are described */
+	uint32_t object_type, type_kind, type_row, type_module, module_path;
+	bool has_types;
+};
+
+#define TAPIR_DOTNET_PATH_BYTES 1024u
+
+struct tapir_dotnet_type {
+	uint32_t row;			    /* in its module's table of types, from 1 */
+	char path[TAPIR_DOTNET_PATH_BYTES]; /* the module's file, as the process calls it */
 };
 
 /* -EINVAL: it lacks something, or is out of bounds; *out is untouched. Pure. */
@@ -44,5 +56,9 @@ void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m);
  */
 uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				      const uint8_t *stack, size_t bytes, uint64_t stack_va);
+/* Of the object for whose monitor tid waits, likewise. False: it is not known, or an array. */
+bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
+				 const uint8_t *stack, size_t bytes, uint64_t stack_va,
+				 struct tapir_dotnet_type *out);
 
 #endif
