@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+from answers import alone
 from dotnet_program import build_dotnet
 
 ALONE = True  # it measures time
@@ -66,7 +67,8 @@ def record(t, *modes, specs=()):
 
 
 def leads(t, report, kind, *words):
-    first = report["findings"][0]
+    # That others have the CPUs is of the machine.
+    first = next(f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour")
     t.eq(first["kind"], kind, f"{[(f['kind'], round(f['severity'], 1), f['text']) for f in report['findings']]}")
     for word in words:
         t.ok(word in first["text"], f"{word} in: {first['text']}")
@@ -75,6 +77,7 @@ def leads(t, report, kind, *words):
     return first
 
 
+@alone
 def test_starved_pool_leads(t):
     report, _, _ = record(t, "starvation")
     first = leads(t, report, "starvation", "pool threads are blocked", "times")
@@ -82,37 +85,49 @@ def test_starved_pool_leads(t):
     t.ok(f"{first['magnitude']:.1f} of " in text and "blocked on average, most in Defects.HandleOrder()" in text, f"{first['magnitude']}: {text}")
 
 
+@alone
 def test_pool_whose_threads_sleep_leads(t):
     report, _, said = record(t, "sleepers")
     first = leads(t, report, "starvation", "pool threads are blocked")
     t.ok(first["magnitude"] > 0.5 * said["pool"], f"nearly all of {said['pool']}: {first}")
 
 
+@alone
 def test_deadlock_leads(t):
     report, _, _ = record(t, "deadlock-later")
     first = leads(t, report, "deadlock", "2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait")
     t.eq(first["view"], "contention", "where more is shown")
 
 
+@alone
 def test_deadlock_from_before_the_recording_leads(t):
     report, _, _ = record(t, "deadlock")
     first = leads(t, report, "deadlock", "2 threads wait for each other's locks (Defects ", "in Defects.Transfer(", "; 3 more wait for locks")
     t.eq(first["magnitude"], 2, "each of them")
 
 
+@alone
 def test_convoy_leads(t):
     report, _, said = record(t, "convoy")
     first = leads(t, report, "locks", "Defects.Reserve()")
     t.ok(4 < first["magnitude"] < 5.5, f"five of six threads wait at any time: {first} {said}")
     text = t.tapir("report", t.path("answer.tapir"), "--view", "contention").out
-    t.ok(re.search(r" Defects\.Reserve\(\) < .* Defects\.Reserve\(\) < ", text) and "futex" not in text, f"waiter and holder in own code: {text}")
+    worst = text.split("\n\n")[1]  # the lock with most of the waits
+    t.ok(re.search(r" Defects\.Reserve\(\) < .* Defects\.Reserve\(\) < ", worst) and "futex" not in worst, f"waiter and holder in own code: {text}")
+    dictionary = "System.Collections.Generic.Dictionary<,>"
+    t.ok(f"({dictionary})" in first["text"] and f"  {dictionary}\n" in worst, f"the type of what is locked: {first} {text}")
 
 
+@alone
 def test_exceptions_lead(t):
     report, _, said = record(t, "exceptions")
     first = leads(t, report, "exceptions", "System.FormatException", "Defects.ParsePrice(string)")
     thrown = next(e["captured"] for e in report["events"] if e["event"] == "ExceptionThrown")
-    t.ok(abs(first["magnitude"] - thrown / (report["duration_ns"] / 1e9)) < 0.05 * first["magnitude"], f"{first} {thrown}")
+    # They come from when the runtime is asked for them, which is later than the begin where CPUs are scarce.
+    times = [e["time_ns"] for e in t.events(t.path("answer.tapir")) if e["event"] == "ExceptionThrown"]
+    t.eq(len(times), thrown, "events")
+    least, most = thrown / (report["duration_ns"] / 1e9), thrown / ((times[-1] - times[0]) / 1e9)
+    t.ok(0.98 * least < first["magnitude"] < 1.02 * most, f"{first}: {least} to {most}")
     t.ok(thrown <= said["count"], f"{thrown} of {said['count']}")
     text = t.tapir("report", t.path("answer.tapir"), "--view", "exceptions").out
     t.ok(re.search(r"FROM\n +[\d,]+ +Defects\.ParsePrice\(string\) < ", text) and "DispatchEx" not in text, f"thrown in own code: {text}")
@@ -120,6 +135,7 @@ def test_exceptions_lead(t):
     t.ok("DispatchEx" in text and "Defects.ParsePrice(string) < " in text, f"all frames: {text}")
 
 
+@alone
 def test_large_objects_lead(t):
     report, line, said = record(t, "loh")
     first = leads(t, report, "gc", "in GC: ", " pauses of ")
@@ -128,12 +144,14 @@ def test_large_objects_lead(t):
     t.ok(ms <= said["pause_ms"] * 1.05, f"{first} {said}")
 
 
+@alone
 def test_leak_leads(t):
     report, _, said = record(t, "leak")
     first = leads(t, report, "heap-growth", "MB/s")
     t.ok(0.5 < first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) < 2, f"{first} {said}")
 
 
+@alone
 def test_growth_of_native_memory_leads(t):
     report, _, said = record(t, "native")
     first = leads(t, report, "memory-growth", "resident memory grows by", "no collection")
@@ -144,6 +162,7 @@ def test_growth_of_native_memory_leads(t):
     t.ok(len(resident) >= 4 and resident == sorted(resident), f"each second: {resident}")
 
 
+@alone
 def test_compilation_leads(t):
     report, _, said = record(t, "jit")
     leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
@@ -155,34 +174,40 @@ def test_compilation_leads(t):
     t.ok(0.4 * said["count"] < most["count"] <= said["count"], f"{most} {said}")
 
 
+@alone
 def test_slow_dependency_leads(t):
     report, _, said = record(t, "slow")
     first = leads(t, report, "waits", "for a socket", "Defects.AskDatabase(")
     t.ok(0.75 * 4 < first["magnitude"] <= 4.01, f"four threads wait nearly all the time: {first} {said}")
 
 
+@alone
 def test_backtracking_leads(t):
     report, _, said = record(t, "regex")
     first = leads(t, report, "cpu", "Defects.CheckMail()", "RegularExpressions")
     t.ok(abs(first["magnitude"] - said["cpu_seconds"] / said["seconds"]) < 0.25, f"{first} {said}")
 
 
+@alone
 def test_induced_collections_lead(t):
     report, _, said = record(t, "induced")
     first = leads(t, report, "induced-gc", "Defects.CleanUp()", "are induced")
     t.ok(abs(first["magnitude"] / (said["gen2"] / said["seconds"]) - 1) < 0.25, f"{first} {said}")
 
 
+@alone
 def test_timers_lead(t):
     report, _, _ = record(t, "timers")
-    leads(t, report, "timers", "of the CPU in timers")
+    leads(t, report, "timers", "of the CPU in timers, most in Defects.OnTick(object)")
 
 
+@alone
 def test_finalizer_that_is_stuck_leads(t):
     report, _, _ = record(t, "finalizer")
     leads(t, report, "finalizer", "the finalizer thread has not caught up")
 
 
+@alone
 def test_idle_process_is_idle(t):
     report, line, said = record(t, "idle")
     first = leads(t, report, "idle", "s of CPU in ")
@@ -214,6 +239,7 @@ def cpu_cgroup(t, percent):
         home.rmdir()
 
 
+@alone
 def test_quota_leads(t):
     t.need_others()
     file = t.path("answer.tapir")
@@ -232,6 +258,7 @@ def test_quota_leads(t):
 HOG = "import os\nwhile os.getppid() == %d: sum(range(10000))"
 
 
+@alone
 def test_neighbours_lead(t):
     t.need_others()
     file = t.path("answer.tapir")
@@ -244,6 +271,7 @@ def test_neighbours_lead(t):
     t.ok(any(f"({hog.pid})" in first["text"] for hog in hogs), f"by name and pid: {first}")
 
 
+@alone
 def test_of_two_defects_both_are_named(t):
     report, _, _ = record(t, "convoy", "exceptions")
     leads(t, report, "locks", "Defects.Reserve()")
@@ -262,6 +290,7 @@ def slow_orders(t):
     return found
 
 
+@alone
 def test_orders_over_awaits_are_paired_by_their_ids(t):
     report, _, said = record(t, "orders", specs=(ORDERS, "--activities"))
     found = slow_orders(t)
@@ -276,6 +305,7 @@ def test_orders_over_awaits_are_paired_by_their_ids(t):
     t.eq(first["view"], f"slow={ORDER}", "where more is shown")
 
 
+@alone
 def test_time_in_the_queue_of_the_pool_is_a_part(t):
     _, _, said = record(t, "crowd", specs=(ORDERS, "--activities"))
     found = slow_orders(t)
@@ -286,6 +316,7 @@ def test_time_in_the_queue_of_the_pool_is_a_part(t):
     t.ok(abs(queued / (said["ns"] / said["count"]) - 1) < 0.15, f"{queued} ns an order, by its own clock {said['ns'] / said['count']}")
 
 
+@alone
 def test_orders_without_ids_have_no_invented_duration(t):
     report, _, _ = record(t, "orders", specs=(ORDERS,))
     t.ok("requests" not in [f["kind"] for f in report["findings"]], f"{report['findings']}")
@@ -295,6 +326,7 @@ def test_orders_without_ids_have_no_invented_duration(t):
     t.ok("are not known" in err and "--activities" in err, err)
 
 
+@alone
 def test_sampled_allocations_stand_for_all(t):
     """.NET 10 samples objects at random; before, and beside them, there are ticks."""
     _, _, said = record(t, "leak", specs=("--profile", "allocations"))

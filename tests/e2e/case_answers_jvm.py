@@ -5,7 +5,7 @@ JVM counts itself (java.lang.management, its own clocks)."""
 import os
 import pathlib
 
-from answers import Witness, leads, near, recorded
+from answers import alone, leads, near, recorded, Witness
 
 ALONE = True  # it measures time
 TIMEOUT = 120
@@ -32,6 +32,7 @@ def recorded_jvms(t):
         database.end()
 
 
+@alone
 def test_first_line_names_the_defect_of_each_jvm(t):
     answers = recorded_jvms(t)
     reports = {mode: report for mode, (report, _) in answers.items()}

@@ -4,7 +4,7 @@ are the clock of its own functions, and perf_hooks.monitorEventLoopDelay."""
 import pathlib
 import re
 
-from answers import has_none, leads, near, recorded
+from answers import alone, has_none, leads, near, recorded
 
 ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "event_loop.js")
@@ -28,6 +28,7 @@ def is_true(t, report, counted, *words):
     t.ok(longest >= 0.9 * counted["loop_longest_ms"] - 20, f"longest {longest} ms: {counted}")
 
 
+@alone
 def test_first_line_names_what_blocks_the_event_loop(t):
     node = t.need("node")
     answers = recorded(t, {mode: (node, *words[:-1], SOURCE, words[-1]) for mode, words in COMMANDS.items()}, SECONDS)

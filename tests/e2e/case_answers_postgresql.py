@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 
-from answers import leads, near
+from answers import alone, leads, near
 from case_runtimes import Server
 
 ALONE = True  # it measures time
@@ -21,6 +21,12 @@ def psql(server, *commands):
                             stderr=subprocess.STDOUT, text=True, user="postgres")
 
 
+def end_sessions(server):
+    """Of clients that have ended, too: a server that sleeps does not see it."""
+    server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c",
+               "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
+
+
 def timed_out(t, server):
     """A client that gives up; how long its statement took, in ms, by its own clock."""
     client = psql(server, f"set lock_timeout = '{TIMEOUT_MS}ms'", "\\timing on", "update accounts set cents = 5 where id = 7",
@@ -30,12 +36,13 @@ def timed_out(t, server):
     return float(re.search(r"Time: ([\d.]+) ms", text).group(1))
 
 
+@alone
 def test_wait_that_a_timeout_ends_lasts_until_then(t):
     with Server(t) as server:
         file = t.path("timeout.tapir")
         server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c", "create table accounts(id int primary key, cents bigint)",
                    "-c", "insert into accounts values (7, 0)")
-        holder = psql(server, "begin; update accounts set cents = 1 where id = 7; select pg_sleep(2); commit")
+        holder = psql(server, "begin; update accounts set cents = 1 where id = 7; select pg_sleep(60); commit")
         tapir = t.start_tapir("record", "--comm", "postgres", "-f", "-o", file)
         tapir.wait_ready()
         time.sleep(0.2)  # the holder has the row by now
@@ -44,6 +51,7 @@ def test_wait_that_a_timeout_ends_lasts_until_then(t):
         t.eq(tapir.wait(30).rc, 0, "exit")
         holder.kill()
         holder.wait()
+        end_sessions(server)
     report = json.loads(t.tapir("report", file, "--json").out)
     lock = next(i for i in report["intervals"] if i["name"] == "lock")
     t.eq((lock["count"], lock["half"]), (1, 0), f"it has ended: {lock}")
@@ -89,6 +97,7 @@ def connected(server):
                           "select sessions from pg_stat_database where datname = 'postgres'"))
 
 
+@alone
 def test_first_line_names_what_a_server_does(t):
     with Server(t) as server:
         make_tables(server)
@@ -110,8 +119,7 @@ def test_first_line_names_what_a_server_does(t):
         said = {name: clients.said() for name, clients in groups.items()}
         waiter.child.kill()
         waiter.child.communicate()
-        server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c",
-                   "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
+        end_sessions(server)
         short = Clients(server, "short", "select 1;\n", 2, 4, "-C")
         time.sleep(0.3)
         recorder = t.start_tapir("record", "--comm", "postgres", "-d", 1.5, "-f", "-o", t.path("short.tapir"))

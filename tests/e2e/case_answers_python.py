@@ -4,7 +4,7 @@ each way; the witness is what its workers' clocks say beyond what they meant to 
 import pathlib
 import re
 
-from answers import leads, near, recorded
+from answers import alone, leads, near, recorded
 
 ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "gil.py")
@@ -13,6 +13,7 @@ PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
 
+@alone
 def test_first_line_names_the_gil_and_who_has_it(t):
     answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
     report, counted = answers["held"]

@@ -163,6 +163,19 @@ static void monitors_that_are_never_got_are_a_deadlock(void **state)
 	       "monitor throughout the recording (1.000 s) in Shop.reserve()");
 }
 
+/* A monitor is not fair: where many want it, some may not get it for seconds. */
+static void threads_without_luck_in_a_convoy_are_no_deadlock(void **state)
+{
+	(void)state;
+	wait_often(2, "clerk-1", MONITOR);
+	wait_for_ever(3, "clerk-2", MONITOR);
+	wait_for_ever(4, "clerk-3", MONITOR);
+	end_at(1010 * MS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_non_null(strstr(found.rows.data[0].text, " of 3 threads at any time, clerk-*, in "
+							"Shop.reserve()"));
+}
+
 /* A snapshot has a thread that waits for a lock that another holds. */
 static void is_held_up(uint32_t tid, const char *comm, uint64_t time_ns, uint32_t owner,
 		       uint16_t flags)
@@ -179,7 +192,8 @@ static void is_held_up(uint32_t tid, const char *comm, uint64_t time_ns, uint32_
 						.out_tid = tid,
 						.out_state = TAPIR_STATE_SLEEPING,
 						.flags = TAPIR_SWITCH_SNAPSHOT | flags});
-	feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()")));
+	feeder_add(&f,
+		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"), (struct tapir_sv){}));
 }
 
 static void owners_in_a_snapshot_make_a_deadlock(void **state)
@@ -441,6 +455,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(convoy_is_told_with_its_threads_and_method),
 		TEST(monitors_that_are_never_got_are_a_deadlock),
+		TEST(threads_without_luck_in_a_convoy_are_no_deadlock),
 		TEST(owners_in_a_snapshot_make_a_deadlock),
 		TEST(waits_of_two_snapshots_make_no_deadlock),
 		TEST(one_thread_that_waits_is_no_deadlock),

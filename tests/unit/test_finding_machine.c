@@ -106,6 +106,17 @@ static void neighbours_that_have_the_cpus_are_named(void **state)
 		       "other processes used 1.60 of 2 CPUs, most cc1 (77) 1.50, as (78) 0.10");
 }
 
+/* A machine that builds programs: each compiler lives for a moment. */
+static void neighbours_that_have_ended_count(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 2 300000000 1900000000\n300000000 78 make\n");
+	wait_for_a_cpu();
+	expect_finding("threads waited 600.00 ms for a CPU, 67% of the time that they wanted one: "
+		       "other processes used 1.60 of 2 CPUs, most make (78) 0.30, processes that "
+		       "have ended 1.30");
+}
+
 static void neighbours_that_leave_cpus_are_no_cause(void **state)
 {
 	(void)state;
@@ -176,6 +187,7 @@ int main(void)
 		TEST(share_of_a_cpu_that_is_hardly_used_is_no_finding),
 		TEST(quota_is_named_with_its_cgroup),
 		TEST(neighbours_that_have_the_cpus_are_named),
+		TEST(neighbours_that_have_ended_count),
 		TEST(neighbours_that_leave_cpus_are_no_cause),
 		TEST(memory_that_grows_all_the_time_is_a_finding),
 		TEST(memory_that_was_filled_once_is_none),

@@ -47,6 +47,7 @@ static void quota_and_neighbours_are_read_as_they_were_written(void **state)
 	struct tapir_neighbours n = {.wall_ns = 9,
 				     .cpu_cnt = 2,
 				     .all_ns = 12,
+				     .machine_ns = 13,
 				     .cnt = 2,
 				     .rows = {{7, 100, "web worker"}, {5, 101, ""}}};
 	struct tapir_quota_use quota_read = {};
@@ -63,6 +64,7 @@ static void quota_and_neighbours_are_read_as_they_were_written(void **state)
 	assert_true(tapir_usage_text__neighbours(view_of(&more), &read));
 	assert_int_equal(read.cnt, 2);
 	assert_int_equal(read.all_ns, 12);
+	assert_int_equal(read.machine_ns, 13);
 	assert_string_equal(read.rows[0].comm, "web worker");
 	assert_int_equal(read.rows[1].tgid, 101);
 	tapir_str__fini(&text);

@@ -30,6 +30,24 @@ static bool has_no_work(struct tapir_pool_waits *p, const struct tapir_wait *w)
 	return true;
 }
 
+static bool is_idle_function(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const char *const *prefix = lore->pool_idle; prefix && *prefix; prefix++)
+			if (tapir_sv__starts_with(tapir_sv__of(name), *prefix))
+				return true;
+	return false;
+}
+
+/* It may have slept and looked for work several times since it said that it has none. */
+static bool waits_for_work(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
+		if (is_idle_function(tree->names.data[tree->nodes.data[node].name]))
+			return true;
+	return false;
+}
+
 static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 				  const struct tapir_wait *w, bool has_own)
 {
@@ -42,6 +60,8 @@ static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timel
 		return TAPIR_POOL_IDLE;
 	if (w->wake_ns - w->from_ns < LONG_NS)
 		return TAPIR_POOL_SHORT;
+	if (!has_own && waits_for_work(tapir_timeline__stacks(tl), w->node))
+		return TAPIR_POOL_IDLE;
 	if (!is_unbegun || has_own)
 		return TAPIR_POOL_BLOCKED;
 	return tapir_stack__is_whole(tapir_timeline__stacks(tl), w->node) ? TAPIR_POOL_IDLE

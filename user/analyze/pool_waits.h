@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pool_waits.h - waits of a pool's threads: without work, or blocked although they have it. A
- * worker without work says so before it waits (ThreadPoolWorkerThreadWait); any other long wait of
- * it is work that is blocked. One that waited before the recording began is blocked if a function
- * of the program is on its stack; without a stack it is not known. Bounded. One thread.
+ * worker without work says so before it waits (ThreadPoolWorkerThreadWait), or its stack does; any
+ * other long wait of it is work that is blocked. One that waited before the recording began is
+ * blocked if a function of the program is on its stack; without a stack it is not known. Bounded.
+ * One thread.
  */
 #ifndef TAPIR_USER_POOL_WAITS_H
 #define TAPIR_USER_POOL_WAITS_H

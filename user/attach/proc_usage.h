@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* proc_usage.h - what a process uses: CPU time and memory, from /proc. No privileges. */
+/*
+ * proc_usage.h - what a process uses: CPU time and memory, and what the machine does; from /proc.
+ * No privileges.
+ */
 #ifndef TAPIR_USER_PROC_USAGE_H
 #define TAPIR_USER_PROC_USAGE_H
 
@@ -16,5 +19,8 @@ struct tapir_proc_usage {
 
 /* -errno without a line: processes come and go. */
 int tapir_proc_usage__read(uint32_t tgid, struct tapir_proc_usage *out);
+/* CPU time of all processes since the start, also of those that have ended. -errno without a line.
+ */
+int tapir_proc_usage__read_machine(uint64_t *cpu_ns);
 
 #endif

@@ -29,6 +29,7 @@ struct tapir_usage_watch {
 	unsigned series_cnt;
 	struct tapir_memory_series series[TAPIR_MEMORY_PROCESSES];
 	struct tapir_cpu_quota quota; /* of the first target; dir "": it has none */
+	uint64_t machine_ns, own_ns;  /* CPU time at the beginning; machine: 0, not known */
 	struct tapir_map cpu_by_tgid; /* ns at the beginning */
 	struct tapir_pids live;
 };
@@ -49,19 +50,10 @@ static int note_cpu(uint32_t tgid, void *ctx)
 	return 0;
 }
 
-static bool is_target(const struct tapir_usage_watch *w, uint32_t tgid)
-{
-	const uint32_t *one;
-
-	tapir_vec_for_each (one, &w->live)
-		if (*one == tgid)
-			return true;
-	return false;
-}
-
 struct others {
 	struct tapir_usage_watch *w;
 	struct tapir_neighbours found;
+	struct tapir_map targets;
 };
 
 static void keep_busiest(struct tapir_neighbours *n, const struct tapir_neighbour *one)
@@ -85,7 +77,7 @@ static int compare_cpu(uint32_t tgid, void *ctx)
 	struct tapir_proc_usage usage;
 	struct tapir_neighbour one = {.tgid = tgid};
 
-	if (tgid == (uint32_t)getpid() || is_target(o->w, tgid) ||
+	if (tgid == (uint32_t)getpid() || tapir_map__get(&o->targets, tgid) ||
 	    tapir_proc_usage__read(tgid, &usage) || (before && usage.cpu_ns < *before))
 		return 0;
 	one.cpu_ns = usage.cpu_ns - (before ? *before : 0);
@@ -103,6 +95,28 @@ static void post(struct tapir_usage_watch *w, const char *key, struct tapir_str 
 	tapir_str__fini(text);
 }
 
+static void list_all_targets(struct others *o)
+{
+	struct tapir_pids live = {};
+	const uint32_t *tgid;
+
+	(void)tapir_targets__list_live(o->w->targets, MAX_OTHERS, &live);
+	tapir_vec_for_each (tgid, &live)
+		(void)tapir_map__put(&o->targets, *tgid, NULL);
+	tapir_vec__fini(&live);
+}
+
+/* Of all processes but tapir, since the beginning. */
+static uint64_t machine_since(const struct tapir_usage_watch *w)
+{
+	uint64_t now_ns, own_ns = tapir_clock__ns(CLOCK_PROCESS_CPUTIME_ID) - w->own_ns;
+
+	if (!w->machine_ns || tapir_proc_usage__read_machine(&now_ns) ||
+	    now_ns < w->machine_ns + own_ns)
+		return 0;
+	return now_ns - w->machine_ns - own_ns;
+}
+
 static void post_neighbours(struct tapir_usage_watch *w, uint64_t now_ns)
 {
 	struct others o = {.w = w,
@@ -110,7 +124,10 @@ static void post_neighbours(struct tapir_usage_watch *w, uint64_t now_ns)
 				     .cpu_cnt = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)}};
 	struct tapir_str text = {};
 
+	list_all_targets(&o);
+	o.found.machine_ns = machine_since(w);
 	(void)tapir_proc__each(compare_cpu, &o);
+	tapir_map__fini(&o.targets);
 	tapir_usage_text__add_neighbours(&o.found, &text);
 	post(w, TAPIR_USAGE_NEIGHBOURS, &text);
 }
@@ -207,6 +224,9 @@ int tapir_usage_watch__new(const struct tapir_targets *targets, struct tapir_que
 	w->start_ns = tapir_clock__now_ns();
 	w->interval_ns = FIRST_INTERVAL_NS;
 	w->post_ns = w->start_ns + POST_NS;
+	if (tapir_proc_usage__read_machine(&w->machine_ns))
+		w->machine_ns = 0;
+	w->own_ns = tapir_clock__ns(CLOCK_PROCESS_CPUTIME_ID);
 	(void)tapir_proc__each(note_cpu, w);
 	tapir_usage_watch__look(w, w->start_ns);
 	*out = w;

@@ -30,8 +30,8 @@ void tapir_usage_text__add_quota(const struct tapir_quota_use *q, struct tapir_s
 
 void tapir_usage_text__add_neighbours(const struct tapir_neighbours *n, struct tapir_str *out)
 {
-	tapir_str__addf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n->wall_ns, n->cpu_cnt,
-			n->all_ns);
+	tapir_str__addf(out, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n->wall_ns,
+			n->cpu_cnt, n->all_ns, n->machine_ns);
 	for (unsigned i = 0; i < n->cnt; i++) {
 		tapir_str__addf(out, "%" PRIu64 " %u ", n->rows[i].cpu_ns, n->rows[i].tgid);
 		tapir_str__add_printable(out, n->rows[i].comm,
@@ -123,6 +123,8 @@ bool tapir_usage_text__neighbours(struct tapir_sv text, struct tapir_neighbours 
 	if (!take_number(&line, ' ', &n.wall_ns) || !take_number(&line, ' ', &n.cpu_cnt) ||
 	    !take_number(&line, ' ', &n.all_ns) || !n.wall_ns)
 		return false;
+	if (!take_number(&line, ' ', &n.machine_ns)) /* files of before lack it */
+		n.machine_ns = 0;
 	while (text.len && n.cnt < TAPIR_NEIGHBOURS_MAX) {
 		struct tapir_neighbour *row = &n.rows[n.cnt];
 

@@ -5,8 +5,8 @@
  *
  *	memory      a line for each process: "PID MS:RESIDENT_KB:FILE_KB ..."; MS on the records'
  *clock quota       one: "QUOTA_US PERIOD_US THROTTLED_NS PERIODS THROTTLED_PERIODS WALL_NS DIR"
- *	neighbours  "WALL_NS CPUS ALL_NS", then a line for each: "CPU_NS PID COMM", the busiest
- *first
+ *	neighbours  "WALL_NS CPUS ALL_NS MACHINE_NS", then a line for each: "CPU_NS PID COMM", the
+ *busiest first
  */
 #ifndef TAPIR_USER_USAGE_TEXT_H
 #define TAPIR_USER_USAGE_TEXT_H
@@ -48,7 +48,9 @@ struct tapir_neighbour {
 };
 
 struct tapir_neighbours {
-	uint64_t wall_ns, cpu_cnt, all_ns; /* all: CPU time of all other processes */
+	uint64_t wall_ns, cpu_cnt;
+	uint64_t all_ns;     /* CPU time of all other processes that there are at the end */
+	uint64_t machine_ns; /* of all but tapir, the ended ones too; 0: not known */
 	unsigned cnt;
 	struct tapir_neighbour rows[TAPIR_NEIGHBOURS_MAX];
 };

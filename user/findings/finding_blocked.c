@@ -125,6 +125,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	thread->ns += took_ns;
 	thread->cnt++;
 	thread->got_cnt += !is_cut;
+	thread->place = own;
 	tapir_weights__add(&kind->callers, own, took_ns);
 	return true;
 }
@@ -137,11 +138,25 @@ void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_in
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static bool is_stuck(const struct tapir_blocked_thread *thread, uint64_t span_ns)
+static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_t span_ns)
 {
 	return thread->ns * 100 >= span_ns * STUCK_PERCENT &&
 	       thread->other_ns * 100 <= span_ns * (100 - STUCK_PERCENT) &&
 	       (double)thread->cnt <= 2 + WAKES * (double)span_ns / 1e9;
+}
+
+/* Where others get past, the lock is released: whoever waits throughout has bad luck alone. */
+static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
+{
+	struct tapir_map passed = {};
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		if (t->got_cnt && !waited_throughout(t, span_ns))
+			(void)tapir_map__put(&passed, t->place, NULL);
+	tapir_vec_for_each (t, &kind->threads)
+		t->is_stuck = waited_throughout(t, span_ns) && !tapir_map__get(&passed, t->place);
+	tapir_map__fini(&passed);
 }
 
 struct blocked_sum {
@@ -151,19 +166,18 @@ struct blocked_sum {
 
 /* Where a wait may also be one for work, threads that never got what they waited for are idle. */
 static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_blocked_thread *t,
-		     uint64_t span_ns, bool are_stuck)
+		     bool are_stuck)
 {
-	return !(kind->wait->may_idle && !t->got_cnt) && is_stuck(t, span_ns) == are_stuck;
+	return !(kind->wait->may_idle && !t->got_cnt) && t->is_stuck == are_stuck;
 }
 
-static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, uint64_t span_ns,
-				 bool are_stuck)
+static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, bool are_stuck)
 {
 	struct blocked_sum all = {};
 	const struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		if (!is_among(kind, t, span_ns, are_stuck))
+		if (!is_among(kind, t, are_stuck))
 			continue;
 		all.ns += t->ns;
 		all.cut_ns += t->cut_ns;
@@ -177,7 +191,6 @@ static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, uint64_t
 static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, struct tapir_str *out)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	struct tapir_found_labels names = {};
 	const struct tapir_found_label *most;
 	const struct tapir_blocked_thread *t;
@@ -185,7 +198,7 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_vec_for_each (t, &kind->threads) {
 		struct tapir_str name = {};
 
-		if (is_among(kind, t, span_ns, are_stuck))
+		if (is_among(kind, t, are_stuck))
 			tapir_finding__add_thread(f, t->tid, &name);
 		if (name.data)
 			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, t->ns);
@@ -264,8 +277,11 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 	tapir_vec_for_each (kind, &f->blocked.kinds)
 		add_cut_waits(f, kind);
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
-		struct blocked_sum stuck = sum_of(kind, span_ns, true);
-		struct blocked_sum others = sum_of(kind, span_ns, false);
+		struct blocked_sum stuck, others;
+
+		mark_stuck(kind, span_ns);
+		stuck = sum_of(kind, true);
+		others = sum_of(kind, false);
 
 		/* Events know more of the same waits. */
 		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)

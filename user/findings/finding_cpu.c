@@ -14,6 +14,7 @@
 #define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
 #define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
 #define IDLE_PERCENT	   98	/* of the time */
+#define TELLING_PERCENT	   10	/* a function with less explains nothing */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -119,11 +120,11 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
 /* ---- findings ------------------------------------------------------------------------------- */
 
 /* Of a share to be told. Without a clock nobody knows how much there was to share. */
-static bool has_cpus(const struct tapir_finding *f, double least)
+static bool has_cpus(const struct tapir_finding *f)
 {
 	double cpus = tapir_finding__cpus(f);
 
-	return f->cpu.samples >= TAPIR_FINDING_MIN_SAMPLES && (cpus < 0 || cpus >= least);
+	return f->cpu.samples >= TAPIR_FINDING_MIN_SAMPLES && (cpus < 0 || cpus >= MIN_CPUS);
 }
 
 /*
@@ -142,7 +143,10 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	double cpus = tapir_finding__wanted_cpus(f), cost = share;
+	/* A compiler that was on its own business, of which no event tells, is not what is missed.
+	 */
+	double cpus = f->jit.cnt ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
+	double cost = share;
 	struct tapir_str text = {};
 
 	/* A share of a CPU that is hardly wanted costs little, and what ends by itself less. */
@@ -150,7 +154,8 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 		cost *= cpus;
 	if (is_warming_up(f))
 		cost /= 2;
-	if (f->cpu.jit < TAPIR_FINDING_MIN_SAMPLES || !has_cpus(f, MIN_CPUS * 100 / share) ||
+	if (f->cpu.jit < TAPIR_FINDING_MIN_SAMPLES ||
+	    (cpus >= 0 && cpus < MIN_CPUS * 100 / share) ||
 	    !tapir_found__counts(TAPIR_FOUND_JIT, cost))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
@@ -167,7 +172,7 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
-	double cpus = tapir_finding__cpus(f) * share / 100;
+	double cpus = tapir_finding__wanted_cpus(f) * share / 100;
 	struct tapir_str text = {};
 
 	if (f->cpu.timers < TAPIR_FINDING_MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
@@ -190,12 +195,15 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	const char *leaf = f->cpu.leaf.best ? tree->names.data[f->cpu.leaf.best_name] : NULL;
 	struct tapir_str text = {};
 
-	if (!name || !has_cpus(f, MIN_CPUS))
+	if (!name || !has_cpus(f))
 		return;
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
-	if (share >= 1)
+	if (share >= TELLING_PERCENT)
 		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
+	else if (share >= 1)
+		tapir_str__addf(&text, "at most %.0f%% of the CPU in any function, most in ",
+				share);
 	else
 		tapir_str__adds(&text, "less than 1% of the CPU in any function, most in ");
 	tapir_finding__add_name(f, w->best_name, &text);
@@ -212,7 +220,7 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
 static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
+	double cpus = tapir_finding__wanted_cpus(f), idle = 100 - 100 * cpus;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	struct tapir_str text = {};
 

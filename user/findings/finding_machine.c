@@ -17,6 +17,7 @@
 #define GROWTH_PERCENT 20  /* of what it had at the beginning */
 #define STEADY_PERCENT 30  /* of the growth is in its second half */
 #define HEAP_EXPLAINS  50  /* percent of it */
+#define ENDED_PERCENT  25  /* of the time of others: worth a word */
 
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
 {
@@ -53,12 +54,22 @@ static bool list_quota(struct tapir_finding *f, struct tapir_found_list *list)
 	return true;
 }
 
-static void add_others(const struct tapir_neighbours *n, struct tapir_str *out)
+/* By the machine's clock, too: processes may have come and gone within the recording. */
+static uint64_t others_ns(const struct tapir_finding *f, const struct tapir_neighbours *n)
 {
+	uint64_t by_machine_ns = n->machine_ns > f->cpu.ns ? n->machine_ns - f->cpu.ns : 0;
+
+	return by_machine_ns > n->all_ns ? by_machine_ns : n->all_ns;
+}
+
+static void add_others(const struct tapir_finding *f, const struct tapir_neighbours *n,
+		       struct tapir_str *out)
+{
+	uint64_t all_ns = others_ns(f, n);
 	double seconds = (double)n->wall_ns / 1e9;
 
 	tapir_str__addf(out, ": other processes used %.2f of %" PRIu64 " CPUs",
-			(double)n->all_ns / 1e9 / seconds, n->cpu_cnt);
+			(double)all_ns / 1e9 / seconds, n->cpu_cnt);
 	for (unsigned i = 0; i < n->cnt && i < 2; i++) {
 		tapir_str__adds(out, i ? ", " : ", most ");
 		tapir_str__add_printable(out, n->rows[i].comm,
@@ -66,6 +77,9 @@ static void add_others(const struct tapir_neighbours *n, struct tapir_str *out)
 		tapir_str__addf(out, " (%u) %.2f", n->rows[i].tgid,
 				(double)n->rows[i].cpu_ns / 1e9 / seconds);
 	}
+	if ((all_ns - n->all_ns) * 100 >= all_ns * ENDED_PERCENT)
+		tapir_str__addf(out, "%s processes that have ended %.2f", n->cnt ? "," : ":",
+				(double)(all_ns - n->all_ns) / 1e9 / seconds);
 }
 
 /* Others had the CPUs, not its own threads, and not nobody: a hypervisor's share shows nowhere. */
@@ -73,7 +87,8 @@ static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbour
 {
 	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
 
-	return n->all_ns >= f->cpu.ns && (double)(n->all_ns + f->cpu.ns) >= BUSY_SHARE * all_ns;
+	return others_ns(f, n) >= f->cpu.ns &&
+	       (double)(others_ns(f, n) + f->cpu.ns) >= BUSY_SHARE * all_ns;
 }
 
 static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
@@ -93,7 +108,7 @@ static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *li
 	tapir_str__addf(&text,
 			"threads waited %s for a CPU, %.0f%% of the time that they wanted one",
 			tapir_ns__text(f->machine.runnable_ns, waited), percent);
-	add_others(&n, &text);
+	add_others(f, &n, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, percent, n.cnt ? n.rows[0].comm : NULL,
 			      &text, NULL, NULL);
 }

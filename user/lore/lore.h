@@ -226,6 +226,8 @@ struct tapir_lore {
 	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
 	 * those that work for whoever traces it. */
 	const char *pool_thread, *finalizer_thread;
+	/* Prefixes of functions in which threads of its pool wait for work. */
+	const char *const *pool_idle;
 	const char *const *tracer_threads;
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */

@@ -165,6 +165,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 			      "System.Threading.Tasks.Task.ExecuteWithThreadLocal(*",
 			      "System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop(*"),
 	.pool_thread = ".NET TP Worker",
+	.pool_idle = TAPIR_LIST_OF("System.Threading.LowLevelLifoSemaphore."),
 	.finalizer_thread = ".NET Finalizer",
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
 	.waits = waits,

@@ -197,8 +197,18 @@ static class Defects
 
     static readonly List<Timer> timers = new();
 
+    static int sum;
+
+    // What each of thousands of connections does to see whether it is still there.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void OnTick(object state) => Count();
+    static void OnTick(object state)
+    {
+        int seen = 0;
+        for (int i = 0; i < 2000; i++)
+            seen = seen * 31 + i;
+        Volatile.Write(ref sum, seen);
+        Count();
+    }
 
     static void Tick()
     {
