@@ -68,7 +68,7 @@ def record(t, *modes, specs=()):
 
 def leads(t, report, kind, *words):
     # That others have the CPUs is of the machine.
-    first = next(f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour")
+    first = next((f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour"), report["findings"][0])
     t.eq(first["kind"], kind, f"{[(f['kind'], round(f['severity'], 1), f['text']) for f in report['findings']]}")
     for word in words:
         t.ok(word in first["text"], f"{word} in: {first['text']}")
@@ -213,7 +213,8 @@ def test_idle_process_is_idle(t):
     first = leads(t, report, "idle", "s of CPU in ")
     t.eq(len(report["findings"]), 1, f"nothing else: {report['findings']}")
     t.ok("JIT" not in line and "finish_task_switch" not in line, line)
-    t.ok(float(re.match(r"idle: ([\d.]+) s", first["text"]).group(1)) <= said["cpu_seconds"] + 0.05, f"{first} {said}")
+    said_s = re.match(r"idle: ([\d.]+) s", first["text"])
+    t.ok(said_s and float(said_s.group(1)) <= said["cpu_seconds"] + 0.05, f"{first} {said}")
 
 
 @contextlib.contextmanager

@@ -112,12 +112,13 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	if (err)
 		return err;
+	tapir_long_read__start(&job.read, reader, cli);
 	/* With symbols to fetch, it would have other names than the stacks. */
 	if (find_format(args->format)->has_head && !args->symbols.places.words.cnt &&
 	    !args->symbols.places.has_default)
-		tapir_record_finding__add(cli->words.data[0], true, &job.head);
-	tapir_long_read__start(&job.read, reader, cli);
-	err = find_format(args->format)->write(&job);
+		err = tapir_record_finding__add(cli->words.data[0], true, &job.head);
+	if (!err)
+		err = find_format(args->format)->write(&job);
 	if (!err) /* names may have been fetched after the last record */
 		err = tapir_long_read__check(&job.read);
 	if (!err)

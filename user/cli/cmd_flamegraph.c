@@ -206,14 +206,14 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 }
 
 /* Of the whole recording: a part of it has others. With symbols to fetch, so have functions. */
-static void add_finding(const struct folding *f, const char *path, struct tapir_str *out)
+static int add_finding(const struct folding *f, const char *path, struct tapir_str *out)
 {
 	const struct args *args = f->args;
 
 	if (args->event || args->trace_id || args->pid.pids.cnt || args->symbols.places.words.cnt ||
 	    args->symbols.places.has_default)
-		return;
-	tapir_record_finding__add(path, false, out);
+		return 0;
+	return tapir_record_finding__add(path, false, out);
 }
 
 static int draw(struct folding *f, struct tapir_reader *reader, const char *path)
@@ -225,16 +225,19 @@ static int draw(struct folding *f, struct tapir_reader *reader, const char *path
 
 	add_title(f, path, &title);
 	add_about(f, reader, &about);
-	add_finding(f, path, &finding);
-	tapir_flamegraph__write(&(struct tapir_flamegraph){.tree = tree,
-							   .title = title.data ? title.data : "",
-							   .about = about.data ? about.data : "",
-							   .finding = finding.data,
-							   .unit = f->offcpu	? "microseconds"
-								   : of_samples ? "samples"
-										: "events"},
-				&svg);
-	err = svg.failed ? -ENOMEM : write_svg(f, &svg);
+	err = add_finding(f, path, &finding);
+	if (!err)
+		tapir_flamegraph__write(
+			&(struct tapir_flamegraph){.tree = tree,
+						   .title = title.data ? title.data : "",
+						   .about = about.data ? about.data : "",
+						   .finding = finding.data,
+						   .unit = f->offcpu	? "microseconds"
+							   : of_samples ? "samples"
+									: "events"},
+			&svg);
+	if (!err)
+		err = svg.failed ? -ENOMEM : write_svg(f, &svg);
 	tapir_str__fini(&finding);
 	tapir_str__fini(&about);
 	tapir_str__fini(&title);

@@ -14,6 +14,7 @@
 #define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
 #define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
 #define IDLE_PERCENT	   98	/* of the time */
+#define STARVED_CPUS	   0.5	/* that it would have used */
 #define TELLING_PERCENT	   10	/* a function with less explains nothing */
 #define MIN_CPUS_OF_TIMERS 0.03
 
@@ -220,11 +221,12 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
 static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double cpus = tapir_finding__wanted_cpus(f), idle = 100 - 100 * cpus;
+	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	struct tapir_str text = {};
 
-	if (list->rows.cnt || cpus < 0 || !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
+	if (list->rows.cnt || cpus < 0 || tapir_finding__wanted_cpus(f) >= STARVED_CPUS ||
+	    !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
 		return;
 	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
 			idle >= IDLE_PERCENT ? "idle" : "nothing stands out",

@@ -161,12 +161,13 @@ void tapir_record_finding__print(const char *path, bool has_samples)
 	said__fini(&said);
 }
 
-void tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out)
+int tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out)
 {
 	struct said said = {};
 	bool has_stacks;
 	off_t bytes;
 
+	was_interrupted = 0;
 	if (is_regular(path, &bytes) && read_in_time(path, bytes, &said, &has_stacks)) {
 		tapir_str__add(out, said.headline.data, said.headline.len);
 		tapir_str__addc(out, '\n');
@@ -175,4 +176,5 @@ void tapir_record_finding__add(const char *path, bool with_also, struct tapir_st
 		tapir_str__add(out, said.remedies.data, said.remedies.len);
 	}
 	said__fini(&said);
+	return was_interrupted ? tapir_diag__fail(-EINTR, "interrupted") : 0;
 }

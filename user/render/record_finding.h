@@ -19,8 +19,8 @@ void tapir_record_finding__print(const char *path, bool has_samples);
 
 /*
  * The same lines, each with '\n', for the head of an export; nothing where they are left out above.
- * with_also: those of the next findings, too.
+ * with_also: those of the next findings, too. 0; -EINTR, with a line: a signal came.
  */
-void tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out);
+int tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out);
 
 #endif
