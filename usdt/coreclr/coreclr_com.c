@@ -143,7 +143,7 @@ static int32_t shut_down(void *self)
 {
 	(void)self;
 	coreclr_store_release(&coreclr.is_shut, 1);
-	coreclr_control__poke();
+	coreclr_poke();
 	return CORECLR_OK;
 }
 
@@ -163,7 +163,7 @@ static int32_t provider_created(void *self, uintptr_t provider)
 	 */
 	__atomic_fetch_add(&coreclr.inside_cnt, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(coreclr.gate, __ATOMIC_SEQ_CST))
-		coreclr_providers__created(provider);
+		coreclr_kinds__provider_created(provider);
 	__atomic_fetch_sub(&coreclr.inside_cnt, 1, __ATOMIC_RELEASE);
 	return CORECLR_OK;
 }

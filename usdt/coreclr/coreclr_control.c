@@ -62,14 +62,6 @@ static void nap(uint64_t ns)
 	ring_sys3(SYS_nanosleep, &time, 0, 0);
 }
 
-void coreclr_control__poke(void)
-{
-	const struct tapir_ring_ctl *ctl = coreclr_load_acquire(&control.ctl);
-
-	if (ctl && coreclr_load(coreclr.gate))
-		ring_sys4(SYS_futex, &ctl->generation, FUTEX_WAKE | FUTEX_SHARED, 1, 0);
-}
-
 /* A little longer than the time between two checks for tracers: each wait is followed by one. */
 static void wait_for_news(uint32_t seen)
 {
@@ -152,7 +144,8 @@ static void end(void)
 	wait_until_quiet();
 	if (coreclr_load(&coreclr.is_shut))
 		return;
-	coreclr_store_release(&control.ctl, NULL);
+	control.ctl = NULL;
+	coreclr_poke__at(NULL);
 	coreclr_repair__stop();
 	coreclr_publish__end();
 	tapir_ring__fini();
@@ -234,7 +227,8 @@ int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns)
 		return -ENOMEM;
 	control.plan = (struct plan *)va;
 	control.open_until_ns = now_ns() + open_within_ns;
-	coreclr_store_release(&control.ctl, tapir_ring__ctl());
+	control.ctl = tapir_ring__ctl();
+	coreclr_poke__at(control.ctl);
 	coreclr_store_release(coreclr.gate, 1);
 	if (await_ns)
 		await_first(await_ns);
@@ -242,7 +236,8 @@ int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns)
 	control.is_running = !err;
 	if (err) {
 		coreclr_store_release(coreclr.gate, 0);
-		coreclr_store_release(&control.ctl, NULL);
+		control.ctl = NULL;
+		coreclr_poke__at(NULL);
 		ring_sys3(SYS_munmap, va, sizeof(struct plan), 0);
 	}
 	return err;

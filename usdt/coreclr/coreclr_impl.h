@@ -69,6 +69,11 @@ struct coreclr_blob {
 /* 0, or -EPROTO: it ends early; what was read is in *out, the rest is 0. */
 int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob *out);
 
+/* ---- coreclr_poke.c: the control thread is woken ------------------------------------------- */
+
+void coreclr_poke__at(const struct tapir_ring_ctl *ctl); /* where it waits; NULL: nowhere */
+void coreclr_poke(void);				 /* providers have come. Any thread */
+
 /* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
 
 /* One a name, for good: providers of one name come and go by the thousand. */
@@ -82,7 +87,7 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va);
 /* The runtime's name of a provider that is not in the table; "": unknown. Any thread. */
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
 /* A new one at this place: what was known of it is of the past. Any thread. */
-void coreclr_providers__created(uint64_t va);
+int coreclr_providers__created(uint64_t va, int *is_new); /* 1: another was at its address */
 /* Those known so far, for control. idx from 0 while below the limit; NULL: none there. */
 const struct coreclr_provider *coreclr_providers__at(uint32_t idx);
 uint32_t coreclr_providers__limit(void);
@@ -96,7 +101,7 @@ void coreclr_providers__end_sweep(void);
 /* ---- coreclr_kinds.c: what kinds of events there are --------------------------------------- */
 
 int coreclr_kinds__init(void);
-void coreclr_kinds__forget(uint64_t provider_va);
+void coreclr_kinds__provider_created(uint64_t va);
 
 /*
  * Control's: when places run short, those of events and providers that have not been met lately
@@ -205,7 +210,6 @@ void coreclr_detach_lock__release(int turn);
 
 /* await_ns: so long the first session is waited for, and opened, in here (Initialize). */
 int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns);
-void coreclr_control__poke(void); /* providers have come. Any thread */
 void coreclr_control__join(void); /* after it asked for the detach */
 
 /* ---- coreclr_com.c ----------------------------------------------------------------------------- */

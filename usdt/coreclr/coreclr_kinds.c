@@ -51,7 +51,7 @@ int coreclr_kinds__init(void)
 
 /* Its provider has gone, another one is at that address. A thread that has just found it writes
    one more event of the old name, as it should. */
-void coreclr_kinds__forget(uint64_t provider_va)
+static void forget(uint64_t provider_va)
 {
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
 
@@ -61,6 +61,16 @@ void coreclr_kinds__forget(uint64_t provider_va)
 		if (k && coreclr_load(&k->provider) == provider_va)
 			coreclr_store(&k->provider, GONE_PROVIDER);
 	}
+}
+
+void coreclr_kinds__provider_created(uint64_t va)
+{
+	int is_new;
+
+	if (coreclr_providers__created(va, &is_new))
+		forget(va);
+	if (is_new)
+		coreclr_poke();
 }
 
 __attribute__((noinline)) int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta)
@@ -182,7 +192,7 @@ static void drop(struct coreclr_kind *k)
 static void count_up(void)
 {
 	if (__atomic_add_fetch(&kind_cnt, 1, __ATOMIC_RELAXED) == MANY_CNT)
-		coreclr_control__poke();
+		coreclr_poke();
 }
 
 __attribute__((noinline, cold)) struct coreclr_kind *

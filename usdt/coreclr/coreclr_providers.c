@@ -173,22 +173,18 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 	return p;
 }
 
-void coreclr_providers__created(uint64_t va)
+int coreclr_providers__created(uint64_t va, int *is_new)
 {
-	const struct coreclr_provider *p, *old;
+	const struct coreclr_provider *p;
 	char name[CORECLR_NAME_BYTES];
-	int is_new;
 
+	*is_new = 0;
 	if (!ask(va, name))
-		return;
-	p = intern(name, &is_new);
+		return 0;
+	p = intern(name, is_new);
 	if (!p)
 		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
-	old = p ? put(va, p) : NULL;
-	if (old)
-		coreclr_kinds__forget(va);
-	if (is_new)
-		coreclr_control__poke();
+	return p && put(va, p);
 }
 
 int coreclr_providers__are_many(void)

@@ -13,12 +13,6 @@
 
 #define DEPTH_MAX 8u
 
-struct described {
-	struct described *next;
-	struct tapir_event *event; /* its description is a copy */
-	uint64_t hash;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void forked(void)
@@ -155,15 +149,4 @@ int tapir_described__fire(struct tapir_dynamic *dynamic, const struct tapir_even
 		tapir_event__fire(event, payload, bytes);
 	errno = saved;
 	return err;
-}
-
-void described_table__fini(struct described_table *table)
-{
-	for (uint32_t i = 0; i < DESCRIBED_BUCKETS; i++)
-		while (table->buckets[i]) {
-			struct described *e = table->buckets[i];
-
-			table->buckets[i] = e->next;
-			free(e);
-		}
 }

@@ -374,6 +374,17 @@ int tapir_dynamic__new(const char *name, const uint8_t *guid,
 	return err;
 }
 
+static void free_described(struct described_table *table)
+{
+	for (uint32_t i = 0; i < DESCRIBED_BUCKETS; i++)
+		while (table->buckets[i]) {
+			struct described *e = table->buckets[i];
+
+			table->buckets[i] = e->next;
+			free(e);
+		}
+}
+
 void tapir_dynamic__free(struct tapir_dynamic *d)
 {
 	int saved = errno;
@@ -388,7 +399,7 @@ void tapir_dynamic__free(struct tapir_dynamic *d)
 		d->definitions = def->next;
 		free_definition(def);
 	}
-	described_table__fini(&d->described);
+	free_described(&d->described);
 	while (d->pages) {
 		struct page *page = d->pages;
 

@@ -52,14 +52,18 @@ void dynamic_args__take(const struct tapir_event_about *about, const uint8_t *pa
 
 #define DESCRIBED_BUCKETS 64u
 
-struct described; /* never removed while the provider lives */
+/* Never removed while the provider lives. */
+struct described {
+	struct described *next;
+	struct tapir_event *event; /* its description is a copy */
+	uint64_t hash;
+};
 
 struct described_table {
 	struct described *buckets[DESCRIBED_BUCKETS];
 };
 
 struct described_table *dynamic__described(struct tapir_dynamic *dynamic);
-void described_table__fini(struct described_table *table);
 
 #pragma GCC visibility pop
 

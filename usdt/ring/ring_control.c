@@ -26,7 +26,7 @@ int tapir_ring__adopt(void)
 {
 	if (ring_load_acquire(&ring_process.state) != RING_READY)
 		return 0;
-	return ring_is_alive() || ring_fork__adopt(0);
+	return ring_is_alive() || ring_events__adopt(0);
 }
 
 void tapir_ring__wake(void)

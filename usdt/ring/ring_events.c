@@ -179,7 +179,7 @@ int ring_event__publish(struct tapir_ring_event *event, uint32_t idx)
 	return 0;
 }
 
-void ring_events__publish_again(void)
+static void publish_again(void)
 {
 	struct ring_process *p = &ring_process;
 
@@ -189,6 +189,28 @@ void ring_events__publish_again(void)
 		if (event && !ring_event__publish(event, i))
 			ring_life__judge(event->about, &p->ctl->words[i]);
 	}
+}
+
+/*
+ * A lane for this child. 1 when there is one. may_free: the calling thread's event is at its
+ * beginning, so if it is the one that forked no other one of it is under way.
+ */
+int ring_events__adopt(int may_free)
+{
+	struct ring_process *p = &ring_process;
+	uint32_t forked = RING_FORKED;
+
+	if (!__atomic_compare_exchange_n(p->gate, &forked, RING_ADOPTING, 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return forked >= RING_FIRST_LIFE;
+	if (ring_fork__make_anew(may_free)) {
+		ring_store_release(p->gate, RING_FORKED);
+		return 0;
+	}
+	ring_places__forked();
+	publish_again();
+	ring_process__announce();
+	return 1;
 }
 
 static int take_place(void)
@@ -239,7 +261,7 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 		return -EINVAL;
 	if (ring_load_acquire(&p->state) != RING_READY)
 		return -ENODEV;
-	if (!ring_is_alive() && !ring_fork__adopt(0))
+	if (!ring_is_alive() && !ring_events__adopt(0))
 		return -ENODEV;
 	idx = take_entry(event);
 	if (idx < 0)

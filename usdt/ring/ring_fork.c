@@ -110,13 +110,13 @@ static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *c
 	return 0;
 }
 
-static int make_anew(int may_free)
+int ring_fork__make_anew(int may_free)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *ctl;
 	int ret;
 
-	leave_parents(may_free);
+	leave_parents(may_free && is_first_thread());
 	ret = ring_process__start(&ctl, &p->ctl_fd);
 	if (ret)
 		return ret;
@@ -128,26 +128,4 @@ static int make_anew(int may_free)
 	p->ctl_fd = -1;
 	ring_arena__close(&p->arenas[0]);
 	return ret;
-}
-
-/*
- * A lane for this child. 1 when there is one. may_free: the calling thread's event is at its
- * beginning, so if it is the one that forked no other one of it is under way.
- */
-int ring_fork__adopt(int may_free)
-{
-	struct ring_process *p = &ring_process;
-	uint32_t forked = RING_FORKED;
-
-	if (!__atomic_compare_exchange_n(p->gate, &forked, RING_ADOPTING, 0, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		return forked >= RING_FIRST_LIFE;
-	if (make_anew(may_free && is_first_thread())) {
-		ring_store_release(p->gate, RING_FORKED);
-		return 0;
-	}
-	ring_places__forked();
-	ring_events__publish_again();
-	ring_process__announce();
-	return 1;
 }

@@ -168,7 +168,7 @@ int ring_populate(const void *at, uint64_t bytes);
 
 /* ring_events.c */
 int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);
-void ring_events__publish_again(void); /* in a new lane */
+int ring_events__adopt(int may_free); /* a lane for a forked child: 1 when there is one */
 void ring_events__switch_off(void);
 
 /* ring_place.c: the lock is for the four */
@@ -219,7 +219,9 @@ int ring_process__start(struct tapir_ring_ctl **ctl, int *ctl_fd);
 void ring_process__announce(void);
 
 /* ring_fork.c */
-int ring_fork__adopt(int may_free);
+/* 0 or -errno: then all is as a child finds it. may_free: the thread's event is at its beginning.
+ */
+int ring_fork__make_anew(int may_free);
 void ring_fork__forked(void); /* for pthread_atfork */
 
 /* ring_walk.c */

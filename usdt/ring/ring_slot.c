@@ -145,7 +145,7 @@ struct ring_writer *ring_slot__claim(void)
 
 	if (ring_load_acquire(&p->state) != RING_READY)
 		return NULL;
-	if (!ring_is_alive() && !ring_fork__adopt(1))
+	if (!ring_is_alive() && !ring_events__adopt(1))
 		return NULL;
 	idx = find_any(tid);
 	if (idx < 0)
