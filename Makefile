@@ -349,10 +349,17 @@ $(MANIFEST): $(MANIFEST_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ -lm -pthread -o $@
 
-$(TABLES).c: $(MANIFEST) $(sort $(wildcard usdt/manifests/*.man))
-	$(call say,GEN,$@)
+# The compiler shares modules with tapir: the tables stay as old as they are where it writes the same.
+$(TABLES).stamp: $(MANIFEST) $(sort $(wildcard usdt/manifests/*.man))
+	$(call say,GEN,$(TABLES).c)
 	@mkdir -p $(@D)
-	$(Q)$(MANIFEST) --tables $(filter %.man,$^) -o $@
+	$(Q)$(MANIFEST) --tables $(filter %.man,$^) -o $(TABLES).new
+	$(Q)cmp -s $(TABLES).new $(TABLES).c || cp $(TABLES).new $(TABLES).c
+	$(Q)rm $(TABLES).new
+	$(Q)touch $@
+
+$(TABLES).c: $(TABLES).stamp
+	@test -e $@ || { rm -f $< && $(MAKE) --no-print-directory $<; }
 
 $(TABLES).o: $(TABLES).c user/decode/layout.h user/decode/dotnet_tables_impl.h Makefile
 	$(call say,CC,$<)
