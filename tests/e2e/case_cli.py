@@ -56,6 +56,12 @@ def test_usage_error_teaches_when_words_are_wrong(t):
         one_line(t, t.tapir(*args, expect=2), part)
 
 
+def test_counters_that_cannot_be_are_one_line(t):
+    target = t.start(t.need("sleep"), 60)
+    one_line(t, t.tapir("trace", "--counters", "-p", target.pid, "-d", 1, expect=1), "the process has no such counters")
+    one_line(t, t.tapir("trace", "--counters", "-p", 999999999, "-d", 1, expect=1), "process 999999999 does not exist")
+
+
 def test_every_command_refuses_nonsense_and_has_examples(t):
     t.ok({"list", "doctor", "help"} <= set(commands(t)), "commands are listed")
     for name in commands(t):

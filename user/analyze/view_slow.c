@@ -407,8 +407,9 @@ static int no_such(struct slow *s)
 		tapir_str__addc(&known, ':');
 		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
 	}
-	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'; it has %s",
-			       s->asked.arg, known.data ? known.data : "none");
+	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'%s%s", s->asked.arg,
+			       known.data ? "; it has " : ", nor any other",
+			       known.data ? known.data : "");
 	tapir_str__fini(&known);
 	return err;
 }

@@ -119,6 +119,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = tapir_record_finding__add(cli->words.data[0], true, &job.head);
 	if (!err)
 		err = find_format(args->format)->write(&job);
+	if (!err && job.choice.glob && !job.chosen_cnt)
+		tapir_warn("no event of %s matches %s", cli->words.data[0], job.choice.glob);
 	if (!err) /* names may have been fetched after the last record */
 		err = tapir_long_read__check(&job.read);
 	if (!err)

@@ -146,8 +146,7 @@ static int run(struct tapir_cli *cli)
 		return show_files(args, NULL, words[0]);
 	if (cnt == 3 && !strcmp(words[0], "diff"))
 		return show_files(args, words[1], words[2]);
-	return tapir_cli__usage(cli, "a process (-p PID), a snapshot (FILE) or two (diff FILE "
-				     "FILE) are required");
+	return tapir_cli__usage(cli, "-p PID, a snapshot FILE, or diff FILE FILE is required");
 }
 
 const struct tapir_command tapir_cmd_heap = {

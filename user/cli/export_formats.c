@@ -29,8 +29,10 @@ int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec 
 		if (!job->choice.glob ||
 		    ((*rec)->type == TAPIR_REC_EVENT &&
 		     tapir_event_choice__has(&job->choice, tapir_reader__catalog(job->reader),
-					     (const void *)*rec)))
+					     (const void *)*rec))) {
+			job->chosen_cnt++;
 			return more;
+		}
 	}
 	return more;
 }

@@ -16,6 +16,7 @@ struct tapir_export_job {
 	struct tapir_str head;		  /* lines of the finding; empty: none */
 	bool of_offcpu;			  /* folded: time off the CPU, not samples */
 	struct tapir_event_choice choice; /* these events instead of samples; no glob: of both */
+	uint64_t chosen_cnt;		  /* records that were given */
 };
 
 /* As tapir_long_read__next, except samples and events that are not chosen. */

@@ -95,7 +95,7 @@ static int check_program(const char *name, const char *path)
 		return tapir_diag__fail(path_fd, "cannot run %s: its file system does not answer",
 					name);
 	if (path_fd >= 0 && !fstat(path_fd, &st) && S_ISDIR(st.st_mode))
-		return tapir_diag__fail(-EACCES, "cannot run %s: it is a directory", name);
+		return tapir_diag__fail(-EISDIR, "cannot run %s: it is a directory", name);
 	if (path_fd >= 0 && faccessat(path_fd, "", X_OK, AT_EACCESS | AT_EMPTY_PATH))
 		return tapir_diag__fail(-ENOEXEC, "cannot run %s: %s", name,
 					tapir_errno__text(errno));

@@ -101,6 +101,15 @@ static void describe(const struct tapir_match_report *m, const struct tapir_spec
 	tapir_str__fini(&near);
 }
 
+/* All that was asked for: a SPEC that somebody typed is not silent. */
+static bool is_counters_only(const struct tapir_match_report *m)
+{
+	for (size_t i = 0; i < m->specs->cnt; i++)
+		if (!m->specs->data[i]->is_silent)
+			return false;
+	return m->specs->cnt && !m->specs_are_defaults;
+}
+
 static int fail_without_any(const struct tapir_match_report *m)
 {
 	int err = tapir_shortage__err();
@@ -149,7 +158,10 @@ int tapir_match_report__fail(const struct tapir_match_report *m)
 	int err = -ENOENT;
 
 	collect_seen(m, &seen);
-	if (seen.all.cnt)
+	if (is_counters_only(m) && !tapir_shortage__err())
+		tapir_diag__add(
+			"the process has no such counters: it runs neither .NET nor a program with libtapir ('tapir list -p PID' shows counters)");
+	else if (seen.all.cnt)
 		fail_with_others(m, &seen);
 	else if (m->is_unprivileged)
 		err = tapir_diag__fail(

@@ -340,7 +340,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	if (r->queue)
 		tapir_queue__close(r->queue);
 	if (r->session)
-		sink_err = tapir_session__stop(r->session);
+		sink_err = tapir_session__stop(r->session, has_begun);
 	if (r->writer && !has_begun) {
 		tapir_writer__abandon(r->writer); /* an empty file would only be in the way */
 	} else if (r->writer) {

@@ -494,7 +494,6 @@ static void *run(void *arg)
 	}
 	note_write(s, tapir_namer__finish(s->namer));
 	poll_jvms(s, true);
-	tapir_counter_maker__finish(s->counters);
 	tapir_unwinding__report(s->unwinding);
 	tick(s);
 	flush_live(s, true);
@@ -562,11 +561,13 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		out->captured[family] = atomic_load(&s->captured[family]);
 }
 
-int tapir_session__stop(struct tapir_session *s)
+int tapir_session__stop(struct tapir_session *s, bool has_begun)
 {
 	if (s->is_running)
 		pthread_join(s->thread, NULL);
 	s->is_running = false;
+	if (has_begun)
+		tapir_counter_maker__finish(s->counters);
 	tapir_diag__give(s->diag);
 	s->diag = NULL;
 	return s->err;
