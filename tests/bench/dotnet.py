@@ -34,7 +34,7 @@ SETTLE_SECONDS = 0.5
 
 
 class Builder:
-    """What dotnet_program wants of a test."""
+    """The part of a test case that dotnet_program uses."""
 
     def __init__(self, build):
         self.build = build
@@ -67,7 +67,7 @@ class Nobody:
         return None
 
     def start(self, target):
-        """Begins; the program is being listened to when `enabled` has come."""
+        """Starts; the program's events are enabled when `enabled` was printed."""
 
     def finish(self):
         return {}
@@ -230,7 +230,7 @@ def cases(context, options):
              [Tapir(context, "tapir paced 2t", one, "--stack")]),
         Case("exceptions", ["exceptions", "100000"],
              three("exceptions", [SOURCE, f"{runtime}:Exception:Error"], [SOURCE, f"{runtime}:0x8000:2"]) +
-             # what the runtime itself does for the event: it makes its texts
+             # what the runtime itself does for the event: it formats its strings
              [Tapir(context, "exceptions, no stack", [SOURCE, f"{runtime}:Exception:Error"], "--no-stack")]),
         Case("allocations", ["allocate", "40000000"],
              three("GC:Verbose", [SOURCE, f"{runtime}:GC:Verbose"], [SOURCE, f"{runtime}:0x1:5"])),
@@ -270,14 +270,14 @@ def read_line(target, seconds, what):
 
 
 def fire(target):
-    """Lets the program do its work; it lives on until its input ends."""
+    """Lets the program do its work; it stays until its input ends."""
     target.process.stdin.write("go\n")
     target.process.stdin.flush()
     return read_line(target, measure.RUN_SECONDS, "{")
 
 
 def wait_enabled(target):
-    """When the program saw that somebody listens, in this clock."""
+    """When the program saw that its events are enabled, by this clock."""
     return int(read_line(target, ATTACH_SECONDS, "enabled ").split()[1]) / 1e9
 
 

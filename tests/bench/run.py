@@ -33,7 +33,7 @@ RING_PACE_HZ = 400000
 
 
 class Context:
-    """Where things lie."""
+    """The paths of programs and files."""
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
@@ -188,7 +188,7 @@ def measure_sites(context):
 
 
 def measure_ring(context, options):
-    """bench_ring: a ring event without any file: off, on, with a stack, with ever another one."""
+    """bench_ring: a ring event without any file: off, on, with a stack, with a new stack each time."""
     program = os.path.join(context.build, "tests/bench/bench_ring")
     runs = []
     for _ in range(options.rounds):

@@ -21,7 +21,7 @@ VARIABLES = {"ring": PROFILERS, "stream": PORTS}
 
 
 def environment(pid):
-    """As it was started with."""
+    """The environment that a process was started with."""
     text = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
     return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
 
@@ -57,7 +57,7 @@ def start_in_a_shell(t, lane, *options, before=()):
 
 
 def fire_twice(pid):
-    """It does what it is to do, and ends."""
+    """The program does its work, and ends."""
     for _ in range(2):
         time.sleep(0.5)
         os.kill(pid, signal.SIGUSR1)
@@ -191,7 +191,7 @@ def test_ordinary_user_needs_a_runtime_directory_of_his_own(t):
 
 
 def test_program_in_another_mount_namespace_is_recorded(t):
-    """With /run as it is: from its first event on. With another /run: from the attach on, which is reported."""
+    """With the real /run: from the first event on. With another /run: from the attach on, which is reported."""
     t.need("unshare", "mount")
     ids, said = first_events(t, program=("unshare", "-m"))
     t.ok(ids[0] <= 2 and LATE not in said, f"{ids[0]}: {said}")
@@ -363,7 +363,7 @@ def leaves(pid, seconds=3):
 
 
 def test_library_leaves_though_a_child_of_a_killed_tapir_lives_on(t):
-    """Its guard stands still, and the program it started runs: neither owns the session."""
+    """The guard is stopped and the program still runs: neither owns the session."""
     tapir, _, fire = start_in_a_shell(t, "ring")
     guards = guards_of(tapir.pid)
     end = time.monotonic() + 10

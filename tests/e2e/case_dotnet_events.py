@@ -46,7 +46,7 @@ def library_files(root):
     return {str(f) for d in places if d.is_dir() for f in d.glob("libtapir-coreclr-*")}
 
 
-OLDER = {os.path.basename(file) for file in library_files(pathlib.Path("/"))}  # of a tapir that was not ours
+OLDER = {os.path.basename(file) for file in library_files(pathlib.Path("/"))}  # left by other tapirs
 
 
 def nothing_is_left(t, pid):
@@ -189,7 +189,7 @@ def test_killed_tapir_leaves_nothing(t):
 
 
 def stopped_in_mid_attach(t, fire, place):
-    """The tapir whose file lies there while the process that is to load it is stopped."""
+    """A tapir that has placed the library's file for a process that is stopped and cannot load it yet."""
     for _ in range(20):
         tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
         end = time.monotonic() + 10
@@ -198,7 +198,7 @@ def stopped_in_mid_attach(t, fire, place):
         fire.signal(signal.SIGSTOP)
         if os.listdir(place):
             return tapir
-        fire.signal(signal.SIGCONT)  # it was loaded in between
+        fire.signal(signal.SIGCONT)  # the library was loaded in the meantime
         tapir.signal(signal.SIGINT)
         tapir.wait()
     t.ok(False, "the file was not seen")
@@ -236,7 +236,7 @@ def test_several_recordings_at_once_get_their_own(t):
 
 
 def from_the_start(t, *command):
-    """What it prints that it did, and the events, of a program that fires flat out from its beginning."""
+    """A program that fires as fast as it can from its start: (what it prints that it did, the events)."""
     file = t.path("trace.tapir")
     result = t.tapir("record", DEMO, f"{RUNTIME}:Loader,Exception:Informational", *EVENTS_ONLY, "-f", "-o", file,
                      "--", *command, "threads=2", "events=5000", "exceptions=20", "now", expect=END)
@@ -424,7 +424,7 @@ def test_diagnostics_off_leaves_samples_and_a_reason(t):
     doctor = t.tapir("doctor", "-p", fire.pid).out
     t.ok("none: the socket does not answer" in doctor and "EnableDiagnostics=0" in doctor, doctor)
     t.ok(".NET events are not recorded" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
-    # A profile was named: a file without its events is no answer.
+    # A profile was named, so a file without its events would not be an answer.
     result = t.tapir("record", "--profile", "gc", "-p", fire.pid, "-d", 1, "-o", t.path("gc.tapir"), expect=3)
     t.ok("no event of the profile can be recorded" in result.err and "DOTNET_EnableDiagnostics=0" in result.err, result.err)
     t.ok(not os.path.exists(t.path("gc.tapir")), "no empty file")
@@ -445,7 +445,7 @@ def test_process_without_spare_descriptors_is_not_entered(t):
     ends_as_always(t, fire)
 
 
-# ---- where the library lies ------------------------------------------------------------------------------
+# ---- where the library is placed ---------------------------------------------------------------------------
 
 
 def in_namespace(t, script, *args):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What other tools are given is what the file holds."""
+"""Exports contain what the recording holds."""
 import collections
 import html
 import json
@@ -56,7 +56,7 @@ FRAME = re.compile(r"\s+([0-9a-f]+)\s(.+) \((\S*)\)")
 
 
 def as_read(name, module):
-    """What is left of a name in stackcollapse-perf.pl, and in speedscope and Firefox Profiler but for its form."""
+    """A name as stackcollapse-perf.pl keeps it; speedscope and Firefox Profiler keep as much, in another form."""
     name = re.sub(r"\+0x[0-9a-f]+$", "", name)
     return f"[{module.rsplit('/', 1)[-1]}]" if name == "[unknown]" else name.replace(";", ":")
 
@@ -306,7 +306,7 @@ def test_progress_is_shown_on_a_terminal_only(t):
     try:
         while block := os.read(leader, 4096):
             shown += block
-    except OSError:  # how a terminal says that nobody is at its other end
+    except OSError:  # EIO: the other end of the terminal is closed
         pass
     os.close(leader)
     lines = shown.split(b"\r\x1b[K")

@@ -80,7 +80,7 @@ def test_events_of_all_threads_come_when_the_pid_filter_is_broken(t):
     t.eq(len(t.events(file)), fired, "events")
 
 
-# ---- whom -----------------------------------------------------------------------------------
+# ---- targets -------------------------------------------------------------------------------
 
 
 def test_process_is_named_when_it_does_not_exist(t):
@@ -104,7 +104,7 @@ def test_recording_ends_when_its_process_is_killed(t):
 
 
 def test_samples_come_and_the_rest_is_named_in_another_pid_namespace(t):
-    """There the kernel's pids are others: probes and switches would be searched without success."""
+    """In a pid namespace the kernel's numbers differ: probes and switches would be searched without success."""
     inside = [t.need("unshare"), "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]
     if t.run(*inside, "true").rc:
         t.skip("no such namespaces can be made here")
@@ -120,7 +120,7 @@ def test_samples_come_and_the_rest_is_named_in_another_pid_namespace(t):
 
 
 def test_every_child_is_whole_when_processes_begin_and_end_all_the_time(t):
-    """Attaching meets processes in every stage of fork, exec and exit."""
+    """tapir attaches while processes are at every stage of fork, exec and exit."""
     said, events = t.record(["spawner"], ["spawner", 60, 2])
     t.eq(said[-1]["bad_exits"], 0, "children that failed")
     t.eq(len(events), 120, "events")
@@ -141,7 +141,7 @@ def test_program_is_named_when_it_cannot_run(t):
 
 
 def test_program_has_its_own_limits_and_signals(t):
-    """What tapir changes for itself does not reach the program it starts."""
+    """The program that tapir starts inherits none of tapir's own settings (limits, signals)."""
     script = "ulimit -n; ulimit -l; trap; grep -E 'Sig(Blk|Ign)' /proc/self/status"
     plain = t.run("sh", "-c", script)
     traced = t.run(t.tapir_path, "record", "storm:hit", "-o", t.path("x.tapir"), "--", "sh", "-c", script)
@@ -206,7 +206,7 @@ def ok_checks(t):
 def test_no_breakpoint_leaks_when_tapir_is_killed_while_it_attaches_or_detaches(t):
     """A fatal signal interrupts what the kernel does for the task that has it pending."""
     has_multi = "uprobe_multi" in ok_checks(t)
-    sites, ready = ("*", "500 probes") if has_multi else ("s00*", "10 probes")  # each of those is detached by itself
+    sites, ready = ("*", "500 probes") if has_multi else ("s00*", "10 probes")  # without uprobe_multi each one is detached separately
     target = t.target("manysites", "--wait")
     pids = set()
     for i in range(24):
@@ -242,7 +242,7 @@ def test_held_program_goes_on_when_tapir_is_killed(t):
 
 
 def test_second_interrupt_ends_at_once(t):
-    t.target("storm", "--wait-attached", 1000, 100000, 1)  # two signals may become one: then it ends well
+    t.target("storm", "--wait-attached", 1000, 100000, 1)  # two signals may be merged into one: then it ends normally
     tapir = t.start_tapir("record", "storm:hit", "-a", "-o", t.path("x.tapir"))
     tapir.wait_ready()
     tapir.signal(signal.SIGINT)

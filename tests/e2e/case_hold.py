@@ -72,7 +72,7 @@ def holder_of(pid):
 
 
 def copies(t, count, name="plug"):
-    """That many copies of a file with probes, which nobody has mapped before."""
+    """count copies of a file with probes, which no process has mapped before."""
     paths = [t.path(f"{name}{i}") for i in range(count)]
     for path in paths:
         shutil.copyfile(t.target_path(name), path)
@@ -83,7 +83,7 @@ def copies(t, count, name="plug"):
 def run_recorded(t, specs, argv, *options, timeout=30):
     """Starts argv by tapir record; (result, events, report)."""
     file = t.path("trace.tapir")
-    only = EVENTS_ONLY if specs else ()  # without probes there must be something to record
+    only = EVENTS_ONLY if specs else ()  # without SPECs, samples and switches are what is recorded
     result = t.run(t.tapir_path, "record", *specs, *only, *options, "-f", "-o", file, "--", *argv, timeout=timeout)
     t.eq(result.rc, 0, f"exit: {result.out}{result.err}")
     return result, t.events(file), t.report(file)
@@ -102,7 +102,7 @@ def test_first_events_of_program_child_and_object_are_recorded_without_a_gap(t):
 
 
 def test_first_events_are_recorded_without_a_holder(t):
-    """Of the interpreter of a script, and of a program: both are known before they start."""
+    """Events of the interpreter of a script, and of a program: both files are known before they start."""
     setpriv, script, file = t.need("setpriv"), t.path("script"), t.path("trace.tapir")
     with open(script, "w", encoding="ascii") as out:
         out.write(f"#!{t.target_path('nonleader')} 40\n")
@@ -144,7 +144,7 @@ class Terminal:
         self.t, self.seen = t, ""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            for number in (signal.SIGINT, signal.SIGQUIT):  # a shell that starts the tests behind its back has them ignored
+            for number in (signal.SIGINT, signal.SIGQUIT):  # a shell ignores them in what it starts in the background
                 signal.signal(number, signal.SIG_DFL)
             os.environ["PS1"], os.environ["TERM"] = "ready> ", "dumb"
             os.execvp(str(argv[0]), [str(word) for word in argv])
@@ -153,7 +153,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def expect(self, text, timeout=10):
-        """Reads until text has come; what comes behind it is kept."""
+        """Reads up to the end of text; what follows it is kept for the next call."""
         end = time.monotonic() + timeout * SLOWNESS
         os.set_blocking(self.fd, False)
         while text not in self.seen:
@@ -403,7 +403,7 @@ def said_all(t, timeout):
 
 
 def test_program_goes_on_when_tapir_is_stopped(t):
-    """As by Ctrl-Z: one hold lasts as long as holds may, the others are not begun."""
+    """As Ctrl-Z does: the hold that is under way lasts until its limit, others do not begin."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "dlopener", "plug", *EVENTS_ONLY, "-o", file, "--", "sh", "-c", storm_of_files(t, 150))
     wait_for(t, "begun", 10)
@@ -417,7 +417,7 @@ def test_program_goes_on_when_tapir_is_stopped(t):
 
 
 def test_recording_stops_and_continues_with_ctrl_z_in_a_shell(t):
-    """The terminal stops tapir, its holder ignores that, and the program; fg lets all of them go on."""
+    """The terminal stops tapir and the program, but not the holder; fg continues both."""
     bash, file = t.need("bash"), t.path("trace.tapir")
     script = t.path("script")
     with open(script, "w", encoding="ascii") as out:

@@ -139,7 +139,7 @@ def test_names_of_load_events_equal_the_maps(t):
             start_va, size, is_exact, name = line.split(" ", 3)
             loads[int(start_va, 16)] = (int(size, 16), name)
             t.eq(is_exact, "1", name)
-        # code that was freed since stays a load: its place may be another method's by then
+        # code that was freed stays a load: its address may have been given to another method
         common = [va for va in loads if va in in_map]
         t.ok(len(common) > 40, f"{java}: {len(common)} methods in both")
         t.eq([(loads[va], in_map[va]) for va in common if loads[va][1] != in_map[va][1]], [], "names")
@@ -200,7 +200,7 @@ def java_below(pid):
 
 
 def check_namespaces(t, *before):
-    # Whatever lies in /tmp outside, as we may, is not to be seen inside.
+    # A file in the /tmp outside must not be seen inside.
     script = f'mount -t tmpfs tapir-test /mnt && cp {compiled(t)}/* /mnt && mount --move /mnt /tmp; exec "$@"'
     t.classes = "/tmp"
     jvm = start(t, javas(t)[0], before=(*before, "--pid", "--mount", "--fork", "--kill-child", "--mount-proc",
@@ -304,12 +304,12 @@ def test_jvm_whose_file_system_never_answers_times_out(t):
     took = time.monotonic() - before
     t.ok("failed -ETIMEDOUT" in out and "did not return" in out, out)
     t.ok(took < 2.5, f"took {took:.1f} s")
-    file_system.kill()  # what still waits in it is let go
+    file_system.kill()  # processes that still wait for it continue
     goes_on(t, jvm, "with a dead file system")
 
 
 def test_jvm_without_signal_handlers_is_not_killed(t):
-    """-Xrs: SIGQUIT would end it. It listens from its start; without its socket it is let be."""
+    """-Xrs: SIGQUIT would end it. It listens from its start; without its socket it is left alone."""
     for java in javas(t):
         jvm = start(t, java, "-Xrs")
         dump(t, jvm.pid)
@@ -344,7 +344,7 @@ def test_process_that_is_no_jvm_gets_no_signal(t):
 
 
 def test_program_that_maps_libjvm_but_is_no_jvm_gets_no_signal(t):
-    """The library alone is no JVM: it catches nothing and waits for nothing."""
+    """A process with only the library is not a JVM: it catches no signal and listens to nothing."""
     library = glob.glob(os.path.dirname(os.path.dirname(os.path.realpath(t.need("java")))) + "/lib/server/libjvm.so")
     if not library:
         t.skip("no libjvm.so beside java")

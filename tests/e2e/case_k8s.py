@@ -83,7 +83,7 @@ def test_manifests_fit_the_agent(t):
     t.eq([c["securityContext"]["capabilities"] for c in pod["containers"] if c["name"] == "tapir"], [{"drop": ["ALL"]}], "side-car")
 
 
-# Of monitoring.coreos.com/v1, for which clients have no type: the members that ours may have.
+# Kinds of monitoring.coreos.com/v1, which clients have no types for: the members they may have here.
 POD_MONITOR = {
     "apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": {"name": str, "namespace": str},
     "spec": {
@@ -93,7 +93,7 @@ POD_MONITOR = {
 
 
 def differences(value, table, where="PodMonitor"):
-    """What a document has that its table has not."""
+    """Members of a document that are not in its table."""
     if isinstance(table, dict) and isinstance(value, dict):
         return [line for key, one in value.items()
                 for line in (differences(one, table[key], f"{where}.{key}") if key in table else [f"{where}.{key}: no such member"])]
@@ -126,7 +126,7 @@ def test_manifests_are_documents_of_a_typed_client(t):
         said = decode(text)
         t.eq(said.returncode, 0, f"{place}: {said.stderr}")
         t.eq(sorted(line.split()[0] for line in said.stdout.splitlines()), kinds[place], place)
-    # The client sees what is wrong: a key with another name, one that stands twice, a value of another type.
+    # The client sees what is wrong: a key with a wrong name, a duplicate key, a value of the wrong type.
     for old, new in (("hostPID:", "hostPid:"), ("hostPID: true", "hostPID: true\n      hostPID: false"), ("hostPID: true", "hostPID: maybe")):
         t.eq(decode(texts["base"].replace(old, new)).returncode, 1, new)
 

@@ -47,7 +47,7 @@ def on_full_disk(t, script):
 
 def test_old_recording_is_kept_when_the_disk_has_no_room(t):
     storm, tapir = t.target_path("storm"), t.tapir_path
-    for room in (0, 4096, 8192):  # for nothing; for the header; for it and little more
+    for room in (0, 4096, 8192):  # bytes free: none; enough for the header; for the header and little more
         free = f"truncate -s -{room} fill;" if room else ""
         result = on_full_disk(t, f"{free} '{tapir}' record storm:hit --no-compress -f -o old.tapir -- '{storm}' 0 3000 1")
         t.ok("rc 1\n" in result.out, f"{room}: exit status: {result.out} {result.err}")
@@ -90,7 +90,7 @@ def test_output_is_reported_when_it_was_deleted(t):
     time.sleep(0.3)
     os.unlink(os.path.join(directory, "x.tapir"))
     os.rmdir(directory)
-    result = tapir.wait(10)  # it ends by itself: more would be lost
+    result = tapir.wait(10)  # it ends by itself: recording on would only lose more
     one_error(t, result, 1, "x.tapir", "deleted")
     t.ok("->" not in result.err, f"no file is promised: {result.err}")
     counts = [int(cnt.replace(",", "")) for cnt in re.findall(r"([\d,]+) (?:events|samples|switches|lost)", result.err)]
@@ -150,7 +150,7 @@ def test_link_in_the_output_path_is_replaced_not_followed(t):
 
 
 def test_standard_output_by_its_path_is_no_file(t):
-    """Not even with -f: what would be replaced is the link of everybody."""
+    """Refused even with -f: what would be replaced is a link that everybody uses."""
     target = t.target("storm", "--wait-attached", 1000, 1000000, 1)
     result = t.run("sh", "-c", f"'{t.tapir_path}' record storm:hit -p {target.pid} -d 0.5 -f -o /dev/stdout >'{t.path('x.tapir')}'")
     t.eq(result.rc, 0, result.err)
@@ -209,7 +209,7 @@ def test_recording_ends_when_the_reader_of_its_pipe_stalls(t):
 
 
 def test_pipe_gets_everything_when_its_reader_is_slow(t):
-    """A slow reader is no stalled one: it gets the rest after the end, too."""
+    """A slow reader is not a stalled one: it also gets what is left when the recording ends."""
     target = t.target("storm", "--wait-attached", 20000, 100000000, 2)
     tapir, pipe = stalled(t, "record", "-o", "-", "--no-compress", "storm:hit", "-p", target.pid, "-d", 1)
     recording_began(tapir)
@@ -261,7 +261,7 @@ def test_zombie_is_named_and_not_waited_for(t):
 
 
 def test_process_counts_when_its_first_thread_has_ended(t):
-    """/proc shows it as a zombie, too, but its other threads run."""
+    """/proc shows a process whose first thread has ended as a zombie, but its other threads run."""
     program = t.start("/usr/bin/python3", "-c", "import ctypes, threading, time\n"
                       "threading.Thread(target=lambda: [sum(range(10000)) for _ in iter(int, 1)]).start()\n"
                       "print('ready', flush=True)\nctypes.CDLL(None).syscall(60, 0)")
@@ -275,7 +275,7 @@ def test_process_counts_when_its_first_thread_has_ended(t):
 
 
 def test_recording_ends_when_its_process_becomes_a_zombie(t):
-    """With and without programs of the kernel's, which report the end."""
+    """With BPF programs, which report the end of a process, and without them."""
     for name, prefix in (("root", ()), ("nobody", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
                                                   "--inh-caps=-all", "--ambient-caps=-all"))):
         if prefix:
@@ -346,7 +346,7 @@ def test_want_of_descriptors_is_not_blamed_on_the_kernel(t):
 
 
 def test_exit_status_is_that_of_the_program(t):
-    """As perf and strace have it, where the recording was written."""
+    """If the recording was written, the exit status is the program's, as with perf and strace."""
     for script, rc in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 128 + 15),
                        ("kill -KILL $$", 128 + 9), ("true & exit 3", 3)):
         result = t.run(t.tapir_path, "record", "-f", "-o", t.path("x.tapir"), "--", "sh", "-c", script)
@@ -359,14 +359,14 @@ def test_exit_status_is_that_of_the_program(t):
 
 
 def record_while(t, options, command):
-    """Options name what is recorded; the command says for how long. The result, and events by process."""
+    """Records what the options name while the command runs. Returns the result, and the events by process."""
     file = t.path("while.tapir")
     result = t.run(t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, *options, "-f", "-o", file, "--", *command)
     return result, collections.Counter(event["pid"] for event in t.events(file))
 
 
 def test_targets_are_recorded_while_a_command_runs(t):
-    """As perf record has it: the command is no target, its end is the recording's, its status tapir's."""
+    """As in perf record, the command is not a target: the recording ends when it does, with its exit status."""
     storm = t.target_path("storm")
     before = time.monotonic()
     target = t.target("storm", "1000", "30000")
@@ -388,7 +388,7 @@ def test_targets_are_recorded_while_a_command_runs(t):
 
 
 def test_command_survives_the_targets_it_was_given_for(t):
-    """It is no target, and is left alone when they have ended."""
+    """The command is not a target, and keeps running when all targets have ended."""
     target = t.target("storm", "1000", "4000")
     mark = t.path("mark")
     result, _ = record_while(t, ("-p", target.pid), ("sh", "-c", f"sleep 5; : > '{mark}'"))
@@ -485,7 +485,7 @@ def test_process_ends_once_when_its_threads_end_at_once(t):
 
 
 def many_files(t, count):
-    """A program that loads that many libraries, each with a build ID of its own, and fires once from each."""
+    """A program that loads count libraries, each with a build ID of its own, and fires once from each."""
     gcc = t.need("gcc")
     source, program = t.path("lib.c"), t.path("main.c")
     with open(source, "w", encoding="ascii") as f:

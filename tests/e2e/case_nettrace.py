@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """TraceEvent, the library PerfView is made of, opens what tapir exports and finds in it what the recording holds.
 
-Made recordings come from tests/bench/make_dotnet_trace.c, whose constants stand below once more."""
+Made recordings come from tests/bench/make_dotnet_trace.c, whose constants are repeated below."""
 import json
 import os
 import signal
@@ -125,7 +125,7 @@ def test_live_recording_of_two_processes_is_the_same_in_both(t):
 
 
 def named_frames(t, file, log):
-    """Of all samples: frames that have a name in the recording, in TraceEvent."""
+    """Of all samples: how many frames have a name in the recording, and how many in TraceEvent."""
     ours = sum(frame["name"] is not None for sample in t.events(file, "sample")
                for frame in (sample.get("kernel_stack") or []) + (sample.get("stack") or []))
     theirs = sum(cnt * sum(not frame.endswith("!?") for frame in stack.split(";"))

@@ -116,7 +116,7 @@ class App:
         threading.Thread(target=ask, daemon=True).start()
 
     def busy(self, seconds):
-        """Requests beside what follows."""
+        """Sends requests while the block runs."""
         def work(end=time.monotonic() + seconds):
             while time.monotonic() < end and self.process.child.poll() is None:
                 self.begin("/work")
@@ -177,7 +177,7 @@ def test_tool_becomes_the_program(t):
         recorder.signal(signal.SIGINT)
         t.eq(recorder.wait().rc, 0, recorder.err)
         t.report(trace)
-        # A reader that has seen enough ends it without a word, as it ends tapir.
+        # A reader that closes the pipe ends it quietly, as it ends tapir.
         piped = t.run("bash", "-c", f'"{tool}" help --completion | head -n 1 >/dev/null; echo "${{PIPESTATUS[0]}}"')
         t.ok(piped.out.strip() in ("0", "141") and not piped.err, f"{piped.out} {piped.err}")
     os.chmod(os.path.dirname(tools), 0o711)
@@ -211,7 +211,7 @@ def test_application_shows_itself_and_nobody_else(t):
     status, headers, _ = app.ask(f"/tapir{own}/record", "POST", form, **kind)
     t.ok(status == 303 and headers["location"].startswith("/tapir/sessions/"), f"{status} {headers}")
     t.eq(app.ask(headers["location"])[0], 200, "its page")
-    # Who is answered.
+    # Which requests are answered.
     t.eq(app.ask("/guarded/healthz")[0], 401, "nobody")
     t.eq(app.ask("/guarded/healthz", X_Key="right")[0], 200, "somebody")
     t.eq(app.ask("/guarded/healthz", X_Key="right", Host="shop.example")[0], 200, "by another name")
@@ -223,7 +223,7 @@ def test_application_shows_itself_and_nobody_else(t):
     t.eq(app.ask("/tapir/v1/events?spec=%00")[0], 400, "a NUL")
     t.eq(app.ask("/tapir/v1/sessions", "POST", "x" * 70000)[0], 413, "a long body")
     t.eq(app.ask("/tapir/v1/profile?" + "&".join(f"pid={app.pid}" for _ in range(100)))[0], 400, "many parameters")
-    # A client that goes takes its recording with it.
+    # A recording ends when its client closes the connection.
     slow = socket.create_connection(("127.0.0.1", app.port))
     slow.sendall(b"GET /tapir/v1/profile?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
     end = time.monotonic() + 30

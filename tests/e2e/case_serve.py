@@ -129,7 +129,7 @@ def test_requests_are_answered_refused_and_logged(t):
     for line in server.audit():
         t.ok(server.token not in line, "a token is in the log")
     t.ok(any("wrong-token GET /v1/processes" in line for line in server.audit()), "a wrong token is logged")
-    # Ten wrong tokens a minute, and the right one still.
+    # Ten wrong tokens per minute are allowed; the right one still works after them.
     statuses = [server.ask("/v1/processes", token="y" * 64)[0] for _ in range(12)]
     t.eq((statuses[0], statuses[-1]), (401, 429), "statuses of wrong tokens")
     server.json("/v1/processes")
@@ -211,7 +211,7 @@ def test_malformed_requests_harm_nobody(t):
                  b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
         answer = server.raw(data + b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
         t.ok(not answer or answer.startswith(b"HTTP/1."), f"{data[:40]!r}: {answer[:80]!r}")
-    # More connections than it takes, none of which says anything.
+    # More connections than the agent accepts, and no request on any of them.
     idle = [server.connect() for _ in range(32)]
     for sock in idle:
         sock.close()
@@ -258,7 +258,7 @@ def test_roles_come_from_a_file_that_may_change(t):
 
 def test_unix_socket_is_for_its_owner(t):
     path = t.path("agent.sock")
-    for _ in range(2):  # the name is taken over from an agent that was killed
+    for _ in range(2):  # the second agent takes over the socket of one that was killed
         server = Server(t, listen="unix:" + path)
         t.eq(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
         server.json("/v1/processes", Host="any.example")
@@ -325,7 +325,7 @@ def test_session_is_its_trace_when_it_ends(t):
     t.eq([p["pid"] for p in t.report(t.path("session.tapir"))["processes"]], [target.pid], "processes of the trace")
     t.eq(server.ask(first + "/trace")[2], trace, "the trace once more")
     figures = server.json(first)
-    # It was not asked about for a second.
+    # Nobody asked about it for a second.
     until(t, lambda: json.loads(server.ask("/v1/sessions")[2])["sessions"][1]["state"] == "finished", "the end of a lease")
     t.ok(server.ask(second + "?format=folded", method="DELETE")[2].startswith(b"burner;"), "folded stacks")
     server.json(second, expect=404)

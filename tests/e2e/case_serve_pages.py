@@ -132,7 +132,7 @@ def test_visitor_signs_in_and_out(t):
     t.eq(visitor.ask("/assets/../token").status, 404, "no file is read")
     t.eq(visitor.ask("/health").status, 200, "health")
     t.ok("tapir_requests_total" in visitor.ask("/health").html, "its figures")
-    # The cookie is no proof that a page of the agent asked.
+    # The cookie does not prove that a page of the agent sent the request.
     t.eq(visitor.post("/logout", []).status, 403, "a form without its token")
     t.eq(visitor.post("/logout", [("csrf", "0" * 32)]).status, 403, "a form with a wrong one")
     t.eq(visitor.post("/logout", [("csrf", visitor.csrf())], Origin="http://evil.example").status, 403, "another site's form")
@@ -217,7 +217,7 @@ def test_page_has_what_the_role_permits(t):
     begun = visitors["profile"].post(f"/processes/{target.pid}/record", [("csrf", visitors["profile"].csrf()), ("seconds", "60")])
     t.eq(begun.status, 303, "profile may")
     t.eq(visitors["view"].ask(begun.headers["location"]).status, 404, "it is not another's to see")
-    # Another site can neither start something nor read stacks by a link.
+    # A link on another site can neither start anything nor read stacks.
     t.eq(visitors["profile"].ask(f"/processes/{target.pid}/stacks", Sec_Fetch_Site="cross-site").status, 403, "a link to stacks")
     t.eq(visitors["profile"].ask("/", Sec_Fetch_Site="cross-site").status, 200, "a link to a page that does nothing")
     server.json(begun.headers["location"].replace("/sessions", "/v1/sessions") + "/stop?format=report", method="POST",
@@ -430,7 +430,7 @@ def test_killed_http_process_ends_neither_sessions_nor_logins(t):
         try:
             return visitor.ask(path)
         except OSError:
-            return None  # nobody accepts yet
+            return None  # the agent does not accept connections yet
 
     until(t, lambda: page() is not None, "another one")
     t.eq(page().status, 200, "the login outlives it")
@@ -474,7 +474,7 @@ def test_list_is_made_while_processes_come_and_go(t):
 
 
 def test_first_page_comes_quickly(t):
-    """Against a witness, the command that makes its list: the page adds at most 100 ms to it."""
+    """The page takes at most 100 ms more than the command that makes its list."""
     server = Server(t)
     visitor = Visitor(server)
     visitor.sign_in()

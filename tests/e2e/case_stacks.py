@@ -166,13 +166,13 @@ ODD = {"guard": (3, "fault"), "beyond": (1, "fault"), "endless": (127, "more"), 
 
 
 def test_hostile_stack_ends_where_it_stops_being_one(t):
-    """At a guard page, in a cycle, at addresses that nobody has; code that unwind data leaves out is followed."""
+    """A stack that ends at a guard page, in a cycle, or at unmapped addresses; code without unwind data is followed."""
     file = t.path("odd.tapir")
     said = t.tapir("record", "-F", 499, "--no-sched", "-f", "-o", file, "--", t.target_path("oddstack"), SKIP_S + 1)
     name_of = {line["tid"]: line["name"] for line in said.json_lines()}
     t.eq(set(name_of.values()), set(ODD), "threads")
     seen, samples = {}, [r for r in t.events(file, "sample") if r["tid"] in name_of]
-    # Until its tables are there, a stack by frame pointers alone may lack a caller in its midst: it is not called whole.
+    # Until its tables are there, a stack by frame pointers alone may lack a caller in the middle: it is not called complete.
     ready_ns = min(r["time_ns"] for r in samples) + SKIP_S * 10**9
     for r in samples:
         stack = r.get("stack") or [{"name": None}]

@@ -219,7 +219,7 @@ def test_debian_debuginfod_server_names_functions(t):
         result = folded(t, f"{there}/nameless.tapir", "--symbols", f"http://127.0.0.1:{port}/")
         if "inner_loop" in result.out:
             break
-        time.sleep(0.2)  # it has not read its files
+        time.sleep(0.2)  # tapir has not read the mapped files yet
     check_named(t, result.out, "debuginfod")
     process.kill()
     result = folded(t, f"{there}/nameless.tapir", "--symbols", f"http://127.0.0.1:{port}/")
@@ -406,7 +406,7 @@ def test_a_server_that_does_not_accept_costs_five_seconds_once(t):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
-        fill = [socket.socket() for _ in range(3)]  # what it may hold; the next waits for ever
+        fill = [socket.socket() for _ in range(3)]  # the queue of the listening socket; the next connection waits for ever
         for client in fill:
             client.setblocking(False)
             client.connect_ex(server.getsockname())
@@ -421,7 +421,7 @@ def test_a_server_that_does_not_accept_costs_five_seconds_once(t):
 
 
 def test_a_server_that_never_ends_an_answer_costs_a_minute(t):
-    """Nothing follows the request, or a byte now and then."""
+    """A server that answers with nothing, or with one byte now and then."""
     there, _ = made(t)
     with SymbolServer(otherwise=lambda handler: handler.wait_for_the_end()) as silent, \
             SymbolServer(otherwise=lambda handler: handler.drip()) as slow:
@@ -437,7 +437,7 @@ def test_a_server_that_never_ends_an_answer_costs_a_minute(t):
 
 
 def test_an_answer_without_a_length_ends_at_one_gigabyte(t):
-    """10 GB until the connection is closed, then likewise in pieces (chunked)."""
+    """A server that sends 10 GB until the connection is closed; then the same as a chunked response."""
     there, _ = made(t)
     sent = [0]
 

@@ -145,7 +145,7 @@ def test_threads_that_sleep_throughout_are_in_a_recording(t):
 
 
 def test_thread_that_has_work_is_shown_where_it_is(t):
-    """Running, by a sample, or preempted, by its registers: which of both is up to the machine (test_view_stacks)."""
+    """A thread that runs is seen by a sample, a preempted one by its registers: either may happen (test_view_stacks)."""
     burner = t.target("burner", "--wait", 20000, 1)
     burner.go()
     stack, until = None, time.monotonic() + 20
@@ -183,7 +183,7 @@ def test_processes_that_a_rule_finds_are_in_the_snapshot(t):
 
 
 def test_snapshot_leaves_no_file_when_tapir_is_killed(t):
-    """The recording is in memory: there is no moment at which a file could stay."""
+    """The recording is in memory, so no file can be left behind at any moment."""
     target = t.start(t.target_path("blocked"), 20)
     target.wait_line("ready")
     os.mkdir(t.path("tmp"))
@@ -286,7 +286,7 @@ def as_nobody(t, *argv):
 
 
 def test_ordinary_user_sees_the_threads_of_an_own_process(t):
-    """What root sees of the same process is the witness, but for kernel functions."""
+    """The witness is what root sees of the same process, without kernel functions."""
     target = t.start(*as_nobody(t, t.target_path("deadlock"), "normal"))
     target.wait_line("ready")
     result = t.run(*as_nobody(t, t.tapir_path, "stacks", "-p", target.pid, "--json"))

@@ -457,7 +457,7 @@ static void files_are_read_up_to_their_bound(void **state)
 	free(data);
 }
 
-/* A FIFO nobody writes to reads as empty; one somebody holds open must not block either. */
+/* A FIFO without a writer reads as empty; one that a writer keeps open must not block either. */
 static void fifo_never_blocks_a_read(void **state)
 {
 	char path[] = "/tmp/tapir-fifo-XXXXXX", *data = NULL;

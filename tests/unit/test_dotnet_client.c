@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Asking .NET processes that are none (fake_dotnet.h). Real ones: tests/e2e/case_dotnet.py. */
+/* Asking fake .NET processes (fake_dotnet.h). Real ones: tests/e2e/case_dotnet.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -352,7 +352,7 @@ static void file_keeps_its_name_while_the_runtime_may_write_it(void **state)
 	struct tapir_dotnet_opts opts;
 	char path[96];
 
-	f->is_silent = true; /* it has the request, and hangs */
+	f->is_silent = true; /* it reads the request and never answers */
 	fake_dotnet__start(f);
 	opts = opts_of(f, 700 * MS);
 	dump_path(f, path, sizeof(path));
@@ -393,7 +393,7 @@ static void off_is_sent_also_when_on_was_not_answered(void **state)
 	size_t len = 0;
 
 	f->writes_dump = true;
-	f->reply_len = 0; /* it hangs up instead */
+	f->reply_len = 0; /* it closes the connection instead */
 	fake_dotnet__start(f);
 	opts = opts_of(f, 1000 * MS);
 	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), -ECONNRESET);

@@ -264,7 +264,7 @@ static unsigned mapping_cnt(void)
 	return cnt;
 }
 
-/* 64 events an image of 3 mappings, and few descriptors. */
+/* 64 events per image, which has 3 mappings; few descriptors. */
 static void many_events_take_few_mappings_and_all_goes(void **state)
 {
 	struct tapir_dynamic *all[20];
@@ -445,7 +445,7 @@ static void what_is_too_long_is_cut_and_said_so(void **state)
 	}
 }
 
-/* No descriptor, so no memfd: sessions have the event as always, tools as JSON. */
+/* No descriptor is left for a memfd: sessions get the event as always, tools get it as JSON. */
 static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 {
 	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
@@ -460,14 +460,15 @@ static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 	assert_int_equal(tapir_event__define(d, &about, &event), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(tapir_dynamic__probe_error(d), -EMFILE);
-	/* It is on while somebody is attached to the JSON probe of its level, and of no other. */
+	/* It is enabled while a tool is attached to the JSON probe of its level, not to another
+	 * one. */
 	assert_false(TAPIR_EVENT_ENABLED(*event));
 	tapir_event_error_semaphore = 1;
 	assert_int_equal(tapir_provider__poll(), 0);
 	assert_false(TAPIR_EVENT_ENABLED(*event));
 	tapir_event_warning_semaphore = 1;
 	for (int i = 0; i < 400 && !TAPIR_EVENT_ENABLED(*event); i++)
-		usleep(10000); /* the library's thread looks by itself */
+		usleep(10000); /* the library's thread polls */
 	assert_true(TAPIR_EVENT_ENABLED(*event));
 	tapir_event__fire(event, payload, PAYLOAD_BYTES);
 	tapir_event_warning_semaphore = tapir_event_error_semaphore = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the report leads with where no event tells, of made-up recordings: locks by the stacks of
+ * The first finding of made-up recordings without events: locks by the stacks of
  * waits, a JVM's own counters, the work of throwing exceptions.
  */
 #include <setjmp.h>
@@ -253,7 +253,7 @@ static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
 				  "of 1 threads at any time, cashier-*");
 }
 
-/* Interpreted methods have no names: 2.7 threads were said of 5 that waited. */
+/* Interpreted methods have no names: 2.7 threads were reported where 5 waited. */
 static void waits_of_interpreted_code_are_what_the_thread_waits_for_else(void **state)
 {
 	(void)state;
@@ -269,7 +269,7 @@ static void waits_of_interpreted_code_are_what_the_thread_waits_for_else(void **
 			    "199 waits; callers of 800.00 ms of them are missing");
 }
 
-/* A worker that parks for work too: what an unnamed one was for is not known. */
+/* A worker that also parks for work: what its unnamed waits were for is not known. */
 static void waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons(void **state)
 {
 	(void)state;

@@ -202,7 +202,8 @@ static void image_is_one_when_two_paths_name_its_file(void **state)
 	assert_ptr_equal(look(in_dir("b")), image);
 	assert_int_equal(announced(1), 4);
 	assert_int_equal(unlink(in_dir("a")), 0);
-	assert_ptr_equal(look(in_dir("b")), image); /* a name less is no other file */
+	assert_ptr_equal(look(in_dir("b")),
+			 image); /* with one name less it is still the same file */
 	unlink(in_dir("b"));
 }
 
@@ -289,7 +290,7 @@ static void file_is_refused_once_when_an_argument_is_none_of_it(void **state)
 	assert_int_equal(tapir_images__look(images, fd, "/self", &image), -EINVAL);
 	assert_null(image);
 	assert_int_equal(tapir_diag__cnt(), 1);
-	image = look_at(fd, "/self"); /* it was said */
+	image = look_at(fd, "/self"); /* it was already reported */
 	assert_int_equal(image->site_cnt, 0);
 	assert_int_equal(tapir_images__attach(images, image, 0), 0);
 	close(fd);
@@ -304,7 +305,7 @@ static void file_is_refused_when_it_has_too_many_sites(void **state)
 	START(3, "tapir_img");
 	assert_int_equal(tapir_images__look(images, fd, "/self", &image), -E2BIG);
 	assert_int_equal(tapir_diag__cnt(), 1);
-	/* The sites before it must not go on half: there is no fd to name the file by. */
+	/* The sites before it must not be half attached: no fd names the file. */
 	image = look_at(fd, "/self");
 	assert_int_equal(tapir_images__attach(images, image, 0), 0);
 	close(fd);
@@ -325,7 +326,7 @@ static void attach_and_detach(bool use_multi)
 	assert_int_equal(tapir_images__attach(images, image, 0), 1);
 	assert_int_equal(raised(), 1);
 	assert_int_equal(tapir_images__attached_cnt(images), 4);
-	assert_int_equal(tapir_images__attach(images, image, 0), 0); /* they are on */
+	assert_int_equal(tapir_images__attach(images, image, 0), 0); /* they are attached */
 	assert_int_equal(tapir_images__attach(images, image, (uint32_t)getpid()), 0);
 	assert_int_equal(raised(), 1);
 	tapir_images__free(images, NULL, NULL);
@@ -423,10 +424,10 @@ static void programs_are_bounded_when_there_is_no_end_of_them(void **state)
 	assert_ptr_not_equal(look_at_memory(true), look_at_memory(true)); /* two places */
 	for (unsigned i = 0; i < 65536 + 10; i++)
 		last = look_at_memory(true);
-	assert_ptr_equal(look_at_memory(true), last); /* none any more */
+	assert_ptr_equal(look_at_memory(true), last); /* memory files are all one image by now */
 	assert_int_equal(last->site_cnt, 0);
 	assert_int_equal(tapir_images__attach(images, last, 0), 0);
-	assert_ptr_equal(look("/proc/self/exe"), first); /* who was seen is known on */
+	assert_ptr_equal(look("/proc/self/exe"), first); /* an image that was seen stays known */
 	assert_true(first->site_cnt > 0);
 }
 

@@ -78,7 +78,7 @@ static void one_address_bears_three_names_in_three_periods(void **state)
 	assert_int_equal(tapir_jit_table__cnt(t), 3);
 }
 
-/* More than fit where neighbours are kept together: their times alone tell them apart. */
+/* More names than one place of neighbours holds, and only their times differ. */
 static void one_address_bears_a_thousand_names(void **state)
 {
 	struct tapir_jit_table *t = *state;
@@ -95,7 +95,7 @@ static void one_address_bears_a_thousand_names(void **state)
 		names(t, 0x1000, (2 + i) * 1000 * MS - 1, name);
 	}
 	names(t, 0x1000, 1, NULL);
-	assert_true(tapir_jit_table__end(t, 0x1000, 300500 * MS)); /* told very late */
+	assert_true(tapir_jit_table__end(t, 0x1000, 300500 * MS)); /* reported very late */
 	names(t, 0x1000, 300499 * MS, "299");
 	names(t, 0x1000, 300500 * MS, NULL);
 	assert_false(tapir_jit_table__end(t, 0x1000, 1));
@@ -194,7 +194,7 @@ static void unloaded_code_has_no_name(void **state)
 	assert_false(tapir_jit_table__end(t, 0x1000, 3000));
 	names(t, 0x1000, 1999, "a");
 	names(t, 0x1000, 2000, NULL);
-	/* told after another took its place */
+	/* reported after another one took its place */
 	add(t, 0x1000, 0x100, 5000 * MS, "b");
 	add(t, 0x1000, 0x100, 9000 * MS, "c");
 	assert_true(tapir_jit_table__end(t, 0x1000, 7000 * MS));
@@ -214,7 +214,7 @@ static void who_takes_an_address_late_is_told_of(void **state)
 	assert_true(tapir_jit_table__next_changed(t, &n));
 	assert_memory_equal(n.name, "a", 1);
 	assert_false(tapir_jit_table__next_changed(t, &n));
-	add(t, 0x9000, 0x100, 5000 * MS, "elsewhere"); /* time goes by */
+	add(t, 0x9000, 0x100, 5000 * MS, "elsewhere"); /* later */
 	assert_false(tapir_jit_table__next_changed(t, &n));
 	add(t, 0x1000, 0x100, 9000 * MS, "b");
 	assert_true(tapir_jit_table__next_changed(t, &n));
@@ -359,7 +359,7 @@ static void long_name_is_cut(void **state)
 	free(name);
 }
 
-/* ---- beside a table that does the same the long way ------------------------------------------ */
+/* ---- compared with a simple table ------------------------------------------ */
 
 #define MODEL_CNT 4000
 
@@ -499,7 +499,7 @@ static void long_recording_forgets_what_ended_long_ago(void **state)
 	assert_int_equal(tapir_jit_table__refused(t), 0);
 }
 
-/* Each asks for all that is there: what may be looked at for one name is bounded. */
+/* A name that overlaps all others: the work for one name is bounded all the same. */
 static void names_that_overlap_everything_cost_little(void **state)
 {
 	struct tapir_jit_table *t = *state;

@@ -330,7 +330,7 @@ static void no_name_begins_later_than_now(void **state)
 	names(f, 0x1000, 1000 * SEC, "f");
 }
 
-/* ---- what hurts ------------------------------------------------------------------------------ */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
 static void file_that_is_none_costs_one_warning(void **state)
 {
@@ -386,7 +386,7 @@ static void sizes_that_lie_are_counted(void **state)
 	assert_int_equal(read_all(f)->records, 7);
 	assert_int_equal(tapir_jitdump__stats(f->dump)->bad_records, 6);
 	names(f, 0x9000, SEC, "good");
-	/* behind a size that cannot be, nobody knows where the next one begins */
+	/* after an impossible size, the start of the next record is not known */
 	prefix(f, 0, 15, SEC);
 	load(f, SEC, 0xa000, 16, "unreachable");
 	for (int i = 0; i < 5; i++)
@@ -483,7 +483,7 @@ static void files_are_known_by_their_names(void **state)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* Written anew and read as a picture taken at at_ns, behind one of since_ns. */
+/* Written anew and read as a picture taken at at_ns, after one of since_ns. */
 static void take_picture(struct fixture *f, uint64_t since_ns, uint64_t at_ns)
 {
 	tapir_jitdump__close(f->dump);
@@ -506,7 +506,7 @@ static void picture_holds_from_the_start_and_the_next_from_then(void **state)
 	load(f, 50 * SEC, 0x3000, 0x100, "stays");
 	take_picture(f, 0, 50 * SEC);
 	names(f, 0x1000, 1 * SEC, "first");
-	load(f, 60 * SEC, 0x1080, 0x100, "taker"); /* of an address that was another's */
+	load(f, 60 * SEC, 0x1080, 0x100, "taker"); /* at an address of the first one */
 	load(f, 60 * SEC, 0x2000, 0x100, "newcomer");
 	load(f, 60 * SEC, 0x3000, 0x100, "stays");
 	take_picture(f, 50 * SEC, 60 * SEC);

@@ -69,7 +69,7 @@ static void a_manifest_is_read_whatever_order_its_parts_have(void **state)
 	tapir_manifest__free(m);
 }
 
-/* Manifests with one thing wrong, and what the line about it has. */
+/* Manifests with one mistake each, and a part of the line that reports it. */
 static const struct {
 	const char *text, *line;
 } wrong[] = {
@@ -255,7 +255,7 @@ static void names_with_numbers_and_messages_are_kept(void **state)
 	tapir_manifest__free(m);
 }
 
-/* Ten strings, each twice the one before it: no memory for what nobody could read. */
+/* Ten strings, each expanding to twice the one before it: refused before they take memory. */
 static void a_message_that_explodes_is_refused(void **state)
 {
 	struct tapir_manifest *m = NULL;

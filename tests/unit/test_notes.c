@@ -86,7 +86,7 @@ static void add_kinds(struct tapir_str *s, uint64_t site, const char *kinds, con
 
 /* ---- reading them ------------------------------------------------------------------------ */
 
-/* Takes the sections' contents; base_off: where .stapsdt.base lies, 0 for none. */
+/* Takes the sections' contents; base_off: the address of .stapsdt.base, 0 for none. */
 static struct tapir_usdt_notes read_notes(struct tapir_str *stapsdt, struct tapir_str *tapir,
 					  uint64_t base_off)
 {
@@ -385,7 +385,7 @@ static void file_is_safe_when_it_is_cut_at_any_byte(void **state)
 	elf_builder__add_section(&b, ".note.stapsdt", SHT_NOTE, s.data, s.len);
 	elf_builder__add_section(&b, ".note.tapir", SHT_NOTE, t.data, t.len);
 	elf_builder__finish(&b);
-	/* Between the headers and the sections lie only zeros. */
+	/* There are only zeros between the headers and the sections. */
 	for (size_t len = 0; len <= b.len;
 	     len += len == TEXT_OFF ? IMAGE_BYTES - 64 - TEXT_OFF : 1) {
 		struct tapir_elf *elf = NULL;

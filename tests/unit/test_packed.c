@@ -67,7 +67,8 @@ static void put_hex(struct bytes *b, const char *hex)
 	}
 }
 
-/* Decoded from memory that ends where the payload does, so that a sanitizer sees a step too far. */
+/* Decoded from memory that ends where the payload does, so that a sanitizer sees each read past it.
+ */
 static unsigned decode(const struct tapir_packed_layout *layout, const uint8_t *payload, size_t len,
 		       struct tapir_str *text, struct tapir_str *json)
 {
@@ -396,7 +397,8 @@ static void make_up(struct bytes *b, const struct tapir_layout_field *fields, un
 	}
 }
 
-/* Whole: to the last byte. Cut at any byte: said so, and nothing is read behind it. */
+/* Complete payloads are read to the last byte; one that was cut is reported, and not read past its
+ * end. */
 static void check_all_lengths(const struct tapir_packed_layout *layout, const uint8_t *payload,
 			      size_t len, const char *what)
 {
@@ -504,7 +506,8 @@ static void what_was_recorded_is_decoded_to_the_last_byte(void **state)
 	}
 	assert_true(cnt[BLOB] > 30);
 	assert_true(cnt[TABLES] > 60);
-	/* MyCompany-Demo 3, 4 and Self 157, 159, which have arrays: the runtime says no fields */
+	/* MyCompany-Demo 3, 4 and Self 157, 159, which have arrays: the runtime describes no fields
+	 */
 	assert_int_equal(cnt[NOBODY] - empty, 4);
 }
 

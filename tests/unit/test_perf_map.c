@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Perf maps as runtimes write them, as they grow, and as somebody would write them to hurt. */
+/* Perf maps as runtimes write them, as they grow, and as an attacker would write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -205,7 +205,8 @@ static void one_address_has_three_names_in_three_periods(void **state)
 	read_all(f);
 	names(f, 0x1040, 1, "first");
 	names(f, 0x1040, 105 * SEC - 1, "first");
-	names(f, 0x1040, 105 * SEC, "second"); /* it was not there at that time, maybe just after */
+	names(f, 0x1040, 105 * SEC,
+	      "second"); /* not in the map at that time, maybe added just after it */
 	names(f, 0x1040, 110 * SEC - 1, "second");
 	names(f, 0x1040, 110 * SEC, "third");
 	names(f, 0x1040, 999 * SEC, "third");
@@ -327,9 +328,9 @@ static void file_older_than_its_process_is_another_processs(void **state)
 	names(f, 0x1000, 1, "mine");
 }
 
-/* ---- what hurts ------------------------------------------------------------------------------ */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
-/* Nothing is read, it costs one warning, and when it is a map one day it is read. */
+/* Nothing is read and one warning is printed; it is read once it has become a map. */
 static void is_refused(struct fixture *f, const char *why)
 {
 	assert_int_equal(open_since(f, 0), 0);

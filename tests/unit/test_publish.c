@@ -64,7 +64,7 @@ static const char *json_of(const struct bytes *blob, const struct bytes *payload
 	return out;
 }
 
-/* What tapir's decoder makes of the same bytes, as the same object. */
+/* The same bytes by tapir's own decoder, as the same JSON object. */
 static char *decoded(const struct bytes *blob, const struct bytes *payload)
 {
 	struct tapir_event_blob *event;
@@ -209,7 +209,7 @@ static void json_says_so_when_it_finds_no_room(void **state)
 	}
 }
 
-/* ---- descriptions by chance, and payloads that fit them ------------------------------------------- */
+/* ---- random descriptions, and payloads that fit them ------------------------------------------- */
 
 static uint64_t random_state = 88172645463325252ull;
 

@@ -126,7 +126,7 @@ static void what_stood_in_the_losses_before_is_not_ours(void **state)
 	assert_int_equal(seen.limited_cnt, 5);
 }
 
-/* Ours we know by its key; of the others' we must not even take a session. */
+/* Our own lane is known by its key; in other lanes no session may be taken. */
 static void a_private_lane_is_opened_by_who_knows_its_key(void **state)
 {
 	(void)state;
@@ -412,7 +412,7 @@ static void what_a_killed_process_wrote_is_read(void **state)
 	munmap(fired, 4096);
 }
 
-/* In a pid namespace of its own it is process 1; the host knows it by another number. */
+/* Process 1 of a pid namespace; the host has another number for it. */
 static void thread_ids_of_a_namespace_are_translated(void **state)
 {
 	uint64_t *fired =

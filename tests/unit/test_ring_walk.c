@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <cmocka.h>
 
-/* A call in the source is one call, below one frame that is one. */
+/* Each call in the source is a call, and each function has a frame. */
 #pragma GCC optimize("O0", "no-omit-frame-pointer", "no-optimize-sibling-calls")
 
 #include "tapir/stack_walk.h"
@@ -202,7 +202,7 @@ static void *fire_in_thread(void *levels)
 	return NULL;
 }
 
-/* Its stack and its ring are those of the thread before. */
+/* Its stack and its ring were those of the previous thread. */
 static void the_next_thread_has_its_own_stack(void **state)
 {
 	(void)state;
@@ -282,7 +282,7 @@ static void handlers_on_an_alternate_stack_stay_on_it(void **state)
 
 	(void)state;
 #if defined(__SANITIZE_THREAD__)
-	skip(); /* it keeps signals back until the program is in a call of its library */
+	skip(); /* the sanitizer delays signals until the program calls one of its functions */
 #endif
 	fire();
 	with_alternate_stack(memory, raise_with_lies);
@@ -455,7 +455,7 @@ static __attribute__((noinline)) void call_with_frame_pointer_of_one(void)
 			 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
-/* What stands in the slot that was found is an address of code, or it is left out. */
+/* If the slot that was found holds no address of code, the frame is left out. */
 static void a_hidden_caller_that_is_no_code_is_left_out(void **state)
 {
 	const struct tapir_ring_repair repair = {.low_va = (uint64_t)(uintptr_t)lying_helper,

@@ -57,7 +57,7 @@ static struct tapir_symtab *load(struct elf_builder *b)
 	return table;
 }
 
-/* name NULL: nothing lies there. */
+/* name NULL: no symbol covers it. */
 static void check_name(const struct tapir_symtab *table, uint64_t text_off, const char *name)
 {
 	struct tapir_symbol got;
@@ -99,7 +99,7 @@ static void place_is_named_when_a_function_covers_it(void **state)
 	check_name(table, 0x11f, "a");
 	check_name(table, 0x120, "inner");
 	check_name(table, 0x127, "inner");
-	check_name(table, 0x128, "a"); /* behind what is nested in it */
+	check_name(table, 0x128, "a"); /* after the one nested in it */
 	check_name(table, 0x17f, "a");
 	check_name(table, 0x180, NULL);
 	check_name(table, 0x20f, "b");
@@ -281,7 +281,7 @@ static void make_dirs(char *path)
 	}
 }
 
-/* Puts the debug file at root/place and says what load_debug makes of it. */
+/* Puts the debug file at root/place and returns what load_debug returns. */
 static int load_with_debug_at(const char *place, const struct elf_builder *debug,
 			      const struct elf_builder *stripped, bool *named)
 {

@@ -43,7 +43,7 @@ static void filter_lists_processes_when_they_are_named(void **state)
 	struct tapir_filter filter;
 
 	(void)state;
-	filter = filter_of(); /* a CMD alone: it is added when it has a number */
+	filter = filter_of(); /* a CMD alone: it is added when its pid is known */
 	assert_int_equal(filter.use_tgids, 1);
 	assert_int_equal(filter.follow_fork, 0);
 	assert_true(tapir_target_rules__are_named(&rules));
@@ -283,7 +283,7 @@ static void children_count_when_they_are_followed(void **state)
 		assert_int_equal(tapir_targets__live_cnt(targets), 1 + follow);
 		assert_true(take_notes().has_child[1]); /* it is recorded either way */
 		control(TAPIR_PROCESS_EXIT, children[0], PROCESS_BYTES);
-		/* what it mapped last may still come */
+		/* its last mapping may still be reported */
 		assert_int_equal(tapir_targets__live_cnt(targets), 1 + follow);
 		tapir_targets__forget_ended(targets);
 		assert_int_equal(tapir_targets__live_cnt(targets), follow);
@@ -291,7 +291,7 @@ static void children_count_when_they_are_followed(void **state)
 	}
 }
 
-/* Its number is another process's before what was said of the first one is put away. */
+/* Its number is used by another process before the records of the first one were taken. */
 static void process_stays_when_it_has_the_number_of_one_that_ended(void **state)
 {
 	(void)state;
@@ -319,7 +319,8 @@ static void record_is_ignored_when_malformed(void **state)
 	start();
 	for (uint32_t len = 0; len < PROCESS_BYTES; len += 8)
 		control(TAPIR_PROCESS_EXEC, children[0], len);
-	tapir_targets__on_control(targets, &held.h, sizeof(held)); /* nobody holds here */
+	tapir_targets__on_control(targets, &held.h,
+				  sizeof(held)); /* nothing is held in this test */
 	assert_int_equal(take_notes().process_cnt, 0);
 	assert_int_equal(tapir_targets__live_cnt(targets), 0);
 }

@@ -199,7 +199,7 @@ static void describe_thread_at(struct fixture *f, uint32_t tgid, uint32_t tid, u
 	assert_true(tapir_catalog__describe(f->live, &rec.h) >= 0);
 }
 
-/* Also one that was met when its process was being forgotten. */
+/* Also a thread that was seen while its process was being forgotten. */
 static void threads_are_forgotten_with_or_after_their_process(void **state)
 {
 	struct fixture *f = *state;
@@ -247,7 +247,8 @@ static uint64_t top_of(const struct tapir_catalog *c, uint64_t id)
 	return view.frames_va[stack->frame_cnt - 1];
 }
 
-/* In segment n: those that n divides, a few frames each; every 64th leads elsewhere each time. */
+/* Segment n has the stacks whose number n divides, a few frames each; every 64th differs each time.
+ */
 static void stacks_are_those_of_the_last_two_segments(void **state)
 {
 	struct fixture *f = *state;

@@ -29,7 +29,7 @@
 #include "trace/record.h"
 #include "trace/recbuf.h"
 
-#define TGID	  4000001 /* none that there is: beyond the kernel's largest */
+#define TGID	  4000001 /* beyond the kernel's largest: no process has it */
 #define PAGE	  4096ull
 #define MAX_SPACE (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
 
@@ -130,7 +130,7 @@ static void process(uint32_t kind, uint32_t tgid, uint32_t parent_tgid, uint64_t
 	tapir_unwind_spaces__on_record(fixture->spaces, &rec.h, -1);
 }
 
-/* What the walker sees: false: nothing. */
+/* What the walker sees; false: nothing. */
 static bool look(uint32_t tgid, uint32_t block)
 {
 	struct tapir_unwind_space_key key = {.tgid = tgid, .block = block};
@@ -167,7 +167,7 @@ static void mappings_are_sorted_and_do_not_overlap(void **state)
 		4);
 	assert_int_equal(fixture->space.mappings[0].kind, TAPIR_UNWIND_KIND_IMAGE);
 	assert_int_equal(fixture->space.mappings[1].kind, TAPIR_UNWIND_KIND_JIT);
-	map_code(0x4000, 0x9800); /* the end of one, the begin of another */
+	map_code(0x4000, 0x9800); /* the end of one, the start of another */
 	assert_mappings((uint64_t[][2]){{0x1000, 0x2000},
 					{0x2000, 0x3000},
 					{0x3000, 0x4000},
@@ -232,7 +232,7 @@ static void many_mappings_are_in_many_blocks_and_too_many_are_counted(void **sta
 		left -= fixture->space.cnt;
 	}
 	assert_int_equal(left, 0);
-	map_code(0x1000, 1ull << 40); /* one again: the other blocks go */
+	map_code(0x1000, 1ull << 40); /* one mapping again: the other blocks are freed */
 	assert_mappings((uint64_t[][2]){{0x1000, 1ull << 40}}, 1);
 	assert_false(look(TGID, 1));
 	end();
@@ -286,7 +286,7 @@ static void two_thousand_processes_have_their_mappings(void **state)
 	end();
 }
 
-/* dlopen and dlclose in a loop: what another mapping took the place of is gone. */
+/* dlopen and dlclose in a loop: a mapping that another one replaced is gone. */
 static void a_library_that_comes_and_goes_takes_no_room(void **state)
 {
 	(void)state;
@@ -472,7 +472,7 @@ static void idle_tables_make_room_and_come_back(void **state)
 		tapir_unwind_maps__file(fixture->maps, idx[2])->wanted = 1;
 		tapir_unwind_tables__poll(fixture->tables);
 	}
-	/* It was a memory file: nothing can be read again, so that it stays without. */
+	/* It was a memory file that cannot be read again: it stays without a table. */
 	wait_for(idx[2], TAPIR_UNWIND_NO_TABLE);
 	fd = make_file(20);
 	idx[2] = see(20, TGID, fd);
@@ -534,7 +534,7 @@ static void rewritten_file_loses_its_table(void **state)
 	tapir_unwind_spaces__flush(fixture->spaces);
 	assert_true(look(TGID, 0)); /* what the walker kept is void */
 	assert_true(fixture->space.generation > generation);
-	assert_int_equal(see(31, TGID, fds[1]), idx[1]); /* it stays without */
+	assert_int_equal(see(31, TGID, fds[1]), idx[1]); /* it stays without a table */
 	usleep(1100000);				 /* and is not looked at again */
 	tapir_unwind_tables__stats(fixture->tables, &stats);
 	assert_int_equal(stats.changed_cnt, 1);

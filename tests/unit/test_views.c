@@ -17,11 +17,11 @@ static void samples_of_a_hundred_thousand_threads_are_all_counted(void **state)
 	assert_int_equal(cell(table("works", 0), 0, "samples")->u64, 2 * cnt);
 	assert_int_equal(tapir_view_result_table__rows(table("threads", 0)), 65536);
 	assert_int_equal(cell(table("threads", 0), 65535, "samples")->u64, 2);
-	assert_int_equal(result.notes.cnt, 1); /* the rest is said to be in no row */
+	assert_int_equal(result.notes.cnt, 1); /* a note counts what is not in any row */
 	assert_non_null(strstr(result.notes.data[0], "68928 samples"));
 }
 
-/* The id of one that ended: another process's thread, with its own name and time. */
+/* A thread id that is used again: another process's thread, with its own name and time. */
 static void thread_ids_used_again_are_threads_of_their_own(void **state)
 {
 	struct tapir_rec_thread thread = {.tgid = 100, .tid = 7, .comm = "first"};
@@ -367,7 +367,7 @@ static void every_view_says_so_when_the_file_is_empty(void **state)
 	}
 }
 
-/* What a view that found nothing says; specs: the recorder's, NULL: of an old one that told none.
+/* What a view that found nothing prints; specs: the recorder's, NULL: an old one stored none.
  */
 static const char *found_nothing(const char *asked, const char *specs, const char *provider,
 				 bool has_switches)
@@ -419,9 +419,9 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 		{"gc", "hotspot:gc__*", RUNTIME, false},
 		{"gc", DEFAULTS, "hotspot", true},
 		{"jit", DEFAULTS, "hotspot", true},
-		{"jit", DEFAULTS, RUNTIME, false}, /* of .NET it is Verbose */
+		{"jit", DEFAULTS, RUNTIME, false}, /* .NET has it at level Verbose */
 		{"exceptions", DEFAULTS, RUNTIME, true},
-		{"exceptions", DEFAULTS, "hotspot", false}, /* a JVM tells of none */
+		{"exceptions", DEFAULTS, "hotspot", false}, /* a JVM has no such event */
 		{"allocations", DEFAULTS, NULL, false},
 		{"allocations", RUNTIME ":GCAllocationTick", NULL, true},
 		{"threadpool", DEFAULTS, NULL, true},
