@@ -27,11 +27,26 @@ struct tapir_walk_tables {
 	struct tapir_unwind_cache *cache; /* may be NULL */
 };
 
+#define CODE_PAGE_BYTES 4096u
+#define CODE_PAGES_MAX	4096u /* of a process */
+
+/* Generated code that its threads' stacks lead through: a thousand threads wait at few places. */
+struct code_page {
+	size_t bytes; /* that could be read */
+	uint8_t data[CODE_PAGE_BYTES];
+};
+
+struct code_pages {
+	struct tapir_map idx_by_number; /* of vec, and 1 */
+	struct tapir_vec(struct code_page *) vec;
+};
+
 /* The executable memory of a process. */
 struct space {
 	uint32_t tgid;
 	struct tapir_vec(struct tapir_walk_code) codes;
 	struct tapir_walk_tables *tables;
+	struct code_pages *pages;
 };
 
 /* What a file's place in tables says of it. */
@@ -166,15 +181,67 @@ static uint64_t post_kernel_stack(struct tapir_queue *queue, const struct tapir_
 	return post_stack(queue, &stack, 1, seen->thread.h.time_ns);
 }
 
+static size_t read_memory(uint32_t tgid, uint64_t va, uint8_t *out, size_t bytes)
+{
+	struct iovec local = {.iov_base = out, .iov_len = bytes};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)va, .iov_len = bytes};
+	ssize_t n = process_vm_readv((pid_t)tgid, &local, 1, &remote, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* NULL: there are too many of them, or there is no memory. */
+static const struct code_page *page_of(const struct space *space, uint64_t number)
+{
+	struct code_pages *pages = space->pages;
+	uint64_t *idx = tapir_map__get(&pages->idx_by_number, number);
+	struct code_page *page;
+
+	if (idx && *idx)
+		return pages->vec.data[*idx - 1];
+	page = pages->vec.cnt < CODE_PAGES_MAX ? malloc(sizeof(*page)) : NULL;
+	idx = page ? tapir_map__put(&pages->idx_by_number, number, NULL) : NULL;
+	if (!idx || !tapir_vec__push(&pages->vec, page)) {
+		free(page);
+		return NULL;
+	}
+	*idx = pages->vec.cnt;
+	page->bytes =
+		read_memory(space->tgid, number * CODE_PAGE_BYTES, page->data, CODE_PAGE_BYTES);
+	return page;
+}
+
+static void free_pages(struct code_pages *pages)
+{
+	struct code_page **page;
+
+	tapir_vec_for_each (page, &pages->vec)
+		free(*page);
+	tapir_vec__fini(&pages->vec);
+	tapir_map__fini(&pages->idx_by_number);
+}
+
 /* Of a process that may have ended: then there are none. */
 static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes)
 {
 	const struct space *space = ctx;
-	struct iovec local = {.iov_base = out, .iov_len = bytes};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)va, .iov_len = bytes};
-	ssize_t n = process_vm_readv((pid_t)space->tgid, &local, 1, &remote, 1, 0);
+	size_t done = 0;
 
-	return n < 0 ? 0 : (size_t)n;
+	while (done < bytes) {
+		uint64_t at_va = va + done;
+		const struct code_page *page = page_of(space, at_va / CODE_PAGE_BYTES);
+		size_t off = at_va % CODE_PAGE_BYTES, left;
+
+		if (!page)
+			return done + read_memory(space->tgid, at_va, out + done, bytes - done);
+		left = page->bytes > off ? page->bytes - off : 0;
+		left = left < bytes - done ? left : bytes - done;
+		memcpy(out + done, page->data + off, left);
+		done += left;
+		if (off + left < CODE_PAGE_BYTES)
+			break;
+	}
+	return done;
 }
 
 static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *space,
@@ -232,7 +299,8 @@ static void post_thread(struct tapir_queue *queue, const struct space *space,
 void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_walk_tables *tables,
 			      struct tapir_queue *queue, bool is_end)
 {
-	struct space space = {.tgid = p->tgid, .tables = tables};
+	struct code_pages pages = {};
+	struct space space = {.tgid = p->tgid, .tables = tables, .pages = &pages};
 	const struct tapir_copy *copy;
 	int err = p->copies.cnt ? tapir_proc__each_mapping(p->tgid, add_mapping, &space) : 0;
 
@@ -242,5 +310,6 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_w
 	tapir_vec_for_each (copy, &p->copies)
 		post_thread(queue, &space, copy, is_end);
 	tapir_process_copy__post_calls(p, queue);
+	free_pages(&pages);
 	tapir_vec__fini(&space.codes);
 }
