@@ -64,17 +64,6 @@ static void refusal_is_told_apart_from_nothing(void **state)
 	assert_int_equal(tapir_kallsyms__load("/no/such/file", &k), -ENOENT);
 }
 
-static void names_that_a_thread_reads_are_the_same(void **state)
-{
-	struct tapir_kallsyms *k = NULL;
-
-	(void)state;
-	assert_int_equal(tapir_kallsyms__end(tapir_kallsyms__begin("/nonexistent"), &k), -ENOENT);
-	assert_null(k);
-	tapir_kallsyms__free_reading(NULL);
-	tapir_kallsyms__free_reading(tapir_kallsyms__begin("/proc/kallsyms"));
-}
-
 static void bad_lines_are_passed_over(void **state)
 {
 	struct tapir_kallsyms *k;
@@ -94,7 +83,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(function_is_found_by_any_address_in_it),
 		cmocka_unit_test(refusal_is_told_apart_from_nothing),
-		cmocka_unit_test(names_that_a_thread_reads_are_the_same),
 		cmocka_unit_test(bad_lines_are_passed_over),
 	};
 

@@ -12,7 +12,6 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "symbol/kallsyms.h"
 #include "collect/usage_watch.h"
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
@@ -367,7 +366,6 @@ static void tear_down(struct recording *r)
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);
 	tapir_lane_coverage__free(r->cover);
-	tapir_kallsyms__free_reading(r->kernel_names);
 	tapir_queue__free(r->queue);
 	tapir_programs__free(r->programs);
 	tapir_bpf_ring__close(&r->control);

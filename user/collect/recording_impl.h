@@ -46,9 +46,8 @@ struct recording {
 	struct tapir_lane_coverage *cover; /* what rings have; NULL: one lane alone */
 	struct tapir_session *session;
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
-	size_t running_cnt; /* threads of snapshots that were not asleep at any look */
-	struct tapir_kallsyms_reading *kernel_names; /* until the session has it */
-	struct tapir_usage_watch *usage;	     /* NULL: CPUs are not watched */
+	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
+	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
 	struct {
 		struct tapir_ring_ask *ask; /* of .NET's processes */
 		bool is_wanted;		    /* of .NET's processes, too */

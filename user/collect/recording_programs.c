@@ -11,7 +11,6 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "collect/target_access.h"
-#include "symbol/kallsyms.h"
 
 #define SITE_CAP	     4096u
 #define FIRST_RING_BYTES     (8u << 20)		/* all rings together, to begin with */
@@ -191,8 +190,6 @@ int tapir_recording__load_programs(struct recording *r)
 		     !r->rules.children && r->rules.pids.cnt &&
 		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
 		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
-	if (r->opts->snapshot_looks) /* its stacks begin in the kernel */
-		r->kernel_names = tapir_kallsyms__begin("/proc/kallsyms");
 	tapir_recording__begin_dotnet(r);
 	err = tapir_programs__load(&opts, &r->programs);
 	tapir_recording__join_dotnet(r);

@@ -95,7 +95,7 @@ static int start_threads(struct recording *r)
 		.cover = r->cover,
 		.dotnet_reports_methods =
 			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
-		.kernel_names = r->kernel_names,
+		.is_moment = r->opts->snapshot_looks,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {
@@ -107,7 +107,6 @@ static int start_threads(struct recording *r)
 	};
 	int err;
 
-	r->kernel_names = NULL;
 	err = tapir_session__start(&session, &r->session);
 
 	if (!err)

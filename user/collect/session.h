@@ -64,8 +64,8 @@ struct tapir_session_opts {
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_reports_methods; /* .NET processes that tapir attaches to report their code
 					(queue.h) */
-	struct tapir_kallsyms_reading *kernel_names; /* taken by __start; NULL: read when needed */
-	int wake_fd; /* eventfd, written when the sink failed; -1: none */
+	bool is_moment; /* few kernel functions are named: each is asked for by itself */
+	int wake_fd;	/* eventfd, written when the sink failed; -1: none */
 };
 
 struct tapir_session_stats {
@@ -78,7 +78,6 @@ struct tapir_session_stats {
 	int err; /* of the sink: the session continues to drain and counts */
 };
 
-struct tapir_kallsyms_reading;
 struct tapir_session;
 
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out);

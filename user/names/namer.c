@@ -54,9 +54,9 @@ int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 	return 0;
 }
 
-void tapir_namer__take_kernel_names(struct tapir_namer *n, struct tapir_kallsyms_reading *reading)
+void tapir_namer__ask_kernel(struct tapir_namer *n)
 {
-	tapir_symbolizer__take_kernel_names(n->symbolizer, reading);
+	tapir_symbolizer__ask_kernel(n->symbolizer);
 }
 
 void tapir_namer__free(struct tapir_namer *n)

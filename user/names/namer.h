@@ -12,7 +12,6 @@
 #include "flow/queue.h"
 #include "trace/catalog.h"
 
-struct tapir_kallsyms_reading;
 struct tapir_namer;
 
 /*
@@ -23,7 +22,7 @@ int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 		     struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
 /* Of the kernel: symbolizer.h. */
-void tapir_namer__take_kernel_names(struct tapir_namer *n, struct tapir_kallsyms_reading *reading);
+void tapir_namer__ask_kernel(struct tapir_namer *n);
 
 /*
  * Every describing record, after the catalog has it. fd: for a MAPPING its file, as it was opened

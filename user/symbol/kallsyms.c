@@ -3,7 +3,6 @@
 #include "symbol/kallsyms.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,54 +95,6 @@ int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out)
 		qsort(k->symbols.data, k->symbols.cnt, sizeof(*k->symbols.data), by_va);
 	*out = k;
 	return 0;
-}
-
-struct tapir_kallsyms_reading {
-	const char *path;
-	pthread_t thread;
-	struct tapir_kallsyms *names;
-	int err;
-};
-
-static void *read_names(void *arg)
-{
-	struct tapir_kallsyms_reading *r = arg;
-
-	r->err = tapir_kallsyms__load(r->path, &r->names);
-	return NULL;
-}
-
-struct tapir_kallsyms_reading *tapir_kallsyms__begin(const char *path)
-{
-	struct tapir_kallsyms_reading *r = calloc(1, sizeof(*r));
-
-	if (r)
-		r->path = path;
-	if (r && pthread_create(&r->thread, NULL, read_names, r)) {
-		free(r);
-		return NULL;
-	}
-	return r;
-}
-
-int tapir_kallsyms__end(struct tapir_kallsyms_reading *r, struct tapir_kallsyms **out)
-{
-	int err;
-
-	pthread_join(r->thread, NULL);
-	err = r->err;
-	if (!err)
-		*out = r->names;
-	free(r);
-	return err;
-}
-
-void tapir_kallsyms__free_reading(struct tapir_kallsyms_reading *r)
-{
-	struct tapir_kallsyms *names = NULL;
-
-	if (r && !tapir_kallsyms__end(r, &names))
-		tapir_kallsyms__free(names);
 }
 
 void tapir_kallsyms__free(struct tapir_kallsyms *k)

@@ -17,14 +17,6 @@ struct tapir_kallsyms;
  */
 int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out);
 
-/*
- * The same by a thread of its own, while the caller does something else: the kernel takes 50 ms to
- * print its names. NULL: no memory. __end waits for it and frees r.
- */
-struct tapir_kallsyms_reading;
-struct tapir_kallsyms_reading *tapir_kallsyms__begin(const char *path);
-int tapir_kallsyms__end(struct tapir_kallsyms_reading *r, struct tapir_kallsyms **out);
-void tapir_kallsyms__free_reading(struct tapir_kallsyms_reading *r); /* waits, too */
 void tapir_kallsyms__free(struct tapir_kallsyms *k);
 
 /* The function at va. size: to the next one. The name is borrowed until __free. */

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "attach/kernel_names.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -62,7 +63,8 @@ struct tapir_symbolizer {
 	char *demangled;   /* what the last __name gave out */
 	char range_name[24];
 	struct tapir_kallsyms *kernel;
-	struct tapir_kallsyms_reading *kernel_reading; /* until it is needed; or NULL */
+	struct tapir_kernel_names *kernel_names; /* NULL: kernel has them */
+	bool asks_kernel;
 	bool kernel_was_tried;
 	uint64_t kernel_id;
 	unsigned too_large_cnt; /* files whose symbols are not all read */
@@ -131,15 +133,14 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 	tapir_map__fini(&s->idx_by_file_id);
 	tapir_map__fini(&s->dropped);
 	free(s->demangled);
-	tapir_kallsyms__free_reading(s->kernel_reading);
+	tapir_kernel_names__free(s->kernel_names);
 	tapir_kallsyms__free(s->kernel);
 	free(s);
 }
 
-void tapir_symbolizer__take_kernel_names(struct tapir_symbolizer *s,
-					 struct tapir_kallsyms_reading *reading)
+void tapir_symbolizer__ask_kernel(struct tapir_symbolizer *s)
 {
-	s->kernel_reading = reading;
+	s->asks_kernel = true;
 }
 
 /* A dropped file has no names of its functions: each lookup counts. */
@@ -362,23 +363,30 @@ uint64_t tapir_symbolizer__kernel_id(void)
 	       1;
 }
 
-static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_symbol_name *out)
+/* One by one, or all of them. */
+static void begin_kernel_names(struct tapir_symbolizer *s)
 {
-	uint64_t start_va, size;
-	const char *name;
 	int err;
 
-	if (!s->kernel_was_tried) {
-		err = s->kernel_reading ? tapir_kallsyms__end(s->kernel_reading, &s->kernel)
-					: tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
-		s->kernel_reading = NULL;
-		if (err)
-			tapir_warn("kernel functions have no names: %s (see 'tapir doctor')",
-				   tapir_errno__text(err));
-		s->kernel_was_tried = true;
-	}
-	if (!s->kernel ||
-	    !tapir_kallsyms__find(s->kernel, TAPIR_KERNEL_START_VA + off, &name, &start_va, &size))
+	if (s->asks_kernel && !tapir_kernel_names__new(&s->kernel_names))
+		return;
+	err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
+	if (err)
+		tapir_warn("kernel functions have no names: %s (see 'tapir doctor')",
+			   tapir_errno__text(err));
+}
+
+static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_symbol_name *out)
+{
+	uint64_t va = TAPIR_KERNEL_START_VA + off, start_va, size;
+	const char *name;
+
+	if (!s->kernel_was_tried)
+		begin_kernel_names(s);
+	s->kernel_was_tried = true;
+	if (s->kernel_names
+		    ? !tapir_kernel_names__find(s->kernel_names, va, &name, &start_va, &size)
+		    : !s->kernel || !tapir_kallsyms__find(s->kernel, va, &name, &start_va, &size))
 		return false;
 	*out = (struct tapir_symbol_name){
 		.name = name, .start_off = start_va - TAPIR_KERNEL_START_VA, .size = size};

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tapir_kallsyms_reading;
 struct tapir_r2r;
 struct tapir_symbolizer;
 
@@ -38,12 +37,11 @@ uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *symbolizer);
 
 /*
  * Stands for the running kernel and its modules, whose "file" begins at TAPIR_KERNEL_START_VA.
- * Its names are read when the first is asked for, or have been since by a reading that is handed
- * over (kallsyms.h).
+ * Its names are read when the first is asked for; after __ask_kernel each is asked for by itself
+ * (kernel_names.h): of a few hundred addresses.
  */
 uint64_t tapir_symbolizer__kernel_id(void);
-void tapir_symbolizer__take_kernel_names(struct tapir_symbolizer *symbolizer,
-					 struct tapir_kallsyms_reading *reading);
+void tapir_symbolizer__ask_kernel(struct tapir_symbolizer *symbolizer);
 #define TAPIR_KERNEL_START_VA 0xffff800000000000ull
 
 /*
