@@ -3,7 +3,7 @@
  * graph MODE SECONDS - calls functions that are known to the caller, to the last edge: graph.py has the table. Each
  * construct that an unwinder must know has a function: calls through the PLT, alloca, a realigned stack, a signal
  * handler, leaf functions, deep recursion, a coroutine, and in C++ an exception. MODE cpu burns in them, waits sleeps
- * in them, both on two threads.
+ * in them, both on two threads. Probes: graph:leaf, now and then, in a function without a frame; graph:bottom before a wait.
  *
  * C and C++, so that it can be built by both compilers, with any flags.
  */
@@ -22,12 +22,15 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "tapir/usdt.h"
+
 #define SELF	       __attribute__((noipa))
 #define KEEP(x)	       __asm__ __volatile__("" : : "g"(x) : "memory") /* no tail call before it */
 #define SPIN_TURNS     4000
 #define DEEP	       40
 #define COROUTINE_SIZE (64 * 1024)
 #define NAP_NS	       2000000
+#define PROBED	       64 /* one of so many calls of leaf */
 
 static volatile uint64_t sink;
 static int is_waiting; /* MODE waits */
@@ -37,6 +40,8 @@ SELF static uint64_t leaf(uint64_t n)
 {
 	uint64_t sum = n;
 
+	if (n % PROBED == 0)
+		TAPIR_PROBE(graph, leaf, n);
 	for (int i = 0; i < SPIN_TURNS; i++)
 		sum = sum * 31 + (sum >> 7);
 	return sum;
@@ -47,10 +52,12 @@ SELF static void bottom(void)
 {
 	struct timespec nap = {0, NAP_NS};
 
-	if (is_waiting)
+	if (is_waiting) {
+		TAPIR_PROBE(graph, bottom, nap.tv_nsec);
 		nanosleep(&nap, NULL);
-	else
+	} else {
 		sink += leaf(sink);
+	}
 	KEEP(nap.tv_nsec);
 }
 

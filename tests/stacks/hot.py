@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""hot.py SECONDS: main calls middle calls leaf, which burns; a thread sleeps and waits for a lock."""
+"""hot.py SECONDS: main calls middle calls leaf, which burns and makes garbage; a thread sleeps and waits for a lock."""
 import json
 import sys
 import threading
@@ -10,7 +10,7 @@ CONDITION = threading.Condition()
 
 
 def leaf(n):
-    return sum(json.loads(json.dumps(list(range(n)))))
+    return sum(one[0] for one in json.loads(json.dumps([[i] for i in range(n)])))
 
 
 def middle(n):

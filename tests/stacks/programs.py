@@ -72,7 +72,8 @@ def made(t, name, *command):
 def native(t, name, *flags):
     language = "c++" if "c++" in name else "c"
     compiler = installed("g++" if language == "c++" else "gcc")
-    return made(t, name, compiler, "-x", language, "-g", "-w", *flags, str(HERE / "graph.cc"), "-o", "OUT", "-pthread")
+    return made(t, name, compiler, "-x", language, "-g", "-w", *flags, f"-I{HERE.parent.parent / 'include'}",
+                str(HERE / "graph.cc"), "-o", "OUT", "-pthread")
 
 
 @made_once
@@ -214,27 +215,32 @@ def cc1(t, _seconds):
 
 
 class Program:
-    """running(t, seconds): a context with the options that name it to tapir. comms: the names of its threads."""
+    """running(t, seconds): a context with the options that name it to tapir. comms: the names of its threads. events: SPECs of
+    those whose stacks are measured; none where the program has no probe."""
 
-    def __init__(self, name, running, outermost, graph=None, goal=99, comms="."):
+    def __init__(self, name, running, outermost, graph=None, goal=99, comms=".", events=()):
         self.name, self.running, self.outermost, self.graph = name, running, outermost, graph
         self.goal, self.comms = goal, comms  # goal: percent of whole stacks; None: there is none yet
+        self.events = list(events)
 
 
 def graphs(name, *flags):
     outermost, out = "^(main|thread_main|coroutine)", "graph-" + name.lower().replace(" ", "-")
-    return [Program(f"{name}, {mode}", command(lambda t: native(t, out, *flags), mode, "SECONDS"), outermost, NATIVE)
+    return [Program(f"{name}, {mode}", command(lambda t: native(t, out, *flags), mode, "SECONDS"), outermost, NATIVE,
+                    events=["graph:*", "libstdcxx:*"] if "++" in name else ["graph:*"])
             for mode in ("cpu", "waits")]
 
 
-def script(program, name, *options):
-    return command(lambda t: installed(program), *options, str(HERE / name), "SECONDS")
+def script(program, name, *options, env=None):
+    return command(lambda t: installed(program), *options, str(HERE / name), "SECONDS", env=env)
 
 
 def jvm(*options):
     return command(lambda t: installed("java"), "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Graph.*",
                    *options, "-cp", java, "Graph", "SECONDS")
 
+
+HOTSPOT = ["hotspot:thread__sleep__*", "hotspot:gc__*"]  # fire without an option of the JVM
 
 PROGRAMS = [
     *graphs("C -O3", "-O3", *NOT_FRAMES),
@@ -243,17 +249,23 @@ PROGRAMS = [
     *graphs("C++ with frame pointers", "-O2", *FRAMES),
     Program("Go", command(go, "SECONDS"), r"^main\.(main|sleeper)|^runtime\.(mstart|mcall|rt0_go|goexit)", GO),
     Program("Rust", command(rust, "SECONDS"), "main|receive", RUST),
-    Program("CPython", script("python3", "hot.py"), "Py_BytesMain|start_thread|clone3"),
-    Program("Ruby", script("ruby", "hot.rb"), "ruby_run_node|start_thread|clone3"),
+    Program("CPython", script("python3", "hot.py"), "Py_BytesMain|start_thread|clone3", events=["python:gc__*"]),
+    Program("Ruby", script("ruby", "hot.rb"), "ruby_run_node|start_thread|clone3",
+            events=["ruby:method__entry", "ruby:gc__*"]),
     Program("PHP, no JIT", script("php", "waits.php", "-d", "opcache.jit=off"), "php_execute_script|_start"),
+    Program("PHP, no JIT, USE_ZEND_DTRACE", script("php", "waits.php", "-d", "opcache.jit=off", env={"USE_ZEND_DTRACE": "1"}),
+            "php_execute_script|_start", events=["php:function__entry", "php:function__return"]),
     Program("PHP, JIT", script("php", "waits.php", "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=32M", "-d",
                                "opcache.jit=function"), "php_execute_script|_start", goal=None),
     Program("Node", script("node", "waits.js"), "node::Start|start_thread|clone3"),
     Program("Node --perf-basic-prof", script("node", "waits.js", "--perf-basic-prof"), "node::Start|start_thread|clone3"),
-    Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, goal=None),
-    Program("JVM +PreserveFramePointer", jvm("-XX:+PreserveFramePointer"), "JavaMain|thread_native_entry|start_thread", JAVA),
-    Program(".NET", command(lambda t: build_dotnet(t, "Graph"), "SECONDS"), "^main$|start_thread|Main|Waiter", DOTNET),
-    Program("PostgreSQL, pgbench", postgres, "PostmasterMain"),
+    Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, goal=None, events=HOTSPOT),
+    Program("JVM +PreserveFramePointer", jvm("-XX:+PreserveFramePointer"), "JavaMain|thread_native_entry|start_thread", JAVA,
+            events=HOTSPOT),
+    Program(".NET", command(lambda t: build_dotnet(t, "Graph"), "SECONDS"), "^main$|start_thread|Main|Waiter", DOTNET,
+            events=["Graph-Events"]),
+    Program("PostgreSQL, pgbench", postgres, "PostmasterMain",
+            events=["postgresql:query__start", "postgresql:transaction__commit"]),
     Program("nginx", nginx, "ngx_master_process_cycle|ngx_single_process_cycle|_start"),
     Program("redis", redis, "aeMain|start_thread|_start"),
     Program("SQLite", sqlite, "sqlite3_exec|_start"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make bench-stacks: records each program of programs.py for a few seconds and prints the table of tests/bench/README.md:
-of its CPU samples and of its waits, the share of whole stacks, of those with the outermost function, and of those with an
+of its CPU samples, its waits and its events, the share of whole stacks, of those with the outermost function, and of those with an
 edge that its call graph does not have."""
 import argparse
 import fnmatch
@@ -20,7 +20,8 @@ import shares  # noqa: E402
 def measure(t, program, seconds, skip, hz, options):
     file = t.path("stacks.tapir")
     with program.running(t, skip + seconds + 4) as targets:
-        t.tapir("record", "-F", hz, "--duration", skip + seconds, *options, "-f", "-o", file, *targets)
+        t.tapir("record", *program.events, "-F", hz, "--stack", "--duration", skip + seconds, *options, "-f", "-o", file, *targets,
+                timeout=120)
     return shares.of_recording(t.tapir_path, file, program.comms, program.outermost, program.graph,
                                int(skip * 1e9))
 
@@ -32,8 +33,8 @@ def shown(of, what):
 
 def row(program, found):
     cells = [f"{found[kind].stacks}: {shown(found[kind], 'whole')} / {shown(found[kind], 'outermost')} / "
-             f"{shown(found[kind], 'wrong')}" for kind in ("samples", "waits")]
-    return f"| {program.name} | {cells[0]} | {cells[1]} |"
+             f"{shown(found[kind], 'wrong')}" if found[kind].stacks else "" for kind in shares.KINDS]
+    return f"| {program.name} | {' | '.join(cells)} |"
 
 
 def details(found, kind):
@@ -60,7 +61,8 @@ def main():
         print("recording needs root", file=sys.stderr)
         return 3
     document, skipped = {}, []
-    print("| program | samples: whole / outermost / wrong edge, % | waits: whole / outermost / wrong edge, % |\n|---|---|---|")
+    print("| program | " + " | ".join(f"{kind}: whole / outermost / wrong edge, %" for kind in shares.KINDS) + " |")
+    print("|---|---|---|---|")
     for program in PROGRAMS:
         if not fnmatch.fnmatch(program.name, options.only):
             continue

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 using System;
 using System.Diagnostics;
+using System.Diagnostics.Tracing;
 using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Threading;
 
-/// <summary>Graph SECONDS: Main calls Middle calls Leaf, which burns, and sleeps; a thread waits for a monitor.</summary>
+[EventSource(Name = "Graph-Events")]
+sealed class GraphEvents : EventSource
+{
+    public static readonly GraphEvents Log = new();
+    [Event(1)]
+    public void AtLeaf(int n) => WriteEvent(1, n);
+    [Event(2)]
+    public void AtWait() => WriteEvent(2);
+}
+
+/// <summary>Graph SECONDS: Main calls Middle calls Leaf, which burns, and sleeps; a thread waits for a monitor. Leaf and
+/// the thread have an event each.</summary>
 static class Graph
 {
     static readonly object Monitored = new object();
@@ -17,6 +29,7 @@ static class Graph
         long sum = n;
         for (int i = 0; i < 20_000; i++)
             sum = sum * 31 + (sum >> 7) + (i & 15).ToString(CultureInfo.InvariantCulture).Length;
+        GraphEvents.Log.AtLeaf(n);
         return sum;
     }
 
@@ -29,6 +42,7 @@ static class Graph
         // No lock statement: code that is not optimized calls its finally block, which has this method's name, too.
         while (watch.Elapsed.TotalSeconds < seconds)
         {
+            GraphEvents.Log.AtWait();
             Monitor.Enter(Monitored);
             Monitor.Wait(Monitored, 2);
             Monitor.Exit(Monitored);
