@@ -88,6 +88,15 @@ def test_threads_of_dotnet_are_those_of_gdb(t):
         assert_all(t, running.pid, 8, "Defects.Transfer")
 
 
+def test_each_of_many_looks_has_the_names_of_methods(t):
+    """The runtime was taken for another process of the same id, now and then."""
+    with service(t, "deadlock") as running:
+        time.sleep(0.5)
+        for i in range(8):
+            said = t.tapir("stacks", "-p", running.pid)
+            t.ok("Defects.Transfer" in said.out and "[jit]" not in said.out, f"look {i}: {said.err}\n{said.out[:3000]}")
+
+
 def test_threads_of_a_jvm_are_those_of_gdb(t):
     java = t.need("java")
     jvm = t.start(java, "-Xmx64m", "-XX:+PreserveFramePointer", os.path.join(PROGRAMS, "Deadly.java"))

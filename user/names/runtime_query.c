@@ -23,6 +23,8 @@
 
 enum state { WAITING, ASKING, ANSWERED };
 
+#define SAME_START_NS TAPIR_NS_PER_SEC
+
 struct tapir_runtime_query {
 	struct tapir_runtime_queries *queries;
 	struct tapir_runtime_query *next;
@@ -138,9 +140,16 @@ static uint64_t start_of(uint32_t tgid)
 	return tapir_proc__has_ended(tgid) || tapir_thread__read(tgid, tgid, &t) ? 0 : t.start_ns;
 }
 
+/*
+ * By /proc a start is the difference of two clocks, between whose readings this thread may have to
+ * wait for a CPU: it is never twice the same. No process gets the id of one that began so lately.
+ */
 static bool has_ended(const struct tapir_runtime_query *q)
 {
-	return !q->start_ns || start_of(q->tgid) != q->start_ns;
+	uint64_t now_ns = start_of(q->tgid);
+	uint64_t apart_ns = now_ns > q->start_ns ? now_ns - q->start_ns : q->start_ns - now_ns;
+
+	return !q->start_ns || !now_ns || apart_ns > SAME_START_NS;
 }
 
 /*
