@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Any well-formed records, written to a file and exported: blocks of NetTrace follow each other
- * up to the end, a speedscope document is closed.
+ * up to the end, a speedscope document is closed, what is OpenTelemetry's can be read again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,8 @@
 #include "export/nettrace.h"
 #include "export/perf_script.h"
 #include "export/speedscope.h"
+#include "otlp.pb-c.h"
+#include "render/otlp_profiles.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -89,6 +91,32 @@ static void export_text(struct tapir_reader *reader)
 	tapir_str__fini(&out);
 }
 
+static void export_otlp(struct tapir_reader *reader)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
+	const struct tapir_otlp_opts opts = {};
+	struct tapir_otlp_samples samples;
+	Tapir__Otlp__ProfilesData *message;
+	const struct tapir_rec *rec;
+	struct tapir_str out = {};
+
+	if (tapir_otlp_samples__init(&samples, tapir_reader__catalog(reader), stats->created_ns,
+				     stats->created_utc_ns))
+		abort();
+	while (tapir_reader__next(reader, &rec) > 0)
+		if (tapir_otlp_samples__add(&samples, rec))
+			abort();
+	if (tapir_otlp_samples__finish(&samples) ||
+	    tapir_otlp_profiles__write(&samples, &opts, &out))
+		abort();
+	message = tapir__otlp__profiles_data__unpack(NULL, out.len, (const uint8_t *)out.data);
+	if (!message || !message->dictionary || !message->dictionary->n_stack_table)
+		abort();
+	tapir__otlp__profiles_data__free_unpacked(message, NULL);
+	tapir_otlp_samples__fini(&samples);
+	tapir_str__fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
 	static char path[64];
@@ -97,10 +125,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	if (!*path)
 		snprintf(path, sizeof(path), "/tmp/tapir-fuzz-export-%d.tapir", (int)getpid());
 	write_file(path, input, len);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		if (tapir_reader__open(path, &reader))
 			abort();
-		if (i)
+		if (i == 2)
+			export_otlp(reader);
+		else if (i)
 			export_text(reader);
 		else
 			export_nettrace(reader);
