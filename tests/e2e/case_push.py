@@ -3,12 +3,13 @@
 import gzip
 import os
 import re
+import signal
 import time
 import urllib.parse
 
 from case_serve import Server, children, status_of, until, write_config
 from case_serve_continuous import freeze, sessions, wait_recording
-from messages import profiles_of
+from messages import attributes, decoded, one, profiles_of
 from receiver import Receiver
 
 CHECK_SERVE = {"test_servers_that_misbehave_harm_nobody"}
@@ -76,6 +77,32 @@ def test_profiles_and_recordings_are_pushed(t):
     receiver.stop()
 
 
+def test_figures_are_pushed_as_metrics_has_them(t):
+    receiver = Receiver()
+    server = Server(t, "--config", write_config(t, {"push": [{"kind": "otlp-metrics", "url": receiver.url + "/v1/metrics", "every_s": 1}]}))
+    until(t, lambda: len(receiver.got) >= 3, "figures")
+    request = receiver.got[-1]
+    t.eq((request["method"], request["path"], request["headers"]["Content-Type"]), ("POST", "/v1/metrics", "application/x-protobuf"), "request")
+    of = one(decoded(t, gzip.decompress(request["body"]), "tapir.otlp.MetricsData"), "resource_metrics")
+    t.eq(attributes(one(of, "resource"))["service.name"], "tapir", "whose they are")
+    pushed = {}
+    for metric in one(of, "scope_metrics")["metrics"]:
+        kind = next(kind for kind in ("sum", "gauge") if metric[kind])
+        for point in one(metric, kind)["data_points"]:
+            labels = ",".join(f'{key}="{value}"' for key, value in attributes(point).items())
+            pushed[one(metric, "name"), labels] = (kind, point["as_double"][0])
+            t.ok(abs(time.time() - one(point, "time_unix_nano") / 1e9) < 60, "when it was")
+    text = server.ask("/metrics")[2].decode()
+    types = {name: "sum" if kind == "counter" else kind for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M)}
+    scraped = {(name, labels): types[name] for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", text, re.M)}
+    t.eq({key: kind for key, (kind, _) in pushed.items()}, scraped, "names, labels and types")
+    t.ok(pushed["tapir_requests_total", ""][1] >= 0 and pushed["tapir_uptime_seconds", ""][1] > 0, "values")
+    t.ok("not understood" not in "".join(server.process.err), "every line is taken")
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "the end of the agent")
+    receiver.stop()
+
+
 def test_servers_that_misbehave_harm_nobody(t):
     """Each as a target of its own; the last one, beside them, is served."""
     other = Receiver()
@@ -135,7 +162,7 @@ def test_wrong_targets_are_one_line(t):
                        ([{"kind": "put", "url": "file:///etc/passwd"}], "'url' is an http:// or https:// address"),
                        ([{"kind": "put", "url": "http://a:b@127.0.0.1/"}], "put Authorization into headers_file"),
                        ([{"kind": "put"}], "'push' is objects with 'kind' and 'url'"),
-                       ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"otlp-profiles\" or \"put\""),
+                       ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"otlp-profiles\", \"otlp-metrics\" or \"put\""),
                        ([{"kind": "put", "url": "http://x/", "header": "x"}], "unknown key 'header': known are kind, url"),
                        ([{"kind": "put", "url": "http://x/", "headers_file": t.path("none")}], t.path("none"))):
         result = t.tapir("serve", "--config", write_config(t, {"push": push}), "--listen", "127.0.0.1:0", "--state", t.path("state"), expect=None)

@@ -26,6 +26,7 @@ def decoded(t, data, message, proto="otlp.proto"):
             name, value = line.split(": ", 1)
             t.ok(not name.isdigit(), f"field {name} of {message} is in {proto}")
             nested[-1][name].append(ast.literal_eval("b" + value).decode("utf-8", "surrogateescape") if value[0] == '"'
+                                    else value == "true" if value in ("true", "false")
                                     else float(value) if "." in value or "e" in value or "n" in value else int(value))
     t.eq(len(nested), 1, "blocks are closed")
     return root

@@ -14,17 +14,21 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/libcurl.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "push/push_http.h"
+#include "render/messages.h"
+#include "render/otlp_metrics.h"
 
-#define FIRST_WAIT_NS	(1 * TAPIR_NS_PER_SEC)
-#define MAX_WAIT_NS	(60 * TAPIR_NS_PER_SEC)
-#define REFUSAL_WAIT_NS (30 * TAPIR_NS_PER_SEC)	  /* the server must be configured first */
-#define MAX_REFUSAL_NS	(3600 * TAPIR_NS_PER_SEC) /* also of what a server asks for */
-#define LOOK_MS		60000
+#define FIRST_WAIT_NS	  (1 * TAPIR_NS_PER_SEC)
+#define MAX_WAIT_NS	  (60 * TAPIR_NS_PER_SEC)
+#define REFUSAL_WAIT_NS	  (30 * TAPIR_NS_PER_SEC)   /* the server must be configured first */
+#define MAX_REFUSAL_NS	  (3600 * TAPIR_NS_PER_SEC) /* also of what a server asks for */
+#define MAX_FIGURES_BYTES (4u << 20)
+#define LOOK_MS		  60000
 
 struct item {
 	struct tapir_push_message message;
@@ -56,7 +60,7 @@ struct pusher {
 
 const char *tapir_push_kind__name(unsigned i)
 {
-	static const char *const names[] = {"pprof", "otlp-profiles", "put"};
+	static const char *const names[] = {"pprof", "otlp-profiles", "otlp-metrics", "put"};
 
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
@@ -149,17 +153,52 @@ static bool is_full(const struct pusher *p)
 	return bytes > TAPIR_PUSH_SPOOL_BYTES && cnt > 1;
 }
 
+/* Figures as they are sent. A descriptor, or -1; fd is closed. */
+static int convert_figures(const struct tapir_push_message *message, int fd)
+{
+	struct tapir_otlp_metrics_opts opts = {.utc_ns = message->until_utc_ns};
+	struct tapir_str plain = {}, body = {};
+	char host[64] = "", *text = NULL;
+	int out = memfd_create("tapir-push", MFD_CLOEXEC), err = out < 0 ? -errno : 0;
+	uint64_t malformed_cnt;
+	size_t len;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	opts.host = host;
+	if (!err && lseek(fd, 0, SEEK_SET) < 0)
+		err = -errno;
+	if (!err)
+		err = tapir_file__read_fd(fd, MAX_FIGURES_BYTES, &text, &len);
+	if (!err)
+		err = tapir_otlp_metrics__write(text, &opts, &plain, &malformed_cnt);
+	if (!err && malformed_cnt)
+		tapir_warn("push: %" PRIu64 " lines of figures are not understood", malformed_cnt);
+	if (!err)
+		err = tapir_messages__gzip(plain.data ? plain.data : "", plain.len, &body);
+	if (!err)
+		err = tapir_file__write_all(out, body.data, body.len);
+	tapir_str__fini(&plain);
+	tapir_str__fini(&body);
+	free(text);
+	close(fd);
+	if (err)
+		tapir_guard__fd(&out);
+	return out;
+}
+
 static void add_item(struct pusher *p, const struct tapir_push_message *message, int fd)
 {
 	struct queue *q = &p->queues[message->target];
 	struct item item = {.message = *message, .fd = fd, .number = p->next_number++};
 	struct stat st;
 
+	if (q->target->kind == TAPIR_PUSH_OTLP_METRICS)
+		fd = item.fd = convert_figures(message, fd);
 	item.message.name[sizeof(item.message.name) - 1] = '\0';
 	item.bytes = !fstat(fd, &st) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-	if (!item.bytes || !tapir_vec__push(&q->items, item)) {
+	if (fd < 0 || !item.bytes || !tapir_vec__push(&q->items, item)) {
 		count_drop(q);
-		close(fd);
+		tapir_guard__fd(&fd);
 		return;
 	}
 	q->figures->waiting_cnt++;
@@ -212,6 +251,8 @@ static char *url_of(const struct tapir_push_target *target, const struct item *i
 static void send_first(struct pusher *p, struct queue *q)
 {
 	const struct item *item = &q->items.data[0];
+	bool is_otlp = q->target->kind == TAPIR_PUSH_OTLP_PROFILES ||
+		       q->target->kind == TAPIR_PUSH_OTLP_METRICS;
 
 	free(q->url);
 	q->url = url_of(q->target, item);
@@ -219,9 +260,8 @@ static void send_first(struct pusher *p, struct queue *q)
 		.method = q->target->kind == TAPIR_PUSH_PUT ? "PUT" : "POST",
 		.url = q->url,
 		.headers = q->headers,
-		.type = q->target->kind == TAPIR_PUSH_OTLP_PROFILES ? "application/x-protobuf"
-								    : "application/octet-stream",
-		.is_gzip = q->target->kind == TAPIR_PUSH_OTLP_PROFILES,
+		.type = is_otlp ? "application/x-protobuf" : "application/octet-stream",
+		.is_gzip = is_otlp,
 		.fd = item->fd,
 		.bytes = item->bytes,
 		.timeout_s = q->target->timeout,

@@ -21,6 +21,7 @@
 enum tapir_push_kind {
 	TAPIR_PUSH_PPROF,	  /* as Grafana Pyroscope takes it: POST /ingest */
 	TAPIR_PUSH_OTLP_PROFILES, /* POST /v1development/profiles */
+	TAPIR_PUSH_OTLP_METRICS,  /* POST /v1/metrics */
 	TAPIR_PUSH_PUT,		  /* finished recordings, to an object store */
 	TAPIR_PUSH_KIND_CNT
 };
@@ -33,14 +34,17 @@ struct tapir_push_target {
 	const char *url;
 	const char *headers_file; /* "Name: value" per line, private; NULL: none */
 	const char *name;	  /* of the application, for pprof; NULL: "tapir" */
-	uint64_t every, timeout;  /* seconds; every: of profiles */
+	uint64_t every, timeout;  /* seconds; every: of profiles, figures */
 };
 
-/* The head of a message to the process; its body comes as a descriptor. */
+/*
+ * The head of a message to the process; its body comes as a descriptor: what is sent, but of
+ * figures Prometheus's text format.
+ */
 struct tapir_push_message {
 	uint32_t target;
 	uint32_t pad;
-	uint64_t from_utc_ns, until_utc_ns; /* of a profile */
+	uint64_t from_utc_ns, until_utc_ns; /* of a profile; until: of figures */
 	char name[TAPIR_PUSH_NAME_BYTES];   /* of a recording: the last part of its URL */
 };
 

@@ -26,6 +26,7 @@
 #include "serve/front.h"
 #include "http/stdio_http.h"
 #include "serve/private_file.h"
+#include "serve/metrics.h"
 #include "serve/sessions.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
@@ -188,7 +189,8 @@ static void take_request(struct tapir_agent *agent, struct tapir_agent_front *fr
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-#define MAX_POLL (2 + TAPIR_SERVE_MAX_LISTEN + TAPIR_AGENT_MAX_TASKS)
+#define WAITING_MS 200
+#define MAX_POLL   (2 + TAPIR_SERVE_MAX_LISTEN + TAPIR_AGENT_MAX_TASKS)
 
 static void restart_fronts(struct tapir_agent *agent)
 {
@@ -235,6 +237,13 @@ static void watch_tasks(struct tapir_agent *agent, const struct pollfd *fds)
 	}
 }
 
+static int wait_ms(const struct tapir_agent *agent, bool is_waiting)
+{
+	int push_ms = tapir_agent_push__timeout_ms(agent);
+
+	return is_waiting && (push_ms < 0 || push_ms > WAITING_MS) ? WAITING_MS : push_ms;
+}
+
 static int look(struct tapir_agent *agent)
 {
 	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
@@ -255,7 +264,7 @@ static int look(struct tapir_agent *agent)
 		fds[cnt++] = (struct pollfd){.fd = agent->tasks.data[i].client_fd};
 		is_waiting |= agent->tasks.data[i].ended_ns > 0;
 	}
-	if (poll(fds, cnt, is_waiting ? 200 : -1) < 0 && errno != EINTR)
+	if (poll(fds, cnt, wait_ms(agent, is_waiting)) < 0 && errno != EINTR)
 		return tapir_diag__fail(-errno, "cannot wait for requests: %s",
 					tapir_errno__text(errno));
 	watch_tasks(agent, fds + first_task);
@@ -271,6 +280,7 @@ static int look(struct tapir_agent *agent)
 	tapir_agent_watch__check(agent);
 	tapir_continuous__check(agent);
 	tapir_agent_push__check(agent);
+	tapir_metrics__push(agent);
 	return 0;
 }
 

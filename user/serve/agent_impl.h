@@ -58,6 +58,7 @@ struct tapir_agent_push {
 	pid_t pid;		      /* 0: it does not run */
 	int fd;			      /* to it; -1: it does not run */
 	uint64_t started_ns, ended_ns, wait_ns;
+	uint64_t figures_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
 };
 
 struct tapir_agent {

@@ -277,6 +277,52 @@ void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, i
 	}
 }
 
+/* When a target's next ones are due; UINT64_MAX: never. */
+static uint64_t due_ns(const struct tapir_agent *agent, size_t target)
+{
+	const struct tapir_push_target *of = &agent->config->push.data[target];
+
+	return agent->push.fd >= 0 && of->kind == TAPIR_PUSH_OTLP_METRICS
+		       ? agent->push.figures_ns[target] + of->every * TAPIR_NS_PER_SEC
+		       : UINT64_MAX;
+}
+
+int tapir_agent_push__timeout_ms(const struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns(), first_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < agent->config->push.cnt; i++)
+		if (due_ns(agent, i) < first_ns)
+			first_ns = due_ns(agent, i);
+	if (first_ns == UINT64_MAX)
+		return -1;
+	return first_ns > now_ns ? (int)((first_ns - now_ns) / TAPIR_NS_PER_MS) + 1 : 0;
+}
+
+bool tapir_agent_push__wants_figures(const struct tapir_agent *agent)
+{
+	return !agent->is_ending && !tapir_agent_push__timeout_ms(agent);
+}
+
+void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	for (uint32_t i = 0; i < agent->config->push.cnt; i++) {
+		struct tapir_push_message message = {
+			.target = i, .until_utc_ns = tapir_clock__ns(CLOCK_REALTIME)};
+		tapir_autofd int fd = -1;
+
+		if (due_ns(agent, i) > now_ns)
+			continue;
+		agent->push.figures_ns[i] = now_ns;
+		fd = memfd_create("tapir-push", MFD_CLOEXEC);
+		if (fd < 0 || text->failed || tapir_file__write_all(fd, text->data, text->len) ||
+		    send_item(agent->push.fd, &message, fd, MSG_DONTWAIT))
+			count_drop(agent, i);
+	}
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static void add(const struct tapir_agent *agent, const char *name, const char *type,

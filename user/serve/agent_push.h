@@ -25,6 +25,12 @@ void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t fro
 /* A finished recording, borrowed: for each target of recordings. */
 void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, int fd);
 
+/* How long a poll(2) may take before figures are to be given: ms; -1: as long as it wants. */
+int tapir_agent_push__timeout_ms(const struct tapir_agent *agent);
+/* Figures in Prometheus's text format, borrowed, for each target whose time it is. */
+bool tapir_agent_push__wants_figures(const struct tapir_agent *agent);
+void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text);
+
 void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
 
 #endif

@@ -69,3 +69,14 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	tapir_agent_push__write_metrics(agent, out);
 	tapir_agent_watch__write_metrics(agent, out);
 }
+
+void tapir_metrics__push(struct tapir_agent *agent)
+{
+	struct tapir_str text = {};
+
+	if (!tapir_agent_push__wants_figures(agent))
+		return;
+	tapir_metrics__write(agent, &text);
+	tapir_agent_push__take_figures(agent, &text);
+	tapir_str__fini(&text);
+}

@@ -5,6 +5,9 @@
 
 #include "serve/agent_impl.h"
 
+/* To targets whose time it is. */
+void tapir_metrics__push(struct tapir_agent *agent);
+
 void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out);
 
 #endif
