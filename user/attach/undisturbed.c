@@ -4,11 +4,89 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- the keeper ---------------------------------------------------------------------------------- */
+
+#define KEEPER_STACK_BYTES (64u << 10)
+
+static atomic_int kept;	    /* the process that has a keeper; another one after fork() */
+static pid_t keeper;	    /* of it */
+static atomic_int has_exit; /* end_keeper is registered, also in what is forked */
+
+/*
+ * It has the memory of the thread that made it, its errno too: no call here fails. All signals are
+ * blocked.
+ */
+static int keep(void *arg)
+{
+	struct pollfd end = {.fd = (int)(intptr_t)arg, .events = POLLIN};
+
+	syscall(SYS_setsid);
+	while (syscall(SYS_ppoll, &end, 1, NULL, NULL, 0) != 1)
+		;
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+static void end_keeper(void)
+{
+	if (keeper <= 0 || atomic_load(&kept) != getpid())
+		return;
+	kill(keeper, SIGKILL);
+	while (waitpid(keeper, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	keeper = 0;
+}
+
+static void start_keeper(int pidfd, char *stack)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	keeper = clone(keep, stack + KEEPER_STACK_BYTES, CLONE_VM | CLONE_FILES,
+		       (void *)(intptr_t)pidfd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Where it cannot be, tapir works without: only its exit can be interrupted then. */
+static void have_keeper(void)
+{
+	int self = getpid(), other = atomic_load(&kept);
+	char *stack;
+	int pidfd;
+
+	if (other == self || !atomic_compare_exchange_strong(&kept, &other, self))
+		return;
+	keeper = 0;
+	pidfd = (int)syscall(SYS_pidfd_open, self, 0);
+	stack = mmap(NULL, KEEPER_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (pidfd >= 0 && stack != MAP_FAILED)
+		start_keeper(pidfd, stack);
+	if (keeper > 0) {
+		if (!atomic_exchange(&has_exit, 1))
+			atexit(end_keeper);
+		return;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	if (stack != MAP_FAILED)
+		munmap(stack, KEEPER_STACK_BYTES);
+}
+
+/* ---- the call ------------------------------------------------------------------------------------ */
 
 /* No SIGCHLD, and only __WALL finds it: no other waitpid() takes it for a traced program. */
 static long make_child(void)
@@ -32,6 +110,7 @@ long tapir_undisturbed__call(long (*fn)(const void *ctx), const void *ctx)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long child, ret;
 
+	have_keeper();
 	if (result == MAP_FAILED)
 		return fn(ctx);
 	*result = -ECANCELED; /* until the child has written its own */
