@@ -260,6 +260,18 @@ def test_deadlock_in_a_namespace_of_its_own_is_found(t):
          text[:300])
 
 
+def test_tapir_in_a_namespace_of_its_own_sees_what_is_there(t):
+    """Its pids are not the kernel's, so that no BPF program could be told which process is meant: /proc alone."""
+    t.need("unshare")
+    script = f'{t.target_path("deadlock")} normal | {{ read -r ready; {t.tapir_path} stacks -p 2 --json; kill 2; }}'
+    result = t.run("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "/bin/sh", "-c", script)
+    found = json.loads(result.out)
+    t.ok(re.match(r"deadlock: left \d+ waits for a mutex that right \d+ holds|deadlock: right", found["headline"]), found["headline"])
+    t.eq(sum(group["threads"] for group in found["groups"]), 6, "threads")
+    said = [line for line in result.err.splitlines() if line.startswith("tapir: ")]
+    t.ok(len(said) == 1 and "in a container's pid namespace, kernel functions are not shown" in said[0], result.err)
+
+
 def test_waiting_threads_have_their_calls_with_arguments(t):
     target = t.start(t.target_path("blocked"), 1)
     target.wait_line("ready")

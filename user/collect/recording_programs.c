@@ -129,9 +129,11 @@ static int do_without(struct recording *r)
 	if (err)
 		return err;
 	if (r->opts->snapshot_looks)
-		tapir_info("without CAP_BPF and CAP_PERFMON, kernel functions are not shown, and a "
-			   "stack ends where a caller is found by the frame pointer (run as root "
-			   "for all of it)");
+		tapir_info("%s, kernel functions are not shown, and a stack may end early where "
+			   "code keeps no frame pointer (%s)",
+			   r->is_unprivileged ? "in a container's pid namespace"
+					      : "without CAP_BPF and CAP_PERFMON",
+			   r->is_unprivileged ? NAMESPACE_REMEDY : "run as root for all of it");
 	else if (!r->is_unprivileged)
 		tapir_info("without CAP_BPF and CAP_PERFMON, only events of .NET and of ring lanes "
 			   "are recorded: no probes, no context switches, no children");
