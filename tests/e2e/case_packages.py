@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.parse
 
+from case_serve import Server
 from dotnet_program import made
 from harness import made_once
 from stdio_agent import children, state_of, whole_tree
@@ -18,7 +19,7 @@ from stdio_agent import children, state_of, whole_tree
 TIMEOUT = 600
 CHECK_DOTNET = {"test_tool_becomes_the_program", "test_application_shows_itself_and_nobody_else", "test_application_without_privileges_records_itself",
                 "test_first_process_of_a_container_gets_no_zombies", "test_killed_application_leaves_nothing",
-                "test_program_is_a_private_file_where_memory_is_not_executable", "test_published_application_has_its_agent"}
+                "test_program_is_a_private_file_where_memory_is_not_executable", "test_published_application_has_its_agent", "test_agent_of_the_node_serves_the_application_alone"}
 HOME = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 VERSION = "0.1.0"
 
@@ -77,13 +78,13 @@ def make_app(t, form, runtime=""):
 class App:
     """The application while it runs. before: what goes before its command line."""
 
-    def __init__(self, t, program, *before, env=None):
+    def __init__(self, t, program, *before, env=None, node=()):
         self.t, self.temporary = t, t.path("tmp")
         os.makedirs(self.temporary, exist_ok=True)
         os.chmod(self.temporary, 0o1777)
         os.chmod(os.path.dirname(self.temporary), 0o711)
         self.socket = os.path.join(self.temporary, f"{time.monotonic_ns()}.sock")
-        self.process = t.start(*before, program, self.socket, env={**os.environ, "TMPDIR": self.temporary, "HOME": self.temporary, **(env or {})})
+        self.process = t.start(*before, program, self.socket, *node, env={**os.environ, "TMPDIR": self.temporary, "HOME": self.temporary, **(env or {})})
         words = self.process.wait_line("listening ", timeout=60).split()
         self.port, self.inner_pid = int(words[1].rsplit(":", 1)[1]), int(words[3])
         self.pid = self.process.pid
@@ -308,3 +309,27 @@ def test_published_application_has_its_agent(t):
         t.eq(app.ask("/tapir")[0], 303, form)
         t.ok(any("Exception" in e["event"] for e in t.events(app.profile())), f"{form}: it is recorded")
         app.process.kill()
+
+
+def test_agent_of_the_node_serves_the_application_alone(t):
+    program, path = make_app(t, "sdk"), t.path("node.sock")
+    server = Server(t, listen=f"unix:{path}")
+    other = t.target("burner", 60000)
+    begun = server.json("/v1/sessions", method="POST", body=json.dumps({"pid": other.pid, "seconds": 1}), expect=201)
+    # In a container, where its number is another one than on the node.
+    app = App(t, program, "unshare", "-pf", "--mount-proc", "--kill-child", node=(path,))
+    t.eq((app.inner_pid, app.ask("/tapir")[1]["location"]), (1, f"/tapir/processes/{app.pid}"), "its number on the node")
+    page = app.ask(f"/tapir/processes/{app.pid}")[2].decode()
+    t.ok(f'action="/tapir/processes/{app.pid}/record"' in page, page[:2000])
+    t.eq(children(app.pid), [], "no agent of its own")
+    trace = app.profile()
+    t.ok({e["pid"] for e in t.events(trace, "sample")} == {app.pid} and any(True for _ in t.events(trace)), "whose samples they are")
+    for path_of_other in (f"/tapir/v1/processes/{other.pid}", f"/tapir/v1/profile?pid={other.pid}", "/tapir/v1/profile?comm=*",
+                          f"/tapir/v1/stacks?pid={other.pid}", "/tapir/processes/1", "/tapir/metrics", "/tapir/v1/continuous", f"/tapir/v1/sessions/{begun['id']}"):
+        t.eq(app.ask(path_of_other)[0], 404, path_of_other)
+    t.eq(app.json("/tapir/v1/sessions")["sessions"], [], "sessions of others")
+    t.eq(app.ask("/tapir/v1/sessions", "POST", "{}")[0], 403, "without the token of whoami")
+    # The node's agent has gone: its own child takes over.
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "the agent's exit status")
+    t.eq(app.ask("/tapir")[1]["location"], "/tapir/processes/1", "its number for its own agent")

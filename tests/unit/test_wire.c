@@ -17,6 +17,7 @@ static char message[TAPIR_WIRE_MAX_BYTES];
 static const struct tapir_wire_request full = {
 	.route = 3,
 	.flags = TAPIR_WIRE_IS_FORM,
+	.only_pid = 4712,
 	.path_arg = "4711",
 	.token = "secret",
 	.cookie = "cookie",
@@ -38,6 +39,7 @@ static void request_survives_its_message(void **state)
 	assert_int_equal(tapir_wire__decode(message, (size_t)len, &out), 0);
 	assert_int_equal(out.route, 3);
 	assert_int_equal(out.flags, TAPIR_WIRE_IS_FORM);
+	assert_int_equal(out.only_pid, 4712);
 	assert_string_equal(out.path_arg, "4711");
 	assert_string_equal(out.token, "secret");
 	assert_string_equal(out.cookie, "cookie");
@@ -87,10 +89,10 @@ enum {
 	AT_MAGIC = 0,
 	AT_VERSION = 4,
 	AT_PAD = 10,
-	AT_CNT = 12,
-	AT_KIND = 16,
-	AT_LEN = 20,
-	AT_TEXT = 24
+	AT_CNT = 16,
+	AT_KIND = 20,
+	AT_LEN = 24,
+	AT_TEXT = 28
 };
 
 static void wrong_fields_are_refused(void **state)

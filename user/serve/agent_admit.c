@@ -74,6 +74,15 @@ static void take_cookie(struct tapir_agent *agent, const char *cookie, struct ta
 		tapir_logins__remove(&agent->logins, cookie);
 }
 
+/* A client that wants to see one process has its own sessions, not those of others. */
+static void limit(uint32_t pid, struct tapir_caller *out)
+{
+	snprintf(out->name, sizeof(out->name), "pid %u", pid);
+	out->role = TAPIR_ROLE_PROFILE;
+	out->is_browser = true;
+	out->only_pid = pid;
+}
+
 /* 0, or the status of the refusal. */
 static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_front *front,
 			 const struct tapir_wire_request *rq, struct tapir_caller *out,
@@ -86,6 +95,9 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 		memcpy(out->csrf, agent->csrf, sizeof(out->csrf));
 		out->role = TAPIR_ROLE_ADMIN;
 		out->is_browser = front->listener.is_stdio;
+		out->only_pid = agent->config->only_pid;
+		if (front->listener.is_unix && rq->only_pid)
+			limit(rq->only_pid, out);
 		return 0;
 	}
 	reload_tokens(agent);

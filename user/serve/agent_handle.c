@@ -154,8 +154,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
 	err = tapir_ask__read(&ask, route, rq);
-	if (!err && agent->config->only_pid)
-		err = tapir_ask__limit(&ask, route, task.path_arg, agent->config->only_pid);
+	if (!err && caller->only_pid)
+		err = tapir_ask__limit(&ask, route, task.path_arg, caller->only_pid);
 	if (!err && is_of_counters(rq->route) &&
 	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
 	     !may_record(caller, route, fd))) {
@@ -182,9 +182,20 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	return is_started;
 }
 
+/* What says something of all processes that the agent watches or records. */
+static bool is_of_all(uint16_t route)
+{
+	return route == TAPIR_ROUTE_METRICS || route == TAPIR_ROUTE_CONTINUOUS ||
+	       route == TAPIR_ROUTE_FREEZE;
+}
+
 static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
 		   const struct tapir_caller *caller)
 {
+	if (caller->only_pid && !agent->config->only_pid && is_of_all(rq->route)) {
+		(void)tapir_answer__error(fd, 404, "not for one process", MSG_DONTWAIT);
+		return false;
+	}
 	switch ((enum tapir_route_id)rq->route) {
 	case TAPIR_ROUTE_HEALTHZ:
 		return answer_health(agent, fd, true);

@@ -89,8 +89,9 @@ struct tapir_caller {
 	char csrf[TAPIR_CSRF_DIGITS + 1];  /* what its forms carry; "": it has none */
 	const char *peer;
 	enum tapir_client_role role;
-	bool has_login;	 /* it is known by a cookie, which a browser sends unasked */
-	bool is_browser; /* or by what another program makes of such */
+	bool has_login;	   /* it is known by a cookie, which a browser sends unasked */
+	bool is_browser;   /* or by what another program makes of such */
+	uint32_t only_pid; /* it may touch this process; 0: all */
 };
 
 /* Who asks. Whether the request may go on; else it was answered. */

@@ -136,12 +136,30 @@ bool tapir_front__is_local(const struct tapir_front *front)
 
 const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection)
 {
-	const char *root = front->opts->listener->is_stdio
+	const char *root = tapir_front__is_local(front)
 				   ? tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND,
 								       TAPIR_FRONT_ROOT_HEADER)
 				   : NULL;
 
 	return root && tapir_front__is_local_path(root) ? root : "";
+}
+
+uint32_t tapir_front__only_pid(const struct tapir_front *front, struct MHD_Connection *connection)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!front->opts->listener->is_unix ||
+	    !tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, TAPIR_FRONT_OWN_HEADER))
+		return front->opts->only_pid;
+	/* What cannot be seen from here is no process: -1. */
+	return !getsockopt(
+		       tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			       ->connect_fd,
+		       SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+			       peer.pid > 0
+		       ? (uint32_t)peer.pid
+		       : UINT32_MAX;
 }
 
 static void add_location(struct MHD_Response *response, const char *root, const char *path)
@@ -269,6 +287,7 @@ int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *con
 
 	describe_peer(connection, peer);
 	rq->peer = peer;
+	rq->only_pid = tapir_front__only_pid(front, connection);
 	len = message ? tapir_wire__encode(rq, message) : -ENOMEM;
 	rq->peer = NULL;
 	if (len >= 0)

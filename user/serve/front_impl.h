@@ -41,10 +41,18 @@ struct tapir_visit {
 bool tapir_front__is_local(const struct tapir_front *front);
 
 #define TAPIR_FRONT_ROOT_HEADER "Tapir-Root"
+#define TAPIR_FRONT_OWN_HEADER	"Tapir-Own"
 
 /*
- * Where the program that started the agent has mounted it, "/tapir", as a prefix of all its paths;
- * "" for any other listener, and where it is no plain path.
+ * The only process that the request may concern; 0: any. It is the one that started the agent, or
+ * the client of a unix socket itself, where the client, which may do everything, asks for that on
+ * behalf of its own visitors.
+ */
+uint32_t tapir_front__only_pid(const struct tapir_front *front, struct MHD_Connection *connection);
+
+/*
+ * Where a program has mounted the agent, "/tapir", as a prefix of all its paths; "" for clients of
+ * TCP, and where it is no plain path.
  */
 const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection);
 

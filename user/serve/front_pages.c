@@ -45,10 +45,12 @@ static void show_processes(struct tapir_page_job *job)
 	struct tapir_page_filter filter = {"", "", "", "", false};
 	struct tapir_page_doc list;
 
-	if (job->front->opts->only_pid) { /* a list of one */
+	uint32_t only_pid = tapir_front__only_pid(job->front, job->connection);
+
+	if (only_pid) { /* a list of one */
 		char path[32];
 
-		snprintf(path, sizeof(path), "/processes/%u", job->front->opts->only_pid);
+		snprintf(path, sizeof(path), "/processes/%u", only_pid);
 		tapir_page_job__redirect(job, path);
 		return;
 	}

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #define MAGIC	0x52575054u /* "TPWR" */
-#define VERSION 2
+#define VERSION 3
 
 enum field_kind {
 	FIELD_PATH_ARG = 1,
@@ -27,6 +27,7 @@ struct header {
 	uint16_t route;
 	uint16_t flags;
 	uint16_t pad;
+	uint32_t only_pid;
 	uint32_t field_cnt;
 };
 
@@ -68,8 +69,11 @@ static void put_text(struct encoder *e, uint32_t kind, const char *text)
 
 int tapir_wire__encode(const struct tapir_wire_request *rq, char *out)
 {
-	struct header h = {
-		.magic = MAGIC, .version = VERSION, .route = rq->route, .flags = rq->flags};
+	struct header h = {.magic = MAGIC,
+			   .version = VERSION,
+			   .route = rq->route,
+			   .flags = rq->flags,
+			   .only_pid = rq->only_pid};
 	struct encoder e = {.out = out, .len = sizeof(h)};
 
 	if (rq->pair_cnt > TAPIR_WIRE_MAX_PAIRS) /* as a counter of too many has it */
@@ -155,7 +159,8 @@ int tapir_wire__decode(const char *message, size_t len, struct tapir_wire_reques
 	memcpy(&h, message, sizeof(h));
 	if (h.magic != MAGIC || h.version != VERSION || h.pad)
 		return -EBADMSG;
-	*rq = (struct tapir_wire_request){.route = h.route, .flags = h.flags};
+	*rq = (struct tapir_wire_request){
+		.route = h.route, .flags = h.flags, .only_pid = h.only_pid};
 	for (uint32_t i = 0; !err && i < h.field_cnt; i++) {
 		if (len - at < sizeof(f))
 			return -EBADMSG;

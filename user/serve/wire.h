@@ -33,8 +33,9 @@ struct tapir_wire_pair {
 
 /* A request. Texts are borrowed; NULL: absent. */
 struct tapir_wire_request {
-	uint16_t route; /* enum tapir_route_id */
-	uint16_t flags; /* enum tapir_wire_flag */
+	uint16_t route;	   /* enum tapir_route_id */
+	uint16_t flags;	   /* enum tapir_wire_flag */
+	uint32_t only_pid; /* the client wants to be limited to this process; 0: it does not */
 	const char *path_arg;
 	const char *token;  /* Bearer, or password of Basic */
 	const char *cookie; /* of a login */

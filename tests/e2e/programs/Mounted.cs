@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // An application with tapir mounted three times: for loopback, under authorization (header X-Key), below a group's path.
-// It listens on a free port of 127.0.0.1 and on a unix socket. Usage: Mounted SOCKET; "listening URL" on stdout.
+// It listens on a free port of 127.0.0.1 and on a unix socket. Usage: Mounted SOCKET [SOCKET-OF-AN-AGENT]; "listening URL" on stdout.
 using System;
 using System.Linq;
 using System.Security.Claims;
@@ -24,7 +24,7 @@ builder.Services.AddAuthentication("Key").AddScheme<AuthenticationSchemeOptions,
 builder.Services.AddAuthorization();
 WebApplication app = builder.Build();
 
-app.MapTapir();
+app.MapTapir(configure: o => o.NodeSocket = args.ElementAtOrDefault(1));
 app.MapTapir("/guarded").RequireAuthorization();
 app.MapGroup("/deep/group").MapTapir("tapir", o => o.AllowRemote = true);
 app.MapGet("/work", () =>

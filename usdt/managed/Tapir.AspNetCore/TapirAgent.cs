@@ -24,7 +24,7 @@ internal sealed class TapirAgent(ILogger log) : IDisposable
     private Connection? connection;
     private bool isDisposed;
 
-    public async Task AnswerAsync(HttpContext context, string root, string path)
+    public async Task AnswerAsync(HttpContext context, string root, string path, byte[] body)
     {
         Connection? to = Connect(out string why);
 
@@ -34,7 +34,7 @@ internal sealed class TapirAgent(ILogger log) : IDisposable
             await TapirExchange.RefuseAsync(context, StatusCodes.Status501NotImplemented, why);
             return;
         }
-        await to.AnswerAsync(context, root, path);
+        await to.AnswerAsync(context, root, path, body);
     }
 
     private Connection? Connect(out string why)
@@ -134,7 +134,7 @@ internal sealed class TapirAgent(ILogger log) : IDisposable
                 log.Log(line.Contains(" audit: ") ? LogLevel.Information : LogLevel.Warning, "{Line}", line);
         }
 
-        public async Task AnswerAsync(HttpContext context, string root, string path)
+        public async Task AnswerAsync(HttpContext context, string root, string path, byte[] body)
         {
             uint id = (uint)Interlocked.Increment(ref lastId);
             var exchange = new TapirExchange(context, (type, data) => SendAsync(type, id, data));
@@ -144,7 +144,7 @@ internal sealed class TapirAgent(ILogger log) : IDisposable
                 exchange.Break();
             try
             {
-                await exchange.RunAsync(root, path);
+                await exchange.RunAsync(root, path, body);
             }
             finally
             {

@@ -29,23 +29,44 @@ public static class TapirEndpoints
         var agent = new TapirAgent(log);
 
         configure?.Invoke(options);
-        services.GetService<IHostApplicationLifetime>()?.ApplicationStopping.Register(agent.Dispose);
-        return endpoints.Map($"/{path.Trim('/')}/{{**tapirPath}}", context => AnswerAsync(context, options, agent))
+        TapirNode? node = options.NodeSocket == null ? null : new TapirNode(options.NodeSocket);
+        services.GetService<IHostApplicationLifetime>()?.ApplicationStopping.Register(() =>
+        {
+            agent.Dispose();
+            node?.Dispose();
+        });
+        return endpoints.Map($"/{path.Trim('/')}/{{**tapirPath}}", context => AnswerAsync(context, options, agent, node))
             .WithDisplayName("tapir").WithMetadata(new ExcludeFromDescriptionAttribute());
     }
 
-    private static Task AnswerAsync(HttpContext context, TapirOptions options, TapirAgent agent)
+    private static async Task AnswerAsync(HttpContext context, TapirOptions options, TapirAgent agent, TapirNode? node)
     {
         string whole = context.Request.Path.Value ?? "", rest = context.Request.RouteValues["tapirPath"] as string ?? "";
         string? refusal = options.AllowRemote || IsAuthorized(context) ? null : JudgeCaller(context);
 
         if (refusal != null)
-            return TapirExchange.RefuseAsync(context, StatusCodes.Status403Forbidden, refusal);
+        {
+            await TapirExchange.RefuseAsync(context, StatusCodes.Status403Forbidden, refusal);
+            return;
+        }
         if (!whole.EndsWith(rest, StringComparison.Ordinal))
-            return TapirExchange.RefuseAsync(context, StatusCodes.Status404NotFound, "no such resource");
-        var root = new PathString(whole[..^rest.Length].TrimEnd('/'));
+        {
+            await TapirExchange.RefuseAsync(context, StatusCodes.Status404NotFound, "no such resource");
+            return;
+        }
+        byte[]? body = await TapirExchange.ReadBodyAsync(context);
 
-        return agent.AnswerAsync(context, context.Request.PathBase.ToUriComponent() + root.ToUriComponent(), "/" + rest);
+        if (body == null)
+        {
+            await TapirExchange.RefuseAsync(context, StatusCodes.Status413PayloadTooLarge, "the body is too long");
+            return;
+        }
+        string root = context.Request.PathBase.ToUriComponent() + new PathString(whole[..^rest.Length].TrimEnd('/')).ToUriComponent();
+
+        if (node != null && await node.IsThereAsync(context.RequestAborted))
+            await node.AnswerAsync(context, root, "/" + rest, body);
+        else
+            await agent.AnswerAsync(context, root, "/" + rest, body);
     }
 
     /// <summary>The authorization middleware has admitted the caller: without it, no such endpoint is called.</summary>

@@ -15,7 +15,7 @@ namespace Tapir.AspNetCore;
 internal sealed class TapirExchange(HttpContext context, Func<FrameType, ReadOnlyMemory<byte>, Task> send)
 {
     private const int MaxBodyBytes = 65536;
-    private static readonly string[] passedOn = ["Host", "Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Content-Type", "X-Csrf-Token"];
+    public static readonly string[] PassedOn = ["Host", "Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Content-Type", "X-Csrf-Token"];
 
     // Not more than the credit: the agent waits for that.
     private readonly Channel<(FrameType Type, byte[] Data)> frames =
@@ -35,15 +35,13 @@ internal sealed class TapirExchange(HttpContext context, Func<FrameType, ReadOnl
     /// <summary>The agent has ended.</summary>
     public void Break() => frames.Writer.TryWrite((FrameType.Broken, []));
 
-    public async Task RunAsync(string root, string path)
+    public async Task RunAsync(string root, string path, byte[] body)
     {
-        byte[]? body = await ReadBodyAsync();
-        ReadOnlyMemory<byte> request = body == null ? default : Encode(root, path, body);
+        ReadOnlyMemory<byte> request = Encode(root, path, body);
 
         if (request.IsEmpty)
         {
-            await RefuseAsync(context, body == null ? StatusCodes.Status413PayloadTooLarge : StatusCodes.Status400BadRequest,
-                              body == null ? "the body is too long" : "the request is too long, or has a NUL in it");
+            await RefuseAsync(context, StatusCodes.Status400BadRequest, "the request is too long, or has a NUL in it");
             return;
         }
         await send(FrameType.Request, request);
@@ -58,7 +56,7 @@ internal sealed class TapirExchange(HttpContext context, Func<FrameType, ReadOnl
     }
 
     /// <summary>Null: it is too long.</summary>
-    private async Task<byte[]?> ReadBodyAsync()
+    public static async Task<byte[]?> ReadBodyAsync(HttpContext context)
     {
         var body = new MemoryStream();
         var part = new byte[4096];
@@ -82,7 +80,7 @@ internal sealed class TapirExchange(HttpContext context, Func<FrameType, ReadOnl
         Frames.AddText(to, FieldKind.Method, context.Request.Method);
         Frames.AddText(to, FieldKind.Path, path);
         Frames.AddPair(to, FieldKind.Header, "Tapir-Root", root);
-        foreach (string name in passedOn)
+        foreach (string name in PassedOn)
             if (context.Request.Headers.TryGetValue(name, out StringValues value))
                 Add(FieldKind.Header, name, value.ToString());
         foreach ((string name, StringValues values) in context.Request.Query)

@@ -9,4 +9,10 @@ public sealed class TapirOptions
     /// (<c>RequireAuthorization</c>), only callers from loopback are answered.
     /// </summary>
     public bool AllowRemote { get; set; }
+
+    /// <summary>
+    /// The unix socket of an agent of this node, such as <c>/run/tapir/tapir.sock</c>. While somebody listens there to whom this
+    /// user may connect, requests go there instead of to a child of this process. Null: none.
+    /// </summary>
+    public string? NodeSocket { get; set; }
 }
