@@ -55,23 +55,24 @@
 
 enum tapir_rec_type {
 	TAPIR_REC_NONE = 0,
-	TAPIR_REC_EVENT = 1,	/* a probe fired */
-	TAPIR_REC_PROBE = 2,	/* what a probe id means */
-	TAPIR_REC_METADATA = 3, /* a runtime's own description of an event */
-	TAPIR_REC_SAMPLE = 4,	/* a CPU sample */
-	TAPIR_REC_SWITCH = 5,	/* a context switch */
-	TAPIR_REC_STACK = 6,	/* stack id -> addresses */
-	TAPIR_REC_THREAD = 7,	/* the identity of a thread */
-	TAPIR_REC_PROCESS = 8,	/* a process began, changed or ended */
-	TAPIR_REC_MAPPING = 9,	/* a file or code region in an address space */
-	TAPIR_REC_SYMBOL = 10,	/* a name in a file */
-	TAPIR_REC_JIT = 11,	/* a name at an address, for a time */
-	TAPIR_REC_COUNTER = 12, /* a measured value */
-	TAPIR_REC_LOSS = 13,	/* what was not recorded, and why */
-	TAPIR_REC_GAP = 14,	/* a file or process that was seen too late */
-	TAPIR_REC_CLOCK = 15,	/* monotonic and UTC at one moment */
-	TAPIR_REC_META = 16,	/* key = value about the recording */
-	TAPIR_REC_WAIT = 17,	/* what a thread of a snapshot waits for */
+	TAPIR_REC_EVENT = 1,	 /* a probe fired */
+	TAPIR_REC_PROBE = 2,	 /* what a probe id means */
+	TAPIR_REC_METADATA = 3,	 /* a runtime's own description of an event */
+	TAPIR_REC_SAMPLE = 4,	 /* a CPU sample */
+	TAPIR_REC_SWITCH = 5,	 /* a context switch */
+	TAPIR_REC_STACK = 6,	 /* stack id -> addresses */
+	TAPIR_REC_THREAD = 7,	 /* the identity of a thread */
+	TAPIR_REC_PROCESS = 8,	 /* a process began, changed or ended */
+	TAPIR_REC_MAPPING = 9,	 /* a file or code region in an address space */
+	TAPIR_REC_SYMBOL = 10,	 /* a name in a file */
+	TAPIR_REC_JIT = 11,	 /* a name at an address, for a time */
+	TAPIR_REC_COUNTER = 12,	 /* a measured value */
+	TAPIR_REC_LOSS = 13,	 /* what was not recorded, and why */
+	TAPIR_REC_GAP = 14,	 /* a file or process that was seen too late */
+	TAPIR_REC_CLOCK = 15,	 /* monotonic and UTC at one moment */
+	TAPIR_REC_META = 16,	 /* key = value about the recording */
+	TAPIR_REC_WAIT = 17,	 /* what a thread of a snapshot waits for */
+	TAPIR_REC_RESOURCE = 18, /* what a process says that it is */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -418,10 +419,24 @@ struct tapir_rec_process {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_process) == 64, "tapir_rec_process");
 
+/*
+ * What a process says that it is: OpenTelemetry's process context (otel_context.h), as it was at
+ * that time. Until the next one, or until the process executes another program.
+ */
+struct tapir_rec_resource {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t payload_bytes;
+	/* payload: the message as it was published */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_resource) == 24, "tapir_rec_resource");
+
+#define TAPIR_RESOURCE_MAX_BYTES 32768u /* of a payload; more is not recorded */
+
 /* ---- MAPPING, SYMBOL, JIT -------------------------------------------------------------- */
 
-#define TAPIR_MAPPING_EXEC (1u << 0)
-#define TAPIR_MAPPING_ANON (1u << 1) /* no file: path is the kernel's name for it */
+#define TAPIR_MAPPING_EXEC	 (1u << 0)
+#define TAPIR_MAPPING_ANON	 (1u << 1) /* no file: path is the kernel's name for it */
 
 struct tapir_rec_mapping {
 	struct tapir_rec h;

@@ -65,7 +65,8 @@
 	X(TRACE_IDS_CHANGED, PART, "a thread's trace context changed while it was read")           \
 	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")     \
 	X(UNWIND_FILE_CHANGED, PART,                                                               \
-	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")
+	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")    \
+	X(RESOURCE_UNREADABLE, PART, "what a process publishes of itself could not be read")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

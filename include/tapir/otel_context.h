@@ -3,7 +3,8 @@
  * otel_context.h - what OpenTelemetry's SDKs publish for readers outside the process: the thread's
  * current trace and span (OTEP 4947, oteps/profiles/4947-thread-ctx.md) and what the process is
  * (OTEP 4719, 4719-process-ctx.md, version 2). Layouts only: activity.h publishes them,
- * bpf/trace_context.bpf.h and user/context read them.
+ * bpf/trace_context.bpf.h and user/context read them,
+ * user/decode/otel_resource.h decodes them.
  *
  * THE THREAD. `otel_thread_ctx_v1`, a thread-local pointer in .dynsym, is NULL or the address of
  * the thread's record, at an even address. Only its own thread changes it, so it is read while
@@ -21,15 +22,25 @@
  * TP + 8: 16 bytes per module, the first 8 its block's address or -1 (the thread has none yet); the
  * 8 bytes at -16 are the number of modules it has room for.
  *
- * THE PROCESS. A private mapping whose name begins with /memfd:OTEL_CTX, [anon_shmem:OTEL_CTX] or
- * [anon:OTEL_CTX]. It begins with the header below. published_at_ns is 0 while it changes; a reader
- * compares it before and after it has copied the payload, a protobuf message
+ * THE PROCESS. A private mapping whose name begins with /memfd:OTEL_CTX (a memfd was made),
+ * [anon_shmem:OTEL_CTX] (and named, Linux 5.17), or [anon:OTEL_CTX] (it could not be made). A
+ *process has at most one; children do not inherit it (MADV_DONTFORK). It begins with the header
+ *below. published_at_ns is 0 while it changes, and another one after each change; a reader compares
+ *it before and after it has copied the payload, which is anywhere in the process, a protobuf
+ *message
  *
  *	ProcessContext { Resource resource = 1; repeated KeyValue attributes = 2; }
  *	Resource { repeated KeyValue attributes = 1; }
  *	KeyValue { string key = 1; AnyValue value = 2; }
- *	AnyValue { string string_value = 1; ...; ArrayValue array_value = 5; ... }
+ *	AnyValue { string string_value = 1; bool bool_value = 2; int64 int_value = 3;
+ *		   double double_value = 4; ArrayValue array_value = 5; KeyValueList
+ *		   kvlist_value = 6; bytes bytes_value = 7; }	one of them
  *	ArrayValue { repeated AnyValue values = 1; }
+ *	KeyValueList { repeated KeyValue values = 1; }
+ *
+ * The resource is the service (service.name, service.instance.id, ...); `attributes` are for
+ * readers: threadlocal.schema_version, and threadlocal.attribute_key_map with the names of the keys
+ * in threads' records by their number.
  *
  * C11, C++11 and BPF C.
  */
@@ -57,7 +68,7 @@ struct tapir_otel_thread {
 #define TAPIR_OTEL_PROCESS_SIGNATURE "OTEL_CTX"
 #define TAPIR_OTEL_PROCESS_VERSION   2u
 
-struct tapir_otel_process {
+struct tapir_otel_process_header {
 	char signature[8]; /* written last */
 	uint32_t version;
 	uint32_t payload_bytes;

@@ -77,6 +77,7 @@ static void view(const struct tapir_rec *rec)
 		struct tapir_gap_view gap;
 		struct tapir_meta_view meta;
 		struct tapir_wait_view wait;
+		struct tapir_resource_view resource;
 	} v;
 
 	switch (rec->type) {
@@ -114,6 +115,9 @@ static void view(const struct tapir_rec *rec)
 		tapir_wait_view__of(rec, &v.wait);
 		touch_sv(v.wait.object);
 		return touch_sv(v.wait.text);
+	case TAPIR_REC_RESOURCE:
+		tapir_resource_view__of(rec, &v.resource);
+		return touch_sv(v.resource.payload);
 	case TAPIR_REC_META:
 		tapir_meta_view__of(rec, &v.meta);
 		touch_sv(v.meta.key);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/otel_resource.h"
+
 #define NO_ROW	 TAPIR_NO_ROW
 
 #define META_MAX 1024 /* keys; each is searched for among all */
@@ -102,6 +104,7 @@ static uint64_t process_row(struct tapir_summary *s, const struct who *who)
 		return NO_ROW;
 	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
 	row.exe = tapir_summary__copy(s, (struct tapir_sv){});
+	row.service = tapir_summary__copy(s, (struct tapir_sv){});
 	if (tapir_vec__push(&s->processes, row))
 		*idx = s->processes.cnt - 1;
 	return *idx;
@@ -377,6 +380,22 @@ static void add_meta(struct tapir_summary *s, const struct tapir_catalog *catalo
 }
 
 /* Counted for the first it is about: a thread that a switch lets in went out before. */
+static void add_resource(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			 const struct tapir_rec *rec)
+{
+	struct tapir_resource_view view;
+	struct tapir_sv service;
+	struct who who;
+	uint64_t idx;
+
+	tapir_resource_view__of(rec, &view);
+	service = tapir_otel_resource__text(view.payload, "service.name");
+	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
+	idx = service.len ? process_row(s, &who) : NO_ROW;
+	if (idx != NO_ROW)
+		replace(s, &s->processes.data[idx].service, service);
+}
+
 static void add_captured(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			 const struct tapir_rec *rec, int family)
 {
@@ -414,7 +433,7 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_THREAD] = add_thread,
 		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_META] = add_meta,
+		[TAPIR_REC_META] = add_meta,	   [TAPIR_REC_RESOURCE] = add_resource,
 	};
 
 	int family = tapir_family__of(rec->type);
@@ -437,6 +456,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 	for (size_t i = 0; i < s->processes.cnt; i++) {
 		free(s->processes.data[i].comm);
 		free(s->processes.data[i].exe);
+		free(s->processes.data[i].service);
 	}
 	for (size_t i = 0; i < s->threads.cnt; i++)
 		free(s->threads.data[i].comm);

@@ -38,6 +38,7 @@ struct tapir_event_row {
 struct tapir_process_row {
 	uint32_t pid;
 	char *comm, *exe; /* "" unknown */
+	char *service;	  /* service.name, as it publishes it; "": it does not */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 

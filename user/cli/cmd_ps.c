@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "context/otel_reader.h"
 #include "lore/lore.h"
 #include "render/table.h"
 #include "render/screen.h"
@@ -42,6 +43,7 @@ struct row {
 	char user[33];
 	char comm[TAPIR_COMM_BYTES];
 	char container[TAPIR_CONTAINER_ID_BYTES];
+	char service[64]; /* as it says itself; cut; "": it does not */
 	struct tapir_runtime_info runtime;
 	uint64_t started_ms; /* CLOCK_MONOTONIC */
 	size_t probe_cnt;    /* USDT sites */
@@ -57,6 +59,7 @@ struct walk {
 	uint32_t pid;	  /* of the process that is inspected, */
 	size_t probe_cnt; /* and its sites */
 	size_t hidden_cnt;
+	struct tapir_otel_reader reader; /* of what they say of themselves */
 };
 
 static void fill_user(struct row *row)
@@ -143,6 +146,8 @@ static int fill_row(struct walk *w, struct row *row)
 		err = tapir_proc__each_mapping(row->pid, count_probes, w);
 	row->probe_cnt = w->probe_cnt;
 	fill_rings(row);
+	tapir_sv__copy(tapir_otel_reader__service(&w->reader, row->pid), row->service,
+		       sizeof(row->service));
 	fill_user(row);
 	return err;
 }
@@ -196,6 +201,14 @@ static void add_what(struct tapir_str *out, const struct row *row)
 		tapir_str__adds(out, "-");
 }
 
+/* "dotnet", "dotnet (checkout)" */
+static void add_name(struct tapir_str *out, const struct row *row)
+{
+	tapir_str__add(out, row->comm, strnlen(row->comm, sizeof(row->comm)));
+	if (*row->service)
+		tapir_str__addf(out, " (%s)", row->service);
+}
+
 static void write_table(const struct walk *w, struct tapir_str *out)
 {
 	static const char *const titles[] = {">PID", "USER",	"RUNTIME", "CONTAINER",
@@ -212,7 +225,9 @@ static void write_table(const struct walk *w, struct tapir_str *out)
 				*row->runtime.version ? " " : "", row->runtime.version);
 		tapir_table__cell(&table, text.data ? text.data : "");
 		tapir_table__cell(&table, *row->container ? row->container : "-");
-		tapir_table__cell_bytes(&table, row->comm, strnlen(row->comm, sizeof(row->comm)));
+		tapir_str__clear(&text);
+		add_name(&text, row);
+		tapir_table__cell(&table, text.data ? text.data : "");
 		tapir_str__clear(&text);
 		add_what(&text, row);
 		tapir_table__cell(&table, text.data ? text.data : "");
@@ -236,6 +251,7 @@ static void write_json(const struct walk *w, struct tapir_str *out)
 		tapir_json__u64(&j, "uid", row->uid);
 		tapir_json__str(&j, "user", row->user);
 		tapir_json__strn(&j, "name", row->comm, strnlen(row->comm, sizeof(row->comm)));
+		tapir_json__str(&j, "service", *row->service ? row->service : NULL);
 		tapir_json__str(&j, "runtime", *row->runtime.name ? row->runtime.name : NULL);
 		tapir_json__str(&j, "version", *row->runtime.version ? row->runtime.version : NULL);
 		tapir_json__str(&j, "container", *row->container ? row->container : NULL);
@@ -271,7 +287,7 @@ static int print(const struct walk *w)
 
 static int run(struct tapir_cli *cli)
 {
-	struct walk w = {.args = cli->args};
+	struct walk w = {.args = cli->args, .reader = TAPIR_OTEL_READER_NONE};
 	int err = tapir_proc__each(visit, &w);
 
 	if (!err && !w.args->json)
@@ -281,6 +297,7 @@ static int run(struct tapir_cli *cli)
 	tapir_vec__fini(&w.rows);
 	tapir_map__fini(&w.cnt_by_file);
 	tapir_discovery__fini(&w.discovery);
+	tapir_otel_reader__fini(&w.reader);
 	return err;
 }
 
@@ -288,9 +305,10 @@ const struct tapir_command tapir_cmd_ps = {
 	.name = "ps",
 	.summary = "list the processes that have events or probes to record",
 	.synopsis = "[--all] [--json]",
-	.text = "Shows one line per process: user, runtime and version, container, name, and what "
-		"can be recorded of it besides CPU time and waits: events of its runtime, events of "
-		"rings, USDT probes. 'tapir list -p PID' names them. Probes of system libraries such "
+	.text = "Shows one line per process: user, runtime and version, container, name (and the "
+		"service it says that it is, by OpenTelemetry's process context), and "
+		"what can be recorded of it besides CPU time and waits: events of its runtime, "
+		"events of rings, USDT probes. 'tapir list -p PID' names them. Probes of system libraries such "
 		"as libc, which every process has, do not count. Nothing is sent to any process.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/usage_watch.h"
+#include "context/otel_watch.h"
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
 
@@ -161,6 +162,17 @@ static void pace_sideband(const struct recording *r, struct pollfd *sideband, ui
 	}
 }
 
+static void look_at_publishers(const struct recording *r, bool is_last)
+{
+	struct tapir_pids live = {};
+
+	if (!r->publishers)
+		return;
+	(void)tapir_targets__list_live(r->targets, SIZE_MAX, &live);
+	tapir_otel_watch__look(r->publishers, &live, tapir_clock__now_ns(), is_last);
+	tapir_vec__fini(&live);
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -180,6 +192,7 @@ static int watch(struct recording *r)
 	};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS, rest_ns = UINT64_MAX;
 
+	look_at_publishers(r, false);
 	for (;;) {
 		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns < rest_ns ? next_ns : rest_ns)) <
 			    0 &&
@@ -209,6 +222,7 @@ static int watch(struct recording *r)
 			tapir_targets__poll(r->targets);
 			tapir_sampler__poll(r->sampler);
 			tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
+			look_at_publishers(r, false);
 			post_sideband_loss(r);
 			tapir_recording__post_lanes(r);
 			report_progress(r, false, 0);
@@ -311,6 +325,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	if (has_begun) {
 		tapir_recording__end_snapshots(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
+		look_at_publishers(r, true);
 	}
 	if (r->targets)
 		tapir_targets__finish(r->targets);
@@ -332,6 +347,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_recording__free_snapshots(r);
 	tapir_usage_watch__free(r->usage);
 	r->usage = NULL;
+	tapir_otel_watch__free(r->publishers);
+	r->publishers = NULL;
 	if (has_begun)
 		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)

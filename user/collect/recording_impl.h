@@ -21,6 +21,7 @@
 #include "runtime/peer/run_dir.h"
 #include "tapir/ring.h"
 
+struct tapir_otel_watch;
 struct tapir_usage_watch;
 
 struct recording {
@@ -48,6 +49,7 @@ struct recording {
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
 	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
+	struct tapir_otel_watch *publishers; /* of what they are; NULL: nobody asks */
 	struct {
 		struct tapir_ring_ask *ask; /* of .NET's processes */
 		bool is_wanted;		    /* of .NET's processes, too */

@@ -19,6 +19,7 @@
 #include "names/code_names.h"
 #include "collect/foreseen.h"
 #include "collect/meta.h"
+#include "context/otel_watch.h"
 #include "foreign/helper.h"
 
 #define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */
@@ -388,6 +389,12 @@ static void say_ready(const struct recording *r)
 			"this kernel has no uprobe_multi (Linux 6.6): detaching takes 0.1 s per probe");
 }
 
+static int watch_publishers(struct recording *r)
+{
+	r->publishers = tapir_otel_watch__new(r->queue);
+	return r->publishers ? 0 : -ENOMEM;
+}
+
 int tapir_recording__set_up(struct recording *r)
 {
 	int err = catch_signals(r);
@@ -420,6 +427,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_recording__watch_cpus(r);
 	if (!err)
 		err = tapir_recording__post_lanes(r);
+	if (!err && !r->opts->snapshot_looks)
+		err = watch_publishers(r);
 	if (!err)
 		say_ready(r);
 	if (!err && r->command)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "decode/otel_resource.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
@@ -457,6 +458,18 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	end_line(&j);
 }
 
+static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			 struct tapir_str *out)
+{
+	struct tapir_json j = begin_line(l, rec, out);
+	struct tapir_resource_view view;
+
+	tapir_resource_view__of(rec, &view);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_otel_resource__add_json(&j, view.payload);
+	end_line(&j);
+}
+
 static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
@@ -485,7 +498,7 @@ void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
 		[TAPIR_REC_MAPPING] = add_mapping, [TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_WAIT] = add_wait,
+		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

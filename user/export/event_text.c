@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "decode/otel_resource.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
@@ -398,6 +399,25 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	tapir_str__addc(out, '\n');
 }
 
+static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			 struct tapir_str *out)
+{
+	struct tapir_resource_view view;
+	struct tapir_str text = {};
+	struct tapir_json j = tapir_json__to(&text);
+
+	tapir_resource_view__of(rec, &view);
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
+	tapir_json__open(&j, NULL, '{');
+	tapir_otel_resource__add_json(&j, view.payload);
+	tapir_json__close(&j, '}');
+	tapir_str__adds(out, "says of itself ");
+	add_sv(out, (struct tapir_sv){text.data, text.len});
+	tapir_str__addc(out, '\n');
+	tapir_str__fini(&text);
+}
+
 static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
@@ -431,10 +451,11 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 {
 	static void (*const adders[])(struct tapir_event_lines *, const struct tapir_rec *,
 				      struct tapir_str *) = {
-		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
-		[TAPIR_REC_COUNTER] = add_counter, [TAPIR_REC_LOSS] = add_loss,
-		[TAPIR_REC_GAP] = add_gap,	   [TAPIR_REC_WAIT] = add_wait,
+		[TAPIR_REC_EVENT] = add_event,	     [TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_SWITCH] = add_switch,     [TAPIR_REC_PROCESS] = add_process,
+		[TAPIR_REC_COUNTER] = add_counter,   [TAPIR_REC_LOSS] = add_loss,
+		[TAPIR_REC_GAP] = add_gap,	     [TAPIR_REC_WAIT] = add_wait,
+		[TAPIR_REC_RESOURCE] = add_resource,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

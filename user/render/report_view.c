@@ -9,6 +9,8 @@
 #include "render/human_units.h"
 #include "render/remedies.h"
 
+#define SERVICES_SHOWN 8
+
 /* ---- how it was recorded -------------------------------------------------------------------- */
 
 static const char *plural(uint64_t cnt)
@@ -81,6 +83,24 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_report__add_printable(out, lane);
 	}
 	tapir_str__addc(out, '\n');
+}
+
+/* "services: checkout (4711), cart (4712)", as the processes say it themselves */
+static void write_services(const struct tapir_summary *s, struct tapir_str *out)
+{
+	const struct tapir_process_row *row;
+	size_t shown = 0, cnt = 0;
+
+	tapir_vec_for_each (row, &s->processes) {
+		if (!*row->service || cnt++ >= SERVICES_SHOWN)
+			continue;
+		tapir_str__adds(out, shown++ ? ", " : "services: ");
+		tapir_report__add_printable(out, row->service);
+		tapir_str__addf(out, " (%u)", row->pid);
+	}
+	if (cnt > shown)
+		tapir_str__addf(out, ", and %zu more", cnt - shown);
+	tapir_str__adds(out, cnt ? "\n" : "");
 }
 
 /* " (cpu-clock 999 Hz)" */
@@ -295,6 +315,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	tapir_report__add_also(v, out);
 	write_completeness(v, p, out);
 	write_origin(v, out);
+	write_services(v->summary, out);
 	write_totals(v, out);
 	write_cpu(v, out);
 	tapir_report__add_names_missing(v, out);

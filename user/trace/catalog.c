@@ -4,9 +4,9 @@
  *
  * An event is small because it refers: to a probe by a 32-bit id, to a stack by a hash, to a
  * process and a thread by their kernel ids. The describing records (PROBE, METADATA, PROCESS,
- * THREAD, MAPPING, STACK, SYMBOL, JIT) carry the meaning. This file stores them; lookup.c finds
- * them by id and time; segment.c writes them again, and forgets them; catalog_entry.c is what they
- * share.
+ * RESOURCE, THREAD, MAPPING, STACK, SYMBOL, JIT) carry the meaning. This file stores them; lookup.c
+ * finds them by id and time; segment.c writes them again, and forgets them; catalog_entry.c is what
+ * they share.
  *
  * Segments. A file is a sequence of segments, each at most 10 seconds or 64 MB long. A segment
  * names everything it uses: all descriptions needed to read its events are in the segment itself.
@@ -347,6 +347,13 @@ static int describe_process(struct tapir_catalog *c, const struct tapir_rec_proc
 	return news;
 }
 
+static int describe_resource(struct tapir_catalog *c, const struct tapir_rec_resource *rec)
+{
+	struct process *p = owner_of(c, &c->processes, rec->tgid, sizeof(*p));
+
+	return p ? describe_in_chain(c, &p->resource, &rec->h) : -ENOMEM;
+}
+
 /* ---- mappings, symbols, JIT: ordered sets -----------------------------------------------------
  */
 
@@ -510,6 +517,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 		return describe_thread(c, rec);
 	case TAPIR_REC_PROCESS:
 		return describe_process(c, (const struct tapir_rec_process *)rec);
+	case TAPIR_REC_RESOURCE:
+		return describe_resource(c, (const struct tapir_rec_resource *)rec);
 	case TAPIR_REC_MAPPING:
 		return describe_mapping(c, (const struct tapir_rec_mapping *)rec);
 	case TAPIR_REC_SYMBOL:

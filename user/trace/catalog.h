@@ -93,6 +93,12 @@ const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog 
 const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t time_ns);
 /*
+ * What the process said that it is: the newest that was read by then of the program it ran, else
+ * the first after that.
+ */
+const struct tapir_rec_resource *tapir_catalog__resource(const struct tapir_catalog *c,
+							 uint32_t tgid, uint64_t time_ns);
+/*
  * Which of the processes that had this id one after the other: the time from which the id was the
  * one's of time_ns, as far as the records tell; 0: since before them.
  */

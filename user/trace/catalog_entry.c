@@ -114,6 +114,7 @@ void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
 	if (!p)
 		return;
 	tapir_catalog__free_chain(c, p->newest);
+	tapir_catalog__free_chain(c, p->resource);
 	tapir_catalog__free_set(c, &p->mappings);
 	tapir_catalog__free_set(c, &p->jits);
 	tapir_vec__fini(&p->lives);

@@ -27,6 +27,7 @@ struct entry {
 
 struct process {
 	struct entry *newest;
+	struct entry *resource;		  /* the newest */
 	struct tapir_ordset mappings;	  /* by start_va and the time from which they hold */
 	struct tapir_ordset jits;	  /* by start_va and from_ns */
 	uint64_t exit_ns;		  /* 0: it lives */

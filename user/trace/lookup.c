@@ -82,6 +82,23 @@ uint64_t tapir_catalog__image_ns(const struct process *p, uint64_t time_ns)
 	return 0;
 }
 
+const struct tapir_rec_resource *tapir_catalog__resource(const struct tapir_catalog *c,
+							 uint32_t tgid, uint64_t time_ns)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, tgid);
+	uint64_t image_ns = p ? tapir_catalog__image_ns(p, time_ns) : 0;
+	const struct tapir_rec *found = NULL;
+
+	for (const struct entry *e = p ? p->resource : NULL; e; e = e->older) {
+		if (tapir_catalog__image_ns(p, e->rec->time_ns) != image_ns)
+			continue;
+		found = e->rec;
+		if (found->time_ns <= time_ns)
+			break;
+	}
+	return (const struct tapir_rec_resource *)found;
+}
+
 /* Was it at va at that time? It began by then: node.time <= time_ns. */
 typedef bool (*holds_fn)(const struct entry *e, uint64_t va, uint64_t time_ns, uint64_t image_ns);
 

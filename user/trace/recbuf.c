@@ -206,6 +206,18 @@ const struct tapir_rec *tapir_recbuf__metadata(struct tapir_recbuf *b,
 	return build(b, TAPIR_REC_METADATA, &m, sizeof(m), &blob, 1);
 }
 
+const struct tapir_rec *tapir_recbuf__resource(struct tapir_recbuf *b,
+					       const struct tapir_rec_resource *fixed,
+					       struct tapir_sv payload)
+{
+	struct tapir_rec_resource r = *fixed;
+
+	if (payload.len > TAPIR_RESOURCE_MAX_BYTES)
+		return NULL;
+	r.payload_bytes = (uint32_t)payload.len;
+	return build(b, TAPIR_REC_RESOURCE, &r, sizeof(r), &payload, 1);
+}
+
 const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 					    const struct tapir_rec_stack *fixed,
 					    const uint64_t *frames_va, unsigned frame_cnt)

@@ -36,6 +36,10 @@ const struct tapir_rec *tapir_recbuf__process(struct tapir_recbuf *b,
 					      const struct tapir_rec_process *fixed,
 					      struct tapir_sv comm, struct tapir_sv exe,
 					      struct tapir_sv cmdline, struct tapir_sv cgroup);
+/* payload: at most TAPIR_RESOURCE_MAX_BYTES, not cut: NULL if it is longer. */
+const struct tapir_rec *tapir_recbuf__resource(struct tapir_recbuf *b,
+					       const struct tapir_rec_resource *fixed,
+					       struct tapir_sv payload);
 const struct tapir_rec *tapir_recbuf__mapping(struct tapir_recbuf *b,
 					      const struct tapir_rec_mapping *fixed,
 					      struct tapir_sv path);

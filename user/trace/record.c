@@ -71,6 +71,7 @@ static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_CLOCK] = sizeof(struct tapir_rec_clock),
 	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
 	[TAPIR_REC_WAIT] = sizeof(struct tapir_rec_wait),
+	[TAPIR_REC_RESOURCE] = sizeof(struct tapir_rec_resource),
 };
 
 static size_t fixed_bytes(unsigned type)
@@ -109,6 +110,7 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 		const struct tapir_rec_gap *gap;
 		const struct tapir_rec_meta *meta;
 		const struct tapir_rec_wait *wait;
+		const struct tapir_rec_resource *resource;
 	} r = {rec};
 
 	switch (rec->type) {
@@ -136,6 +138,8 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 		return (uint64_t)r.meta->key_len + r.meta->value_len;
 	case TAPIR_REC_WAIT:
 		return r.wait->text_len;
+	case TAPIR_REC_RESOURCE:
+		return r.resource->payload_bytes;
 	default:
 		return 0;
 	}
@@ -176,7 +180,7 @@ bool tapir_rec_type__describes(unsigned type)
 		(1u << TAPIR_REC_PROBE | 1u << TAPIR_REC_METADATA | 1u << TAPIR_REC_STACK |
 		 1u << TAPIR_REC_THREAD | 1u << TAPIR_REC_PROCESS | 1u << TAPIR_REC_MAPPING |
 		 1u << TAPIR_REC_SYMBOL | 1u << TAPIR_REC_JIT | 1u << TAPIR_REC_CLOCK |
-		 1u << TAPIR_REC_META));
+		 1u << TAPIR_REC_META | 1u << TAPIR_REC_RESOURCE));
 }
 
 /* ---- views ------------------------------------------------------------------------------- */
@@ -311,6 +315,12 @@ void tapir_process_view__of(const struct tapir_rec *rec, struct tapir_process_vi
 	view->cgroup = cut(&at, p->cgroup_len);
 }
 
+void tapir_resource_view__of(const struct tapir_rec *rec, struct tapir_resource_view *view)
+{
+	view->rec = (const struct tapir_rec_resource *)rec;
+	view->payload = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->payload_bytes};
+}
+
 void tapir_mapping_view__of(const struct tapir_rec *rec, struct tapir_mapping_view *view)
 {
 	const struct tapir_rec_mapping *m = (const struct tapir_rec_mapping *)rec;
@@ -381,7 +391,7 @@ const char *tapir_rec_type__name(unsigned type)
 		[TAPIR_REC_JIT] = "jit",	   [TAPIR_REC_COUNTER] = "counter",
 		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
 		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
-		[TAPIR_REC_WAIT] = "wait",
+		[TAPIR_REC_WAIT] = "wait",	   [TAPIR_REC_RESOURCE] = "resource",
 	};
 	int family = tapir_family__of(type);
 

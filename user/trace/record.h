@@ -113,6 +113,11 @@ struct tapir_process_view {
 	struct tapir_sv comm, exe, cmdline, cgroup;
 };
 
+struct tapir_resource_view {
+	const struct tapir_rec_resource *rec;
+	struct tapir_sv payload; /* decode/otel_resource.h */
+};
+
 struct tapir_mapping_view {
 	const struct tapir_rec_mapping *rec;
 	struct tapir_sv path, build_id;
@@ -155,6 +160,7 @@ void tapir_metadata_view__of(const struct tapir_rec *rec, struct tapir_metadata_
 void tapir_stack_view__of(const struct tapir_rec *rec, struct tapir_stack_view *view);
 void tapir_thread_view__of(const struct tapir_rec *rec, struct tapir_thread_view *view);
 void tapir_process_view__of(const struct tapir_rec *rec, struct tapir_process_view *view);
+void tapir_resource_view__of(const struct tapir_rec *rec, struct tapir_resource_view *view);
 void tapir_mapping_view__of(const struct tapir_rec *rec, struct tapir_mapping_view *view);
 void tapir_symbol_view__of(const struct tapir_rec *rec, struct tapir_symbol_view *view);
 void tapir_jit_view__of(const struct tapir_rec *rec, struct tapir_jit_view *view);

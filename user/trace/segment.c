@@ -21,6 +21,8 @@ static int use_process(struct tapir_catalog *c, uint32_t tgid)
 		return 0;
 	err = p->newest ? tapir_catalog__put_entry(c, p->newest) : 0;
 	image_ns = tapir_catalog__image_ns(p, UINT64_MAX);
+	if (!err && p->resource && p->resource->rec->time_ns >= image_ns)
+		err = tapir_catalog__put_entry(c, p->resource);
 	while (!err && (node = tapir_ordset__next(&p->mappings, node))) {
 		struct entry *e = (struct entry *)node;
 
@@ -229,9 +231,10 @@ static bool sweep_process(struct tapir_catalog *c, struct process *p)
 	bool keep = keeps_unused(c) && !dead;
 
 	sweep_chain(c, &p->newest, keep);
+	sweep_chain(c, &p->resource, keep);
 	sweep_set(c, &p->mappings, tapir_catalog__image_ns(p, UINT64_MAX), !keep);
 	sweep_set(c, &p->jits, 0, true);
-	return !p->newest && !p->mappings.root && !p->jits.root;
+	return !p->newest && !p->resource && !p->mappings.root && !p->jits.root;
 }
 
 typedef bool (*sweep_fn)(struct tapir_catalog *c, uint64_t *value);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "context/otel_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "context/otel_reader.h"
+#include "trace/recbuf.h"
+
+#define FIRST_NS      (500 * TAPIR_NS_PER_MS)
+#define SILENT_MAX_NS (32 * TAPIR_NS_PER_SEC)
+#define PUBLISHER_NS  (2 * TAPIR_NS_PER_SEC)
+#define PROCESSES_MAX 65536u
+
+struct watched {
+	struct tapir_otel_process process;
+	uint64_t next_ns, interval_ns;
+	bool is_owed; /* the last look was in vain: the next one may not be */
+	bool is_told; /* that it could not be read */
+	bool is_left; /* it did not answer: it is not asked again */
+};
+
+struct tapir_otel_watch {
+	struct tapir_queue *queue;
+	struct tapir_otel_reader reader;
+	struct tapir_map by_tgid; /* idx + 1 */
+	struct tapir_vec(struct watched) all;
+	struct tapir_recbuf recbuf;
+};
+
+struct tapir_otel_watch *tapir_otel_watch__new(struct tapir_queue *queue)
+{
+	struct tapir_otel_watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->queue = queue;
+	w->reader = TAPIR_OTEL_READER_NONE;
+	return w;
+}
+
+void tapir_otel_watch__free(struct tapir_otel_watch *w)
+{
+	if (!w)
+		return;
+	tapir_otel_reader__fini(&w->reader);
+	tapir_map__fini(&w->by_tgid);
+	tapir_vec__fini(&w->all);
+	tapir_recbuf__fini(&w->recbuf);
+	free(w);
+}
+
+static void post_loss(struct tapir_otel_watch *w, uint64_t now_ns)
+{
+	struct tapir_rec_loss loss = {.cause = TAPIR_LOSS_RESOURCE_UNREADABLE,
+				      .count = 1,
+				      .from_ns = now_ns,
+				      .until_ns = now_ns};
+
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), now_ns);
+	(void)tapir_queue__post(w->queue, &loss.h, -1); /* it counts what it refuses */
+}
+
+static void post(struct tapir_otel_watch *w, uint32_t tgid)
+{
+	struct tapir_rec_resource fixed = {.tgid = tgid};
+	const struct tapir_rec *rec;
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	tapir_rec__init(&fixed.h, TAPIR_REC_RESOURCE, sizeof(fixed), now_ns);
+	rec = tapir_recbuf__resource(
+		&w->recbuf, &fixed,
+		(struct tapir_sv){w->reader.payload.data, w->reader.payload.len});
+	if (rec)
+		(void)tapir_queue__post(w->queue, rec, -1);
+	else
+		post_loss(w, now_ns);
+}
+
+/* NULL: there are too many, or no memory. */
+static struct watched *watched_of(struct tapir_otel_watch *w, uint32_t tgid)
+{
+	uint64_t *idx = tapir_map__get(&w->by_tgid, tgid);
+
+	if (idx)
+		return &w->all.data[*idx - 1];
+	if (w->all.cnt >= PROCESSES_MAX ||
+	    !tapir_vec__push(&w->all, ((struct watched){.process.tgid = tgid})))
+		return NULL;
+	idx = tapir_map__put(&w->by_tgid, tgid, NULL);
+	if (!idx) {
+		w->all.cnt--;
+		return NULL;
+	}
+	*idx = w->all.cnt;
+	return &w->all.data[*idx - 1];
+}
+
+static void plan_next(struct watched *one, uint64_t now_ns)
+{
+	if (one->process.header_va)
+		one->interval_ns = PUBLISHER_NS;
+	else if (!one->interval_ns || one->interval_ns == PUBLISHER_NS)
+		one->interval_ns = FIRST_NS;
+	else if (one->interval_ns < SILENT_MAX_NS)
+		one->interval_ns *= 2;
+	one->next_ns = now_ns + one->interval_ns;
+}
+
+static void count_unread(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
+{
+	if (!one->is_told)
+		post_loss(w, now_ns);
+	one->is_told = true;
+}
+
+static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
+{
+	int got = tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
+
+	plan_next(one, now_ns);
+	one->is_owed = got == -EAGAIN || got == -ECANCELED; /* it changes, or the user ends us */
+	if (got > 0)
+		post(w, one->process.tgid);
+	else if (got < 0 && !one->is_owed)
+		count_unread(w, one, now_ns);
+}
+
+void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids *live,
+			    uint64_t now_ns, bool is_last)
+{
+	const uint32_t *tgid;
+	struct watched *one;
+
+	if (!w)
+		return;
+	tapir_vec_for_each (tgid, live) {
+		one = watched_of(w, *tgid);
+		if (one && !one->is_left && (is_last || now_ns >= one->next_ns))
+			look_at(w, one, now_ns);
+	}
+	tapir_vec_for_each (one, &w->all)
+		if (is_last && one->is_owed)
+			count_unread(w, one, now_ns);
+}
