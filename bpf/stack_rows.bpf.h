@@ -251,12 +251,14 @@ static __always_inline const struct tapir_unwind_space *find_space(const struct 
 	return bpf_map_lookup_elem(&unwind_spaces, &key);
 }
 
-/* The mapping of ip to u->mapping. Not 0: there is none. */
-static __noinline int find_mapping(struct user_stack *u, __u64 ip)
+/* The mapping of ip to u->mapping. Not 0: there is none. Not static: see find_row. */
+__weak __noinline int find_mapping(struct user_stack *u, __u64 ip)
 {
 	const struct tapir_unwind_space *space;
 	__u32 idx;
 
+	if (!u)
+		return -1;
 	u->key.block = 0;
 	space = find_space(u);
 	if (space && space->block_cnt > 1) {

@@ -182,15 +182,7 @@ static long find_record(__u64 idx, void *ctx)
 	struct user_stack *u = *(struct user_stack **)ctx;
 
 	u->cfa = u->sp + 8 * idx;
-	if (read_word(u, u->cfa, &u->pair[0]))
-		return 1;
-	if (u->pair[0] != u->fp)
-		return 0;
-	u->pair[0] = u->fp + 1;
-	if (read_word(u, u->cfa + 8, &u->pair[1]) || !is_code(u, u->pair[1] - 1))
-		return 0;
-	u->pair[0] = u->fp;
-	return 1;
+	return read_pair(u, u->cfa) || (u->pair[0] == u->fp && is_code(u, u->pair[1] - 1));
 }
 
 /*
@@ -207,7 +199,7 @@ __weak __noinline int skip_replaced(struct user_stack *u)
 		return 0;
 	u->pair[0] = u->fp + 1;
 	bpf_loop(MAX_REPLACED_WORDS, find_record, &u, 0);
-	if (u->pair[0] != u->fp || u->cfa >= u->fp) {
+	if (u->pair[0] != u->fp || u->cfa >= u->fp || !is_code(u, u->pair[1] - 1)) {
 		set_fp_row(u, ROW_OF_CODE);
 		return 0;
 	}
