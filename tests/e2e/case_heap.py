@@ -13,7 +13,7 @@ from dotnet_program import build_dotnet, publish_dotnet
 
 TIMEOUT = 300
 CHECK_DOTNET = {"test_a_jvm_says_the_same_to_jcmd", "test_trace_event_reads_the_same_heap", "test_a_leak_is_named_with_its_holder_and_allocator",
-                "test_net_8_and_9_list_their_objects", "test_ten_million_objects_are_complete_and_need_no_memory",
+                "test_net_8_and_9_list_their_objects", "test_net_8_names_a_leak", "test_net_9_names_a_leak", "test_ten_million_objects_are_complete_and_need_no_memory",
                 "test_a_pause_that_is_over_is_incomplete", "test_two_snapshots_at_once_are_both_complete",
                 "test_a_target_killed_amid_the_snapshot_is_reported", "test_ctrl_c_lets_the_target_go_on",
                 "test_a_full_disk_is_reported", "test_another_user_s_process_is_refused"}
@@ -77,6 +77,12 @@ def test_what_cannot_be_listed_is_refused_with_a_reason(t):
     sleeper = t.start("sleep", "100")
     refused = t.tapir("heap", "-p", sleeper.pid, expect=3)
     t.ok(f"cannot list the heap of process {sleeper.pid}" in refused.err, refused.err)
+    snake = t.start(t.need("/usr/bin/python3"), "-c", "print('ready', flush=True); import time; time.sleep(60)")
+    snake.wait_line("ready")
+    t.ok("it runs CPython, not .NET or a JVM; only code in the process" in t.tapir("heap", "-p", snake.pid, expect=3).err, "CPython")
+    node = t.start(t.need("node"), "-e", "console.log('ready'); setTimeout(() => {}, 60000)")
+    node.wait_line("ready")
+    t.ok("it runs Node.js, not .NET or a JVM; it writes its heap itself" in t.tapir("heap", "-p", node.pid, expect=3).err, "Node.js")
     gone = t.start("sleep", "0")
     gone.wait()
     t.ok("does not exist" in t.tapir("heap", "-p", gone.pid, expect=1).err, "a pid that is gone")
@@ -146,10 +152,8 @@ def test_trace_event_reads_the_same_heap(t):
     t.ok("Kept" in seen["statics"], f"static fields: {seen['statics'][:10]}")
 
 
-def test_a_leak_is_named_with_its_holder_and_allocator(t):
-    heap, _ = start_heap(t, 20000, 1000)
-    before, after = t.path("before.tapir"), t.path("after.tapir")
-    t.tapir("heap", "-p", heap.pid, "-o", before)
+def growth_of(t, heap):
+    """--growth of a program that leaks meanwhile, after what must hold for it does."""
     done = threading.Event()
 
     def leak():
@@ -163,7 +167,6 @@ def test_a_leak_is_named_with_its_holder_and_allocator(t):
     finally:
         done.set()
         leaking.join()
-    t.tapir("heap", "-p", heap.pid, "-o", after)
     grown = rows(found, "by_growth")
     t.ok(grown["Shop.Order"]["grown_count"] >= 20000, f"orders: {grown.get('Shop.Order')}")
     t.eq(grown["Shop.Order"]["grown_bytes"], 48 * grown["Shop.Order"]["grown_count"], "their bytes")
@@ -171,9 +174,26 @@ def test_a_leak_is_named_with_its_holder_and_allocator(t):
     by = next(row for row in found["allocations"] if row["type"] == "Shop.Order")
     t.ok(any("PlaceOrders" in json.dumps(frame) for frame in by["stack"]), f"who allocates them: {by}")
     t.ok("System.Byte[]" in found["headline"] and "allocated by Shop.Program.PlaceOrders" in found["headline"], found["headline"])
+    return grown
+
+
+def test_a_leak_is_named_with_its_holder_and_allocator(t):
+    heap, _ = start_heap(t, 20000, 1000)
+    before, after = t.path("before.tapir"), t.path("after.tapir")
+    t.tapir("heap", "-p", heap.pid, "-o", before)
+    grown = growth_of(t, heap)
+    t.tapir("heap", "-p", heap.pid, "-o", after)
     diff = rows(heap_of(t, "diff", before, after), "by_growth")
     t.ok(diff["Shop.Order"]["grown_count"] % 20000 == 0 and diff["Shop.Order"]["grown_count"] >= grown["Shop.Order"]["grown_count"],
          f"from the first to the last snapshot: {diff['Shop.Order']}")
+
+
+def test_net_8_names_a_leak(t):
+    growth_of(t, start_heap(t, 20000, 1000, program=publish_dotnet(t, "Heap", "8.0.33"))[0])
+
+
+def test_net_9_names_a_leak(t):
+    growth_of(t, start_heap(t, 20000, 1000, program=publish_dotnet(t, "Heap", "9.0.22"))[0])
 
 
 def test_net_8_and_9_list_their_objects(t):

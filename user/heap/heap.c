@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "decode/probe_name.h"
 #include "heap/heap_jvm.h"
+#include "lore/lore.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/recognize.h"
@@ -101,12 +102,15 @@ static int refuse(uint32_t tgid)
 {
 	struct tapir_runtime_info info = {};
 	int err = tapir_runtime__recognize(tgid, &info);
+	const struct tapir_lore *lore = err ? NULL : tapir_lore__named(info.name);
 
 	if (err)
 		return err;
-	return tapir_diag__fail(-EOPNOTSUPP,
-				"cannot list the heap of process %u: it runs %s, not .NET or a JVM",
-				tgid, info.name[0] ? info.name : "no known runtime");
+	return tapir_diag__fail(
+		-EOPNOTSUPP,
+		"cannot list the heap of process %u: it runs %s, not .NET or a JVM%s%s", tgid,
+		info.name[0] ? info.name : "no known runtime", lore && lore->heap_from ? "; " : "",
+		lore && lore->heap_from ? lore->heap_from : "");
 }
 
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)

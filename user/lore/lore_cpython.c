@@ -70,6 +70,8 @@ static const struct tapir_lore_condition conditions[] = {
 
 const struct tapir_lore tapir_lore_cpython = {
 	.name = "CPython",
+	.heap_from =
+		"only code in the process can list its objects (gc.get_objects(), tracemalloc)",
 	.providers = TAPIR_LIST_OF("python"),
 	.files = files,
 	.modules = modules,

@@ -48,6 +48,7 @@ static const struct tapir_lore_headline headlines[] = {{"node", "gc__start", "GC
 
 const struct tapir_lore tapir_lore_node = {
 	.name = "Node.js",
+	.heap_from = "it writes its heap itself (start it with --heapsnapshot-signal=SIGUSR2)",
 	.providers = TAPIR_LIST_OF("node"),
 	.files = files,
 	.modules = modules,
