@@ -38,6 +38,11 @@ def test_a_recording_has_what_a_service_says_of_itself(t):
     t.ok(f"\nservices: {told[-1]['service.name']} ({pids['service']})\n" in t.tapir("report", file).out, "the report's head")
     t.ok('says of itself {"resource":{"service.name":"checkout"' in t.tapir("events", file).out, "events as text")
     t.eq(t.report(file)["incomplete"], {}, "losses")
+    out = t.path("otlp")
+    t.eq(t.tapir("export", "--format", "otlp", file, "-o", out).rc, 0, "export")
+    with open(out, "rb") as profiles:
+        data = profiles.read()
+    t.ok(b"\x0a\x0cservice.name\x12" in data and told[-1]["service.name"].encode() in data, "the service in OpenTelemetry's profiles")
 
 
 def test_what_a_process_says_ends_with_its_program(t):

@@ -220,6 +220,16 @@ void tapir_otel_value__add_json(struct tapir_json *j, const char *key, struct ta
 	add_value(j, key, value, 0);
 }
 
+bool tapir_otel_value__text(struct tapir_sv value, struct tapir_sv *out)
+{
+	struct field field;
+
+	if (!read_value(value, &field) || field.number != 1)
+		return false;
+	*out = field.bytes;
+	return true;
+}
+
 /* ---- the resource -------------------------------------------------------------------------- */
 
 struct search {
@@ -230,11 +240,9 @@ struct search {
 static void find_text(void *ctx, const struct tapir_otel_attribute *a)
 {
 	struct search *search = ctx;
-	struct field field;
 
-	if (!search->found.len && tapir_sv__is(a->key, search->key) &&
-	    read_value(a->value, &field) && field.number == 1)
-		search->found = field.bytes;
+	if (!search->found.len && tapir_sv__is(a->key, search->key))
+		(void)tapir_otel_value__text(a->value, &search->found);
 }
 
 struct tapir_sv tapir_otel_resource__text(struct tapir_sv payload, const char *key)

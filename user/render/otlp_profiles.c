@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "attach/cgroup.h"
+#include "decode/otel_resource.h"
 #include "render/messages.h"
 #include "render/otlp_dictionary.h"
 
-#define MAX_ATTRIBUTES 8
+#define MAX_ATTRIBUTES 64
 
 struct builder {
 	const struct tapir_otlp_samples *s;
@@ -193,6 +194,35 @@ static int add_text(struct builder *b, struct attributes *a, const char *key, co
 	return value->string_value ? 0 : -ENOMEM;
 }
 
+struct said {
+	struct builder *b;
+	struct attributes *to;
+	int err;
+};
+
+/* What is known without it is not taken from what the process says. */
+static void add_said(void *ctx, const struct tapir_otel_attribute *attribute)
+{
+	struct said *said = ctx;
+	char *key = tapir_messages__text(&said->b->arena, attribute->key.data, attribute->key.len);
+	struct tapir_sv text;
+	Tapir__Otlp__Value *value;
+
+	if (!key)
+		said->err = -ENOMEM;
+	if (!key || said->to->cnt == MAX_ATTRIBUTES ||
+	    !tapir_otel_value__text(attribute->value, &text))
+		return;
+	for (size_t i = 0; i < said->to->cnt; i++)
+		if (!strcmp(said->to->all[i].key, key))
+			return;
+	value = add_attribute(said->to, key);
+	value->value_case = TAPIR__OTLP__VALUE__VALUE_STRING_VALUE;
+	value->string_value = tapir_messages__text(&said->b->arena, text.data, text.len);
+	if (!value->string_value)
+		said->err = -ENOMEM;
+}
+
 static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 			Tapir__Otlp__ResourceProfiles *out)
 {
@@ -200,6 +230,7 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	Tapir__Otlp__Resource *resource = tapir_arena__alloc(&b->arena, sizeof(*resource));
 	const char *slash = owner->exe ? strrchr(owner->exe, '/') : NULL;
 	struct tapir_container_path of = {};
+	struct said said = {.b = b, .to = a};
 	Tapir__Otlp__Value *pid;
 
 	if (!a || !resource)
@@ -215,6 +246,9 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	    add_text(b, a, "process.title", owner->comm) || add_text(b, a, "container.id", of.id) ||
 	    add_text(b, a, "k8s.pod.uid", of.pod_uid) || add_text(b, a, "host.name", b->opts->host))
 		return -ENOMEM;
+	(void)tapir_otel_resource__each(owner->resource, add_said, &said);
+	if (said.err)
+		return said.err;
 	resource->attributes = a->pointers;
 	resource->n_attributes = a->cnt;
 	out->resource = resource;

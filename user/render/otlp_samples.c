@@ -31,6 +31,7 @@ void tapir_otlp_samples__fini(struct tapir_otlp_samples *s)
 		free(owner->comm);
 		free(owner->exe);
 		free(owner->cgroup);
+		free((char *)owner->resource.data);
 	}
 	tapir_vec__fini(&s->owners);
 	tapir_vec__fini(&s->rows);
@@ -59,8 +60,19 @@ static uint64_t hash_text(uint64_t hash, struct tapir_sv text)
 	return tapir_hash__bytes(tapir_hash__mix(hash, text.len), text.data, text.len);
 }
 
+static struct tapir_sv copy_of(struct tapir_otlp_samples *s, struct tapir_sv bytes)
+{
+	char *copy = bytes.len ? malloc(bytes.len) : NULL;
+
+	s->failed |= bytes.len && !copy;
+	if (!copy)
+		return (struct tapir_sv){};
+	memcpy(copy, bytes.data, bytes.len);
+	return (struct tapir_sv){copy, bytes.len};
+}
+
 static bool add_owner(struct tapir_otlp_samples *s, uint32_t tgid,
-		      const struct tapir_process_view *view)
+		      const struct tapir_process_view *view, struct tapir_sv resource)
 {
 	struct tapir_otlp_owner *owner = tapir_vec__add(&s->owners);
 
@@ -70,6 +82,7 @@ static bool add_owner(struct tapir_otlp_samples *s, uint32_t tgid,
 	owner->comm = text_of(s, view->comm);
 	owner->exe = text_of(s, view->exe);
 	owner->cgroup = text_of(s, view->cgroup);
+	owner->resource = copy_of(s, resource);
 	return true;
 }
 
@@ -77,7 +90,9 @@ static bool add_owner(struct tapir_otlp_samples *s, uint32_t tgid,
 static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t time_ns)
 {
 	const struct tapir_rec_process *rec = tapir_catalog__process(s->catalog, tgid, time_ns);
+	const struct tapir_rec_resource *says = tapir_catalog__resource(s->catalog, tgid, time_ns);
 	struct tapir_process_view view = {};
+	struct tapir_resource_view resource = {};
 	uint64_t key = tapir_hash__mix(1, tgid), *idx;
 
 	if (rec) {
@@ -85,9 +100,13 @@ static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t t
 		key = tapir_hash__mix(key, rec->start_ns);
 		key = hash_text(hash_text(key, view.comm), view.exe);
 	}
+	if (says) {
+		tapir_resource_view__of(&says->h, &resource);
+		key = hash_text(key, resource.payload);
+	}
 	idx = s->owners.cnt < TAPIR_OTLP_MAX_OWNERS ? tapir_map__put(&s->owner_by_key, key, NULL)
 						    : tapir_map__get(&s->owner_by_key, key);
-	if (idx && !*idx && add_owner(s, tgid, &view))
+	if (idx && !*idx && add_owner(s, tgid, &view, resource.payload))
 		*idx = s->owners.cnt;
 	s->failed |= (!idx || !*idx) && s->owners.cnt < TAPIR_OTLP_MAX_OWNERS;
 	return idx && *idx ? (uint32_t)*idx - 1 : UINT32_MAX;

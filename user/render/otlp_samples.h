@@ -30,6 +30,7 @@ enum tapir_otlp_kind {
 struct tapir_otlp_owner {
 	uint32_t tgid;
 	char *comm, *exe, *cgroup; /* NULL: not known */
+	struct tapir_sv resource;  /* what it says of itself (decode/otel_resource.h); its own */
 	uint64_t sums[TAPIR_OTLP_KIND_CNT];
 	size_t row_cnts[TAPIR_OTLP_KIND_CNT];
 };
