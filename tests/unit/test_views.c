@@ -450,6 +450,28 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 	assert_int_equal(result.notes.cnt, 1);
 }
 
+/* A thread that sleeps when the recording ends, and wakers of one name. */
+static void waits_that_did_not_end_are_told_apart(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 5, "worker");
+	feeder_thread(&f, 6, "worker");
+	ask("offcpu", 0);
+	feeder_leave(&f, 1, 2 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 1, 4 * MS, 4 * MS, 5);
+	feeder_leave(&f, 1, 5 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 1, 8 * MS, 8 * MS, 6);
+	feeder_leave(&f, 1, 10 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&f, 99, 30 * MS, 30 * MS, 0);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("waited_ns"), 5 * MS);
+	assert_int_equal(fact("open_ns"), 20 * MS);
+	assert_int_equal(tapir_view_result_table__rows(table("waits", 0)), 1);
+	assert_string_equal(cell(table("waits", 0), 0, "ended_by")->text, "worker");
+	assert_int_equal(cell(table("cut_waits", 0), 0, "ns")->u64, 20 * MS);
+	assert_non_null(strstr(result.headline.data, "; and 20.00 ms in 1 wait that began before"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +491,7 @@ int main(void)
 		TEST(percentiles_are_within_a_step),
 		TEST(nothing_is_not_recorded_where_nobody_asked_for_it),
 		TEST(every_view_says_so_when_the_file_is_empty),
+		TEST(waits_that_did_not_end_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Where threads waited: by the stack with which they left their CPU, the reason, and the thread
- * that ended the wait. Stacks that differ only in what the program's own function called are one
- * row, unless all frames are asked for; so are threads outside the recorded processes.
+ * that ended the wait. Stacks that differ only in what the program's own function called, or in
+ * functions without names, are one row, unless all frames are asked for; so are threads of one name
+ * that end waits, and threads outside the recorded processes. What the edges of the recording cut
+ * is a table of its own: threads that slept throughout have nothing else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,20 +13,21 @@
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
+#include "symbol/unnamed_frames.h"
 
 #define MAX_ROWS 65536u
 
 struct row {
 	uint32_t node, waker_tid;
 	uint16_t state;
-	bool is_preempted;
+	bool is_preempted, is_cut;
 	uint64_t cnt, waited_ns, worst_ns, ready_ns; /* ready: it could have run, no CPU was free */
 	char waker[TAPIR_COMM_TEXT_BYTES];
 };
 
 struct offcpu_view {
 	struct tapir_view_asked asked;
-	uint64_t more_ns, waited_ns, ready_ns, cut_ns;
+	uint64_t more_ns, waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
 	struct tapir_map by_key;
 	struct tapir_vec(struct row) rows;
 	struct tapir_wait_reasons reasons;
@@ -40,10 +43,12 @@ static void fini(void *ctx)
 	tapir_wait_reasons__fini(&v->reasons);
 }
 
-static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w)
+static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state);
+	uint64_t key =
+		tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state * 2ull + is_cut);
 	struct row row = {.node = w->node,
+			  .is_cut = is_cut,
 			  .waker_tid = w->waker_tid,
 			  .state = w->state,
 			  .is_preempted = w->flags & TAPIR_SWITCH_PREEMPTED};
@@ -65,16 +70,11 @@ static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w)
 	return &v->rows.data[*idx];
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
 {
-	struct offcpu_view *v = ctx;
 	uint64_t took_ns = w->until_ns - w->from_ns;
-	struct row *row = row_of(v, w);
+	struct row *row = row_of(v, w, is_cut);
 
-	v->waited_ns += took_ns;
-	v->ready_ns += w->until_ns - w->wake_ns;
-	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->asked.tl), w->node))
-		v->cut_ns += took_ns;
 	if (!row) {
 		v->more_ns += took_ns;
 		return;
@@ -89,9 +89,30 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		row->worst_ns = took_ns;
 }
 
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct offcpu_view *v = ctx;
+
+	v->waited_ns += w->until_ns - w->from_ns;
+	v->ready_ns += w->until_ns - w->wake_ns;
+	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->asked.tl), w->node))
+		v->cut_ns += w->until_ns - w->from_ns;
+	add_wait(v, w, false);
+}
+
+static void on_cut_wait(void *ctx, const struct tapir_wait *w)
+{
+	struct offcpu_view *v = ctx;
+
+	v->open_ns += w->until_ns - w->from_ns;
+	v->open_cnt++;
+	add_wait(v, w, true);
+}
+
 /* ---- rows that are alike ---------------------------------------------------------------------- */
 
 #define OUTSIDE UINT32_MAX /* a waker */
+#define SEVERAL (UINT32_MAX - 1)
 
 /* A timer ends a sleep, in whichever thread runs then. */
 static uint32_t who_ended(const struct row *row, const char *reason)
@@ -107,6 +128,38 @@ static void add_row_to(struct row *sum, const struct row *row)
 	sum->waited_ns += row->waited_ns;
 	sum->ready_ns += row->ready_ns;
 	sum->worst_ns = row->worst_ns > sum->worst_ns ? row->worst_ns : sum->worst_ns;
+	if (sum->waker_tid != row->waker_tid)
+		sum->waker_tid = SEVERAL;
+}
+
+/* A run of frames without names of one file is one, however long it is. */
+static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const char *last = "";
+	uint64_t key = 1;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const char *name = tree->names.data[tree->nodes.data[node].name];
+		struct tapir_sv module = tapir_unnamed_frame__module(name);
+
+		if (module.len && tapir_unnamed_frames__are_alike(last, name))
+			continue;
+		key = tapir_hash__bytes(key, module.len ? module.data : name,
+					module.len ? module.len : strlen(name));
+		last = name;
+	}
+	return key;
+}
+
+/* Without the kernel's part and all that the program's own function called. */
+static uint64_t key_of_place(const struct tapir_stack_tree *tree, const struct row *row,
+			     bool all_frames)
+{
+	uint32_t origin = all_frames ? 0 : tapir_own_code__origin(tree, row->node);
+
+	if (all_frames || row->node >= tree->nodes.cnt)
+		return tapir_hash__mix(row->node, 1);
+	return origin ? tapir_hash__mix(origin, 0) : key_of_stack(tree, row->node);
 }
 
 /* Sorted: each keeps the stack of its heaviest. */
@@ -118,12 +171,13 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 	for (size_t i = 0; i < v->rows.cnt; i++) {
 		struct row row = v->rows.data[i];
 		const char *reason = tapir_wait_reasons__of(&v->reasons, result->tree, row.node);
-		uint32_t origin =
-			result->all_frames ? 0 : tapir_own_code__origin(result->tree, row.node);
-		uint64_t key = tapir_hash__mix(origin ? origin : row.node, !origin), *idx;
+		uint64_t key = key_of_place(result->tree, &row, result->all_frames), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
-		key = tapir_hash__mix(tapir_hash__mix(key, row.state), row.waker_tid);
+		key = tapir_hash__mix(key, row.state * 2ull + row.is_cut);
+		key = row.waker_tid && row.waker_tid != OUTSIDE && !result->all_frames
+			      ? tapir_hash__bytes(key, row.waker, strlen(row.waker))
+			      : tapir_hash__mix(key, row.waker_tid);
 		key = tapir_hash__mix(key, (uintptr_t)reason);
 		idx = tapir_map__put(&by_key, key, NULL);
 		if (!idx) {
@@ -170,7 +224,8 @@ static void add_row(struct offcpu_view *v, struct tapir_view_result *result, siz
 	bool is_whole = tapir_stack__is_whole(result->tree, row->node);
 
 	tapir_view_result__u64(result, t, row->waited_ns);
-	tapir_view_result__share(result, t, row->waited_ns, v->waited_ns);
+	tapir_view_result__share(result, t, row->waited_ns,
+				 row->is_cut ? v->open_ns : v->waited_ns);
 	tapir_view_result__u64(result, t, row->cnt);
 	tapir_view_result__u64(result, t, row->worst_ns);
 	tapir_view_result__u64(result, t, row->ready_ns);
@@ -180,6 +235,8 @@ static void add_row(struct offcpu_view *v, struct tapir_view_result *result, siz
 		row->state ? tapir_wait_reasons__of(&v->reasons, result->tree, row->node) : NULL);
 	if (row->waker_tid == OUTSIDE)
 		tapir_view_result__text(result, t, "another process");
+	else if (row->waker_tid == SEVERAL)
+		tapir_view_result__text(result, t, row->waker);
 	else
 		tapir_view_result__name(result, t, row->waker, row->waker_tid);
 	tapir_view_result__text(result, t, is_whole ? NULL : "cut");
@@ -210,7 +267,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 			v->failed = true;
 			break;
 		}
-		*sum += row->waited_ns;
+		*sum += row->is_cut ? 0 : row->waited_ns;
 		if (*sum > most.ns)
 			most = (struct most){.origin = origin, .ns = *sum, .reason = reason};
 	}
@@ -227,11 +284,35 @@ static void add_headline(struct offcpu_view *v, struct tapir_view_result *result
 			    : NULL;
 
 	tapir_str__addf(&result->headline,
-			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU; "
-			"%.0f%% in one place%s%s%s%s",
-			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready),
-			100.0 * (double)most.ns / (double)v->waited_ns, most.reason ? ": " : "",
-			most.reason ? most.reason : "", name ? " in " : "", name ? name : "");
+			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU",
+			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready));
+	if (most.ns)
+		tapir_str__addf(&result->headline, "; %.0f%% in one place%s%s%s%s",
+				100.0 * (double)most.ns / (double)v->waited_ns,
+				most.reason ? ": " : "", most.reason ? most.reason : "",
+				name ? " in " : "", name ? name : "");
+	if (v->open_ns)
+		tapir_str__addf(&result->headline,
+				"; and %s in %llu wait%s that began before the recording or did "
+				"not end in it",
+				tapir_ns__text(v->open_ns, waited), (unsigned long long)v->open_cnt,
+				v->open_cnt == 1 ? "" : "s");
+}
+
+/* Of both kinds each its own table. */
+static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result, bool are_cut,
+			 const struct tapir_column *columns)
+{
+	size_t t = tapir_view_result__table(
+		result, are_cut ? "cut_waits" : "waits",
+		are_cut ? "waits that began before the recording or did not end in it" : NULL,
+		columns);
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < v->rows.cnt; i++)
+		if (v->rows.data[i].is_cut == are_cut && cnt++ < v->asked.top)
+			add_row(v, result, t, &v->rows.data[i]);
+	return cnt > v->asked.top ? cnt - (size_t)v->asked.top : 0;
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
@@ -248,36 +329,36 @@ static int finish(void *ctx, struct tapir_view_result *result)
 						      {"stack", "STACK", TAPIR_CELL_ORIGIN},
 						      {}};
 	struct offcpu_view *v = ctx;
-	size_t t = tapir_view_result__table(result, "waits", NULL, columns);
+	size_t more;
 
 	sort(v);
 	merge_alike(v, result);
 	sort(v);
-	for (size_t i = 0; i < v->rows.cnt && i < v->asked.top; i++)
-		add_row(v, result, t, &v->rows.data[i]);
+	more = write_rows(v, result, false, columns);
+	more += write_rows(v, result, true, columns);
 	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
 	tapir_view_result__fact(result, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
 	tapir_view_result__fact(result, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
+	tapir_view_result__fact(result, "open_ns", NULL, TAPIR_CELL_NS, v->open_ns);
 	if (!v->rows.cnt) {
 		tapir_view_result__nothing(result, "no thread was seen to wait");
 		return v->failed ? -ENOMEM : 0;
 	}
 	add_headline(v, result);
-	if (v->cut_ns * 1000 >= v->waited_ns)
+	if (v->cut_ns && v->cut_ns * 1000 >= v->waited_ns)
 		tapir_view_result__note(result,
 					"%.1f%% of the time has truncated stacks: their "
 					"callers are missing (no frame pointers, or no stack)",
 					100.0 * (double)v->cut_ns / (double)v->waited_ns);
-	if (v->rows.cnt > v->asked.top)
-		tapir_view_result__note(result, "%zu more places (--all shows them)",
-					v->rows.cnt - (size_t)v->asked.top);
+	if (more)
+		tapir_view_result__note(result, "%zu more places (--all shows them)", more);
 	return v->failed ? -ENOMEM : 0;
 }
 
 const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
 	.summary = "where threads waited, for what, and which thread ended the wait",
-	.fns = {.wait = on_wait},
+	.fns = {.wait = on_wait, .cut_wait = on_cut_wait},
 	.ctx_bytes = sizeof(struct offcpu_view),
 	.default_top = 20,
 	.finish = finish,
