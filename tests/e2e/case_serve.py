@@ -378,6 +378,81 @@ def test_sessions_belong_to_whoever_began_them(t):
     t.eq(server.ask(session, method="DELETE")[0], 200, "an admin ends it")
 
 
+def test_role_decides_about_each_resource(t):
+    """Not by the agent's own table: what each role may is written here."""
+    roles = ("", "view", "profile", "admin")
+    least = {"GET /healthz": "", "GET /readyz": "", "GET /v1/openapi.json": "", "GET /v1/config": "admin", "POST /v1/continuous/freeze": "profile",
+             "GET /v1/profile": "profile", "GET /debug/pprof/profile": "profile", "GET /v1/stacks": "profile", "GET /v1/views/gc": "profile",
+             "GET /v1/findings": "profile", "GET /v1/events": "profile", "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
+             "DELETE /v1/sessions/x": "profile"}
+    tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in roles if role]
+    path = t.path("tokens.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"tokens": tokens}, file)
+    os.chmod(path, 0o600)
+    server = Server(t, "--config", write_config(t, {"tokens_file": path}))
+    paths = server.json("/v1/openapi.json", token="")["paths"]
+    asked = [(method.upper(), name.replace("{view}", "gc").replace("{name}", "x").replace("{id}", "x").replace("{pid}", "0"))
+             for name, operations in paths.items() for method in operations]
+    t.eq(sorted(set(least) - {f"{method} {name}" for method, name in asked}), [], "resources that this test knows and the agent does not")
+    for method, name in asked:
+        needs = roles.index(least.get(f"{method} {name}", "view"))
+        for have, role in enumerate(roles):
+            # a parameter that no resource knows: nothing is done
+            status = server.ask(name + "?no_such_parameter=1", method=method, token=role.ljust(32, "0") if role else "")[0]
+            wanted = (401 if not role else 403) if have < needs else None
+            t.ok(status == wanted if wanted else status not in (401, 403), f"{method} {name} of role '{role}': {status}")
+    config = server.json("/v1/config", token="admin".ljust(32, "0"))
+    t.eq((config["tokens_file"], config["limits"]["sessions"], config["listen"]), (path, 4, ["127.0.0.1:0"]), "the configuration")
+    t.ok("admin000" not in json.dumps(config), "no token is in it")
+
+
+def test_command_lines_are_for_administrators(t):
+    """Whatever a role gets about a process, its arguments may have a password."""
+    secret = "password-of-nobody"
+    target = t.start(t.target_path("burner"), 60000, 1, secret)
+    target.wait_line("pid ")
+    tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in ("view", "profile", "admin")]
+    path = t.path("tokens.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"tokens": tokens}, file)
+    os.chmod(path, 0o600)
+    server = Server(t, "--config", write_config(t, {"tokens_file": path, "continuous": {"mb": 8, "comms": ["burner"]}}))
+    pid = target.pid
+    shown = {"view": ["/v1/processes?all", f"/v1/processes/{pid}", "/", f"/processes/{pid}", "/metrics", "/health"],
+             "profile": [f"/v1/stacks?pid={pid}", f"/v1/findings?pid={pid}&seconds=0.3", f"/v1/profile?pid={pid}&seconds=0.3&format=report",
+                         f"/processes/{pid}/stacks"]}
+    for role, paths in shown.items():
+        for one in paths:
+            status, _, data = server.ask(one, token=role.ljust(32, "0"))
+            t.eq(status if not one.startswith("/processes") and one not in ("/", "/health") else 200, 200, f"status of {one}: {data[:200]}")
+            t.ok(secret.encode() not in data, f"{one} has the arguments of a process")
+
+    def words_of(data):
+        with open(t.path("x.tapir"), "wb") as file:
+            file.write(data)
+        return [" ".join(record["cmdline"]) for record in t.events(t.path("x.tapir"), "process") if record["pid"] == pid]
+
+    def of_session(token):
+        server.token = token.ljust(32, "0")
+        begun = begin_session(server, pid=pid, seconds=0.3)
+        until(t, lambda: server.json(begun)["state"] == "finished", "the end of a session")
+        return server.ask(begun + "/trace")[2]
+
+    for role, wanted in (("profile", False), ("admin", True)):
+        traces = [server.ask(f"/v1/profile?pid={pid}&seconds=0.3", token=role.ljust(32, "0"))[2], of_session(role)]
+        for trace in traces:
+            lines = words_of(trace)
+            t.ok(lines and all((secret in line) == wanted for line in lines), f"command lines that {role} gets: {lines}")
+    frozen = server.json("/v1/continuous/freeze", method="POST", token="profile".ljust(32, "0"), expect=202)
+    t.ok(frozen is not None, "the continuous recording is frozen")
+    server.token = "profile".ljust(32, "0")
+    until(t, lambda: any(s["target"].startswith("continuous") for s in server.json("/v1/sessions")["sessions"]), "its file")
+    one, = [s for s in server.json("/v1/sessions")["sessions"] if s["target"].startswith("continuous")]
+    lines = words_of(server.ask(f"/v1/sessions/{one['id']}/trace")[2])
+    t.ok(lines and not any(lines), f"command lines of a continuous recording: {lines}")
+
+
 def test_events_come_while_they_happen(t):
     target = t.target("storm", "--wait", 200, 2000)
     server = Server(t)

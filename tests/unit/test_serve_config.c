@@ -38,6 +38,36 @@ static void every_key_is_taken(void **state)
 	tapir_serve_config__fini(&c);
 }
 
+static void what_is_written_is_what_is_in_effect(void **state)
+{
+	static const char text[] =
+		"{\"listen\": [\"127.0.0.1:1\"], \"anonymous\": \"view\", \"tokens_file\": \"/t\","
+		"\"state\": \"/s\", \"limits\": {\"seconds\": 3}, \"watch\": {\"comms\": [\"a\", \"b\"],"
+		"\"interval_ms\": 500}, \"continuous\": {\"mb\": 8, \"triggers\": [\"exit\"]},"
+		"\"push\": [{\"kind\": \"put\", \"url\": \"https://h/b?sign=secret\"}]}";
+	struct tapir_serve_config c;
+	struct tapir_str out = {};
+	struct tapir_json j = tapir_json__to(&out);
+
+	(void)state;
+	tapir_serve_config__init(&c);
+	assert_int_equal(tapir_serve_config__parse(&c, text, sizeof(text) - 1, "F"), 0);
+	tapir_json__open(&j, NULL, '{');
+	tapir_serve_config__write(&c, &j);
+	tapir_json__close(&j, '}');
+	assert_non_null(strstr(out.data, "\"listen\":[\"127.0.0.1:1\"]"));
+	assert_non_null(strstr(out.data, "\"tls\":{\"certificate\":null,"));
+	assert_non_null(strstr(out.data, "\"anonymous\":\"view\""));
+	assert_non_null(strstr(out.data, "\"seconds\":3,"));
+	assert_non_null(strstr(out.data, "\"traces\":50,"));
+	assert_non_null(strstr(out.data, "\"comms\":[\"a\",\"b\"]"));
+	assert_non_null(strstr(out.data, "\"triggers\":[\"exit\"]"));
+	assert_non_null(strstr(out.data, "\"kind\":\"put\",\"url\":\"https://h/b?...\","));
+	assert_null(strstr(out.data, "secret"));
+	tapir_str__fini(&out);
+	tapir_serve_config__fini(&c);
+}
+
 static void mistakes_are_named_with_their_line(void **state)
 {
 	static const struct {
@@ -105,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(what_is_written_is_what_is_in_effect),
 		cmocka_unit_test(mistakes_are_named_with_their_line),
 		cmocka_unit_test(broken_json_is_refused),
 	};

@@ -342,7 +342,7 @@ static void path_is_bpfs_when_proc_does_not_tell(void **state)
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), 123);
 	rec = tapir_recbuf__process(&bpf, &fixed, tapir_sv__of(old_comm), tapir_sv__of(exe),
 				    tapir_sv__of(""), tapir_sv__of(""));
-	rec = tapir_describe__process_event(&out, (const void *)rec, &proc);
+	rec = tapir_describe__process_event(&out, (const void *)rec, &proc, false);
 	assert_true(tapir_record__ok(rec, rec->size));
 	tapir_process_view__of(rec, &view);
 	assert_int_equal(view.rec->h.time_ns, 123);
@@ -356,11 +356,35 @@ static void path_is_bpfs_when_proc_does_not_tell(void **state)
 	assert_memory_equal(view.cmdline.data, "a\0b", 4);
 	assert_int_equal(view.cgroup.len, 2);
 	proc.exe = "/bin/told"; /* the path within its root is the better one */
-	rec = tapir_describe__process_event(&out, &fixed, &proc);
+	rec = tapir_describe__process_event(&out, &fixed, &proc, false);
 	tapir_process_view__of(rec, &view);
 	assert_memory_equal(view.exe.data, "/bin/told", 9);
 	tapir_recbuf__fini(&bpf);
 	tapir_recbuf__fini(&out);
+}
+
+static void arguments_are_left_out_where_nobody_may_see_them(void **state)
+{
+	struct tapir_proc proc = {
+		.tgid = 5, .cmdline = "a\0b", .cmdline_len = 4, .exe = "/bin/a", .cgroup = "/x"};
+	struct tapir_rec_process fixed = {.tgid = 5, .kind = TAPIR_PROCESS_EXEC};
+	struct tapir_recbuf buf = {};
+	const struct tapir_rec *rec;
+
+	(void)state;
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), 123);
+	for (int is_seen = 0; is_seen < 2; is_seen++) {
+		struct tapir_process_view view;
+
+		rec = is_seen ? tapir_describe__process_event(&buf, &fixed, &proc, true)
+			      : tapir_describe__process(&buf, &proc, true);
+		assert_true(tapir_record__ok(rec, rec->size));
+		tapir_process_view__of(rec, &view);
+		assert_int_equal(view.cmdline.len, 0);
+		assert_int_equal(view.exe.len, 6);
+		assert_int_equal(view.cgroup.len, 2);
+	}
+	tapir_recbuf__fini(&buf);
 }
 
 static void mapping_says_what_the_line_says(void **state)
@@ -452,6 +476,7 @@ int main(void)
 		CASE(process_stays_when_it_has_the_number_of_one_that_ended),
 		CASE(record_is_ignored_when_malformed),
 		CASE(path_is_bpfs_when_proc_does_not_tell),
+		CASE(arguments_are_left_out_where_nobody_may_see_them),
 		CASE(mapping_says_what_the_line_says),
 		CASE(meta_has_the_command_only_when_given),
 	};

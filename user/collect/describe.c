@@ -9,16 +9,18 @@
 
 static const struct tapir_rec *with_strings(struct tapir_recbuf *buf,
 					    const struct tapir_rec_process *fixed,
-					    const struct tapir_proc *proc, struct tapir_sv exe)
+					    const struct tapir_proc *proc, struct tapir_sv exe,
+					    bool no_command_lines)
 {
 	return tapir_recbuf__process(
 		buf, fixed, (struct tapir_sv){proc->comm, strnlen(proc->comm, sizeof(proc->comm))},
-		exe, (struct tapir_sv){proc->cmdline, proc->cmdline_len},
+		exe, (struct tapir_sv){proc->cmdline, no_command_lines ? 0 : proc->cmdline_len},
 		tapir_sv__of(proc->cgroup));
 }
 
 const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
-						const struct tapir_proc *proc)
+						const struct tapir_proc *proc,
+						bool no_command_lines)
 {
 	struct tapir_rec_process fixed = {
 		.tgid = proc->tgid,
@@ -30,18 +32,20 @@ const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
 	};
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), tapir_clock__now_ns());
-	return with_strings(buf, &fixed, proc, tapir_sv__of(proc->exe));
+	return with_strings(buf, &fixed, proc, tapir_sv__of(proc->exe), no_command_lines);
 }
 
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
-						      const struct tapir_proc *proc)
+						      const struct tapir_proc *proc,
+						      bool no_command_lines)
 {
 	struct tapir_process_view seen;
 
 	/* /proc/PID/exe may be closed to us; BPF saw what was executed. */
 	tapir_process_view__of(&rec->h, &seen);
-	return with_strings(buf, rec, proc, proc->exe ? tapir_sv__of(proc->exe) : seen.exe);
+	return with_strings(buf, rec, proc, proc->exe ? tapir_sv__of(proc->exe) : seen.exe,
+			    no_command_lines);
 }
 
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,

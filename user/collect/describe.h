@@ -9,14 +9,16 @@
 
 /* Each returns a record borrowed from buf until its next use; NULL: out of memory. */
 
-/* A process that runs already. */
+/* A process that runs already. no_command_lines: without its arguments. */
 const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
-						const struct tapir_proc *proc);
+						const struct tapir_proc *proc,
+						bool no_command_lines);
 
 /* What BPF saw happen (rec), with what only /proc knows (command line, cgroup path). */
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
-						      const struct tapir_proc *proc);
+						      const struct tapir_proc *proc,
+						      bool no_command_lines);
 
 /*
  * image: NULL for memory without a file, or a file that could not be opened. from_ns: since when

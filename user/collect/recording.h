@@ -67,9 +67,10 @@ struct tapir_recording_opts {
 	/* What the assemblies of the processes named define, for near misses; NULL: not looked. */
 	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
-	bool jvm_counters;    /* what JVMs count themselves, also without a file */
-	bool no_names;	      /* nothing has a stack: no runtime is asked for names of its code */
-	char *const *program; /* NULL: none is started */
+	bool jvm_counters;     /* what JVMs count themselves, also without a file */
+	bool no_command_lines; /* the arguments of processes are left out */
+	bool no_names;	       /* nothing has a stack: no runtime is asked for names of its code */
+	char *const *program;  /* NULL: none is started */
 	bool program_is_workload; /* the rules say what is recorded, while the program runs */
 	bool with_stack;	  /* with the events of probes */
 	bool no_ring_stacks;	  /* those of rings have them otherwise */

@@ -179,6 +179,7 @@ static int make_parts(struct recording *r)
 		.queue = r->queue,
 		.holder = r->holder,
 		.link_by_pid = r->link_by_pid,
+		.no_command_lines = r->opts->no_command_lines,
 		.rings = r->rings,
 		.lanes = r->dotnet.lanes,
 	};

@@ -280,6 +280,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 				.with_stack = q->stack,
 				.no_ring_stacks = q->no_stack,
 				.frames = q->frames,
+				.no_command_lines = q->no_command_lines,
 				.duration_ns = q->duration_ns,
 				.rate_hz = (uint32_t)q->rate_hz,
 			},

@@ -36,6 +36,7 @@ struct tapir_request {
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
 	const char *sample_event;	  /* NULL: the CPU clock */
 	uint64_t sample_hz;		  /* 0: a default */
+	bool no_command_lines;		  /* arguments of processes may have passwords */
 	uint64_t duration_ns;		  /* 0: no end */
 };
 

@@ -81,7 +81,8 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 
 	if (err)
 		return err;
-	tapir_targets__post(t, tapir_describe__process(&t->recbuf, proc), -1);
+	tapir_targets__post(t, tapir_describe__process(&t->recbuf, proc, t->opts.no_command_lines),
+			    -1);
 	/* Events that arrive by its ring need no probe. */
 	if (t->opts.rings)
 		tapir_ring_reader__add(t->opts.rings, proc->tgid);
@@ -263,7 +264,9 @@ static void post_process(struct tapir_targets *t, const struct tapir_rec_process
 		tapir_targets__post(t, &rec->h, -1);
 		return;
 	}
-	tapir_targets__post(t, tapir_describe__process_event(&t->recbuf, rec, &proc), -1);
+	tapir_targets__post(
+		t, tapir_describe__process_event(&t->recbuf, rec, &proc, t->opts.no_command_lines),
+		-1);
 	tapir_proc__fini(&proc);
 }
 

@@ -52,6 +52,21 @@ static bool answer_openapi(struct tapir_agent *agent, int fd)
 	return is_taken;
 }
 
+static bool answer_config(struct tapir_agent *agent, int fd)
+{
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+	bool is_taken;
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_serve_config__write(agent->config, &j);
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&body, '\n');
+	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_JSON, 200, &body);
+	tapir_str__fini(&body);
+	return is_taken;
+}
+
 static bool answer_metrics(struct tapir_agent *agent, int fd)
 {
 	struct tapir_str body = {};
@@ -140,7 +155,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 			const struct tapir_caller *caller)
 {
 	const struct tapir_route *route = &tapir_routes[rq->route];
-	struct tapir_ask ask = {};
+	struct tapir_ask ask = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
 	struct tapir_task task = {.run = task_of[rq->route],
 				  .ask = &ask,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
@@ -204,6 +219,8 @@ static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *r
 			agent, fd, tapir_agent__recordings(agent) < agent->config->limits.sessions);
 	case TAPIR_ROUTE_OPENAPI:
 		return answer_openapi(agent, fd);
+	case TAPIR_ROUTE_CONFIG:
+		return answer_config(agent, fd);
 	case TAPIR_ROUTE_METRICS:
 		return answer_metrics(agent, fd);
 	case TAPIR_ROUTE_CONTINUOUS:

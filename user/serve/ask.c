@@ -458,6 +458,7 @@ int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
 		.no_sched = ask->no_sched || ask->only_counters,
 		.sample_event = ask->sample_event,
 		.sample_hz = ask->sample_hz,
+		.no_command_lines = !ask->command_lines,
 		.duration_ns = ask->duration_ns ? ask->duration_ns : DEFAULT_RECORD_NS,
 	};
 	return check_specs(ask);

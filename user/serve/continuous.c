@@ -195,6 +195,7 @@ static int run(void *ctx, int agent_fd)
 		.sample_hz = c->frequency ? c->frequency : ALL_HZ,
 		.sched = c->sched,
 		.no_sched = !c->sched,
+		.no_command_lines = true, /* role profile may freeze it */
 	};
 	int err;
 

@@ -7,7 +7,7 @@ enum tapir_client_role {
 	TAPIR_ROLE_NONE,    /* not known, or not allowed anything */
 	TAPIR_ROLE_VIEW,    /* lists, counters, metrics, its own finished traces */
 	TAPIR_ROLE_PROFILE, /* whatever attaches to a process */
-	TAPIR_ROLE_ADMIN,   /* sessions of others */
+	TAPIR_ROLE_ADMIN,   /* sessions of others, the configuration, command lines */
 	TAPIR_ROLE_CNT,
 };
 

@@ -17,6 +17,7 @@
 
 enum key_kind { KEY_TEXTS, KEY_TEXT, KEY_ROLE, KEY_U64, KEY_OBJECT, KEY_URL, KEY_KIND, KEY_PUSH };
 
+/* None is a secret, which belongs into a file that a key names: GET /v1/config has them all. */
 struct key {
 	const char *name; /* NULL ends a table */
 	enum key_kind kind;
@@ -362,6 +363,92 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 	if (err)
 		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
 	return tapir_serve_config__parse(config, text, len, path);
+}
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+static void write_texts(struct tapir_json *j, const char *key, const struct tapir_words *words)
+{
+	const char *const *text;
+
+	tapir_json__open(j, key, '[');
+	tapir_vec_for_each (text, words)
+		tapir_json__str(j, NULL, *text);
+	tapir_json__close(j, ']');
+}
+
+/* A query may be a signature, which lets whoever has it write there. */
+static void write_url(struct tapir_json *j, const char *key, const char *url)
+{
+	size_t len = strcspn(url, "?");
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%.*s%s", (int)len, url, url[len] ? "?..." : "");
+	tapir_json__str(j, key, text.data);
+	tapir_str__fini(&text);
+}
+
+/* base: what the keys' offsets are of. */
+static void write_members(const void *base, const struct key *members, struct tapir_json *j);
+
+static void write_push(const struct tapir_serve_config *config, const struct key *k,
+		       struct tapir_json *j)
+{
+	const struct tapir_push_target *target;
+
+	tapir_json__open(j, k->name, '[');
+	tapir_vec_for_each (target, &config->push) {
+		tapir_json__open(j, NULL, '{');
+		write_members(target, k->members, j);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
+static void write_value(const void *base, const struct key *k, struct tapir_json *j)
+{
+	const void *at = (const char *)base + k->offset;
+
+	switch (k->kind) {
+	case KEY_TEXTS:
+		write_texts(j, k->name, at);
+		break;
+	case KEY_TEXT:
+		tapir_json__str(j, k->name, *(const char *const *)at);
+		break;
+	case KEY_ROLE:
+		tapir_json__str(j, k->name, *(const enum tapir_client_role *)at ? "view" : "none");
+		break;
+	case KEY_U64:
+		tapir_json__u64(j, k->name, *(const uint64_t *)at);
+		break;
+	case KEY_OBJECT:
+		tapir_json__open(j, k->name, '{');
+		write_members(base, k->members, j);
+		tapir_json__close(j, '}');
+		break;
+	case KEY_URL:
+		write_url(j, k->name, *(const char *const *)at);
+		break;
+	case KEY_KIND:
+		tapir_json__str(j, k->name,
+				tapir_push_kind__name(*(const enum tapir_push_kind *)at));
+		break;
+	case KEY_PUSH:
+		write_push(base, k, j);
+		break;
+	}
+}
+
+static void write_members(const void *base, const struct key *members, struct tapir_json *j)
+{
+	for (const struct key *k = members; k->name; k++)
+		write_value(base, k, j);
+}
+
+void tapir_serve_config__write(const struct tapir_serve_config *config, struct tapir_json *j)
+{
+	write_members(config, keys, j);
 }
 
 int tapir_serve_config__default_state(struct tapir_serve_config *config)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/vec.h"
 #include "push/push.h"
 #include "serve/role.h"
@@ -67,6 +68,9 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 			      const char *path);
 /* The same of a file that no other user may write. */
 int tapir_serve_config__read(struct tapir_serve_config *config, const char *path);
+
+/* All of it, by the file's keys, as members of j. Secrets are in files, which it names. */
+void tapir_serve_config__write(const struct tapir_serve_config *config, struct tapir_json *j);
 
 /* Where an agent keeps its state unless the administrator decides: owned by config. */
 int tapir_serve_config__default_state(struct tapir_serve_config *config);
