@@ -78,6 +78,7 @@ void provider_counters__forked(void)
 	uint64_t own = self.cell ? 1ull << self.cell : 0;
 
 	taken = 1ull | 1ull << COUNTER_SHARED | own;
+	counter_groups__forked();
 }
 
 /* ---- updates ------------------------------------------------------------------------------ */

@@ -77,6 +77,8 @@ void counter__sum(const struct tapir_counter *c, struct counter_sums *out);
 int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider);
 void counter_group__leave(struct tapir_counter *c);
 const char *counter_group__provider(const struct counter_group *group);
+/* In a forked child: the thread that published is not there. */
+void counter_groups__forked(void);
 /* counter_payload.c: from malloc, *bytes of it. NULL: no memory. */
 struct counter_report {
 	double mean, deviation, min, max, increment;

@@ -241,6 +241,19 @@ int provider_counters__tick(void)
 	return ms_until(time_ns);
 }
 
+int provider_counters__are_there(void)
+{
+	return groups != NULL;
+}
+
+/* Lists are whole at any time: links are stored last. */
+void counter_groups__forked(void)
+{
+	for (struct counter_group *g = prov_load(&groups); g; g = prov_load(&g->next))
+		for (struct tapir_counter *c = prov_load(&g->counters); c; c = prov_load(&c->next))
+			c->is_busy = 0;
+}
+
 /* ---- groups ------------------------------------------------------------------------------- */
 
 static struct counter_group *find(const char *provider)
@@ -280,28 +293,28 @@ static void append(struct counter_group *g, struct tapir_counter *c)
 	while (*link)
 		link = &(*link)->next;
 	c->group = g;
-	*link = c;
+	prov_store_release(link, c);
 }
 
 int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider)
 {
 	struct counter_group *made = NULL, *g;
-	int err = 0;
+	int err;
 
 	provider_lock();
-	g = find(provider->name);
-	provider_unlock();
-	if (!g)
+	while (!(g = find(provider->name)) && !made) {
+		/* Others may come and go meanwhile. */
+		provider_unlock();
 		err = make(provider, &made);
-	if (err)
-		return err;
-	provider_lock();
-	g = find(provider->name);
+		if (err)
+			return err;
+		provider_lock();
+	}
 	if (!g) {
 		g = made;
 		made = NULL;
 		g->next = groups;
-		groups = g;
+		prov_store_release(&groups, g);
 	}
 	append(g, c);
 	provider_poller__wake();
