@@ -60,7 +60,8 @@
  * A SESSION, as a tracer opens it (slot s; all in ctl unless said otherwise):
  *	1. F_OFD_SETLK, F_WRLCK, byte s of ctl: the holder owns session s until its descriptor
  *	   is closed. Busy: another session. It is the life line: each TAPIR_RING_LIFE_NS, a thread
- *	   of the process whose event fires asks F_OFD_GETLK and ends sessions without a holder.
+ *	   of the process whose event fires asks F_OFD_GETLK and ends sessions without a holder,
+ *	   with their lock in its own hands for that moment.
  *	   (If the program closed the descriptor it reads `beat`, which the tracer raises with
  *	   each drain: unchanged for TAPIR_RING_BEAT_NS is dead.) No thread is started for it.
  *	2. Clear the session's bits in words[], whatever its state: its last owner may have died,

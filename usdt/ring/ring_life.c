@@ -156,11 +156,17 @@ void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked
 	out->filter[out->filter_bytes] = 0;
 }
 
+static struct flock lock_of(uint32_t s, int type)
+{
+	return (struct flock){
+		.l_type = (short)type, .l_whence = SEEK_SET, .l_start = s, .l_len = 1};
+}
+
 /* 1 locked, 0 not, -1 the program closed our descriptor, or has another file there. */
 static int is_locked(uint32_t s)
 {
 	struct ring_process *p = &ring_process;
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = s, .l_len = 1};
+	struct flock lock = lock_of(s, F_WRLCK);
 
 	if (!ring_file__is(p->ctl_fd, p->ctl_inode))
 		return -1;
@@ -199,6 +205,20 @@ static void end_session(uint32_t s, uint32_t from, uint32_t to)
 	ring_sys4(SYS_futex, &p->ctl->generation, FUTEX_WAKE, INT_MAX, 0);
 }
 
+/*
+ * Nobody held the lock a moment ago. Since then the session may have been closed, and opened by
+ * another tracer: so it is ended with the lock in our hands.
+ */
+static void end_abandoned(uint32_t s)
+{
+	struct flock lock = lock_of(s, F_WRLCK), none = lock_of(s, F_UNLCK);
+
+	if (ring_sys3(SYS_fcntl, ring_process.ctl_fd, F_OFD_SETLK, &lock))
+		return;
+	end_session(s, TAPIR_RING_OPEN, TAPIR_RING_ENDED);
+	ring_sys3(SYS_fcntl, ring_process.ctl_fd, F_OFD_SETLK, &none);
+}
+
 void ring_life__check(uint64_t now_ns)
 {
 	struct ring_process *p = &ring_process;
@@ -217,7 +237,9 @@ void ring_life__check(uint64_t now_ns)
 		if (state != TAPIR_RING_OPEN)
 			continue;
 		locked = is_locked(s);
-		if (!(locked < 0 ? beats(s, now_ns) : locked))
+		if (locked < 0 && !beats(s, now_ns))
 			end_session(s, state, TAPIR_RING_ENDED);
+		else if (!locked)
+			end_abandoned(s);
 	}
 }
