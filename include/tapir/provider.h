@@ -27,7 +27,11 @@
  * FORK. A child has no such thread. pthread_atfork marks each event TAPIR_SESSIONS_CHECK: it then
  * looks at the shared words itself, 2 ns instead of 0.3, and its first event makes a ring lane for
  * the child. tapir_provider__poll, or any function below that opens or closes something, starts
- * the child's thread and ends that. The same state is used where the thread cannot be started.
+ * the child's thread and ends that; where something is polled (a callback, counters), an event
+ * does so too, the first one that is certainly fired outside signal handlers: no signal is blocked
+ * and no handler is installed with SA_NODEFER. That event alone calls pthread_create, so a program
+ * that fires inside its malloc sets TAPIR_PROVIDER_NO_THREAD. The same state is used where the
+ * thread cannot be started.
  *
  * PAYLOAD. Packed, little-endian, in the order of the fields, byte by byte EventPipe's EventData
  * of the same manifest event:
@@ -58,11 +62,11 @@
  *			u16 member_cnt, u16 name_len, name; members follow their field
  *
  * SAFETY. Firing works in any thread at any time: in signal handlers, before main, after exit
- * began, in the child of fork or vfork. It takes no lock, allocates nothing, writes no descriptor,
- * preserves errno, and makes no system call but those of ring_writer.h (a thread's first event, a
- * check of tracers each 200 ms). Nothing is ever printed. All other functions lock and allocate:
- * any thread, not in a signal handler, not while writing an event. No lock of the library's is
- * held while a callback of yours runs.
+ * began, in the child of fork or vfork. It takes no lock, allocates nothing (but for that one event
+ * of a forked child: FORK), writes no descriptor, preserves errno, and makes no system call but
+ *those of ring_writer.h (a thread's first event, a check of tracers each 200 ms). Nothing is ever
+ *printed. All other functions lock and allocate: any thread, not in a signal handler, not while
+ *writing an event. No lock of the library's is held while a callback of yours runs.
  *
  * dlclose of a library that has providers: free them first. If libtapir.a is linked into that
  * library, then call tapir_library__fini.

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 // clang-format on
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "ring_taker.h"
@@ -259,6 +261,83 @@ static void freeing_waits_for_a_callback_that_runs(void **state)
 	assert_false(TAPIR_EVENT_ENABLED(Sold));
 }
 
+/* ---- in a forked child ---------------------------------------------------------------------- */
+
+static int is_followed(void)
+{
+	return !(__atomic_load_n(&Sold.word.half.sessions, __ATOMIC_RELAXED) &
+		 TAPIR_SESSIONS_CHECK);
+}
+
+static void fire_often(int nr)
+{
+	(void)nr;
+	for (int i = 0; i < 200; i++)
+		TAPIR_FIRE(Sold, 1);
+}
+
+/* In a child. 1: events of handlers started no thread, the first one after them did. */
+static int is_started_outside_handlers(const struct seen *seen)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+	struct sigaction action = {.sa_handler = fire_often};
+	uint32_t before = seen->cnt;
+	time_t end = time(NULL) + PATIENCE;
+
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	if (is_followed() || seen->cnt != before)
+		return 0;
+	fire_often(0);
+	/* The listener is the parent's. */
+	while (__atomic_load_n(&seen->cnt, __ATOMIC_ACQUIRE) == before && time(NULL) < end)
+		nanosleep(&step, NULL);
+	return is_followed() && seen->cnt == before + 1 && !seen->all[before].is_on &&
+	       !pthread_equal(seen->thread, pthread_self());
+}
+
+/* Where such a handler may run nobody knows whether it does. */
+static int is_never_started_with_nodefer(const struct seen *seen)
+{
+	struct sigaction action = {.sa_handler = fire_often, .sa_flags = SA_NODEFER};
+	uint32_t before = seen->cnt;
+
+	sigaction(SIGUSR1, &action, NULL);
+	fire_often(0);
+	usleep(20000);
+	return !is_followed() && seen->cnt == before && !tapir_provider__poll() && is_followed();
+}
+
+static void a_child_s_first_event_starts_its_thread(void **state)
+{
+	static int (*const bodies[])(const struct seen *) = {is_started_outside_handlers,
+							     is_never_started_with_nodefer};
+
+	(void)state;
+#if defined(__SANITIZE_THREAD__) || defined(TAPIR_UNDER_QEMU)
+	skip(); /* they start no thread in a child */
+#endif
+	for (unsigned i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		static struct seen seen;
+		struct tapir_provider *p = open_shop(note, &seen);
+		struct tapir_listener *l = listen(0, 0, NULL);
+		int status;
+		pid_t pid;
+
+		await(&seen, 1);
+		pid = fork();
+		if (!pid) {
+			alarm(2 * PATIENCE);
+			_exit(!bodies[i](&seen));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		tapir_listener__close(l);
+		tapir_provider__free(p);
+		memset(&seen, 0, sizeof(seen));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +347,7 @@ int main(void)
 		cmocka_unit_test(a_tracer_of_the_ring_is_reported_with_its_filter),
 		cmocka_unit_test(a_callback_may_fire_listen_and_make_providers),
 		cmocka_unit_test(freeing_waits_for_a_callback_that_runs),
+		cmocka_unit_test(a_child_s_first_event_starts_its_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,9 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 		begin_process(w, state, ids);
 	if (__builtin_expect(sessions & TAPIR_SESSIONS_CHECK && state->is_unlisted, 0))
 		count_unlisted(event, state);
+	if (__builtin_expect(
+		    sessions & TAPIR_SESSIONS_CHECK && prov_load(&provider_poller_is_missing), 0))
+		provider_poller__restore();
 	return w->payload != NULL;
 }
 

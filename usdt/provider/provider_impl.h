@@ -99,6 +99,7 @@ extern uint32_t provider_json_cnt;  /* events that are EVENT_AS_JSON; under the 
 extern int (*provider_json_is_on)(uint8_t level);
 
 void provider_lock(void);
+int provider_trylock(void); /* 1: locked */
 void provider_unlock(void);
 void provider_wait(void);      /* under the lock: until provider_broadcast */
 void provider_broadcast(void); /* under the lock */
@@ -208,6 +209,7 @@ void provider_loggers__fini(void); /* under the lock: no session is open */
 /* Publishes counters whose interval has ended; milliseconds until the next. Under the lock, which
    is released meanwhile. */
 int provider_counters__tick(void);
+int provider_counters__are_there(void); /* under the lock */
 void provider_counters__forked(void);
 void provider_counters__fini(void);
 
@@ -227,6 +229,9 @@ void provider_poller__stop(void);
 void provider_poller__wake(void);
 /* In a forked child. */
 void provider_poller__forked(void);
+/* There, while it is set: an event that comes may start the thread. */
+extern uint32_t provider_poller_is_missing;
+void provider_poller__restore(void);
 /* Words of all events anew, from the lane's and the sessions'. Under the lock. */
 void provider_poller__refresh(void);
 /* Calls back where something has changed. Under the lock, which is released meanwhile. */

@@ -5,7 +5,9 @@
  * only for providers that have a callback, and for events whose probe is the JSON one.
  *
  * Where the thread is not there (a forked child, TAPIR_PROVIDER_NO_THREAD, no resources) events
- * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself.
+ * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself. A child's event starts the thread
+ * if something is polled there, but not from within a signal handler, which may have interrupted
+ * malloc: see restore.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -17,10 +19,11 @@
 #include "../ring/ring_sys.h"
 #include "provider_impl.h"
 
-#define STACK_BYTES  (256ul * 1024) /* callbacks run on it */
-#define STOP_STEP_NS 1000000
-#define CALL_MAX     4096u /* in one round: changes that never end must not hold it up */
-#define IDLE_MS	     1000
+#define STACK_BYTES    (256ul * 1024) /* callbacks run on it */
+#define STOP_STEP_NS   1000000
+#define CALL_MAX       4096u /* in one round: changes that never end must not hold it up */
+#define IDLE_MS	       1000
+#define RESTORE_EVENTS 64u
 
 static struct {
 	pthread_t thread;
@@ -372,9 +375,74 @@ void provider_poller__stop(void)
 	tapir_ring__say_follows(0);
 }
 
+/* ---- in a forked child ---------------------------------------------------------------------- */
+
+uint32_t provider_poller_is_missing;
+
+/* As the kernel has it. */
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/*
+ * Nothing says whether a signal handler runs. But while one does its signal is blocked, unless it
+ * was installed with SA_NODEFER: so where no signal is blocked and no handler is of that kind,
+ * none does. 0: maybe one does; -1: that is never known.
+ */
+static int is_outside_handlers(void)
+{
+	uint64_t blocked = ~0ull;
+
+	if (ring_sys4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof(blocked)) || blocked)
+		return 0;
+	for (int nr = 1; nr <= 64; nr++) {
+		struct kernel_action action = {.flags = 0};
+
+		if (ring_sys4(SYS_rt_sigaction, nr, NULL, &action, sizeof(action.mask)))
+			return -1;
+		if (action.handler > (uint64_t)(uintptr_t)SIG_IGN && action.flags & SA_NODEFER)
+			return -1;
+	}
+	return 1;
+}
+
+/* Under the lock. */
+static int is_polled(void)
+{
+	return has_callbacks() || provider_json_cnt || provider_loggers_changed ||
+	       provider_counters__are_there();
+}
+
+/*
+ * A thread that fires does not wait for the lock, and looks at its signals at each 64th event
+ * only: a child may block some for as long as it lives.
+ */
+__attribute__((noinline)) void provider_poller__restore(void)
+{
+	static uint32_t tries;
+	int saved = errno, is_outside;
+
+	if (__atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED) % RESTORE_EVENTS)
+		return;
+	is_outside = is_outside_handlers();
+	if (is_outside < 0)
+		prov_store(&provider_poller_is_missing, 0);
+	if (is_outside <= 0 || !provider_trylock())
+		return;
+	if (prov_load(&provider_poller_is_missing)) {
+		/* First: the thread's creation may fire events, by a malloc that does. */
+		prov_store(&provider_poller_is_missing, 0);
+		if (is_polled() && (!tapir_ring__ctl() || tapir_ring__adopt()))
+			provider_poller__start();
+	}
+	provider_unlock();
+	errno = saved;
+}
+
 /* Its memory is that of the parent's thread, which is not here. */
 void provider_poller__forked(void)
 {
+	prov_store(&provider_poller_is_missing, poller.is_running && !poller.is_stopping);
 	poller.is_running = poller.is_stopping = poller.is_done = 0;
 	poller.calling = NULL;
 }

@@ -23,6 +23,11 @@ void provider_lock(void)
 	pthread_mutex_lock(&lock);
 }
 
+int provider_trylock(void)
+{
+	return !pthread_mutex_trylock(&lock);
+}
+
 void provider_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
