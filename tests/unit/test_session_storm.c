@@ -38,9 +38,13 @@ static struct tapir_counter *counter;
 static uint64_t fired_cnt, wrong_cnt, steady_cnt, seen_cnt, read_cnt, called_cnt;
 static uint32_t is_over;
 
-static void check_payload(const uint8_t *payload, uint32_t bytes)
+static void check_payload(const char *name, const uint8_t *payload, uint32_t bytes)
 {
 	uint32_t number, again;
+
+	/* Of the counter: an interval may end while others listen. */
+	if (!strcmp(name, "EventCounters"))
+		return;
 
 	if (bytes == 8 + sizeof(TEXT) && !memcmp(payload + 4, TEXT, sizeof(TEXT))) {
 		memcpy(&number, payload, sizeof(number));
@@ -48,12 +52,13 @@ static void check_payload(const uint8_t *payload, uint32_t bytes)
 		if (number == ~again)
 			return;
 	}
-	__atomic_fetch_add(&wrong_cnt, 1, __ATOMIC_RELAXED);
+	if (!__atomic_fetch_add(&wrong_cnt, 1, __ATOMIC_RELAXED))
+		fprintf(stderr, "wrong: %s of %u bytes\n", name, bytes);
 }
 
 static void see(const struct tapir_event_record *r, void *cnt)
 {
-	check_payload(r->payload, r->payload_bytes);
+	check_payload(r->kind->about->name, r->payload, r->payload_bytes);
 	__atomic_fetch_add((uint64_t *)cnt, 1, __ATOMIC_RELAXED);
 }
 
@@ -120,7 +125,7 @@ static void log_for_a_moment(int with_stacks)
 
 static void take(const struct tapir_rec_event *event, const uint8_t *payload)
 {
-	check_payload(payload, event->payload_bytes);
+	check_payload("Steady", payload, event->payload_bytes);
 	read_cnt++;
 }
 
