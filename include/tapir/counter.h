@@ -10,8 +10,9 @@
  *	tapir_counter__new(shop, &opts, &requests);
  *	tapir_counter__write(requests, 1);
  *
- * A session asks for values by its filter, EventCounterIntervalSec=N (0.1 to 3600; the shortest of
- * all sessions counts; what was written before anybody asked is in no interval):
+ * A session asks for values by its filter, EventCounterIntervalSec=N (0.1 to 3600). Its intervals
+ * are its own, whatever others ask for: they begin when it asks, and what was written before is in
+ * none of them. One that asks for no interval gets no values.
  *
  *	tapir record 'Demo-Shop:ev=EventCounters::EventCounterIntervalSec=1' -p PID
  *
@@ -122,10 +123,9 @@ typedef void (*tapir_counter_sample_fn)(const struct tapir_counter_sample *sampl
 struct tapir_counter_listener;
 
 /*
- * Counters of the providers that match the glob, each once an interval (0.1 to 3600 s; if another
- * session asks for a shorter one of the same provider, that one), on a thread of the library's or
- * in __poll, as listener.h has it. opts may be NULL. 0, -EINVAL, and what tapir_listener__open
- * returns. *out is the caller's to close.
+ * Counters of the providers that match the glob, each once an interval (0.1 to 3600 s), on a thread
+ * of the library's or in __poll, as listener.h has it. opts may be NULL. 0, -EINVAL, and what
+ * tapir_listener__open returns. *out is the caller's to close.
  */
 TAPIR_API int tapir_counter_listener__open(const char *provider, double interval_s,
 					   tapir_counter_sample_fn fn, void *ctx,

@@ -115,6 +115,77 @@ static void each_update_is_in_one_interval(void **state)
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
+/* ---- intervals of two sessions ------------------------------------------------------------------ */
+
+struct own {
+	uint32_t cnt, wrong_cnt, value_cnt; /* cnt: of both counters */
+	double total_s, increments, min, max;
+};
+
+static void see_own(const struct tapir_counter_sample *s, void *ctx)
+{
+	struct own *own = ctx;
+
+	own->total_s += s->interval_s;
+	own->increments += s->increment;
+	if (!s->is_increment && s->count) {
+		own->wrong_cnt += s->min > s->mean || s->max < s->mean;
+		own->value_cnt += s->count;
+		own->min = s->min < own->min ? s->min : own->min;
+		own->max = s->max > own->max ? s->max : own->max;
+	}
+	__atomic_add_fetch(&own->cnt, 1, __ATOMIC_RELEASE);
+}
+
+static uint32_t cnt_of(const struct own *own)
+{
+	return __atomic_load_n(&own->cnt, __ATOMIC_ACQUIRE);
+}
+
+static void each_session_has_intervals_of_its_own(void **state)
+{
+	const struct timespec step = {.tv_nsec = 20000000};
+	struct own fast = {.min = 1e9}, slow = fast;
+	const time_t end = time(NULL) + PATIENCE;
+	struct tapir_counter *sum, *value;
+	struct tapir_counter_listener *a, *b;
+	double written = 0;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new(PROVIDER, NULL, NULL, 0, NULL, &provider), 0);
+	sum = make(TAPIR_COUNTER_INCREMENTING, "sum", NULL);
+	value = make(TAPIR_COUNTER_EVENT, "value", NULL);
+	assert_int_equal(tapir_counter_listener__open("Unit-*", 0.1, see_own, &fast, NULL, &a), 0);
+	assert_int_equal(tapir_counter_listener__open("Unit-*", 0.8, see_own, &slow, NULL, &b), 0);
+	/* Both have begun when both have had an interval. */
+	while ((cnt_of(&slow) < 2 || cnt_of(&fast) < 2) && time(NULL) < end)
+		nanosleep(&step, NULL);
+	for (uint32_t from = cnt_of(&slow); cnt_of(&slow) < from + 2 && time(NULL) < end;) {
+		tapir_counter__write(sum, 2);
+		tapir_counter__write(value, (unsigned)written % 3);
+		written++;
+		nanosleep(&step, NULL);
+	}
+	/* What was written last is in the next interval of each. */
+	for (uint32_t s = cnt_of(&slow), f = cnt_of(&fast);
+	     (cnt_of(&slow) < s + 4 || cnt_of(&fast) < f + 4) && time(NULL) < end;)
+		nanosleep(&step, NULL);
+	assert_int_equal(tapir_counter_listener__close(a), 0);
+	assert_int_equal(tapir_counter_listener__close(b), 0);
+	assert_true(fast.increments == 2 * written && slow.increments == 2 * written);
+	assert_true(fast.value_cnt == written && slow.value_cnt == written);
+	assert_true(fast.min == 0 && fast.max == 2 && slow.min == 0 && slow.max == 2);
+	/* One may end late, and the next one is shorter then. */
+	assert_true(slow.total_s / 2 > 0.79 * (slow.cnt / 2 - 1.));
+	assert_true(fast.total_s / 2 > 0.09 * (fast.cnt / 2 - 1.));
+	assert_true(fast.cnt > slow.cnt);
+	assert_int_equal(fast.wrong_cnt + slow.wrong_cnt, 0);
+	tapir_counter__free(value);
+	tapir_counter__free(sum);
+	tapir_provider__free(provider);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
 /* ---- percentiles of an interval ----------------------------------------------------------------- */
 
 struct spread {
@@ -196,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_update_is_in_one_interval),
+		cmocka_unit_test(each_session_has_intervals_of_its_own),
 		cmocka_unit_test(percentiles_are_those_of_the_interval),
 		cmocka_unit_test(wrong_arguments_are_refused),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counter.c - updates, and what they add up to. */
+/* counter.c - updates, and the cells that they are in. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,7 +19,6 @@ static __thread struct {
 	uint32_t is_busy;
 } self;
 
-#define load_double(from, to)  __atomic_load(&(from), &(to), __ATOMIC_RELAXED)
 #define store_double(to, from) __atomic_store(&(to), &(from), __ATOMIC_RELAXED)
 #define compiler_fence()       __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
@@ -87,7 +86,7 @@ static void add_shared(double *to, double value)
 {
 	double seen, sum;
 
-	load_double(*to, seen);
+	counter_load(*to, seen);
 	do {
 		sum = seen + value;
 	} while (
@@ -98,7 +97,7 @@ static void bound_shared(double *bound, double value, int is_max)
 {
 	double seen;
 
-	load_double(*bound, seen);
+	counter_load(*bound, seen);
 	while ((is_max ? value > seen : value < seen) &&
 	       !__atomic_compare_exchange(bound, &seen, &value, 1, __ATOMIC_RELAXED,
 					  __ATOMIC_RELAXED))
@@ -167,32 +166,6 @@ void tapir_counter__write(struct tapir_counter *counter, double value)
 	self.is_busy = 0;
 }
 
-/* ---- what they add up to ------------------------------------------------------------------ */
-
-void counter__sum(const struct tapir_counter *c, struct counter_sums *out)
-{
-	*out = (struct counter_sums){.min = HUGE_VAL, .max = -HUGE_VAL};
-	for (uint32_t i = 1; i < COUNTER_CELLS; i++) {
-		const struct counter_cell *cell = &c->cells[i];
-		uint64_t count = prov_load_acquire(&cell->count);
-		double value;
-
-		if (!count)
-			continue;
-		out->count += count;
-		load_double(cell->sum, value);
-		out->sum += value;
-		load_double(cell->square_sum, value);
-		out->square_sum += value;
-		if (prov_load_acquire(&cell->round) != c->round)
-			continue;
-		load_double(cell->min, value);
-		out->min = value < out->min ? value : out->min;
-		load_double(cell->max, value);
-		out->max = value > out->max ? value : out->max;
-	}
-}
-
 /* ---- life --------------------------------------------------------------------------------- */
 
 static int copy_text(char **to, const char *text)
@@ -221,6 +194,7 @@ static int fill(struct tapir_counter *c, const struct tapir_counter_opts *opts)
 static void release(struct tapir_counter *c)
 {
 	counter_histogram__fini(c);
+	counter_views__free(c);
 	free(c->name);
 	free(c->display_name);
 	free(c->unit);

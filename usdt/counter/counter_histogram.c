@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* counter_histogram.c - the buckets of a histogram, and percentiles of what they gained. */
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "counter_impl.h"
@@ -15,17 +14,14 @@ int counter_histogram__init(struct tapir_counter *c)
 	if (room == MAP_FAILED)
 		return -ENOMEM;
 	c->buckets = room;
-	c->spread = calloc(1, sizeof(*c->spread));
-	return c->spread ? 0 : -ENOMEM;
+	return 0;
 }
 
 void counter_histogram__fini(struct tapir_counter *c)
 {
 	if (c->buckets)
 		munmap(c->buckets, BUCKETS_BYTES);
-	free(c->spread);
 	c->buckets = NULL;
-	c->spread = NULL;
 }
 
 /* From the least value to the greatest. Cells that no thread had are not touched. */
@@ -71,8 +67,8 @@ static double percentile(const struct counter_spread *gained, uint64_t total, ui
 	return value_at(place);
 }
 
-void counter_histogram__read(struct tapir_counter *c, int is_all, double min, double max,
-			     double out[PERCENTILE_CNT])
+void counter_histogram__read(const struct tapir_counter *c, struct counter_spread *since,
+			     double min, double max, double out[PERCENTILE_CNT])
 {
 	static const uint32_t percents[PERCENTILE_CNT] = {50, 95, 99};
 	static struct counter_spread now; /* under the lock */
@@ -82,9 +78,9 @@ void counter_histogram__read(struct tapir_counter *c, int is_all, double min, do
 	for (uint32_t i = 0; i < 2 * HISTOGRAM_BUCKETS; i++) {
 		uint32_t all = now.cnt[i];
 
-		if (!is_all) {
-			now.cnt[i] -= c->spread->cnt[i];
-			c->spread->cnt[i] = all;
+		if (since) {
+			now.cnt[i] -= since->cnt[i];
+			since->cnt[i] = all;
 		}
 		total += now.cnt[i];
 	}

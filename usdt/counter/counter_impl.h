@@ -50,6 +50,15 @@ struct counter_spread {
 
 struct counter_group;
 
+/* What one session has been told of a counter. */
+struct counter_view {
+	uint64_t published_ns; /* 0: never */
+	struct counter_sums published;
+	double min, max; /* of its interval, until the last round's end; min > max: none */
+	double polled;	 /* INCREMENTING_POLLING: last time */
+	struct counter_spread *spread; /* of histograms */
+};
+
 struct tapir_counter {
 	struct tapir_counter *next;
 	struct counter_group *group;
@@ -57,29 +66,16 @@ struct tapir_counter {
 	void *ctx;
 	uint32_t type, round;
 	uint32_t is_busy, is_leaving;
-	uint64_t published_ns; /* 0: never */
-	struct counter_sums published;
-	double polled;			 /* INCREMENTING_POLLING: last time */
-	struct counter_buckets *buckets; /* HISTOGRAM: a cell each; else NULL */
-	struct counter_spread *spread;	 /* as it was published last */
-	struct tapir_ring_event entry;	 /* what tools outside see of it */
-	struct tapir_ring_about about;	 /* as the entry has it */
+	struct counter_view *views[TAPIR_SESSION_MAX]; /* NULL: it has not asked */
+	struct counter_buckets *buckets;	       /* HISTOGRAM: a cell each; else NULL */
+	struct tapir_ring_event entry;		       /* what tools outside see of it */
+	struct tapir_ring_about about;		       /* as the entry has it */
 	void *metadata;
 	char *name, *display_name, *unit, *tags;
 	struct counter_cell cells[COUNTER_CELLS] __attribute__((aligned(64)));
 };
 
-#pragma GCC visibility push(hidden)
-
-/* counter.c */
-void counter__sum(const struct tapir_counter *c, struct counter_sums *out);
-/* counter_publish.c: under the lock */
-int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider);
-void counter_group__leave(struct tapir_counter *c);
-const char *counter_group__provider(const struct counter_group *group);
-/* In a forked child: the thread that published is not there. */
-void counter_groups__forked(void);
-/* counter_payload.c: from malloc, *bytes of it. NULL: no memory. */
+/* An interval of one session's. */
 struct counter_report {
 	double mean, deviation, min, max, increment;
 	double percentiles[PERCENTILE_CNT];
@@ -87,6 +83,21 @@ struct counter_report {
 	double interval_s;
 	uint32_t asked_ms;
 };
+
+#pragma GCC visibility push(hidden)
+
+/* counter_view.c: under the lock */
+void counter__sum(const struct tapir_counter *c, struct counter_sums *out);
+void counter_view__begin(struct tapir_counter *c, uint32_t session); /* nothing was written yet */
+void counter_view__take(struct tapir_counter *c, uint32_t session, struct counter_report *report);
+void counter_views__free(struct tapir_counter *c);
+/* counter_publish.c: under the lock */
+int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider);
+void counter_group__leave(struct tapir_counter *c);
+const char *counter_group__provider(const struct counter_group *group);
+/* In a forked child: the thread that published is not there. */
+void counter_groups__forked(void);
+/* counter_payload.c: from malloc, *bytes of it. NULL: no memory. */
 void *counter_payload__make(const struct tapir_counter *c, const struct counter_report *report,
 			    size_t *bytes);
 int counter__is_increment(const struct tapir_counter *c);
@@ -95,14 +106,17 @@ extern const struct tapir_event_about counter_mean_about, counter_increment_abou
 /* counter_histogram.c. 0 or -ENOMEM. */
 int counter_histogram__init(struct tapir_counter *c);
 void counter_histogram__fini(struct tapir_counter *c);
-/* Under the lock: percentiles of what came since the last time; or, with is_all, of everything. */
-void counter_histogram__read(struct tapir_counter *c, int is_all, double min, double max,
-			     double out[PERCENTILE_CNT]);
+/* Under the lock: percentiles of what came since it was read with `since`; NULL: of everything. */
+void counter_histogram__read(const struct tapir_counter *c, struct counter_spread *since,
+			     double min, double max, double out[PERCENTILE_CNT]);
 /* counter_entry.c: the counter in the lane's catalog. Without a lane there is none. */
 void counter_entry__open(struct tapir_counter *c);
 void counter_entry__close(struct tapir_counter *c);
 
 #pragma GCC visibility pop
+
+/* Doubles are loaded whole. */
+#define counter_load(from, to) __atomic_load(&(from), &(to), __ATOMIC_RELAXED)
 
 /* The bucket of a value that is finite, of one cell. */
 static inline uint32_t *counter_bucket__of(struct counter_buckets *buckets, double value)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counter_publish.c - counters by provider, and the end of their intervals. A provider's counters
- * have a second registration of its name, with the EventCounters events. The library's thread
- * comes when the next interval ends; nothing of the user's, and no session, is called under the
- * lock.
+ * counter_publish.c - counters by provider, and the end of their intervals, which each session has
+ * for itself. A provider's counters have a second registration of its name, with the EventCounters
+ * events. The library's thread comes when the next interval ends; nothing of the user's, and no
+ * session, is called under the lock.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,12 +16,19 @@
 #define MOST_S	3600.0
 #define LOOK_MS 100 /* how soon a change of what is asked for is seen */
 
+/* A session that asks for a group's intervals. */
+struct counter_clock {
+	uint64_t interval_ns, next_ns; /* 0: it does not */
+	uint64_t session_id;	       /* of whoever has this number */
+};
+
 struct counter_group {
 	struct counter_group *next;
 	struct tapir_provider *provider; /* ours */
 	struct tapir_counter *counters;	 /* the newest last */
 	struct tapir_event mean, increment, histogram;
-	uint64_t interval_ns, next_ns; /* 0: nobody asks */
+	struct counter_clock
+		clocks[TAPIR_SESSION_MAX]; /* of sessions: those of the ring lane first */
 };
 
 static struct counter_group *groups;
@@ -78,88 +85,51 @@ static double interval_of(const char *filter)
 	return 0;
 }
 
-static double shorter(double a, double b)
-{
-	return a > 0 && (!(b > 0) || a < b) ? a : b;
-}
-
-static double asked_interval(const char *provider)
+static double asked_interval(const char *provider, uint32_t session, uint64_t *session_id)
 {
 	static struct tapir_ring_asked asked; /* under the lock */
-	double least = 0;
+	struct provider_told now = {0};
+	const char *filter = "";
 
-	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
-		tapir_ring__asked(s, provider, &asked);
-		least = shorter(interval_of(asked.is_served ? asked.filter : ""), least);
+	if (session < TAPIR_RING_SESSIONS) {
+		tapir_ring__asked(session, provider, &asked);
+		*session_id = asked.session_id;
+		return interval_of(asked.is_served ? asked.filter : "");
 	}
-	for (uint32_t s = 0; s < PROVIDER_IN_PROCESS; s++) {
-		struct provider_told now = {0};
-		const char *filter = "";
-
-		provider_sessions__asked(s, provider, &now, &filter);
-		least = shorter(interval_of(filter), least);
-	}
-	return least;
+	session -= TAPIR_RING_SESSIONS;
+	provider_sessions__asked(session, provider, &now, &filter);
+	*session_id = provider_sessions__opened_cnt(session);
+	return interval_of(filter);
 }
 
-/* Counters begin their first interval where somebody begins to ask. */
-static void follow(struct counter_group *g, uint64_t time_ns)
+/* Counters begin their first interval where a session begins to ask. */
+static void follow(struct counter_group *g, uint32_t session, uint64_t time_ns)
 {
-	uint64_t interval_ns = (uint64_t)(asked_interval(counter_group__provider(g)) * 1e9);
+	struct counter_clock *clock = &g->clocks[session];
+	uint64_t id = 0;
+	uint64_t interval_ns =
+		(uint64_t)(asked_interval(counter_group__provider(g), session, &id) * 1e9);
 
-	if (interval_ns == g->interval_ns)
+	if (interval_ns == clock->interval_ns && (!interval_ns || id == clock->session_id))
 		return;
-	for (struct tapir_counter *c = g->counters; c && !g->interval_ns; c = c->next) {
-		struct counter_report before;
-
-		c->published_ns = 0;
-		counter__sum(c, &c->published);
-		if (c->buckets)
-			counter_histogram__read(c, 0, 0, 0, before.percentiles);
-		__atomic_store_n(&c->round, c->round + 1, __ATOMIC_RELEASE);
-	}
-	g->interval_ns = interval_ns;
-	g->next_ns = interval_ns ? time_ns + interval_ns : 0;
+	*clock = (struct counter_clock){interval_ns, interval_ns ? time_ns + interval_ns : 0, id};
+	for (struct tapir_counter *c = g->counters; c && interval_ns; c = c->next)
+		counter_view__begin(c, session);
 }
 
 /* ---- an interval's end -------------------------------------------------------------------- */
 
-/* Under the lock: what the cells have gained. */
-static void take_interval(struct tapir_counter *c, struct counter_report *r)
-{
-	struct counter_sums sums;
-	double count, sum, square_sum, variance;
-
-	counter__sum(c, &sums);
-	__atomic_store_n(&c->round, c->round + 1, __ATOMIC_RELEASE);
-	count = (double)(sums.count - c->published.count);
-	sum = sums.sum - c->published.sum;
-	square_sum = sums.square_sum - c->published.square_sum;
-	c->published = sums;
-	r->increment = sum;
-	r->count = (uint32_t)count;
-	if (count < 1)
-		return;
-	r->mean = sum / count;
-	variance = square_sum / count - r->mean * r->mean;
-	r->deviation = variance > 0 ? sqrt(variance) : 0;
-	r->min = sums.min <= sums.max ? sums.min : r->mean;
-	r->max = sums.min <= sums.max ? sums.max : r->mean;
-	if (c->buckets)
-		counter_histogram__read(c, 0, r->min, r->max, r->percentiles);
-}
-
-static void take_polled(struct tapir_counter *c, double value, int is_first,
+static void take_polled(struct counter_view *v, double value, int is_first,
 			struct counter_report *r)
 {
 	r->mean = r->min = r->max = value;
 	r->count = 1;
-	r->increment = is_first ? 0 : value - c->polled;
-	c->polled = value;
+	r->increment = is_first ? 0 : value - v->polled;
+	v->polled = value;
 }
 
 /* Outside the lock; the counter is busy, so it stays. */
-static void publish(struct tapir_counter *c, const struct counter_report *report)
+static void publish(struct tapir_counter *c, uint32_t session, const struct counter_report *report)
 {
 	struct tapir_event *event = counter__is_increment(c) ? &c->group->increment
 				    : c->buckets	     ? &c->group->histogram
@@ -171,74 +141,96 @@ static void publish(struct tapir_counter *c, const struct counter_report *report
 		return;
 	payload = counter_payload__make(c, report, &bytes);
 	if (payload)
-		tapir_event__write(event, payload, bytes);
+		provider_event__write_to(event, payload, bytes, 1ull << session);
 	free(payload);
 }
 
 /* Under the lock, which is released meanwhile. */
-static void end_interval(struct tapir_counter *c, uint64_t time_ns)
+static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t time_ns)
 {
-	int is_first = !c->published_ns;
-	uint64_t since_ns = is_first ? time_ns - c->group->interval_ns : c->published_ns;
+	struct counter_view *v = c->views[session];
+	uint64_t interval_ns = c->group->clocks[session].interval_ns;
+	int is_first = !v->published_ns;
+	uint64_t since_ns = is_first ? time_ns - interval_ns : v->published_ns;
 	struct counter_report report = {
 		.interval_s = (double)(time_ns - since_ns) / 1e9,
-		.asked_ms = (uint32_t)(c->group->interval_ns / 1000000),
+		.asked_ms = (uint32_t)(interval_ns / 1000000),
 	};
 	double value = 0;
 
-	c->published_ns = time_ns;
+	v->published_ns = time_ns;
 	c->is_busy = 1;
 	if (!c->poll)
-		take_interval(c, &report);
+		counter_view__take(c, session, &report);
 	provider_unlock();
 	if (c->poll) {
 		value = c->poll(c->ctx);
-		take_polled(c, value, is_first, &report);
+		provider_lock();
+		take_polled(v, value, is_first, &report);
+		provider_unlock();
 	}
-	publish(c, &report);
+	publish(c, session, &report);
 	provider_lock();
 	c->is_busy = 0;
 	provider_broadcast();
 }
 
-/* One whose interval has ended; NULL: none. */
-static struct tapir_counter *next_due(uint64_t time_ns)
+/* One whose interval has ended for the session; NULL: none. */
+static struct tapir_counter *next_due(const struct counter_group *g, uint32_t session,
+				      uint64_t time_ns)
 {
-	for (struct counter_group *g = groups; g; g = g->next)
-		for (struct tapir_counter *c = g->counters; c && g->interval_ns; c = c->next)
-			if (time_ns >= g->next_ns && c->published_ns < g->next_ns && !c->is_busy &&
-			    !c->is_leaving)
-				return c;
+	const struct counter_clock *clock = &g->clocks[session];
+
+	if (!clock->interval_ns || time_ns < clock->next_ns)
+		return NULL;
+	for (struct tapir_counter *c = g->counters; c; c = c->next)
+		if (c->views[session] && c->views[session]->published_ns < clock->next_ns &&
+		    !c->is_busy && !c->is_leaving)
+			return c;
 	return NULL;
 }
 
-static int ms_until(uint64_t time_ns)
+/* Of all groups and sessions: a group may go while the lock is released. */
+static int end_one(uint64_t time_ns)
 {
-	int least = groups ? LOOK_MS : INT32_MAX;
+	for (struct counter_group *g = groups; g; g = g->next)
+		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {
+			struct tapir_counter *c = next_due(g, s, time_ns);
 
-	for (struct counter_group *g = groups; g; g = g->next) {
-		uint64_t ms;
+			if (c) {
+				end_interval(c, s, time_ns);
+				return 1;
+			}
+		}
+	return 0;
+}
 
-		if (!g->interval_ns)
-			continue;
-		while (g->next_ns <= time_ns)
-			g->next_ns += g->interval_ns;
-		ms = (g->next_ns - time_ns) / 1000000 + 1;
-		least = ms < (uint64_t)least ? (int)ms : least;
-	}
-	return least;
+/* The next end of an interval that is not over; milliseconds until then. */
+static uint64_t ms_until(struct counter_clock *clock, uint64_t time_ns)
+{
+	if (!clock->interval_ns)
+		return INT32_MAX;
+	while (clock->next_ns <= time_ns)
+		clock->next_ns += clock->interval_ns;
+	return (clock->next_ns - time_ns) / 1000000 + 1;
 }
 
 int provider_counters__tick(void)
 {
-	uint64_t time_ns = now_ns();
-	struct tapir_counter *c;
+	uint64_t time_ns = now_ns(), least = groups ? LOOK_MS : INT32_MAX;
 
 	for (struct counter_group *g = groups; g; g = g->next)
-		follow(g, time_ns);
-	while ((c = next_due(time_ns)))
-		end_interval(c, time_ns);
-	return ms_until(time_ns);
+		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++)
+			follow(g, s, time_ns);
+	while (end_one(time_ns))
+		;
+	for (struct counter_group *g = groups; g; g = g->next)
+		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {
+			uint64_t ms = ms_until(&g->clocks[s], time_ns);
+
+			least = ms < least ? ms : least;
+		}
+	return (int)least;
 }
 
 int provider_counters__are_there(void)
@@ -293,6 +285,9 @@ static void append(struct counter_group *g, struct tapir_counter *c)
 	while (*link)
 		link = &(*link)->next;
 	c->group = g;
+	for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++)
+		if (g->clocks[s].interval_ns)
+			counter_view__begin(c, s);
 	prov_store_release(link, c);
 }
 
@@ -374,7 +369,7 @@ static void describe(struct tapir_counter *c, struct tapir_counter_value *out)
 	variance = sums.square_sum / (double)sums.count - out->mean * out->mean;
 	out->deviation = variance > 0 ? sqrt(variance) : 0;
 	if (c->buckets)
-		counter_histogram__read(c, 1, -HUGE_VAL, HUGE_VAL, percentiles);
+		counter_histogram__read(c, NULL, -HUGE_VAL, HUGE_VAL, percentiles);
 	out->p50 = percentiles[0];
 	out->p95 = percentiles[1];
 	out->p99 = percentiles[2];

@@ -6,6 +6,9 @@
 #include "provider_impl.h"
 #include "tapir/activity.h"
 
+#define ALL_SESSIONS  (~0ull >> (64 - TAPIR_SESSION_MAX))
+#define RING_SESSIONS ((1u << TAPIR_RING_SESSIONS) - 1)
+
 /* 16 bytes each; NULL: none. */
 struct ids {
 	const uint8_t *activity, *related;
@@ -22,10 +25,13 @@ struct write_state {
 _Static_assert(sizeof(struct write_state) <= sizeof(struct tapir_event_write), "write_state");
 
 static int begin_ring(struct write_state *w, struct event_state *state, const struct ids *ids,
-		      const void *frame)
+		      uint64_t only, const void *frame)
 {
 	if (!state->ring.word || !tapir_ring__wanted(&state->ring))
 		return 0;
+	if (only != ALL_SESSIONS)
+		return tapir_ring__begin_for(&w->ring, &state->ring, w->bytes,
+					     (uint32_t)only & RING_SESSIONS, frame);
 	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, ids->activity, ids->related,
 				    frame);
 }
@@ -49,9 +55,10 @@ static void count_unlisted(const struct tapir_event *event, const struct event_s
  * is committed: what is in the ring is the thread's own until then. With loggers, which are called
  * when the ring has been committed, all copy it from theirs.
  */
-static void begin_process(struct write_state *w, struct event_state *state, const struct ids *ids)
+static void begin_process(struct write_state *w, struct event_state *state, const struct ids *ids,
+			  uint64_t only)
 {
-	uint64_t wants = prov_load(&state->wants);
+	uint64_t wants = prov_load(&state->wants) & only >> TAPIR_RING_SESSIONS;
 	uint64_t loggers = wants & prov_load_acquire(&provider_logger_mask);
 
 	w->process.first.activity = ids->activity;
@@ -74,10 +81,12 @@ static void begin_process(struct write_state *w, struct event_state *state, cons
 		w->payload = w->process.first.payload;
 }
 
-/* frame: of the function that the stack begins above. */
+/* frame: of the function that the stack begins above. only: for these sessions, a bit each: those
+   of the ring lane first. */
 static inline __attribute__((always_inline)) int begin(struct tapir_event_write *write,
 						       struct tapir_event *event, size_t bytes,
-						       const struct ids *ids, const void *frame)
+						       const struct ids *ids, uint64_t only,
+						       const void *frame)
 {
 	struct write_state *w = (struct write_state *)(void *)write;
 	struct event_state *state = event_state__of(event);
@@ -90,12 +99,12 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
 	w->event = event;
 	if (sessions & (TAPIR_SESSIONS_RING | TAPIR_SESSIONS_CHECK) &&
-	    begin_ring(w, state, ids, frame)) {
+	    begin_ring(w, state, ids, only, frame)) {
 		w->has_ring = 1;
 		w->payload = w->ring.payload;
 	}
 	if (sessions & TAPIR_SESSIONS_PROCESS)
-		begin_process(w, state, ids);
+		begin_process(w, state, ids, only);
 	if (__builtin_expect(sessions & TAPIR_SESSIONS_CHECK && state->is_unlisted, 0))
 		count_unlisted(event, state);
 	if (__builtin_expect(
@@ -109,7 +118,7 @@ int tapir_event__begin(struct tapir_event_write *write, struct tapir_event *even
 	struct ids ids;
 
 	provider_activity__of(event, &ids.activity, &ids.related);
-	return begin(write, event, bytes, &ids, __builtin_frame_address(0));
+	return begin(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
 }
 
 int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_event *event,
@@ -117,7 +126,7 @@ int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_ev
 {
 	const struct ids ids = {activity, related};
 
-	return begin(write, event, bytes, &ids, __builtin_frame_address(0));
+	return begin(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
 }
 
 static inline __attribute__((always_inline)) void commit(struct write_state *w, const void *frame)
@@ -144,9 +153,21 @@ void tapir_event__write(struct tapir_event *event, const void *payload, size_t b
 	struct ids ids;
 
 	provider_activity__of(event, &ids.activity, &ids.related);
-	if (!begin(&write, event, bytes, &ids, __builtin_frame_address(0)))
+	if (!begin(&write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0)))
 		return;
 	if (bytes)
 		memcpy(write.payload, payload, bytes);
+	commit((struct write_state *)(void *)&write, __builtin_frame_address(0));
+}
+
+void provider_event__write_to(struct tapir_event *event, const void *payload, size_t bytes,
+			      uint64_t sessions)
+{
+	static const struct ids none = {NULL, NULL};
+	struct tapir_event_write write;
+
+	if (!begin(&write, event, bytes, &none, sessions, __builtin_frame_address(0)))
+		return;
+	memcpy(write.payload, payload, bytes);
 	commit((struct write_state *)(void *)&write, __builtin_frame_address(0));
 }

@@ -164,6 +164,8 @@ void provider_sessions__judge_all(void);
 void provider_sessions__leave_event(struct tapir_event *event);
 void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
 			      const char **filter);
+/* How often its place was taken, by which a session is told from the one before. */
+uint32_t provider_sessions__opened_cnt(uint32_t idx);
 void provider_sessions__forked(void);
 /* After __close, when nothing of the session's is queued any more: its place is free, kinds may be
    freed. Takes the lock. */
@@ -183,6 +185,11 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 			       const uint8_t *payload);
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
+
+/* provider_fire.c: as tapir_event__write, for these sessions alone: a bit each, those of the ring
+   lane first. */
+void provider_event__write_to(struct tapir_event *event, const void *payload, size_t bytes,
+			      uint64_t sessions);
 
 /* ---- usdt/logger -------------------------------------------------------------------------- */
 

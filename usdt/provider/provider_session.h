@@ -31,7 +31,7 @@ struct provider_session {
 	void *ctx;
 	struct tapir_selection *selections; /* with their texts, one allocation */
 	uint32_t selection_cnt;
-	uint32_t pad0;
+	uint32_t opened_cnt; /* its place's turns */
 	struct provider_session_shard inside[PROVIDER_SHARDS];
 };
 

@@ -98,6 +98,11 @@ void provider_sessions__asked(uint32_t idx, const char *provider, struct provide
 	}
 }
 
+uint32_t provider_sessions__opened_cnt(uint32_t idx)
+{
+	return provider_sessions[idx].opened_cnt;
+}
+
 /* ---- who is inside ------------------------------------------------------------------------ */
 
 static uint64_t now_ns(void)
@@ -215,6 +220,7 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		s->kind = kind;
 		s->selections = copy;
 		s->selection_cnt = cnt;
+		s->opened_cnt++;
 		s->state = SESSION_OPEN;
 		*idx = (uint32_t)(s - provider_sessions);
 		if (kind == TAPIR_SESSION_LOGGER)

@@ -12,6 +12,7 @@
 #define RETRY_EVENTS 64u /* without a slot, or without memory: then ask again */
 #define LIFE_DROPS   256u
 #define ID_BYTES     16u
+#define ALL_SESSIONS 0xffu
 
 #ifdef TAPIR_RING_NO_TLS
 /* Without its key, or when that is gone, the number belongs to another. */
@@ -474,7 +475,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 
 static inline __attribute__((always_inline)) int
 begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint32_t payload_bytes,
-      const uint8_t *activity, const uint8_t *related, uint64_t fp)
+      const uint8_t *activity, const uint8_t *related, uint32_t only, uint64_t fp)
 {
 	struct ring_tls *t = this_thread();
 	struct ring_writer *w;
@@ -502,7 +503,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	plan.event = event;
 	plan.word = ring_load(event->word);
-	plan.sessions = ring_sessions_of(plan.word);
+	plan.sessions = ring_sessions_of(plan.word) & only;
 	plan.payload_bytes = payload_bytes;
 	plan.activity = activity;
 	plan.related = related;
@@ -522,7 +523,7 @@ __attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
 						const struct tapir_ring_event *event,
 						uint32_t payload_bytes)
 {
-	return begin(write, event, payload_bytes, NULL, NULL,
+	return begin(write, event, payload_bytes, NULL, NULL, ALL_SESSIONS,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
@@ -530,7 +531,7 @@ __attribute__((noinline)) int
 tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			   uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related)
 {
-	return begin(write, event, payload_bytes, activity, related,
+	return begin(write, event, payload_bytes, activity, related, ALL_SESSIONS,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
@@ -539,7 +540,16 @@ __attribute__((noinline)) int tapir_ring__begin_at(struct tapir_ring_write *writ
 						   uint32_t payload_bytes, const uint8_t *activity,
 						   const uint8_t *related, const void *frame)
 {
-	return begin(write, event, payload_bytes, activity, related, (uint64_t)(uintptr_t)frame);
+	return begin(write, event, payload_bytes, activity, related, ALL_SESSIONS,
+		     (uint64_t)(uintptr_t)frame);
+}
+
+__attribute__((noinline)) int tapir_ring__begin_for(struct tapir_ring_write *write,
+						    const struct tapir_ring_event *event,
+						    uint32_t payload_bytes, uint32_t sessions,
+						    const void *frame)
+{
+	return begin(write, event, payload_bytes, NULL, NULL, sessions, (uint64_t)(uintptr_t)frame);
 }
 
 void tapir_ring__commit(struct tapir_ring_write *write)

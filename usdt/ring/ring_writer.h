@@ -102,6 +102,9 @@ int tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapi
 int tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			 uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related,
 			 const void *frame);
+/* The same without ids, for these of the sessions that want it alone (a bit each). */
+int tapir_ring__begin_for(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+			  uint32_t payload_bytes, uint32_t sessions, const void *frame);
 void tapir_ring__commit(struct tapir_ring_write *write);
 
 /*

@@ -26,7 +26,7 @@ struct tapir_ask {
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
 	bool all, only_counters, watched;
-	uint32_t only_pid; /* nothing is said of other processes; 0: of all */
+	uint32_t only_pid;  /* nothing is said of other processes; 0: of all */
 	bool command_lines; /* of processes: the agent sets it, for role admin alone */
 	uint64_t lease_ns, history_ns, top;
 	const char *event, *threads;
