@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs that link libtapir: typed fields, keywords and levels, by tapir and by other tools."""
 import collections
+import os
 import pathlib
 import re
 
@@ -81,6 +82,50 @@ def test_bpftrace_counts_what_tapir_counts_on_the_same_probes(t):
     for name, count in (("OrderPlaced", fired["placed"]), ("OrderShipped", fired["placed"]), ("ShopOpened", fired["opened"])):
         t.ok(f"@{name}: {count}\n" in said, f"bpftrace counted {said!r}, fired {count} {name}")
     t.eq(len(t.events(t.path("trace.tapir"))), 2 * fired["placed"] + fired["opened"], "tapir's events")
+
+
+PERF_PROGRAM = r"""
+#include <tapir/provider.h>
+#include <unistd.h>
+
+TAPIR_EVENT(Sold, "NAME", "Sold", 1, 0, TAPIR_INFORMATIONAL, 0x1, (U32, Number), (I64, Price));
+static struct tapir_event *const events[] = {&Sold};
+
+int main(void)
+{
+	struct tapir_provider *shop;
+
+	if (tapir_provider__new("NAME", NULL, events, 1, NULL, &shop))
+		return 1;
+	for (int i = 0; i < 30000 && !TAPIR_EVENT_ENABLED(Sold); i++)
+		usleep(1000);
+	for (unsigned i = 0; i < 100; i++)
+		TAPIR_FIRE(Sold, i, -7 * (long)i);
+	tapir_provider__free(shop);
+	return 0;
+}
+"""
+
+
+def test_perf_records_the_same_probes(t):
+    """perf raises the semaphore, too. It takes no provider whose name is not a C identifier."""
+    perf, name = (t.need("perf"), "--buildid-dir", t.path("buildids")), f"tapir_test_{os.getpid()}"
+    program = t.path("shop_of_perf")
+    with open(program + ".c", "w", encoding="ascii") as file:
+        file.write(PERF_PROGRAM.replace("NAME", name))
+    t.eq(t.run(t.need("gcc"), "-O1", "-D_GNU_SOURCE", f"-I{REPO}/include", program + ".c", os.path.join(t.build, "libtapir.a"),
+               "-pthread", "-lm", "-o", program, timeout=120).rc, 0, "gcc")
+    t.eq(t.run(*perf, "buildid-cache", "--add", program).rc, 0, "perf buildid-cache")
+    added = t.run(*perf, "probe", "--add", f"sdt_{name}:Sold")
+    if added.rc:
+        t.skip(f"perf probe: {added.err.strip()[:200]}")
+    try:
+        recorded = t.run(*perf, "record", "-q", "-e", f"sdt_{name}:Sold", "-o", t.path("perf.data"), "--", program, timeout=60)
+        t.eq(recorded.rc, 0, f"perf record: {recorded.err}")
+        lines = re.findall(r"arg1=(\d+) arg2=(-?\d+)", t.run(*perf, "script", "-i", t.path("perf.data")).out)
+        t.eq(lines, [(str(i), str(-7 * i)) for i in range(100)], "what perf has")
+    finally:
+        t.run(*perf, "probe", "--del", f"sdt_{name}:Sold")
 
 
 def check_percentiles(t, values):

@@ -5,18 +5,20 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 from case_faults import semaphore
 from case_serve import Server, begin_session, children, until, write_config
+from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
 from harness import maps_of_us
 
 CHECK_SERVE = {
     "test_agent_without_privileges_serves_its_own_user", "test_killed_agent_leaves_nothing_in_its_targets", "test_recording_ends_at_its_cpu_time",
     "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
-    "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
+    "test_clock_that_is_set_ends_nothing", "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
 }
 
 
@@ -211,3 +213,91 @@ def test_agent_without_privileges_serves_its_own_user(t):
     status = t.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", t.path("sock"),
                    f"http://localhost/v1/findings?pid={other.pid}&seconds=1").out
     t.ok(status != "200", f"a process of another user: {status}")
+
+
+# The machine's own clock is others' as well: this is the agent's, by what a file says.
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+
+static const volatile long *offset_s;
+
+__attribute__((constructor)) static void begin(void)
+{
+	offset_s = mmap(NULL, sizeof(long), PROT_READ, MAP_SHARED, open(getenv("TEST_CLOCK"), O_RDONLY | O_CLOEXEC), 0);
+}
+
+int clock_gettime(clockid_t id, struct timespec *out)
+{
+	int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime"), ret = real(id, out);
+
+	if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)
+		out->tv_sec += offset_s ? *offset_s : 0;
+	return ret;
+}
+
+time_t time(time_t *out)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (out)
+		*out = now.tv_sec;
+	return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict out, void *restrict zone)
+{
+	struct timespec now;
+
+	(void)zone;
+	clock_gettime(CLOCK_REALTIME, &now);
+	out->tv_sec = now.tv_sec;
+	out->tv_usec = now.tv_nsec / 1000;
+	return 0;
+}
+"""
+
+
+def test_clock_that_is_set_ends_nothing(t):
+    """Two days ahead, a month back: logins, leases and recordings go on; a token's day of expiry is one of the clock's."""
+    with open(t.path("clock.c"), "w", encoding="ascii") as file:
+        file.write(CLOCK)
+    t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", "-O1", t.path("clock.c"), "-ldl", "-o", t.path("clock.so")).rc, 0, "gcc")
+
+    def set_clock(days):
+        with open(t.path("offset"), "r+b" if os.path.exists(t.path("offset")) else "wb") as file:
+            file.write(struct.pack("q", days * 86400))
+
+    set_clock(0)
+    tomorrow = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+    tokens = tokens_file(t, [{"name": "a", "role": "admin", "token": "a" * 32},
+                             {"name": "b", "role": "view", "token": "b" * 32, "expires": tomorrow}])
+    server = Server(t, "--config", write_config(t, {"tokens_file": tokens}),
+                    wrap=("env", "LD_PRELOAD=" + t.path("clock.so"), "TEST_CLOCK=" + t.path("offset")))
+    server.token = "a" * 32
+    target, visitor = t.target("burner", 60000), Visitor(server)
+    visitor.sign_in("a" * 32)
+    leased = begin_session(server, pid=target.pid, seconds=300, lease=120)
+    timed = begin_session(server, pid=target.pid, seconds=3)
+    start = time.monotonic()
+    for days, status in ((2, 401), (-30, 200)):
+        set_clock(days)
+        t.eq(visitor.ask("/sessions").status, 200, f"a login, {days} days later")
+        t.eq(server.ask("/v1/whoami", token="b" * 32)[0], status, f"a token that expires tomorrow, {days} days later")
+        t.eq(server.json(leased)["state"], "recording", f"a session with a lease, {days} days later")
+        today = time.strftime("%Y-%m-%dT", time.gmtime(time.time() + days * 86400))
+        server.json("/v1/profile?pid=0", expect=400)
+        until(t, lambda: any(today in line for line in server.audit()), f"a line of the log on {today}")
+    until(t, lambda: server.json(timed)["state"] == "finished", "the end of a session of 3 s", seconds=60)
+    t.ok(time.monotonic() - start > 2 and 2.9 < server.json(timed)["seconds"] < 30, f"how long it was: {server.json(timed)}")
+    status, _, trace = server.ask(leased, method="DELETE")
+    t.eq(status, 200, "the end of the other one")
+    with open(t.path("x.tapir"), "wb") as file:
+        file.write(trace)
+    t.ok(t.report(t.path("x.tapir"))["samples"], "samples of a recording in which the clock was set")
