@@ -31,7 +31,7 @@ def recorded(t, lane, target):
 def test_an_event_defined_at_run_time_is_seen_by_tapir_and_bpftrace(t):
     target = t.target("plugin", "--wait", COUNT)
     listed = t.tapir("list", "-p", target.pid).out
-    t.ok("Called" in listed and "Number:u32 Name:str Cost:i64" in listed, listed)
+    t.ok("Called" in listed and "(u32 Number, str Name, i64 Cost)" in listed, listed)
     image = image_of(t, target.pid)
     tapirs = {lane: recorded(t, lane, target) for lane in ("ring", "probe")}
     watcher = t.start(t.need("bpftrace"), "-e",

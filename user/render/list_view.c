@@ -87,22 +87,27 @@ static struct arg_view view_arg(const struct tapir_usdt_note *note, unsigned i)
 
 /* ---- as a table --------------------------------------------------------------------------- */
 
-/* "name:u64", "i32" without a name, "?" for one that cannot be read. */
+/* As a function's: "(u64 Order, i32, ?)": one without a name, one that cannot be read. */
 static void add_arg(struct tapir_str *out, const struct tapir_usdt_note *note, unsigned i)
 {
 	struct arg_view view = view_arg(note, i);
 
-	tapir_str__addf(out, "%s%s%s%s", i ? " " : "", view.name ? view.name : "",
-			view.name ? ":" : "", view.type);
+	tapir_str__addf(out, "%s%s%s%s", i ? ", " : "", view.type, view.name ? " " : "",
+			view.name ? view.name : "");
 }
 
+/* Empty: it has none. */
 static void describe_args(struct tapir_str *out, const struct tapir_usdt_note *note)
 {
 	tapir_str__clear(out);
+	if (!note->arg_cnt && !note->dropped_arg_cnt)
+		return;
+	tapir_str__addc(out, '(');
 	for (unsigned i = 0; i < note->arg_cnt; i++)
 		add_arg(out, note, i);
 	if (note->dropped_arg_cnt)
-		tapir_str__addf(out, " +%u", note->dropped_arg_cnt);
+		tapir_str__addf(out, "%s+%u", note->arg_cnt ? ", " : "", note->dropped_arg_cnt);
+	tapir_str__addc(out, ')');
 }
 
 /* Same probe, same file, same types: one row. */
