@@ -133,6 +133,7 @@ def test_tables_fit_the_terminal_and_are_whole_in_a_pipe(t):
         rows = [line for line in lines if re.match(r"\s*([0-9.,]+[ %]|ok |[a-z]+ +[a-z]+ |[A-Z]{3,} )", line) and " of " not in line]
         t.ok(len(rows) > 2, f"rows of {command}: {lines}")
         t.eq([line for line in rows if len(line) > 80], [], f"{command} is wider than the terminal")
+        t.eq([line for line in lines if len(line) > 80 and "  " not in line], [], f"sentences of {command} are wrapped")
 
 
 def test_view_tells_what_was_not_recorded_from_what_did_not_happen(t):

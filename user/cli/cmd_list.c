@@ -285,9 +285,10 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 			"%zu invalid probes are left out: their address is outside their file, or their name is empty, longer than 511 bytes, or contains blanks or control characters",
 			d->bad_probe_cnt);
 	if (d->skipped_process_cnt)
-		tapir_warn(
-			"%zu process%s could not be inspected: run as root or with CAP_SYS_PTRACE",
-			d->skipped_process_cnt, d->skipped_process_cnt == 1 ? "" : "es");
+		tapir_warn("%zu process%s could not be inspected: %s", d->skipped_process_cnt,
+			   d->skipped_process_cnt == 1 ? "" : "es",
+			   geteuid() ? "run as root or with CAP_SYS_PTRACE"
+				     : "the kernel denies it, also to root");
 	if (d->skipped_file_cnt)
 		tapir_debug("%zu mapped files could not be read", d->skipped_file_cnt);
 }

@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/cgroup.h"
 #include "attach/discover.h"
@@ -279,9 +280,10 @@ static int print(const struct walk *w)
 	if (!w->rows.cnt)
 		tapir_info("no process has events or probes; --all lists the others, too");
 	if (w->hidden_cnt)
-		tapir_warn(
-			"%zu process%s could not be inspected: run as root or with CAP_SYS_PTRACE",
-			w->hidden_cnt, w->hidden_cnt == 1 ? "" : "es");
+		tapir_warn("%zu process%s could not be inspected: %s", w->hidden_cnt,
+			   w->hidden_cnt == 1 ? "" : "es",
+			   geteuid() ? "run as root or with CAP_SYS_PTRACE"
+				     : "the kernel denies it, also to root");
 	return 0;
 }
 

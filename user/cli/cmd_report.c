@@ -12,6 +12,7 @@
 #include "render/report_read.h"
 #include "render/views.h"
 #include "render/report_view.h"
+#include "render/help_text.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 #include "cli/view_run.h"
@@ -98,6 +99,8 @@ static int print(const struct args *args, struct tapir_report_view *view)
 		tapir_report__write_json(view, &out);
 	else
 		tapir_report__write_text(view, tapir_screen__palette(stdout), &out);
+	if (!args->json)
+		tapir_text__fit(&out, tapir_screen__fit_columns());
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;

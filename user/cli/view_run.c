@@ -11,6 +11,7 @@
 #include "cli/recording_file.h"
 #include "render/remedies.h"
 #include "render/view_result_print.h"
+#include "render/help_text.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -75,6 +76,8 @@ int tapir_view_result__print(struct tapir_view_result *result, bool json)
 		tapir_view_result__write_json(result, &out);
 	else
 		tapir_view_result__write_text(result, tapir_screen__palette(stdout), &out);
+	if (!json)
+		tapir_text__fit(&out, tapir_screen__fit_columns());
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;

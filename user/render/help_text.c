@@ -58,6 +58,76 @@ void tapir_text__add_wrapped(struct tapir_str *out, size_t line_from, struct tap
 	tapir_str__addc(out, '\n');
 }
 
+#define FIT_INDENT 4 /* of what continues a sentence */
+
+/* As the terminal shows it: without colours, and UTF-8 as characters. */
+static size_t columns_of(const char *at, const char *end)
+{
+	size_t columns = 0;
+
+	for (; at < end; at++) {
+		if (*at == '\033')
+			while (at + 1 < end && *at != 'm')
+				at++;
+		else
+			columns += ((unsigned char)*at & 0xc0) != 0x80;
+	}
+	return columns;
+}
+
+static bool is_row(const char *line, size_t len)
+{
+	return *line == ' ' || memmem(line, len, "  ", 2);
+}
+
+static void add_fitted(struct tapir_str *out, const char *at, const char *end, size_t columns)
+{
+	size_t left = columns;
+
+	while (at < end) {
+		const char *blank = memchr(at, ' ', (size_t)(end - at)),
+			   *stop = blank ? blank : end;
+		size_t width = columns_of(at, stop);
+
+		if (left < columns && width + 1 > left) {
+			tapir_str__adds(out, "\n    ");
+			left = columns - FIT_INDENT;
+		} else if (left < columns) {
+			tapir_str__addc(out, ' ');
+			left--;
+		}
+		tapir_str__add(out, at, (size_t)(stop - at));
+		left = width < left ? left - width : 0;
+		at = stop + (stop < end);
+	}
+}
+
+void tapir_text__fit(struct tapir_str *text, size_t columns)
+{
+	const char *line = text->data, *end = line + text->len;
+	struct tapir_str out = {};
+
+	if (columns <= 2 * FIT_INDENT || !text->len)
+		return;
+	while (line < end) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((stop ? stop : end) - line);
+
+		if (columns_of(line, line + len) <= columns || is_row(line, len))
+			tapir_str__add(&out, line, len);
+		else
+			add_fitted(&out, line, line + len, columns);
+		if (stop)
+			tapir_str__addc(&out, '\n');
+		line += len + 1;
+	}
+	if (!out.failed) {
+		tapir_str__clear(text);
+		tapir_str__add(text, out.data, out.len);
+	}
+	tapir_str__fini(&out);
+}
+
 void tapir_text__add_blocks(struct tapir_str *out, const char *text)
 {
 	struct tapir_text_block block;

@@ -33,6 +33,12 @@ bool tapir_text__next_block(const char **text, struct tapir_text_block *block);
 void tapir_text__add_wrapped(struct tapir_str *out, size_t line_from, struct tapir_sv text,
 			     size_t indent);
 
+/*
+ * Wraps each line that has more columns: sentences, not rows of tables, which fit by themselves and
+ * have gaps of two blanks. columns 0: nothing.
+ */
+void tapir_text__fit(struct tapir_str *text, size_t columns);
+
 /* All blocks of text, a blank line between two. */
 void tapir_text__add_blocks(struct tapir_str *out, const char *text);
 
