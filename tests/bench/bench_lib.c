@@ -116,16 +116,8 @@ static __attribute__((noinline)) void descend(unsigned frames, const char *what)
 static void drain(int pid, int stacks, int ready, int done)
 {
 	struct taker t;
-	char byte = 1;
 
-	if (taker_init(&t, pid, 0) || taker_open(&t, 0, 1, stacks) || write(ready, &byte, 1) != 1)
-		_exit(1);
-	fcntl(done, F_SETFL, O_NONBLOCK);
-	while (read(done, &byte, 1) < 0) {
-		usleep(10000);
-		taker_take(&t);
-	}
-	taker_close(&t);
+	taker_drain(&t, pid, stacks, ready, done);
 	printf("{\"read\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"fired\": %d}\n", t.read[0],
 	       taker_missed(&t, 0), ROUNDS * HITS);
 	fflush(stdout);

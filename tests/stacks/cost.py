@@ -13,7 +13,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
-from harness import Case, Skip  # noqa: E402
+from alone import measured  # noqa: E402
 from programs import installed, native, NOT_FRAMES  # noqa: E402
 
 PROCESSES = 100
@@ -98,12 +98,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=20, help="of the recording at 99 Hz (%(default)s)")
     parser.add_argument("--other", metavar="TAPIR", help="another tapir, whose start is compared")
     options = parser.parse_args()
-    if os.geteuid() != 0:
-        print("recording needs root", file=sys.stderr)
-        return 3
-    t = Case(options.build)
-    try:
-        print(f"load {os.getloadavg()[0]:.1f}")
+
+    def measure(t):
         rss, memlock = memory(t)
         print(f"| {PROCESSES} processes, RSS + maps | <= 150 MB | {rss:.0f} + {memlock:.0f} = {rss + memlock:.0f} |")
         print(f"| 99 Hz machine-wide | <= 0.3 % | {cpu_share(t, options.seconds):.2f} |")
@@ -113,11 +109,8 @@ def main():
                 least[path] = min(least.get(path, 99), start_seconds(path, t))
         print("| start and end of a recording of nothing, least of 8 | | " +
               ", ".join(f"{1000 * took:.0f} ms" for took in least.values()) + " |")
-    except Skip as reason:
-        print(f"skipped: {reason}")
-    finally:
-        t.close()
-    return 0
+
+    return measured(options.build, measure)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
-from harness import Case, Failure, Skip  # noqa: E402
+from alone import measured  # noqa: E402
+from harness import Failure, Skip  # noqa: E402
 from programs import HERE, installed, made  # noqa: E402
 
 REPO = HERE.parent.parent
@@ -122,22 +123,15 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3000, help="of 100 events (%(default)s)")
     options = parser.parse_args()
-    if os.geteuid() != 0:
-        print("recording needs root", file=sys.stderr)
-        return 3
-    t = Case(options.build)
-    tapirs = [tapir for tapir in (t.tapir_path, options.other) if tapir]
-    try:
-        print(f"load {os.getloadavg()[0]:.1f}")
+
+    def measure(t):
+        tapirs = [tapir for tapir in (t.tapir_path, options.other) if tapir]
         event_rows(t, tapirs, options.runs, options.rounds)
         for tapir in tapirs:
             ns, frames = min(mixed_sample(t, tapir) for _ in range(options.runs))
             print(f"| CPU sample, {frames} mixed frames (median), our program, ns | {ns:.0f} |", flush=True)
-    except Skip as reason:
-        print(f"skipped: {reason}")
-    finally:
-        t.close()
-    return 0
+
+    return measured(options.build, measure)
 
 
 if __name__ == "__main__":

@@ -91,15 +91,8 @@ static struct tapir_gc_sink sink = {
 
 static void make_garbage_and_collect(void)
 {
-	struct object *alive = NULL;
-
 	pthread_mutex_lock(&heap_lock);
-	for (unsigned i = 0; i < GARBAGE; i++) {
-		struct object *made = gc.allocate(NULL, i < 10 ? alive : NULL);
-
-		alive = i < 10 ? made : alive;
-	}
-	gc.collect(&alive, 1);
+	gc_example__collect(&gc, GARBAGE);
 	pthread_mutex_unlock(&heap_lock);
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "rings/ring_reader.h"
+#include "queue_drain.h"
 #include "ring_maker.h"
 #include "trace/record.h"
 
@@ -87,34 +88,20 @@ static inline void see(const struct tapir_rec *rec)
 	seen.thread_cnt += rec->type == TAPIR_REC_THREAD;
 }
 
+static inline bool see_well_formed(const struct tapir_rec *rec, size_t left_bytes)
+{
+	if (left_bytes && !tapir_record__ok(rec, left_bytes)) {
+		seen.wrong_cnt++;
+		return false;
+	}
+	see(rec);
+	return true;
+}
+
 static inline void *consume(void *arg)
 {
-	struct tapir_note *notes;
-	struct tapir_block *block;
-
 	(void)arg;
-	while (tapir_queue__wait(queue, tapir_clock__now_ns() + TAPIR_NS_PER_SEC, &notes, &block)) {
-		while (notes) {
-			struct tapir_note *next = notes->next;
-
-			see((const void *)notes->rec);
-			tapir_note__free(notes);
-			notes = next;
-		}
-		for (size_t at = 0; block && at < block->used_bytes;) {
-			const struct tapir_rec *rec =
-				(const void *)((const char *)block->data + at);
-
-			if (!tapir_record__ok(rec, block->used_bytes - at)) {
-				seen.wrong_cnt++;
-				break;
-			}
-			see(rec);
-			at += rec->size;
-		}
-		if (block)
-			tapir_queue__give_empty(queue, block);
-	}
+	queue_drain(queue, see_well_formed);
 	return NULL;
 }
 

@@ -300,6 +300,21 @@ static inline void taker_close(struct taker *t)
 	__atomic_store_n(&taker_session(t)->state, TAPIR_RING_FREE, __ATOMIC_RELEASE);
 }
 
+/* A child that takes everything from process pid, from a byte to ready until one comes by done. */
+static inline void taker_drain(struct taker *t, int pid, int stacks, int ready, int done)
+{
+	char byte = 1;
+
+	if (taker_init(t, pid, 0) || taker_open(t, 0, 1, stacks) || write(ready, &byte, 1) != 1)
+		_exit(1);
+	fcntl(done, F_SETFL, O_NONBLOCK);
+	while (read(done, &byte, 1) < 0) {
+		usleep(10000);
+		taker_take(t);
+	}
+	taker_close(t);
+}
+
 static inline void taker_fini(struct taker *t)
 {
 	munmap(t->ctl, sizeof(*t->ctl));

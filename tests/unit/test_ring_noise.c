@@ -19,6 +19,7 @@
 #include "spec/spec.h"
 #include "base/clock.h"
 #include "base/vec.h"
+#include "queue_drain.h"
 #include "rings/ring_reader.h"
 #include "ring_taker.h"
 #include "trace/record.h"
@@ -156,32 +157,20 @@ static void be_hostile(int target)
 static struct tapir_queue *queue;
 static uint64_t taken_cnt, malformed_cnt;
 
+static bool count(const struct tapir_rec *rec, size_t left_bytes)
+{
+	if (left_bytes && !tapir_record__ok(rec, left_bytes)) {
+		malformed_cnt++;
+		return false;
+	}
+	taken_cnt += left_bytes > 0;
+	return true;
+}
+
 static void *consume(void *arg)
 {
-	struct tapir_note *notes;
-	struct tapir_block *block;
-
 	(void)arg;
-	while (tapir_queue__wait(queue, tapir_clock__now_ns() + TAPIR_NS_PER_SEC, &notes, &block)) {
-		while (notes) {
-			struct tapir_note *next = notes->next;
-
-			tapir_note__free(notes);
-			notes = next;
-		}
-		for (size_t at = 0; block && at < block->used_bytes; taken_cnt++) {
-			const struct tapir_rec *rec =
-				(const void *)((const char *)block->data + at);
-
-			if (!tapir_record__ok(rec, block->used_bytes - at)) {
-				malformed_cnt++;
-				break;
-			}
-			at += rec->size;
-		}
-		if (block)
-			tapir_queue__give_empty(queue, block);
-	}
+	queue_drain(queue, count);
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "blob_builder.h"
 #include "dotnet/stream_records.h"
+#include "queue_drain.h"
 #include "trace/record.h"
 
 static struct tapir_queue *queue;
@@ -43,30 +44,17 @@ static void see(const struct tapir_rec *rec)
 		seen.other_cnt += loss->count;
 }
 
+static bool see_all(const struct tapir_rec *rec, size_t left_bytes)
+{
+	(void)left_bytes;
+	see(rec);
+	return true;
+}
+
 static void *consume(void *arg)
 {
-	struct tapir_note *notes;
-	struct tapir_block *block;
-
 	(void)arg;
-	while (tapir_queue__wait(queue, tapir_clock__now_ns() + TAPIR_NS_PER_SEC, &notes, &block)) {
-		while (notes) {
-			struct tapir_note *next = notes->next;
-
-			see((const void *)notes->rec);
-			tapir_note__free(notes);
-			notes = next;
-		}
-		for (size_t at = 0; block && at < block->used_bytes;) {
-			const struct tapir_rec *rec =
-				(const void *)((const char *)block->data + at);
-
-			see(rec);
-			at += rec->size;
-		}
-		if (block)
-			tapir_queue__give_empty(queue, block);
-	}
+	queue_drain(queue, see_all);
 	return NULL;
 }
 

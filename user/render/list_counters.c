@@ -14,15 +14,7 @@
 void tapir_list_counters__choose(struct tapir_ring_counter_list *list, const char *word,
 				 const struct tapir_spec *spec)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->cnt; i++) {
-		if (tapir_list_rings__is_chosen(list->data[i].probe, word, spec))
-			list->data[kept++] = list->data[i];
-		else
-			free(list->data[i].probe);
-	}
-	list->cnt = kept;
+	TAPIR_LIST_KEEP_CHOSEN(list, word, spec);
 }
 
 /* Without a description that can be read: the name alone. */

@@ -17,6 +17,20 @@ int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
 bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word,
 				 const struct tapir_spec *spec);
 
+/* Of a list whose rows have a probe: keeps those that are chosen, frees the others' probes. */
+#define TAPIR_LIST_KEEP_CHOSEN(list, word, spec)                                                   \
+	do {                                                                                       \
+		size_t kept = 0;                                                                   \
+                                                                                                   \
+		for (size_t i = 0; i < (list)->cnt; i++) {                                         \
+			if (tapir_list_rings__is_chosen((list)->data[i].probe, word, spec))        \
+				(list)->data[kept++] = (list)->data[i];                            \
+			else                                                                       \
+				free((list)->data[i].probe);                                       \
+		}                                                                                  \
+		(list)->cnt = kept;                                                                \
+	} while (0)
+
 /* Keeps those that are chosen. */
 void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
 			      const struct tapir_spec *spec);

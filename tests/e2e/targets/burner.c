@@ -14,27 +14,19 @@
 #define KERNEL_BYTES (1 << 20)
 #define MAX_THREADS  16
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static volatile uint64_t sink;
 
 /* Reads the clock seldom: the time is to be spent here, not in the vdso. */
 static __attribute__((noipa)) void burn_much(uint64_t until_ns)
 {
-	while (own_cpu_ns() < until_ns)
+	while (target__cpu_ns() < until_ns)
 		for (int i = 0; i < 20000; i++)
 			sink += (uint64_t)i;
 }
 
 static __attribute__((noipa)) void burn_little(uint64_t until_ns)
 {
-	while (own_cpu_ns() < until_ns)
+	while (target__cpu_ns() < until_ns)
 		for (int i = 0; i < 20000; i++)
 			sink ^= (uint64_t)i;
 }
@@ -44,7 +36,7 @@ static __attribute__((noipa)) void burn_kernel(uint64_t until_ns)
 	static char buffer[KERNEL_BYTES];
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
-	while (own_cpu_ns() < until_ns)
+	while (target__cpu_ns() < until_ns)
 		if (read(fd, buffer, sizeof(buffer)) < 0)
 			target__die("read");
 	close(fd);
@@ -54,12 +46,12 @@ static uint64_t burn_ns;
 
 static __attribute__((noipa)) void *burn(void *argument)
 {
-	uint64_t end_ns = own_cpu_ns() + burn_ns;
+	uint64_t end_ns = target__cpu_ns() + burn_ns;
 
 	(void)argument;
-	while (own_cpu_ns() < end_ns) {
-		burn_much(own_cpu_ns() + 3 * TURN_NS);
-		burn_little(own_cpu_ns() + TURN_NS);
+	while (target__cpu_ns() < end_ns) {
+		burn_much(target__cpu_ns() + 3 * TURN_NS);
+		burn_little(target__cpu_ns() + TURN_NS);
 	}
 	return NULL;
 }
@@ -79,7 +71,7 @@ int main(int argc, char **argv)
 			target__die("pthread_create");
 	for (long t = 0; t < thread_cnt; t++)
 		pthread_join(threads[t], NULL);
-	burn_kernel(own_cpu_ns() + burn_ns);
+	burn_kernel(target__cpu_ns() + burn_ns);
 	printf("{\"user_ms\": %ld, \"kernel_ms\": %ld}\n", (long)(burn_ns / 1000000u) * thread_cnt,
 	       (long)(burn_ns / 1000000u));
 	return 0;

@@ -56,4 +56,17 @@ static inline __attribute__((unused)) int gc_example__load(const char *self, con
 	return collector && !tapir_gc_host__attach(sink->runtime, collector);
 }
 
+/* cnt objects of which a list of 10 is alive, and a collection. */
+static inline void gc_example__collect(const struct gc_functions *gc, unsigned cnt)
+{
+	struct object *alive = NULL;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct object *made = gc->allocate(NULL, i < 10 ? alive : NULL);
+
+		alive = i < 10 ? made : alive;
+	}
+	gc->collect(&alive, 1);
+}
+
 #endif

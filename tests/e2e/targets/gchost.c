@@ -65,7 +65,6 @@ int main(int argc, char **argv)
 						.names = {RUNTIME, RUNTIME "-Private"},
 						.events = {events, NULL},
 						.event_cnts = {3, 0}};
-	struct object *alive = NULL;
 	struct gc_functions gc;
 	long count;
 
@@ -78,15 +77,8 @@ int main(int argc, char **argv)
 	count = target__number(argc, argv, 1, 10);
 	for (int i = 0; i < 1000 && gc.wanted_cnt() < target__number(argc, argv, 2, 0); i++)
 		target__sleep_ns(10000000);
-	for (long i = 0; i < count; i++) {
-		alive = NULL;
-		for (unsigned k = 0; k < 100; k++) {
-			struct object *made = gc.allocate(NULL, k < 10 ? alive : NULL);
-
-			alive = k < 10 ? made : alive;
-		}
-		gc.collect(&alive, 1);
-	}
+	for (long i = 0; i < count; i++)
+		gc_example__collect(&gc, 100);
 	printf("{\"collections\":%ld,\"swept\":%lu}\n", count, gc.swept());
 	tapir_gc_host__free(host);
 	return 0;

@@ -24,19 +24,11 @@ static struct took requests[REQUESTS];
 static volatile int holder_tid;
 static volatile uint64_t sink;
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static __attribute__((noipa)) void burn_cpu(uint64_t ns)
 {
-	uint64_t end_ns = cpu_ns() + ns;
+	uint64_t end_ns = target__cpu_ns() + ns;
 
-	while (cpu_ns() < end_ns)
+	while (target__cpu_ns() < end_ns)
 		for (int i = 0; i < 100000; i++)
 			sink += (uint64_t)i;
 }
@@ -75,7 +67,7 @@ static __attribute__((noipa)) void take_lock(void)
 static __attribute__((noipa)) void serve(int n)
 {
 	struct took *t = &requests[n];
-	uint64_t a, b, c, d, cpu = cpu_ns();
+	uint64_t a, b, c, d, cpu = target__cpu_ns();
 
 	pthread_barrier_wait(&barrier); /* the other one has the lock now */
 	a = target__now_ns();
@@ -92,7 +84,7 @@ static __attribute__((noipa)) void serve(int n)
 	t->lock_ns = b - a;
 	t->burn_ns = c - b;
 	t->sleep_ns = d - c;
-	t->cpu_ns = cpu_ns() - cpu;
+	t->cpu_ns = target__cpu_ns() - cpu;
 	pthread_barrier_wait(&barrier);
 }
 

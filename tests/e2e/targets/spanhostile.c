@@ -39,14 +39,6 @@ static void *end_of_page(void)
 	return at + 4096 - 26; /* `valid` is there, the rest of the record is not */
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static struct worker {
 	const char *name;
 	pthread_t thread;
@@ -76,7 +68,7 @@ static void *work(void *argument)
 		otel_thread_ctx_v1 = &huge;
 	else
 		otel_thread_ctx_v1 = &torn;
-	while (cpu_ns() < burn_ns)
+	while (target__cpu_ns() < burn_ns)
 		for (int i = 0; i < 2000; i++)
 			sink += (uint64_t)i;
 	otel_thread_ctx_v1 = NULL;

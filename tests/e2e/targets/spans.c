@@ -45,19 +45,11 @@ static span_fn set_span;
 static unsigned span_cnt;
 static volatile uint64_t sink;
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static __attribute__((noipa)) void burn(uint64_t ns)
 {
-	uint64_t until = cpu_ns() + ns;
+	uint64_t until = target__cpu_ns() + ns;
 
-	while (cpu_ns() < until)
+	while (target__cpu_ns() < until)
 		for (int i = 0; i < 2000; i++)
 			sink += (uint64_t)i;
 }

@@ -27,6 +27,15 @@ static inline uint64_t target__now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Of the calling thread. */
+static inline uint64_t target__cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static inline void target__sleep_ns(uint64_t ns)
 {
 	struct timespec left = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
