@@ -20,7 +20,7 @@ def record(t, modes):
 
 
 def services(t, file):
-    return {row["pid"]: row["service"] for row in t.report(file)["processes"]}
+    return {row["pid"]: row.get("service") for row in t.report(file)["processes"]}
 
 
 def resources(t, file, pid):

@@ -97,7 +97,8 @@ static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__u64(j, "pid", row->pid);
 		tapir_json__str(j, "comm", *row->comm ? row->comm : NULL);
 		tapir_json__str(j, "exe", *row->exe ? row->exe : NULL);
-		tapir_json__str(j, "service", *row->service ? row->service : NULL);
+		if (*row->service)
+			tapir_json__str(j, "service", row->service);
 		json_captured(j, row->captured);
 		tapir_json__close(j, '}');
 	}
