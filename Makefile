@@ -203,7 +203,7 @@ san-tests: $(RING_TESTS) $(LIB_TESTS)
 	$(Q)BUILD=$(BUILD) tests/run ring
 
 fuzz: ## each parser under libFuzzer, FUZZ_SECONDS (20) each
-	$(Q)scripts/bootstrap build test
+	$(Q)scripts/bootstrap build test fuzz
 	$(Q)$(MAKE) --no-print-directory fuzz-bins
 	$(Q)BUILD=$(BUILD) tests/fuzz/run $(or $(FUZZ_SECONDS),20)
 

@@ -60,7 +60,7 @@ def test_jvm_lock_convoy(t):
     t.ok(any("book" in name for name in waiters[0]), f"where they wait: {waiters[0]}")
     holders = [name for way in worst["waiters"] for name in way["holder_stack"] or []]
     t.ok(any("Audit.append" in name for name in holders), f"what the holder does meanwhile: {sorted(set(holders))}")
-    t.ok(all((way["let_go_by"] or "worker-").startswith("worker-") for way in worst["waiters"][:3]), "who lets go")
+    t.ok(all((way["held_by"] or "worker-").startswith("worker-") for way in worst["waiters"][:3]), "who lets go")
     fixed = convoy(t, "200", "fixed", record=file)
     left = sum(lock["ns"] for lock in view(t, file, "contention", "--all")["locks"] if lock["kind"] == "monitor")
     t.ok(left < 0.2 * worst["ns"], f"the line behind the lock: {left / MS} ms, it was {worst['ns'] / MS} ms")
@@ -94,7 +94,8 @@ def test_postgresql_query_that_waits(t):
             t.eq(process.wait(20), 0, f"psql: {process.stdout.read()}")
         tapir.signal(2)
         t.eq(tapir.wait(30).rc, 0, "exit")
-    t.ok("for locks, " in ask(t, file).splitlines()[0], "the report leads with it")
+    first = ask(t, file).splitlines()[0]
+    t.ok("for locks, " in first, f"the report leads with it: {first}")
     ask(t, file, "--view", "slow=query", "--top", "2")
     queries = {q["label"]: q for q in view(t, file, "slow=query", "--all")["slowest"]}
     waited = next(q for label, q in queries.items() if "where id = 7" in label and "+ 7" in label)

@@ -310,6 +310,19 @@ def begin_session(server, **members):
     return headers["location"]
 
 
+def test_session_that_is_stopped_in_its_first_moment_is_finished(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    for _ in range(6):
+        path = begin_session(server, pid=target.pid)
+        status, _, trace = server.ask(path + "/stop", method="POST")
+        t.eq(status, 200, f"status: {trace[:300]}")
+        t.eq(server.json(path)["state"], "finished", "its state")
+        with open(t.path("session.tapir"), "wb") as file:
+            file.write(trace)
+        t.tapir("report", t.path("session.tapir"))
+
+
 def test_session_is_its_trace_when_it_ends(t):
     target = t.target("burner", 60000)
     server = Server(t, "--config", write_config(t, {"limits": {"sessions": 2}}))

@@ -78,7 +78,7 @@ def test_contention_names_the_holder(t):
     locks = view(t, file, "contention")["locks"]
     expected = sum(r["lock_ns"] for r in said["requests"])
     t.ok(0.8 * expected < locks[0]["ns"] < expected + 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
-    t.eq((locks[0]["kind"], locks[0]["waiters"][0]["let_go_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
+    t.eq((locks[0]["kind"], locks[0]["waiters"][0]["held_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
 
 
 def test_range_and_thread_choose_what_is_told(t):

@@ -259,6 +259,7 @@ static void let_signals_kill(struct recording *r)
 	sigaction(SIGTERM, &action, NULL);
 	if (r->opts->ring)
 		signal(SIGUSR2, SIG_IGN); /* the end freezes */
+	sigdelset(&r->old_mask, SIGTERM); /* the agent blocks it until it is data here */
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 

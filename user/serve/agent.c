@@ -45,7 +45,7 @@ static _Noreturn void run_front(struct tapir_agent *agent, struct tapir_agent_fr
 					.tls_key = agent->tls_key,
 					.tls_client_ca = agent->tls_client_ca};
 
-	tapir_agent__become_child(agent_pid, SIGKILL);
+	tapir_agent__become_child(agent_pid, SIGKILL, false);
 	signal(SIGINT, SIG_IGN);
 	tapir_agent__keep_fds(fds, 3);
 	opts.control_fd = fds[0];

@@ -15,13 +15,15 @@
 #define MAX_INLINE_BYTES 65536 /* more might not fit into a socket's buffer */
 #define FIRST_FD	 3
 
-void tapir_agent__become_child(pid_t agent_pid, int death_signal)
+void tapir_agent__become_child(pid_t agent_pid, int death_signal, bool records)
 {
 	sigset_t blocked;
 
 	setsid();
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR2); /* a request to freeze waits for the recording to begin */
+	if (records) /* so does its end: what ends in its first moment is finished, not cut */
+		sigaddset(&blocked, SIGTERM);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	if (prctl(PR_SET_PDEATHSIG, death_signal) || getppid() != agent_pid)
 		_exit(1);
@@ -51,7 +53,7 @@ int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace
 	if (task.pid < 0)
 		return -errno;
 	if (!task.pid) {
-		tapir_agent__become_child(agent_pid, SIGTERM);
+		tapir_agent__become_child(agent_pid, SIGTERM, records);
 		tapir_agent__keep_fds(fds, 3);
 		agent->state_fd = fds[1];
 		if (trace_fd)
