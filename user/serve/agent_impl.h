@@ -136,7 +136,8 @@ size_t tapir_agent__recordings(const struct tapir_agent *agent);
 /* The descriptor that came with a message; further ones are closed. -1: none. */
 int tapir_agent__take_fd(struct msghdr *msg);
 
-/* In a child of the agent: another session, ended with the agent. records: SIGTERM waits for that. */
+/* In a child of the agent: another session, ended with the agent. records: SIGTERM waits for that.
+ */
 void tapir_agent__become_child(pid_t agent_pid, int death_signal, bool records);
 /* There: fds become 3, 4, ..., and everything after them is closed. */
 void tapir_agent__keep_fds(int *fds, size_t cnt);
