@@ -197,8 +197,17 @@ class Case:
         return result
 
     def target(self, name, *args):
-        """Starts a traced program; returns when it has said its pid."""
-        process = self.start(self.target_path(name), *args)
+        """Starts a traced program; returns when it has said its pid.
+
+        One that waits for its semaphore is a file of its own: a tracer of another case raises that in all processes of a file."""
+        path = self.target_path(name)
+        if "--wait-attached" in args:
+            own = os.path.join(self.tmp, "own", name)
+            if not os.path.exists(own):
+                os.makedirs(os.path.dirname(own), exist_ok=True)
+                shutil.copy2(path, own)
+            path = own
+        process = self.start(path, *args)
         process.wait_line("pid ")
         return process
 

@@ -14,6 +14,7 @@
 #include "render/human_units.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
+#include "export/formats.h"
 #include "render/screen.h"
 
 struct args {
@@ -25,30 +26,19 @@ struct args {
 	struct tapir_symbol_args symbols;
 };
 
-const struct tapir_export_format tapir_export_formats[] = {
-	{"nettrace", "everything, for PerfView and TraceEvent", tapir_export__nettrace, true, true},
-	{"speedscope", "stacks of each thread over time, for speedscope.app",
-	 tapir_export__speedscope, false, true},
-	{"folded", "one stack per line with its count, for flame graph scripts",
-	 tapir_export__folded, false, false},
-	{"pprof", "one count per stack, for go tool pprof", tapir_export__pprof, true, true},
-	{"otlp", "samples and off-CPU time, for OpenTelemetry's receivers", tapir_export__otlp,
-	 true, false},
-	{"perfscript", "samples as 'perf script' prints them, for Firefox Profiler",
-	 tapir_export__perf_script, false, true},
-	{},
+/* Each reads all of a recording and leaves the last bytes in job->out. 0 or -errno, with a line. */
+static int (*const writers[TAPIR_FORMAT_CNT])(struct tapir_export_job *job) = {
+	[TAPIR_FORMAT_NETTRACE] = tapir_export__nettrace,
+	[TAPIR_FORMAT_SPEEDSCOPE] = tapir_export__speedscope,
+	[TAPIR_FORMAT_FOLDED] = tapir_export__folded,
+	[TAPIR_FORMAT_PPROF] = tapir_export__pprof,
+	[TAPIR_FORMAT_OTLP] = tapir_export__otlp,
+	[TAPIR_FORMAT_PERFSCRIPT] = tapir_export__perf_script,
 };
-
-static const char *format_name(size_t i)
-{
-	return i < sizeof(tapir_export_formats) / sizeof(tapir_export_formats[0])
-		       ? tapir_export_formats[i].name
-		       : NULL;
-}
 
 static const struct tapir_option options[] = {
 	TAPIR_CHOICE("format", 0, "FORMAT", "output format ('tapir help formats')", struct args,
-		     format, format_name),
+		     format, tapir_format__name),
 	TAPIR_STRING("output", 'o', "OUT",
 		     "write to OUT, which is replaced atomically; default, or '-': standard output",
 		     struct args, output),
@@ -61,16 +51,6 @@ static const struct tapir_option options[] = {
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	{}};
-
-/* NULL: no such format. */
-static const struct tapir_export_format *find_format(const char *name)
-{
-	const struct tapir_export_format *f = tapir_export_formats;
-
-	while (name && f->name && strcmp(f->name, name))
-		f++;
-	return name && f->name ? f : NULL;
-}
 
 static bool is_stdout(const struct args *args)
 {
@@ -105,6 +85,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 				       .title = slash ? slash + 1 : cli->words.data[0],
 				       .of_offcpu = is_offcpu(args),
 				       .choice.glob = is_offcpu(args) ? NULL : args->event};
+	const struct tapir_format *format = tapir_format__find(args->format);
 	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
 		&job.file,
@@ -114,11 +95,11 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 		return err;
 	tapir_long_read__start(&job.read, reader, cli);
 	/* With symbols to fetch, it would have other names than the stacks. */
-	if (find_format(args->format)->has_head && !args->symbols.places.words.cnt &&
+	if (format->has_head && !args->symbols.places.words.cnt &&
 	    !args->symbols.places.has_default)
 		err = tapir_record_finding__add(cli->words.data[0], true, &job.head);
 	if (!err)
-		err = find_format(args->format)->write(&job);
+		err = writers[format - tapir_formats](&job);
 	if (!err && job.choice.glob && !job.chosen_cnt)
 		tapir_warn("no event of %s matches %s", cli->words.data[0], job.choice.glob);
 	if (!err) /* names may have been fetched after the last record */
@@ -136,19 +117,19 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int check(struct tapir_cli *cli, const struct args *args,
-		 const struct tapir_export_format *format)
+static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_format *format)
 {
 	if (!format)
 		return tapir_cli__usage(cli, "--format FORMAT is required ('tapir help formats')");
-	if (args->event && format->is_binary)
+	if (args->event && format->is_whole)
 		return tapir_cli__usage(
 			cli,
 			"--event cannot be used with --format %s: it holds the whole recording",
 			format->name);
-	if (is_offcpu(args) && strcmp(format->name, "folded"))
+	if (is_offcpu(args) && format != &tapir_formats[TAPIR_FORMAT_FOLDED])
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
-	if (format->is_binary && is_stdout(args) && tapir_screen__is_tty(stdout))
+	if (format->content == TAPIR_FORMAT_IS_BINARY && is_stdout(args) &&
+	    tapir_screen__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
 	return tapir_recording_file__choose(cli, false);
 }
@@ -156,7 +137,7 @@ static int check(struct tapir_cli *cli, const struct args *args,
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = check(cli, args, find_format(args->format));
+	int err = check(cli, args, tapir_format__find(args->format));
 
 	if (err)
 		return err;

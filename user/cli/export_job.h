@@ -22,19 +22,6 @@ struct tapir_export_job {
 /* As tapir_long_read__next, except samples and events that are not chosen. */
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec);
 
-/* A format of `tapir export`. */
-struct tapir_export_format {
-	const char *name; /* NULL ends the table */
-	const char *what; /* half a line, for help */
-	/* Reads the whole recording and leaves the last bytes in job->out. 0 or -errno, with a
-	 * line. */
-	int (*write)(struct tapir_export_job *job);
-	bool is_binary;
-	bool has_head; /* a place for the finding */
-};
-
-extern const struct tapir_export_format tapir_export_formats[];
-
 /* Each reads all of it and leaves the last bytes in job->out. 0 or -errno, with a line. */
 int tapir_export__folded(struct tapir_export_job *job);
 int tapir_export__pprof(struct tapir_export_job *job);

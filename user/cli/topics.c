@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "render/views.h"
-#include "cli/export_job.h"
+#include "export/formats.h"
 #include "cli/help.h"
 #include "decode/profiles.h"
 #include "topics.gen.h"
@@ -42,8 +42,8 @@ static void add_views(struct tapir_str *out)
 
 static void add_formats(struct tapir_str *out)
 {
-	for (const struct tapir_export_format *f = tapir_export_formats; f->name; f++)
-		add_row(out, f->name, NULL, f->what);
+	for (size_t i = 0; i < TAPIR_FORMAT_CNT; i++)
+		add_row(out, tapir_formats[i].name, NULL, tapir_formats[i].what);
 }
 
 const struct tapir_topic tapir_topics[] = {

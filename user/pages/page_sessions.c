@@ -2,12 +2,12 @@
 /* Sessions: the list, one of them with what it says, and its flame graph. */
 #include <stdio.h>
 
+#include "export/formats.h"
 #include "pages/pages_impl.h"
 #include "render/human_units.h"
 
-/* As serve/answer.c names them; the flame graph has a page. */
-static const char *const formats[] = {"tapir", "speedscope", "nettrace", "folded",    "pprof",
-				      "otlp",  "perfscript", "report",	 "flamegraph"};
+/* As serve/answer.c names those that are not of `tapir export`; the flame graph has a page. */
+static const char *const others[] = {"tapir", "report", "flamegraph"};
 
 static bool is_running(const json_t *s)
 {
@@ -31,8 +31,10 @@ static void add_download(struct tapir_str *out, const json_t *s)
 			"<form method=\"get\" action=\"/v1/sessions/%s/trace\">"
 			"<select name=\"format\" aria-label=\"Format\">",
 			tapir_member__text(s, "id"));
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-		tapir_html__add(out, "<option>%s</option>", formats[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		tapir_html__add(out, "<option>%s</option>", others[i]);
+	for (size_t i = 0; i < TAPIR_FORMAT_CNT; i++)
+		tapir_html__add(out, "<option>%s</option>", tapir_formats[i].name);
 	tapir_str__adds(out, "</select> <button>Download</button></form>\n");
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/json.h"
+#include "export/formats.h"
 
 int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
 		       int flags)
@@ -72,36 +73,43 @@ unsigned tapir_answer__status(int err)
 
 /* ---- forms of a recording, by the commands that make them ------------------------------------ */
 
-const struct tapir_answer_format tapir_answer_formats[] = {
-	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
-	{"speedscope",
-	 "speedscope.json",
-	 TAPIR_MIME_JSON,
-	 {"export", "--format", "speedscope", "-"}},
-	{"nettrace", "nettrace", TAPIR_MIME_BINARY, {"export", "--format", "nettrace", "-"}},
-	{"folded", "folded", TAPIR_MIME_TEXT, {"export", "--format", "folded", "-"}},
-	{"pprof", "pb.gz", TAPIR_MIME_BINARY, {"export", "--format", "pprof", "-"}},
-	{"otlp", "otlp.pb", TAPIR_MIME_BINARY, {"export", "--format", "otlp", "-"}},
-	{"perfscript", "perf", TAPIR_MIME_TEXT, {"export", "--format", "perfscript", "-"}},
-	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
-	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
-	{},
+static const enum tapir_mime mimes[] = {
+	[TAPIR_FORMAT_IS_BINARY] = TAPIR_MIME_BINARY,
+	[TAPIR_FORMAT_IS_TEXT] = TAPIR_MIME_TEXT,
+	[TAPIR_FORMAT_IS_JSON] = TAPIR_MIME_JSON,
 };
 
-const struct tapir_answer_format *tapir_answer_format__find(const char *name)
-{
-	const struct tapir_answer_format *f = tapir_answer_formats;
+/* Beside those of `tapir export`; the first is the recording itself. */
+static const struct tapir_answer_format others[] = {
+	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
+	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
+	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
+};
 
-	if (!name)
-		return f;
-	while (f->name && strcmp(f->name, name) != 0)
-		f++;
-	return f->name ? f : NULL;
+#define OTHER_CNT (sizeof(others) / sizeof(others[0]))
+
+bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out)
+{
+	const struct tapir_format *f = tapir_format__find(name);
+
+	if (f) {
+		*out = (struct tapir_answer_format){f->name,
+						    f->suffix,
+						    mimes[f->content],
+						    {"export", "--format", f->name, "-"}};
+		return true;
+	}
+	for (size_t i = 0; i < OTHER_CNT; i++)
+		if (!name || !strcmp(others[i].name, name)) {
+			*out = others[i];
+			return true;
+		}
+	return false;
 }
 
 const char *tapir_answer_format__name(size_t i)
 {
-	return i < sizeof(tapir_answer_formats) / sizeof(tapir_answer_formats[0])
-		       ? tapir_answer_formats[i].name
-		       : NULL;
+	if (i < OTHER_CNT)
+		return others[i].name;
+	return tapir_format__name(i - OTHER_CNT);
 }

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_ANSWER_H
 #define TAPIR_USER_ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
@@ -30,17 +31,15 @@ unsigned tapir_answer__status(int err);
 #define TAPIR_ANSWER_FORMAT_WORDS 4
 
 struct tapir_answer_format {
-	const char *name;   /* NULL ends the table */
+	const char *name;
 	const char *suffix; /* of the file's name */
 	enum tapir_mime mime;
 	/* Of a tapir that reads the recording from standard input; none: the recording itself. */
 	const char *argv[TAPIR_ANSWER_FORMAT_WORDS + 1];
 };
 
-extern const struct tapir_answer_format tapir_answer_formats[];
-
-/* NULL: the first. */
-const struct tapir_answer_format *tapir_answer_format__find(const char *name);
+/* NULL: the recording itself. false: no such form. */
+bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out);
 /* The i-th; NULL after the last. */
 const char *tapir_answer_format__name(size_t i);
 

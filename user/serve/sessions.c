@@ -424,8 +424,9 @@ static size_t find(const struct tapir_agent *agent, const struct tapir_caller *c
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 		       const struct tapir_ask *ask, size_t at, int fd)
 {
+	struct tapir_answer_format f;
 	/* Of the table: what the client asked for goes with its request. */
-	const char *format = ask->format ? tapir_answer_format__find(ask->format)->name : NULL;
+	const char *format = tapir_answer_format__find(ask->format, &f) ? f.name : NULL;
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
 
 	s->touched_ns = tapir_clock__now_ns();

@@ -131,14 +131,16 @@ static int send_converted(struct trace_answer *a, int fd, const char *const *arg
 
 int tapir_task__send_trace(int fd, const char *format, const char *name, int client_fd)
 {
-	const struct tapir_answer_format *f = tapir_answer_format__find(format);
-	struct trace_answer a = {
-		.client_fd = client_fd,
-		.head = {.status = 200, .mime = (uint8_t)f->mime, .is_streamed = true}};
+	struct tapir_answer_format f;
+	struct trace_answer a = {.client_fd = client_fd,
+				 .head = {.status = 200, .is_streamed = true}};
 	int err;
 
-	snprintf(a.head.file_name, sizeof(a.head.file_name), "%s.%s", name, f->suffix);
-	err = f->argv[0] ? send_converted(&a, fd, f->argv) : send_file(&a, fd);
+	if (!tapir_answer_format__find(format, &f))
+		return -EINVAL;
+	a.head.mime = (uint8_t)f.mime;
+	snprintf(a.head.file_name, sizeof(a.head.file_name), "%s.%s", name, f.suffix);
+	err = f.argv[0] ? send_converted(&a, fd, f.argv) : send_file(&a, fd);
 	if (err && !a.has_begun)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
 	if (err) /* an answer without an end is seen as such */
