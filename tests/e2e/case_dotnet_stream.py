@@ -15,7 +15,7 @@ from dotnet_program import build_dotnet, made
 from harness import EVENTS_ONLY, made_once
 
 TIMEOUT = 300
-CHECK_DOTNET = {"test_native_aot_that_is_started_connects_to_us_before_its_first_event"}
+CHECK_DOTNET = {"test_native_aot_has_its_events_by_the_stream", "test_native_aot_that_is_started_connects_to_us_before_its_first_event"}
 STREAM = ("--lane", "stream", *EVENTS_ONLY)
 AOT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>

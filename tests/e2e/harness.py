@@ -155,7 +155,7 @@ class Case:
     def close(self):
         for process in reversed(self.processes):
             process.kill()
-        for directory in (self.tmp, *self.outside):
+        for directory in (self.tmp, self.tmp + "-own", *self.outside):
             shutil.rmtree(directory, ignore_errors=True)
 
     # ---- programs -----------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Case:
         One that waits for its semaphore is a file of its own: a tracer of another case raises that in all processes of a file."""
         path = self.target_path(name)
         if "--wait-attached" in args:
-            own = os.path.join(self.tmp, "own", name)
+            own = os.path.join(self.tmp + "-own", name)
             if not os.path.exists(own):
                 os.makedirs(os.path.dirname(own), exist_ok=True)
                 shutil.copy2(path, own)
