@@ -121,11 +121,12 @@ static int add_stacks(struct builder *b)
 	if (!s)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->stack_cnt; i++) {
-		const struct tapir_tree_node *node = &b->tree->nodes.data[b->node_of[i]];
+		const struct tapir_tree_node *node;
 
 		tapir__otlp__stack__init(&s[i]);
-		if (!i)
+		if (!i) /* the empty one; there may be no other, and no node */
 			continue;
+		node = &b->tree->nodes.data[b->node_of[i]];
 		s[i].location_indices = tapir_arena__alloc(
 			b->arena, (node->depth + 1u) * sizeof(*s[i].location_indices));
 		if (!s[i].location_indices)
