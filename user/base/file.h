@@ -100,4 +100,10 @@ int tapir_file__write_all(int fd, const void *data, size_t len);
 int tapir_file__write_until(int fd, const void *data, size_t len,
 			    const atomic_uint_least64_t *stop_ns);
 
+/*
+ * Whether this descriptor is among the last quarter that the process may have: who can do without,
+ * and counts it, gives it back for those who cannot.
+ */
+bool tapir_file__is_scarce(int fd);
+
 #endif

@@ -161,6 +161,12 @@ static void post_mapping(const struct mapping_walk *walk, const struct tapir_map
 		t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
 }
 
+/* No descriptor was left: the file is counted as not read, and the others are looked at. */
+static bool is_short(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
 /* Not for lack of permission: the file's probes are missing for lack of a descriptor. */
 static void post_unread(const struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
@@ -196,7 +202,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	int err;
 
 	if (fd < 0) {
-		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		if (is_short(fd) || fd == -ENOMEM)
 			post_unread(walk, line);
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
@@ -213,11 +219,16 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	if (!err && image->is_unread)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_NOT_READ);
-	if (err)
+	if (!image && is_short(err)) {
+		post_unread(walk, line);
+		tapir_diag__rewind(mark);
+		err = 0;
+	} else if (err) {
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_ATTACH_FAILED);
-	else
+	} else {
 		err = attach_image(walk, image, line);
+	}
 	if (has_key) /* also if it failed: holding the next one would be useless */
 		tapir_programs__set_known_file(walk->t->opts.programs, &key);
 	/* Last: the receivers of a runtime's file may rely on its probes. */

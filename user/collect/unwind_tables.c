@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "attach/maps.h"
@@ -454,6 +455,10 @@ static void queue_with(struct tapir_unwind_tables *t, uint32_t idx,
 
 	if (fd >= 0)
 		file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (tapir_file__is_scarce(file->fd)) {
+		close(file->fd);
+		file->fd = -1;
+	}
 	set_mapping(file, mapping);
 	set_state(t, idx, TAPIR_UNWIND_NOT_YET);
 	enqueue(t, idx);

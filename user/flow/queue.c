@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -176,6 +177,10 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 {
 	struct tapir_note *note = malloc(sizeof(*note) + rec->size);
 
+	if (tapir_file__is_scarce(fd)) { /* its names are then missing, and counted */
+		close(fd);
+		fd = -1;
+	}
 	if (!note) {
 		tapir_guard__fd(&fd);
 		refuse(q, rec);
