@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -479,6 +480,43 @@ static void fifo_never_blocks_a_read(void **state)
 	unlink(path);
 }
 
+static void guard_leaves_no_number_of_a_closed_file(void **state)
+{
+	int kept = open("/dev/null", O_RDONLY | O_CLOEXEC), next;
+
+	(void)state;
+	assert_true(kept >= 0);
+	tapir_guard__fd(&kept);
+	assert_int_equal(kept, -1);
+	next = open("/dev/null", O_RDONLY | O_CLOEXEC); /* has its number */
+	tapir_guard__fd(&kept);
+	assert_int_not_equal(fcntl(next, F_GETFD), -1);
+	assert_int_equal(close(next), 0);
+}
+
+static void last_quarter_of_descriptors_is_given_back(void **state)
+{
+	struct rlimit before, limit;
+	int low = open("/dev/null", O_RDONLY | O_CLOEXEC), high;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){.rlim_cur = 400, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(tapir_file__keep_unless_scarce(-1), -1);
+	assert_int_equal(tapir_file__keep_unless_scarce(low), low);
+	high = fcntl(low, F_DUPFD_CLOEXEC, 299);
+	assert_int_equal(high, 299);
+	assert_int_equal(tapir_file__keep_unless_scarce(high), 299);
+	assert_int_equal(close(high), 0);
+	high = fcntl(low, F_DUPFD_CLOEXEC, 300);
+	assert_int_equal(high, 300);
+	assert_int_equal(tapir_file__keep_unless_scarce(high), -1);
+	assert_int_equal(fcntl(high, F_GETFD), -1); /* it was closed */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(close(low), 0);
+}
+
 /* ---- clock ------------------------------------------------------------------------------------ */
 
 static void one_time_is_once(void **state)
@@ -532,6 +570,8 @@ int main(void)
 		cmocka_unit_test(diag_keeps_the_first_lines_and_travels),
 		cmocka_unit_test(files_are_read_up_to_their_bound),
 		cmocka_unit_test(fifo_never_blocks_a_read),
+		cmocka_unit_test(guard_leaves_no_number_of_a_closed_file),
+		cmocka_unit_test(last_quarter_of_descriptors_is_given_back),
 		cmocka_unit_test(one_time_is_once),
 		cmocka_unit_test(utc_text_is_the_calendar_s),
 	};

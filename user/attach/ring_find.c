@@ -208,7 +208,6 @@ static int take(struct walk *w, const char *link, bool is_ctl)
 	fault = open_checked(w, path_fd, &c);
 	if (fault) {
 		tapir_guard__fd(&c.fd);
-		c.fd = -1;
 		w->refused = w->refused ? w->refused : fault;
 	}
 	if (tapir_vec__push(&w->seen, c))
@@ -399,10 +398,8 @@ int tapir_ring_lane__find_arenas(uint32_t tgid, struct tapir_ring_lane *lane)
 void tapir_ring_lane__close(struct tapir_ring_lane *lane)
 {
 	tapir_guard__fd(&lane->ctl_fd);
-	lane->ctl_fd = -1;
 	for (unsigned i = 0; i < TAPIR_RING_ARENAS; i++) {
 		tapir_guard__fd(&lane->data_fds[i]);
-		lane->data_fds[i] = -1;
 	}
 }
 

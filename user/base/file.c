@@ -237,9 +237,11 @@ int tapir_file__temporary(void)
 	return fd < 0 ? -errno : fd;
 }
 
-bool tapir_file__is_scarce(int fd)
+int tapir_file__keep_unless_scarce(int fd)
 {
 	struct rlimit limit;
 
-	return fd >= 0 && !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd >= limit.rlim_cur / 4 * 3;
+	if (fd >= 0 && !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd >= limit.rlim_cur / 4 * 3)
+		tapir_guard__fd(&fd);
+	return fd;
 }

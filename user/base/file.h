@@ -19,11 +19,15 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Scope guards: `tapir_autofd int fd = -1;`, `tapir_autofree char *text = NULL;`. */
+/*
+ * Scope guards: `tapir_autofd int fd = -1;`, `tapir_autofree char *text = NULL;`. __fd also closes
+ * what outlives a scope: it is -1 then, so that nobody takes the next file with that number for it.
+ */
 static inline void tapir_guard__fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 }
 static inline void tapir_guard__free(void *p)
 {
@@ -101,9 +105,9 @@ int tapir_file__write_until(int fd, const void *data, size_t len,
 			    const atomic_uint_least64_t *stop_ns);
 
 /*
- * Whether this descriptor is among the last quarter that the process may have: who can do without,
- * and counts it, gives it back for those who cannot.
+ * Returns fd, or closes it and returns -1 when it is among the last quarter that the process may
+ * have: for callers that can do without and count it. That quarter is for those who cannot.
  */
-bool tapir_file__is_scarce(int fd);
+int tapir_file__keep_unless_scarce(int fd);
 
 #endif

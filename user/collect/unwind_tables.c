@@ -267,7 +267,6 @@ static void unwatch(struct tapir_unwind_tables *t, struct file *file)
 {
 	t->watched_cnt -= file->watched_fd >= 0;
 	tapir_guard__fd(&file->watched_fd);
-	file->watched_fd = -1;
 }
 
 /* With the lock held, which it releases in between. */
@@ -454,11 +453,7 @@ static void queue_with(struct tapir_unwind_tables *t, uint32_t idx,
 	struct file *file = &t->files[idx];
 
 	if (fd >= 0)
-		file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (tapir_file__is_scarce(file->fd)) {
-		close(file->fd);
-		file->fd = -1;
-	}
+		file->fd = tapir_file__keep_unless_scarce(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 	set_mapping(file, mapping);
 	set_state(t, idx, TAPIR_UNWIND_NOT_YET);
 	enqueue(t, idx);

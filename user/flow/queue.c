@@ -177,10 +177,7 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 {
 	struct tapir_note *note = malloc(sizeof(*note) + rec->size);
 
-	if (tapir_file__is_scarce(fd)) { /* its names are then missing, and counted */
-		close(fd);
-		fd = -1;
-	}
+	fd = tapir_file__keep_unless_scarce(fd); /* its names are missing without, and counted */
 	if (!note) {
 		tapir_guard__fd(&fd);
 		refuse(q, rec);

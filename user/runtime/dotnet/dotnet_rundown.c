@@ -201,7 +201,6 @@ static int run(struct rundown *r, uint64_t deadline_ns)
 		return err;
 	err = read_all(r, deadline_ns);
 	tapir_guard__fd(&r->port.fd); /* also ends a session that was never stopped */
-	r->port.fd = -1;
 	pthread_join(stopper, NULL);
 	if (!err && (!r->method_cnt || ftruncate(r->fd, (off_t)r->off)))
 		err = -EIO;

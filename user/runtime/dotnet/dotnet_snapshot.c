@@ -272,5 +272,4 @@ int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_do
 void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot)
 {
 	tapir_guard__fd(&snapshot->fd);
-	snapshot->fd = -1;
 }
