@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "push/push.h"
 
 #define MEGABYTE (1u << 20)
@@ -41,25 +42,12 @@ static void *run(void *arg)
 static void send_body(int socket_fd, uint32_t target, size_t bytes)
 {
 	struct tapir_push_message message = {.target = target, .name = "x"};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec part = {&message, sizeof(message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int fd = memfd_create("body", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	assert_int_equal(sendmsg(socket_fd, &msg, 0), sizeof(message));
+	assert_int_equal(tapir_fd_message__send(socket_fd, &message, sizeof(message), &fd, 1, 0),
+			 0);
 	close(fd);
 }
 

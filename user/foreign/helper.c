@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 
 #define NURSERY_MS 1000 /* it only forks: more time than this means a stalled machine */
@@ -70,14 +71,15 @@ int tapir_helpers__start(void)
 static int ask_nursery(uint8_t command, int fd, struct tapir_nursery_reply *reply)
 {
 	struct pollfd answer = {.fd = nursery_sock, .events = POLLIN};
-	int err = tapir_helper__send(nursery_sock, &command, sizeof(command), &fd, fd >= 0);
+	int err = tapir_fd_message__send(nursery_sock, &command, sizeof(command), &fd, fd >= 0,
+					 MSG_DONTWAIT);
 
 	if (err)
 		return err;
 	while (poll(&answer, 1, NURSERY_MS) < 0 && errno == EINTR)
 		;
-	if (tapir_helper__recv(nursery_sock, reply, sizeof(*reply), NULL, 0, MSG_DONTWAIT) !=
-	    (ssize_t)sizeof(*reply))
+	if (tapir_fd_message__recv(nursery_sock, reply, sizeof(*reply), NULL, 0, MSG_DONTWAIT,
+				   NULL) != (ssize_t)sizeof(*reply))
 		return -EPIPE;
 	return reply->err;
 }
@@ -135,7 +137,8 @@ static int receive(struct tapir_helper *helper, struct tapir_helper_call *call)
 {
 	struct tapir_helper_reply reply;
 	int fd = -1;
-	ssize_t n = tapir_helper__recv(helper->sock, &reply, sizeof(reply), &fd, 1, MSG_DONTWAIT);
+	ssize_t n = tapir_fd_message__recv(helper->sock, &reply, sizeof(reply), &fd, 1,
+					   MSG_DONTWAIT, NULL);
 
 	if (n == -EAGAIN)
 		return -EAGAIN;
@@ -197,9 +200,9 @@ int tapir_helper__call(struct tapir_helper *helper, struct tapir_helper_call *ca
 	request.fd_cnt = (uint32_t)call->fd_cnt;
 	request.in_bytes = (uint32_t)call->in_bytes;
 	memcpy(request.in, call->in, call->in_bytes);
-	err = tapir_helper__send(helper->sock, &request,
-				 offsetof(struct tapir_helper_request, in) + call->in_bytes,
-				 call->fds, call->fd_cnt);
+	err = tapir_fd_message__send(helper->sock, &request,
+				     offsetof(struct tapir_helper_request, in) + call->in_bytes,
+				     call->fds, call->fd_cnt, MSG_DONTWAIT);
 	if (err)
 		return -EPIPE;
 	helper->is_busy = true;

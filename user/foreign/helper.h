@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #define TAPIR_HELPER_MAX_BYTES 4608 /* of a request: a path and a little more */
-#define TAPIR_HELPER_MAX_FDS   3
+#define TAPIR_HELPER_MAX_FDS   3    /* at most TAPIR_FD_MESSAGE_MAX_FDS */
 
 /*
  * What a helper runs. fds belong to the helper for the duration of the call. Results: *value, and
@@ -104,13 +104,6 @@ struct tapir_nursery_reply {
 	uint32_t left_cnt;
 	int32_t pids[TAPIR_NURSERY_CHILDREN]; /* __SPAWN: [0] */
 };
-
-/*
- * One message with descriptors. recv: closes descriptors that do not fit; 0: the other end has
- * closed.
- */
-int tapir_helper__send(int sock, const void *bytes, size_t len, const int *fds, int fd_cnt);
-ssize_t tapir_helper__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags);
 
 /* The nursery's process. */
 void tapir_nursery__live(int sock) __attribute__((noreturn));

@@ -15,70 +15,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_message.h"
 #include "foreign/helper.h"
 
 #define END_NS (200 * TAPIR_NS_PER_MS) /* from SIGKILL until a helper counts as left */
-
-int tapir_helper__send(int sock, const void *bytes, size_t len, const int *fds, int fd_cnt)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int) * TAPIR_HELPER_MAX_FDS)];
-	} control = {};
-	struct iovec iov = {(void *)bytes, len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	ssize_t n;
-
-	if (fd_cnt) {
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)fd_cnt);
-		control.h.cmsg_level = SOL_SOCKET;
-		control.h.cmsg_type = SCM_RIGHTS;
-		control.h.cmsg_len = CMSG_LEN(sizeof(int) * (size_t)fd_cnt);
-		memcpy(CMSG_DATA(&control.h), fds, sizeof(int) * (size_t)fd_cnt);
-	}
-	do
-		n = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
-}
-
-ssize_t tapir_helper__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int) * TAPIR_HELPER_MAX_FDS)];
-	} control = {};
-	struct iovec iov = {bytes, cap};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	const struct cmsghdr *c;
-	ssize_t n;
-	int cnt = 0;
-
-	for (int i = 0; i < fd_cap; i++)
-		fds[i] = -1;
-	do
-		n = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		cnt = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-	for (int i = 0; i < cnt; i++) {
-		int fd;
-
-		memcpy(&fd, CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(fd));
-		if (i < fd_cap)
-			fds[i] = fd;
-		else
-			close(fd);
-	}
-	return n;
-}
 
 /* ---- a helper ------------------------------------------------------------------------------- */
 
@@ -88,7 +28,8 @@ static void serve_one(int sock, const struct tapir_helper_request *request, cons
 	int out_fd = -1;
 
 	reply.err = request->fn(request->in, fds, &reply.value, &out_fd);
-	(void)tapir_helper__send(sock, &reply, sizeof(reply), &out_fd, out_fd >= 0);
+	(void)tapir_fd_message__send(sock, &reply, sizeof(reply), &out_fd, out_fd >= 0,
+				     MSG_DONTWAIT);
 	if (out_fd >= 0)
 		close(out_fd);
 }
@@ -99,8 +40,8 @@ static void __attribute__((noreturn)) serve(int sock)
 	int fds[TAPIR_HELPER_MAX_FDS];
 
 	prctl(PR_SET_NAME, "tapir-file");
-	while (tapir_helper__recv(sock, &request, sizeof(request), fds, TAPIR_HELPER_MAX_FDS, 0) >
-	       0) {
+	while (tapir_fd_message__recv(sock, &request, sizeof(request), fds, TAPIR_HELPER_MAX_FDS, 0,
+				      NULL) > 0) {
 		serve_one(sock, &request, fds);
 		for (int i = 0; i < TAPIR_HELPER_MAX_FDS; i++)
 			if (fds[i] >= 0)
@@ -192,7 +133,8 @@ void tapir_nursery__live(int sock)
 
 	set_default_signals();
 	detach_from_terminal(sock);
-	while (tapir_helper__recv(sock, &command, sizeof(command), &helper_sock, 1, 0) > 0) {
+	while (tapir_fd_message__recv(sock, &command, sizeof(command), &helper_sock, 1, 0, NULL) >
+	       0) {
 		struct tapir_nursery_reply reply = {};
 
 		if (command == TAPIR_NURSERY_SPAWN)
@@ -203,7 +145,7 @@ void tapir_nursery__live(int sock)
 			reply.left_cnt = n.cnt;
 			memcpy(reply.pids, n.children, sizeof(n.children));
 		}
-		(void)tapir_helper__send(sock, &reply, sizeof(reply), NULL, 0);
+		(void)tapir_fd_message__send(sock, &reply, sizeof(reply), NULL, 0, MSG_DONTWAIT);
 		if (helper_sock >= 0)
 			close(helper_sock);
 		if (command == TAPIR_NURSERY_END)

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/libcurl.h"
 #include "base/log.h"
@@ -345,23 +346,11 @@ static void take_end(struct queue *q)
 static bool take_message(struct pusher *p, bool *is_over)
 {
 	struct tapir_push_message message;
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {&message, sizeof(message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-	int fd = -1;
+	int fd;
+	ssize_t n = tapir_fd_message__recv(p->fd, &message, sizeof(message), &fd, 1, MSG_DONTWAIT,
+					   NULL);
 
 	*is_over = !n;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (n == sizeof(message) && fd >= 0 && message.target < p->cnt)
 		add_item(p, &message, fd);
 	else if (fd >= 0)

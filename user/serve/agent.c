@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
@@ -158,25 +159,17 @@ static bool is_answerable(int fd)
 static void take_request(struct tapir_agent *agent, struct tapir_agent_front *front)
 {
 	static char message[TAPIR_WIRE_MAX_BYTES];
-	union {
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {message, sizeof(message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
 	struct tapir_wire_request rq;
-	ssize_t n = recvmsg(front->control_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = n >= 0 ? tapir_agent__take_fd(&msg) : -1;
+	bool is_cut;
+	int fd;
+	ssize_t n = tapir_fd_message__recv(front->control_fd, message, sizeof(message), &fd, 1,
+					   MSG_DONTWAIT, &is_cut);
 
 	if (!n) /* it has given up, whatever it does now */
 		kill(front->pid, SIGKILL);
 	if (n <= 0)
 		return;
-	if (is_answerable(fd) && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    !tapir_wire__decode(message, (size_t)n, &rq)) {
+	if (is_answerable(fd) && !is_cut && !tapir_wire__decode(message, (size_t)n, &rq)) {
 		agent->request_cnt++;
 		tapir_agent__handle(agent, front, &rq, fd);
 	} else {
@@ -249,16 +242,16 @@ static int look(struct tapir_agent *agent)
 	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
 	size_t cnt = 1, first_task, files;
 	bool is_waiting = agent->is_ending || tapir_sessions__are_watched(agent->sessions) ||
-			  tapir_agent_watch__is_waiting(agent) ||
-			  tapir_agent_push__is_waiting(agent) ||
-			  (agent->config->continuous.mb && !agent->continuous.pid);
+			  tapir_agent_child__is_waiting(&agent->watch.child) ||
+			  tapir_agent_child__is_waiting(&agent->push.child) ||
+			  tapir_agent_child__is_waiting(&agent->continuous.child);
 
 	for (size_t i = 0; i < agent->front_cnt; i++) {
 		fds[cnt++] = (struct pollfd){.fd = agent->fronts[i].control_fd, .events = POLLIN};
 		is_waiting |= !agent->fronts[i].pid;
 	}
 	files = cnt;
-	fds[cnt++] = (struct pollfd){.fd = agent->continuous.fd, .events = POLLIN};
+	fds[cnt++] = (struct pollfd){.fd = agent->continuous.child.fd, .events = POLLIN};
 	first_task = cnt;
 	for (size_t i = 0; i < agent->tasks.cnt; i++) {
 		fds[cnt++] = (struct pollfd){.fd = agent->tasks.data[i].client_fd};
@@ -277,9 +270,9 @@ static int look(struct tapir_agent *agent)
 		take_signal(agent);
 	restart_fronts(agent);
 	tapir_sessions__check_leases(agent);
-	tapir_agent_watch__check(agent);
-	tapir_continuous__check(agent);
-	tapir_agent_push__check(agent);
+	tapir_agent_child__check(agent, &agent->watch.child);
+	tapir_agent_child__check(agent, &agent->continuous.child);
+	tapir_agent_child__check(agent, &agent->push.child);
 	tapir_metrics__push(agent);
 	return 0;
 }
@@ -506,8 +499,9 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 	struct tapir_agent agent = {.config = config,
 				    .state_fd = -1,
 				    .signal_fd = -1,
-				    .continuous.fd = -1,
-				    .push.fd = -1,
+				    .watch.child.fd = -1,
+				    .continuous.child.fd = -1,
+				    .push.child.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
 	int err = 0;
 

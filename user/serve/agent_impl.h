@@ -3,7 +3,6 @@
 #ifndef TAPIR_USER_AGENT_IMPL_H
 #define TAPIR_USER_AGENT_IMPL_H
 
-#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/vec.h"
@@ -37,27 +36,35 @@ struct tapir_agent_task {
 	uint64_t ended_ns; /* since then it has been asked to end; 0: it has not */
 };
 
+typedef int (*tapir_task_fn)(void *ctx, int client_fd);
+
+/* A child that the agent keeps: another one starts a while after it has ended. */
+struct tapir_agent_child {
+	const char *name;  /* in lines of the log */
+	tapir_task_fn run; /* its ctx is the agent; NULL: the configuration does not want it */
+	bool has_socket;   /* run gets one end of a pair of messages (SOCK_SEQPACKET) */
+	int fd;		   /* the other end; -1: none */
+	pid_t pid;	   /* 0: it does not run */
+	uint64_t started_ns, ended_ns, wait_ns;
+};
+
 /* The child that watches runtimes. */
 struct tapir_agent_watch {
+	struct tapir_agent_child child;
 	struct tapir_watch_page *page; /* NULL: the configuration selects no process */
-	pid_t pid;		       /* 0: it does not run */
-	uint64_t started_ns, ended_ns, wait_ns;
 };
 
 /* The child that records continuously. */
 struct tapir_agent_continuous {
-	pid_t pid;			    /* 0: it does not run */
-	int fd;				    /* where its files come; -1: none */
+	struct tapir_agent_child child;	    /* sends its files */
 	char owner[TAPIR_TOKEN_NAME_BYTES]; /* who asked for the next one; "": a trigger fires it */
-	uint64_t started_ns, ended_ns, wait_ns, file_cnt;
+	uint64_t file_cnt;
 };
 
 /* The child that pushes. */
 struct tapir_agent_push {
-	struct tapir_push_page *page; /* NULL: the configuration names no target */
-	pid_t pid;		      /* 0: it does not run */
-	int fd;			      /* to it; -1: it does not run */
-	uint64_t started_ns, ended_ns, wait_ns;
+	struct tapir_agent_child child;		     /* is sent what it pushes */
+	struct tapir_push_page *page;		     /* NULL: the configuration names no target */
 	uint64_t figures_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
 };
 
@@ -114,7 +121,6 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
  * agent->state_fd and *trace_fd (may be NULL), whose number is another one there. Its pid, -EAGAIN:
  * too many tasks, or -errno. On success the socket is the task's.
  */
-typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx);
 
@@ -130,11 +136,18 @@ void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid);
 
 void tapir_agent_task__end(struct tapir_agent_task *task, uint64_t now_ns);
 
+/*
+ * A child that is kept. __start: 0 or -errno; __check tries again. __end_seen: whether it was this
+ * one that ended.
+ */
+int tapir_agent_child__start(struct tapir_agent *agent, struct tapir_agent_child *child);
+bool tapir_agent_child__end_seen(struct tapir_agent *agent, struct tapir_agent_child *child,
+				 pid_t pid);
+bool tapir_agent_child__is_waiting(const struct tapir_agent_child *child);
+void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_child *child);
+
 /* Recordings that run now. */
 size_t tapir_agent__recordings(const struct tapir_agent *agent);
-
-/* The descriptor that came with a message; further ones are closed. -1: none. */
-int tapir_agent__take_fd(struct msghdr *msg);
 
 /* In a child of the agent: another session, ended with the agent. records: SIGTERM waits for that.
  */

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "render/messages.h"
@@ -70,25 +71,6 @@ static int run(void *ctx, int fd)
 	return err;
 }
 
-static int start(struct tapir_agent *agent)
-{
-	struct tapir_agent_push *push = &agent->push;
-	int pair[2], pid;
-
-	push->started_ns = push->ended_ns = tapir_clock__now_ns();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pid = tapir_agent__start_task(agent, pair[1], NULL, false, run, agent);
-	if (pid < 0) {
-		close(pair[0]);
-		close(pair[1]);
-		return pid;
-	}
-	push->pid = pid;
-	push->fd = pair[0];
-	return 0;
-}
-
 static int check_target(const struct tapir_serve_config *config,
 			const struct tapir_push_target *target)
 {
@@ -129,64 +111,31 @@ int tapir_agent_push__start(struct tapir_agent *agent)
 	if (err)
 		return err;
 	agent->push.page = tapir_push_page__new();
-	agent->push.wait_ns = TAPIR_NS_PER_SEC;
-	return agent->push.page ? start(agent) : -ENOMEM;
+	if (!agent->push.page)
+		return -ENOMEM;
+	agent->push.child.name = "the process that pushes";
+	agent->push.child.run = run;
+	agent->push.child.has_socket = true;
+	return tapir_agent_child__start(agent, &agent->push.child);
 }
 
 void tapir_agent_push__stop(struct tapir_agent *agent)
 {
-	tapir_guard__fd(&agent->push.fd);
+	tapir_guard__fd(&agent->push.child.fd);
 	tapir_push_page__free(agent->push.page);
 	agent->push.page = NULL;
 }
 
 void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid)
 {
-	struct tapir_agent_push *push = &agent->push;
-
-	if (!push->pid || push->pid != pid)
-		return;
-	push->pid = 0;
-	tapir_guard__fd(&push->fd);
-	push->wait_ns = tapir_agent__next_wait_ns(push->started_ns, push->wait_ns);
-	push->ended_ns = tapir_clock__now_ns();
-	if (!agent->is_ending)
-		tapir_warn("the process that pushes ended: another one starts in %llu s",
-			   (unsigned long long)(push->wait_ns / TAPIR_NS_PER_SEC));
-}
-
-bool tapir_agent_push__is_waiting(const struct tapir_agent *agent)
-{
-	return agent->push.page && !agent->push.pid;
-}
-
-void tapir_agent_push__check(struct tapir_agent *agent)
-{
-	if (!agent->is_ending && tapir_agent_push__is_waiting(agent) &&
-	    tapir_clock__now_ns() - agent->push.ended_ns >= agent->push.wait_ns)
-		(void)start(agent);
+	(void)tapir_agent_child__end_seen(agent, &agent->push.child, pid);
 }
 
 /* ---- what it is given ------------------------------------------------------------------------ */
 
 static int send_item(int socket_fd, const struct tapir_push_message *message, int fd, int flags)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec part = {(void *)message, sizeof(*message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	return sendmsg(socket_fd, &msg, MSG_NOSIGNAL | flags) < 0 ? -errno : 0;
+	return tapir_fd_message__send(socket_fd, message, sizeof(*message), &fd, 1, flags);
 }
 
 struct conversion {
@@ -244,7 +193,9 @@ void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t fro
 
 		if (!is_of_profiles(&agent->config->push.data[i]))
 			continue;
-		push_fd = agent->push.fd >= 0 ? fcntl(agent->push.fd, F_DUPFD_CLOEXEC, 3) : -1;
+		push_fd = agent->push.child.fd >= 0
+				  ? fcntl(agent->push.child.fd, F_DUPFD_CLOEXEC, 3)
+				  : -1;
 		if (push_fd >= 0 && tapir_agent__start_task(agent, push_fd, &c.part_fd, false,
 							    run_conversion, &c) > 0)
 			continue;
@@ -271,8 +222,8 @@ void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, i
 		if (agent->config->push.data[i].kind != TAPIR_PUSH_PUT)
 			continue;
 		snprintf(message.name, sizeof(message.name), "%s-%s.tapir", host, id);
-		if (agent->push.fd < 0 || read_fd < 0 ||
-		    send_item(agent->push.fd, &message, read_fd, MSG_DONTWAIT))
+		if (agent->push.child.fd < 0 || read_fd < 0 ||
+		    send_item(agent->push.child.fd, &message, read_fd, MSG_DONTWAIT))
 			count_drop(agent, i);
 	}
 }
@@ -282,7 +233,7 @@ static uint64_t due_ns(const struct tapir_agent *agent, size_t target)
 {
 	const struct tapir_push_target *of = &agent->config->push.data[target];
 
-	return agent->push.fd >= 0 && of->kind == TAPIR_PUSH_OTLP_METRICS
+	return agent->push.child.fd >= 0 && of->kind == TAPIR_PUSH_OTLP_METRICS
 		       ? agent->push.figures_ns[target] + of->every * TAPIR_NS_PER_SEC
 		       : UINT64_MAX;
 }
@@ -318,7 +269,7 @@ void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapi
 		agent->push.figures_ns[i] = now_ns;
 		fd = memfd_create("tapir-push", MFD_CLOEXEC);
 		if (fd < 0 || text->failed || tapir_file__write_all(fd, text->data, text->len) ||
-		    send_item(agent->push.fd, &message, fd, MSG_DONTWAIT))
+		    send_item(agent->push.child.fd, &message, fd, MSG_DONTWAIT))
 			count_drop(agent, i);
 	}
 }

@@ -11,10 +11,8 @@
 /* Nothing, where the configuration names no target. 0 or -errno with lines. */
 int tapir_agent_push__start(struct tapir_agent *agent);
 void tapir_agent_push__stop(struct tapir_agent *agent);
-/* A task has ended: perhaps the child, which starts again after a while. */
+/* A task has ended: perhaps the child. */
 void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid);
-bool tapir_agent_push__is_waiting(const struct tapir_agent *agent);
-void tapir_agent_push__check(struct tapir_agent *agent);
 
 /* How long the parts of the continuous recording are that profiles are made of; 0: nobody wants
  * any. */

@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
 #include "serve/answer.h"
 
 #define MAX_INLINE_BYTES 65536 /* more might not fit into a socket's buffer */
 #define FIRST_FD	 3
+#define LONG_ENOUGH_NS	 (60 * TAPIR_NS_PER_SEC) /* a kept child that lived: the next one soon */
+#define MAX_WAIT_NS	 (60 * TAPIR_NS_PER_SEC)
 
 void tapir_agent__become_child(pid_t agent_pid, int death_signal, bool records)
 {
@@ -99,6 +102,59 @@ size_t tapir_agent__recordings(const struct tapir_agent *agent)
 	return cnt;
 }
 
+/* ---- children that are kept ------------------------------------------------------------------ */
+
+int tapir_agent_child__start(struct tapir_agent *agent, struct tapir_agent_child *child)
+{
+	int pair[2] = {-1, -1}, pid;
+
+	child->started_ns = child->ended_ns = tapir_clock__now_ns();
+	if (!child->wait_ns)
+		child->wait_ns = TAPIR_NS_PER_SEC;
+	if (child->has_socket && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = tapir_agent__start_task(agent, pair[1], NULL, false, child->run, agent);
+	if (pid < 0) {
+		tapir_guard__fd(&pair[0]);
+		tapir_guard__fd(&pair[1]);
+		return pid;
+	}
+	child->pid = pid;
+	child->fd = pair[0];
+	return 0;
+}
+
+bool tapir_agent_child__end_seen(struct tapir_agent *agent, struct tapir_agent_child *child,
+				 pid_t pid)
+{
+	if (!child->pid || child->pid != pid)
+		return false;
+	child->pid = 0;
+	tapir_guard__fd(&child->fd);
+	child->ended_ns = tapir_clock__now_ns();
+	if (child->ended_ns - child->started_ns > LONG_ENOUGH_NS)
+		child->wait_ns = TAPIR_NS_PER_SEC;
+	else
+		child->wait_ns =
+			child->wait_ns * 2 < MAX_WAIT_NS ? child->wait_ns * 2 : MAX_WAIT_NS;
+	if (!agent->is_ending)
+		tapir_warn("%s ended: another one starts in %llu s", child->name,
+			   (unsigned long long)(child->wait_ns / TAPIR_NS_PER_SEC));
+	return true;
+}
+
+bool tapir_agent_child__is_waiting(const struct tapir_agent_child *child)
+{
+	return child->run && !child->pid;
+}
+
+void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_child *child)
+{
+	if (!agent->is_ending && tapir_agent_child__is_waiting(child) &&
+	    tapir_clock__now_ns() - child->ended_ns >= child->wait_ns)
+		(void)tapir_agent_child__start(agent, child);
+}
+
 /* ---- answers --------------------------------------------------------------------------------- */
 
 struct answer {
@@ -129,26 +185,4 @@ bool tapir_agent__send(struct tapir_agent *agent, int fd, enum tapir_mime mime, 
 		(void)tapir_answer__error(fd, 503, "the agent cannot start a process",
 					  MSG_DONTWAIT);
 	return false;
-}
-
-int tapir_agent__take_fd(struct msghdr *msg)
-{
-	int taken = -1;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t cnt = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
-				     ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-				     : 0;
-
-		for (size_t i = 0; i < cnt; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (taken < 0)
-				taken = fd;
-			else
-				close(fd);
-		}
-	}
-	return taken;
 }

@@ -15,9 +15,7 @@
 #include "serve/answer.h"
 #include "watch/watch_report.h"
 
-#define MAX_WAIT_NS    (60 * TAPIR_NS_PER_SEC)
 #define ALL_HISTORY_MS (24 * 3600 * 1000ull) /* whatever is kept */
-#define LONG_ENOUGH_NS (60 * TAPIR_NS_PER_SEC)
 
 static int run(void *ctx, int client_fd)
 {
@@ -32,14 +30,6 @@ static int run(void *ctx, int client_fd)
 	return err;
 }
 
-static void start(struct tapir_agent *agent)
-{
-	int pid = tapir_agent__start_task(agent, -1, NULL, false, run, agent);
-
-	agent->watch.started_ns = tapir_clock__now_ns();
-	agent->watch.pid = pid > 0 ? pid : 0;
-}
-
 int tapir_agent_watch__start(struct tapir_agent *agent)
 {
 	if (!agent->config->watch.comms.cnt)
@@ -47,8 +37,9 @@ int tapir_agent_watch__start(struct tapir_agent *agent)
 	agent->watch.page = tapir_watch_page__new();
 	if (!agent->watch.page)
 		return -ENOMEM;
-	agent->watch.wait_ns = TAPIR_NS_PER_SEC;
-	start(agent);
+	agent->watch.child.name = "the process that watches runtimes";
+	agent->watch.child.run = run;
+	(void)tapir_agent_child__start(agent, &agent->watch.child);
 	return 0;
 }
 
@@ -58,38 +49,10 @@ void tapir_agent_watch__stop(struct tapir_agent *agent)
 	agent->watch.page = NULL;
 }
 
-uint64_t tapir_agent__next_wait_ns(uint64_t started_ns, uint64_t wait_ns)
-{
-	if (tapir_clock__now_ns() - started_ns > LONG_ENOUGH_NS)
-		return TAPIR_NS_PER_SEC;
-	return wait_ns * 2 < MAX_WAIT_NS ? wait_ns * 2 : MAX_WAIT_NS;
-}
-
 void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid)
 {
-	struct tapir_agent_watch *watch = &agent->watch;
-
-	if (!watch->page || watch->pid != pid)
-		return;
-	watch->pid = 0;
-	watch->wait_ns = tapir_agent__next_wait_ns(watch->started_ns, watch->wait_ns);
-	watch->ended_ns = tapir_clock__now_ns();
-	tapir_watch_page__clear(watch->page);
-	if (!agent->is_ending)
-		tapir_warn("the process that watches runtimes ended: another one starts in %llu s",
-			   (unsigned long long)(watch->wait_ns / TAPIR_NS_PER_SEC));
-}
-
-bool tapir_agent_watch__is_waiting(const struct tapir_agent *agent)
-{
-	return agent->watch.page && !agent->watch.pid;
-}
-
-void tapir_agent_watch__check(struct tapir_agent *agent)
-{
-	if (!agent->is_ending && tapir_agent_watch__is_waiting(agent) &&
-	    tapir_clock__now_ns() - agent->watch.ended_ns >= agent->watch.wait_ns)
-		start(agent);
+	if (tapir_agent_child__end_seen(agent, &agent->watch.child, pid))
+		tapir_watch_page__clear(agent->watch.page);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */

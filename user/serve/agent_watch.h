@@ -6,20 +6,12 @@
 
 #include "serve/agent_impl.h"
 
-/*
- * How long a child that should always run stays away after it has ended: a second, or, where it
- * ends soon each time, twice as long as before (wait_ns), at most a minute.
- */
-uint64_t tapir_agent__next_wait_ns(uint64_t started_ns, uint64_t wait_ns);
-
 /* Nothing, where the configuration selects no process. 0 or -ENOMEM. */
 int tapir_agent_watch__start(struct tapir_agent *agent);
 void tapir_agent_watch__stop(struct tapir_agent *agent);
 
-/* A task has ended: perhaps this one, which starts again after a while. */
+/* A task has ended: perhaps this one. */
 void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid);
-bool tapir_agent_watch__is_waiting(const struct tapir_agent *agent);
-void tapir_agent_watch__check(struct tapir_agent *agent);
 
 void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
 /*

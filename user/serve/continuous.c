@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -81,24 +82,11 @@ static int make_file(void *ctx)
 /* The agent takes it when it can; one that it does not take is gone. */
 static void send_file(const struct recorder *r, int fd, const struct message *message)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec part = {(void *)message, sizeof(*message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int err = tapir_fd_message__send(r->agent_fd, message, sizeof(*message), &fd, 1, 0);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	if (sendmsg(r->agent_fd, &msg, MSG_NOSIGNAL) < 0)
+	if (err)
 		tapir_warn("%s: the agent does not take the file: %s", message->why,
-			   tapir_errno__text(errno));
+			   tapir_errno__text(err));
 	close(fd);
 }
 
@@ -215,25 +203,6 @@ static int run(void *ctx, int agent_fd)
 
 /* ---- the agent ------------------------------------------------------------------------------ */
 
-static int start(struct tapir_agent *agent)
-{
-	struct tapir_agent_continuous *c = &agent->continuous;
-	int pair[2], pid;
-
-	c->started_ns = tapir_clock__now_ns();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pid = tapir_agent__start_task(agent, pair[1], NULL, false, run, agent);
-	if (pid < 0) {
-		close(pair[0]);
-		close(pair[1]);
-		return pid;
-	}
-	c->pid = pid;
-	c->fd = pair[0];
-	return 0;
-}
-
 static int check_config(const struct tapir_agent *agent)
 {
 	struct tapir_triggers *triggers = tapir_triggers__new();
@@ -249,16 +218,20 @@ int tapir_continuous__start(struct tapir_agent *agent)
 {
 	int err;
 
-	agent->continuous.wait_ns = TAPIR_NS_PER_SEC;
 	if (!agent->config->continuous.mb)
 		return 0;
 	err = check_config(agent);
-	return err ? err : start(agent);
+	if (err)
+		return err;
+	agent->continuous.child.name = "the continuous recording";
+	agent->continuous.child.run = run;
+	agent->continuous.child.has_socket = true;
+	return tapir_agent_child__start(agent, &agent->continuous.child);
 }
 
 void tapir_continuous__stop(struct tapir_agent *agent)
 {
-	tapir_guard__fd(&agent->continuous.fd);
+	tapir_guard__fd(&agent->continuous.child.fd);
 }
 
 /* The name of whoever asked for it; "": a trigger fired. */
@@ -280,21 +253,13 @@ static void adopt(struct tapir_agent *agent, int fd, const struct message *messa
 void tapir_continuous__take(struct tapir_agent *agent)
 {
 	struct message message;
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {&message, sizeof(message)};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	ssize_t n = recvmsg(agent->continuous.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = n > 0 ? tapir_agent__take_fd(&msg) : -1;
+	int fd;
+	ssize_t n = tapir_fd_message__recv(agent->continuous.child.fd, &message, sizeof(message),
+					   &fd, 1, MSG_DONTWAIT, NULL);
 	struct stat st;
 
 	if (!n) /* its end is seen by its signal, too */
-		tapir_guard__fd(&agent->continuous.fd);
+		tapir_guard__fd(&agent->continuous.child.fd);
 	message.why[sizeof(message.why) - 1] = '\0';
 	if (n == sizeof(message) && message.is_part && fd >= 0)
 		tapir_agent_push__take_part(agent, fd, message.from_utc_ns, message.until_utc_ns);
@@ -306,36 +271,17 @@ void tapir_continuous__take(struct tapir_agent *agent)
 
 void tapir_continuous__task_ended(struct tapir_agent *agent, pid_t pid)
 {
-	struct tapir_agent_continuous *c = &agent->continuous;
-
-	if (!c->pid || c->pid != pid)
-		return;
-	c->pid = 0;
-	tapir_guard__fd(&c->fd);
-	c->wait_ns = tapir_agent__next_wait_ns(c->started_ns, c->wait_ns);
-	c->ended_ns = tapir_clock__now_ns();
-	if (!agent->is_ending)
-		tapir_warn("the continuous recording ended: another one starts in %llu s",
-			   (unsigned long long)(c->wait_ns / TAPIR_NS_PER_SEC));
-}
-
-void tapir_continuous__check(struct tapir_agent *agent)
-{
-	const struct tapir_agent_continuous *c = &agent->continuous;
-
-	if (!agent->is_ending && agent->config->continuous.mb && !c->pid &&
-	    tapir_clock__now_ns() - c->ended_ns >= c->wait_ns)
-		(void)start(agent);
+	(void)tapir_agent_child__end_seen(agent, &agent->continuous.child, pid);
 }
 
 int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_caller *caller)
 {
 	struct tapir_agent_continuous *c = &agent->continuous;
 
-	if (!c->pid)
+	if (!c->child.pid)
 		return -ENOENT;
 	snprintf(c->owner, sizeof(c->owner), "%s", caller ? caller->name : "");
-	return kill(c->pid, SIGUSR2) ? -errno : 0;
+	return kill(c->child.pid, SIGUSR2) ? -errno : 0;
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -346,7 +292,7 @@ static void write_state(const struct tapir_agent *agent, struct tapir_str *out)
 	struct tapir_json j = tapir_json__to(out);
 
 	tapir_json__open(&j, NULL, '{');
-	tapir_json__bool(&j, "recording", agent->continuous.pid > 0);
+	tapir_json__bool(&j, "recording", agent->continuous.child.pid > 0);
 	tapir_json__u64(&j, "mb", c->mb);
 	tapir_json__u64(&j, "window_seconds", c->window);
 	tapir_json__u64(&j, "distance_seconds", c->distance);

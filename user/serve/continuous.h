@@ -14,9 +14,8 @@ int tapir_continuous__start(struct tapir_agent *agent);
 void tapir_continuous__stop(struct tapir_agent *agent);
 /* Takes the files that have come. */
 void tapir_continuous__take(struct tapir_agent *agent);
-/* A task has ended: perhaps this one, which starts again after a while. */
+/* A task has ended: perhaps this one. */
 void tapir_continuous__task_ended(struct tapir_agent *agent, pid_t pid);
-void tapir_continuous__check(struct tapir_agent *agent);
 
 /* Writes the last part now, for the caller, or for nobody (NULL): 0, -ENOENT: it does not run. */
 int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_caller *caller);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <arpa/inet.h>
 
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "serve/front_checks.h"
@@ -248,35 +249,17 @@ static void describe_peer(struct MHD_Connection *connection, char text[INET6_ADD
 /* The message with one end of a new socket pair, whose other end is *out. */
 static int send_request(int control_fd, const char *message, size_t len, int *out)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec part = {(void *)message, len};
-	struct msghdr msg = {.msg_iov = &part,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int pair[2];
-	ssize_t n;
+	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &pair[1], sizeof(int));
-	do
-		n = sendmsg(control_fd, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	n = n < 0 ? -errno : 0;
+	err = tapir_fd_message__send(control_fd, message, len, &pair[1], 1, 0);
 	close(pair[1]);
-	if (n)
+	if (err)
 		close(pair[0]);
 	else
 		*out = pair[0];
-	return (int)n;
+	return err;
 }
 
 int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *connection,

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "foreign/file_system.h"
 #include "runtime/peer/peer_helper.h"
@@ -129,64 +130,18 @@ static void keep_only(const struct tapir_peer_helper *job, int answer_fd, bool i
 	close_range_of(from, ~0u);
 }
 
-/* One message, and the fd when there is one. */
-static bool send_with_fd(int to_fd, const void *bytes, size_t len, int fd)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {};
-	struct iovec iov = {(void *)bytes, len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.h.cmsg_level = SOL_SOCKET;
-		control.h.cmsg_type = SCM_RIGHTS;
-		control.h.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.h), &fd, sizeof(fd));
-	}
-	return sendmsg(to_fd, &msg, MSG_NOSIGNAL) == (ssize_t)len;
-}
-
-/* What recvmsg(2) returned; *fd: what came with it, else as it was. */
-static ssize_t receive_with_fd(int from_fd, void *bytes, size_t len, int flags, int *fd,
-			       bool *is_cut)
-{
-	union {
-		struct cmsghdr h;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {};
-	struct iovec iov = {bytes, len};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(from_fd, &msg, flags | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	*is_cut = n >= 0 && msg.msg_flags & MSG_CTRUNC;
-	if (n >= 0 && !*is_cut && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return n;
-}
-
 /*
  * Whether the parent died or reported that the guard is not needed. Until then it may send notes.
  */
 static bool has_died(int life_fd, bool *is_asked, int *asked_fd)
 {
 	char byte = NOTE_ASKED;
-	bool is_cut;
 	ssize_t n;
 
 	for (;;) {
-		int fd = -1;
+		int fd;
 
-		n = receive_with_fd(life_fd, &byte, 1, 0, &fd, &is_cut);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = tapir_fd_message__recv(life_fd, &byte, 1, &fd, 1, 0, NULL);
 		if (n <= 0)
 			return true; /* if it cannot ask, it cleans up */
 		if (byte == NOTE_DISMISSED)
@@ -210,7 +165,7 @@ live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 		syscall(SYS_prctl, PR_SET_NAME, "guard");
 	}
 	fd = job->act ? job->act(job, &answer) : -1;
-	(void)send_with_fd(answer_fd, &answer, sizeof(answer), fd);
+	(void)tapir_fd_message__send(answer_fd, &answer, sizeof(answer), &fd, fd >= 0, 0);
 	if (is_guard && !answer.err && has_died(job->cancel_fd, &answer.is_asked, &answer.asked_fd))
 		job->last_act(job, &answer, fd);
 	syscall(SYS_exit_group, 0);
@@ -243,7 +198,7 @@ static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 {
 	bool is_cut;
 
-	if (receive_with_fd(fd, answer, sizeof(*answer), MSG_DONTWAIT, out_fd, &is_cut) !=
+	if (tapir_fd_message__recv(fd, answer, sizeof(*answer), out_fd, 1, MSG_DONTWAIT, &is_cut) !=
 	    (ssize_t)sizeof(*answer))
 		return -EIO;
 	return is_cut ? -EMFILE : 0; /* an fd, and we have no place for it */
@@ -341,7 +296,7 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 /* Somebody may have killed it: that is no SIGPIPE. */
 static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
 {
-	return send_with_fd(guard->life_fd, &note, 1, fd);
+	return !tapir_fd_message__send(guard->life_fd, &note, 1, &fd, fd >= 0, 0);
 }
 
 void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd)
