@@ -263,6 +263,25 @@ static void dead_process_is_said_to_be_none(void **state)
 	assert_int_equal(seen.cnt, 0);
 }
 
+static void start_in_ticks_is_the_same_at_each_reading(void **state)
+{
+	uint64_t ticks = tapir_proc__start_ticks((uint32_t)getpid());
+	pid_t child;
+
+	(void)state;
+	assert_int_not_equal(ticks, UINT64_MAX);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(tapir_proc__start_ticks((uint32_t)getpid()), ticks);
+	assert_int_equal(tapir_proc__start_ticks(dead_pid()), UINT64_MAX);
+	child = fork();
+	if (!child)
+		_exit(0);
+	assert_true(child > 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(tapir_proc__start_ticks((uint32_t)child), UINT64_MAX); /* a zombie */
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void *tell_tid(void *arg)
 {
 	int *pipes = arg; /* [0..1] to the test, [2..3] from it */
@@ -491,6 +510,7 @@ int main(void)
 		cmocka_unit_test(facts_of_this_process_are_right),
 		cmocka_unit_test(kernel_thread_is_known_when_there_is_one),
 		cmocka_unit_test(dead_process_is_said_to_be_none),
+		cmocka_unit_test(start_in_ticks_is_the_same_at_each_reading),
 		cmocka_unit_test(thread_is_no_process_and_its_process_is_named),
 		cmocka_unit_test(clock_offset_is_that_of_the_time_namespace),
 		IN_DIR(mapped_file_is_opened),

@@ -91,6 +91,7 @@ static bool status_number(const char *status, const char *key, int word_idx, uin
 struct stat_facts {
 	char comm[TAPIR_COMM_BYTES];
 	unsigned long flags;
+	uint64_t start_ticks; /* since boot */
 	uint64_t start_ns;
 	uint64_t cpu_ticks; /* user and system */
 	bool is_zombie;
@@ -135,9 +136,10 @@ static int parse_stat(const char *text, struct stat_facts *out)
 		else if (field == 14 || field == 15) /* user, system */
 			out->cpu_ticks += strtoull(p, NULL, 10);
 		else if (field == 22)
-			out->start_ns = ticks_to_monotonic_ns(strtoull(p, NULL, 10));
+			out->start_ticks = strtoull(p, NULL, 10);
 		p += strcspn(p, " ");
 	}
+	out->start_ns = ticks_to_monotonic_ns(out->start_ticks);
 	return 0;
 }
 
@@ -284,6 +286,13 @@ bool tapir_proc__has_ended(uint32_t tgid)
 	int err = read_stat_of(tgid, &stat);
 
 	return err ? err == -ENOENT || err == -ESRCH : stat.is_zombie;
+}
+
+uint64_t tapir_proc__start_ticks(uint32_t tgid)
+{
+	struct stat_facts stat;
+
+	return read_stat_of(tgid, &stat) || stat.is_zombie ? UINT64_MAX : stat.start_ticks;
 }
 
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns)

@@ -43,6 +43,12 @@ void tapir_proc__fini(struct tapir_proc *proc);
 /* Whether it has ended, even if its parent has not waited for it. */
 bool tapir_proc__has_ended(uint32_t tgid);
 
+/*
+ * When it began, in clock ticks since boot: the same at each reading, as start_ns is not, which is
+ * made of the difference of two clocks. UINT64_MAX: it has ended.
+ */
+uint64_t tapir_proc__start_ticks(uint32_t tgid);
+
 /* Its name, and the CPU time of all its threads, as exact as the kernel's clock tick. -errno
  * without a line. */
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns);

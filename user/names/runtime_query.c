@@ -23,15 +23,12 @@
 
 enum state { WAITING, ASKING, ANSWERED };
 
-#define SAME_START_NS TAPIR_NS_PER_SEC
-
 struct tapir_runtime_query {
 	struct tapir_runtime_queries *queries;
 	struct tapir_runtime_query *next;
 	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid;
-	uint64_t start_ns; /* of the process, which tells it from a later one of its id; 0: it ended
-			    */
+	uint64_t start_ticks; /* of the process, which tells it from a later one of its id */
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
@@ -132,24 +129,11 @@ static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 	       q->try_cnt < TRIES;
 }
 
-/* When the process began; 0: it has ended. */
-static uint64_t start_of(uint32_t tgid)
-{
-	struct tapir_thread t;
-
-	return tapir_proc__has_ended(tgid) || tapir_thread__read(tgid, tgid, &t) ? 0 : t.start_ns;
-}
-
-/*
- * By /proc a start is the difference of two clocks, between whose readings this thread may have to
- * wait for a CPU: it is never twice the same. No process gets the id of one that began so lately.
- */
 static bool has_ended(const struct tapir_runtime_query *q)
 {
-	uint64_t now_ns = start_of(q->tgid);
-	uint64_t apart_ns = now_ns > q->start_ns ? now_ns - q->start_ns : q->start_ns - now_ns;
+	uint64_t now_ticks = tapir_proc__start_ticks(q->tgid);
 
-	return !q->start_ns || !now_ns || apart_ns > SAME_START_NS;
+	return now_ticks == UINT64_MAX || now_ticks != q->start_ticks;
 }
 
 /*
@@ -225,7 +209,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 	q->runtime = runtime;
 	q->err = -EAGAIN; /* not asked yet */
 	q->tgid = tgid;
-	q->start_ns = start_of(tgid);
+	q->start_ticks = tapir_proc__start_ticks(tgid);
 	pthread_mutex_lock(&a->lock);
 	*a->last = q;
 	a->last = &q->next;
