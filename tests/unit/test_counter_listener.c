@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tapir/counter.h"
 
@@ -248,6 +250,61 @@ static void percentiles_are_those_of_the_interval(void **state)
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
+/* ---- fork while a counter is published ---------------------------------------------------------- */
+
+static int poll_step; /* 1: poll runs; 2: it may go on */
+
+static double poll_slowly(void *ctx)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+
+	(void)ctx;
+	__atomic_store_n(&poll_step, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&poll_step, __ATOMIC_ACQUIRE) != 2)
+		nanosleep(&step, NULL);
+	return 1;
+}
+
+static void ignore(const struct tapir_counter_sample *s, void *ctx)
+{
+	(void)s;
+	(void)ctx;
+}
+
+static void child_frees_a_counter_that_was_being_polled(void **state)
+{
+	const struct tapir_counter_opts opts = {.size = sizeof(opts),
+						.type = TAPIR_COUNTER_POLLING,
+						.name = "slow",
+						.poll = poll_slowly};
+	const struct timespec step = {.tv_nsec = 1000000};
+	struct tapir_counter_listener *l;
+	struct tapir_counter *c;
+	pid_t child;
+	int status;
+
+	(void)state;
+	assert_int_equal(tapir_provider__new(PROVIDER, NULL, NULL, 0, NULL, &provider), 0);
+	assert_int_equal(tapir_counter__new(provider, &opts, &c), 0);
+	assert_int_equal(tapir_counter_listener__open("Unit-*", 0.1, ignore, NULL, NULL, &l), 0);
+	while (__atomic_load_n(&poll_step, __ATOMIC_ACQUIRE) != 1)
+		nanosleep(&step, NULL);
+	child = fork();
+	if (!child) { /* the thread that polls is not here */
+		alarm(PATIENCE);
+		tapir_counter__free(c);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	__atomic_store_n(&poll_step, 2, __ATOMIC_RELEASE);
+	assert_int_equal(status, 0);
+	assert_int_equal(tapir_counter_listener__close(l), 0);
+	tapir_counter__free(c);
+	tapir_provider__free(provider);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
 	static const double bad[] = {0, -1, 0.05, 3601, NAN, INFINITY};
@@ -269,6 +326,7 @@ int main(void)
 		cmocka_unit_test(each_update_is_in_one_interval),
 		cmocka_unit_test(each_session_has_intervals_of_its_own),
 		cmocka_unit_test(percentiles_are_those_of_the_interval),
+		cmocka_unit_test(child_frees_a_counter_that_was_being_polled),
 		cmocka_unit_test(wrong_arguments_are_refused),
 	};
 
