@@ -143,6 +143,7 @@ def test_servers_that_misbehave_harm_nobody(t):
     taking = ("floods", "busy", "good")
     until(t, lambda: all(figures(server)["sent_total" if name in taking else "refused_total" if name == "refuses" else "failed_attempts_total", i] > 0
                          for i, name in enumerate(names)), "figures of all")
+    until(t, lambda: server.json("/healthz", token="")["push"] == {"running": True, "targets": len(names), "failing": len(names) - len(taking)}, "the same, for anybody")
     now = figures(server)
     for i, name in enumerate(names):
         taken = name in taking

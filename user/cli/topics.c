@@ -60,6 +60,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"environment", topic_environment, NULL},
 	{"exit", topic_exit, NULL},
 	{"continuous", topic_continuous, NULL},
+	{"push", topic_push, NULL},
 	{},
 };
 

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "serve/agent_impl.h"
+#include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/continuous.h"
 #include "serve/answer.h"
@@ -34,6 +35,7 @@ static bool answer_health(struct tapir_agent *agent, int fd, bool is_ready)
 	tapir_json__u64(&j, "uptime_seconds",
 			(tapir_clock__now_ns() - agent->started_ns) / TAPIR_NS_PER_SEC);
 	tapir_json__u64(&j, "recordings", tapir_agent__recordings(agent));
+	tapir_agent_push__write_health(agent, &j);
 	tapir_json__close(&j, '}');
 	tapir_str__addc(&body, '\n');
 	is_taken = tapir_agent__send(agent, fd, TAPIR_MIME_JSON, is_ready ? 200 : 503, &body);

@@ -276,6 +276,21 @@ void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapi
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+void tapir_agent_push__write_health(const struct tapir_agent *agent, struct tapir_json *j)
+{
+	uint64_t failing_cnt = 0;
+
+	if (!agent->push.page)
+		return;
+	for (size_t i = 0; i < agent->config->push.cnt; i++)
+		failing_cnt += agent->push.page->of[i].error[0] != '\0';
+	tapir_json__open(j, "push", '{');
+	tapir_json__bool(j, "running", agent->push.child.pid > 0);
+	tapir_json__u64(j, "targets", agent->config->push.cnt);
+	tapir_json__u64(j, "failing", failing_cnt);
+	tapir_json__close(j, '}');
+}
+
 static void add(const struct tapir_agent *agent, const char *name, const char *type,
 		const char *what, size_t offset, struct tapir_str *out)
 {

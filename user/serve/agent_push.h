@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_AGENT_PUSH_H
 #define TAPIR_USER_AGENT_PUSH_H
 
+#include "base/json.h"
 #include "serve/agent_impl.h"
 
 /* Nothing, where the configuration names no target. 0 or -errno with lines. */
@@ -29,6 +30,9 @@ int tapir_agent_push__timeout_ms(const struct tapir_agent *agent);
 bool tapir_agent_push__wants_figures(const struct tapir_agent *agent);
 void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text);
 
+/* "push": how many targets there are, and to how many the last attempt failed. No names: anybody
+ * may ask. */
+void tapir_agent_push__write_health(const struct tapir_agent *agent, struct tapir_json *j);
 void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
 
 #endif
