@@ -103,6 +103,35 @@ def test_figures_are_pushed_as_metrics_has_them(t):
     receiver.stop()
 
 
+def make_certificate(t, name, address):
+    """A certificate that signs itself, for this address, and its key."""
+    made = t.path(name + ".pem"), t.path(name + ".key")
+    t.run(t.need("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+          "-keyout", made[1], "-out", made[0], "-subj", "/CN=" + name, "-addext", "subjectAltName=IP:" + address)
+    return made
+
+
+def test_tls_is_checked_by_the_certificates_that_are_named(t):
+    """Others, those of the system, and one for another address are refused: nothing is sent there."""
+    right, other, elsewhere = make_certificate(t, "right", "127.0.0.1"), make_certificate(t, "other", "127.0.0.1"), make_certificate(t, "elsewhere", "127.0.0.2")
+    receivers = [Receiver(tls=right), Receiver(tls=right), Receiver(tls=right), Receiver(tls=elsewhere)]
+    named = [right[0], other[0], None, elsewhere[0]]
+    t.target("burner", 120000)
+    server = start_server(t, [{"kind": "put", "url": receiver.url, **({"ca_file": ca} if ca else {})} for receiver, ca in zip(receivers, named)])
+    wait_recording(t, server)
+    until(t, lambda: freeze(server) and receivers[0].got, "a recording", seconds=30)
+    until(t, lambda: all(figures(server)["failed_attempts_total", i] > 0 for i in (1, 2, 3)), "attempts", seconds=30)
+    t.eq(figures(server)["failed_attempts_total", 0], 0, "attempts that failed where the certificate is right")
+    t.eq([len(receiver.got) for receiver in receivers[1:]], [0, 0, 0], "requests with wrong certificates")
+    for receiver in receivers[1:]:
+        lines = [line for line in server.process.err if receiver.url in line]
+        t.ok(len(lines) == 1 and "certificate" in lines[0], f"one line: {lines}")
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "the end of the agent")
+    for receiver in receivers:
+        receiver.stop()
+
+
 def test_servers_that_misbehave_harm_nobody(t):
     """Each as a target of its own; the last one, beside them, is served."""
     other = Receiver()
@@ -165,6 +194,8 @@ def test_wrong_targets_are_one_line(t):
                        ([{"kind": "put"}], "'push' is objects with 'kind' and 'url'"),
                        ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"otlp-profiles\", \"otlp-metrics\" or \"put\""),
                        ([{"kind": "put", "url": "http://x/", "header": "x"}], "unknown key 'header': known are kind, url"),
-                       ([{"kind": "put", "url": "http://x/", "headers_file": t.path("none")}], t.path("none"))):
+                       ([{"kind": "put", "url": "http://x/", "headers_file": t.path("none")}], t.path("none")),
+                       ([{"kind": "put", "url": "https://x/", "ca_file": t.path("none")}], t.path("none")),
+                       ([{"kind": "put", "url": "https://x/", "ca_file": "/dev/null"}], "/dev/null")):
         result = t.tapir("serve", "--config", write_config(t, {"push": push}), "--listen", "127.0.0.1:0", "--state", t.path("state"), expect=None)
         t.ok(result.rc in (1, 2) and line in result.err, f"{push}: exit {result.rc} {result.err}")

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An HTTP server on loopback to which an agent pushes, with the manners that a case chooses."""
 import http.server
+import ssl
 import threading
 import time
 
 
 class Receiver:
-    """answer: a function(handler, request) instead of status 200; got: a dict for each request, in their order."""
+    """answer: a function(handler, request) instead of status 200; tls: certificate and key; got: a dict for each request, in order."""
 
-    def __init__(self, answer=None):
+    def __init__(self, answer=None, tls=None):
         self.got, self.stopping = [], threading.Event()
         outer = self
 
@@ -66,7 +67,11 @@ class Receiver:
         self.flooded = None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self):

@@ -32,10 +32,10 @@ struct job {
 
 static void *run(void *arg)
 {
-	static const char *const headers[2];
+	static const struct tapir_push_files files[2] = {{NULL, -1}, {NULL, -1}};
 	struct job *job = arg;
 
-	job->result = tapir_push__run(targets, 2, headers, job->fd, job->page);
+	job->result = tapir_push__run(targets, 2, files, job->fd, job->page);
 	return NULL;
 }
 

@@ -40,7 +40,8 @@ struct item {
 
 struct queue {
 	const struct tapir_push_target *target;
-	const char *headers;
+	const struct tapir_push_files *files;
+	char ca_path[32]; /* "": the system's */
 	struct tapir_push_figures *figures;
 	struct tapir_vec(struct item) items; /* the oldest first */
 	struct tapir_push_transfer transfer; /* of the first */
@@ -260,7 +261,8 @@ static void send_first(struct pusher *p, struct queue *q)
 	q->transfer = (struct tapir_push_transfer){
 		.method = q->target->kind == TAPIR_PUSH_PUT ? "PUT" : "POST",
 		.url = q->url,
-		.headers = q->headers,
+		.headers = q->files->headers,
+		.ca_path = *q->ca_path ? q->ca_path : NULL,
 		.type = is_otlp ? "application/x-protobuf" : "application/octet-stream",
 		.is_gzip = is_otlp,
 		.fd = item->fd,
@@ -396,14 +398,17 @@ static int loop(struct pusher *p)
 }
 
 int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
-		    const char *const *headers, int fd, struct tapir_push_page *page)
+		    const struct tapir_push_files *files, int fd, struct tapir_push_page *page)
 {
 	struct pusher p = {.cnt = cnt, .fd = fd};
 	int err = tapir_push_http__new(&p.http);
 
 	for (unsigned i = 0; i < cnt; i++) {
 		p.queues[i] = (struct queue){
-			.target = &targets[i], .headers = headers[i], .figures = &page->of[i]};
+			.target = &targets[i], .files = &files[i], .figures = &page->of[i]};
+		if (files[i].ca_fd >= 0)
+			snprintf(p.queues[i].ca_path, sizeof(p.queues[i].ca_path),
+				 "/proc/self/fd/%d", files[i].ca_fd);
 		/* Of a process before this one. */
 		__atomic_fetch_add(&page->of[i].dropped_cnt, page->of[i].waiting_cnt,
 				   __ATOMIC_RELAXED);

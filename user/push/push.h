@@ -33,6 +33,7 @@ struct tapir_push_target {
 	enum tapir_push_kind kind;
 	const char *url;
 	const char *headers_file; /* "Name: value" per line, private; NULL: none */
+	const char *ca_file;	  /* PEM: who may sign its certificate; NULL: the system's */
 	const char *name;	  /* of the application, for pprof; NULL: "tapir" */
 	uint64_t every, timeout;  /* seconds; every: of profiles, figures */
 };
@@ -71,11 +72,17 @@ int tapir_push__check(void);
 /* NULL, or what is wrong with an URL. */
 const char *tapir_push__judge_url(const char *url);
 
+/* What is in a target's files, for a process that may not open them. */
+struct tapir_push_files {
+	char *headers; /* NULL: none */
+	int ca_fd;     /* -1: none */
+};
+
 /*
- * In a process of its own: until the other end of fd closes. headers: of each target, as in its
- * file, or NULL. Lines of the log go to tapir_warn. -errno with a line.
+ * In a process of its own: until the other end of fd closes. files: of each target. Lines of the
+ * log go to tapir_warn. -errno with a line.
  */
 int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
-		    const char *const *headers, int fd, struct tapir_push_page *page);
+		    const struct tapir_push_files *files, int fd, struct tapir_push_page *page);
 
 #endif

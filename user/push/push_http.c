@@ -137,6 +137,9 @@ static bool set_up(struct tapir_push_http *h, struct tapir_push_transfer *t)
 		ok = !h->curl.easy_setopt(t->easy, numbers[i].option, numbers[i].value);
 	for (size_t i = 0; ok && i < sizeof(pointers) / sizeof(*pointers); i++)
 		ok = !h->curl.easy_setopt(t->easy, pointers[i].option, pointers[i].value);
+	if (ok && t->ca_path) /* NULL would mean no certificates */
+		ok = !h->curl.easy_setopt(t->easy, CURLOPT_CAINFO, t->ca_path) &&
+		     !h->curl.easy_setopt(t->easy, CURLOPT_CAPATH, NULL);
 	return ok;
 }
 

@@ -12,7 +12,8 @@ struct tapir_push_http;
 struct tapir_push_transfer {
 	const char *method, *url; /* borrowed until its end, as all of them */
 	const char *headers;	  /* "Name: value" lines; NULL: none */
-	const char *type;	  /* Content-Type */
+	const char *ca_path; /* PEM: who may sign the server's certificate; NULL: the system's */
+	const char *type;    /* Content-Type */
 	bool is_gzip;
 	int fd; /* read from its begin */
 	uint64_t bytes;

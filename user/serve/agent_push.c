@@ -47,25 +47,64 @@ static void count_drop(const struct tapir_agent *agent, uint32_t target)
 
 /* ---- the child ------------------------------------------------------------------------------ */
 
+/* A descriptor of what is in the file, or -errno with a line. */
+static int open_certificates(const char *path)
+{
+	tapir_autofree char *text = NULL;
+	size_t len;
+	int fd, err = tapir_file__read(path, 1u << 20, &text, &len);
+
+	if (err)
+		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
+	if (!strstr(text, "-----BEGIN CERTIFICATE-----"))
+		return tapir_diag__fail(-EINVAL, "%s has no certificate (PEM)", path);
+	fd = memfd_create("tapir-push", MFD_CLOEXEC);
+	err = fd < 0 ? -errno : tapir_file__write_all(fd, text, len);
+	if (!err)
+		return fd;
+	tapir_guard__fd(&fd);
+	return tapir_diag__fail(err, "cannot keep %s: %s", path, tapir_errno__text(err));
+}
+
+static int read_files(const struct tapir_push_target *target, struct tapir_push_files *out)
+{
+	uint64_t key;
+	size_t len;
+	int err = 0;
+
+	*out = (struct tapir_push_files){.ca_fd = -1};
+	if (target->headers_file)
+		err = tapir_private_file__read(target->headers_file, &out->headers, &len, &key);
+	if (!err && target->ca_file) {
+		out->ca_fd = open_certificates(target->ca_file);
+		err = out->ca_fd < 0 ? out->ca_fd : 0;
+	}
+	return err;
+}
+
+static void forget_files(struct tapir_push_files *files)
+{
+	if (files->headers)
+		explicit_bzero(files->headers, strlen(files->headers));
+	free(files->headers);
+	tapir_guard__fd(&files->ca_fd);
+}
+
 static int run(void *ctx, int fd)
 {
 	const struct tapir_agent *agent = ctx;
 	const struct tapir_serve_config *config = agent->config;
-	char *headers[TAPIR_PUSH_MAX_TARGETS] = {};
-	size_t len;
-	uint64_t key;
+	struct tapir_push_files files[TAPIR_PUSH_MAX_TARGETS];
 	int err = 0;
 
 	tapir_log__mute(false); /* what servers do is the administrator's business */
 	for (size_t i = 0; !err && i < config->push.cnt; i++)
-		if (config->push.data[i].headers_file)
-			err = tapir_private_file__read(config->push.data[i].headers_file,
-						       &headers[i], &len, &key);
+		err = read_files(&config->push.data[i], &files[i]);
 	if (!err)
 		err = tapir_sandbox__drop_user();
 	if (!err)
-		err = tapir_push__run(config->push.data, (unsigned)config->push.cnt,
-				      (const char *const *)headers, fd, agent->push.page);
+		err = tapir_push__run(config->push.data, (unsigned)config->push.cnt, files, fd,
+				      agent->push.page);
 	for (int i = 0; err && i < tapir_diag__cnt(); i++)
 		tapir_warn("nothing is pushed: %s", tapir_diag__line(i));
 	return err;
@@ -74,9 +113,7 @@ static int run(void *ctx, int fd)
 static int check_target(const struct tapir_serve_config *config,
 			const struct tapir_push_target *target)
 {
-	char *headers = NULL;
-	uint64_t key;
-	size_t len;
+	struct tapir_push_files files;
 	int err;
 
 	if (is_of_profiles(target) && !config->continuous.mb)
@@ -88,12 +125,8 @@ static int check_target(const struct tapir_serve_config *config,
 	    target->every * TAPIR_NS_PER_SEC != tapir_agent_push__part_ns(config))
 		return tapir_diag__fail(
 			-EINVAL, "push: 'every_s' must be the same of all targets of profiles");
-	if (!target->headers_file)
-		return 0;
-	err = tapir_private_file__read(target->headers_file, &headers, &len, &key);
-	if (!err)
-		explicit_bzero(headers, len);
-	free(headers);
+	err = read_files(target, &files); /* the child reads them again */
+	forget_files(&files);
 	return err;
 }
 

@@ -70,6 +70,7 @@ static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certifica
 static const struct key push_keys[] = {{"kind", KEY_KIND, OF(kind), 0, 0, NULL},
 				       {"url", KEY_URL, OF(url), 0, 0, NULL},
 				       {"headers_file", KEY_TEXT, OF(headers_file), 0, 0, NULL},
+				       {"ca_file", KEY_TEXT, OF(ca_file), 0, 0, NULL},
 				       {"name", KEY_TEXT, OF(name), 0, 0, NULL},
 				       {"every_s", KEY_U64, OF(every), 1, 3600, NULL},
 				       {"timeout_s", KEY_U64, OF(timeout), 1, 3600, NULL},
