@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import time
 
@@ -402,6 +403,86 @@ def test_otlp_links_samples_to_their_spans(t):
         if kind == "sample":
             t.ok(len(want) > 1, "samples in spans")
             t.eq(got, want, what)
+
+
+def var(data, at):
+    """A LEB128 number, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
+
+
+def labels_of(block):
+    """Lists of labels by their number: a label's kind -> its bytes."""
+    number, cnt = struct.unpack_from("<II", block)
+    at, lists = 8, {}
+    for i in range(number, number + cnt):
+        kind, lists[i] = 0, {}
+        while not kind & 128:
+            kind = block[at]
+            size = {1: 16, 2: 16, 3: 16, 4: 8}[kind & 127]
+            lists[i][kind & 127] = block[at + 1:at + 1 + size]
+            at += 1 + size
+    return lists
+
+
+def rows_of(block):
+    """Kind of event and number of labels, of each row."""
+    at, kind, label, payload = struct.unpack_from("<H", block)[0], 0, 0, 0
+    while at < len(block):
+        flags, at = block[at], at + 1
+        if flags & 1:
+            kind, at = var(block, at)
+        for _ in range(3 * bool(flags & 2) + bool(flags & 4) + bool(flags & 8) + 1):  # sequence, thread, stack, time
+            _, at = var(block, at)
+        if flags & 16:
+            label, at = var(block, at)
+        if flags & 128:
+            payload, at = var(block, at)
+        at += payload
+        yield kind, label
+
+
+def nettrace_ids(t, file):
+    """Of each row: its kind, and trace and span id or None. NetTraceFormat.md of microsoft/perfview."""
+    with open(export(t, file, "nettrace"), "rb") as out:
+        data = out.read()
+    at, labels = 8 + 12, {}
+    while at < len(data):
+        head, at = struct.unpack_from("<I", data, at)[0], at + 4
+        block, at = data[at:at + (head & 0xffffff)], at + (head & 0xffffff)
+        if head >> 24 == 8:
+            labels.update(labels_of(block))
+        for kind, label in rows_of(block) if head >> 24 == 2 else ():
+            own = labels[label] if label else {}
+            yield kind, (own[3].hex(), f"{struct.unpack('<Q', own[4])[0]:016x}") if 3 in own else None
+
+
+def test_pprof_and_nettrace_have_the_ids_of_spans(t):
+    go, file, log = t.need("go"), t.path("ids.tapir"), t.path("log")
+    t.tapir("record", "-F", 997, "--sched", "-o", file, "--", t.target_path("spansle"), log, 20, 2)
+    ids = [(r["type"], (r["trace_id"], r["span_id"]) if "trace_id" in r else None) for r in t.events(file, None)
+           if not r.get("snapshot")]
+    want = collections.Counter(pair for kind, pair in ids if kind == "sample")
+    t.ok(len(want) > 5, f"samples in spans: {want}")
+    rows = list(nettrace_ids(t, file))
+    t.eq(collections.Counter(pair for kind, pair in rows if kind == 1), want, "samples of nettrace")
+    switches = {pair for kind, pair in rows if kind == 2} - {None}
+    t.ok(switches and switches <= {pair for kind, pair in ids if kind == "switch"}, f"switches of nettrace: {switches}")
+    raw = t.run(go, "tool", "pprof", "-raw", export(t, file, "pprof")).out
+    got, cnt = collections.Counter(), 0
+    for line in raw[raw.index("samples/count"):raw.index("\nLocations")].splitlines()[1:]:
+        pair = re.fullmatch(r" +span_id:\[(\w{16})\] trace_id:\[(\w{32})\]", line)
+        if pair:
+            got[pair.group(2, 1)] += cnt
+            got[None] -= cnt
+        else:
+            cnt = int(line.split()[0])
+            got[None] += cnt
+    t.eq(+got, want, "samples of pprof")
 
 
 def test_otlp_takes_hostile_names_and_files_without_samples(t):

@@ -10,6 +10,7 @@ import time
 from dotnet_program import build_dotnet
 
 TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
+CHECK_DOTNET = {"test_samples_with_trace_ids_are_counted"}
 CLR = "Microsoft-Windows-DotNETRuntime:"
 BAKE = "pantry!Pantry.Bäcker::焼く();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
 OVEN = "pantry!Pantry.Oven::%s();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
@@ -122,6 +123,16 @@ def test_live_recording_of_two_processes_is_the_same_in_both(t):
     t.ok(any("burner!" in stack.split(";")[0] for stack in stacks), f"names: {list(stacks)[:5]}")
     ins = sum(switch["in_pid"] is not None for switch in t.events(file, "switch"))
     t.eq(log["counts"].get("Universal.Events:cswitch", 0), ins, "switches in")
+
+
+def test_samples_with_trace_ids_are_counted(t):
+    file = t.path("spans.tapir")
+    t.tapir("record", "-F", 997, "--sched", "-o", file, "--", t.target_path("spansle"), t.path("log"), 20, 2)
+    samples = t.events(file, "sample")
+    t.ok(sum("trace_id" in sample for sample in samples) > 5, "samples in spans")
+    both = opened(t, file, "stream", "log")
+    for mode in ("stream", "log"):
+        t.eq(both[mode]["counts"].get("Universal.Events:cpu"), len(samples), f"samples, {mode}")
 
 
 def named_frames(t, file, log):

@@ -420,14 +420,14 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	return (uint32_t)value;
 }
 
-bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
-				  const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
+				       const struct tapir_catalog *catalog,
+				       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct tapir_rec_event *ev = (const void *)rec;
 	struct tapir_stack_ref ref = {.time_ns = rec->time_ns};
 	struct tapir_event_view view;
-	uint32_t node;
 
 	if (rec->type == TAPIR_REC_SAMPLE) {
 		ref.tgid = sample->tgid;
@@ -439,9 +439,16 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 		ref.stack_id = ev->stack_id;
 		ref.kstack_id = view.kstack_id;
 	} else {
-		return false;
+		return NO_NODE;
 	}
-	node = tapir_stack_tree__node(tree, catalog, &ref);
+	return tapir_stack_tree__node(tree, catalog, &ref);
+}
+
+bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
+				  const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	uint32_t node = tapir_stack_tree__record_node(tree, catalog, rec);
+
 	if (node == NO_NODE)
 		return false;
 	tree->nodes.data[node].self++;

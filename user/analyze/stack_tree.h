@@ -72,6 +72,10 @@ struct tapir_stack_tree {
  */
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 				  const struct tapir_catalog *catalog, const struct tapir_rec *rec);
+/* The node to which that adds; UINT32_MAX where it adds nothing. */
+uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
+				       const struct tapir_catalog *catalog,
+				       const struct tapir_rec *rec);
 /*
  * The node of a stack, with a frame `leaf` on top of it, for whoever adds to its `self`; made
  * also when nothing of the stack is known. UINT32_MAX: out of memory.

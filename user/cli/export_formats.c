@@ -233,25 +233,42 @@ static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tr
 	return err;
 }
 
-static int fold(struct tapir_export_job *job, struct tapir_stack_tree *samples,
-		struct tapir_stack_tree *events)
+/* Records of one kind. */
+struct folded {
+	struct tapir_stack_tree tree;
+	struct tapir_pprof_spans spans; /* for pprof alone */
+};
+
+static void fold_record(struct folded *f, const struct tapir_catalog *catalog,
+			const struct tapir_rec *rec, bool has_spans)
+{
+	uint32_t node = tapir_stack_tree__record_node(&f->tree, catalog, rec);
+
+	if (node == UINT32_MAX)
+		return;
+	f->tree.nodes.data[node].self++;
+	if (has_spans)
+		tapir_pprof_spans__add(&f->spans, node, tapir_rec__trace_ids(rec));
+}
+
+static int fold(struct tapir_export_job *job, struct folded *samples, struct folded *events,
+		bool has_spans)
 {
 	const struct tapir_rec *rec;
 	int err;
 
 	if (job->of_offcpu)
-		return fold_offcpu(job, events);
+		return fold_offcpu(job, &events->tree);
 	while ((err = tapir_export_job__next(job, &rec)) > 0)
-		tapir_stack_tree__add_record(rec->type == TAPIR_REC_SAMPLE ? samples : events,
-					     tapir_reader__catalog(job->reader), rec);
+		fold_record(rec->type == TAPIR_REC_SAMPLE ? samples : events,
+			    tapir_reader__catalog(job->reader), rec, has_spans);
 	return err;
 }
 
-static int write_folded(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
-			bool is_of_samples)
+static int write_folded(struct tapir_export_job *job, const struct folded *f, bool is_of_samples)
 {
 	struct tapir_str path = {};
-	int err = tree->nodes.cnt ? write_node(job, tree, TAPIR_STACK_TREE_ROOT, &path) : 0;
+	int err = f->tree.nodes.cnt ? write_node(job, &f->tree, TAPIR_STACK_TREE_ROOT, &path) : 0;
 
 	(void)is_of_samples;
 	tapir_str__fini(&path);
@@ -272,8 +289,7 @@ static uint64_t period_ns(const struct tapir_catalog *catalog)
 	return TAPIR_NS_PER_SEC / value;
 }
 
-static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tree *tree,
-		       bool is_of_samples)
+static int write_pprof(struct tapir_export_job *job, const struct folded *f, bool is_of_samples)
 {
 	struct tapir_pprof_opts opts = {
 		.utc_ns = tapir_reader__stats(job->reader)->created_utc_ns,
@@ -281,7 +297,7 @@ static int write_pprof(struct tapir_export_job *job, const struct tapir_stack_tr
 		.period_ns = is_of_samples ? period_ns(tapir_reader__catalog(job->reader)) : 0,
 		.lines = job->head.data};
 
-	return tapir_pprof__write(tree, &opts, &job->out);
+	return tapir_pprof__write(&f->tree, &f->spans, &opts, &job->out);
 }
 
 static void say_folded(const struct tapir_stack_tree *tree)
@@ -292,35 +308,51 @@ static void say_folded(const struct tapir_stack_tree *tree)
 		   tree->folded_cnt, TAPIR_STACK_TREE_MAX_NODES);
 }
 
-static int write_tree(struct tapir_export_job *job,
-		      int (*write)(struct tapir_export_job *job,
-				   const struct tapir_stack_tree *tree, bool is_of_samples))
+static void say_untied(uint64_t cnt)
 {
-	struct tapir_stack_tree samples = {.process_frame = TAPIR_PROCESS_FRAME_NAME};
-	struct tapir_stack_tree events = {.process_frame = TAPIR_PROCESS_FRAME_NAME}, *tree;
-	int err = fold(job, &samples, &events);
+	tapir_warn("%" PRIu64
+		   " samples are written without their span: the limit of %u stacks is reached",
+		   cnt, TAPIR_PPROF_MAX_SPANS);
+}
 
-	tree = samples.nodes.cnt ? &samples : &events;
-	tapir_stack_tree__sort(tree);
-	if (!err && (samples.failed || events.failed))
+static void folded__fini(struct folded *f)
+{
+	tapir_stack_tree__fini(&f->tree);
+	tapir_pprof_spans__fini(&f->spans);
+}
+
+static int write_tree(struct tapir_export_job *job, bool has_spans,
+		      int (*write)(struct tapir_export_job *job, const struct folded *f,
+				   bool is_of_samples))
+{
+	struct folded samples = {.tree.process_frame = TAPIR_PROCESS_FRAME_NAME};
+	struct folded events = {.tree.process_frame = TAPIR_PROCESS_FRAME_NAME}, *f;
+	int err = fold(job, &samples, &events, has_spans);
+
+	f = samples.tree.nodes.cnt ? &samples : &events;
+	tapir_stack_tree__sort(&f->tree);
+	if (!err && (samples.tree.failed || events.tree.failed || samples.spans.failed ||
+		     events.spans.failed))
 		err = -ENOMEM;
 	if (!err)
-		err = write(job, tree, tree == &samples);
-	if (!err && tree->folded_cnt)
-		say_folded(tree);
-	tapir_stack_tree__fini(&samples);
-	tapir_stack_tree__fini(&events);
+		err = write(job, f, f == &samples);
+	if (!err && f->tree.folded_cnt)
+		say_folded(&f->tree);
+	if (!err && f->spans.untied)
+		say_untied(f->spans.untied);
+	folded__fini(&samples);
+	folded__fini(&events);
 	return err;
 }
 
 int tapir_export__folded(struct tapir_export_job *job)
 {
-	return write_tree(job, write_folded);
+	return write_tree(job, false, write_folded);
 }
 
 int tapir_export__pprof(struct tapir_export_job *job)
 {
-	return write_tree(job, write_pprof);
+	return write_tree(job, true, write_pprof);
 }
 
 /* ---- OpenTelemetry --------------------------------------------------------------------------- */

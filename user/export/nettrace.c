@@ -220,14 +220,17 @@ static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
+	const struct tapir_event_view ids = {.trace = tapir_rec__trace_ids(rec)};
 	uint32_t stack_id = tapir_nettrace__stack(n, &ref);
 
 	tapir_nettrace__put_var(&n->payload, weight_of(n, sample));
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CPU,
-							      .tgid = sample->tgid,
-							      .tid = sample->tid,
-							      .cpu = sample->h.cpu,
-							      .stack_id = stack_id});
+	tapir_nettrace__emit(
+		n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CPU,
+						 .tgid = sample->tgid,
+						 .tid = sample->tid,
+						 .cpu = sample->h.cpu,
+						 .stack_id = stack_id,
+						 .label_id = tapir_nettrace__label(n, &ids)});
 	n->stats.samples++;
 }
 
@@ -251,9 +254,11 @@ static void come_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec
 	bool is_new = false;
 	struct tapir_nettrace_absence *absence = absence_of(n, rec->in_tid, &is_new);
 	uint64_t away_ns = absence && absence->time_ns ? n->now_ns - absence->time_ns : 0;
+	struct tapir_event_view ids = {};
 	uint32_t stack_id = 0;
 
 	if (absence && absence->time_ns) {
+		ids.trace = absence->has_ids ? &absence->ids : NULL;
 		stack_id = tapir_nettrace__stack(
 			n, &(struct tapir_stack_ref){.tgid = rec->in_tgid,
 						     .time_ns = absence->time_ns,
@@ -262,24 +267,32 @@ static void come_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec
 		absence->time_ns = 0;
 	}
 	tapir_nettrace__put_var(&n->payload, away_ns);
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CSWITCH,
-							      .tgid = rec->in_tgid,
-							      .tid = rec->in_tid,
-							      .cpu = rec->h.cpu,
-							      .stack_id = stack_id});
+	tapir_nettrace__emit(
+		n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CSWITCH,
+						 .tgid = rec->in_tgid,
+						 .tid = rec->in_tid,
+						 .cpu = rec->h.cpu,
+						 .stack_id = stack_id,
+						 .label_id = tapir_nettrace__label(n, &ids)});
 	n->stats.switches++;
 }
 
-/* One row a thread that comes in, with the stack with which it went out and how long ago. */
+/* One row a thread that comes in, with the stack and the span in which it went out and how long
+ * ago. */
 static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_switch *sw = (const void *)rec;
+	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
 	struct tapir_nettrace_absence *absence;
 	bool is_new = false;
 
 	if (sw->out_tid && (absence = absence_of(n, sw->out_tid, &is_new)))
-		*absence = (struct tapir_nettrace_absence){n->now_ns, sw->out_stack_id,
-							   sw->out_kstack_id};
+		*absence = (struct tapir_nettrace_absence){.time_ns = n->now_ns,
+							   .stack_id = sw->out_stack_id,
+							   .kstack_id = sw->out_kstack_id,
+							   .has_ids = ids != NULL,
+							   .ids = ids ? *ids
+								      : (struct tapir_trace_ids){}};
 	if (sw->in_tid)
 		come_in(n, sw);
 }

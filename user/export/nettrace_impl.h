@@ -47,9 +47,11 @@ struct tapir_nettrace_event_kind {
 	struct tapir_probe_view view;
 };
 
-/* Names of the reasons for which a thread left the CPU. */
+/* A thread left the CPU: when, where, in which span. */
 struct tapir_nettrace_absence {
 	uint64_t time_ns, stack_id, kstack_id;
+	bool has_ids;
+	struct tapir_trace_ids ids;
 };
 
 /* A program in a process: exec makes another. */

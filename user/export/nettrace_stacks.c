@@ -3,6 +3,9 @@
  * Stacks and activity ids are written once and then referred to by number, until a sequence point,
  * at which readers forget them: one is written whenever names may have changed.
  */
+#include <endian.h>
+#include <string.h>
+
 #include "export/nettrace_impl.h"
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
@@ -151,43 +154,80 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 	return id;
 }
 
-/* ---- activity ids --------------------------------------------------------------------------- */
+/* ---- activity, trace and span ids ------------------------------------------------------------ */
 
-enum label { LABEL_ACTIVITY = 1, LABEL_RELATED = 2, LABEL_LAST = 0x80 };
+enum label {
+	LABEL_ACTIVITY = 1,
+	LABEL_RELATED = 2,
+	LABEL_TRACE = 3,
+	LABEL_SPAN = 4,
+	LABEL_CNT,
+	LABEL_LAST = 0x80
+};
 
-static bool is_set(const uint8_t *guid)
+struct labels {
+	struct tapir_sv values[LABEL_CNT];
+	unsigned last; /* 0: there are none */
+};
+
+static void add_label(struct labels *labels, enum label kind, const uint8_t *id, size_t bytes)
 {
-	for (int i = 0; guid && i < 16; i++)
-		if (guid[i])
-			return true;
-	return false;
+	for (size_t i = 0; id && i < bytes; i++) {
+		if (!id[i])
+			continue;
+		labels->values[kind] = (struct tapir_sv){(const char *)id, bytes};
+		labels->last = kind;
+		return;
+	}
+}
+
+static void put_labels(struct tapir_str *out, const struct labels *labels)
+{
+	for (unsigned kind = 1; kind <= labels->last; kind++) {
+		struct tapir_sv value = labels->values[kind];
+
+		if (!value.len)
+			continue;
+		tapir_nettrace__put_u8(out,
+				       (uint8_t)(kind | (kind == labels->last ? LABEL_LAST : 0)));
+		tapir_nettrace__put(out, value.data, value.len);
+	}
+}
+
+/* The format has a span id as a number: the one whose hexadecimal digits W3C writes. */
+static uint64_t span_number(const struct tapir_trace_ids *ids)
+{
+	uint64_t number;
+
+	memcpy(&number, ids->span_id, sizeof(number));
+	return be64toh(number);
 }
 
 uint32_t tapir_nettrace__label(struct tapir_nettrace *n, const struct tapir_event_view *view)
 {
-	bool has_activity = is_set(view->activity_id), has_related = is_set(view->related_id);
+	uint64_t span = view->trace ? span_number(view->trace) : 0;
+	struct labels labels = {};
 	uint64_t key = 7, *id;
 	bool is_new = false;
 
-	if (!has_activity && !has_related)
+	add_label(&labels, LABEL_ACTIVITY, view->activity_id, 16);
+	add_label(&labels, LABEL_RELATED, view->related_id, 16);
+	if (view->trace) {
+		add_label(&labels, LABEL_TRACE, view->trace->trace_id,
+			  sizeof(view->trace->trace_id));
+		add_label(&labels, LABEL_SPAN, (const uint8_t *)&span, sizeof(span));
+	}
+	if (!labels.last)
 		return 0;
-	if (has_activity)
-		key = tapir_hash__bytes(key, view->activity_id, 16);
-	if (has_related)
-		key = tapir_hash__bytes(tapir_hash__mix(key, 1), view->related_id, 16);
+	for (unsigned kind = 1; kind < LABEL_CNT; kind++)
+		if (labels.values[kind].len)
+			key = tapir_hash__bytes(tapir_hash__mix(key, kind),
+						labels.values[kind].data, labels.values[kind].len);
 	id = tapir_map__put(&n->label_by_ids, key, &is_new);
 	n->failed |= !id;
 	if (!id || !is_new)
 		return id ? (uint32_t)*id : 0;
-	if (has_activity) {
-		tapir_nettrace__put_u8(&n->labels.bytes,
-				       LABEL_ACTIVITY | (has_related ? 0 : LABEL_LAST));
-		tapir_nettrace__put(&n->labels.bytes, view->activity_id, 16);
-	}
-	if (has_related) {
-		tapir_nettrace__put_u8(&n->labels.bytes, LABEL_RELATED | LABEL_LAST);
-		tapir_nettrace__put(&n->labels.bytes, view->related_id, 16);
-	}
+	put_labels(&n->labels.bytes, &labels);
 	*id = next_id(&n->labels);
 	return (uint32_t)*id;
 }

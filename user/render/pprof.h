@@ -1,13 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pprof.h - a tree of calls as a profile of pprof (google/pprof), compressed by gzip. Functions are
- * known by their names alone: no addresses, no lines. One thread.
+ * known by their names alone: no addresses, no lines. What was counted in a span of a trace is a
+ * sample of its own with the labels trace_id and span_id. One thread.
  */
 #ifndef TAPIR_USER_PPROF_H
 #define TAPIR_USER_PPROF_H
 
 #include "analyze/stack_tree.h"
 #include "base/str.h"
+
+#define TAPIR_PPROF_MAX_SPANS (1u << 20) /* stacks in spans; what exceeds it has no labels */
+
+/* Part of what a node counts itself. */
+struct tapir_pprof_span {
+	struct tapir_trace_ids ids;
+	uint32_t node;
+	uint64_t cnt;
+};
+
+/* All zero: empty. */
+struct tapir_pprof_spans {
+	struct tapir_vec(struct tapir_pprof_span) rows;
+	struct tapir_map row_by_key;
+	uint64_t untied; /* counts without their labels */
+	bool failed;	 /* out of memory */
+};
+
+/* One of what the node counts. ids: NULL: it was in no span. */
+void tapir_pprof_spans__add(struct tapir_pprof_spans *spans, uint32_t node,
+			    const struct tapir_trace_ids *ids);
+void tapir_pprof_spans__fini(struct tapir_pprof_spans *spans);
 
 struct tapir_pprof_opts {
 	uint64_t utc_ns;    /* when the recording began */
@@ -17,7 +40,7 @@ struct tapir_pprof_opts {
 };
 
 /* Adds the profile to out. 0 or -ENOMEM. */
-int tapir_pprof__write(const struct tapir_stack_tree *tree, const struct tapir_pprof_opts *opts,
-		       struct tapir_str *out);
+int tapir_pprof__write(const struct tapir_stack_tree *tree, const struct tapir_pprof_spans *spans,
+		       const struct tapir_pprof_opts *opts, struct tapir_str *out);
 
 #endif
