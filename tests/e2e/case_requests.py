@@ -100,10 +100,17 @@ def test_requests_have_the_clients_trace_ids(t):
     t.eq({e["pid"] for e in chosen}, {front.pid, inventory.pid}, "processes of one trace")
     t.ok(all(f"{3:032x}" in json.dumps(e["args"]) for e in chosen), "events of one trace")
     slow = json.loads(t.tapir("report", file, "--view", "slow=request", "--top", 50, "--json").out)
+    one = json.loads(t.tapir("report", file, "--view", "slow=request", "--trace-id", f"{6:032x}", "--all", "--json").out)
+    t.eq({row["label"] for row in one["slowest"]}, {"GET /order/30", "GET /inventory/30"}, "requests of one trace")
+    tree = json.loads(t.tapir("report", file, "--view", "requests", "--trace-id", f"{6:032x}", "--json").out)["slowest"]
+    t.eq([row["trace_id"] for row in tree], [f"{6:032x}"], "trees of one trace")
     locked = [row for row in slow["slowest"] if row["label"] == "GET /inventory/30"]
     t.eq(len(locked), 1, f"slow requests for /inventory/30 in {[row['label'] for row in slow['slowest']]}")
     waited = sum(part["ns"] for part in locked[0]["parts"] if part["reason"] == "monitor")
     t.ok(30e6 <= waited <= locked[0]["ns"], f"{waited} ns of {locked[0]['ns']} in a monitor that was held for 40 ms")
+    locks, every = (json.loads(t.tapir("report", file, "--view", "contention", "--all", "--json", *options).out)
+                    for options in (("--trace-id", f"{6:032x}"), ()))
+    t.ok(30e6 <= locks["waited_ns"] <= every["waited_ns"] and locks["count"] <= every["count"], f"locks: {locks} of {every}")
 
 
 def test_slow_request_is_followed_into_the_other_process(t):

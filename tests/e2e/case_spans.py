@@ -3,6 +3,7 @@
 context switches. The witness is the publisher's own log: which thread worked in which span, from when to when."""
 import bisect
 import collections
+import json
 import os
 
 from harness import args_of
@@ -102,14 +103,33 @@ def check_events(t, model, events):
         t.eq(text, "12345678"[number % 8:], f"{model}: argument")
 
 
+def view(t, file, name, *options):
+    return json.loads(t.tapir("report", file, "--view", name, "--all", "--json", *options).out)
+
+
+def check_views(t, file, trace, chosen):
+    """A view of one trace has the records of that trace: here no interval says what else is of it."""
+    cpu = view(t, file, "cpu", "--trace-id", trace)
+    t.eq(sum(row["samples"] for row in cpu["works"]), sum(r["type"] == "sample" for r in chosen), "samples of the view cpu")
+    waits = sum(row["count"] for row in view(t, file, "offcpu", "--trace-id", trace)["waits"])
+    t.ok(0 < waits <= sum(r["type"] == "switch" for r in chosen), f"{waits} waits of the view offcpu")
+    for options, rc, said in ((("--view", "cpu", "--trace-id", "0" * 31 + "1"), 1, "has nothing of trace 0"),
+                              (("--view", "gc", "--trace-id", trace), 2, "it shows the whole process"),
+                              (("--view", "cpu", "--trace-id", "12"), 2, "is not 32 hex digits"),
+                              (("--trace-id", trace), 2, "--trace-id requires --view")):
+        answer = t.tapir("report", file, *options, expect=rc)
+        t.eq((answer.out, said in answer.err), ("", True), f"{options}: {answer.err}")
+
+
 def check_choice(t, file, records):
     """--trace-id gives the records that have it, and no others."""
-    trace, _ = next(ids_of(r) for r in records if r["type"] == "sample" and ids_of(r))
+    trace = collections.Counter(r["trace_id"] for r in records if r["type"] == "sample" and ids_of(r)).most_common(1)[0][0]
     chosen = t.tapir("events", file, "--trace-id", trace.upper(), "--json").json_lines()
     t.eq(chosen, [r for r in records if r.get("trace_id") == trace], f"records of {trace}")
     t.ok({"sample", "event"} <= {r["type"] for r in chosen}, "kinds of records")
     svg = t.tapir("flamegraph", file, "--trace-id", trace).out
     t.ok(f"{sum(r['type'] == 'sample' for r in chosen)} samples" in svg, "samples of the flame graph")
+    check_views(t, file, trace, chosen)
     none = t.tapir("events", file, "--trace-id", "0" * 31 + "1", "--json")
     t.eq((none.out, "nothing of this trace" in none.err), ("", True), "a trace that is not there")
     for wrong in ("12", trace + "0", "g" * 32):
@@ -119,6 +139,7 @@ def check_choice(t, file, records):
 def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
     file, published = record_all(t)
     records = t.events(file, None)
+    check_choice(t, file, records)
     for model, (spans, pid) in published.items():
         own = from_first_seen([r for r in records if r.get("pid") == pid and not r.get("snapshot")], MODELS[model][2])
         samples = [r for r in own if r["type"] == "sample"]

@@ -66,7 +66,8 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	tapir_tl__ran(tl, t, rec->time_ns);
 	if (tl->opts.wants_stacks)
 		tapir_tl__was_at(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
-	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid))
+	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid) &&
+	    tapir_tl__is_chosen(tl, t, rec))
 		TELL(tl, sample, t, sample);
 }
 

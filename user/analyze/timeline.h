@@ -17,6 +17,7 @@
 #include "analyze/stack_tree.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
+#include "trace/trace_choice.h"
 
 #define TAPIR_TIMELINE_MAX_THREADS   (1u << 17)
 #define TAPIR_TIMELINE_MAX_DEAD	     1024u /* threads still known after their end */
@@ -56,9 +57,10 @@ struct tapir_tl_wait {
 
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
-	bool is_gone; /* it left its last CPU: later records with its id are of another thread */
-	bool is_dead; /* for a while somebody may ask what it did */
-	bool is_ours; /* tapir's, in a traced process: its waits are not reported */
+	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
+	bool is_dead;	 /* for a while somebody may ask what it did */
+	bool has_chosen; /* it left its CPU in the trace that was asked for */
+	bool is_ours;	 /* tapir's, in a traced process: its waits are not reported */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */
@@ -109,6 +111,7 @@ struct tapir_interval {
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	uint32_t child_cnt;		 /* activities that it began and that go on */
+	bool is_chosen;			 /* of the trace that was asked for */
 	bool is_away;			 /* awaited: no thread works for it */
 	bool has_slept;			 /* its thread, since its last event */
 	uint64_t awaits;		 /* key of the task it awaits; 0: none is known */
@@ -158,6 +161,12 @@ struct tapir_timeline_opts {
 	size_t tgid_cnt;
 	const uint32_t *tids;
 	size_t tid_cnt;
+	/*
+	 * Borrowed; NULL: of every trace. Else views hear of what has the id itself, and of what
+	 * happened on a thread inside an interval that began with it; a record with ids of another
+	 * trace is not of this one in any case.
+	 */
+	const struct tapir_trace_choice *trace;
 	bool wants_stacks; /* of samples, waits and events that begin: thread->last_node, ->node */
 };
 
@@ -165,6 +174,7 @@ struct tapir_timeline_stats {
 	uint64_t records, late; /* late: too far behind the others to be sorted */
 	uint64_t samples, switches, events;
 	uint64_t unpaired; /* switches that do not fit what was seen before */
+	uint64_t chosen;   /* of the trace: records that have its id, intervals apart */
 	uint64_t no_room;  /* threads, processes, intervals beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */

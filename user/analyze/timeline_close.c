@@ -59,7 +59,7 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 {
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
-	    !tapir_tl__is_told(tl, i->tgid, i->tid))
+	    !tapir_tl__is_told(tl, i->tgid, i->tid) || !i->is_chosen)
 		return;
 	count_kind(tl, i);
 	TELL(tl, close, i);

@@ -54,7 +54,8 @@ struct happening {
 	struct tapir_tl_thread *thread;
 	uint64_t now_ns;
 	bool is_decoded;
-	uint32_t node; /* of its stack, or TAPIR_NO_NODE */
+	bool is_chosen; /* of the trace that was asked for */
+	uint32_t node;	/* of its stack, or TAPIR_NO_NODE */
 };
 
 static const struct tapir_event_fields *fields_of(struct tapir_timeline *tl, struct happening *h)
@@ -258,6 +259,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 		return;
 	i->flags |= is_nested && !is_shared(kind) ? TAPIR_INTERVAL_NESTED : 0;
 	i->node = h->node;
+	i->is_chosen = h->is_chosen;
 	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	i->label = make_label(tl, h, kind);
@@ -275,7 +277,8 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
 		tapir_tl__pause(h->thread->process, i, true, h->now_ns);
-	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid))
+	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid) &&
+	    i->is_chosen)
 		TELL(tl, open, i);
 }
 
@@ -289,6 +292,7 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 		return;
 	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
 	i->flags = TAPIR_INTERVAL_UNBEGUN;
+	i->is_chosen = h->is_chosen;
 	i->label = make_label(tl, h, &tl->pairs->kinds.data[kind_idx]);
 	tapir_tl__close(tl, i, h->now_ns);
 }
@@ -306,6 +310,7 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 	}
 	tapir_interval__work_on(tl, i, h->thread, h->now_ns);
 	i->end_tid = h->thread->tid;
+	i->is_chosen |= h->is_chosen;
 	tapir_tl__close(tl, i, h->now_ns);
 }
 
@@ -327,6 +332,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	if (h.node != TAPIR_NO_NODE)
 		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
 	tapir_tl__follow(tl, h.thread, h.node, &h.probe, &h.event);
+	h.is_chosen = tapir_tl__is_chosen(tl, h.thread, rec);
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
 		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))
@@ -336,6 +342,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		else
 			end(tl, &h, roles.roles[i].kind);
 	}
-	if (tapir_tl__in_range(tl, h.now_ns) && tapir_tl__is_told(tl, ev->tgid, ev->tid))
+	if (tapir_tl__in_range(tl, h.now_ns) && tapir_tl__is_told(tl, ev->tgid, ev->tid) &&
+	    h.is_chosen)
 		TELL(tl, event, h.thread, &h.probe, &h.event);
 }

@@ -31,6 +31,28 @@ bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t 
 	return is_tgid && is_tid;
 }
 
+static bool is_inside(const struct tapir_tl_thread *t)
+{
+	for (const struct tapir_interval *i = t->open; i; i = i->outer)
+		if (i->is_chosen && i->thread == t)
+			return true;
+	return false;
+}
+
+bool tapir_tl__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
+			 const struct tapir_rec *rec)
+{
+	const struct tapir_trace_choice *trace = tl->opts.trace;
+
+	if (!trace || !trace->is_set)
+		return true;
+	if (tapir_trace_choice__has(trace, rec)) {
+		tl->stats.chosen++;
+		return true;
+	}
+	return !tapir_rec__trace_ids(rec) && is_inside(t);
+}
+
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event)

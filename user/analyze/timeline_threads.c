@@ -101,6 +101,11 @@ static void bury(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
 	tl->dead[at].thread = t;
 }
 
+static bool is_of_trace(const struct tapir_timeline *tl)
+{
+	return tl->opts.trace && tl->opts.trace->is_set;
+}
+
 static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t from_ns,
 			  uint64_t until_ns)
 {
@@ -119,7 +124,7 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 	if (from_ns < tl->opts.from_ns)
 		wait.from_ns = tl->opts.from_ns;
 	if (!t->is_ours && wait.from_ns < until_ns && tapir_tl__in_range(tl, until_ns) &&
-	    tapir_tl__is_told(tl, t->tgid, t->tid))
+	    tapir_tl__is_told(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
 		TELL(tl, cut_wait, &wait);
 }
 
@@ -360,7 +365,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
 	if (!t->is_ours && tapir_tl__in_range(tl, wait.until_ns) &&
-	    tapir_tl__is_told(tl, t->tgid, t->tid))
+	    tapir_tl__is_told(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
 		TELL(tl, wait, &wait);
 }
 
@@ -411,6 +416,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		tapir_tl__sleeps(t, rec->h.time_ns);
 	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
 	t->out_ns = rec->h.time_ns;
+	t->has_chosen = is_of_trace(tl) && tapir_tl__is_chosen(tl, t, &rec->h);
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;

@@ -470,6 +470,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_contention = {
 	.name = "contention",
+	.is_of_traces = true,
 	.summary = "locks by the time threads waited for them, with their holders",
 	.fns = {.event = on_event,
 		.wait = on_wait,

@@ -516,6 +516,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_cpu = {
 	.name = "cpu",
+	.is_of_traces = true,
 	.summary = "CPU time by function, call path, thread and interval",
 	.fns = {.sample = on_sample},
 	.ctx_bytes = sizeof(struct cpu),

@@ -357,6 +357,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
+	.is_of_traces = true,
 	.summary = "where threads waited, for what, and which thread ended the wait",
 	.fns = {.wait = on_wait, .cut_wait = on_cut_wait},
 	.ctx_bytes = sizeof(struct offcpu_view),

@@ -64,6 +64,7 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
+	.is_of_traces = true,
 	.summary = "exceptions by type, message and stack",
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct tally_view),
@@ -121,6 +122,7 @@ static int finish_allocations(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_allocations = {
 	.name = "allocations",
+	.is_of_traces = true,
 	.summary = "allocated bytes by type and by stack",
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct tally_view),

@@ -22,7 +22,7 @@ struct args {
 	bool all;
 	uint64_t top;
 	struct tapir_pids pids, tids;
-	const char *view;
+	const char *view, *trace_id;
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names, is_async;
@@ -49,6 +49,10 @@ static const struct tapir_option options[] = {
 		     "show one view, which answers one question ('tapir help views')", struct args,
 		     view, tapir_view__usage),
 	TAPIR_PIDS("thread", 't', "TID", "only this thread; repeatable", struct args, tids),
+	TAPIR_STRING("trace-id", 0, "ID",
+		     "with --view cpu, offcpu, slow, contention, exceptions, allocations or "
+		     "requests: only what was done for this trace (32 hex digits)",
+		     struct args, trace_id),
 	TAPIR_DURATION("from", 0, "TIME", "start at this time of the recording", struct args,
 		       from_ns, 0, UINT64_MAX / 4),
 	TAPIR_DURATION("to", 0, "TIME", "end at this time of the recording", struct args, until_ns,
@@ -75,6 +79,7 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 					.pairs = &args->pairs,
 					.pids = &args->pids,
 					.tids = &args->tids,
+					.trace_id = args->trace_id,
 					.from_ns = args->from_ns,
 					.until_ns = args->until_ns,
 					.top = args->all ? UINT32_MAX : args->top,
@@ -85,6 +90,10 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!rq.view)
 		return tapir_cli__usage(cli, "--view %s: an event is required, as in slow=query",
 					args->view);
+	if (args->trace_id && !rq.view->is_of_traces)
+		return tapir_cli__usage(
+			cli, "--trace-id cannot be used with --view %s: it shows the whole process",
+			rq.view->name);
 	return tapir_view__run(reader, cli, &rq);
 }
 
@@ -162,11 +171,13 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 		return tapir_cli__usage(cli, "--to must be later than --from");
 	if (args->all_frames && !args->view)
 		return tapir_cli__usage(cli, "--all-frames requires --view");
+	if (args->trace_id && !args->view)
+		return tapir_cli__usage(cli, "--trace-id requires --view, as in --view cpu");
 	if (args->stacks && args->view)
 		return tapir_cli__usage(cli, "--stacks cannot be used with --view");
 	if (args->fail_on.cnt && args->view)
 		return tapir_cli__usage(cli, "--fail-on cannot be used with --view");
-	return 0;
+	return tapir_trace_option__check(cli, args->trace_id);
 }
 
 static int run(struct tapir_cli *cli)
@@ -191,7 +202,8 @@ const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "summarize a recording, or answer one question about it",
 	.synopsis = "[FILE] [--view VIEW | --stacks] [--json] [--top N | --all] [--pid PID] "
-		    "[--thread TID] [--from TIME] [--to TIME] [--pair A,B[,key=ARG]]...",
+		    "[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
+		    "[--pair A,B[,key=ARG]]...",
 	.text = "Begins with the finding, followed by how the recording was made, what "
 		"was lost and why, the hottest functions and modules (SELF: on the CPU in "
 		"it; TOTAL: in it or its callees), events, intervals, processes, threads, "
@@ -203,7 +215,9 @@ const struct tapir_command tapir_cmd_report = {
 		"count, and intervals that overlap that time.\n\n"
 		"A view joins events, samples and switches on one timeline. Each thread "
 		"is running, runnable or asleep, inside the intervals that events begin "
-		"and end (table INTERVAL); the parts of an interval add up to the whole.",
+		"and end (table INTERVAL); the parts of an interval add up to the whole. With "
+		"--trace-id, a view has only what carries the id, and what happened on a thread "
+		"inside an interval that began with it, unless it carries another one.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
@@ -217,6 +231,8 @@ const struct tapir_command tapir_cmd_report = {
 			 "the slowest queries, and where their time went"},
 			{"report --view slow=sold --pair shop:sold,shop:shipped,key=order s.tapir",
 			 "the time between two events of your own"},
+			{"report --view cpu --trace-id 4bf92f3577b34da6a3ce929d0e0e4736 slow.tapir",
+			 "what the CPU did for one request"},
 			{"report --view gc --from 10 --to 20 slow.tapir",
 			 "collections between second 10 and second 20"},
 			{"report --fail-on 'lost,gc:pause>50ms,exceptions>100' ci.tapir",

@@ -138,6 +138,14 @@ static void add_remedies(struct tapir_stack_ends *ends, const struct tapir_catal
 	tapir_str__fini(&lines);
 }
 
+/* An empty answer to a misspelt id would look like a request that did nothing. */
+static int check_trace(const struct tapir_timeline *tl, const struct tapir_view_request *rq)
+{
+	if (!rq->trace_id || tapir_timeline__stats(tl)->chosen)
+		return 0;
+	return tapir_diag__fail(-ENODATA, "%s has nothing of trace %s", rq->path, rq->trace_id);
+}
+
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		const struct tapir_view_request *rq, const char *path)
 {
@@ -154,6 +162,8 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		err = read_all(reader, tl, &counts);
 	if (!err)
 		err = tapir_pids_seen__check(&counts.seen, tapir_reader__catalog(reader), path);
+	if (!err)
+		err = check_trace(tl, rq);
 	if (!err)
 		err = rq->view->finish(ctx, &result);
 	if (!err) {
@@ -175,6 +185,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *rq)
 {
 	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
+	struct tapir_trace_choice trace;
 	struct tapir_timeline_opts opts = {
 		.from_ns = rq->from_ns ? start_ns + rq->from_ns : 0,
 		.until_ns = rq->until_ns ? start_ns + rq->until_ns : 0,
@@ -182,12 +193,14 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		.tgid_cnt = rq->pids->cnt,
 		.tids = rq->tids->data,
 		.tid_cnt = rq->tids->cnt,
+		.trace = &trace,
 		.wants_stacks = true,
 	};
 	struct tapir_timeline *tl = NULL;
 	struct tapir_pairs pairs = {};
 	int err = tapir_pair_option__name(cli, rq->pairs, &pairs);
 
+	(void)tapir_trace_choice__parse(rq->trace_id, &trace); /* the command has checked */
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
 		err = tl ? view(reader, tl, rq, rq->path) : -ENOMEM;

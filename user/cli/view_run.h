@@ -13,6 +13,7 @@ struct tapir_view_request {
 	const char *arg;		 /* of the view */
 	const struct tapir_words *pairs; /* --pair */
 	const struct tapir_pids *pids, *tids;
+	const char *trace_id;	    /* 32 digits; NULL: of every trace */
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
 	uint64_t top;
 	bool json;
