@@ -68,11 +68,14 @@ def look(worker, runs):
     return sites
 
 
-def jobs_of(sites, chance, limit):
-    """Each site's first and one later call; with a limit a sample, in which every recording has its share."""
+def jobs_of(sites, chance, limit, call):
+    """Each site's first and one later call, or this one with each error; with a limit a sample, in which every recording has its share."""
     jobs = []
     for run, found in sites.items():
         for site in sorted(found, key=lambda s: s.key):
+            if call:
+                jobs += [Job(run, site, call, error) for error in site.errors() if call <= site.cnt]
+                continue
             jobs.append(Job(run, site, 1, site.errors()[0]))
             if site.cnt > 1:
                 jobs.append(Job(run, site, chance.randint(2, max(2, site.cnt * 9 // 10)), chance.choice(site.errors())))
@@ -122,7 +125,7 @@ def everything(args, runs, home, out):
     sites = look(first, runs)
     for problem in first.end_programs(os.path.join(home, "stop")):
         out.write(f"FAIL undisturbed: {problem}\n")
-    jobs = [job for job in jobs_of(sites, random.Random(args.seed), args.sites) if args.site in str(job)]
+    jobs = [job for job in jobs_of(sites, random.Random(args.seed), args.sites, args.call) if args.site in str(job)]
     print(f"{sum(map(len, sites.values()))} call sites in {len(runs)} recordings, {len(jobs)} faults", flush=True)
     homes = [os.path.join(home, str(n)) for n in range(args.jobs)]
     pids = []
@@ -161,6 +164,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="recordings, by name, with commas")
     parser.add_argument("--site", default="", help="faults whose description contains this")
+    parser.add_argument("--call", type=int, default=0, help="this call of each site, to see a fault again")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)

@@ -154,14 +154,20 @@ static void start_guard(const struct tapir_dotnet_talk *talk, int dir_fd, bool i
 }
 
 /* A file that exists already belongs to the runtime's user: no other user can replace it. */
-static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
+static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd, bool *is_made)
 {
 	struct tapir_peer_helper job = talk->job; /* its name is the file's */
 	struct tapir_peer_answer made;
+	int err;
 
 	job.act = tapir_peer_child__make;
 	job.dir_fd = dir_fd;
-	return tapir_peer_helper__run(&job, &made, NULL);
+	err = tapir_peer_helper__try(&job, &made, NULL);
+	/* Without an answer there may be one, too. */
+	*is_made = !err || made.why == TAPIR_PEER_WHY_CHILD;
+	return err ? tapir_diag__fail(err, "cannot %s in process %u: %s", job.task, job.tgid,
+				      tapir_peer_answer__reason(&made, err))
+		   : 0;
 }
 
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
@@ -169,7 +175,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
 	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
-	bool is_made, may_write = false, is_on = false, is_off, is_gone;
+	bool is_made = false, may_write = false, is_on = false, is_off, is_gone;
 	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
 
 	if (err)
@@ -179,8 +185,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 					"cannot %s in process %u: %s is full, read-only or noexec",
 					task, talk->job.tgid, talk->facts.dump_dir);
 	start_guard(talk, dir_fd, !before.found, &guard);
-	err = before.found ? 0 : make_dump(talk, dir_fd);
-	is_made = !before.found && !err;
+	err = before.found ? 0 : make_dump(talk, dir_fd, &is_made);
 	out->begin_ns = tapir_clock__now_ns();
 	talk->guard = &guard;
 	if (!err) {
