@@ -77,9 +77,13 @@ def test_what_cannot_be_listed_is_refused_with_a_reason(t):
     sleeper = t.start("sleep", "100")
     refused = t.tapir("heap", "-p", sleeper.pid, expect=3)
     t.ok(f"cannot list the heap of process {sleeper.pid}" in refused.err, refused.err)
+    live = t.tapir("heap", "-p", sleeper.pid, "--live", expect=3)
+    t.eq((live.out, live.err.count("\n")), ("", 1), f"one line: {live.err}")
+    t.tapir("heap", "--live", "x.tapir", expect=2)
     snake = t.start(t.need("/usr/bin/python3"), "-c", "print('ready', flush=True); import time; time.sleep(60)")
     snake.wait_line("ready")
     t.ok("it runs CPython, not .NET or a JVM; only code in the process" in t.tapir("heap", "-p", snake.pid, expect=3).err, "CPython")
+    t.ok("it runs CPython; only code in the process" in t.tapir("heap", "-p", snake.pid, "--live", expect=3).err, "CPython, live")
     node = t.start(t.need("node"), "-e", "console.log('ready'); setTimeout(() => {}, 60000)")
     node.wait_line("ready")
     t.ok("it runs Node.js, not .NET or a JVM; it writes its heap itself" in t.tapir("heap", "-p", node.pid, expect=3).err, "Node.js")
@@ -114,6 +118,7 @@ def test_a_jvm_says_the_same_to_jcmd(t):
     seen = rows(heap_of(t, "-p", java.pid, "-n", 100000))["Kept$Order"]
     witness = re.search(r"^ *\d+: +(\d+) +(\d+) +Kept.Order", t.run(t.need("jcmd"), java.pid, "GC.class_histogram").out, re.M)
     t.eq((seen["count"], seen["bytes"]), tuple(map(int, witness.groups())), "orders, by jcmd")
+    t.ok("it runs OpenJDK; only the JVM knows them" in t.tapir("heap", "-p", java.pid, "--live", expect=3).err, "live objects")
     refused = t.tapir("heap", "-p", java.pid, "-o", t.path("jvm.tapir"), expect=3)
     t.ok("a JVM reports counts by class" in refused.err, refused.err)
 

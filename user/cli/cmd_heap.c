@@ -21,7 +21,7 @@ struct args {
 	const char *type;
 	uint64_t max_pause_ns, growth_ns;
 	uint64_t top;
-	bool force;
+	bool force, live;
 	bool json;
 };
 
@@ -39,6 +39,10 @@ static const struct tapir_option options[] = {
 		       "take a second snapshot after this time, and show what grew, what holds it, "
 		       "and who allocated it meanwhile",
 		       struct args, growth_ns, 1000000, 86400000000000ull),
+	TAPIR_FLAG("live", 0,
+		   "live objects by the stacks that made them: says who can list them for the "
+		   "runtime of PID; tapir cannot",
+		   struct args, live),
 	TAPIR_STRING("type", 't', "GLOB", "only types whose names match", struct args, type),
 	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
@@ -140,6 +144,10 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o FILE requires -p and the name of a file");
 	if (args->growth_ns && (!args->pids.cnt || args->output))
 		return tapir_cli__usage(cli, "--growth requires -p and excludes -o");
+	if (args->live && (!args->pids.cnt || args->output || args->growth_ns))
+		return tapir_cli__usage(cli, "--live requires -p and excludes -o and --growth");
+	if (args->live)
+		return tapir_heap__refuse_live(args->pids.data[0]);
 	if (args->pids.cnt)
 		return args->growth_ns ? show_growth(args) : show_process(args);
 	if (cnt == 1)

@@ -113,6 +113,25 @@ static int refuse(uint32_t tgid)
 		lore && lore->heap_from ? lore->heap_from : "");
 }
 
+int tapir_heap__refuse_live(uint32_t tgid)
+{
+	struct tapir_runtime_info info = {};
+	struct tapir_dotnet_info dotnet;
+	int err = tapir_runtime__recognize(tgid, &info);
+	const struct tapir_lore *lore = err ? NULL : tapir_lore__named(info.name);
+
+	if (err)
+		return err;
+	if (tapir_dotnet__inspect(tgid, &dotnet) == 1 && dotnet.kind == TAPIR_DOTNET_NATIVE_AOT)
+		lore = NULL; /* --growth has no snapshot of it */
+	return tapir_diag__fail(
+		-EOPNOTSUPP,
+		"cannot tell which sampled objects of process %u are still alive: it runs %s%s%s",
+		tgid, info.name[0] ? info.name : "no known runtime",
+		lore && lore->live_from ? "; " : "",
+		lore && lore->live_from ? lore->live_from : "");
+}
+
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
 	struct tapir_dotnet_info dotnet;

@@ -25,6 +25,12 @@ const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
  */
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
 
+/*
+ * Sampled objects that are still alive, by the stacks that made them: no runtime says that to
+ * another process. Fails with a line that says who knows.
+ */
+int tapir_heap__refuse_live(uint32_t tgid);
+
 /* That of a recording. */
 int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out);
 

@@ -223,6 +223,8 @@ struct tapir_lore {
 	const char *const *async_methods, *const *continuers, *const *task_runners;
 	/* Prefixes of functions that create and throw exceptions (findings/finding_throws.c). */
 	const char *const *throwing;
+	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */
+	const char *live_from;
 	const char *heap_from; /* who else lists its objects (heap/heap.c); NULL: unknown */
 	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
 	 * those that work for whoever traces it. */

@@ -70,6 +70,8 @@ static const struct tapir_lore_condition conditions[] = {
 
 const struct tapir_lore tapir_lore_cpython = {
 	.name = "CPython",
+	.live_from = "only code in the process knows them; start it with 'python3 -X tracemalloc' "
+		     "and call tracemalloc.take_snapshot()",
 	.heap_from =
 		"only code in the process can list its objects (gc.get_objects(), tracemalloc)",
 	.providers = TAPIR_LIST_OF("python"),

@@ -133,6 +133,9 @@ static const struct tapir_lore_event stackless[] = {
 
 const struct tapir_lore tapir_lore_dotnet = {
 	.name = ".NET",
+	.live_from =
+		"tapir does not follow objects that collections move; use --growth TIME, which "
+		"names the types that grow, what holds them and who allocates them",
 	.providers = TAPIR_LIST_OF(CLR),
 	.modules = modules,
 	.threads = threads,

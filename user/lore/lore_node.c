@@ -48,6 +48,8 @@ static const struct tapir_lore_headline headlines[] = {{"node", "gc__start", "GC
 
 const struct tapir_lore tapir_lore_node = {
 	.name = "Node.js",
+	.live_from = "only V8 knows them; start it with 'node --heap-prof', which writes them to a "
+		     "file when it exits",
 	.heap_from = "it writes its heap itself (start it with --heapsnapshot-signal=SIGUSR2)",
 	.providers = TAPIR_LIST_OF("node"),
 	.files = files,
