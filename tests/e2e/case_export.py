@@ -386,6 +386,9 @@ def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
     t.eq(pids, {sample["pid"] for sample in samples if sample["comm"] == "burner"}, "both processes, apart")
     sums = [sum(sum(values) for _, _, values, _ in profile.rows) for profile in cpu]
     t.eq(sums, sorted(sums, reverse=True), "the one with the most CPU time comes first")
+    comments = [line[2:] for line in t.tapir("export", "--format", "perfscript", file).out.splitlines() if line.startswith("# ")]
+    t.eq(comments[0], t.tapir("report", file).out.splitlines()[0], "the finding of a report")
+    t.eq({profile.scope["tapir.finding"] for profile in profiles}, {"; ".join(comments)}, "the same here")
 
 
 def test_otlp_links_samples_to_their_spans(t):

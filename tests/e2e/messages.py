@@ -45,9 +45,9 @@ def attributes(message):
 class Profile:
     """One profile of one resource. rows: (stack, outermost first; (trace id, span id) or None; values; times)"""
 
-    def __init__(self, t, data, resource, profile):
+    def __init__(self, t, data, resource, scope, profile):
         tables, texts = one(data, "dictionary"), one(data, "dictionary")["string_table"]
-        self.resource = attributes(resource)
+        self.resource, self.scope = attributes(resource), attributes(scope)
         of = one(profile, "sample_type")
         self.type = (texts[one(of, "type_strindex")], texts[one(of, "unit_strindex")])
         self.begin = one(profile, "time_unix_nano")
@@ -88,5 +88,5 @@ def profiles_of(t, raw):
     for name in ("string", "function", "stack"):
         entries = [repr(entry) for entry in tables[f"{name}_table"]]
         t.ok(name == "string" or len(set(entries)) == len(entries), f"no {name} stands twice")
-    return [Profile(t, data, one(of, "resource"), profile) for of in data["resource_profiles"]
+    return [Profile(t, data, one(of, "resource"), one(scope, "scope"), profile) for of in data["resource_profiles"]
             for scope in of["scope_profiles"] for profile in scope["profiles"]]

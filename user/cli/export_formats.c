@@ -377,18 +377,35 @@ static void say_what_otlp_lacks(const struct tapir_otlp_samples *s)
 		say_folded(&s->tree);
 }
 
+/* Texts of these messages have no line breaks. */
+static void add_in_one_line(const char *lines, struct tapir_str *out)
+{
+	for (size_t len; lines && *lines; lines += len + (lines[len] != '\0')) {
+		len = strcspn(lines, "\n");
+		if (len && out->len)
+			tapir_str__adds(out, "; ");
+		tapir_str__add(out, lines, len);
+	}
+}
+
 static int write_otlp(struct tapir_export_job *job, const struct tapir_otlp_samples *s)
 {
 	const struct tapir_catalog *catalog = tapir_reader__catalog(job->reader);
 	struct tapir_sv event = tapir_catalog__meta_value(catalog, "sample_event");
 	char event_text[128], host[256];
 	struct tapir_otlp_opts opts = {.host = host};
+	struct tapir_str finding = {};
+	int err;
 
+	add_in_one_line(job->head.data, &finding);
+	opts.finding = finding.data;
 	tapir_sv__copy(tapir_catalog__meta_value(catalog, "host"), host, sizeof(host));
 	tapir_sv__copy(event, event_text, sizeof(event_text));
 	if (event.len && !tapir_sample_event__is_clock(event))
 		opts.event = event_text;
-	return tapir_otlp_profiles__write(s, &opts, &job->out);
+	err = finding.failed ? -ENOMEM : tapir_otlp_profiles__write(s, &opts, &job->out);
+	tapir_str__fini(&finding);
+	return err;
 }
 
 int tapir_export__otlp(struct tapir_export_job *job)

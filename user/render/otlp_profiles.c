@@ -255,6 +255,21 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	return 0;
 }
 
+/* Of the recording, not of one process. */
+static int add_scope(struct builder *b)
+{
+	struct attributes *a = tapir_arena__alloc(&b->arena, sizeof(*a));
+
+	if (!a || add_text(b, a, "tapir.finding", b->opts->finding))
+		return -ENOMEM;
+	tapir__otlp__scope__init(&b->scope);
+	b->scope.name = (char *)"tapir";
+	b->scope.version = (char *)TAPIR_VERSION;
+	b->scope.attributes = a->pointers;
+	b->scope.n_attributes = a->cnt;
+	return 0;
+}
+
 static int add_owner(struct builder *b, size_t owner, Tapir__Otlp__ResourceProfiles *out)
 {
 	void **scopes;
@@ -325,9 +340,6 @@ int tapir_otlp_profiles__write(const struct tapir_otlp_samples *samples,
 					      opts->event ? opts->event : "cpu");
 
 	tapir__otlp__profiles_data__init(&b.data);
-	tapir__otlp__scope__init(&b.scope);
-	b.scope.name = (char *)"tapir";
-	b.scope.version = (char *)TAPIR_VERSION;
 	b.data.dictionary = &b.dictionary.message;
 	set_type(&b, TAPIR_OTLP_CPU, TAPIR_OTLP_TEXT_CPU,
 		 opts->event ? TAPIR_OTLP_TEXT_COUNT : TAPIR_OTLP_TEXT_NANOSECONDS);
@@ -337,6 +349,8 @@ int tapir_otlp_profiles__write(const struct tapir_otlp_samples *samples,
 		err = order_rows(&b);
 	if (!err)
 		err = order_points(&b);
+	if (!err)
+		err = add_scope(&b);
 	if (!err)
 		err = add_owners(&b);
 	if (!err)

@@ -10,8 +10,9 @@
 #include "render/otlp_samples.h"
 
 struct tapir_otlp_opts {
-	const char *event; /* what samples count; NULL: nanoseconds of CPU time */
-	const char *host;  /* NULL: not known */
+	const char *event;   /* what samples count; NULL: nanoseconds of CPU time */
+	const char *host;    /* NULL: not known */
+	const char *finding; /* the scope's attribute tapir.finding; NULL or "": none */
 };
 
 /* Adds the message to out. 0 or -ENOMEM. */
