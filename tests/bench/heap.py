@@ -3,7 +3,11 @@
 """tapir heap of a .NET process with OBJECTS objects, beside the runtime's own stream with 1,024 MB of buffer, which is how
 dotnet-gcdump asks: how long the collection took (all threads are suspended), and what the process needed meanwhile.
 
-    tests/bench/heap.py --build build [--objects 10000000] [--rounds 3]
+    tests/bench/heap.py --build build [--objects 10000000] [--rounds 3] [--at-once BUILD]
+
+--at-once: how long the same collection takes where the callback returns at once. BUILD is of a copy of tapir in which
+coreclr_event__deliver (usdt/coreclr/coreclr_events.c) begins with "static uint32_t cnt; if (data_bytes > 4096 && cnt++ % 256)
+return CORECLR_OK;": of 256 lists of objects that the runtime makes 255 are dropped. It has a process of its own.
 
 The program is that of tests/e2e (make check builds it)."""
 import argparse
@@ -71,17 +75,39 @@ def growth(pid, action):
     return result, memory(pid, "VmHWM") - before
 
 
+def at_once(build, empty_build, rounds, program):
+    """Rounds in turn, each in a process of its own: suspended as it is, and where the callback returns at once."""
+    with start(program) as heap, start(program) as other:
+        try:
+            for _ in range(rounds):
+                pause, empty = by_tapir(build, heap.pid), by_tapir(empty_build, other.pid)
+                print(f"tapir: suspended {pause[0]:.0f} ms ({pause[2]} objects, complete {pause[3]}), at once {empty[0]:.0f} ms "
+                      f"({empty[2]} objects), {pause[0] / empty[0]:.2f} times; load {os.getloadavg()[0]:.1f}", flush=True)
+        finally:
+            heap.kill()
+            other.kill()
+
+
+def start(program):
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    while not process.stdout.readline().startswith("counts"):
+        pass
+    return process
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     parser.add_argument("--objects", type=int, default=10000000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--at-once", metavar="BUILD")
     options = parser.parse_args()
     program = [f"{options.build}/tests/dotnet/Heap/out/Heap", "1000", str(options.objects)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as heap:
+    if options.at_once:
+        at_once(options.build, options.at_once, options.rounds, program)
+        return
+    with start(program) as heap:
         try:
-            while not heap.stdout.readline().startswith("counts"):
-                pass
             for _ in range(options.rounds):
                 (pause, took, objects, complete), more = growth(heap.pid, lambda: by_tapir(options.build, heap.pid))
                 print(f"tapir: suspended {pause:.0f} ms, +{more:.0f} MB, {objects} objects, complete {complete}, "
