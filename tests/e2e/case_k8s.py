@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """scripts/k8s: what is applied to a cluster fits the agent, kubectl tapir fetches a trace (by a kubectl that stands in for
 one with a cluster), and the image traces programs in other containers (make check-long, where podman is)."""
+import base64
 import json
 import os
 import shutil
@@ -146,23 +147,29 @@ esac
 """
 
 
-def test_kubectl_tapir_fetches_a_trace_or_says_why_not(t):
-    server = agent(t, {"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": write_tokens(t)})
+def kubectl_tapir(t, server, container, pod_uid):
+    """kubectl-tapir as a function, beside a kubectl that knows one pod of one container."""
     home = t.path("bin")
     os.makedirs(home)
     kubectl = os.path.join(home, "kubectl")
     with open(kubectl, "w", encoding="ascii") as file:
         file.write(STAND_IN)
     os.chmod(kubectl, stat.S_IRWXU)
+    env = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}", "STAND_IN_PORT": server.address.rsplit(":", 1)[1],
+           "STAND_IN_TOKEN": TOKEN, "STAND_IN_PID": t.path("forward.pid"), "STAND_IN_ID": container, "STAND_IN_UID": pod_uid}
+    t.need("curl")
+    return lambda *args, **more: t.run(os.path.join(HOME, "kubectl-tapir"), *args, env={**env, **more}, timeout=60)
+
+
+def test_kubectl_tapir_fetches_a_trace_or_says_why_not(t):
+    server = agent(t, {"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": write_tokens(t)})
     pid_file, trace = t.path("forward.pid"), t.path("shop.tapir")
     pod = Pod(t)
     inside = t.start("sh", "-c", f"echo $$ > {pod.path}/cgroup.procs; exec {t.target_path('burner')} 60000")
-    env = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}", "STAND_IN_PORT": server.address.rsplit(":", 1)[1],
-           "STAND_IN_TOKEN": TOKEN, "STAND_IN_PID": pid_file, "STAND_IN_ID": pod.id, "STAND_IN_UID": pod.uid}
-    t.need("curl")
+    run = kubectl_tapir(t, server, pod.id, pod.uid)
 
     def tapir(*args, **more):
-        return t.run(os.path.join(HOME, "kubectl-tapir"), *args, "-o", trace, env={**env, **more})
+        return run(*args, "-o", trace, **more)
 
     try:
         inside.wait_line("pid ")
@@ -301,6 +308,16 @@ def test_image_traces_programs_in_other_containers(t):
                 file.write(trace)
             seen = {frame["name"] for e in t.events(t.path("trace.tapir"), "sample") for frame in e.get("stack", ())}
             t.ok(any(function in (one or "") for one in seen), f"{name}: {function} among {len(seen)} functions")
+        by_kubectl = t.path("kubectl.tapir")
+        said = kubectl_tapir(t, server, podman("inspect", "-f", "{{.Id}}", "net"), "0" * 36)("shop-0", "-n", "prod", "-c", "app", "-t", "2s", "-o", by_kubectl)
+        t.eq(said.rc, 0, said.err)
+        t.eq({e["pid"] for e in t.events(by_kubectl, "sample")}, {podman.pid("net")}, "whose samples kubectl tapir brings")
+        page = server.ask("/", token="", Authorization="Basic " + base64.b64encode(f"x:{TOKEN}".encode()).decode())
+        t.ok(page[0] == 200 and all(f"/processes/{podman.pid(name)}?" in page[2].decode() for name in ("net", "jvm")), f"the first page has both: {page[2][:500]}")
+        metrics = t.path("metrics")
+        with open(metrics, "wb") as file:
+            file.write(server.ask("/metrics")[2])
+        t.eq(t.run("sh", "-c", f"{t.need('promtool')} check metrics < {metrics}").rc, 0, "what Prometheus scrapes")
         for name in "net", "jvm":
             t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
     finally:
