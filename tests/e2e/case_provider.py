@@ -65,6 +65,17 @@ def test_list_shows_fields_levels_and_keywords(t):
         "ShopOpened": (3, 0, 3, 4, [])}, "probes")
 
 
+def test_list_shows_the_types_of_a_process_fields_in_its_ring(t):
+    target = t.target("shop", "--wait", 1)
+    rows = {row["name"]: row for row in t.tapir("list", "-p", target.pid, PROVIDER, "--json").json_lines() if row.get("lane") == "ring"}
+    t.eq({name: [arg["name"] + ":" + arg["type"] for arg in row["args"]] for name, row in rows.items()}, {
+        "OrderPlaced": ["Order:u64", "Customer:str", "Total:f64", "Paid:bool", "Delta:i16"],
+        "OrderShipped": ["Order:u64", "Key:guid", "Town:str", "Weight:f32", "At:time"],  # a probe has the addresses of two
+        "ShopOpened": [], "EventCounters": ["Payload:struct"]}, "ring")
+    text = t.tapir("list", "-p", target.pid, "OrderShipped").out
+    t.ok("(u64 Order, guid Key, str Town, f32 Weight, time At)" in text, text)
+
+
 def test_bpftrace_counts_what_tapir_counts_on_the_same_probes(t):
     t.need("bpftrace")
     program = t.target_path("shop")

@@ -122,7 +122,7 @@ def test_list_shows_the_events_of_rings(t):
          [("ringer", "EventID(7)", 2, []), ("ringer", "other", 0, []), ("ringer", "tick", 4, ["thread", "i"])],
          "events")
     text = t.tapir("list", "-p", target.pid, "tick").out
-    t.ok("ringer" in text and "thread i" in text and "other" not in text, text)
+    t.ok("ringer" in text and "(u64 thread, u64 i)" in text and "other" not in text, text)
     result = t.tapir("list", "-p", target.pid, "ringer:tikc", expect=1)
     t.ok("the nearest is 'ringer:tick'" in result.err, result.err)
 

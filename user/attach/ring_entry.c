@@ -109,12 +109,12 @@ struct lists {
 static bool push(const struct lists *to, uint32_t tgid, bool is_private, struct tapir_rec *probe,
 		 size_t bytes)
 {
-	const struct tapir_ring_event_info event = {tgid, is_private, probe};
-	struct tapir_ring_counter_info counter = {.tgid = tgid, .probe = probe};
+	const struct tapir_rec_metadata *metadata = tapir_ring_entry__metadata(probe, bytes);
+	const struct tapir_ring_event_info event = {tgid, is_private, probe, metadata};
+	const struct tapir_ring_counter_info counter = {tgid, probe, metadata};
 
 	if (!tapir_ring_entry__is_counter(probe, bytes))
 		return tapir_vec__push(to->events, event);
-	counter.metadata = tapir_ring_entry__metadata(probe, bytes);
 	return tapir_vec__push(to->counters, counter);
 }
 

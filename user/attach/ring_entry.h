@@ -33,6 +33,7 @@ struct tapir_ring_event_info {
 	uint32_t tgid;
 	bool is_private; /* its lane */
 	struct tapir_rec *probe;
+	const struct tapir_rec_metadata *metadata; /* within probe's allocation; NULL: none */
 };
 struct tapir_ring_event_list tapir_vec(struct tapir_ring_event_info);
 

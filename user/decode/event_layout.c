@@ -93,6 +93,12 @@ struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout
 	return tapir_sv__of(layout->packed.fields[idx].name);
 }
 
+const struct tapir_layout_field *tapir_event_layout__field(const struct tapir_event_layout *layout,
+							   unsigned idx)
+{
+	return &layout->packed.fields[idx];
+}
+
 /* An event without fields and without a payload is all there, whoever describes it. */
 static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_event_view *event,
 			struct tapir_value *out, unsigned max)

@@ -11,6 +11,7 @@
 #define TAPIR_USER_EVENT_LAYOUT_H
 
 #include "decode/fields.h"
+#include "decode/layout.h"
 
 struct tapir_event_layout;
 
@@ -28,6 +29,9 @@ unsigned tapir_event_layout__max(const struct tapir_event_layout *layout);
 
 /* What field idx, below max - 1, is called. */
 struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout, unsigned idx);
+/* Likewise, all of it: as long as the layout. */
+const struct tapir_layout_field *tapir_event_layout__field(const struct tapir_event_layout *layout,
+							   unsigned idx);
 
 /* As tapir_fields__decode. Counts payloads that differ from their layout. */
 unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,

@@ -10,19 +10,26 @@
 #include "base/json.h"
 #include "render/list_view.h"
 #include "render/table.h"
+#include "decode/event_layout.h"
 #include "decode/probe_name.h"
 #include "rings/ring_select.h"
 #include "trace/record.h"
 #include "render/screen.h"
 
+/* The copy has what followed the record, too. */
 static int complete(struct tapir_ring_event_info *info)
 {
+	const struct tapir_rec_metadata *metadata = info->metadata;
+	size_t more = metadata ? metadata->h.size : 0;
 	struct tapir_recbuf buf = {};
 	const struct tapir_rec *named = tapir_probe_name__complete(&buf, info->probe);
-	struct tapir_rec *copy = named && named != info->probe ? malloc(named->size) : NULL;
+	struct tapir_rec *copy = named && named != info->probe ? malloc(named->size + more) : NULL;
 
 	if (copy) {
 		memcpy(copy, named, named->size);
+		if (more)
+			memcpy((char *)copy + named->size, metadata, more);
+		info->metadata = more ? (void *)((char *)copy + named->size) : NULL;
 		free(info->probe);
 		info->probe = copy;
 	}
@@ -80,45 +87,116 @@ void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *wo
 	TAPIR_LIST_KEEP_CHOSEN(list, word, spec);
 }
 
+/* ---- what a field is ---------------------------------------------------------------------- */
+
+/* As the table of probes has them, and what no register can hold. */
+static const char *type_of_layout(const struct tapir_layout_field *f, struct tapir_str *text)
+{
+	static const char *const names[TAPIR_LAYOUT_TYPE_CNT] = {
+		"u8",	"i8",	   "u16", "i16",  "u32",  "i32",  "u64",   "i64",
+		"f32",	"f64",	   "ptr", "bool", "bool", "char", "guid",  "time",
+		"time", "decimal", "str", "str",  "str",  "str",  "bytes", "struct",
+	};
+	bool has_length = f->type == TAPIR_LAYOUT_UTF16N || f->type == TAPIR_LAYOUT_UTF8N ||
+			  f->type == TAPIR_LAYOUT_BINARY;
+
+	tapir_str__clear(text);
+	tapir_str__adds(text, f->type < TAPIR_LAYOUT_TYPE_CNT ? names[f->type] : "?");
+	if (f->repeat == TAPIR_REPEAT_FIXED)
+		tapir_str__addf(text, "[%u]", f->count);
+	else if (f->repeat != TAPIR_REPEAT_ONCE && !has_length)
+		tapir_str__adds(text, "[]");
+	return text->len ? text->data : "?";
+}
+
+static const char *type_of_field(const struct tapir_field *f, struct tapir_str *text)
+{
+	static const char *const names[] = {
+		[TAPIR_FIELD_INT] = "i",	[TAPIR_FIELD_UINT] = "u",
+		[TAPIR_FIELD_FLOAT] = "f",	[TAPIR_FIELD_PTR] = "ptr",
+		[TAPIR_FIELD_BOOL] = "bool",	[TAPIR_FIELD_CHAR] = "char",
+		[TAPIR_FIELD_STR] = "str",	[TAPIR_FIELD_STRN] = "str",
+		[TAPIR_FIELD_BLOB] = "bytes",	[TAPIR_FIELD_I128] = "i128",
+		[TAPIR_FIELD_U128] = "u128",	[TAPIR_FIELD_UTF16] = "str",
+		[TAPIR_FIELD_GUID] = "guid",	[TAPIR_FIELD_TIME] = "time",
+		[TAPIR_FIELD_STRUCT] = "struct"};
+	const char *name = f->type < sizeof(names) / sizeof(names[0]) ? names[f->type] : NULL;
+
+	if (!name || name[1] || !f->size)
+		return name && name[1] ? name : "?";
+	tapir_str__clear(text);
+	tapir_str__addf(text, "%s%u", name, f->size * 8u);
+	return text->len ? text->data : "?";
+}
+
+/* type and name: for the time of the call. */
+typedef void (*field_fn)(void *ctx, unsigned idx, const char *type, struct tapir_sv name);
+
+/* By the record's own list, or by what describes packed payloads. */
+static void each_field(const struct tapir_ring_event_info *info, field_fn fn, void *ctx)
+{
+	struct tapir_event_layout *layout = NULL;
+	struct tapir_probe_view view;
+	struct tapir_str type = {};
+	unsigned cnt;
+
+	tapir_probe_view__of(info->probe, &view);
+	cnt = view.rec->field_cnt;
+	for (unsigned i = 0; i < cnt; i++)
+		fn(ctx, i, type_of_field(&view.fields[i], &type), tapir_probe_view__name(&view, i));
+	if (!cnt && view.rec->encoding == TAPIR_ENCODING_PACKED &&
+	    !tapir_event_layout__new(&view, info->metadata, &layout)) {
+		for (unsigned i = 0; i + 1 < tapir_event_layout__max(layout); i++)
+			fn(ctx, i, type_of_layout(tapir_event_layout__field(layout, i), &type),
+			   tapir_event_layout__name(layout, i));
+	}
+	tapir_event_layout__free(layout);
+	tapir_str__fini(&type);
+}
+
 /* ---- as a table --------------------------------------------------------------------------- */
 
-static void cell_fields(struct tapir_table *table, struct tapir_str *text,
-			const struct tapir_probe_view *view)
+static void add_field(void *ctx, unsigned idx, const char *type, struct tapir_sv name)
+{
+	struct tapir_str *text = ctx;
+
+	tapir_str__addf(text, "%s%s%s", idx ? ", " : "(", type, name.len ? " " : "");
+	if (name.len)
+		tapir_str__add(text, name.data, name.len);
+}
+
+/* As a function's; empty: it has none, or nobody describes them. */
+static void describe(const struct tapir_ring_event_info *info, struct tapir_str *text)
 {
 	tapir_str__clear(text);
-	for (unsigned i = 0; i < view->rec->field_cnt; i++) {
-		struct tapir_sv name = tapir_probe_view__name(view, i);
-
-		tapir_str__adds(text, i ? " " : "");
-		if (name.len)
-			tapir_str__add(text, name.data, name.len);
-		else
-			tapir_str__addf(text, "arg%u", i);
-	}
+	each_field(info, add_field, text);
 	if (text->len)
-		tapir_table__cell_bytes(table, text->data, text->len);
-	else
-		tapir_table__cell(table, "-");
+		tapir_str__addc(text, ')');
 }
 
 /* Each tracer with its own lane has the events again. */
 static bool is_same_row(const struct tapir_ring_event_info *left,
 			const struct tapir_ring_event_info *right)
 {
+	struct tapir_str left_fields = {}, right_fields = {};
 	struct tapir_probe_view a, b;
+	bool is_same;
 
 	tapir_probe_view__of(left->probe, &a);
 	tapir_probe_view__of(right->probe, &b);
 	if (left->tgid != right->tgid || left->is_private != right->is_private ||
 	    tapir_sv__compare(a.provider, b.provider) || tapir_sv__compare(a.event, b.event) ||
 	    a.rec->event_id != b.rec->event_id || a.rec->version != b.rec->version ||
-	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords ||
-	    a.rec->field_cnt != b.rec->field_cnt)
+	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords)
 		return false;
-	for (unsigned i = 0; i < a.rec->field_cnt; i++)
-		if (tapir_sv__compare(tapir_probe_view__name(&a, i), tapir_probe_view__name(&b, i)))
-			return false;
-	return true;
+	describe(left, &left_fields);
+	describe(right, &right_fields);
+	is_same =
+		left_fields.len == right_fields.len &&
+		(!left_fields.len || !memcmp(left_fields.data, right_fields.data, left_fields.len));
+	tapir_str__fini(&left_fields);
+	tapir_str__fini(&right_fields);
+	return is_same;
 }
 
 static void add_row(struct tapir_table *table, const struct tapir_ring_event_info *info, size_t cnt)
@@ -129,7 +207,11 @@ static void add_row(struct tapir_table *table, const struct tapir_ring_event_inf
 	tapir_probe_view__of(info->probe, &view);
 	tapir_table__cell_bytes(table, view.provider.data, view.provider.len);
 	tapir_table__cell_bytes(table, view.event.data, view.event.len);
-	cell_fields(table, &text, &view);
+	describe(info, &text);
+	if (text.len)
+		tapir_table__cell_bytes(table, text.data, text.len);
+	else
+		tapir_table__cell(table, "-");
 	tapir_table__cell_u64(table, view.rec->level);
 	tapir_str__clear(&text);
 	if (view.rec->keywords)
@@ -173,6 +255,17 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 
 /* ---- as JSON ------------------------------------------------------------------------------ */
 
+static void write_field(void *ctx, unsigned idx, const char *type, struct tapir_sv name)
+{
+	struct tapir_json *j = ctx;
+
+	(void)idx;
+	tapir_json__open(j, NULL, '{');
+	tapir_json__strn(j, "name", name.data, name.len);
+	tapir_json__str(j, "type", type);
+	tapir_json__close(j, '}');
+}
+
 static void write_event(const struct tapir_ring_event_info *info, struct tapir_str *out)
 {
 	struct tapir_json j = tapir_json__to(out);
@@ -190,13 +283,7 @@ static void write_event(const struct tapir_ring_event_info *info, struct tapir_s
 	tapir_json__u64(&j, "level", view.rec->level);
 	tapir_json__u64(&j, "keywords", view.rec->keywords);
 	tapir_json__open(&j, "args", '[');
-	for (unsigned i = 0; i < view.rec->field_cnt; i++) {
-		struct tapir_sv name = tapir_probe_view__name(&view, i);
-
-		tapir_json__open(&j, NULL, '{');
-		tapir_json__strn(&j, "name", name.data, name.len);
-		tapir_json__close(&j, '}');
-	}
+	each_field(info, write_field, &j);
 	tapir_json__close(&j, ']');
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
