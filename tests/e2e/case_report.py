@@ -3,6 +3,7 @@
 import collections
 import json
 import re
+import time
 
 from harness import EVENTS_ONLY
 from screen import on_terminal, plain_lines
@@ -41,6 +42,16 @@ def test_counts_equal_what_was_fired(t):
          (0, [], {"captured": 0, "lost": 0}), "nothing was sampled")
     t.eq((report["lost"], report["complete"]), ({}, True), "lost, complete")
     t.ok(0 < report["duration_ns"] < 60e9, f"duration: {report['duration_ns']}")
+
+
+def test_duration_is_that_of_the_recording_when_nothing_happens(t):
+    """Neither the time to attach nor that to describe what was recorded counts."""
+    file, sleeper = t.path("idle.tapir"), t.start("sleep", "60")
+    begin = time.monotonic()
+    t.tapir("record", "-d", 1, "-f", "-o", file, "-p", sleeper.pid)
+    took = time.monotonic() - begin
+    t.ok(1 <= t.report(file)["duration_ns"] / 1e9 < took, f"{t.report(file)['duration_ns']} ns in {took} s")
+    t.ok(" in 1." in t.tapir("report", file).out.splitlines()[0], "the finding says the same")
 
 
 def test_stacks_equal_those_of_the_events(t):
@@ -91,7 +102,8 @@ def test_only_records_of_the_window_and_thread_are_counted(t):
         cnt = first["samples"]["captured"]
         t.ok(0 < cnt < len(times), f"{cnt} of {len(times)} samples")
         earliest, latest = max(earliest, times[cnt - 1] - edge_ns), min(latest, times[cnt] - edge_ns)
-        t.ok(abs(first["duration_ns"] - edge_ns) < 1e6, f"duration: {first['duration_ns']} of {edge_ns}")
+        t.eq(first["duration_ns"] + second["duration_ns"], whole["duration_ns"], "durations of both parts")
+        t.eq(first["window"]["until_ns"], edge_ns, "window")
         t.eq(second["window"]["from_ns"], edge_ns, "window")
         for key in "samples", "switches":
             t.eq(first[key]["captured"] + second[key]["captured"], whole[key]["captured"], f"{key} of both parts")

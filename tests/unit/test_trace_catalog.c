@@ -465,6 +465,46 @@ static void ordset_agrees_with_a_model(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static int meta_at(struct fixture *f, uint64_t time_ns, const char *key)
+{
+	return tapir_catalog__describe(
+		f->read, tapir_recbuf__meta(&f->b, time_ns, tapir_sv__of(key), SV("")));
+}
+
+static void span_is(const struct fixture *f, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t from = 100, until = 200; /* of what happened; the last record is of 300 */
+
+	tapir_catalog__widen_span(f->read, 300, &from, &until);
+	assert_int_equal(from, from_ns);
+	assert_int_equal(until, until_ns);
+}
+
+static void span_is_of_the_recording_when_it_says_when_it_ran(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t from = 0, until = 0;
+
+	span_is(f, 100, 300); /* it was killed */
+	assert_true(meta_at(f, 50, TAPIR_META_BEGAN) >= 0);
+	assert_true(meta_at(f, 250, TAPIR_META_ENDED) >= 0);
+	span_is(f, 50, 250);
+	tapir_catalog__widen_span(f->read, 300, &from, &until); /* nothing happened */
+	assert_int_equal(from, 50);
+	assert_int_equal(until, 250);
+	assert_true(meta_at(f, 220, "frozen") >= 0); /* a part of it, which began later */
+	span_is(f, 100, 220);
+}
+
+static void span_is_not_shortened_when_something_happened_outside(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(meta_at(f, 120, TAPIR_META_BEGAN) >= 0);
+	assert_true(meta_at(f, 150, TAPIR_META_ENDED) >= 0);
+	span_is(f, 100, 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +527,8 @@ int main(void)
 		CASE(stack_is_asked_for_again_when_a_name_of_its_process_ended),
 		CASE(memory_is_bounded_when_descriptions_never_end),
 		CASE(ordset_agrees_with_a_model),
+		CASE(span_is_of_the_recording_when_it_says_when_it_ran),
+		CASE(span_is_not_shortened_when_something_happened_outside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -421,6 +421,8 @@ void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec)
 {
 	if (is_happening(rec) && (!s->first_ns || rec->time_ns < s->first_ns))
 		s->first_ns = rec->time_ns;
+	if (is_happening(rec) && rec->type != TAPIR_REC_LOSS && rec->time_ns > s->until_ns)
+		s->until_ns = rec->time_ns;
 	if (rec->time_ns > s->last_ns)
 		s->last_ns = rec->time_ns;
 }

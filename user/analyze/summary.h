@@ -111,6 +111,7 @@ struct tapir_resolved_stack {
 struct tapir_summary {
 	uint64_t start_ns; /* set it before adding: losses are counted by the time since */
 	uint64_t first_ns; /* of what happened; 0: nothing did */
+	uint64_t until_ns; /* of the last thing that happened */
 	uint64_t last_ns;  /* of all records */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 	uint64_t sample_bare_cnt;	      /* samples without a stack */

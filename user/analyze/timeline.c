@@ -126,6 +126,8 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	int err = 0;
 
 	tl->stats.records++;
+	if (rec->time_ns > tl->stats.any_ns)
+		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
 	    rec->type == TAPIR_REC_WAIT || is_life)
 		err = tapir_reorder__add(tl->reorder, rec, is_life);
@@ -192,6 +194,7 @@ uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
 {
 	uint64_t from_ns = tl->stats.first_ns, until_ns = tl->stats.last_ns;
 
+	tapir_catalog__widen_span(tl->catalog, tl->stats.any_ns, &from_ns, &until_ns);
 	if (tl->opts.from_ns > from_ns)
 		from_ns = tl->opts.from_ns;
 	if (tl->opts.until_ns && tl->opts.until_ns < until_ns)

@@ -177,6 +177,7 @@ struct tapir_timeline_stats {
 	uint64_t chosen;   /* of the trace: records that have its id, intervals apart */
 	uint64_t no_room;  /* threads, processes, intervals beyond the bounds */
 	uint64_t first_ns, last_ns;
+	uint64_t any_ns;			   /* of the last record, whatever it is */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
 };
 

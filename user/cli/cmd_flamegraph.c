@@ -62,7 +62,8 @@ struct folding {
 	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
-	uint64_t first_ns, last_ns;
+	uint64_t first_ns, last_ns;	    /* of what happened */
+	uint64_t any_ns;		    /* of the last record */
 	struct tapir_pids_seen seen;
 };
 
@@ -93,9 +94,11 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_sample *sample = (const void *)rec;
 
-	if (!f->first_ns || rec->time_ns < f->first_ns)
+	if (rec->time_ns > f->any_ns)
+		f->any_ns = rec->time_ns;
+	if (tapir_family__of(rec->type) >= 0 && (!f->first_ns || rec->time_ns < f->first_ns))
 		f->first_ns = rec->time_ns;
-	if (rec->time_ns > f->last_ns)
+	if (tapir_family__of(rec->type) >= 0 && rec->time_ns > f->last_ns)
 		f->last_ns = rec->time_ns;
 	if (!tapir_trace_choice__has(&f->trace, rec))
 		return;
@@ -189,12 +192,13 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
 	bool of_samples = f->samples.nodes.cnt;
 	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
-	uint64_t from_ns = stats->created_ns < f->last_ns ? stats->created_ns : f->first_ns;
+	uint64_t from_ns = f->first_ns, until_ns = f->last_ns;
 	struct tapir_sv host = tapir_catalog__meta_value(tapir_reader__catalog(reader), "host");
 
 	if (of_samples)
 		add_sampling(f, tapir_reader__catalog(reader), out);
-	tapir_human__add_duration(out, f->last_ns - from_ns);
+	tapir_catalog__widen_span(tapir_reader__catalog(reader), f->any_ns, &from_ns, &until_ns);
+	tapir_human__add_duration(out, until_ns - from_ns);
 	tapir_str__adds(out, " from ");
 	tapir_human__add_utc(out, stats->created_utc_ns);
 	if (host.len) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collect/meta.h"
 #include "collect/usage_watch.h"
 #include "context/otel_watch.h"
 #include "foreign/helper.h"
@@ -233,6 +235,16 @@ static int watch(struct recording *r)
 	}
 }
 
+/* What counts is the record's own time; the value is for people. */
+static void post_moment(struct recording *r, const char *key)
+{
+	char after[32];
+
+	snprintf(after, sizeof(after), "after %.3f s",
+		 (double)(tapir_clock__now_ns() - r->start_ns) / 1e9);
+	(void)tapir_meta__post_one(r->queue, key, after);
+}
+
 /* ---- stopping --------------------------------------------------------------------------- */
 
 static void on_first_signal(int number)
@@ -332,6 +344,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_targets__finish(r->targets);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
+	if (has_begun)
+		post_moment(r, TAPIR_META_ENDED);
 	tapir_unprivileged_samples__drain(r->unprivileged_samples);
 	tapir_unprivileged_samples__free(r->unprivileged_samples);
 	r->unprivileged_samples = NULL;
@@ -470,6 +484,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		tapir_writer__keep(r.writer);
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
+		post_moment(&r, TAPIR_META_BEGAN);
 		err = watch(&r);
 		tapir_recording__drain_control(&r); /* what the last process did before it ended */
 	}

@@ -22,16 +22,34 @@ bool tapir_report__has_window(const struct tapir_report_view *v)
 	return v->from_ns || v->until_ns;
 }
 
+/* What was recorded: the same span as the findings'. */
+static uint64_t span_ns(const struct tapir_report_view *v, bool is_until)
+{
+	uint64_t from_ns = v->summary->first_ns, until_ns = v->summary->until_ns;
+
+	tapir_catalog__widen_span(v->catalog, v->summary->last_ns, &from_ns, &until_ns);
+	return tapir_report__since_start(v, is_until ? until_ns : from_ns);
+}
+
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *v)
 {
-	return tapir_report__since_start(v, v->from_ns);
+	uint64_t recorded_ns = span_ns(v, false),
+		 asked_ns = tapir_report__since_start(v, v->from_ns);
+
+	return asked_ns > recorded_ns ? asked_ns : recorded_ns;
+}
+
+uint64_t tapir_report__until_ns(const struct tapir_report_view *v)
+{
+	return span_ns(v, true);
 }
 
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *v)
 {
-	bool is_earlier = v->until_ns && v->until_ns < v->summary->last_ns;
+	uint64_t recorded_ns = span_ns(v, true),
+		 asked_ns = tapir_report__since_start(v, v->until_ns);
 
-	return tapir_report__since_start(v, is_earlier ? v->until_ns : v->summary->last_ns);
+	return v->until_ns && asked_ns < recorded_ns ? asked_ns : recorded_ns;
 }
 
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)

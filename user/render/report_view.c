@@ -47,7 +47,7 @@ static void add_window(const struct tapir_report_view *v, struct tapir_str *out)
 	tapir_str__addf(out, " (%.3f s to %.3f s of ",
 			(double)tapir_report__window_from_ns(v) / 1e9,
 			(double)tapir_report__window_until_ns(v) / 1e9);
-	tapir_human__add_duration(out, tapir_report__since_start(v, v->summary->last_ns));
+	tapir_human__add_duration(out, tapir_report__until_ns(v));
 	tapir_str__addc(out, ')');
 }
 

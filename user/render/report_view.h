@@ -45,6 +45,8 @@ bool tapir_report__has_window(const struct tapir_report_view *view);
 /* Where that part begins and ends, since the recording began. */
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *view);
+/* Where all of it ends, since it began. */
+uint64_t tapir_report__until_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
 /* Lost records of processes and mappings: their events are not counted anywhere. */
 uint64_t tapir_report__hidden(const struct tapir_report_view *view);

@@ -166,6 +166,17 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
 /*
+ * From when until when was recorded: from and until come in as the times of the first and the last
+ * thing that happened, and become earlier and later where the recording says that it ran then (META
+ * TAPIR_META_BEGAN and TAPIR_META_ENDED; "frozen"). One that was killed ran until its last record,
+ * any_ns. Descriptions are written for longer than that. from 0: nothing happened.
+ */
+#define TAPIR_META_BEGAN "recording.began"
+#define TAPIR_META_ENDED "recording.ended"
+void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
+			       uint64_t *until_ns);
+
+/*
  * Grows whenever something but a stack is remembered or forgotten: names that were looked up hold
  * until then. A stack's id names the same addresses for ever, but is not always described.
  */

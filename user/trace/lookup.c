@@ -252,7 +252,7 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 	return idx < c->metas.cnt ? (const struct tapir_rec_meta *)c->metas.data[idx]->rec : NULL;
 }
 
-struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key)
+static const struct tapir_rec *find_meta(const struct tapir_catalog *c, const char *key)
 {
 	struct tapir_meta_view view;
 	size_t len = strlen(key);
@@ -260,9 +260,34 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 	for (unsigned i = 0; i < c->metas.cnt; i++) {
 		tapir_meta_view__of(c->metas.data[i]->rec, &view);
 		if (view.key.len == len && !memcmp(view.key.data, key, len))
-			return view.value;
+			return c->metas.data[i]->rec;
 	}
-	return (struct tapir_sv){};
+	return NULL;
+}
+
+struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key)
+{
+	const struct tapir_rec *rec = find_meta(c, key);
+	struct tapir_meta_view view = {};
+
+	if (rec)
+		tapir_meta_view__of(rec, &view);
+	return view.value;
+}
+
+void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
+			       uint64_t *until_ns)
+{
+	const struct tapir_rec *frozen = find_meta(c, "frozen");
+	const struct tapir_rec *began = find_meta(c, TAPIR_META_BEGAN);
+	const struct tapir_rec *ended = frozen ? frozen : find_meta(c, TAPIR_META_ENDED);
+	uint64_t ended_ns = ended ? ended->time_ns : any_ns;
+
+	if (began && !frozen &&
+	    (!*from_ns || began->time_ns < *from_ns)) /* what is frozen began long after */
+		*from_ns = began->time_ns;
+	if (ended_ns > *until_ns)
+		*until_ns = ended_ns;
 }
 
 uint64_t tapir_catalog__refused(const struct tapir_catalog *c)
