@@ -291,7 +291,7 @@ def test_image_traces_programs_in_other_containers(t):
             json.dump({"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": "/tokens/tokens.json"}, file)
         podman("run", "-d", "--name", "agent", "--pid=host", "--cap-drop=all", "--cap-add=" + ",".join(CAPABILITIES),
                "--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--read-only",
-               "--tmpfs", "/tmp:size=64m", "--tmpfs", "/run:size=16m", "--memory=80m", "--cpus=0.1",
+               "--tmpfs", "/tmp:size=64m", "--tmpfs", "/run:size=16m", "--memory=64m", "--cpus=0.1",
                "-v", "/sys/kernel/tracing:/sys/kernel/tracing:ro", "-v", "/sys/kernel/btf:/sys/kernel/btf:ro",
                "-v", f"{etc}:/etc/tapir:ro", "-v", f"{t.path('tokens')}:/tokens:ro",
                "tapir:case", "serve", "--config", "/etc/tapir/serve.json")

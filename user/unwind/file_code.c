@@ -1,68 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The few instructions that padding and entry points are made of. */
+/* A window on the code; the few instructions that padding and entry points are made of. */
 #include "unwind/file_code.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/diag.h"
 #include "bpf/insn_logic.bpf.h"
 #include "elf/image.h"
 
 #define MAX_CODE_BYTES (64u << 20)
 #define INSN_BYTES     16u /* more than any instruction has */
 
-static void add_segment(struct tapir_file_code *code, struct tapir_elf *elf, const Elf64_Phdr *ph)
+void tapir_file_code__init(struct tapir_file_code *code, const struct tapir_elf *elf)
 {
-	struct tapir_code_segment *segment = &code->segments[code->cnt];
-	const Elf64_Shdr shdr = {
-		.sh_type = SHT_PROGBITS, .sh_offset = ph->p_offset, .sh_size = ph->p_filesz};
-	int mark = tapir_diag__cnt();
-	const void *data;
-
-	if (!tapir_elf__data(elf, &shdr, &data, &segment->len)) {
-		segment->bytes = data;
-		segment->off = (uint32_t)ph->p_offset;
-		code->cnt++;
-	}
-	tapir_diag__rewind(mark);
-}
-
-struct tapir_file_code tapir_file_code__of(struct tapir_elf *elf)
-{
-	struct tapir_file_code code = {};
 	uint64_t left = MAX_CODE_BYTES;
 	const Elf64_Phdr *ph;
 
+	*code = (struct tapir_file_code){.elf = elf};
 	for (size_t i = 0; (ph = tapir_elf__phdr_at_idx(elf, i)); i++) {
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || ph->p_filesz > left ||
-		    ph->p_offset > UINT32_MAX - MAX_CODE_BYTES)
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !ph->p_filesz ||
+		    ph->p_filesz > left || ph->p_offset > UINT32_MAX - MAX_CODE_BYTES)
 			continue;
-		if (code.cnt == TAPIR_FILE_CODE_SEGMENTS)
+		if (code->cnt == TAPIR_FILE_CODE_SEGMENTS)
 			break;
 		left -= ph->p_filesz;
-		add_segment(&code, elf, ph);
+		code->segments[code->cnt++] = (struct tapir_code_segment){
+			.off = (uint32_t)ph->p_offset, .len = (uint32_t)ph->p_filesz};
 	}
-	return code;
 }
 
-const uint8_t *tapir_file_code__at(const struct tapir_file_code *code, uint64_t off, size_t *len)
+void tapir_file_code__fini(struct tapir_file_code *code)
+{
+	free(code->window);
+	code->window = NULL;
+	code->window_len = 0;
+}
+
+/* ---- the window ----------------------------------------------------------------------------- */
+
+/* As far as the file goes. */
+static void fill_window(struct tapir_file_code *code, uint64_t off, size_t len)
+{
+	int fd = tapir_elf__fd(code->elf);
+
+	code->window_off = off;
+	code->window_len = 0;
+	if (!code->window)
+		code->window = malloc(TAPIR_FILE_CODE_WINDOW);
+	while (code->window && code->window_len < len) {
+		ssize_t n = pread(fd, code->window + code->window_len, len - code->window_len,
+				  (off_t)(off + code->window_len));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		code->window_len += (size_t)n;
+	}
+}
+
+static const struct tapir_code_segment *segment_at(const struct tapir_file_code *code, uint64_t off)
 {
 	for (size_t i = 0; i < code->cnt; i++) {
 		const struct tapir_code_segment *s = &code->segments[i];
 
-		if (off < s->off || off - s->off >= s->len)
-			continue;
-		*len = s->len - (size_t)(off - s->off);
-		return s->bytes + (off - s->off);
+		if (off >= s->off && off - s->off < s->len)
+			return s;
 	}
 	return NULL;
 }
 
+const uint8_t *tapir_file_code__at(struct tapir_file_code *code, uint64_t off, size_t want,
+				   size_t *len)
+{
+	const struct tapir_code_segment *s = segment_at(code, off);
+	uint64_t there, skip = off - code->window_off;
+
+	if (!s)
+		return NULL;
+	there = s->len - (off - s->off);
+	want = want < there ? want : there;
+	want = want < TAPIR_FILE_CODE_WINDOW ? want : TAPIR_FILE_CODE_WINDOW;
+	if (off < code->window_off || skip >= code->window_len || code->window_len - skip < want) {
+		fill_window(code, off,
+			    there < TAPIR_FILE_CODE_WINDOW ? there : TAPIR_FILE_CODE_WINDOW);
+		skip = 0;
+	}
+	/* Segments may overlap: the window may begin in another one, and go on behind this one. */
+	*len = code->window_len - skip < there ? code->window_len - skip : there;
+	return *len ? code->window + skip : NULL;
+}
+
+bool tapir_file_code__search(struct tapir_file_code *code, size_t segment_idx, const uint8_t *bytes,
+			     size_t len, uint64_t *off)
+{
+	const struct tapir_code_segment *s = &code->segments[segment_idx];
+	uint64_t at = *off < s->off ? s->off : *off;
+	const uint8_t *window, *found;
+	size_t there;
+
+	while ((window = tapir_file_code__at(code, at, TAPIR_FILE_CODE_WINDOW, &there))) {
+		found = memmem(window, there, bytes, len);
+		if (found) {
+			*off = at + (uint64_t)(found - window);
+			return true;
+		}
+		if (there < TAPIR_FILE_CODE_WINDOW)
+			break;
+		at += there - len + 1;
+	}
+	return false;
+}
+
 /* Up to INSN_BYTES from off on, zeros after them. How many there are. */
-static size_t bytes_at(const struct tapir_file_code *code, uint64_t off, uint8_t *out)
+static size_t bytes_at(struct tapir_file_code *code, uint64_t off, uint8_t *out)
 {
 	size_t cnt = 0;
-	const uint8_t *bytes = tapir_file_code__at(code, off, &cnt);
+	const uint8_t *bytes = tapir_file_code__at(code, off, INSN_BYTES, &cnt);
 
 	memset(out, 0, INSN_BYTES);
 	cnt = cnt < INSN_BYTES ? cnt : INSN_BYTES;
@@ -89,7 +145,7 @@ static uint32_t filler_bytes(const uint8_t *bytes)
 	return at + 2 + tapir_insn__modrm_bytes(bytes, at + 2);
 }
 
-bool tapir_file_code__is_padding(const struct tapir_file_code *code, uint32_t from_off,
+bool tapir_file_code__is_padding(struct tapir_file_code *code, uint32_t from_off,
 				 uint32_t until_off)
 {
 	uint8_t bytes[INSN_BYTES];
@@ -153,7 +209,7 @@ static uint32_t leave_bytes(const uint8_t *bytes)
 	return 0;
 }
 
-uint32_t tapir_file_code__entry_bytes(const struct tapir_file_code *code, uint32_t off,
+uint32_t tapir_file_code__entry_bytes(struct tapir_file_code *code, uint32_t off,
 				      uint32_t max_bytes)
 {
 	uint8_t bytes[INSN_BYTES];

@@ -29,7 +29,7 @@
 struct table {
 	struct tapir_go_table go;
 	struct tapir_eh_section section; /* its bytes: reads are checked as those of .eh_frame */
-	const struct tapir_file_code *code;
+	struct tapir_file_code *code;
 	const Elf64_Phdr *segment;	  /* of the code */
 	struct tapir_go_switch go_switch; /* in systemstack */
 	struct tapir_vec(struct tapir_unwind_row) rows;
@@ -134,7 +134,8 @@ static bool is_root(const struct function *f)
 static bool add_systemstack(struct table *t, const struct function *f)
 {
 	size_t len = 0, first = t->rows.cnt;
-	const uint8_t *code = tapir_file_code__at(t->code, pc_of(t, f->start_va), &len);
+	const uint8_t *code = tapir_file_code__at(t->code, pc_of(t, f->start_va),
+						  (size_t)(f->end_va - f->start_va), &len);
 	struct tapir_go_switch found;
 
 	len = len < f->end_va - f->start_va ? len : (size_t)(f->end_va - f->start_va);
@@ -202,7 +203,7 @@ static bool open_table(struct tapir_elf *elf, struct table *t)
 	       t->segment->p_offset + t->segment->p_filesz <= UINT32_MAX;
 }
 
-int tapir_go_rows__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_file_code *code,
 		       struct tapir_unwind_rows *rows)
 {
 	struct table t = {.code = code};

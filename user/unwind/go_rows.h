@@ -17,7 +17,7 @@ struct tapir_unwind_rows;
  * Fills gaps of rows; nothing in programs that are not Go's, or of an unknown version. code: the
  * file's. 0 or -ENOMEM.
  */
-int tapir_go_rows__add(struct tapir_elf *elf, const struct tapir_file_code *code,
+int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_file_code *code,
 		       struct tapir_unwind_rows *rows);
 
 #endif

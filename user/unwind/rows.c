@@ -21,7 +21,7 @@ struct function {
 struct collector {
 	struct tapir_unwind_rows *out;
 	const struct tapir_eh_section *section;
-	const struct tapir_file_code *code;
+	struct tapir_file_code *code;
 	const Elf64_Phdr *segment; /* of the current function */
 	struct tapir_vec(struct function) functions;
 	struct tapir_vec(struct tapir_unwind_row) rows; /* by function, each by pc */
@@ -180,7 +180,7 @@ static int make(struct collector *c, struct tapir_elf *elf)
 	return 0;
 }
 
-int tapir_unwind_rows__describe(struct tapir_elf *elf, const struct tapir_file_code *code,
+int tapir_unwind_rows__describe(struct tapir_elf *elf, struct tapir_file_code *code,
 				struct tapir_unwind_rows *out)
 {
 	struct tapir_eh_section section = {};

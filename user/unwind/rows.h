@@ -29,7 +29,7 @@ struct tapir_unwind_rows {
  * What .eh_frame has. out: zeroed, of the caller, who calls __fini also after a failure. -ENOENT:
  * the file is not for x86-64; -EFBIG: too much unwind data; -ENOMEM. No line.
  */
-int tapir_unwind_rows__describe(struct tapir_elf *elf, const struct tapir_file_code *code,
+int tapir_unwind_rows__describe(struct tapir_elf *elf, struct tapir_file_code *code,
 				struct tapir_unwind_rows *out);
 void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
 

@@ -51,7 +51,7 @@ static int add_stubs(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 
 /* ---- the entry point ------------------------------------------------------------------------ */
 
-static int add_entry(struct tapir_elf *elf, const struct tapir_file_code *code,
+static int add_entry(struct tapir_elf *elf, struct tapir_file_code *code,
 		     struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
@@ -92,19 +92,20 @@ static bool has_rest(const uint8_t *at, size_t len)
 }
 
 /* Described as if it had been called: what is where its return address would be is no code. */
-static int end_in_context(const struct tapir_code_segment *code, struct tapir_unwind_rows *rows)
+static int end_in_context(struct tapir_file_code *code, size_t segment_idx,
+			  struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row row = {.rule = TAPIR_UNWIND_END};
-	const uint8_t *end = code->bytes + code->len;
-	const uint8_t *at = memmem(code->bytes, code->len, start_context, sizeof(start_context));
-	uint32_t pc;
+	const size_t bytes = sizeof(start_context) + sizeof(start_context_rest);
+	const uint8_t *at = NULL;
+	uint64_t off = 0;
+	size_t len = 0;
 
-	if (!at ||
-	    !has_rest(at + sizeof(start_context), (size_t)(end - at) - sizeof(start_context)))
+	if (tapir_file_code__search(code, segment_idx, start_context, sizeof(start_context), &off))
+		at = tapir_file_code__at(code, off, bytes, &len);
+	if (len < bytes || !has_rest(at + sizeof(start_context), len - sizeof(start_context)))
 		return 0;
-	pc = code->off + (uint32_t)(at - code->bytes);
-	return tapir_unwind_rows__replace(
-		rows, pc, pc + sizeof(start_context) + sizeof(start_context_rest), row);
+	return tapir_unwind_rows__replace(rows, (uint32_t)off, (uint32_t)(off + bytes), row);
 }
 
 static bool has_sigreturn(const struct tapir_unwind_rows *rows)
@@ -119,45 +120,44 @@ static bool has_sigreturn(const struct tapir_unwind_rows *rows)
  * Their addresses are where functions return to, but callers are looked up one byte before: that
  * byte has the row, whatever else is there. The code itself has it where nothing describes it.
  */
-static int scan_segment(const struct tapir_code_segment *code, const uint8_t *wanted,
+static int scan_segment(struct tapir_file_code *code, size_t segment_idx, const uint8_t *wanted,
 			size_t wanted_len, unsigned rule, struct tapir_unwind_rows *rows)
 {
 	const struct tapir_unwind_row row = {.rule = (uint8_t)rule};
-	const uint8_t *at = code->bytes, *end = code->bytes + code->len;
+	uint64_t off = 0;
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < MAX_TRAMPOLINES; i++) {
 		uint32_t pc;
 
-		at = memmem(at, (size_t)(end - at), wanted, wanted_len);
-		if (!at)
+		if (!tapir_file_code__search(code, segment_idx, wanted, wanted_len, &off))
 			break;
-		pc = code->off + (uint32_t)(at - code->bytes);
+		pc = (uint32_t)off;
 		/* A thread in a system call is at the next instruction. */
 		err = tapir_unwind_rows__fill(rows, pc, pc + (uint32_t)wanted_len + 1, row);
 		if (!err)
 			err = tapir_unwind_rows__replace(rows, pc - (pc > 0), pc, row);
-		at += wanted_len;
+		off += wanted_len;
 	}
 	return err;
 }
 
-static int scan(const struct tapir_file_code *code, const uint8_t *wanted, size_t wanted_len,
+static int scan(struct tapir_file_code *code, const uint8_t *wanted, size_t wanted_len,
 		unsigned rule, struct tapir_unwind_rows *rows)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < code->cnt; i++)
-		err = scan_segment(&code->segments[i], wanted, wanted_len, rule, rows);
+		err = scan_segment(code, i, wanted, wanted_len, rule, rows);
 	return err;
 }
 
-static int add_trampolines(const struct tapir_file_code *code, struct tapir_unwind_rows *rows)
+static int add_trampolines(struct tapir_file_code *code, struct tapir_unwind_rows *rows)
 {
 	int err = scan(code, start_context, sizeof(start_context), TAPIR_UNWIND_END, rows);
 
 	for (size_t i = 0; !err && i < code->cnt; i++)
-		err = end_in_context(&code->segments[i], rows);
+		err = end_in_context(code, i, rows);
 	if (err || has_sigreturn(rows))
 		return err;
 	return scan(code, sigreturn, sizeof(sigreturn), TAPIR_UNWIND_SIGNAL, rows);
@@ -201,7 +201,7 @@ static int add_v8(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 }
 
 /* code: the file's. Fills gaps only. */
-static int add_undescribed(struct tapir_elf *elf, const struct tapir_file_code *code,
+static int add_undescribed(struct tapir_elf *elf, struct tapir_file_code *code,
 			   struct tapir_unwind_rows *rows)
 {
 	int err = add_stubs(elf, rows);
@@ -217,10 +217,13 @@ static int add_undescribed(struct tapir_elf *elf, const struct tapir_file_code *
 
 int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)
 {
-	struct tapir_file_code code = tapir_file_code__of(elf);
-	int err = tapir_unwind_rows__describe(elf, &code, out);
+	struct tapir_file_code code;
+	int err;
 
+	tapir_file_code__init(&code, elf);
+	err = tapir_unwind_rows__describe(elf, &code, out);
 	if (!err)
 		err = add_undescribed(elf, &code, out);
+	tapir_file_code__fini(&code);
 	return !err && out->vec.cnt < 2 ? -ENOENT : err;
 }
