@@ -299,6 +299,11 @@ def test_answers_about_a_process_are_those_of_the_command_line(t):
     for line in metrics.splitlines():
         t.ok(re.fullmatch(r"# (HELP|TYPE) .+|tapir_[a-z_]+(\{version=\"[^\"]+\"\})? [-+.e0-9]+", line), f"metrics: {line}")
     t.ok("tapir_recordings_total 2\n" in metrics, "recordings are counted")
+    figure = {name: float(value) for name, value in re.findall(r"^tapir_(\w+) (\S+)$", metrics, re.M)}
+    t.ok(figure["captured_records_total"] > 50 and figure["lost_records_total"] >= 0, f"records of both: {figure}")
+    t.ok(figure["children_cpu_seconds_total"] > 0.05 and figure["children_resident_memory_bytes"] > 1 << 20, f"what children cost: {figure}")
+    error = server.json(f"/v1/views/slow?pid={target.pid}&seconds=0.2&event=nothing", expect=404)["error"]
+    t.ok("no interval 'nothing'" in error, error)
 
 
 def begin_session(server, **members):
@@ -503,6 +508,10 @@ def test_counters_of_a_runtime_are_those_of_its_view(t):
     answer = server.json(f"/v1/counters?pid={program.pid}&seconds=2.5&counters=System.Runtime")
     names = {row["name"] for row in answer["counters"]}
     t.ok(any("cpu" in name for name in names), f"{sorted(names)[:5]}")
+    # A view records what it is about: what a compiler does and who throws is not in the default profile.
+    for view in ("jit", "exceptions", "threadpool"):
+        answer = server.json(f"/v1/views/{view}?pid={program.pid}&seconds=0.5")
+        t.ok(answer.get("recorded", True), f"view {view}: {answer['headline']}")
 
 
 def test_go_tool_pprof_reads_a_profile_from_its_url(t):

@@ -90,6 +90,10 @@ def test_watched_runtime_is_answered_from_memory(t):
     t.eq(value(text, "gc_pause_seconds_count", program.pid), sum_of(text), "pauses and collections")
     t.eq(own["gen0"], sum_of(text), "collections, as the program counted them")
     t.ok(0 < value(text, "gc_pause_seconds_sum", program.pid) < 5, "seconds of pauses")
+    with open(f"/proc/{program.pid}/statm", encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * 4096
+    t.ok(0.5 < value(text, "resident_memory_bytes", program.pid) / resident < 2, f"resident memory, of {resident} bytes")
+    t.ok(0.01 < value(text, "cpu_seconds_total", program.pid) < 60, "its CPU time")
     t.ok(value(text, "allocated_bytes_total", program.pid) <= own["allocated"], "bytes allocated")
     with open(f"/proc/{program.pid}/maps", encoding="utf-8", errors="replace") as file:
         t.ok("tapir" not in file.read(), "no library of tapir's in a process that is watched")

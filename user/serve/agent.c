@@ -29,6 +29,7 @@
 #include "serve/private_file.h"
 #include "serve/metrics.h"
 #include "serve/sessions.h"
+#include "watch/totals.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
 
@@ -449,6 +450,8 @@ static int start(struct tapir_agent *agent)
 	int err = open_state(agent);
 
 	if (!err)
+		err = tapir_totals__open();
+	if (!err)
 		err = tapir_sessions__open(agent);
 	if (!err)
 		err = open_listeners(agent);
@@ -490,6 +493,7 @@ static void stop(struct tapir_agent *agent)
 	tapir_agent_watch__stop(agent);
 	tapir_continuous__stop(agent);
 	tapir_agent_push__stop(agent);
+	tapir_totals__close();
 	free_tls(agent);
 	tapir_vec__fini(&agent->tasks);
 }

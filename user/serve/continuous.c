@@ -25,6 +25,7 @@
 #include "serve/answer.h"
 #include "serve/sessions.h"
 #include "serve/task.h"
+#include "watch/totals.h"
 
 #define ALL_HZ	  20	     /* of the whole machine, where nothing else is configured */
 #define MAX_FILES UINT32_MAX /* the agent removes the oldest */
@@ -118,7 +119,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	(void)ctx;
-	(void)progress;
+	tapir_totals__count(&progress->stats);
 }
 
 static int record(struct recorder *r, struct tapir_recording_plan *plan,
@@ -147,11 +148,14 @@ static int record(struct recorder *r, struct tapir_recording_plan *plan,
 	struct tapir_recording_result result = {};
 	struct tapir_flight_stats stats = {};
 	char *path = NULL;
+	int err;
 
 	plan->opts.command_line = "tapir serve";
 	plan->opts.on_ready = on_ready;
 	plan->opts.on_progress = on_progress;
-	return tapir_flight__run(&flight, &plan->opts, &result, &stats, &path);
+	err = tapir_flight__run(&flight, &plan->opts, &result, &stats, &path);
+	tapir_totals__count(&result.stats);
+	return err;
 }
 
 static int add_triggers(const struct tapir_serve_continuous *c, struct tapir_triggers *triggers,

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the agent costs and does. Children count once they have ended, as getrusage(2) has it. */
+/* What the agent costs and does, together with its children. */
 #include "serve/metrics.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "attach/proc_usage.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/sessions.h"
+#include "watch/totals.h"
 
 static void add(struct tapir_str *out, const char *name, const char *type, const char *what,
 		double value)
@@ -25,6 +27,48 @@ static double cpu_seconds(int who)
 	getrusage(who, &u);
 	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void add_totals(struct tapir_str *out)
+{
+	uint64_t captured_cnt, lost_cnt;
+
+	tapir_totals__read(&captured_cnt, &lost_cnt);
+	add(out, "captured_records_total", "counter", "Records that recordings have captured.",
+	    (double)captured_cnt);
+	add(out, "lost_records_total", "counter",
+	    "Records that recordings have lost, for whatever reason.", (double)lost_cnt);
+}
+
+/* ---- what it costs --------------------------------------------------------------------------- */
+
+/* Children that run: the kernel adds their CPU time to RUSAGE_CHILDREN when they have ended. */
+static void add_running(const struct tapir_agent *agent, double *cpu_s, double *resident)
+{
+	struct tapir_proc_usage usage;
+
+	for (size_t i = 0; i < agent->front_cnt + agent->tasks.cnt; i++) {
+		pid_t pid = i < agent->front_cnt ? agent->fronts[i].pid
+						 : agent->tasks.data[i - agent->front_cnt].pid;
+
+		if (pid <= 0 || tapir_proc_usage__read((uint32_t)pid, &usage))
+			continue;
+		*cpu_s += (double)usage.cpu_ns / 1e9;
+		*resident += (double)usage.resident_bytes;
+	}
+}
+
+static void add_children(const struct tapir_agent *agent, struct tapir_str *out)
+{
+	static double most; /* of a running child the time is rounded, maybe up */
+	double cpu_s = cpu_seconds(RUSAGE_CHILDREN), resident = 0;
+
+	add_running(agent, &cpu_s, &resident);
+	most = cpu_s > most ? cpu_s : most;
+	add(out, "children_cpu_seconds_total", "counter",
+	    "CPU time of its HTTP processes, recordings and requests.", most);
+	add(out, "children_resident_memory_bytes", "gauge",
+	    "Resident memory of its children that run; what they share counts for each.", resident);
 }
 
 /* Of the agent alone, in bytes; 0: not known. */
@@ -49,9 +93,7 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	    (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
 	add(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
 	    cpu_seconds(RUSAGE_SELF));
-	add(out, "children_cpu_seconds_total", "counter",
-	    "CPU time of its recordings and requests that have ended.",
-	    cpu_seconds(RUSAGE_CHILDREN));
+	add_children(agent, out);
 	add(out, "resident_memory_bytes", "gauge", "Resident memory of the agent itself.",
 	    resident_bytes());
 	add(out, "requests_total", "counter", "Requests that reached the agent.",
@@ -61,6 +103,7 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	add(out, "recordings_total", "counter", "Recordings begun.", (double)agent->recording_cnt);
 	add(out, "recordings", "gauge", "Recordings that run.",
 	    (double)tapir_agent__recordings(agent));
+	add_totals(out);
 	add(out, "tasks", "gauge", "Requests that are being worked on.", (double)agent->tasks.cnt);
 	add(out, "sessions", "gauge", "Sessions that run or are kept.",
 	    (double)tapir_sessions__cnt(agent->sessions));

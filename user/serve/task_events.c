@@ -14,6 +14,7 @@
 #include "render/live_lines.h"
 #include "serve/answer.h"
 #include "serve/task.h"
+#include "watch/totals.h"
 
 struct stream {
 	pthread_mutex_t lock;
@@ -86,12 +87,13 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	(void)ctx;
-	(void)progress;
+	tapir_totals__count(&progress->stats);
 }
 
 static int run(struct stream *s, const struct tapir_task *task, struct tapir_recording_plan *plan)
 {
 	struct tapir_recording_result result = {};
+	int err;
 
 	plan->opts.on_record = on_record;
 	plan->opts.on_flush = on_flush;
@@ -101,7 +103,9 @@ static int run(struct stream *s, const struct tapir_task *task, struct tapir_rec
 	if (!task->ask->duration_ns)
 		plan->opts.duration_ns = task->limits->seconds * TAPIR_NS_PER_SEC;
 	s->live.start_ns = tapir_clock__now_ns();
-	return tapir_recording__run(&plan->opts, &result);
+	err = tapir_recording__run(&plan->opts, &result);
+	tapir_totals__count(&result.stats);
+	return err;
 }
 
 int tapir_task__events(void *ctx, int client_fd)

@@ -16,10 +16,12 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "decode/profiles.h"
 #include "foreign/helper.h"
 #include "serve/answer.h"
 #include "serve/child_run.h"
 #include "serve/task.h"
+#include "watch/totals.h"
 
 #define CPU_GRACE_SECONDS 60 /* to name what it has, and to convert it */
 
@@ -167,6 +169,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *progre
 {
 	const struct tapir_task *task = ctx;
 
+	tapir_totals__count(&progress->stats);
 	if (task->page)
 		note_stats(task->page, &progress->stats, progress->elapsed_ns);
 }
@@ -193,6 +196,7 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 	plan->opts.on_ready = on_ready;
 	plan->opts.ctx = (void *)task;
 	err = tapir_recording__run(&plan->opts, &result);
+	tapir_totals__count(&result.stats);
 	if (task->page)
 		note_stats(task->page, &result.stats, result.elapsed_ns);
 	/* What was recorded until the limit is an answer, too. */
@@ -218,6 +222,28 @@ static void limit_cpu(const struct tapir_serve_limits *limits)
 	(void)setrlimit(RLIMIT_CPU, &cpu);
 }
 
+/* What a view is about, beside the default profile, unless the client says what to record. */
+static void add_events_of_view(const struct tapir_task *task, struct tapir_request *request)
+{
+	static const char *compilers[] = {"Microsoft-Windows-DotNETRuntime:Jit:Verbose",
+					  "hotspot:method__compile__*"};
+	/* Not "allocations": of a JVM, that traps at each object. */
+	static const char *both[] = {TAPIR_PROFILE_DEFAULT, NULL}, *const profiles[] = {
+									   "gc", "exceptions",
+									   "contention",
+									   "threadpool"};
+
+	if (task->run != tapir_task__view || request->specs.cnt || request->profiles.cnt)
+		return;
+	if (!strcmp(task->path_arg, "jit"))
+		request->more_specs = (struct tapir_words){.data = compilers, .cnt = 2, .cap = 2};
+	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
+		if (!strcmp(task->path_arg, profiles[i]))
+			both[1] = profiles[i];
+	if (both[1])
+		request->profiles = (struct tapir_words){.data = both, .cnt = 2, .cap = 2};
+}
+
 int tapir_task__record(const struct tapir_task *task, int fd)
 {
 	struct tapir_containers containers = {};
@@ -231,6 +257,8 @@ int tapir_task__record(const struct tapir_task *task, int fd)
 	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
 		err = tapir_ask__request(&ask, &request);
+	if (!err)
+		add_events_of_view(task, &request);
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
@@ -306,13 +334,16 @@ int tapir_task__session(void *ctx, int client_fd)
 
 /* ---- answers made of a recording -------------------------------------------------------------- */
 
-static int send_output(const char *const *argv, int input_fd, int client_fd)
+/* failed: the status where the command fails; 0: what its error means elsewhere. */
+static int send_output(const char *const *argv, int input_fd, unsigned failed, int client_fd)
 {
 	struct tapir_str out = {};
 	int err = tapir_task__capture(argv, input_fd, 0, &out);
 
-	return err ? tapir_answer__diag(client_fd, tapir_answer__status(err), 0)
-		   : tapir_task__send_json(client_fd, out.data, out.len);
+	if (err)
+		return tapir_answer__diag(
+			client_fd, failed && err == -EIO ? failed : tapir_answer__status(err), 0);
+	return tapir_task__send_json(client_fd, out.data, out.len);
 }
 
 static int send_view(const struct tapir_task *task, int fd, int client_fd)
@@ -328,7 +359,8 @@ static int send_view(const struct tapir_task *task, int fd, int client_fd)
 		argv[5] = "--top";
 		argv[6] = top.data;
 	}
-	return send_output(argv, fd, client_fd);
+	/* The recording is ours and whole: what it lacks is the event that was named. */
+	return send_output(argv, fd, task->ask->event ? 404 : 0, client_fd);
 }
 
 int tapir_task__view(void *ctx, int client_fd)
@@ -377,7 +409,7 @@ int tapir_task__counters(void *ctx, int client_fd)
 	ask.only_counters = true;
 	task.ask = &ask;
 	fd = make_trace(&task, client_fd);
-	return fd < 0 ? fd : send_output(argv, fd, client_fd);
+	return fd < 0 ? fd : send_output(argv, fd, 0, client_fd);
 }
 
 int tapir_task__stacks(void *ctx, int client_fd)
@@ -398,7 +430,7 @@ int tapir_task__stacks(void *ctx, int client_fd)
 		tapir_str__addf(&threads, "--threads=%s", task->ask->threads);
 		argv[4] = threads.data;
 	}
-	return send_output(argv, -1, client_fd);
+	return send_output(argv, -1, 0, client_fd);
 }
 
 /* The first lines of a report, without its tables. */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "attach/proc_usage.h"
 #include "base/json.h"
 #include "tapir/abi.h"
 
@@ -159,6 +160,27 @@ static void write_metric(const struct metric *m, const struct heads *heads, stru
 						s->label ? s->label : "", value);
 }
 
+/* Of the processes, read now: a slot is released when its process ends. */
+static void write_usage(const struct heads *heads, struct tapir_str *out)
+{
+	struct tapir_proc_usage usage[TAPIR_WATCH_MAX_PROCESSES];
+	bool is_known[TAPIR_WATCH_MAX_PROCESSES];
+
+	for (size_t h = 0; h < heads->cnt; h++)
+		is_known[h] = !tapir_proc_usage__read((uint32_t)heads->all[h].pid, &usage[h]);
+	begin_metric(out, "cpu_seconds_total", "counter", "CPU time of the process.");
+	for (size_t h = 0; h < heads->cnt; h++)
+		if (is_known[h])
+			tapir_str__addf(out, "tapir_runtime_cpu_seconds_total{%s} %.15g\n",
+					heads->labels[h], (double)usage[h].cpu_ns / 1e9);
+	begin_metric(out, "resident_memory_bytes", "gauge", "Resident memory of the process.");
+	for (size_t h = 0; h < heads->cnt; h++)
+		if (is_known[h])
+			tapir_str__addf(out, "tapir_runtime_resident_memory_bytes{%s} %llu\n",
+					heads->labels[h],
+					(unsigned long long)usage[h].resident_bytes);
+}
+
 /* Of .NET: a JVM has no pauses one by one that could be read at no cost. */
 static void write_pauses(const struct heads *heads, struct tapir_str *out)
 {
@@ -225,6 +247,7 @@ void tapir_watch_report__metrics(const struct tapir_watch_page *page, struct tap
 	}
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
 		write_metric(&metrics[i], heads, out);
+	write_usage(heads, out);
 	write_pauses(heads, out);
 	write_watched(page, heads, out);
 	free(heads);
