@@ -407,6 +407,63 @@ static void mapped_file_is_opened(void **state)
 	munmap(at, 4096);
 }
 
+/* ---- one mapping, asked for by its address ----------------------------------------------- */
+
+struct compared {
+	const struct tapir_mapping_line *text; /* as /proc/PID/maps has it */
+	unsigned seen_cnt, all_cnt;
+};
+
+static int compare(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct compared *c = ctx;
+	const struct tapir_mapping_line *text = c->text;
+
+	c->seen_cnt++;
+	assert_true(m->start_va == text->start_va && m->end_va == text->end_va);
+	assert_true(m->file_off == text->file_off && m->inode == text->inode);
+	assert_int_equal(m->dev, text->dev);
+	assert_true(m->is_readable == text->is_readable && m->is_writable == text->is_writable);
+	assert_true(m->is_executable == text->is_executable && m->is_shared == text->is_shared);
+	assert_int_equal(m->is_deleted, text->is_deleted);
+	assert_int_equal(m->path_len, text->path_len);
+	assert_string_equal(m->path, text->path);
+	return 0;
+}
+
+static int ask_for_the_same(const struct tapir_mapping_line *text, void *ctx)
+{
+	uint32_t tgid = (uint32_t)getpid();
+	struct compared *c = ctx;
+
+	if (!strcmp(text->path, "[vsyscall]") || !strcmp(text->path, "[stack]") ||
+	    !strcmp(text->path, "[heap]")) /* not a mapping; those that grow */
+		return 0;
+	c->text = text;
+	c->all_cnt++;
+	assert_int_equal(tapir_proc__mapping_at(tgid, text->start_va, compare, c), 0);
+	assert_int_equal(c->seen_cnt, c->all_cnt);
+	if (text->end_va - text->start_va > 4096) /* it begins elsewhere */
+		assert_int_equal(tapir_proc__mapping_at(tgid, text->start_va + 4096, compare, c),
+				 0);
+	assert_int_equal(c->seen_cnt, c->all_cnt);
+	return 0;
+}
+
+static void a_mapping_asked_for_is_the_one_of_the_text(void **state)
+{
+	struct compared c = {};
+	void *at;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/two\nlines", dir);
+	at = map_new_file("mapped");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(tapir_proc__each_mapping((uint32_t)getpid(), ask_for_the_same, &c), 0);
+	assert_true(c.all_cnt > 5);
+	munmap(at, 4096);
+}
+
 /* With map_files the old file, without it a refusal; never the new one. */
 static void replaced_file_is_never_mistaken_for_the_mapped_one(void **state)
 {
@@ -514,6 +571,7 @@ int main(void)
 		cmocka_unit_test(thread_is_no_process_and_its_process_is_named),
 		cmocka_unit_test(clock_offset_is_that_of_the_time_namespace),
 		IN_DIR(mapped_file_is_opened),
+		IN_DIR(a_mapping_asked_for_is_the_one_of_the_text),
 		IN_DIR(replaced_file_is_never_mistaken_for_the_mapped_one),
 		IN_DIR(fifo_is_refused_without_waiting),
 		IN_DIR(magic_links_are_not_followed),

@@ -245,16 +245,39 @@ static void a_lane_of_another_version_is_refused_by_its_number(void **state)
 /* Hundreds of files of the name cost a bounded number of descriptors and no line. */
 static void many_files_of_the_name_are_bounded(void **state)
 {
+	void *map = NULL;
 	int fds[400];
 
 	(void)state;
-	for (size_t i = 0; i < 400; i++)
+	fds[0] = maker_memfd(TAPIR_RING_CTL_NAME, 4096, &map);
+	for (size_t i = 1; i < 400; i++)
 		fds[i] = memfd_create(TAPIR_RING_CTL_NAME, MFD_CLOEXEC);
 	find();
 	assert_int_equal(lanes.all.cnt, 0);
 	assert_non_null(lanes.refused);
 	for (size_t i = 0; i < 400; i++)
 		close(fds[i]);
+	munmap(map, 4096);
+}
+
+/* Shared memory of other kinds is on the same device: it is not mistaken, and hides nothing. */
+static void a_lane_is_found_beside_other_shared_memory(void **state)
+{
+	size_t bytes = 4096, cnt = 0;
+	void *maps[8];
+
+	(void)state;
+	for (; cnt < 8; cnt++)
+		maps[cnt] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+				 -1, 0);
+	find();
+	assert_int_equal(lanes.all.cnt, 0);
+	assert_null(lanes.refused);
+	assert_true(maker_open(&maker, 9));
+	find();
+	assert_int_equal(lanes.all.cnt, 1);
+	while (cnt--)
+		munmap(maps[cnt], bytes);
 }
 
 static void the_name_is_told_from_its_likes(void **state)
@@ -283,6 +306,7 @@ int main(void)
 		T(every_number_of_a_control_header_is_checked),
 		T(a_lane_of_another_version_is_refused_by_its_number),
 		T(many_files_of_the_name_are_bounded),
+		T(a_lane_is_found_beside_other_shared_memory),
 		T(the_name_is_told_from_its_likes),
 	};
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -198,4 +199,101 @@ int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt)
 	if (bad_cnt)
 		*bad_cnt = w.bad_cnt + (have || w.in_long_line); /* what was cut off is no line */
 	return err;
+}
+
+/* ---- one question, without the text -------------------------------------------------------- */
+
+/*
+ * PROCMAP_QUERY of <linux/fs.h>, which is younger than the headers that tapir is built with
+ * (kernel commit ed5d583a88a9, Linux 6.11).
+ */
+struct query {
+	uint64_t size, flags, at_va;
+	uint64_t start_va, end_va, vma_flags, page_bytes, file_off, inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_bytes, build_id_bytes;
+	uint64_t name_va, build_id_va;
+};
+_Static_assert(sizeof(struct query) == 104, "struct procmap_query");
+
+#define QUERY	   _IOWR('f', 17, struct query)
+#define READABLE   0x01u
+#define WRITABLE   0x02u
+#define EXECUTABLE 0x04u
+#define SHARED	   0x08u
+#define OR_NEXT	   0x10u
+#define WITH_FILE  0x20u
+
+/* 1 and *q: the first mapping at va or, with OR_NEXT, after it; 0: none. name may be NULL. */
+static int query(int fd, uint64_t va, unsigned flags, char *name, uint32_t bytes, struct query *q)
+{
+	int res;
+
+	*q = (struct query){.size = sizeof(*q),
+			    .flags = flags,
+			    .at_va = va,
+			    .name_bytes = bytes,
+			    .name_va = (uintptr_t)name};
+	do
+		res = ioctl(fd, QUERY, q);
+	while (res && errno == EINTR);
+	if (!res)
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+static uint32_t dev_of(const struct query *q)
+{
+	return tapir_mapping_line__dev(makedev(q->dev_major, q->dev_minor));
+}
+
+int tapir_maps__has_shared(int fd, uint32_t dev, const char *path_start)
+{
+	const unsigned flags = SHARED | WITH_FILE;
+	char name[64];
+	uint64_t va = 0;
+
+	for (;;) {
+		struct query q;
+		int found = query(fd, va, flags | OR_NEXT, NULL, 0, &q);
+
+		if (found <= 0)
+			return found;
+		va = q.end_va;
+		if (dev_of(&q) != dev)
+			continue;
+		found = query(fd, q.start_va, flags, name, sizeof(name), &q);
+		if (found > 0 && !strncmp(name, path_start, strlen(path_start)))
+			return 1;
+		if (found < 0 && found != -ENAMETOOLONG) /* which is a longer one */
+			return found;
+	}
+}
+
+int tapir_maps__at(int fd, uint64_t va, char *path, struct tapir_mapping_line *out)
+{
+	struct query q;
+	int found = query(fd, va, 0, path, TAPIR_MAPPING_PATH_BYTES, &q);
+	size_t all, len;
+
+	if (found <= 0 || q.start_va != va)
+		return found < 0 ? found : 0;
+	all = q.name_bytes ? strnlen(path, TAPIR_MAPPING_PATH_BYTES - 1) : 0;
+	len = all && path[0] == '/' ? len_of_path(path, all) : all;
+	path[len] = '\0';
+	*out = (struct tapir_mapping_line){
+		.start_va = q.start_va,
+		.end_va = q.end_va,
+		.file_off = q.file_off,
+		.inode = q.inode,
+		.dev = dev_of(&q),
+		.is_readable = q.vma_flags & READABLE,
+		.is_writable = q.vma_flags & WRITABLE,
+		.is_executable = q.vma_flags & EXECUTABLE,
+		.is_shared = q.vma_flags & SHARED,
+		.is_deleted = len < all,
+		.path = path,
+		.path_len = len,
+	};
+	return 1;
 }

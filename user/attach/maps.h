@@ -42,4 +42,18 @@ typedef int (*tapir_mapping_fn)(const struct tapir_mapping_line *mapping, void *
 /* Every complete line after fd's position. bad_cnt (may be NULL): lines that were skipped. */
 int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt);
 
+/*
+ * Does the process map, shared, a file of this device whose path begins so? 1 or 0, without a line
+ * being written: a few us where the text takes a hundred. -ENOTTY: not known, the kernel is older
+ * than 6.11; -ESRCH: it has ended; other -errno: not known.
+ */
+int tapir_maps__has_shared(int fd, uint32_t dev, const char *path_start);
+
+/*
+ * The mapping that begins at va, without the lines before it: 1, or 0: there is none. path, which
+ * out->path points into, has TAPIR_MAPPING_PATH_BYTES. -errno as above: the text may still have it.
+ */
+#define TAPIR_MAPPING_PATH_BYTES 4096
+int tapir_maps__at(int fd, uint64_t va, char *path, struct tapir_mapping_line *out);
+
 #endif

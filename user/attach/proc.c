@@ -414,18 +414,56 @@ int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx)
 	return err == -ENOENT ? no_process(tgid) : err;
 }
 
-int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
+/* An fd of /proc/PID/maps, or -errno with a line. */
+static int open_maps(uint32_t tgid)
 {
-	tapir_autofd int fd = -1;
 	char path[32];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT || errno == ESRCH)
 		return no_process(tgid);
+	return tapir_diag__fail(-errno, "cannot read %s: %s (requires its user or CAP_SYS_PTRACE)",
+				path, tapir_errno__text(errno));
+}
+
+int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
+{
+	tapir_autofd int fd = open_maps(tgid);
+
+	return fd < 0 ? fd : tapir_maps__each(fd, fn, ctx, NULL);
+}
+
+/* ---- one mapping ------------------------------------------------------------------------- */
+
+struct only {
+	uint64_t va;
+	tapir_mapping_fn fn;
+	void *ctx;
+};
+
+static int hand_out_only(const struct tapir_mapping_line *line, void *ctx)
+{
+	const struct only *only = ctx;
+
+	return line->start_va == only->va ? only->fn(line, only->ctx) : 0;
+}
+
+int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx)
+{
+	tapir_autofd int fd = open_maps(tgid);
+	struct only only = {va, fn, ctx};
+	char path[TAPIR_MAPPING_PATH_BYTES];
+	struct tapir_mapping_line line;
+	int found;
+
 	if (fd < 0)
-		return tapir_diag__fail(-errno,
-					"cannot read %s: %s (requires its user or CAP_SYS_PTRACE)",
-					path, tapir_errno__text(errno));
-	return tapir_maps__each(fd, fn, ctx, NULL);
+		return fd;
+	found = tapir_maps__at(fd, va, path, &line);
+	if (found > 0)
+		return fn(&line, ctx);
+	return found == 0 ? 0 : tapir_maps__each(fd, hand_out_only, &only, NULL);
 }

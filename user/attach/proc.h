@@ -88,6 +88,8 @@ int tapir_proc__check(void);
 int tapir_proc__each(tapir_pid_fn fn, void *ctx); /* processes, not threads */
 int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
+/* Only the one that begins at va, if there is one. */
+int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx);
 
 /*
  * Opens the very file that is mapped: /proc/PID/map_files where we may, else the path below the

@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -145,6 +147,20 @@ static const char *check_header(struct walk *w, struct candidate *c, uint64_t fi
 			 : tapir_ring_data__fault(&c->data, file_bytes, w->ns_tgid);
 }
 
+/* Its own number, which only a process with such a file is asked for. */
+static bool find_ns_tgid(struct walk *w)
+{
+	struct tapir_proc proc;
+
+	if (w->ns_tgid)
+		return true;
+	if (tapir_proc__read(w->tgid, &proc))
+		return false;
+	w->ns_tgid = proc.ns_tgid;
+	tapir_proc__fini(&proc);
+	return true;
+}
+
 static const char *open_checked(struct walk *w, int path_fd, struct candidate *c)
 {
 	struct statfs fs;
@@ -158,6 +174,8 @@ static const char *open_checked(struct walk *w, int path_fd, struct candidate *c
 		return "a file that cannot be opened";
 	if (fstatfs(c->fd, &fs) || fs.f_type != TMPFS_MAGIC || fstat(c->fd, &st))
 		return "a file that is not on tmpfs";
+	if (!find_ns_tgid(w))
+		return "of a process that has ended";
 	fault = check_seals(c->fd, c->is_ctl);
 	return fault ? fault : check_header(w, c, (uint64_t)st.st_size);
 }
@@ -178,15 +196,22 @@ static bool stat_cached(int fd, struct statx *out)
 	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, out);
 }
 
+/* The kernel has one file system for all of them. */
 static bool find_device(struct walk *w)
 {
-	tapir_autofd int fd = memfd_create("tapir", MFD_CLOEXEC);
+	static atomic_ullong known; /* 0 is no device */
+	uint64_t dev = known;
 	struct statx st;
 
-	if (fd < 0 || !stat_cached(fd, &st))
-		return false;
-	w->dev_major = st.stx_dev_major;
-	w->dev_minor = st.stx_dev_minor;
+	if (!dev) {
+		tapir_autofd int fd = memfd_create("tapir", MFD_CLOEXEC);
+
+		if (fd < 0 || !stat_cached(fd, &st))
+			return false;
+		known = dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+	}
+	w->dev_major = (uint32_t)(dev >> 32);
+	w->dev_minor = (uint32_t)dev;
 	return true;
 }
 
@@ -261,20 +286,34 @@ static int see_mapped(const struct tapir_mapping_line *line, void *ctx)
 	return take(ctx, link, is_ctl);
 }
 
+/*
+ * A process has its lanes mapped as long as it writes them, so that one question is enough for
+ * almost all processes. true: surely none.
+ */
+static bool maps_none(const struct walk *w)
+{
+	uint32_t dev = tapir_mapping_line__dev(makedev(w->dev_major, w->dev_minor));
+	tapir_autofd int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", w->tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && !tapir_maps__has_shared(fd, dev, CTL_PATH);
+}
+
 static int walk_process(struct walk *w)
 {
 	int mark = tapir_diag__cnt();
-	struct tapir_proc proc;
-	int err = find_device(w) ? tapir_proc__read(w->tgid, &proc) : -errno;
+	int err = find_device(w) ? 0 : -errno;
 
-	if (!err) {
-		w->ns_tgid = proc.ns_tgid;
-		tapir_proc__fini(&proc);
-		err = see_descriptors(w);
-	}
+	if (err || maps_none(w))
+		return err;
+	err = see_descriptors(w);
 	if (!err)
 		err = tapir_proc__each_mapping(w->tgid, see_mapped, w);
 	tapir_diag__rewind(mark);
+	if (err == -ENOENT)
+		return -ESRCH;
 	return err < 0 ? err : 0;
 }
 

@@ -253,7 +253,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct mapping_walk *walk = ctx;
 
-	if (!line->is_executable || (walk->only_va && walk->only_va != line->start_va))
+	if (!line->is_executable)
 		return 0;
 	walk->saw_one = true;
 	if (!tapir_programs__are_there(walk->t->opts.programs) &&
@@ -270,7 +270,9 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 static void walk_mappings(struct mapping_walk *walk)
 {
 	int mark = tapir_diag__cnt();
-	int err = tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
+	int err = walk->only_va
+			  ? tapir_proc__mapping_at(walk->tgid, walk->only_va, see_mapping, walk)
+			  : tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
 
 	if (err == -EIO && !walk->err) { /* it is there: its probes are not known to be none */
 		tapir_diag__rewind(mark);
