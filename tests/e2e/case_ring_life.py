@@ -111,10 +111,11 @@ def test_a_ninth_tracer_is_told_that_there_is_no_room(t):
 
 
 OLD_LANE = """
-import fcntl, os, struct, sys, time
+import fcntl, mmap, os, struct, sys, time
 fd = os.memfd_create("tapir-ctl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 os.write(fd, struct.pack("<QIIQQI", 0x314c544350415421, 2, 4096, 7, 1 << 20, os.getpid()))
 os.ftruncate(fd, 1 << 20)
+held = mmap.mmap(fd, 1 << 20)
 fcntl.fcntl(fd, 1033, 7)  # F_ADD_SEALS
 print("ready", flush=True)
 time.sleep(20)

@@ -201,6 +201,20 @@ static char *read_cgroup(int dir_fd)
 	return strndup(line, strcspn(line, "\n"));
 }
 
+static int read_program(int dir_fd, struct tapir_proc *proc)
+{
+	int err = read_start_at(dir_fd, "cmdline", TAPIR_PROC_MAX_CMDLINE_BYTES, &proc->cmdline,
+				&proc->cmdline_len);
+
+	if (err)
+		return err;
+	while (proc->cmdline_len && !proc->cmdline[proc->cmdline_len - 1])
+		proc->cmdline_len--;
+	proc->exe = read_exe(dir_fd);
+	proc->cgroup = read_cgroup(dir_fd);
+	return proc->cgroup ? 0 : -ENOMEM;
+}
+
 static int read_facts(int dir_fd, struct tapir_proc *proc)
 {
 	struct stat_facts stat;
@@ -209,22 +223,18 @@ static int read_facts(int dir_fd, struct tapir_proc *proc)
 	if (!err)
 		err = read_stat(dir_fd, &stat);
 	if (!err)
-		err = read_start_at(dir_fd, "cmdline", TAPIR_PROC_MAX_CMDLINE_BYTES, &proc->cmdline,
-				    &proc->cmdline_len);
+		err = read_program(dir_fd, proc);
 	if (err)
 		return err;
 	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
 	proc->start_ns = stat.start_ns;
 	proc->is_zombie = stat.is_zombie;
 	proc->is_kernel_thread = stat.flags & PF_KTHREAD;
-	while (proc->cmdline_len && !proc->cmdline[proc->cmdline_len - 1])
-		proc->cmdline_len--;
-	proc->exe = read_exe(dir_fd);
-	proc->cgroup = read_cgroup(dir_fd);
-	return proc->cgroup ? 0 : -ENOMEM;
+	return 0;
 }
 
-int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
+static int read_parts(uint32_t tgid, int (*read_of)(int dir_fd, struct tapir_proc *proc),
+		      struct tapir_proc *out)
 {
 	struct tapir_proc proc = {.tgid = tgid};
 	tapir_autofd int dir_fd = -1;
@@ -237,7 +247,7 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
 		return errno == ENOENT ? no_process(tgid)
 				       : tapir_diag__fail(-errno, "cannot read %s: %s", path,
 							  tapir_errno__text(errno));
-	err = read_facts(dir_fd, &proc);
+	err = read_of(dir_fd, &proc);
 	if (err) {
 		tapir_proc__fini(&proc);
 		if (err == -ESRCH || err == -ENOENT) /* ended in the meantime */
@@ -248,6 +258,16 @@ int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
 	}
 	*out = proc;
 	return 0;
+}
+
+int tapir_proc__read(uint32_t tgid, struct tapir_proc *out)
+{
+	return read_parts(tgid, read_facts, out);
+}
+
+int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out)
+{
+	return read_parts(tgid, read_program, out);
 }
 
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)

@@ -38,6 +38,8 @@ struct tapir_proc {
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
 /* The same, but a zombie is -ESRCH, too: nothing will happen in it any more. */
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
+/* Only what a record of the kernel does not say of it: exe, cmdline, cgroup. Needs __fini, too. */
+int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
 /* Whether it has ended, even if its parent has not waited for it. */

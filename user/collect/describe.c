@@ -7,14 +7,19 @@
 #include "base/clock.h"
 #include "symbol/vdso.h"
 
+static struct tapir_sv comm_of(const struct tapir_proc *proc)
+{
+	return (struct tapir_sv){proc->comm, strnlen(proc->comm, sizeof(proc->comm))};
+}
+
 static const struct tapir_rec *with_strings(struct tapir_recbuf *buf,
 					    const struct tapir_rec_process *fixed,
-					    const struct tapir_proc *proc, struct tapir_sv exe,
-					    bool no_command_lines)
+					    const struct tapir_proc *proc, struct tapir_sv comm,
+					    struct tapir_sv exe, bool no_command_lines)
 {
 	return tapir_recbuf__process(
-		buf, fixed, (struct tapir_sv){proc->comm, strnlen(proc->comm, sizeof(proc->comm))},
-		exe, (struct tapir_sv){proc->cmdline, no_command_lines ? 0 : proc->cmdline_len},
+		buf, fixed, comm, exe,
+		(struct tapir_sv){proc->cmdline, no_command_lines ? 0 : proc->cmdline_len},
 		tapir_sv__of(proc->cgroup));
 }
 
@@ -32,7 +37,8 @@ const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
 	};
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), tapir_clock__now_ns());
-	return with_strings(buf, &fixed, proc, tapir_sv__of(proc->exe), no_command_lines);
+	return with_strings(buf, &fixed, proc, comm_of(proc), tapir_sv__of(proc->exe),
+			    no_command_lines);
 }
 
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
@@ -44,8 +50,8 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 
 	/* /proc/PID/exe may be closed to us; BPF saw what was executed. */
 	tapir_process_view__of(&rec->h, &seen);
-	return with_strings(buf, rec, proc, proc->exe ? tapir_sv__of(proc->exe) : seen.exe,
-			    no_command_lines);
+	return with_strings(buf, rec, proc, proc->comm[0] ? comm_of(proc) : seen.comm,
+			    proc->exe ? tapir_sv__of(proc->exe) : seen.exe, no_command_lines);
 }
 
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,

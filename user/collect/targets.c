@@ -256,10 +256,13 @@ void tapir_targets__look_again(struct tapir_targets *t)
 /* What BPF could not read at that point: command line, path, cgroup. */
 static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
+	/* Its name, which BPF has read, is not asked for again. */
+	int (*read_of)(uint32_t tgid, struct tapir_proc * out) =
+		rec->comm_len ? tapir_proc__read_program : tapir_proc__read;
 	struct tapir_proc proc;
 	int mark = tapir_diag__cnt();
 
-	if (rec->kind == TAPIR_PROCESS_EXIT || tapir_proc__read(rec->tgid, &proc)) {
+	if (rec->kind == TAPIR_PROCESS_EXIT || read_of(rec->tgid, &proc)) {
 		tapir_diag__rewind(mark);
 		tapir_targets__post(t, &rec->h, -1);
 		return;
@@ -282,6 +285,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		end(t, rec->tgid, rec->start_ns);
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
+		tapir_ring_scan__forget(&t->looks, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list(t, rec->tgid, &is_new);

@@ -52,6 +52,13 @@ void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid)
 		leave(l);
 }
 
+void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)
+{
+	for (size_t i = 0; i < l->bursts.cnt; i++)
+		if (l->bursts.data[i].tgid == tgid)
+			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
+}
+
 static void look(struct tapir_ring_scan *l, uint32_t tgid)
 {
 	uint64_t start_ns = tapir_clock__now_ns(), end_ns;

@@ -28,6 +28,9 @@ struct tapir_ring_scan {
 /* Something new is executed in the process. */
 void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid);
 
+/* It has ended: no more scans are expected of it. */
+void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid);
+
 /* Scans that are due; the time of the next one, UINT64_MAX: none. */
 void tapir_ring_scan__run(struct tapir_ring_scan *l);
 uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l);
