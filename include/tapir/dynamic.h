@@ -22,9 +22,9 @@
  * The probe's arguments are the first 12 fields: numbers by value, strings, arrays, structures,
  * GUIDs as addresses in the payload. With a payload that ends early the rest is 0.
  *
- * WITHOUT A TYPED PROBE. Where executable memfds are forbidden (vm.memfd_noexec, seccomp, SELinux),
- * and on aarch64, a defined event has its sessions as always; to USDT tools it is an occurrence of
- * the JSON probe of its level (below), from TAPIR_POLL_MS after they have attached to that.
+ * WITHOUT A TYPED PROBE. Where executable memfds are forbidden (vm.memfd_noexec, seccomp, SELinux)
+ * a defined event has its sessions as always; to USDT tools it is an occurrence of the JSON probe
+ * of its level (below), from TAPIR_POLL_MS after they have attached to that.
  * tapir_dynamic__probe_error says why, and `tapir list -p` reports it.
  *
  * All functions but tapir_event__fire lock and allocate: any thread, not in a signal handler. They

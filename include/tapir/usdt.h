@@ -32,7 +32,7 @@
  *
  * C11 and C++11, in GNU or strict mode; x86_64 (AT&T operands, so not -masm=intel) and
  * aarch64, both 64 bit. Wants gcc 9 or clang 11 (asm inline); tested with gcc 12 and clang 14,
- * aarch64 compiled only. Includes nothing.
+ * aarch64 under qemu-user. Includes nothing.
  */
 #ifndef TAPIR_USDT_H
 #define TAPIR_USDT_H

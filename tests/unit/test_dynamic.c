@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * include/tapir/dynamic.h: probes defined at run time as tapir's reader of notes sees them, the
- * registers when one fires (its slot is overwritten by a jump), payloads that lie, children.
+ * registers when one fires (its slot is overwritten by a jump), payloads that lie, children. With
+ * TAPIR_ELSEWHERE (tests/elsewhere/run), where tapir's reader is not, an image is left in a file
+ * for readelf and objdump.
  */
 // clang-format off
 #include <stdarg.h>
@@ -21,8 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef TAPIR_ELSEWHERE
 #include "elf/image.h"
 #include "elf/notes.h"
+#endif
 #include "usdt/provider/dynamic_impl.h"
 
 /* Of the library's static probes. */
@@ -74,8 +78,8 @@ static struct tapir_dynamic *new_dynamic(const char *name)
 	return d;
 }
 
-/* The image of a provider, by its memfd. */
-static void read_notes(const char *name, struct tapir_elf **elf, struct tapir_usdt_notes *notes)
+/* The image of a provider: its memfd. */
+static int image_fd(const char *name)
 {
 	char path[64], target[256];
 
@@ -85,13 +89,39 @@ static void read_notes(const char *name, struct tapir_elf **elf, struct tapir_us
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		len = readlink(path, target, sizeof(target) - 1);
 		target[len > 0 ? len : 0] = '\0';
-		if (strstr(target, name)) {
-			assert_int_equal(tapir_elf__open_fd(fd, elf), 0);
-			assert_true(tapir_usdt_notes__read(*elf, notes) >= 0);
-			return;
-		}
+		if (strstr(target, name))
+			return fd;
 	}
 	fail_msg("no image %s", name);
+	return -1;
+}
+
+#ifdef TAPIR_ELSEWHERE
+static void an_image_is_left_for_other_tools(void **state)
+{
+	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
+	struct tapir_event_about about = about_of("Placed");
+	struct tapir_event *event = NULL;
+	FILE *file = fopen(TAPIR_BUILD "/image.elf", "w");
+	char bytes[4096];
+	ssize_t len;
+	int fd;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	assert_int_equal(tapir_dynamic__probe_error(d), 0);
+	fd = image_fd(TAPIR_DYNAMIC_IMAGE_NAME "Unit-Plugin");
+	for (off_t at = 0; (len = pread(fd, bytes, sizeof(bytes), at)) > 0; at += len)
+		assert_int_equal(fwrite(bytes, 1, (size_t)len, file), len);
+	assert_int_equal(fclose(file), 0);
+	tapir_dynamic__free(d);
+}
+#else
+static void read_notes(const char *name, struct tapir_elf **elf, struct tapir_usdt_notes *notes)
+{
+	assert_int_equal(tapir_elf__open_fd(image_fd(name), elf), 0);
+	assert_true(tapir_usdt_notes__read(*elf, notes) >= 0);
 }
 
 static void an_event_is_a_typed_probe_once_it_is_defined(void **state)
@@ -129,13 +159,14 @@ static void an_event_is_a_typed_probe_once_it_is_defined(void **state)
 	tapir_dynamic__free(d);
 	tapir_dynamic__free(NULL);
 }
+#endif
 
 /* ---- fired ----------------------------------------------------------------------------------- */
 
-#ifdef __x86_64__
 static volatile uint64_t seen[12] __attribute__((used));
 static volatile unsigned seen_cnt __attribute__((used));
 
+#ifdef __x86_64__
 __attribute__((naked, used)) static void keep_registers(void)
 {
 	__asm__("push %r15\n"
@@ -153,6 +184,39 @@ __attribute__((naked, used)) static void keep_registers(void)
 		"pop %r15\n"
 		"ret\n");
 }
+
+static void jump_to(uint8_t *slot, uint64_t to)
+{
+	memcpy(slot, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
+	memcpy(slot + 6, &to, 8);
+}
+#else
+__asm__(".text\n"
+	"keep_registers:\n"
+	"adrp x17, seen\n"
+	"add x17, x17, :lo12:seen\n"
+	"stp x0, x1, [x17]\n"
+	"stp x2, x3, [x17, 16]\n"
+	"stp x4, x5, [x17, 32]\n"
+	"stp x6, x7, [x17, 48]\n"
+	"stp x9, x10, [x17, 64]\n"
+	"adrp x17, seen_cnt\n"
+	"add x17, x17, :lo12:seen_cnt\n"
+	"ldr w16, [x17]\n"
+	"add w16, w16, 1\n"
+	"str w16, [x17]\n"
+	"ret\n");
+void keep_registers(void);
+
+static void jump_to(uint8_t *slot, uint64_t to)
+{
+	const uint32_t code[] = {0x58000050, 0xd61f0200}; /* ldr x16, .+8; br x16 */
+
+	memcpy(slot, code, sizeof(code));
+	memcpy(slot + 8, &to, 8);
+	__builtin___clear_cache((char *)slot, (char *)slot + 16);
+}
+#endif
 
 /* The code of the only image is the executable mapping of its memfd. */
 static uint8_t *find_slot(void)
@@ -181,8 +245,7 @@ static void arguments_are_in_their_registers_when_it_fires(void **state)
 	slot = find_slot();
 	assert_non_null(slot);
 	assert_int_equal(mprotect(slot, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
-	memcpy(slot, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
-	memcpy(slot + 6, &to, 8);
+	jump_to(slot, to);
 	tapir_event__fire(event, payload, PAYLOAD_BYTES);
 	assert_int_equal(seen_cnt, 0); /* off */
 	event->word.half.semaphore = 1;
@@ -213,7 +276,6 @@ static void arguments_are_in_their_registers_when_it_fires(void **state)
 	tapir_dynamic__free(d);
 	assert_null(find_slot());
 }
-#endif
 
 static void malformed_definitions_are_refused(void **state)
 {
@@ -295,6 +357,7 @@ static void many_events_take_few_mappings_and_all_goes(void **state)
 	assert_int_equal(mapping_cnt(), 0);
 }
 
+#ifndef TAPIR_ELSEWHERE
 /* Its notes are in memory that it shares with the parent: a child has an image of its own. */
 static void a_child_does_not_write_its_parents_image(void **state)
 {
@@ -321,6 +384,7 @@ static void a_child_does_not_write_its_parents_image(void **state)
 	tapir_elf__free(elf);
 	tapir_dynamic__free(d);
 }
+#endif
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -480,13 +544,15 @@ static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#ifdef TAPIR_ELSEWHERE
+		cmocka_unit_test(an_image_is_left_for_other_tools),
+#else
 		cmocka_unit_test(an_event_is_a_typed_probe_once_it_is_defined),
-#ifdef __x86_64__
-		cmocka_unit_test(arguments_are_in_their_registers_when_it_fires),
+		cmocka_unit_test(a_child_does_not_write_its_parents_image),
 #endif
+		cmocka_unit_test(arguments_are_in_their_registers_when_it_fires),
 		cmocka_unit_test(malformed_definitions_are_refused),
 		cmocka_unit_test(many_events_take_few_mappings_and_all_goes),
-		cmocka_unit_test(a_child_does_not_write_its_parents_image),
 		cmocka_unit_test(events_fire_while_others_are_defined_and_freed),
 		cmocka_unit_test(a_payload_is_one_json_object),
 		cmocka_unit_test(what_is_too_long_is_cut_and_said_so),

@@ -6,8 +6,8 @@
  *
  *	0	header, section names, .stapsdt.base	} mapped shared and writable:
  *		.note.stapsdt, .note.tapir		} what is put there is in the file
- *		.text	slots: nop, a nop of 10 bytes,	} and again, to be run:
- *			ret (a site as of tapir/usdt.h)	} private, never writable
+ *		.text	slots: a site as of		} and again, to be run:
+ *			tapir/usdt.h, and ret		} private, never writable
  *		.probes	semaphores, and what the user	  private, writable
  *			of the image keeps next to them
  *
@@ -32,17 +32,61 @@
 #define MFD_EXEC 0x10u
 #endif
 
-#define PAGE_BYTES		  4096u
 #define BASE_OFF		  0x800u
 #define NOTES_OFF		  0x1000u
-#define BATCH_CNT		  (PAGE_BYTES / TAPIR_PROBE_SLOT_BYTES)
+#define BATCH_BYTES		  4096u
+#define BATCH_CNT		  (BATCH_BYTES / TAPIR_PROBE_SLOT_BYTES)
 #define STAPSDT_TYPE		  3u
 #define KINDS_TYPE		  1u
 #define EVENT_TYPE		  2u
 
 #define image_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
+/* The code of a slot; the rest of it traps. MAP_ALIGN: the largest page of the machine. */
 #ifdef __x86_64__
+#define MAP_ALIGN 0x1000u
+#define MACHINE	  EM_X86_64
+
+static const uint8_t slot_code[TAPIR_PROBE_SLOT_BYTES] = {
+	0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0,	  0,	/* nop, nop of 10 bytes */
+	0,    0,    0,	  0xc3, 0xcc, 0xcc, 0xcc, 0xcc, /* ret, int3 */
+};
+
+/* The processor sees to it. */
+static void make_fetched(const uint8_t *code, uint64_t bytes)
+{
+	(void)code, (void)bytes;
+}
+#else
+#define MAP_ALIGN 0x10000u
+#define MACHINE	  EM_AARCH64
+
+static const uint8_t slot_code[TAPIR_PROBE_SLOT_BYTES] = {
+	0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6, /* nop, ret */
+	0x00, 0x00, 0x20, 0xd4, 0x00, 0x00, 0x20, 0xd4, /* brk #0 */
+};
+
+/*
+ * What was written by another mapping is to be executed by this one: written back from the data
+ * cache, whose lines are found by any mapping of them, and dropped from the instruction cache,
+ * whose lines may be found by this one alone. As libgcc's __clear_cache, which libtapir-coreclr.so
+ * has not.
+ */
+static void make_fetched(const uint8_t *code, uint64_t bytes)
+{
+	uint64_t type, data_bytes, code_bytes;
+
+	__asm__ volatile("mrs %0, ctr_el0" : "=r"(type));
+	data_bytes = 4ull << (type >> 16 & 15);
+	code_bytes = 4ull << (type & 15);
+	for (uint64_t at = 0; at < bytes; at += data_bytes)
+		__asm__ volatile("dc cvau, %0" : : "r"(code + at) : "memory");
+	__asm__ volatile("dsb ish" : : : "memory");
+	for (uint64_t at = 0; at < bytes; at += code_bytes)
+		__asm__ volatile("ic ivau, %0" : : "r"(code + at) : "memory");
+	__asm__ volatile("dsb ish\n\tisb" : : : "memory");
+}
+#endif
 
 enum section { S_NONE, S_TEXT, S_BASE, S_PROBES, S_NOTES, S_KINDS, S_STRINGS, S_CNT };
 
@@ -54,16 +98,20 @@ struct plan {
 	uint64_t kinds_off, text_off, text_bytes, probes_off, probes_bytes, file_bytes;
 };
 
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + MAP_ALIGN - 1) & ~(MAP_ALIGN - 1ull);
+}
+
 static struct plan plan_of(const struct tapir_probe_shape *shape)
 {
 	struct plan p = {.kinds_off = NOTES_OFF + shape->notes_bytes};
 
-	p.text_off = p.kinds_off + shape->kinds_bytes;
-	p.text_bytes = (uint64_t)shape->slot_max * TAPIR_PROBE_SLOT_BYTES;
-	p.text_bytes = (p.text_bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1ull);
+	p.text_off = round_up(p.kinds_off + shape->kinds_bytes);
+	p.text_bytes = round_up((uint64_t)shape->slot_max * TAPIR_PROBE_SLOT_BYTES);
 	p.probes_off = p.text_off + p.text_bytes;
 	p.probes_bytes = (uint64_t)shape->slot_max * shape->probe_bytes;
-	p.file_bytes = p.probes_off + ((p.probes_bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1ull));
+	p.file_bytes = p.probes_off + round_up(p.probes_bytes);
 	return p;
 }
 
@@ -101,7 +149,7 @@ static Elf64_Phdr segment(uint32_t flags, uint64_t off, uint64_t bytes)
 			    .p_paddr = off,
 			    .p_filesz = bytes,
 			    .p_memsz = bytes,
-			    .p_align = PAGE_BYTES};
+			    .p_align = MAP_ALIGN};
 }
 
 static void write_head(struct head *h, const struct plan *p)
@@ -124,7 +172,7 @@ static void write_head(struct head *h, const struct plan *p)
 	h->ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
 	h->ehdr.e_ident[EI_VERSION] = EV_CURRENT;
 	h->ehdr.e_type = ET_DYN;
-	h->ehdr.e_machine = EM_X86_64;
+	h->ehdr.e_machine = MACHINE;
 	h->ehdr.e_version = EV_CURRENT;
 	h->ehdr.e_phoff = offsetof(struct head, phdrs);
 	h->ehdr.e_shoff = offsetof(struct head, shdrs);
@@ -231,17 +279,17 @@ void tapir_probe_image__close(struct tapir_probe_image *image)
 
 /* ---- slots ---------------------------------------------------------------------------------------- */
 
-/* A page of them; the rest of a slot is int3. */
-static int write_batch(struct tapir_probe_image *image, uint64_t text_off, uint32_t first)
+/* A page of them, or a part of it. */
+static int write_batch(const struct tapir_probe_image *image, uint64_t text_off, uint32_t first)
 {
-	static const uint8_t code[] = {0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3};
-	uint8_t *page = image->head + text_off + (uint64_t)first * TAPIR_PROBE_SLOT_BYTES;
+	uint64_t off = (uint64_t)first * TAPIR_PROBE_SLOT_BYTES;
+	uint8_t *batch = image->head + text_off + off;
 
-	if (ring_populate(page, PAGE_BYTES))
+	if (ring_populate(batch, BATCH_BYTES))
 		return -ENOMEM;
-	memset(page, 0xcc, PAGE_BYTES);
 	for (uint32_t i = 0; i < BATCH_CNT; i++)
-		memcpy(page + i * TAPIR_PROBE_SLOT_BYTES, code, sizeof(code));
+		memcpy(batch + i * TAPIR_PROBE_SLOT_BYTES, slot_code, sizeof(slot_code));
+	make_fetched(image->text + off, BATCH_BYTES);
 	return 0;
 }
 
@@ -311,12 +359,9 @@ static uint32_t put_note(uint8_t *note, const uint64_t addresses[3],
 }
 
 /* Where memory has run out this is an error, the use itself would be a SIGBUS. */
-static int make_present(uint8_t *at, uint64_t bytes)
+static int make_present(const uint8_t *at, uint64_t bytes)
 {
-	uint64_t from = (uint64_t)(uintptr_t)at & ~(PAGE_BYTES - 1ull),
-		 to = ((uint64_t)(uintptr_t)at + bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1ull);
-
-	return ring_populate((void *)from, to - from) ? -ENOMEM : 0;
+	return ring_populate(at, bytes) ? -ENOMEM : 0;
 }
 
 #define NOTE_HEAD_BYTES 20u /* with the longest name */
@@ -374,6 +419,7 @@ int tapir_probe_image__add(struct tapir_probe_image *image, const struct tapir_p
 	return (int)idx;
 }
 
+#ifdef __x86_64__
 /* The red zone stays as it is. */
 __attribute__((noipa)) void tapir_probe_image__fire(const uint8_t *slot, const uint64_t *args)
 {
@@ -402,35 +448,21 @@ __attribute__((noipa)) void tapir_probe_image__fire(const uint8_t *slot, const u
 }
 
 #else
-
-int tapir_probe_image__open(struct tapir_probe_image *image, const struct tapir_probe_shape *shape,
-			    const char *name)
+__attribute__((noipa)) void tapir_probe_image__fire(const uint8_t *slot, const uint64_t *args)
 {
-	(void)shape, (void)name;
-	memset(image, 0, sizeof(*image));
-	image->fd = -1;
-	return -ENOSYS;
-}
+	register const uint8_t *to __asm__("x16") = slot;
+	register const uint64_t *from __asm__("x17") = args;
 
-int tapir_probe_image__add(struct tapir_probe_image *image, const struct tapir_probe_note *note)
-{
-	(void)image, (void)note;
-	return -ENOSYS;
+	__asm__ volatile("ldp x0, x1, [x17]\n"
+			 "ldp x2, x3, [x17, 16]\n"
+			 "ldp x4, x5, [x17, 32]\n"
+			 "ldp x6, x7, [x17, 48]\n"
+			 "ldp x9, x10, [x17, 64]\n"
+			 "ldp x11, x12, [x17, 80]\n"
+			 "blr x16\n"
+			 : "+r"(to), "+r"(from)
+			 :
+			 : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x9", "x10", "x11",
+			   "x12", "x30", "memory", "cc");
 }
-
-void tapir_probe_image__fire(const uint8_t *slot, const uint64_t *args)
-{
-	(void)slot, (void)args;
-}
-
-void tapir_probe_image__close_file(struct tapir_probe_image *image)
-{
-	(void)image;
-}
-
-void tapir_probe_image__close(struct tapir_probe_image *image)
-{
-	(void)image;
-}
-
 #endif

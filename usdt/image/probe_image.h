@@ -5,7 +5,7 @@
  * it was compiled: libtapir's events (tapir/dynamic.h) and, in libtapir-coreclr, those of .NET.
  *
  * One thread at a time per image, not in a signal handler, but for __fire: any thread, any time.
- * Nothing is allocated but pages of the image. x86_64 only: elsewhere __open is -ENOSYS.
+ * Nothing is allocated but pages of the image.
  */
 #ifndef TAPIR_USDT_PROBE_IMAGE_H
 #define TAPIR_USDT_PROBE_IMAGE_H
@@ -17,7 +17,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How large an image may grow; sizes are multiples of a page, and used as they are needed. */
+/* How large an image may grow; memory is used as it is needed. notes_bytes: of whole pages of 4
+ * KiB. */
 struct tapir_probe_shape {
 	uint32_t slot_max;
 	uint32_t probe_bytes; /* of a probe in .probes: its semaphore is the first two of them */
@@ -58,13 +59,20 @@ int tapir_probe_image__add(struct tapir_probe_image *image, const struct tapir_p
 void tapir_probe_image__close_file(struct tapir_probe_image *image);
 void tapir_probe_image__close(struct tapir_probe_image *image);
 
-/* "@%rdi": where argument idx is when the probe fires. */
+/* "@%rdi" or "@x0": where argument idx is when the probe fires. */
 static inline const char *tapir_probe_image__register(uint32_t idx)
 {
+#ifdef __x86_64__
 	static const char names[TAPIR_PROBE_ARG_MAX][8] = {
 		"@%rdi", "@%rsi", "@%rdx", "@%rcx", "@%r8",  "@%r9",
 		"@%rax", "@%r10", "@%rbx", "@%r12", "@%r13", "@%r14",
 	};
+#else
+	static const char names[TAPIR_PROBE_ARG_MAX][8] = {
+		"@x0", "@x1", "@x2", "@x3",  "@x4",  "@x5",
+		"@x6", "@x7", "@x9", "@x10", "@x11", "@x12",
+	};
+#endif
 
 	return names[idx];
 }

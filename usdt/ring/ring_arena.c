@@ -5,6 +5,7 @@
  * use itself would be a SIGBUS. Raw system calls: arenas are made on an event's way, too.
  */
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -29,10 +30,22 @@ static uint64_t round_page(uint64_t bytes)
 	return (bytes + RING_PAGE_BYTES - 1) & ~(RING_PAGE_BYTES - 1);
 }
 
+/* Of the machine: on arm64 the kernel decides. */
+static uint64_t real_page_bytes(void)
+{
+#ifdef __aarch64__
+	uint64_t bytes = getauxval(AT_PAGESZ);
+
+	return bytes > RING_PAGE_BYTES ? bytes : RING_PAGE_BYTES;
+#else
+	return RING_PAGE_BYTES;
+#endif
+}
+
 int ring_populate(const void *at, uint64_t bytes)
 {
-	uint64_t start = (uint64_t)(uintptr_t)at & ~(RING_PAGE_BYTES - 1);
-	uint64_t end = round_page((uint64_t)(uintptr_t)at + bytes);
+	uint64_t mask = real_page_bytes() - 1, start = (uint64_t)(uintptr_t)at & ~mask;
+	uint64_t end = ((uint64_t)(uintptr_t)at + bytes + mask) & ~mask;
 	long ret = ring_sys3(SYS_madvise, start, end - start, MADV_POPULATE_WRITE);
 
 	return ret == -EINVAL ? 0 : (int)ret; /* before 5.14 */
