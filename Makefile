@@ -147,7 +147,7 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
 .PHONY: bench-lib
-bench-lib: $(BUILD)/tests/bench/bench_lib ## what libtapir costs a program, beside LTTng-UST and .NET; two minutes
+bench-lib: $(patsubst %,$(BUILD)/tests/bench/%,bench_lib bench_dynamic bench_gc_sink bench_clock workload) ## what libtapir costs a program, beside LTTng-UST and .NET; four minutes
 	$(Q)scripts/bootstrap build lib
 	$(Q)$(PYTHON) tests/bench/lib.py --build $(BUILD)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bench_dynamic - what events cost that are defined at run time (tapir/dynamic.h): 10,000 of 500
- * providers, and one of them beside the same event known at build time. Best of rounds, taken in
- * turn. Without a tracer it measures "off":
+ * providers, and one of them beside the same event known at build time, in rounds taken in turn:
+ * the least and the median of each, as JSON. Without a tracer it measures "off". lib.py runs it:
  *
  *	build/tests/bench/bench_dynamic
  *	tapir record Bench-Shop --lane ring -f -o /tmp/x.tapir -- build/tests/bench/bench_dynamic
@@ -18,7 +18,7 @@
 #define PROVIDER_CNT 500
 #define EVENT_CNT    20 /* each */
 #define ROUND_CNT    60
-#define FIRE_CNT     20000
+#define FIRE_CNT     5000
 #define PROVIDER     "Bench-Shop"
 
 TAPIR_EVENT(Static, PROVIDER, "Static", 1, 0, TAPIR_INFORMATIONAL, 0, (I32, A), (I32, B), (I32, C),
@@ -87,7 +87,7 @@ static void measure_defining(void)
 	begin = now_ns();
 	for (unsigned i = 0; i < PROVIDER_CNT; i++)
 		tapir_dynamic__free(all[i]);
-	printf("define: %.1f us and %.2f KiB each, %.1f us to free\n",
+	printf("{\"define_us\": %.2f, \"kib\": %.2f, \"free_us\": %.2f}\n",
 	       (double)took / 1e3 / (PROVIDER_CNT * EVENT_CNT),
 	       (double)(after_kb - before_kb) / (PROVIDER_CNT * EVENT_CNT),
 	       (double)(now_ns() - begin) / 1e3 / (PROVIDER_CNT * EVENT_CNT));
@@ -126,30 +126,51 @@ static double ns_each(struct tapir_event *event)
 	return (double)(now_ns() - begin) / FIRE_CNT;
 }
 
-int main(void)
+static int by_value(const void *left, const void *right)
+{
+	double l = *(const double *)left, r = *(const double *)right;
+
+	return (l > r) - (l < r);
+}
+
+static void report(const char *what, double *ns)
+{
+	qsort(ns, ROUND_CNT, sizeof(*ns), by_value);
+	printf("{\"what\": \"%s\", \"ns_min\": %.2f, \"ns_median\": %.2f}\n", what, ns[0],
+	       ns[ROUND_CNT / 2]);
+}
+
+/* bench_dynamic --wait: until a tracer that was given its process has attached. */
+int main(int argc, char **argv)
 {
 	static struct tapir_event *const events[] = {&Static};
-	double best_static = 1e9, best_dynamic = 1e9;
+	static double ns[2][ROUND_CNT];
 	struct tapir_provider *provider;
 	struct tapir_dynamic *d;
 	struct tapir_event *event;
 
-	measure_defining();
+	if (argc < 2)
+		measure_defining();
 	if (tapir_provider__new(PROVIDER, NULL, events, 1, NULL, &provider) ||
 	    tapir_dynamic__new(PROVIDER, NULL, NULL, &d))
 		return 1;
 	event = define(d, 0);
+	printf("ready\n");
+	fflush(stdout);
 	usleep(300000); /* a tracer finds the events */
+	for (int i = 0; i < 1000 && argc > 1 && !strcmp(argv[1], "--wait"); i++) {
+		if (TAPIR_EVENT_ENABLED(*event) && TAPIR_EVENT_ENABLED(Static))
+			break;
+		usleep(10000);
+	}
 	for (int i = 0; i < ROUND_CNT; i++) {
-		double s = ns_each(NULL), v = ns_each(event);
-
-		best_static = s < best_static ? s : best_static;
-		best_dynamic = v < best_dynamic ? v : best_dynamic;
+		ns[0][i] = ns_each(NULL);
+		ns[1][i] = ns_each(event);
 		usleep(20000); /* the ring is drained */
 	}
-	printf("fire (%s): static %.2f ns, dynamic %.2f ns, %.2f x\n",
-	       TAPIR_EVENT_ENABLED(*event) ? "on" : "off", best_static, best_dynamic,
-	       best_dynamic / best_static);
+	printf("{\"is_on\": %d}\n", TAPIR_EVENT_ENABLED(*event) && TAPIR_EVENT_ENABLED(Static));
+	report("event known at build time", ns[0]);
+	report("the same, defined at run time", ns[1]);
 	tapir_dynamic__free(d);
 	tapir_provider__free(provider);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bench_gc_sink - what a collector pays for events through tapir/gc_event_sink.h: the query when
- * they are off, and an event through the table beside the same event fired directly. Best of
- * rounds, taken in turn:
+ * they are off, and an event through the table beside the same event fired directly, in rounds
+ * taken in turn: the least and the median of each, as JSON. lib.py runs it:
  *
  *	tapir record Bench-Runtime --lane ring -f -o /tmp/x.tapir -- build/tests/bench/bench_gc_sink
  */
@@ -15,8 +15,8 @@
 
 #define RUNTIME	  "Bench-Runtime"
 #define ROUND_CNT 40
-#define FIRE_CNT  10000
-#define QUERY_CNT 1000000
+#define FIRE_CNT  2000
+#define QUERY_CNT 100000
 
 TAPIR_EVENT(GCEnd, RUNTIME, "GCEnd", 2, 1, TAPIR_INFORMATIONAL, 0x1, (U32, Count), (U32, Depth),
 	    (U16, ClrInstanceID));
@@ -101,6 +101,20 @@ static __attribute__((noipa)) double query_ns(const struct tapir_gc_status *off,
 	return (double)(now_ns() - begin) / QUERY_CNT + hits;
 }
 
+static int by_value(const void *left, const void *right)
+{
+	double l = *(const double *)left, r = *(const double *)right;
+
+	return (l > r) - (l < r);
+}
+
+static void report(const char *what, double *ns)
+{
+	qsort(ns, ROUND_CNT, sizeof(*ns), by_value);
+	printf("{\"what\": \"%s\", \"ns_min\": %.2f, \"ns_median\": %.2f}\n", what, ns[0],
+	       ns[ROUND_CNT / 2]);
+}
+
 int main(void)
 {
 	static struct tapir_event *const events[] = {&GCEnd, &SweptDirectly};
@@ -120,7 +134,11 @@ int main(void)
 	static void (*const fires[])(uint32_t) = {directly, by_sink, own_directly, own_by_sink};
 	static struct tapir_gc_sink sink = {.gc_end = gc_end,
 					    .fire_dynamic_event = fire_dynamic_event};
-	double best[4] = {1e9, 1e9, 1e9, 1e9}, query[2] = {1e9, 1e9};
+	static const char *const whats[] = {
+		"collector's event, directly", "collector's event, by the sink",
+		"own event, directly",	       "own event, by the sink",
+		"query, the loop alone",       "query, off"};
+	static double ns[6][ROUND_CNT];
 
 	if (tapir_gc_host__new(&opts, &host) || tapir_gc_host__attach(host, &collector))
 		return 1;
@@ -129,22 +147,15 @@ int main(void)
 	usleep(500000); /* a tracer finds the events */
 	for (int i = 0; i < ROUND_CNT; i++) {
 		for (int k = 0; k < 4; k++) {
-			double ns = ns_each(fires[k]);
-
-			best[k] = ns < best[k] ? ns : best[k];
-			usleep(40000); /* the ring is drained */
+			ns[k][i] = ns_each(fires[k]);
+			usleep(12000); /* the ring is drained */
 		}
-		for (int k = 0; k < 2; k++) {
-			double ns = query_ns(&off, k);
-
-			query[k] = ns < query[k] ? ns : query[k];
-		}
+		for (int k = 0; k < 2; k++)
+			ns[4 + k][i] = query_ns(&off, k);
 	}
-	printf("query: %.2f ns\n", query[1] - query[0]);
-	printf("known event: directly %.2f ns, by the sink %.2f ns, %.2f x\n", best[0], best[1],
-	       best[1] / best[0]);
-	printf("own event: directly %.2f ns, by the sink %.2f ns, %.2f x\n", best[2], best[3],
-	       best[3] / best[2]);
+	printf("{\"is_on\": %d}\n", TAPIR_EVENT_ENABLED(GCEnd) != 0);
+	for (int k = 0; k < 6; k++)
+		report(whats[k], ns[k]);
 	tapir_gc_host__free(host);
 	return 0;
 }

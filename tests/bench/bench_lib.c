@@ -3,8 +3,8 @@
  * bench_lib - what libtapir costs the program: the event of bench_ring (four ints, a string of 16
  * characters) by TAPIR_FIRE: off; to a tracer of the ring lane that drains every 10 ms, without and
  * with a stack of 28 frames; to 1 and 8 listeners in the process; counters from 1 and 8 threads.
- * Then what a thread takes of memory. Least and median of the rounds, as JSON. Beside its peers:
- * lib.py.
+ * Then what a thread takes of memory. Least and median of the rounds, as JSON. Beside its peers,
+ * and traced from outside: lib.py.
  */
 // build: -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls
 #include <inttypes.h>
@@ -274,6 +274,16 @@ static int measure_memory(unsigned event_cnt)
 	return 0;
 }
 
+/* bench_lib --traced: by whoever traces the program from outside. */
+static int measure_traced(void)
+{
+	for (int i = 0; i < 1000 && !TAPIR_EVENT_ENABLED(Bench); i++)
+		usleep(10000);
+	printf("{\"is_on\": %d}\n", TAPIR_EVENT_ENABLED(Bench) != 0);
+	run_rounds("event", fire_all, 12000);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tapir_counter_opts spread = {
@@ -288,6 +298,8 @@ int main(int argc, char **argv)
 	usleep(100000);
 	if (argc > 2 && !strcmp(argv[1], "--memory"))
 		_exit(measure_memory((unsigned)atoi(argv[2])));
+	if (argc > 1 && !strcmp(argv[1], "--traced"))
+		_exit(measure_traced());
 	run_rounds("empty loop", loop_all, 0);
 	run_rounds("off", test_all, 0);
 	if (traced(0, "ring lane, its first pass") || traced(0, "ring lane, no stack") ||

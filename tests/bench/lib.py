@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What libtapir costs a program, beside LTTng-UST and .NET's EventListener, in one run: each of them once a
+"""What libtapir costs a program, beside LTTng-UST, .NET's EventListener and a probe without the library, in one run: each of them once a
 round, in another order each round. Ratios are taken within a round. An event is four ints and a string of 16
 characters, in rounds of 500 with a pause, so that nobody's buffers run full.
 
@@ -52,8 +52,65 @@ class Libtapir:
             out = subprocess.run([self.program, "--memory", str(cnt)], capture_output=True, text=True, check=True).stdout
             print(f"  memory of a thread that fired {cnt:3} events      {json_lines(out)[0]['kib']:7.1f} KiB")
 
+    def clocks(self):
+        out = subprocess.run([os.path.join(os.path.dirname(self.program), "bench_clock")], capture_output=True, text=True, check=True).stdout
+        for row in json_lines(out):
+            print(f"  a stamp by {row['clock']:<20} {row['ns']:7.1f} ns   before that of the mutex's previous owner: "
+                  f"{row['inversions']} of {row['owners']}, at most by {row['worst']}")
+
     def close(self):
         pass
+
+
+class Traced:
+    """Programs under `tapir record`: (what, lane, SPEC, the program with its arguments)."""
+    name = "tapir record"
+    RUNS = (
+        ("USDT session", "probe", "Bench-Lib", ("bench_lib", "--traced")),
+        ("spine", "probe", "bench:event", ("workload", "--depth", "5", "--rounds", "100", "--hits", "500", "--rate", "40000")),
+        ("dynamic, ring lane", "ring", "Bench-Shop", ("bench_dynamic",)),
+        ("dynamic, USDT", "probe", "Bench-Shop", ("bench_dynamic", "--wait")),
+        ("GC sink, ring lane", "ring", "Bench-Runtime", ("bench_gc_sink",)))
+
+    def __init__(self, build):
+        self.build = build
+        if os.geteuid():
+            raise LookupError("root is needed")
+        self.home = tempfile.mkdtemp(prefix="tapir-bench-")
+
+    def run(self, lane, spec, argv):
+        """What the program printed, and what tapir lost. With --wait it runs before tapir is there."""
+        program = [f"{self.build}/tests/bench/{argv[0]}", *argv[1:]]
+        file = f"{self.home}/x.tapir"
+        record = [f"{self.build}/tapir", "record", spec, "--lane", lane, "--no-samples", "--no-sched", "--no-stack", "-f", "-o", file]
+        if "--wait" in argv:
+            with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as target:
+                target.stdout.readline()
+                subprocess.run([*record, "-p", str(target.pid)], capture_output=True, check=True)
+                out = target.stdout.read()
+        else:
+            out = subprocess.run([*record, "--", *program], input="go\n", capture_output=True, text=True, check=True).stdout
+        report = subprocess.run([f"{self.build}/tapir", "report", file, "--json"], capture_output=True, text=True, check=True).stdout
+        return json_lines(out), json.loads(report).get("lost")
+
+    def round(self):
+        rows = {}
+        for what, lane, spec, argv in self.RUNS:
+            found, lost = self.run(lane, spec, argv)
+            if lost:
+                say(f"{what}: lost {lost}")
+            for row in found:
+                if not row.get("is_on", 1):
+                    raise ValueError(f"{what}: the event was off")
+                if "define_us" in row:
+                    rows[f"{what}: define"] = (row["define_us"] * 1000, row["define_us"] * 1000)
+                    rows[f"{what}: KiB"] = (row["kib"], row["kib"])
+                elif "ns_min" in row:
+                    rows[f"{what}: {row.get('what', 'event')}"] = (row["ns_min"], row["ns_median"])
+        return rows
+
+    def close(self):
+        shutil.rmtree(self.home, ignore_errors=True)
 
 
 class Lttng:
@@ -131,11 +188,19 @@ class EventListener:
 
 def peers(build):
     """EventListener first: it is built, and LTTng has a daemon to end."""
-    for peer in (Libtapir, EventListener, Lttng):
+    for peer in (Libtapir, EventListener, Traced, Lttng):
         try:
             yield peer(build)
         except LookupError as reason:
             say(f"{peer.name} is not measured: {reason}")
+
+
+EVENTS = ("the same, defined at run time", "event known at build time")
+
+
+def of_both(prefix, above, below):
+    """Least by least."""
+    return lambda r: r[prefix + above][0] / r[prefix + below][0]
 
 
 GOALS = (
@@ -148,6 +213,14 @@ GOALS = (
     ("ring lane / LTTng-UST, median", 0.33, lambda r: r["ring lane, no stack"][1] / r["LTTng-UST, no stack"][1]),
     ("  with 28 frames, least", 0.46, lambda r: r["ring lane, 28 frames"][0] / r["LTTng-UST, no stack"][0]),
     ("  with 28 frames, median", 0.46, lambda r: r["ring lane, 28 frames"][1] / r["LTTng-UST, no stack"][1]),
+    ("USDT session / the probe of a program without the library", 1, lambda r: r["USDT session: event"][0] / r["spine: event"][0]),
+    ("dynamic / static event, ring lane", 1.1, of_both("dynamic, ring lane: ", *EVENTS)),
+    ("dynamic / static event, USDT", 1.1, of_both("dynamic, USDT: ", *EVENTS)),
+    ("an event defined, us", 1000, lambda r: r["dynamic, ring lane: define"][0] / 1000),
+    ("an event defined, KiB", 8, lambda r: r["dynamic, ring lane: KiB"][0]),
+    ("by the GC sink / directly", 1.1, of_both("GC sink, ring lane: collector's event, ", "by the sink", "directly")),
+    ("  an event of the collector's own", 1.1, of_both("GC sink, ring lane: own event, ", "by the sink", "directly")),
+    ("  query, off, ns", 0.5, lambda r: r["GC sink, ring lane: query, off"][0] - r["GC sink, ring lane: query, the loop alone"][0]),
     ("one listener / EventListener, median", 1, lambda r: r["1 listener"][1] / r["EventListener"][1]),
 )
 
@@ -156,15 +229,15 @@ def show(rounds):
     for what in rounds[0]:
         least = [r[what][0] for r in rounds if what in r]
         median = [r[what][1] for r in rounds if what in r]
-        print(f"  {what:<40} least {min(least):8.2f}   medians {min(median):8.2f} {statistics.median(median):8.2f} {max(median):8.2f} ns")
-    print(f"  {'':<40}  goal      least   median greatest")
+        print(f"  {what:<62} least {min(least):8.2f}   medians {min(median):8.2f} {statistics.median(median):8.2f} {max(median):8.2f} ns")
+    print(f"  {'':<62}  goal      least   median greatest")
     for what, limit, of in GOALS:
         try:
             seen = sorted(of(r) for r in rounds)
         except KeyError as peer:
             say(f"{what}: no {peer}")
             continue
-        print(f"  {what:<40} {limit:5.2f} {seen[0]:10.2f} {statistics.median(seen):8.2f} {seen[-1]:8.2f}"
+        print(f"  {what:<62} {limit:5.2f} {seen[0]:10.2f} {statistics.median(seen):8.2f} {seen[-1]:8.2f}"
               f"   {'met' if statistics.median(seen) <= limit else 'NOT met'}")
 
 
@@ -187,6 +260,7 @@ def main():
     print(f"{options.rounds} rounds, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} CPUs")
     show(rounds)
     who[0].memory()
+    who[0].clocks()
 
 
 if __name__ == "__main__":
