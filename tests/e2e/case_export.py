@@ -365,13 +365,13 @@ def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
     file, burner = t.path("otlp.tapir"), t.target_path("burner")
     t.tapir("record", "-F", "499", "--sched", "-o", file, "--", "sh", "-c", f"{burner} 200 1; sleep 0.2; {burner} 100 2")
     profiles = otlp(t, file)
-    cpu = [profile for profile in profiles if profile.type == ("cpu", "nanoseconds")]
+    cpu = [profile for profile in profiles if (profile.type, profile.period_type) == (("samples", "count"), ("cpu", "nanoseconds"))]
     off = [profile for profile in profiles if profile.type == ("off_cpu", "nanoseconds")]
     t.eq(len(profiles), len(cpu) + len(off), "types of profiles")
     t.eq(sum_of(cpu), folded_counts(t, file), "stacks of samples")
     samples = t.events(file, "sample")
     facts = t.report(file, "--view", "cpu")
-    t.eq(sum(sum(values) for profile in cpu for _, _, values, _ in profile.rows), facts["period_sum"], "CPU time")
+    t.eq(sum(profile.period * sum(values) for profile in cpu for _, _, values, _ in profile.rows), facts["period_sum"], "CPU time")
     t.eq({profile.period for profile in cpu}, {10**9 // 499}, "period")
     # The sum is rounded, each wait is not.
     want = folded_counts(t, file, "--event", "offcpu")
@@ -388,13 +388,13 @@ def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
     t.eq(sums, sorted(sums, reverse=True), "the one with the most CPU time comes first")
     comments = [line[2:] for line in t.tapir("export", "--format", "perfscript", file).out.splitlines() if line.startswith("# ")]
     t.eq(comments[0], t.tapir("report", file).out.splitlines()[0], "the finding of a report")
-    t.eq({profile.scope["tapir.finding"] for profile in profiles}, {"; ".join(comments)}, "the same here")
+    t.eq([profile.attributes for profile in profiles], [{"tapir.finding": "; ".join(comments)}] * len(profiles), "the same here")
 
 
 def test_otlp_links_samples_to_their_spans(t):
     file, log = t.path("otlp.tapir"), t.path("log")
     t.tapir("record", "-F", 997, "--sched", "-o", file, "--", t.target_path("spansle"), log, 20, 2)
-    for name, kind, what in (("cpu", "sample", "samples"), ("off_cpu", "switch", "switches")):
+    for name, kind, what in (("samples", "sample", "samples"), ("off_cpu", "switch", "switches")):
         got = collections.Counter()
         for profile in otlp(t, file):
             for _, ids, values, times in profile.rows:
@@ -495,4 +495,4 @@ def test_otlp_takes_hostile_names_and_files_without_samples(t):
     file = record(t)
     profiles = otlp(t, file)
     t.eq([profile.type for profile in profiles], [("events", "count")], "events")
-    t.eq((sum_of(profiles), profiles[0].period), (folded_counts(t, file), 0), "their stacks")
+    t.eq((sum_of(profiles), profiles[0].period_type, profiles[0].period), (folded_counts(t, file), ("events", "count"), 1), "their stacks")

@@ -37,19 +37,27 @@ def one(message, name, default=0):
     return message[name][0] if message[name] else default
 
 
+def value_of(attribute):
+    return next(iter(one(attribute, "value").values()), [None])[0]
+
+
 def attributes(message):
     """{key: value} of a Resource or a data point."""
-    return {one(a, "key", ""): next(iter(one(a, "value").values()), [None])[0] for a in message["attributes"]}
+    return {one(a, "key", ""): value_of(a) for a in message["attributes"]}
 
 
 class Profile:
-    """One profile of one resource. rows: (stack, outermost first; (trace id, span id) or None; values; times)"""
+    """One profile of one resource. rows: (stack, outermost first; (trace id, span id) or None; values; times). What has
+    times and no values counts 1 at each of them."""
 
     def __init__(self, t, data, resource, scope, profile):
         tables, texts = one(data, "dictionary"), one(data, "dictionary")["string_table"]
-        self.resource, self.scope = attributes(resource), attributes(scope)
-        of = one(profile, "sample_type")
-        self.type = (texts[one(of, "type_strindex")], texts[one(of, "unit_strindex")])
+        self.resource = attributes(resource)
+        t.eq(attributes(scope), {}, "attributes of the scope, which readers take for labels of a series")
+        referred = [tables["attribute_table"][i] for i in profile["attribute_indices"]]
+        self.attributes = {texts[one(a, "key_strindex")]: value_of(a) for a in referred}
+        self.type, self.period_type = [(texts[one(of, "type_strindex")], texts[one(of, "unit_strindex")])
+                                       for of in (one(profile, name, collections.defaultdict(list)) for name in ("sample_type", "period_type"))]
         self.begin = one(profile, "time_unix_nano")
         self.end = self.begin + one(profile, "duration_nano")
         self.period = one(profile, "period")
@@ -64,8 +72,11 @@ class Profile:
             link = tables["link_table"][one(sample, "link_index")]
             ids = tuple(link[name][0].encode("utf-8", "surrogateescape").hex() for name in ("trace_id", "span_id"))
             t.eq([len(text) for text in ids], [32, 16], "bytes of a link")
-            self.rows.append((tuple(reversed(names)), ids if one(sample, "link_index") else None, sample["values"],
-                              sample["timestamps_unix_nano"]))
+            values, times = sample["values"], sample["timestamps_unix_nano"]
+            t.ok(values or times, "a sample has values or times")
+            # What refuses the others, by its sources: Grafana Pyroscope.
+            t.ok(not self.period or len(values) <= 1, f"samples of a profile with a period have one value at most: {values}")
+            self.rows.append((tuple(reversed(names)), ids if one(sample, "link_index") else None, values or [1] * len(times), times))
 
     def folded(self, what=len):
         """As --format folded has it: {stack: what of the values}."""
@@ -81,6 +92,7 @@ def profiles_of(t, raw):
     """All profiles of a ProfilesData, after what must hold of its tables does."""
     data = decoded(t, raw, "tapir.otlp.ProfilesData")
     tables = one(data, "dictionary")
+    t.eq(len({repr(entry) for entry in tables["attribute_table"]}), len(tables["attribute_table"]), "no attribute stands twice")
     for name in ("mapping", "location", "function", "attribute", "stack"):
         t.eq(dict(tables[f"{name}_table"][0]), {}, f"first entry of the table of {name}s")
     t.eq(tables["string_table"][0], "", "first text")

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rows, spans and times of observations, up to the limits and beyond; end to end: case_export. */
+/*
+ * Rows, spans and times of observations, up to the limits and beyond; the shapes of samples, of
+ * which readers refuse others. End to end: case_export.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,14 +11,18 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "otlp.pb-c.h"
+#include "render/otlp_profiles.h"
 #include "render/otlp_samples.h"
 
 static struct tapir_catalog *catalog;
+static uint64_t period;
 static struct tapir_otlp_samples s;
 
 static int setup(void **state)
 {
 	(void)state;
+	period = 10;
 	catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
 	return catalog ? tapir_otlp_samples__init(&s, catalog, 1000, 5000000) : -1;
 }
@@ -37,7 +44,7 @@ static void sample(uint64_t time_ns, uint32_t tgid, uint64_t span)
 	} r = {.rec = {.h = {.type = TAPIR_REC_SAMPLE, .size = sizeof(r.rec), .time_ns = time_ns},
 		       .tgid = tgid,
 		       .tid = tgid,
-		       .period = 10}};
+		       .period = period}};
 
 	if (span) {
 		r.rec.h.size = sizeof(r);
@@ -149,6 +156,120 @@ static void processes_are_limited(void **state)
 	assert_int_equal(s.left_out, 1);
 }
 
+/* ---- what is written ------------------------------------------------------------------------ */
+
+static Tapir__Otlp__ProfilesData *written(const struct tapir_otlp_opts *opts)
+{
+	Tapir__Otlp__ProfilesData *data;
+	struct tapir_str out = {};
+
+	assert_int_equal(tapir_otlp_samples__finish(&s), 0);
+	assert_int_equal(tapir_otlp_profiles__write(&s, opts, &out), 0);
+	data = tapir__otlp__profiles_data__unpack(NULL, out.len, (const uint8_t *)out.data);
+	assert_non_null(data);
+	assert_int_equal(data->n_resource_profiles, 1);
+	assert_int_equal(data->resource_profiles[0]->n_scope_profiles, 1);
+	tapir_str__fini(&out);
+	return data;
+}
+
+static const Tapir__Otlp__Profile *profile_in(const Tapir__Otlp__ProfilesData *data, size_t idx,
+					      size_t cnt)
+{
+	const Tapir__Otlp__ScopeProfiles *scope = data->resource_profiles[0]->scope_profiles[0];
+
+	assert_int_equal(scope->n_profiles, cnt);
+	return scope->profiles[idx];
+}
+
+static void assert_type(const Tapir__Otlp__ProfilesData *data, const Tapir__Otlp__ValueType *type,
+			const char *name, const char *unit)
+{
+	assert_non_null(type);
+	assert_string_equal(data->dictionary->string_table[type->type_strindex], name);
+	assert_string_equal(data->dictionary->string_table[type->unit_strindex], unit);
+}
+
+static void samples_have_times_and_no_values(void **state)
+{
+	const struct tapir_otlp_opts opts = {.finding = "all is well"};
+	const Tapir__Otlp__TableAttribute *finding;
+	Tapir__Otlp__ProfilesData *data;
+	const Tapir__Otlp__Profile *p;
+
+	(void)state;
+	sample(2000, 7, 0);
+	sample(3000, 7, 0);
+	sw(4000, 7, 0, 1);
+	sw(4500, 0, 7, 1);
+	data = written(&opts);
+	p = profile_in(data, 0, 2);
+	assert_type(data, p->sample_type, "samples", "count");
+	assert_type(data, p->period_type, "cpu", "nanoseconds");
+	assert_int_equal(p->period, 10);
+	assert_int_equal(p->n_samples, 1);
+	assert_int_equal(p->samples[0]->n_values, 0);
+	assert_int_equal(p->samples[0]->n_timestamps_unix_nano, 2);
+	p = profile_in(data, 1, 2);
+	assert_type(data, p->sample_type, "off_cpu", "nanoseconds");
+	assert_null(p->period_type);
+	assert_int_equal(p->period, 0);
+	assert_int_equal(p->samples[0]->n_values, 1);
+	assert_int_equal(p->samples[0]->values[0], 500);
+	assert_int_equal(p->samples[0]->n_timestamps_unix_nano, 1);
+	assert_int_equal(p->n_attribute_indices, 1);
+	finding = data->dictionary->attribute_table[p->attribute_indices[0]];
+	assert_string_equal(finding->value->string_value, "all is well");
+	tapir__otlp__profiles_data__free_unpacked(data, NULL);
+}
+
+/* As with -e cycles, where the kernel adapts them. */
+static void samples_whose_periods_differ_are_sums(void **state)
+{
+	const struct tapir_otlp_opts opts = {.event = "cycles"};
+	Tapir__Otlp__ProfilesData *data;
+	const Tapir__Otlp__Profile *p;
+
+	(void)state;
+	sample(2000, 7, 0);
+	period = 30;
+	sample(3000, 7, 0);
+	sample(4000, 7, 1);
+	data = written(&opts);
+	p = profile_in(data, 0, 1);
+	assert_type(data, p->sample_type, "cycles", "count");
+	assert_type(data, p->period_type, "cycles", "count");
+	assert_int_equal(p->period, 70 / 3);
+	assert_int_equal(p->n_samples, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(p->samples[i]->n_values, 1);
+		assert_int_equal(p->samples[i]->n_timestamps_unix_nano, 0);
+	}
+	assert_int_equal(p->samples[0]->values[0], 40);
+	assert_int_equal(p->samples[1]->values[0], 30);
+	assert_int_equal(p->n_attribute_indices, 0);
+	tapir__otlp__profiles_data__free_unpacked(data, NULL);
+}
+
+static void samples_without_times_are_counts(void **state)
+{
+	const struct tapir_otlp_opts opts = {};
+	Tapir__Otlp__ProfilesData *data;
+	const Tapir__Otlp__Profile *p;
+
+	(void)state;
+	for (uint32_t i = 0; i <= TAPIR_OTLP_MAX_POINTS; i++)
+		sample(2000 + i, 7, 0);
+	data = written(&opts);
+	p = profile_in(data, 0, 1);
+	assert_type(data, p->sample_type, "samples", "count");
+	assert_int_equal(p->n_samples, 1);
+	assert_int_equal(p->samples[0]->n_values, 1);
+	assert_int_equal(p->samples[0]->values[0], TAPIR_OTLP_MAX_POINTS + 1);
+	assert_int_equal(p->samples[0]->n_timestamps_unix_nano, 0);
+	tapir__otlp__profiles_data__free_unpacked(data, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +279,9 @@ int main(void)
 		CASE(times_are_left_out_when_there_are_too_many),
 		CASE(spans_are_left_out_before_samples_when_there_are_too_many),
 		CASE(processes_are_limited),
+		CASE(samples_have_times_and_no_values),
+		CASE(samples_whose_periods_differ_are_sums),
+		CASE(samples_without_times_are_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,8 @@ static int add_texts(struct builder *b, const char *cpu)
 	texts[TAPIR_OTLP_TEXT_CPU] = tapir_messages__text(b->arena, cpu, strlen(cpu));
 	texts[TAPIR_OTLP_TEXT_OFFCPU] = (char *)"off_cpu";
 	texts[TAPIR_OTLP_TEXT_EVENTS] = (char *)"events";
+	texts[TAPIR_OTLP_TEXT_SAMPLES] = (char *)"samples";
+	texts[TAPIR_OTLP_TEXT_FINDING] = (char *)"tapir.finding";
 	texts[TAPIR_OTLP_TEXT_NANOSECONDS] = (char *)"nanoseconds";
 	texts[TAPIR_OTLP_TEXT_COUNT] = (char *)"count";
 	for (size_t i = 0; i < b->tree->names.cnt; i++) {
@@ -161,29 +163,49 @@ static int add_links(struct builder *b)
 	return 0;
 }
 
-/* Tables that have their empty entry alone. */
-static int add_empty(struct builder *b)
+/* It has its empty entry alone. */
+static int add_mappings(struct builder *b)
 {
-	void **mappings, **attributes;
+	void **mappings;
 	Tapir__Otlp__Mapping *m = tapir_messages__alloc(b->arena, 1, sizeof(*m), &mappings);
-	Tapir__Otlp__TableAttribute *a =
-		tapir_messages__alloc(b->arena, 1, sizeof(*a), &attributes);
 
-	if (!m || !a)
+	if (!m)
 		return -ENOMEM;
 	tapir__otlp__mapping__init(m);
-	tapir__otlp__table_attribute__init(a);
 	b->d->message.mapping_table = (Tapir__Otlp__Mapping **)mappings;
-	b->d->message.attribute_table = (Tapir__Otlp__TableAttribute **)attributes;
-	b->d->message.n_mapping_table = b->d->message.n_attribute_table = 1;
+	b->d->message.n_mapping_table = 1;
 	return 0;
+}
+
+static int add_attributes(struct builder *b, const char *finding)
+{
+	size_t cnt = finding && *finding ? TAPIR_OTLP_ATTRIBUTE_FINDING + 1 : 1;
+	void **attributes;
+	Tapir__Otlp__TableAttribute *a =
+		tapir_messages__alloc(b->arena, cnt, sizeof(*a), &attributes);
+	Tapir__Otlp__Value *value = tapir_arena__alloc(b->arena, sizeof(*value));
+
+	if (!a || !value)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		tapir__otlp__table_attribute__init(&a[i]);
+	b->d->message.attribute_table = (Tapir__Otlp__TableAttribute **)attributes;
+	b->d->message.n_attribute_table = cnt;
+	if (cnt == 1)
+		return 0;
+	tapir__otlp__value__init(value);
+	value->value_case = TAPIR__OTLP__VALUE__VALUE_STRING_VALUE;
+	value->string_value = tapir_messages__text(b->arena, finding, strlen(finding));
+	a[TAPIR_OTLP_ATTRIBUTE_FINDING].key_strindex = TAPIR_OTLP_TEXT_FINDING;
+	a[TAPIR_OTLP_ATTRIBUTE_FINDING].value = value;
+	return value->string_value ? 0 : -ENOMEM;
 }
 
 int tapir_otlp_dictionary__make(struct tapir_otlp_dictionary *d, struct tapir_arena *arena,
 				const struct tapir_otlp_samples *samples,
 				bool (*is_wanted)(const struct tapir_otlp_samples *samples,
 						  enum tapir_otlp_kind kind),
-				const char *cpu)
+				const char *cpu, const char *finding)
 {
 	struct builder b = {.d = d, .arena = arena, .samples = samples, .tree = &samples->tree};
 	int err;
@@ -198,5 +220,7 @@ int tapir_otlp_dictionary__make(struct tapir_otlp_dictionary *d, struct tapir_ar
 		err = add_stacks(&b);
 	if (!err)
 		err = add_links(&b);
-	return err ? err : add_empty(&b);
+	if (!err)
+		err = add_attributes(&b, finding);
+	return err ? err : add_mappings(&b);
 }

@@ -17,10 +17,15 @@ enum tapir_otlp_text {
 	TAPIR_OTLP_TEXT_CPU, /* or what samples count */
 	TAPIR_OTLP_TEXT_OFFCPU,
 	TAPIR_OTLP_TEXT_EVENTS,
+	TAPIR_OTLP_TEXT_SAMPLES,
 	TAPIR_OTLP_TEXT_NANOSECONDS,
 	TAPIR_OTLP_TEXT_COUNT,
+	TAPIR_OTLP_TEXT_FINDING,
 	TAPIR_OTLP_TEXT_NAMES
 };
+
+/* In the table of attributes. */
+#define TAPIR_OTLP_ATTRIBUTE_FINDING 1
 
 struct tapir_otlp_dictionary {
 	Tapir__Otlp__Dictionary message;
@@ -28,12 +33,13 @@ struct tapir_otlp_dictionary {
 };
 
 /*
- * Of the rows for which is_wanted. cpu: what samples count. All of it is in arena. 0 or -ENOMEM.
+ * Of the rows for which is_wanted. cpu: what samples count. finding: NULL or "": there is no such
+ * attribute. All of it is in arena. 0 or -ENOMEM.
  */
 int tapir_otlp_dictionary__make(struct tapir_otlp_dictionary *d, struct tapir_arena *arena,
 				const struct tapir_otlp_samples *samples,
 				bool (*is_wanted)(const struct tapir_otlp_samples *samples,
 						  enum tapir_otlp_kind kind),
-				const char *cpu);
+				const char *cpu, const char *finding);
 
 #endif

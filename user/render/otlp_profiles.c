@@ -19,13 +19,26 @@ struct builder {
 	struct tapir_otlp_dictionary dictionary;
 	Tapir__Otlp__ProfilesData data;
 	Tapir__Otlp__Scope scope;
-	Tapir__Otlp__ValueType types[TAPIR_OTLP_KIND_CNT];
-	uint32_t *order;   /* rows by owner, then by kind */
-	size_t *group_end; /* of owner * KIND_CNT + kind, in order */
-	size_t *row_begin; /* of its values and times */
-	int64_t *values;   /* of all rows */
+	Tapir__Otlp__ValueType types[TAPIR_OTLP_KIND_CNT], period_type;
+	int32_t finding_idx; /* in the table of attributes */
+	uint32_t *order;     /* rows by owner, then by kind */
+	size_t *group_end;   /* of owner * KIND_CNT + kind, in order */
+	size_t *row_begin;   /* of its values and times */
+	int64_t *sums;	     /* of each row */
+	int64_t *values;     /* of all rows */
 	uint64_t *times_ns;
 };
+
+/* Each observation counts 1, and stands for a period. */
+static bool is_counted(const struct tapir_otlp_samples *s, enum tapir_otlp_kind kind)
+{
+	return kind == TAPIR_OTLP_EVENTS || (kind == TAPIR_OTLP_CPU && !s->periods_differ);
+}
+
+static bool has_times(const struct tapir_otlp_samples *s, enum tapir_otlp_kind kind)
+{
+	return !s->has_no_times && (kind == TAPIR_OTLP_OFFCPU || is_counted(s, kind));
+}
 
 /* Events are for files without samples. */
 static bool is_wanted(const struct tapir_otlp_samples *s, enum tapir_otlp_kind kind)
@@ -57,22 +70,29 @@ static int order_rows(struct builder *b)
 	return 0;
 }
 
-/* One value for each row, or one for each of its points. */
+static int64_t sum_of(const struct tapir_otlp_samples *s, const struct tapir_otlp_row *row)
+{
+	uint64_t unit = row->kind == TAPIR_OTLP_CPU && is_counted(s, row->kind) ? s->period : 1;
+
+	return (int64_t)(row->sum / unit);
+}
+
+/* One value for each row, and one for each of its points. */
 static int order_points(struct builder *b)
 {
-	size_t rows = b->s->rows.cnt, cnt = b->s->has_no_times ? rows : b->s->points.cnt, sum = 0;
+	size_t rows = b->s->rows.cnt, cnt = b->s->points.cnt, sum = 0;
 	const struct tapir_otlp_point *point;
 
 	b->row_begin = tapir_arena__alloc(&b->arena, (rows + 1) * sizeof(*b->row_begin));
+	b->sums = tapir_arena__alloc(&b->arena, (rows + 1) * sizeof(*b->sums));
 	b->values = tapir_arena__alloc(&b->arena, (cnt + 1) * sizeof(*b->values));
 	b->times_ns = tapir_arena__alloc(&b->arena, (cnt + 1) * sizeof(*b->times_ns));
-	if (!b->row_begin || !b->values || !b->times_ns)
+	if (!b->row_begin || !b->sums || !b->values || !b->times_ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < rows; i++) {
 		b->row_begin[i] = sum;
-		if (b->s->has_no_times)
-			b->values[i] = (int64_t)b->s->rows.data[i].sum;
-		sum += b->s->has_no_times ? 1 : b->s->rows.data[i].cnt;
+		b->sums[i] = sum_of(b->s, &b->s->rows.data[i]);
+		sum += b->s->rows.data[i].cnt;
 	}
 	if (b->s->has_no_times)
 		return 0;
@@ -89,12 +109,25 @@ static int order_points(struct builder *b)
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-static void set_type(struct builder *b, enum tapir_otlp_kind kind, enum tapir_otlp_text what,
+static void set_type(Tapir__Otlp__ValueType *type, enum tapir_otlp_text what,
 		     enum tapir_otlp_text unit)
 {
-	tapir__otlp__value_type__init(&b->types[kind]);
-	b->types[kind].type_strindex = (int32_t)what;
-	b->types[kind].unit_strindex = (int32_t)unit;
+	tapir__otlp__value_type__init(type);
+	type->type_strindex = (int32_t)what;
+	type->unit_strindex = (int32_t)unit;
+}
+
+static void set_types(struct builder *b)
+{
+	enum tapir_otlp_text unit =
+		b->opts->event ? TAPIR_OTLP_TEXT_COUNT : TAPIR_OTLP_TEXT_NANOSECONDS;
+
+	set_type(&b->period_type, TAPIR_OTLP_TEXT_CPU, unit);
+	b->types[TAPIR_OTLP_CPU] = b->period_type;
+	if (is_counted(b->s, TAPIR_OTLP_CPU))
+		set_type(&b->types[TAPIR_OTLP_CPU], TAPIR_OTLP_TEXT_SAMPLES, TAPIR_OTLP_TEXT_COUNT);
+	set_type(&b->types[TAPIR_OTLP_OFFCPU], TAPIR_OTLP_TEXT_OFFCPU, TAPIR_OTLP_TEXT_NANOSECONDS);
+	set_type(&b->types[TAPIR_OTLP_EVENTS], TAPIR_OTLP_TEXT_EVENTS, TAPIR_OTLP_TEXT_COUNT);
 }
 
 static void fill_sample(const struct builder *b, uint32_t row_idx, Tapir__Otlp__Sample *sample)
@@ -104,10 +137,15 @@ static void fill_sample(const struct builder *b, uint32_t row_idx, Tapir__Otlp__
 	tapir__otlp__sample__init(sample);
 	sample->stack_index = b->dictionary.stack_idx[row_idx];
 	sample->link_index = (int32_t)row->link;
-	sample->n_values = b->s->has_no_times ? 1 : row->cnt;
-	sample->values = b->values + b->row_begin[row_idx];
-	if (b->s->has_no_times)
+	if (!has_times(b->s, row->kind)) {
+		sample->n_values = 1;
+		sample->values = b->sums + row_idx;
 		return;
+	}
+	if (!is_counted(b->s, row->kind)) {
+		sample->n_values = row->cnt;
+		sample->values = b->values + b->row_begin[row_idx];
+	}
 	sample->timestamps_unix_nano = b->times_ns + b->row_begin[row_idx];
 	sample->n_timestamps_unix_nano = row->cnt;
 }
@@ -128,6 +166,22 @@ static int add_samples(struct builder *b, size_t group, size_t cnt, Tapir__Otlp_
 	return 0;
 }
 
+/* Of samples whose periods differ, the mean one. Waits are no samples. */
+static void set_period(struct builder *b, enum tapir_otlp_kind kind, Tapir__Otlp__Profile *profile)
+{
+	uint64_t sum = 0;
+
+	if (kind == TAPIR_OTLP_OFFCPU)
+		return;
+	profile->period_type = kind == TAPIR_OTLP_CPU ? &b->period_type : &b->types[kind];
+	profile->period = kind == TAPIR_OTLP_CPU ? (int64_t)b->s->period : 1;
+	if (is_counted(b->s, kind) || !b->s->sample_cnt)
+		return;
+	for (size_t i = 0; i < b->s->owners.cnt; i++)
+		sum += b->s->owners.data[i].sums[kind];
+	profile->period = (int64_t)(sum / b->s->sample_cnt);
+}
+
 static int fill_profile(struct builder *b, size_t owner, enum tapir_otlp_kind kind,
 			Tapir__Otlp__Profile *profile)
 {
@@ -138,10 +192,9 @@ static int fill_profile(struct builder *b, size_t owner, enum tapir_otlp_kind ki
 	profile->sample_type = &b->types[kind];
 	profile->time_unix_nano = begin;
 	profile->duration_nano = b->s->end_utc_ns > begin ? b->s->end_utc_ns - begin : 0;
-	if (kind == TAPIR_OTLP_CPU) {
-		profile->period_type = &b->types[kind];
-		profile->period = (int64_t)b->s->period;
-	}
+	profile->attribute_indices = &b->finding_idx;
+	profile->n_attribute_indices = b->dictionary.message.n_attribute_table > 1;
+	set_period(b, kind, profile);
 	return add_samples(b, owner * TAPIR_OTLP_KIND_CNT + kind,
 			   b->s->owners.data[owner].row_cnts[kind], profile);
 }
@@ -255,21 +308,6 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	return 0;
 }
 
-/* Of the recording, not of one process. */
-static int add_scope(struct builder *b)
-{
-	struct attributes *a = tapir_arena__alloc(&b->arena, sizeof(*a));
-
-	if (!a || add_text(b, a, "tapir.finding", b->opts->finding))
-		return -ENOMEM;
-	tapir__otlp__scope__init(&b->scope);
-	b->scope.name = (char *)"tapir";
-	b->scope.version = (char *)TAPIR_VERSION;
-	b->scope.attributes = a->pointers;
-	b->scope.n_attributes = a->cnt;
-	return 0;
-}
-
 static int add_owner(struct builder *b, size_t owner, Tapir__Otlp__ResourceProfiles *out)
 {
 	void **scopes;
@@ -335,22 +373,21 @@ static int add_owners(struct builder *b)
 int tapir_otlp_profiles__write(const struct tapir_otlp_samples *samples,
 			       const struct tapir_otlp_opts *opts, struct tapir_str *out)
 {
-	struct builder b = {.s = samples, .opts = opts};
+	struct builder b = {
+		.s = samples, .opts = opts, .finding_idx = TAPIR_OTLP_ATTRIBUTE_FINDING};
 	int err = tapir_otlp_dictionary__make(&b.dictionary, &b.arena, samples, is_wanted,
-					      opts->event ? opts->event : "cpu");
+					      opts->event ? opts->event : "cpu", opts->finding);
 
 	tapir__otlp__profiles_data__init(&b.data);
 	b.data.dictionary = &b.dictionary.message;
-	set_type(&b, TAPIR_OTLP_CPU, TAPIR_OTLP_TEXT_CPU,
-		 opts->event ? TAPIR_OTLP_TEXT_COUNT : TAPIR_OTLP_TEXT_NANOSECONDS);
-	set_type(&b, TAPIR_OTLP_OFFCPU, TAPIR_OTLP_TEXT_OFFCPU, TAPIR_OTLP_TEXT_NANOSECONDS);
-	set_type(&b, TAPIR_OTLP_EVENTS, TAPIR_OTLP_TEXT_EVENTS, TAPIR_OTLP_TEXT_COUNT);
+	tapir__otlp__scope__init(&b.scope);
+	b.scope.name = (char *)"tapir";
+	b.scope.version = (char *)TAPIR_VERSION;
+	set_types(&b);
 	if (!err)
 		err = order_rows(&b);
 	if (!err)
 		err = order_points(&b);
-	if (!err)
-		err = add_scope(&b);
 	if (!err)
 		err = add_owners(&b);
 	if (!err)

@@ -229,12 +229,16 @@ static void add_sample(struct tapir_otlp_samples *s, const struct tapir_rec_samp
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
 
-	s->has_samples = true;
-	s->period = sample->period ? sample->period : 1;
-	observe(s,
+	uint64_t period = sample->period ? sample->period : 1;
+	uint32_t row =
 		row_of(s, TAPIR_OTLP_CPU, &ref, tapir_stack_tree__node(&s->tree, s->catalog, &ref),
-		       tapir_rec__trace_ids(&sample->h)),
-		ref.time_ns, s->period);
+		       tapir_rec__trace_ids(&sample->h));
+
+	s->periods_differ |= s->has_samples && s->period != period;
+	s->has_samples = true;
+	s->period = period;
+	s->sample_cnt += row < s->rows.cnt;
+	observe(s, row, ref.time_ns, period);
 }
 
 /* Events are for files without samples: what came before the first one is not written. */
