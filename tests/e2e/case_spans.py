@@ -3,8 +3,10 @@
 context switches. The witness is the publisher's own log: which thread worked in which span, from when to when."""
 import bisect
 import collections
+import gzip
 import json
 import os
+import pathlib
 
 from harness import args_of
 
@@ -60,7 +62,7 @@ def record_all(t):
     """One recording of a publisher for each model: its name -> (log, pid), and the file."""
     file, started = t.path("trace.tapir"), {model: start(t, model) for model in MODELS}
     pids = ",".join(str(process.pid) for process, _ in started.values())
-    tapir = t.start_tapir("record", "spans:work", "-F", HZ, "--sched", "-p", pids, "-f", "-o", file)
+    tapir = t.start_tapir("record", "spans:work", "Spans-Ring", "-F", HZ, "--sched", "-p", pids, "-f", "-o", file)
     tapir.wait_ready()
     for process, _ in started.values():
         process.go()
@@ -121,6 +123,33 @@ def check_views(t, file, trace, chosen):
         t.eq((answer.out, said in answer.err), ("", True), f"{options}: {answer.err}")
 
 
+def check_exports(t, file, trace, chosen):
+    """An export of one trace, too."""
+    samples = sum(r["type"] == "sample" for r in chosen)
+    folded = t.tapir("export", "--format", "folded", "--trace-id", trace, file).out.splitlines()
+    t.eq(sum(int(line.rsplit(" ", 1)[1]) for line in folded), samples, "samples, folded")
+    t.eq(t.tapir("export", "--format", "perfscript", "--trace-id", trace, file).out.count(" cpu-clock:\n"), samples, "samples, perfscript")
+    waits = view(t, file, "offcpu", "--trace-id", trace)["waited_ns"] / 1000
+    folded = t.tapir("export", "--format", "folded", "--event", "offcpu", "--trace-id", trace, file).out.splitlines()
+    t.ok(abs(sum(int(line.rsplit(" ", 1)[1]) for line in folded) - waits) <= 0.01 * waits + len(folded), f"{waits} us off the CPU: {folded}")
+    for form in "pprof", "otlp":
+        out = [t.path(name) for name in ("one." + form, "all." + form)]
+        t.tapir("export", "--format", form, "--trace-id", trace, file, "-o", out[0])
+        t.tapir("export", "--format", form, file, "-o", out[1])
+        one, all_of_it = ((gzip.decompress if form == "pprof" else bytes)(pathlib.Path(path).read_bytes()) for path in out)
+        raw, other = (value.encode() if form == "pprof" else bytes.fromhex(value) for value in (trace, other_trace(t, file, trace)))
+        t.eq((raw in one, other in one, raw in all_of_it, other in all_of_it), (True, False, True, True), f"traces in {form}")
+    for options, rc, said in ((("folded", "--trace-id", "0" * 31 + "1"), 1, "has nothing of trace 0"),
+                              (("nettrace", "--trace-id", trace), 2, "holds the whole recording"),
+                              (("folded", "--trace-id", "12"), 2, "is not 32 hex digits")):
+        answer = t.tapir("export", file, "--format", *options, expect=rc)
+        t.eq((answer.out, said in answer.err), ("", True), f"{options}: {answer.err}")
+
+
+def other_trace(t, file, trace):
+    return next(r["trace_id"] for r in t.events(file, "sample") if r.get("trace_id", trace) != trace)
+
+
 def check_choice(t, file, records):
     """--trace-id gives the records that have it, and no others."""
     trace = collections.Counter(r["trace_id"] for r in records if r["type"] == "sample" and ids_of(r)).most_common(1)[0][0]
@@ -130,6 +159,7 @@ def check_choice(t, file, records):
     svg = t.tapir("flamegraph", file, "--trace-id", trace).out
     t.ok(f"{sum(r['type'] == 'sample' for r in chosen)} samples" in svg, "samples of the flame graph")
     check_views(t, file, trace, chosen)
+    check_exports(t, file, trace, chosen)
     none = t.tapir("events", file, "--trace-id", "0" * 31 + "1", "--json")
     t.eq((none.out, "nothing of this trace" in none.err), ("", True), "a trace that is not there")
     for wrong in ("12", trace + "0", "g" * 32):
@@ -144,7 +174,12 @@ def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
         own = from_first_seen([r for r in records if r.get("pid") == pid and not r.get("snapshot")], MODELS[model][2])
         samples = [r for r in own if r["type"] == "sample"]
         switches = [r for r in own if r["type"] == "switch"]
-        events = [r for r in own if r["type"] == "event"]
+        events = [r for r in own if r["type"] == "event" and r["provider"] == "spans"]
+        if model == "libtapir":
+            ring = [r for r in own if r["type"] == "event" and r["provider"] == "Spans-Ring"]
+            t.eq({r["lane"] for r in ring}, {"ring"}, "lane")
+            t.eq(judge(t, model, "events of the ring lane", ring, spans), 2 * SPANS, "events of the ring lane")
+            t.eq(sum(ids_of(r) is not None for r in ring), 2 * SPANS, "... with ids")
         t.ok(judge(t, model, "samples", samples, spans) >= 10, f"{model}: {len(samples)} samples")
         t.ok(judge(t, model, "switches", switches, spans) >= 10, f"{model}: {len(switches)} switches")
         t.ok(judge(t, model, "events", events, spans) >= 10, f"{model}: {len(events)} events")

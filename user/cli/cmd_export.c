@@ -20,7 +20,7 @@
 struct args {
 	const char *format;
 	const char *output;
-	const char *event;
+	const char *event, *trace_id;
 	bool force;
 	bool raw_names, is_async;
 	struct tapir_symbol_args symbols;
@@ -47,6 +47,10 @@ static const struct tapir_option options[] = {
 		"event", 'e', "GLOB",
 		"stacks of these events instead of CPU samples; 'offcpu' (folded only): off-CPU microseconds by stack and reason",
 		struct args, event),
+	TAPIR_STRING("trace-id", 0, "ID",
+		     "only samples, events and off-CPU times of this trace (32 hex digits); not "
+		     "nettrace",
+		     struct args, trace_id),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -94,14 +98,18 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (err)
 		return err;
 	tapir_long_read__start(&job.read, reader, cli);
+	(void)tapir_trace_choice__parse(args->trace_id, &job.trace); /* which run has checked */
 	/* With symbols to fetch, it would have other names than the stacks. */
-	if (format->has_head && !args->symbols.places.words.cnt &&
+	if (format->has_head && !args->trace_id && !args->symbols.places.words.cnt &&
 	    !args->symbols.places.has_default)
 		err = tapir_record_finding__add(cli->words.data[0], true, &job.head);
 	if (!err)
 		err = writers[format - tapir_formats](&job);
 	if (!err && job.choice.glob && !job.chosen_cnt)
 		tapir_warn("no event of %s matches %s", cli->words.data[0], job.choice.glob);
+	if (!err && args->trace_id && !job.chosen_cnt)
+		err = tapir_diag__fail(-ENODATA, "%s has nothing of trace %s", cli->words.data[0],
+				       args->trace_id);
 	if (!err) /* names may have been fetched after the last record */
 		err = tapir_long_read__check(&job.read);
 	if (!err)
@@ -119,8 +127,16 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 
 static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_format *format)
 {
+	int err;
+
 	if (!format)
 		return tapir_cli__usage(cli, "--format FORMAT is required ('tapir help formats')");
+	if (args->trace_id && format == &tapir_formats[TAPIR_FORMAT_NETTRACE])
+		return tapir_cli__usage(
+			cli,
+			"--trace-id cannot be used with --format %s: it holds the whole "
+			"recording, with ids",
+			format->name);
 	if (args->event && format->is_whole)
 		return tapir_cli__usage(
 			cli,
@@ -131,7 +147,8 @@ static int check(struct tapir_cli *cli, const struct args *args, const struct ta
 	if (format->content == TAPIR_FORMAT_IS_BINARY && is_stdout(args) &&
 	    tapir_screen__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
-	return tapir_recording_file__choose(cli, false);
+	err = tapir_trace_option__check(cli, args->trace_id);
+	return err ? err : tapir_recording_file__choose(cli, false);
 }
 
 static int run(struct tapir_cli *cli)
@@ -153,7 +170,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_export = {
 	.name = "export",
 	.summary = "convert a recording for other tools",
-	.synopsis = "--format FORMAT [FILE] [-o OUT] [-f]",
+	.synopsis = "--format FORMAT [FILE] [--trace-id ID] [-o OUT] [-f]",
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
@@ -174,6 +191,9 @@ const struct tapir_command tapir_cmd_export = {
 			 "for go tool pprof and other readers of its format"},
 			{"export --format otlp slow.tapir -o slow.pb",
 			 "for OpenTelemetry's receivers (POST /v1development/profiles)"},
+			{"export --format folded --trace-id 4bf92f3577b34da6a3ce929d0e0e4736 "
+			 "slow.tapir",
+			 "the stacks of one request"},
 			{"export --format perfscript slow.tapir > slow.perf",
 			 "for Firefox Profiler"},
 			{}},

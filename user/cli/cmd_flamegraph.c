@@ -117,7 +117,8 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 	int err;
 
 	if (is_offcpu(f->args)) {
-		f->offcpu = tapir_offcpu_tree__new(&f->events, tapir_reader__catalog(reader));
+		f->offcpu = tapir_offcpu_tree__new(&f->events, tapir_reader__catalog(reader),
+						   &f->trace);
 		if (!f->offcpu)
 			return -ENOMEM;
 	}
@@ -308,8 +309,6 @@ static int run(struct tapir_cli *cli)
 
 	if (err)
 		return err;
-	if (args->trace_id && is_offcpu(args))
-		return tapir_cli__usage(cli, "--trace-id cannot be used with --event offcpu");
 	err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;

@@ -21,15 +21,20 @@
 #include "render/otlp_profiles.h"
 #include "render/pprof.h"
 
+static bool is_chosen_event(struct tapir_export_job *job, const struct tapir_rec *rec)
+{
+	return !job->choice.glob ||
+	       (rec->type == TAPIR_REC_EVENT &&
+		tapir_event_choice__has(&job->choice, tapir_reader__catalog(job->reader),
+					(const void *)rec));
+}
+
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec)
 {
 	int more;
 
 	while ((more = tapir_long_read__next(&job->read, rec)) > 0) {
-		if (!job->choice.glob ||
-		    ((*rec)->type == TAPIR_REC_EVENT &&
-		     tapir_event_choice__has(&job->choice, tapir_reader__catalog(job->reader),
-					     (const void *)*rec))) {
+		if (is_chosen_event(job, *rec) && tapir_trace_choice__has(&job->trace, *rec)) {
 			job->chosen_cnt++;
 			return more;
 		}
@@ -220,13 +225,15 @@ static int write_node(struct tapir_export_job *job, const struct tapir_stack_tre
 static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tree)
 {
 	struct tapir_offcpu_tree *offcpu =
-		tapir_offcpu_tree__new(tree, tapir_reader__catalog(job->reader));
+		tapir_offcpu_tree__new(tree, tapir_reader__catalog(job->reader), &job->trace);
 	const struct tapir_rec *rec;
 	int err = -ENOMEM;
 
-	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0)
+	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0) {
 		if ((err = tapir_offcpu_tree__add(offcpu, rec, NULL, NULL)))
 			break;
+		job->chosen_cnt += tapir_trace_choice__has(&job->trace, rec);
+	}
 	if (!err)
 		err = tapir_offcpu_tree__finish(offcpu);
 	tapir_offcpu_tree__free(offcpu);
@@ -416,8 +423,11 @@ int tapir_export__otlp(struct tapir_export_job *job)
 	int err = tapir_otlp_samples__init(&samples, tapir_reader__catalog(job->reader),
 					   stats->created_ns, stats->created_utc_ns);
 
-	while (!err && (err = tapir_long_read__next(&job->read, &rec)) > 0)
+	samples.trace = &job->trace;
+	while (!err && (err = tapir_long_read__next(&job->read, &rec)) > 0) {
+		job->chosen_cnt += tapir_trace_choice__has(&job->trace, rec);
 		err = tapir_otlp_samples__add(&samples, rec);
+	}
 	if (!err)
 		err = tapir_otlp_samples__finish(&samples);
 	if (!err)

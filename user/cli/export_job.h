@@ -4,6 +4,7 @@
 #define TAPIR_USER_EXPORT_JOB_H
 
 #include "export/event_choice.h"
+#include "trace/trace_choice.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
 
@@ -16,10 +17,11 @@ struct tapir_export_job {
 	struct tapir_str head;		  /* lines of the finding; empty: none */
 	bool of_offcpu;			  /* folded: time off the CPU, not samples */
 	struct tapir_event_choice choice; /* these events instead of samples; no glob: of both */
+	struct tapir_trace_choice trace;  /* and these samples, events and times off the CPU */
 	uint64_t chosen_cnt;		  /* records that were given */
 };
 
-/* As tapir_long_read__next, except samples and events that are not chosen. */
+/* As tapir_long_read__next, except samples, switches and events that are not chosen. */
 int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec);
 
 /* Each reads all of it and leaves the last bytes in job->out. 0 or -errno, with a line. */

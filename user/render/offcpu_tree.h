@@ -8,6 +8,7 @@
 
 #include "analyze/offcpu.h"
 #include "analyze/stack_tree.h"
+#include "trace/trace_choice.h"
 
 /* How it is asked for where events are named. */
 #define TAPIR_OFFCPU_EVENT "offcpu"
@@ -21,9 +22,13 @@ uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tap
 
 struct tapir_offcpu_tree;
 
-/* tree and catalog are borrowed until __free. NULL: out of memory. */
+/*
+ * What a thread waited that left its CPU in the trace, by the ids beside its stack; of any, unless
+ * it is set. All are borrowed until __free. NULL: out of memory.
+ */
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
-						 const struct tapir_catalog *catalog);
+						 const struct tapir_catalog *catalog,
+						 const struct tapir_trace_choice *trace);
 void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 
 /* As tapir_offcpu__add. */

@@ -211,8 +211,11 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
 {
 	struct tapir_otlp_samples *s = ctx;
 	struct tapir_stack_ref ref = {.tgid = out->out_tgid, .time_ns = out->h.time_ns};
-	uint32_t node = tapir_offcpu_tree__node(&s->tree, s->catalog, out);
+	uint32_t node;
 
+	if (s->trace && !tapir_trace_choice__is(s->trace, ids))
+		return UINT64_MAX;
+	node = tapir_offcpu_tree__node(&s->tree, s->catalog, out);
 	return node == UINT32_MAX ? UINT64_MAX : row_of(s, TAPIR_OTLP_OFFCPU, &ref, node, ids);
 }
 
@@ -228,11 +231,15 @@ static void add_sample(struct tapir_otlp_samples *s, const struct tapir_rec_samp
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
-
 	uint64_t period = sample->period ? sample->period : 1;
-	uint32_t row =
-		row_of(s, TAPIR_OTLP_CPU, &ref, tapir_stack_tree__node(&s->tree, s->catalog, &ref),
-		       tapir_rec__trace_ids(&sample->h));
+	uint32_t row;
+
+	if (s->trace && !tapir_trace_choice__has(s->trace, &sample->h)) {
+		s->has_samples = true;
+		return;
+	}
+	row = row_of(s, TAPIR_OTLP_CPU, &ref, tapir_stack_tree__node(&s->tree, s->catalog, &ref),
+		     tapir_rec__trace_ids(&sample->h));
 
 	s->periods_differ |= s->has_samples && s->period != period;
 	s->has_samples = true;
@@ -251,7 +258,9 @@ static void add_event(struct tapir_otlp_samples *s, const struct tapir_rec_event
 
 	tapir_event_view__of(&ev->h, &view);
 	ref.kstack_id = view.kstack_id;
-	node = s->has_samples ? UINT32_MAX : tapir_stack_tree__node(&s->tree, s->catalog, &ref);
+	if (s->has_samples || (s->trace && !tapir_trace_choice__has(s->trace, &ev->h)))
+		return;
+	node = tapir_stack_tree__node(&s->tree, s->catalog, &ref);
 	if (node != UINT32_MAX)
 		observe(s, row_of(s, TAPIR_OTLP_EVENTS, &ref, node, view.trace), ref.time_ns, 1);
 }

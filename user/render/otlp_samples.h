@@ -13,6 +13,7 @@
 
 #include "analyze/offcpu.h"
 #include "analyze/stack_tree.h"
+#include "trace/trace_choice.h"
 
 #define TAPIR_OTLP_MAX_OWNERS (1u << 16)
 #define TAPIR_OTLP_MAX_ROWS   (1u << 20)
@@ -50,8 +51,9 @@ struct tapir_otlp_point {
 
 struct tapir_otlp_samples {
 	const struct tapir_catalog *catalog;
-	uint64_t begin_ns, begin_utc_ns; /* of the recording */
-	struct tapir_stack_tree tree;	 /* of the stacks of all processes */
+	const struct tapir_trace_choice *trace; /* borrowed; NULL: of every trace */
+	uint64_t begin_ns, begin_utc_ns;	/* of the recording */
+	struct tapir_stack_tree tree;		/* of the stacks of all processes */
 	struct tapir_vec(struct tapir_otlp_owner) owners;
 	struct tapir_vec(struct tapir_otlp_row) rows;
 	struct tapir_vec(struct tapir_trace_ids) links;

@@ -45,13 +45,13 @@ static bool mentions(const struct tapir_trace_choice *choice, const struct tapir
 	       memmem(view.payload, view.payload_bytes, choice->utf16, sizeof(choice->utf16));
 }
 
+bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
+			    const struct tapir_trace_ids *ids)
+{
+	return !choice->is_set || (ids && !memcmp(ids->trace_id, choice->id, sizeof(choice->id)));
+}
+
 bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
 {
-	const struct tapir_trace_ids *ids;
-
-	if (!choice->is_set)
-		return true;
-	ids = tapir_rec__trace_ids(rec);
-	return (ids && !memcmp(ids->trace_id, choice->id, sizeof(choice->id))) ||
-	       mentions(choice, rec);
+	return tapir_trace_choice__is(choice, tapir_rec__trace_ids(rec)) || mentions(choice, rec);
 }

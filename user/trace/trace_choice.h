@@ -23,6 +23,11 @@ struct tapir_trace_choice {
 /* text: 32 hex digits, as W3C writes them; NULL: every record is chosen. false: it is none. */
 bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out);
 
+struct tapir_trace_ids;
+/* ids: NULL: none. */
+bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
+			    const struct tapir_trace_ids *ids);
+
 /* rec is a well-formed one. Never one that only describes. */
 bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec);
 
