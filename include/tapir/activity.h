@@ -21,9 +21,10 @@
  *	u16 attrs_data_size
  *	u8 attrs_data[]			u8 key, u8 length, the value; the last of a key counts
  *
- * Readers look at it only while the thread is stopped or interrupted. Where libtapir.a is linked
- * into a program, link with -Wl,--export-dynamic-symbol=otel_thread_ctx_v1. The symbol is weak: an
- * SDK that defines it in the same file has its own.
+ * Events of the ring lane carry the ids of tapir_trace__set. Readers look at it only while the
+ *thread is stopped or interrupted. Where libtapir.a is linked into a program, link with
+ *-Wl,--export-dynamic-symbol=otel_thread_ctx_v1. The symbol is weak: an SDK that defines it in the
+ *same file has its own.
  *
  * PROCESS CONTEXT, by OTEP 4719 (4719-process-ctx.md, version 2): a private mapping of a memfd
  * named OTEL_CTX (anonymous where there is no memfd; named by PR_SET_VMA_ANON_NAME in either

@@ -128,7 +128,7 @@
 #define TAPIR_RING_CHUNK_BYTES	    (32u * 1024u)
 #define TAPIR_RING_MAX_BYTES	    (4u * 1024u * 1024u) /* of a thread; less under RLIMIT_AS */
 #define TAPIR_RING_PAYLOAD_BYTES    (64u * 1024u)	 /* of an event; EventPipe has no larger */
-#define TAPIR_RING_RECORD_BYTES	    (TAPIR_RING_PAYLOAD_BYTES + 80u) /* the largest: with both ids */
+#define TAPIR_RING_RECORD_BYTES	    (TAPIR_RING_PAYLOAD_BYTES + 104u) /* the largest: with all ids */
 #define TAPIR_RING_ARGS_BYTES	    (16u * 1024u) /* of a selection, its NUL among them */
 #define TAPIR_RING_TEXT_BYTES	    (256u * 1024u) /* of a session: the arguments of its selections */
 #define TAPIR_RING_CHILDREN	    64u

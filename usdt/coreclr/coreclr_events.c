@@ -76,6 +76,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 {
 	struct tapir_ring_write write;
 	struct coreclr_delivery delivery;
+	struct tapir_ring_ids ids = {NULL, NULL, NULL};
 	struct coreclr_kind *e;
 	uint32_t overlap;
 
@@ -111,8 +112,9 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 		fire(e, data, data_bytes, activity, related, meta);
 	if (coreclr_unlikely(coreclr_load(&coreclr_publishing)))
 		publish(e, &delivery, meta, activity, related);
-	if (tapir_ring__begin_at(&write, &e->ring, data_bytes, activity, related,
-				 __builtin_frame_address(0))) {
+	ids.activity = activity;
+	ids.related = related;
+	if (tapir_ring__begin_at(&write, &e->ring, data_bytes, &ids, __builtin_frame_address(0))) {
 		if (data_bytes)
 			memcpy(write.payload, data, data_bytes);
 		tapir_ring__commit(&write);

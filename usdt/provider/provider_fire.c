@@ -27,13 +27,15 @@ _Static_assert(sizeof(struct write_state) <= sizeof(struct tapir_event_write), "
 static int begin_ring(struct write_state *w, struct event_state *state, const struct ids *ids,
 		      uint64_t only, const void *frame)
 {
+	struct tapir_ring_ids ring_ids = {ids->activity, ids->related, NULL};
+
 	if (!state->ring.word || !tapir_ring__wanted(&state->ring))
 		return 0;
 	if (only != ALL_SESSIONS)
 		return tapir_ring__begin_for(&w->ring, &state->ring, w->bytes,
 					     (uint32_t)only & RING_SESSIONS, frame);
-	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, ids->activity, ids->related,
-				    frame);
+	ring_ids.trace = provider_trace__ids();
+	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, &ring_ids, frame);
 }
 
 /* An event without an entry in the lane, whose table is full: counted for who would have it. */

@@ -226,6 +226,9 @@ void provider_counters__fini(void);
 void provider_activity__of(const struct tapir_event *event, const uint8_t **activity,
 			   const uint8_t **related);
 
+/* The trace and the span that the thread works for: 24 bytes, borrowed; NULL: none. Likewise. */
+const uint8_t *provider_trace__ids(void);
+
 /* ---- provider_poller.c -------------------------------------------------------------------- */
 
 /* Starts the thread unless it runs or nobody wants it. Under the lock. 0 or -errno. */

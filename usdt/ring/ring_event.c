@@ -251,7 +251,7 @@ struct plan {
 	const struct tapir_ring_event *event;
 	uint64_t word, time_ns, need;
 	uint32_t payload_bytes, sessions;
-	const uint8_t *activity, *related;
+	const struct tapir_ring_ids *ids;
 	uint16_t flags;
 	uint64_t stack_id;
 	const struct ring_walk *new_stack; /* NULL: its frames were sent */
@@ -268,6 +268,28 @@ static inline void take_stack(struct ring_writer *w, struct plan *plan, uint64_t
 	plan->stack_id = walk->hash;
 	if (__builtin_expect(w->seen[walk->hash & (RING_SEEN_CNT - 1)] != walk->hash, 0))
 		plan->new_stack = walk;
+}
+
+/* Those behind the payload as well, and zeros up to them. The place of the payload. */
+static inline uint8_t *write_ids(uint8_t *rec, const struct plan *plan)
+{
+	uint8_t *at = rec + sizeof(struct tapir_rec_event), *end = rec + plan->need;
+
+	if (__builtin_expect(plan->ids->trace != NULL, 0)) {
+		end -= sizeof(struct tapir_trace_ids);
+		memcpy(end, plan->ids->trace, sizeof(struct tapir_trace_ids));
+	}
+	if (plan->payload_bytes & 7)
+		memset(end - 8, 0, 8);
+	if (__builtin_expect(plan->ids->activity != NULL, 0)) {
+		memcpy(at, plan->ids->activity, ID_BYTES);
+		at += ID_BYTES;
+	}
+	if (__builtin_expect(plan->ids->related != NULL, 0)) {
+		memcpy(at, plan->ids->related, ID_BYTES);
+		at += ID_BYTES;
+	}
+	return at;
 }
 
 static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
@@ -289,18 +311,7 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 	rec->fault_mask = 0;
 	rec->pad1 = 0;
 	rec->stack_id = plan->stack_id;
-	if (plan->payload_bytes & 7)
-		memset(at + plan->need - 8, 0, 8);
-	at += sizeof(*rec);
-	if (__builtin_expect(plan->activity != NULL, 0)) {
-		memcpy(at, plan->activity, ID_BYTES);
-		at += ID_BYTES;
-	}
-	if (__builtin_expect(plan->related != NULL, 0)) {
-		memcpy(at, plan->related, ID_BYTES);
-		at += ID_BYTES;
-	}
-	return at;
+	return write_ids(at, plan);
 }
 
 /* Everything but the payload; the place of that, or NULL. */
@@ -475,7 +486,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 
 static inline __attribute__((always_inline)) int
 begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint32_t payload_bytes,
-      const uint8_t *activity, const uint8_t *related, uint32_t only, uint64_t fp)
+      const struct tapir_ring_ids *ids, uint32_t only, uint64_t fp)
 {
 	struct ring_tls *t = this_thread();
 	struct ring_writer *w;
@@ -505,12 +516,12 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	plan.word = ring_load(event->word);
 	plan.sessions = ring_sessions_of(plan.word) & only;
 	plan.payload_bytes = payload_bytes;
-	plan.activity = activity;
-	plan.related = related;
-	plan.flags = (uint16_t)((activity ? TAPIR_EVENT_ACTIVITY : 0) |
-				(related ? TAPIR_EVENT_RELATED : 0));
-	plan.need = sizeof(struct tapir_rec_event) + (activity ? ID_BYTES : 0) +
-		    (related ? ID_BYTES : 0) + ring_round8(payload_bytes);
+	plan.ids = ids;
+	plan.flags = (uint16_t)((ids->activity ? TAPIR_EVENT_ACTIVITY : 0) |
+				(ids->related ? TAPIR_EVENT_RELATED : 0) |
+				(ids->trace ? TAPIR_EVENT_TRACE_IDS : 0));
+	plan.need = sizeof(struct tapir_rec_event) + tapir_event__optional_bytes(plan.flags) +
+		    ring_round8(payload_bytes) + tapir_event__trailing_bytes(plan.flags);
 	plan.new_stack = NULL;
 	plan.stack_id = 0;
 	if (__builtin_expect(plan.sessions && write_begun(write, w, &plan, fp), 1))
@@ -519,11 +530,13 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	return 0;
 }
 
+static const struct tapir_ring_ids no_ids;
+
 __attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
 						const struct tapir_ring_event *event,
 						uint32_t payload_bytes)
 {
-	return begin(write, event, payload_bytes, NULL, NULL, ALL_SESSIONS,
+	return begin(write, event, payload_bytes, &no_ids, ALL_SESSIONS,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
@@ -531,17 +544,17 @@ __attribute__((noinline)) int
 tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			   uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related)
 {
-	return begin(write, event, payload_bytes, activity, related, ALL_SESSIONS,
+	const struct tapir_ring_ids ids = {activity, related, NULL};
+
+	return begin(write, event, payload_bytes, &ids, ALL_SESSIONS,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
-__attribute__((noinline)) int tapir_ring__begin_at(struct tapir_ring_write *write,
-						   const struct tapir_ring_event *event,
-						   uint32_t payload_bytes, const uint8_t *activity,
-						   const uint8_t *related, const void *frame)
+__attribute__((noinline)) int
+tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+		     uint32_t payload_bytes, const struct tapir_ring_ids *ids, const void *frame)
 {
-	return begin(write, event, payload_bytes, activity, related, ALL_SESSIONS,
-		     (uint64_t)(uintptr_t)frame);
+	return begin(write, event, payload_bytes, ids, ALL_SESSIONS, (uint64_t)(uintptr_t)frame);
 }
 
 __attribute__((noinline)) int tapir_ring__begin_for(struct tapir_ring_write *write,
@@ -549,7 +562,7 @@ __attribute__((noinline)) int tapir_ring__begin_for(struct tapir_ring_write *wri
 						    uint32_t payload_bytes, uint32_t sessions,
 						    const void *frame)
 {
-	return begin(write, event, payload_bytes, NULL, NULL, sessions, (uint64_t)(uintptr_t)frame);
+	return begin(write, event, payload_bytes, &no_ids, sessions, (uint64_t)(uintptr_t)frame);
 }
 
 void tapir_ring__commit(struct tapir_ring_write *write)

@@ -97,10 +97,15 @@ int tapir_ring__begin(struct tapir_ring_write *write, const struct tapir_ring_ev
 int tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			       uint32_t payload_bytes, const uint8_t *activity,
 			       const uint8_t *related);
+/* Ids of an event, each NULL: none. */
+struct tapir_ring_ids {
+	const uint8_t *activity, *related; /* 16 bytes */
+	const uint8_t *trace;		   /* of the trace, 16 bytes, and of the span, 8 */
+};
 /* The same; the stack begins at the caller of the function whose frame record is at `frame`, one
    of the thread's own, that is still running. */
 int tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring_event *event,
-			 uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related,
+			 uint32_t payload_bytes, const struct tapir_ring_ids *ids,
 			 const void *frame);
 /* The same without ids, for these of the sessions that want it alone (a bit each). */
 int tapir_ring__begin_for(struct tapir_ring_write *write, const struct tapir_ring_event *event,

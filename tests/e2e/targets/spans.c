@@ -2,10 +2,10 @@
 /*
  * spans [--wait] LOG SPANS THREADS [LIB] - threads that work in spans, one after the other: 2 ms of
  * CPU and a short sleep within the span, then a little outside any; the probe spans:work fires
- * within each. Each span is a line of LOG: thread, begin, end (CLOCK_MONOTONIC; after it was
- * published, before it was withdrawn), trace id, span id. The publisher is a library that was
- * loaded with the program (LD_PRELOAD), or LIB, by dlopen; spansle.c and spanslib.c have it in the
- * program.
+ * within each, and where libtapir publishes its event Spans-Ring:Work, too. Each span is a line of
+ * LOG: thread, begin, end (CLOCK_MONOTONIC; after it was published, before it was withdrawn), trace
+ * id, span id. The publisher is a library that was loaded with the program (LD_PRELOAD), or LIB, by
+ * dlopen; spansle.c and spanslib.c have it in the program.
  */
 // build: -ldl
 #include <dlfcn.h>
@@ -25,6 +25,11 @@ static void span_by_libtapir(const uint8_t *trace, const uint8_t *span)
 {
 	tapir_trace__set(trace, span, 1);
 }
+
+static const struct tapir_event_about ring_about = {
+	"Spans-Ring", "Work", NULL, 0, 1, 0, 4, 0, 0, TAPIR_OPCODE_INFO, {0}};
+static struct tapir_event ring_event = {.about = &ring_about};
+static struct tapir_event *const ring_events[] = {&ring_event};
 #elif defined(SPAN_HERE)
 #include "span.h"
 #endif
@@ -66,6 +71,9 @@ static void work_in_span(struct worker *w)
 	line->begin_ns = target__now_ns();
 	/* Payloads of every remainder by 8. */
 	TAPIR_PROBE(spans, work, w->cnt, "12345678" + w->cnt % 8);
+#ifdef SPAN_BY_LIBTAPIR
+	tapir_event__write(&ring_event, "12345678", w->cnt % 8);
+#endif
 	burn(2000000);
 	target__sleep_ns(100000);
 	line->end_ns = target__now_ns();
@@ -134,6 +142,12 @@ int main(int argc, char **argv)
 {
 	long thread_cnt;
 
+#ifdef SPAN_BY_LIBTAPIR
+	struct tapir_provider *p;
+
+	if (tapir_provider__new("Spans-Ring", NULL, ring_events, 1, NULL, &p))
+		target__die("provider");
+#endif
 	target__start(&argc, argv);
 	span_cnt = (unsigned)target__number(argc, argv, 2, 100);
 	thread_cnt = target__number(argc, argv, 3, 1);
