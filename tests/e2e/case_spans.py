@@ -112,6 +112,12 @@ def view(t, file, name, *options):
 def check_views(t, file, trace, chosen):
     """A view of one trace has the records of that trace: here no interval says what else is of it."""
     cpu = view(t, file, "cpu", "--trace-id", trace)
+    samples = t.events(file, "sample")
+    t.eq((cpu["ids_samples"], cpu["ids_recorded"], cpu["ids_joined"]),
+         (len(samples), sum(ids_of(r) is not None for r in samples), 0), "samples, with ids, joined by an interval")
+    share = f"ids: {100 * cpu['ids_recorded'] / len(samples):.1f}% of {len(samples)} samples are of a trace"
+    t.ok(share in t.tapir("report", file, "--view", "cpu", "--trace-id", trace).out, share)
+    t.ok("ids_samples" not in view(t, file, "cpu"), "a view that uses no ids")
     t.eq(sum(row["samples"] for row in cpu["works"]), sum(r["type"] == "sample" for r in chosen), "samples of the view cpu")
     waits = sum(row["count"] for row in view(t, file, "offcpu", "--trace-id", trace)["waits"])
     t.ok(0 < waits <= sum(r["type"] == "switch" for r in chosen), f"{waits} waits of the view offcpu")

@@ -51,6 +51,21 @@
 #include "analyze/timeline_impl.h"
 #include "trace/family.h"
 
+static void count_ids(struct tapir_timeline_stats *stats, const struct tapir_tl_thread *t,
+		      const struct tapir_rec *rec)
+{
+	const struct tapir_interval *i = t->open;
+
+	stats->told_samples++;
+	if (tapir_rec__trace_ids(rec)) {
+		stats->told_with_ids++;
+		return;
+	}
+	while (i && !(i->has_trace && i->thread == t))
+		i = i->outer;
+	stats->told_joined += i != NULL;
+}
+
 static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
@@ -66,8 +81,10 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	tapir_tl__ran(tl, t, rec->time_ns);
 	if (tl->opts.wants_stacks)
 		tapir_tl__was_at(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
-	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, t->tgid, t->tid) &&
-	    tapir_tl__is_chosen(tl, t, rec))
+	if (!tapir_tl__in_range(tl, rec->time_ns) || !tapir_tl__is_told(tl, t->tgid, t->tid))
+		return;
+	count_ids(&tl->stats, t, rec);
+	if (tapir_tl__is_chosen(tl, t, rec))
 		TELL(tl, sample, t, sample);
 }
 

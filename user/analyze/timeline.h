@@ -112,6 +112,7 @@ struct tapir_interval {
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	uint32_t child_cnt;		 /* activities that it began and that go on */
 	bool is_chosen;			 /* of the trace that was asked for */
+	bool has_trace;			 /* of some trace, by its begin event */
 	bool is_away;			 /* awaited: no thread works for it */
 	bool has_slept;			 /* its thread, since its last event */
 	uint64_t awaits;		 /* key of the task it awaits; 0: none is known */
@@ -175,7 +176,10 @@ struct tapir_timeline_stats {
 	uint64_t samples, switches, events;
 	uint64_t unpaired; /* switches that do not fit what was seen before */
 	uint64_t chosen;   /* of the trace: records that have its id, intervals apart */
-	uint64_t no_room;  /* threads, processes, intervals beyond the bounds */
+	/* Of all traces: samples that views could hear of; with ids; without, in an interval that
+	   has a trace. */
+	uint64_t told_samples, told_with_ids, told_joined;
+	uint64_t no_room; /* threads, processes, intervals beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;			   /* of the last record, whatever it is */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */

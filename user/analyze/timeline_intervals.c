@@ -260,6 +260,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	i->flags |= is_nested && !is_shared(kind) ? TAPIR_INTERVAL_NESTED : 0;
 	i->node = h->node;
 	i->is_chosen = h->is_chosen;
+	i->has_trace = tapir_trace__is_named(&h->event.rec->h);
 	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	i->label = make_label(tl, h, kind);

@@ -461,6 +461,7 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_slow = {
 	.name = "slow",
 	.is_of_traces = true,
+	.is_by_trace = true,
 	.summary = "the slowest intervals of EVENT and where their time went",
 	.arg = "EVENT",
 	.fns = {.sample = slow_sample,

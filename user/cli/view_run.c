@@ -2,6 +2,7 @@
 #include "cli/view_run.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyze/recorded.h"
@@ -99,6 +100,27 @@ static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_vie
 					(unsigned long long)stats->no_room);
 }
 
+/* How much of what ran is known to be of a trace: what is not is in no view of one. */
+static void add_coverage(const struct tapir_timeline_stats *stats,
+			 const struct tapir_view_request *rq, struct tapir_view_result *result)
+{
+	uint64_t known = stats->told_with_ids + stats->told_joined;
+
+	if (!stats->told_samples || (!rq->trace_id && (!rq->view->is_by_trace || !known)))
+		return;
+	tapir_view_result__fact(result, "ids_samples", NULL, TAPIR_CELL_COUNT, stats->told_samples);
+	tapir_view_result__fact(result, "ids_recorded", NULL, TAPIR_CELL_COUNT,
+				stats->told_with_ids);
+	tapir_view_result__fact(result, "ids_joined", NULL, TAPIR_CELL_COUNT, stats->told_joined);
+	tapir_view_result__note(
+		result,
+		"ids: %.1f%% of %" PRIu64 " samples are of a trace (%.1f%% have its "
+		"id, %.1f%% ran inside a request on their thread)",
+		100.0 * (double)known / (double)stats->told_samples, stats->told_samples,
+		100.0 * (double)stats->told_with_ids / (double)stats->told_samples,
+		100.0 * (double)stats->told_joined / (double)stats->told_samples);
+}
+
 static bool shows_stacks(const struct tapir_view_result *result)
 {
 	const struct tapir_view_result_table *t;
@@ -171,6 +193,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 				      &result);
 		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
+		add_coverage(tapir_timeline__stats(tl), rq, &result);
 		err = tapir_view_result__print(&result, rq->json);
 	}
 	tapir_timeline__free(tl);

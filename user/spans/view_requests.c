@@ -317,6 +317,7 @@ static void fini(void *ctx)
 const struct tapir_view tapir_view_requests = {
 	.name = "requests",
 	.is_of_traces = true,
+	.is_by_trace = true,
 	.summary = "the slowest requests by trace id, through all recorded processes",
 	.fns = {.event = on_event, .wait = on_wait},
 	.ctx_bytes = sizeof(struct requests),

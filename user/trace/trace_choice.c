@@ -34,15 +34,23 @@ bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out)
 	return true;
 }
 
-static bool mentions(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
+/* In either encoding. */
+static bool mentions(const struct tapir_rec *rec, const char *text, size_t bytes, const char *utf16)
 {
 	struct tapir_event_view view;
 
 	if (rec->type != TAPIR_REC_EVENT)
 		return false;
 	tapir_event_view__of(rec, &view);
-	return memmem(view.payload, view.payload_bytes, choice->text, sizeof(choice->text)) ||
-	       memmem(view.payload, view.payload_bytes, choice->utf16, sizeof(choice->utf16));
+	return memmem(view.payload, view.payload_bytes, text, bytes) ||
+	       memmem(view.payload, view.payload_bytes, utf16, 2 * bytes);
+}
+
+bool tapir_trace__is_named(const struct tapir_rec *rec)
+{
+	static const char text[] = "TraceId", utf16[] = "T\0r\0a\0c\0e\0I\0d";
+
+	return tapir_rec__trace_ids(rec) || mentions(rec, text, sizeof(text) - 1, utf16);
 }
 
 bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
@@ -53,5 +61,6 @@ bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
 
 bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
 {
-	return tapir_trace_choice__is(choice, tapir_rec__trace_ids(rec)) || mentions(choice, rec);
+	return tapir_trace_choice__is(choice, tapir_rec__trace_ids(rec)) ||
+	       mentions(rec, choice->text, sizeof(choice->text), choice->utf16);
 }

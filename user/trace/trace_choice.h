@@ -28,6 +28,9 @@ struct tapir_trace_ids;
 bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
 			    const struct tapir_trace_ids *ids);
 
+/* A well-formed one is of some trace: it carries ids, or is an event with an argument TraceId. */
+bool tapir_trace__is_named(const struct tapir_rec *rec);
+
 /* rec is a well-formed one. Never one that only describes. */
 bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec);
 

@@ -3,7 +3,7 @@
 // URL/inventory/ID and answers what that answered. GET /inventory/ID answers the traceparent header it was sent, after
 // 1 ms; where ID ends in 0, after it has waited for a lock that another thread holds for 40 ms from then on (400
 // ms where ID ends in 00). GET
-// /outside calls URL/inventory/1 from a thread that has no activity. It runs until it is killed.
+// /burn/MS takes MS milliseconds on one CPU. GET /outside calls URL/inventory/1 from a thread that has no activity. It runs until it is killed.
 using System;
 using System.Diagnostics;
 using System.Linq;
@@ -39,6 +39,11 @@ app.MapGet("/inventory/{id:int}", (int id, HttpRequest request) =>
     return request.Headers.TraceParent.ToString();
 });
 app.MapGet("/order/{id:int}", (int id) => http.GetStringAsync($"{url}/inventory/{id}"));
+app.MapGet("/burn/{ms:int}", (int ms) =>
+{
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < ms;) { }
+    return "";
+});
 app.MapGet("/outside", () =>
 {
     string said = "";
