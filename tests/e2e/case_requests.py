@@ -2,7 +2,7 @@
 """Requests by trace id (--profile requests) through two .NET services of one machine: front asks inventory. The witness
 is the client, which makes up trace ids and takes the time, and the header that inventory says it was sent.
 
-The program is tests/e2e/programs/Requests.cs.
+The program is tests/e2e/programs/Requests.cs. Another witness is OpenTelemetry's SDK in Otel.cs, which exports its spans.
 """
 import json
 import time
@@ -11,15 +11,18 @@ import urllib.request
 from dotnet_program import build_dotnet
 
 CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
-                "test_slow_request_is_followed_into_the_other_process"}
+                "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process"}
 TIMEOUT = 180
 SOURCE = "Microsoft-Diagnostics-DiagnosticSource"
 PARENT = "cd" * 8
 
 
+SDK = ("OpenTelemetry", "1.12.0")
+
+
 class Service:
-    def __init__(self, t, *args):
-        self.process = t.start(build_dotnet(t, "Requests", sdk="Microsoft.NET.Sdk.Web"), *args)
+    def __init__(self, t, *args, name="Requests", packages=()):
+        self.process = t.start(build_dotnet(t, name, sdk="Microsoft.NET.Sdk.Web", packages=packages), *args)
         self.process.wait_line("pid ", 60)
         self.pid = self.process.pid
         self.url = self.process.wait_line("url ", 60).split()[1]
@@ -137,3 +140,55 @@ def test_slow_request_is_followed_into_the_other_process(t):
     # "monitor", or while unwind tables are being loaded the kernel's "futex".
     locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")
+
+
+def spans_of(path):
+    """What the SDK exported: {(trace id, span id): (parent's id, kind, microseconds, name)}."""
+    with open(path, encoding="utf-8") as lines:
+        fields = (line.rstrip("\n").split(" ", 5) for line in lines)
+        return {(trace, span): (parent, kind, int(us), name) for trace, span, parent, kind, us, name in fields}
+
+
+def ask(front, first):
+    """Requests that are sampled, that are not, and that have no ids: their answers."""
+    return [front.get(f"/order/{n}", f"{n:032x}" if n % 3 else None, "01" if n % 3 == 1 else "00")[0] for n in range(first, first + 6)]
+
+
+def exported(files, cnt):
+    """Once there are as many: a span ends after its client has the answer."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and sum(len(spans_of(file)) for file in files) < cnt:
+        time.sleep(0.05)
+    return [spans_of(file) for file in files]
+
+
+def test_spans_are_those_that_opentelemetry_exports(t):
+    files = [t.path("inventory.spans"), t.path("front.spans")]
+    inventory = Service(t, files[0], name="Otel", packages=[SDK])
+    front = Service(t, files[1], inventory.url, name="Otel", packages=[SDK])
+    ask(front, 1)
+    # Of six requests two are not sampled: of each other one front has two spans, inventory two.
+    before = [len(spans) for spans in exported(files, 16)]
+    t.eq(before, [8, 8], "spans exported without tapir")
+    tapir, file = record(t, inventory, front)
+    t.eq(ask(front, 101), [str(n) for n in range(101, 107)], "answers")
+    after = exported(files, 32)
+    stop(t, tapir)
+    t.eq([len(spans) for spans in after], [16, 16], "spans exported until then, as many of each half")
+    events = [(e, arguments(e)) for e in t.events(file) if e["provider"] == SOURCE and "Arguments" in e["args"]]
+    for service, spans in zip((inventory, front), after):
+        seen = {(a["TraceId"], a["SpanId"]): a for e, a in events if e["pid"] == service.pid}
+        of_recording = {ids: span for ids, span in spans.items() if ids in seen}
+        t.eq(len(of_recording), 8, f"exported spans of {service.pid} that tapir has: of {len(seen)}")
+        for ids, (parent, kind, _, name) in of_recording.items():
+            t.eq(seen[ids]["ParentSpanId"], parent, f"parent of {kind} {name}")
+        times = {}
+        for e, a in events:
+            if e["pid"] == service.pid and e["event"] in ("Activity1Start", "Activity2Start", "Activity1Stop", "Activity2Stop"):
+                times.setdefault((a["TraceId"], a["SpanId"]), []).append(e["time_ns"] / 1000)
+        took = [(us, max(times[ids]) - min(times[ids])) for ids, (_, _, us, _) in of_recording.items() if ids in times]
+        near = [abs(us - ours) <= 0.05 * us + 1000 for us, ours in took]
+        # A thread that is preempted between the SDK's clock and the event makes a difference of any size.
+        t.ok(len(took) >= 4 and 2 * sum(near) >= len(near), f"microseconds by the SDK and by tapir: {took}")
+    tree = json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)["slowest"]
+    t.eq(len(tree), 6, "requests, sampled or not")

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 
 from harness import args_of
 
@@ -28,12 +29,13 @@ MODELS = {
 class Spans:
     """The log of one publisher."""
 
-    def __init__(self, path):
+    def __init__(self, path, ahead_ns=0):
+        """ahead_ns: of the publisher's clock."""
         self.by_thread = collections.defaultdict(list)
         with open(path, encoding="ascii") as lines:
             for line in lines:
                 tid, begin, end, trace, span = line.split()
-                self.by_thread[int(tid)].append((int(begin), int(end), trace, span))
+                self.by_thread[int(tid)].append((int(begin) - ahead_ns, int(end) - ahead_ns, trace, span))
 
     def at(self, tid, time_ns):
         """The ids that the thread had; None: it was outside any span; False: at its edge, or no thread of it."""
@@ -194,6 +196,32 @@ def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
     t.eq(report["samples"]["lost"], 0, "lost samples")
     t.eq(report["lost"], {}, "losses")
     t.eq(report["loss_times"], [], "parts of records that were lost")
+
+
+def test_processes_of_two_time_namespaces_are_on_one_clock(t):
+    """Events of the ring lane have the clock of their process, whose offsets differ by hours."""
+    file, started = t.path("trace.tapir"), []
+    for ahead_s in (100000, 7000):
+        log = t.path(f"{ahead_s}.log")
+        process = t.start(t.need("unshare"), "--time", "--monotonic", ahead_s, "--boottime", ahead_s, "--fork",
+                          t.target_path("spanslib"), "--wait", log, SPANS, 2)
+        started.append((process, int(process.wait_line("pid ").split()[1]), log, ahead_s * 10**9))
+    tapir = t.start_tapir("record", "spans:work", "Spans-Ring", "-F", HZ, "--sched", "-p",
+                          ",".join(str(pid) for _, pid, _, _ in started), "-f", "-o", file)
+    tapir.wait_ready()
+    for _, pid, _, _ in started:
+        os.kill(pid, signal.SIGUSR1)
+    for process, _, _, _ in started:
+        t.eq(process.wait().rc, 0, "exit of a publisher")
+    t.eq(tapir.wait().rc, 0, "exit")
+    records = t.events(file, None)
+    for _, pid, log, ahead_ns in started:
+        own, spans = [r for r in records if r.get("pid") == pid and not r.get("snapshot")], Spans(log, ahead_ns)
+        ring = [r for r in own if r["type"] == "event" and r["provider"] == "Spans-Ring"]
+        t.eq(judge(t, "ring", "events", ring, spans), 2 * SPANS, f"events of the ring lane, {ahead_ns} ns ahead")
+        t.ok(judge(t, "samples", "samples", [r for r in own if r["type"] == "sample"], spans) >= 10, "samples")
+        t.ok(judge(t, "switches", "switches", [r for r in own if r["type"] == "switch"], spans) >= 10, "switches")
+    t.eq(t.report(file)["lost"], {}, "losses")
 
 
 def test_nothing_is_believed_of_a_hostile_publisher(t):
