@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -198,6 +199,61 @@ static void without_address_space(void)
 	}
 }
 
+/* A file that grows beyond this is SIGXFSZ, which ends a program. */
+static void with_small_files(void)
+{
+	const struct rlimit small = {65536, RLIM_INFINITY};
+
+	CHECK(!setrlimit(RLIMIT_FSIZE, &small));
+	begin();
+	CHECK(tapir_provider__ring_error(provider) < 0);
+	expect_working();
+}
+
+/* Room for rings of some KB each. */
+static void with_files_of_64_mb(void)
+{
+	const struct rlimit small = {64u << 20, RLIM_INFINITY};
+
+	CHECK(!setrlimit(RLIMIT_FSIZE, &small));
+	begin();
+	CHECK(!tapir_provider__ring_error(provider));
+	expect_working();
+}
+
+static long resident_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[128];
+	long kib = 0;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return kib;
+}
+
+/* What is mapped later is resident at once, but for what the lane has mapped in advance. */
+static void with_all_memory_locked(void)
+{
+	long before;
+
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		return; /* not permitted: what fails then is with_small_files */
+	before = resident_kib();
+	begin();
+	CHECK(!tapir_provider__ring_error(provider));
+	CHECK(resident_kib() - before < 8192);
+	CHECK(!mlockall(MCL_CURRENT)); /* again: what is mapped by now */
+	CHECK(resident_kib() - before < 128 << 10);
+	expect_working();
+	begin(); /* the lane is made anew, from memory that is locked */
+	CHECK(!tapir_provider__ring_error(provider));
+	expect_working();
+}
+
 /* ---- moments ------------------------------------------------------------------------------------ */
 
 static void fire_late(void)
@@ -350,6 +406,9 @@ CASE_ON_LINUX(without_memfd)
 CASE_ON_LINUX(without_files)
 CASE_ON_LINUX(without_threads)
 CASE(without_address_space)
+CASE_ON_LINUX(with_small_files)
+CASE_ON_LINUX(with_files_of_64_mb)
+CASE_ON_LINUX(with_all_memory_locked)
 CASE(after_exit_began)
 CASE_ON_LINUX(in_a_child_of_vfork)
 CASE(while_threads_end)
@@ -375,6 +434,9 @@ int main(void)
 		cmocka_unit_test(without_files_it_works),
 		cmocka_unit_test(without_threads_it_works),
 		cmocka_unit_test(without_address_space_it_works),
+		cmocka_unit_test(with_small_files_it_works),
+		cmocka_unit_test(with_files_of_64_mb_it_works),
+		cmocka_unit_test(with_all_memory_locked_it_works),
 		cmocka_unit_test(after_exit_began_it_works),
 		cmocka_unit_test(in_a_child_of_vfork_it_works),
 		cmocka_unit_test(while_threads_end_it_works),

@@ -173,7 +173,7 @@ static int name_it(const struct header *header)
 
 static struct header *map(int *is_memfd)
 {
-	int fd = open_memfd();
+	int fd = ring_sys_file_may_have(MAPPED_BYTES) ? open_memfd() : -EFBIG;
 	void *at = MAP_FAILED;
 
 	*is_memfd = fd >= 0;

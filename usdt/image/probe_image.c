@@ -226,7 +226,7 @@ int tapir_probe_image__open(struct tapir_probe_image *image, const struct tapir_
 
 	memset(image, 0, sizeof(*image));
 	image->shape = *shape;
-	image->fd = open_file(name);
+	image->fd = ring_sys_file_may_have(plan.file_bytes) ? open_file(name) : -EFBIG;
 	if (image->fd < 0)
 		return image->fd;
 	if (ring_sys3(SYS_ftruncate, image->fd, plan.file_bytes, 0) < 0 ||

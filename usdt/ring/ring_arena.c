@@ -3,6 +3,11 @@
  * ring_arena.c - the memfds: made, mapped, sealed, and their pages made present. A page is made
  * present by madvise before its first use: where memory has run out, that is an error here; the
  * use itself would be a SIGBUS. Raw system calls: arenas are made on an event's way, too.
+ *
+ * A program that keeps its memory resident (mlockall) would be given all of an arena, 1 GB. So
+ * whatever is larger than it will be used is mapped without access, which the kernel cannot make
+ * present, is taken out of what is locked, and then opened: the header and the catalog at once,
+ * rings RING_OPENED_CNT at a time when a thread asks for the first of them.
  */
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -54,8 +59,10 @@ int ring_populate(const void *at, uint64_t bytes)
 static int new_memfd(const char *name, uint64_t bytes)
 {
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	long fd = ring_sys3(SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL, 0);
+	long fd = -EFBIG;
 
+	if (ring_sys_file_may_have(bytes))
+		fd = ring_sys3(SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL, 0);
 	if (fd == -EINVAL) /* before 6.3 */
 		fd = ring_sys3(SYS_memfd_create, name, flags, 0);
 	if (fd >= 0 && ring_sys3(SYS_ftruncate, fd, bytes, 0) < 0) {
@@ -69,6 +76,22 @@ static void *map(void *at, uint64_t bytes, int flags, int fd)
 {
 	return (void *)ring_sys6(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
 				 flags | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
+}
+
+/* Without access, and not locked; -errno, as mmap has it. */
+static void *map_shut(uint64_t bytes, int flags, int fd)
+{
+	void *at = (void *)ring_sys6(SYS_mmap, 0, (long)bytes, PROT_NONE, flags | MAP_NORESERVE, fd,
+				     0);
+
+	if (!ring_sys_failed((long)at))
+		ring_sys3(SYS_munlock, at, bytes, 0);
+	return at;
+}
+
+int ring_memory__open(const void *at, uint64_t bytes)
+{
+	return (int)ring_sys3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
 }
 
 int ring_file__is(int fd, uint64_t inode)
@@ -101,8 +124,10 @@ static void unmap(const void *at, uint64_t bytes)
 	ring_sys3(SYS_munmap, at, bytes, 0);
 }
 
-/* A sealed mapping of a new memfd, its first page present; the descriptor, or -errno. */
-static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void **mapped)
+/* A sealed mapping of a new memfd, its first open_bytes open, its first page present; the
+   descriptor, or -errno. */
+static int map_sealed(const char *name, uint64_t bytes, uint64_t open_bytes, unsigned seals,
+		      void **mapped)
 {
 	int fd = new_memfd(name, bytes);
 	long ret;
@@ -110,12 +135,14 @@ static int map_sealed(const char *name, uint64_t bytes, unsigned seals, void **m
 
 	if (fd < 0)
 		return fd;
-	va = map(NULL, bytes, MAP_SHARED, fd);
+	va = map_shut(bytes, MAP_SHARED, fd);
 	if (ring_sys_failed((long)va)) {
 		ret = (long)va;
 	} else {
 		ring_sys3(SYS_madvise, va, bytes, MADV_DONTDUMP);
-		ret = ring_populate(va, RING_PAGE_BYTES);
+		ret = ring_memory__open(va, open_bytes);
+		if (!ret)
+			ret = ring_populate(va, RING_PAGE_BYTES);
 		if (!ret)
 			ret = ring_sys3(SYS_fcntl, fd, F_ADD_SEALS, seals);
 		if (!ret) {
@@ -133,7 +160,8 @@ int ring_ctl__map(struct tapir_ring_ctl **out)
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *ctl;
 	void *mapped;
-	int fd = map_sealed(TAPIR_RING_CTL_NAME, sizeof(*ctl), TAPIR_RING_CTL_SEALS, &mapped);
+	int fd = map_sealed(TAPIR_RING_CTL_NAME, sizeof(*ctl), sizeof(*ctl), TAPIR_RING_CTL_SEALS,
+			    &mapped);
 
 	if (fd < 0)
 		return fd;
@@ -221,15 +249,28 @@ static void publish(struct tapir_ring_data *data, const struct tapir_ring_data *
 
 static void *map_writers(struct ring_writers *old)
 {
-	void *va = old ? (void *)old
-		       : map(NULL, sizeof(struct ring_writers), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	void *va;
 
-	return ring_sys_failed((long)va) ? NULL : va;
+	if (old)
+		return old;
+	va = map_shut(sizeof(struct ring_writers), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (ring_sys_failed((long)va))
+		return NULL;
+	if (!ring_memory__open(va, sizeof(struct ring_writers)))
+		return va;
+	unmap(va, sizeof(struct ring_writers));
+	return NULL;
+}
+
+/* What smaller rings may help against: address space, locked memory, the size of a file. */
+static int is_too_large(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EFBIG;
 }
 
 /*
- * The arena's two mappings. Under RLIMIT_AS rings are made smaller: by those of arena 0 all
- * others go. Writers of a lane that was taken down are used again: all zero.
+ * The arena's two mappings. Under RLIMIT_AS and the like rings are made smaller: by those of arena
+ * 0 all others go. Writers of a lane that was taken down are used again: all zero.
  */
 int ring_arena__open(uint32_t arena_idx)
 {
@@ -251,8 +292,9 @@ int ring_arena__open(uint32_t arena_idx)
 		return -ENOMEM;
 	do {
 		lay_out(&plan, arena_idx, p->ring_bytes);
-		fd = map_sealed(name, plan.file_bytes, TAPIR_RING_DATA_SEALS, &data);
-		if (fd != -ENOMEM || arena_idx || p->ring_bytes <= TAPIR_RING_CHUNK_BYTES)
+		fd = map_sealed(name, plan.file_bytes, plan.rings_off, TAPIR_RING_DATA_SEALS,
+				&data);
+		if (!is_too_large(fd) || arena_idx || p->ring_bytes <= TAPIR_RING_CHUNK_BYTES)
 			break;
 		p->ring_bytes /= 4;
 	} while (1);
@@ -267,6 +309,7 @@ int ring_arena__open(uint32_t arena_idx)
 				      TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses),
 			      sizeof(struct tapir_ring_losses));
 	arena->writers = writers;
+	arena->opened = 0;
 	arena->bytes = plan.file_bytes;
 	arena->inode = inode_of(fd);
 	arena->fd = fd;
@@ -279,8 +322,10 @@ void ring_arena__close(struct ring_arena *arena)
 {
 	if (arena->data)
 		unmap(arena->data, arena->bytes);
-	if (arena->writers)
-		ring_sys3(SYS_madvise, arena->writers, sizeof(*arena->writers), MADV_DONTNEED);
+	/* refused where the program has locked what it had mapped */
+	if (arena->writers &&
+	    ring_sys3(SYS_madvise, arena->writers, sizeof(*arena->writers), MADV_DONTNEED))
+		memset(arena->writers, 0, sizeof(*arena->writers));
 	ring_file__close(arena->fd, arena->inode);
 	arena->data = NULL;
 	arena->fd = -1;

@@ -76,6 +76,8 @@ struct ring_writer {
 	struct ring_walk walks[RING_WALK_SETS * RING_WALK_WAYS];
 };
 
+#define RING_OPENED_CNT 16u
+
 struct ring_writers {				 /* of an arena */
 	uint64_t owners[TAPIR_RING_ARENA_SLOTS]; /* changes << 32 | tid, tid 0: free */
 	struct ring_writer writers[TAPIR_RING_ARENA_SLOTS];
@@ -88,6 +90,7 @@ struct ring_arena {
 	struct tapir_ring_data *data;
 	uint64_t bytes; /* of data, this process's: in a child the file has the parent's */
 	struct ring_writers *writers;
+	uint64_t opened; /* a bit for RING_OPENED_CNT rings of data */
 	uint64_t inode;
 	int fd;
 };
@@ -165,6 +168,8 @@ void ring_file__close(int fd, uint64_t inode);
 void ring_arena__cover(const struct ring_arena *arena); /* by private memory, in a child */
 void ring_arena__free(struct ring_arena *arena);
 int ring_populate(const void *at, uint64_t bytes);
+/* Memory that was mapped without access; whole pages. 0 or -errno. */
+int ring_memory__open(const void *at, uint64_t bytes);
 
 /* ring_events.c */
 int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);

@@ -103,6 +103,22 @@ static void raise_used(struct tapir_ring_data *data, uint32_t used)
 		;
 }
 
+/* Two threads may open the same ones. */
+static int open_rings(struct ring_arena *arena, uint32_t i)
+{
+	uint64_t bytes = arena->data->ring_bytes * RING_OPENED_CNT, *opened = &arena->opened;
+	uint32_t batch = i / RING_OPENED_CNT;
+	int err;
+
+	if (__atomic_load_n(opened, __ATOMIC_ACQUIRE) & 1ull << batch)
+		return 0;
+	err = ring_memory__open((uint8_t *)arena->data + arena->data->rings_off + batch * bytes,
+				bytes);
+	if (!err)
+		__atomic_fetch_or(opened, 1ull << batch, __ATOMIC_RELEASE);
+	return err;
+}
+
 static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx, uint32_t tid)
 {
 	uint32_t i = idx % TAPIR_RING_ARENA_SLOTS;
@@ -112,7 +128,7 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	/* Its first owner pays for what the writer itself takes. */
 	if (!ring_load(&slot->owners) && !ring_memory__charge(sizeof(*w)))
 		return -ENOMEM;
-	if (ring_populate(slot, sizeof(*slot)) ||
+	if (open_rings(arena, i) || ring_populate(slot, sizeof(*slot)) ||
 	    ring_populate(ctl->tails[idx], sizeof(ctl->tails[idx])) ||
 	    ring_populate(ctl, offsetof(struct tapir_ring_ctl, selections)))
 		return -ENOMEM;

@@ -46,6 +46,15 @@ static inline long ring_sys6(long nr, long a, long b, long c, long d, long e, lo
 #define ring_sys3(nr, a, b, c)	  ring_sys6(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define ring_sys4(nr, a, b, c, d) ring_sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
+/* Beyond RLIMIT_FSIZE ftruncate does not only fail: the program is ended, by SIGXFSZ. */
+static inline int ring_sys_file_may_have(uint64_t bytes)
+{
+	uint64_t limits[2] = {UINT64_MAX, UINT64_MAX}; /* the soft one first */
+
+	ring_sys4(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limits);
+	return limits[0] >= bytes;
+}
+
 /* Failed results of mmap and others: the last page of the address space. */
 static inline int ring_sys_failed(long ret)
 {
