@@ -31,10 +31,10 @@ def resident_mb(pid):
 
 
 class Agent:
-    def __init__(self, tapir, state, comms):
+    def __init__(self, tapir, state, comms, **limits):
         config = os.path.join(state, "serve.json")
         with open(config, "w", encoding="ascii") as file:
-            json.dump({"watch": {"comms": comms}} if comms else {}, file)
+            json.dump({**({"watch": {"comms": comms}} if comms else {}), "limits": limits}, file)
         self.state = os.path.join(state, "state")
         self.process = subprocess.Popen([tapir, "serve", "--listen", "127.0.0.1:0", "--state", self.state, "--config", config],
                                         stderr=subprocess.PIPE, text=True)
@@ -127,6 +127,28 @@ def measure_watched(tapir, state, program, cnt):
         agent.end()
 
 
+def measure_ready(tapir, build, state):
+    """A profile by a child that was ready for it, and what that one has while it waits."""
+    agent = Agent(tapir, state, [], ready_seconds=600)
+    target = subprocess.Popen(["chrt", "-o", "0", os.path.join(build, "tests", "targets", "burner"), "600000"], stdout=subprocess.DEVNULL)
+    added = []
+    try:
+        for _ in range(8):
+            added.append(agent.get(f"/v1/profile?pid={target.pid}&seconds=2")[0] - 2)
+            time.sleep(2)
+        pids = agent.pids()
+        before = sum(map(ticks, pids))
+        time.sleep(10)
+        idle = (sum(map(ticks, pids)) - before) / os.sysconf("SC_CLK_TCK") / 10 * 100
+        print(f"/v1/profile by a child that is ready: {statistics.median(added[1:]) * 1e3:.0f} ms beyond the 2 s asked for "
+              f"(least {min(added[1:]) * 1e3:.0f}; the first one {added[0] * 1e3:.0f} ms); while it waits: "
+              f"{idle:.2f} % of a CPU, {sum(map(resident_mb, pids)):.1f} MB resident in {len(pids)} processes")
+    finally:
+        target.kill()
+        target.wait()
+        agent.end()
+
+
 def measure_agent(tapir, build, state):
     agent = Agent(tapir, state, [])
     target = subprocess.Popen(["chrt", "-o", "0", os.path.join(build, "tests", "targets", "burner"), "600000"], stdout=subprocess.DEVNULL)
@@ -170,6 +192,7 @@ def main():
             measure_watched(os.path.join(build, "tapir"), state, os.path.abspath(args.program), args.watched)
         else:
             measure_agent(os.path.join(build, "tapir"), build, state)
+            measure_ready(os.path.join(build, "tapir"), build, state)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ CHECK_SERVE = {
     "test_agent_without_privileges_serves_its_own_user", "test_killed_agent_leaves_nothing_in_its_targets", "test_recording_ends_at_its_cpu_time",
     "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
     "test_clock_that_is_set_ends_nothing", "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
+    "test_child_that_is_ready_makes_the_next_recording", "test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent",
 }
 
 
@@ -301,3 +302,75 @@ def test_clock_that_is_set_ends_nothing(t):
     with open(t.path("x.tapir"), "wb") as file:
         file.write(trace)
     t.ok(t.report(t.path("x.tapir"))["samples"], "samples of a recording in which the clock was set")
+
+
+def ready_children(pid):
+    names = {}
+    for child in children(pid):
+        try:
+            with open(f"/proc/{child}/comm", encoding="ascii") as file:
+                names[child] = file.read().strip()
+        except OSError:
+            continue
+    return [child for child, name in names.items() if name == "tapir-ready"]
+
+
+def attached_by(pid):
+    """What a process holds that is attached to something: links of BPF programs and perf events."""
+    names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    return [name for name in names if "perf_event" in name or name.endswith("bpf_link") or name.endswith("bpf-link")], names
+
+
+def test_child_that_is_ready_makes_the_next_recording(t):
+    """It has its programs and nothing attached; it is the session, or the profile, that is asked for next; it ends with its time or its agent."""
+    target = t.target("burner", 60000)
+    server = Server(t, "--config", write_config(t, {"limits": {"ready_seconds": 60}}))
+    t.eq(ready_children(server.pid), [], "children that are ready before there was a recording")
+    server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
+    until(t, lambda: ready_children(server.pid), "a child that is ready")
+    ready, = ready_children(server.pid)
+    until(t, lambda: any("bpf-prog" in name for name in attached_by(ready)[1]), "its programs")
+    time.sleep(1)
+    t.eq(attached_by(ready)[0], [], "what it has attached")
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 0, "samples of a session")
+    t.eq(ready_children(server.pid), [], "ready while a recording runs")
+    t.ok(ready in children(server.pid), "the session is made by the child that was ready")
+    status, _, trace = server.ask(session, method="DELETE")
+    t.eq(status, 200, f"its trace: {trace[:200]}")
+    with open(t.path("x.tapir"), "wb") as file:
+        file.write(trace)
+    report = t.report(t.path("x.tapir"))
+    t.eq([one["pid"] for one in report["processes"]], [target.pid], "processes of its trace")
+    until(t, lambda: ready_children(server.pid), "the next one")
+    ready, = ready_children(server.pid)
+    folded = server.ask(f"/debug/pprof/profile?pid={target.pid}&seconds=0.3")
+    t.eq((folded[0], folded[2][:2]), (200, b"\x1f\x8b"), "a profile by it, in the format of its resource")
+    until(t, lambda: ready_children(server.pid), "the one after that")
+    ready, = ready_children(server.pid)
+    server.process.signal(signal.SIGTERM)
+    t.eq(server.process.wait().rc, 0, "exit status of the agent")
+    t.ok(not os.path.exists(f"/proc/{ready}"), "what was ready has ended with it")
+
+
+def test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent(t):
+    target = t.target("burner", 60000)
+    server = Server(t, "--config", write_config(t, {"limits": {"ready_seconds": 2}}))
+    front = children(server.pid)
+    server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
+    until(t, lambda: ready_children(server.pid), "a child that is ready")
+    until(t, lambda: children(server.pid) == front, "its end")
+    server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
+    until(t, lambda: ready_children(server.pid), "another one")
+    ready, = ready_children(server.pid)
+    sock = server.connect()
+    sock.sendall(f"GET /v1/profile?pid={target.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n"
+                 f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+    until(t, lambda: server.json("/healthz")["recordings"] == 1, "a recording")
+    t.ok(ready in children(server.pid), "made by it")
+    sock.close()
+    until(t, lambda: not os.path.exists(f"/proc/{ready}"), "its end when its client has gone")
+    until(t, lambda: ready_children(server.pid), "one more")
+    ready, = ready_children(server.pid)
+    server.process.signal(signal.SIGKILL)
+    until(t, lambda: not os.path.exists(f"/proc/{ready}"), "its end with a killed agent")

@@ -17,7 +17,7 @@ static void every_key_is_taken(void **state)
 		"{\"listen\": [\"127.0.0.1:1\", \"unix:/x\"], \"hosts\": [\"n\"],\n"
 		"\"state\": \"/s\", \"tokens_file\": \"/t\", \"anonymous\": \"view\",\n"
 		"\"limits\": {\"sessions\": 2, \"seconds\": 3, \"trace_mb\": 4,"
-		"\"state_mb\": 5, \"traces\": 6, \"connections\": 7}}";
+		"\"state_mb\": 5, \"traces\": 6, \"connections\": 7, \"ready_seconds\": 8}}";
 	struct tapir_serve_config c;
 
 	(void)state;
@@ -35,6 +35,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(c.limits.state_mb, 5);
 	assert_int_equal(c.limits.traces, 6);
 	assert_int_equal(c.limits.connections, 7);
+	assert_int_equal(c.limits.ready_s, 8);
 	tapir_serve_config__fini(&c);
 }
 
@@ -78,7 +79,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		 "anonymous, limits, watch, continuous, push"},
 		{"{\"limits\": {\n\"second\": 1}}",
 		 "F: line 2: unknown key 'second': known are sessions, seconds, cpu_seconds, "
-		 "trace_mb, state_mb, traces, connections"},
+		 "trace_mb, state_mb, traces, connections, ready_seconds"},
 		{"{\"limits\":\n{\"seconds\": 0}}",
 		 "F: line 2: 'seconds' is a number from 1 to 86400"},
 		{"{\"limits\": {\"seconds\": \"9\"}}",

@@ -265,10 +265,8 @@ static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 
 static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
-	uint32_t zero = 0;
-	int err;
+	int err = open_skel(p, opts);
 
-	err = open_skel(p, opts);
 	if (!err)
 		err = load_skel(p, opts);
 	if (p->usdt)
@@ -280,10 +278,7 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 	p->live->epoch = 1;
 	p->live->wake_bytes = opts->ring_bytes / 8;
 	p->live->ask_bytes = opts->ring_bytes / 256;
-	if (bpf_map_update_elem(bpf_map__fd(p->skel->maps.filter), &zero, &opts->filter, BPF_ANY))
-		return tapir_diag__fail(-errno, "cannot set the process filter: %s",
-					tapir_errno__text(errno));
-	return 0;
+	return tapir_programs__set_filter(p, &opts->filter);
 }
 
 int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_programs **out)
@@ -451,6 +446,13 @@ static int update(const struct bpf_map *map, const void *key, const void *value,
 		return 0;
 	return tapir_diag__fail(-errno, "cannot add to the map of %s: %s", what,
 				tapir_errno__text(errno));
+}
+
+int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filter *filter)
+{
+	uint32_t zero = 0;
+
+	return update(p->skel->maps.filter, &zero, filter, "filtered processes");
 }
 
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site)

@@ -56,6 +56,9 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
  */
 int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid);
 
+/* In place of the one of opts, before anything is attached. */
+int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filter *filter);
+
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
 int tapir_programs__usdt_fd(struct tapir_programs *p);
 int tapir_programs__sample_fd(

@@ -126,6 +126,12 @@ struct tapir_recording_result {
 };
 
 /*
+ * Loads programs for the next recording of this process, which begins sooner then; nothing is
+ * attached, and no thread stays. 0 or -errno, no line: the recording will load its own.
+ */
+int tapir_recording__prepare(void);
+
+/*
  * Records until the first of: duration over, program and what it started gone, a workload ended,
  * the last named process gone, SIGINT or SIGTERM, a sink that failed. Returns 0, or -errno with
  * lines; what was recorded until then is in the file in any case. Call it from the only thread of

@@ -152,6 +152,65 @@ bool tapir_recording__traces_program(const struct recording *r)
 	return r->opts->program && !r->opts->program_is_workload;
 }
 
+/* ---- in advance ------------------------------------------------------------------------------ */
+
+/* For the next recording of this process. */
+static struct {
+	struct tapir_programs *programs; /* NULL: none */
+	struct tapir_programs_opts opts;
+	bool link_by_pid;
+} ready;
+
+int tapir_recording__prepare(void)
+{
+	struct tapir_programs_opts opts = {
+		.sz = sizeof(opts),
+		.site_cap = SITE_CAP,
+		.ring_bytes = ring_share(FIRST_RING_BYTES),
+		.with_threads = true,
+		.probes_later = true,
+	};
+	struct tapir_features features;
+	int err;
+
+	if (!tapir_proc__sees_kernel_pids())
+		return -EOPNOTSUPP;
+	tapir_features__probe(&features);
+	err = check_features(&features);
+	opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		opts.families[i] = true;
+	if (!err)
+		err = tapir_programs__load(&opts, &ready.programs);
+	if (!err && tapir_programs__usdt_fd(ready.programs) < 0)
+		err = -EOPNOTSUPP;
+	if (err) {
+		tapir_programs__free(ready.programs);
+		ready.programs = NULL;
+		tapir_diag__clear();
+		return err;
+	}
+	ready.opts = opts;
+	ready.link_by_pid = opts.use_multi && tapir_features__test_pid_filter() == 1;
+	return 0;
+}
+
+/* Programs and maps that this recording does not use are in nobody's way: they are not attached. */
+static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
+{
+	if (!ready.programs || opts->no_processes || !opts->probes_later ||
+	    opts->frames != ready.opts.frames || opts->ring_bytes != ready.opts.ring_bytes ||
+	    opts->use_multi != ready.opts.use_multi ||
+	    tapir_programs__set_filter(ready.programs, &opts->filter))
+		return false;
+	r->programs = ready.programs;
+	r->link_by_pid = may_link && ready.link_by_pid;
+	ready.programs = NULL;
+	tapir_recording__begin_dotnet(r);
+	tapir_recording__join_dotnet(r);
+	return true;
+}
+
 int tapir_recording__load_programs(struct recording *r)
 {
 	size_t max = max_ring_bytes(r);
@@ -162,7 +221,7 @@ int tapir_recording__load_programs(struct recording *r)
 	struct tapir_features features;
 	pthread_t tester;
 	int err, pid_filter = 0;
-	bool is_testing;
+	bool is_testing, may_link;
 
 	/* Two mappings of each, all of it in tapir's RSS: of no use to a forked child. */
 	if (tapir_recording__is_without_probes(r) && !tapir_recording__watches_cpus(r))
@@ -188,10 +247,12 @@ int tapir_recording__load_programs(struct recording *r)
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;
-	is_testing = r->use_multi && !opts.no_processes && !tapir_recording__traces_program(r) &&
-		     !r->rules.children && r->rules.pids.cnt &&
-		     r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS &&
-		     !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
+	may_link = r->use_multi && !opts.no_processes && !tapir_recording__traces_program(r) &&
+		   !r->rules.children && r->rules.pids.cnt &&
+		   r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS;
+	if (take_ready(r, &opts, may_link))
+		return 0;
+	is_testing = may_link && !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
 	tapir_recording__begin_dotnet(r);
 	err = tapir_programs__load(&opts, &r->programs);
 	tapir_recording__join_dotnet(r);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@
 #include "serve/private_file.h"
 #include "serve/metrics.h"
 #include "serve/sessions.h"
+#include "serve/task.h"
 #include "watch/totals.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
@@ -110,6 +112,8 @@ static void forget_task(struct tapir_agent *agent, pid_t pid, int status)
 			continue;
 		if (WIFSIGNALED(status) && !task->ended_ns)
 			report_killed_task(task, status);
+		if (task->records)
+			tapir_agent_spare__keep(agent);
 		if (task->client_fd >= 0)
 			close(task->client_fd);
 		*task = agent->tasks.data[--agent->tasks.cnt];
@@ -141,6 +145,7 @@ static void reap(struct tapir_agent *agent)
 		tapir_agent_watch__task_ended(agent, pid);
 		tapir_continuous__task_ended(agent, pid);
 		tapir_agent_push__task_ended(agent, pid);
+		tapir_agent_spare__task_ended(agent, pid, status);
 	}
 }
 
@@ -231,11 +236,17 @@ static void watch_tasks(struct tapir_agent *agent, const struct pollfd *fds)
 	}
 }
 
+static int sooner_ms(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static int wait_ms(const struct tapir_agent *agent, bool is_waiting)
 {
-	int push_ms = tapir_agent_push__timeout_ms(agent);
+	int ms = sooner_ms(tapir_agent_push__timeout_ms(agent),
+			   tapir_agent_spare__timeout_ms(agent));
 
-	return is_waiting && (push_ms < 0 || push_ms > WAITING_MS) ? WAITING_MS : push_ms;
+	return sooner_ms(ms, is_waiting ? WAITING_MS : -1);
 }
 
 static int look(struct tapir_agent *agent)
@@ -274,6 +285,7 @@ static int look(struct tapir_agent *agent)
 	tapir_agent_child__check(agent, &agent->watch.child);
 	tapir_agent_child__check(agent, &agent->continuous.child);
 	tapir_agent_child__check(agent, &agent->push.child);
+	tapir_agent_spare__check(agent);
 	tapir_metrics__push(agent);
 	return 0;
 }
@@ -284,10 +296,11 @@ static void end_all(struct tapir_agent *agent)
 	uint64_t until_ns = tapir_clock__now_ns() + TAPIR_AGENT_KILL_NS + 5 * TAPIR_NS_PER_SEC;
 	size_t left = 1;
 
+	tapir_agent_spare__close(agent);
 	for (size_t i = 0; i < agent->tasks.cnt; i++)
 		tapir_agent_task__end(&agent->tasks.data[i], tapir_clock__now_ns());
 	while (left && tapir_clock__now_ns() < until_ns && !look(agent)) {
-		left = agent->tasks.cnt;
+		left = agent->tasks.cnt + (agent->spare.pid > 0);
 		for (size_t i = 0; !left && i < agent->front_cnt; i++)
 			if (agent->fronts[i].pid)
 				kill(agent->fronts[i].pid, SIGKILL);
@@ -493,6 +506,8 @@ static void stop(struct tapir_agent *agent)
 	tapir_agent_watch__stop(agent);
 	tapir_continuous__stop(agent);
 	tapir_agent_push__stop(agent);
+	if (agent->spare.page)
+		munmap(agent->spare.page, sizeof(*agent->spare.page));
 	tapir_totals__close();
 	free_tls(agent);
 	tapir_vec__fini(&agent->tasks);
@@ -506,6 +521,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .watch.child.fd = -1,
 				    .continuous.child.fd = -1,
 				    .push.child.fd = -1,
+				    .spare.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
 	int err = 0;
 

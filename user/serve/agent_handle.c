@@ -102,8 +102,11 @@ static void add_target(const struct tapir_ask *ask, struct tapir_str *out)
 }
 
 /* true: it has been started, or was answered with the reason why not. */
-static bool start_task(struct tapir_agent *agent, struct tapir_task *task, int fd)
+static bool start_task(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		       const struct tapir_caller *caller, struct tapir_task *task, int fd)
 {
+	const struct tapir_recording_start start = {
+		.rq = rq, .caller = caller, .task = task, .client_fd = fd};
 	bool records = tapir_task__records(task);
 	int err;
 
@@ -113,7 +116,8 @@ static bool start_task(struct tapir_agent *agent, struct tapir_task *task, int f
 					  MSG_DONTWAIT);
 		return false;
 	}
-	err = tapir_agent__start_task(agent, fd, NULL, records, task->run, task);
+	err = records ? tapir_agent__start_recording(agent, &start)
+		      : tapir_agent__start_task(agent, fd, NULL, false, task->run, task);
 	if (err > 0)
 		return true;
 	(void)tapir_answer__error(fd, 503,
@@ -184,7 +188,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	if (err)
 		(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
 	else if (task.run)
-		is_started = start_task(agent, &task, fd);
+		is_started = start_task(agent, rq, caller, &task, fd);
 	else
 		is_started = tapir_sessions__handle(agent, rq, &ask, caller, fd);
 	if (route->is_action) {

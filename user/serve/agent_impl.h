@@ -18,6 +18,8 @@
 #define TAPIR_AGENT_MAX_TASKS 64		      /* at once; of them limits.sessions record */
 
 struct tapir_sessions;
+struct tapir_session_page;
+struct tapir_task;
 struct tapir_watch_page;
 
 /* One listener and the HTTP process that serves it. */
@@ -68,6 +70,15 @@ struct tapir_agent_push {
 	uint64_t figures_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
 };
 
+/* A child that has loaded what a recording needs, and waits for a request. */
+struct tapir_agent_spare {
+	pid_t pid; /* 0: none */
+	int fd;	   /* -1: none; closed: the child ends */
+	struct tapir_session_page *page;
+	uint64_t until_ns; /* it is kept until then */
+	bool is_useless;   /* it could load nothing: no other one is tried */
+};
+
 struct tapir_agent {
 	const struct tapir_serve_config *config;
 	struct tapir_tokens *tokens;
@@ -83,6 +94,7 @@ struct tapir_agent {
 	struct tapir_agent_watch watch;
 	struct tapir_agent_continuous continuous;
 	struct tapir_agent_push push;
+	struct tapir_agent_spare spare;
 	bool is_ending;
 	size_t front_cnt;
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];
@@ -123,6 +135,31 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
  */
 int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx);
+
+/*
+ * The same for a recording that a request asks for, by a child that is ready for it if there is
+ * one: run(task, fd) of the same program there. trace_fd and *page (replaced by the child's, which
+ * is as empty) are those of a session; NULL otherwise.
+ */
+struct tapir_recording_start {
+	const struct tapir_wire_request *rq;
+	const struct tapir_caller *caller;
+	struct tapir_task *task;
+	int client_fd; /* -1: none */
+	int *trace_fd; /* &task->trace_fd */
+	struct tapir_session_page **page;
+};
+int tapir_agent__start_recording(struct tapir_agent *agent,
+				 const struct tapir_recording_start *start);
+
+/* Starts or ends the child that is kept ready. */
+void tapir_agent_spare__check(struct tapir_agent *agent);
+/* Until when there is nothing to check; -1: no time. */
+int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent);
+/* A recording has ended: from now on. */
+void tapir_agent_spare__keep(struct tapir_agent *agent);
+void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status);
+void tapir_agent_spare__close(struct tapir_agent *agent);
 
 /*
  * Answers with body. What fits into the socket at once is sent at once; a task sends what does not,

@@ -8,10 +8,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_message.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collect/recording.h"
+#include "foreign/helper.h"
 #include "serve/agent_impl.h"
 #include "serve/answer.h"
+#include "serve/sessions_impl.h"
+#include "serve/task.h"
 
 #define MAX_INLINE_BYTES 65536 /* more might not fit into a socket's buffer */
 #define FIRST_FD	 3
@@ -43,34 +48,47 @@ void tapir_agent__keep_fds(int *fds, size_t cnt)
 	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
 }
 
+static pid_t fork_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
+		       tapir_task_fn run, void *ctx)
+{
+	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
+	pid_t agent_pid = getpid(), pid = fork();
+
+	if (pid)
+		return pid < 0 ? -errno : pid;
+	tapir_agent__become_child(agent_pid, SIGTERM, records);
+	tapir_agent__keep_fds(fds, 3);
+	agent->state_fd = fds[1];
+	if (trace_fd)
+		*trace_fd = fds[2];
+	tapir_log__mute(true);
+	_exit(run(ctx, fds[0]) ? 1 : 0);
+}
+
+static void add_task(struct tapir_agent *agent, pid_t pid, int client_fd, bool records)
+{
+	const struct tapir_agent_task task = {
+		.pid = pid, .client_fd = client_fd, .records = records};
+
+	agent->recording_cnt += records;
+	if (tapir_vec__push(&agent->tasks, task))
+		return;
+	kill(pid, SIGTERM);
+	if (client_fd >= 0)
+		close(client_fd);
+}
+
 int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 			    tapir_task_fn run, void *ctx)
 {
-	struct tapir_agent_task task = {.client_fd = client_fd, .records = records};
-	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
-	pid_t agent_pid = getpid();
+	pid_t pid;
 
 	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
 		return -EAGAIN;
-	task.pid = fork();
-	if (task.pid < 0)
-		return -errno;
-	if (!task.pid) {
-		tapir_agent__become_child(agent_pid, SIGTERM, records);
-		tapir_agent__keep_fds(fds, 3);
-		agent->state_fd = fds[1];
-		if (trace_fd)
-			*trace_fd = fds[2];
-		tapir_log__mute(true);
-		_exit(run(ctx, fds[0]) ? 1 : 0);
-	}
-	agent->recording_cnt += records;
-	if (!tapir_vec__push(&agent->tasks, task)) {
-		kill(task.pid, SIGTERM);
-		if (client_fd >= 0)
-			close(client_fd);
-	}
-	return task.pid;
+	pid = fork_task(agent, client_fd, trace_fd, records, run, ctx);
+	if (pid > 0)
+		add_task(agent, pid, client_fd, records);
+	return pid;
 }
 
 void tapir_agent_task__end(struct tapir_agent_task *task, uint64_t now_ns)
@@ -153,6 +171,176 @@ void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_chil
 	if (!agent->is_ending && tapir_agent_child__is_waiting(child) &&
 	    tapir_clock__now_ns() - child->ended_ns >= child->wait_ns)
 		(void)tapir_agent_child__start(agent, child);
+}
+
+/* ---- a child that is ready ------------------------------------------------------------------- */
+
+#define SPARE_NAME "tapir-ready"
+
+/* Before the bytes of a request (wire.h), without its credentials. */
+struct spare_head {
+	tapir_task_fn run; /* it is a copy of this program */
+	uint32_t only_pid;
+	bool command_lines, is_session;
+};
+
+/* One message at a time: the agent makes it, its child takes it. */
+static struct {
+	struct spare_head head;
+	char request[TAPIR_WIRE_MAX_BYTES];
+} spare_message;
+
+static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
+{
+	const struct spare_head *head = &spare_message.head;
+	struct tapir_ask ask = {.command_lines = head->command_lines};
+	struct tapir_task task = {.run = head->run,
+				  .ask = &ask,
+				  .path_arg = rq->path_arg ? rq->path_arg : "",
+				  .limits = &agent->config->limits,
+				  .state_fd = &agent->state_fd,
+				  .trace_fd = head->is_session ? fd : -1,
+				  .page = head->is_session ? agent->spare.page : NULL};
+	int err;
+
+	if (rq->route == TAPIR_ROUTE_PPROF)
+		ask.format = "pprof";
+	err = tapir_ask__read(&ask, &tapir_routes[rq->route], rq);
+	if (!err && head->only_pid)
+		err = tapir_ask__limit(&ask, &tapir_routes[rq->route], task.path_arg,
+				       head->only_pid);
+	return err ? err : task.run(&task, head->is_session ? -1 : fd);
+}
+
+/* Helpers come first: they must not have the programs. The agent's end closes when it ends. */
+static int run_spare(void *ctx, int agent_fd)
+{
+	struct tapir_wire_request rq;
+	bool is_cut;
+	ssize_t n;
+	int fd;
+
+	(void)tapir_helpers__start();
+	if (tapir_recording__prepare())
+		return -EOPNOTSUPP;
+	n = tapir_fd_message__recv(agent_fd, &spare_message, sizeof(spare_message), &fd, 1, 0,
+				   &is_cut);
+	close(agent_fd);
+	if (n <= (ssize_t)sizeof(spare_message.head))
+		return 0;
+	prctl(PR_SET_NAME, "tapir");
+	if (is_cut || fd < 0 ||
+	    tapir_wire__decode(spare_message.request, (size_t)n - sizeof(spare_message.head), &rq))
+		return -EBADMSG;
+	return run_request(ctx, &rq, fd);
+}
+
+static void start_spare(struct tapir_agent *agent)
+{
+	struct tapir_agent_spare *spare = &agent->spare;
+	char own[16] = "tapir";
+	int pair[2];
+
+	if (!spare->page)
+		spare->page = tapir_session_page__new();
+	if (!spare->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return;
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, SPARE_NAME); /* the child has it from its first moment */
+	spare->pid = fork_task(agent, pair[1], NULL, true, run_spare, agent);
+	prctl(PR_SET_NAME, own);
+	close(pair[1]);
+	if (spare->pid < 0)
+		close(pair[0]);
+	spare->fd = spare->pid < 0 ? -1 : pair[0];
+	spare->pid = spare->pid < 0 ? 0 : spare->pid;
+	spare->is_useless = !spare->pid;
+}
+
+void tapir_agent_spare__keep(struct tapir_agent *agent)
+{
+	agent->spare.until_ns =
+		tapir_clock__now_ns() + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
+}
+
+void tapir_agent_spare__close(struct tapir_agent *agent)
+{
+	tapir_guard__fd(&agent->spare.fd);
+}
+
+void tapir_agent_spare__check(struct tapir_agent *agent)
+{
+	struct tapir_agent_spare *spare = &agent->spare;
+
+	if (tapir_clock__now_ns() >= spare->until_ns)
+		tapir_agent_spare__close(agent);
+	else if (!spare->pid && !spare->is_useless && !agent->is_ending &&
+		 !tapir_agent__recordings(agent))
+		start_spare(agent);
+}
+
+int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (agent->spare.fd < 0)
+		return -1;
+	return agent->spare.until_ns <= now_ns
+		       ? 0
+		       : (int)((agent->spare.until_ns - now_ns) / TAPIR_NS_PER_MS + 1);
+}
+
+void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status)
+{
+	if (agent->spare.pid != pid)
+		return;
+	agent->spare.pid = 0;
+	agent->spare.is_useless = status != 0; /* also: killed, for lack of memory */
+	tapir_agent_spare__close(agent);
+}
+
+/* False: there is none, or it does not take the request. */
+static bool use_spare(struct tapir_agent *agent, const struct tapir_recording_start *s)
+{
+	struct tapir_agent_spare *spare = &agent->spare;
+	struct tapir_wire_request rq = *s->rq;
+	int len, err, fd = s->trace_fd ? *s->trace_fd : s->client_fd;
+
+	if (spare->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
+		return false;
+	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
+	spare_message.head = (struct spare_head){.run = s->task->run,
+						 .only_pid = s->caller->only_pid,
+						 .command_lines = s->task->ask->command_lines,
+						 .is_session = s->page != NULL};
+	len = tapir_wire__encode(&rq, spare_message.request);
+	err = len < 0 ? len
+		      : tapir_fd_message__send(spare->fd, &spare_message,
+					       sizeof(spare_message.head) + (size_t)len, &fd, 1,
+					       MSG_DONTWAIT);
+	explicit_bzero(&spare_message, sizeof(spare_message));
+	tapir_agent_spare__close(agent);
+	if (err)
+		return false;
+	add_task(agent, spare->pid, s->client_fd, true);
+	return true;
+}
+
+int tapir_agent__start_recording(struct tapir_agent *agent, const struct tapir_recording_start *s)
+{
+	struct tapir_session_page *own;
+	pid_t pid = agent->spare.pid;
+
+	if (s->task->run == tapir_task__counters || !use_spare(agent, s))
+		return tapir_agent__start_task(agent, s->client_fd, s->trace_fd, true, s->task->run,
+					       s->task);
+	if (s->page) {
+		own = *s->page;
+		*s->page = agent->spare.page;
+		agent->spare.page = own; /* for the next one */
+	}
+	agent->spare.pid = 0;
+	return pid;
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -47,9 +47,11 @@ static void add_running(const struct tapir_agent *agent, double *cpu_s, double *
 {
 	struct tapir_proc_usage usage;
 
-	for (size_t i = 0; i < agent->front_cnt + agent->tasks.cnt; i++) {
-		pid_t pid = i < agent->front_cnt ? agent->fronts[i].pid
-						 : agent->tasks.data[i - agent->front_cnt].pid;
+	for (size_t i = 0; i <= agent->front_cnt + agent->tasks.cnt; i++) {
+		size_t task = i - agent->front_cnt;
+		pid_t pid = i < agent->front_cnt      ? agent->fronts[i].pid
+			    : task < agent->tasks.cnt ? agent->tasks.data[task].pid
+						      : agent->spare.pid;
 
 		if (pid <= 0 || tapir_proc_usage__read((uint32_t)pid, &usage))
 			continue;

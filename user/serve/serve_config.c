@@ -36,6 +36,7 @@ static const struct key limit_keys[] = {
 	{"state_mb", KEY_U64, AT(limits.state_mb), 1, 1 << 20, NULL},
 	{"traces", KEY_U64, AT(limits.traces), 1, 1000, NULL},
 	{"connections", KEY_U64, AT(limits.connections), 4, 4096, NULL},
+	{"ready_seconds", KEY_U64, AT(limits.ready_s), 0, 86400, NULL},
 	{}};
 
 static const struct key watch_keys[] = {

@@ -175,8 +175,15 @@ static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
 	s->touched_ns = tapir_clock__now_ns();
 }
 
-static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struct tapir_task *task)
+static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struct tapir_task *task,
+		 const struct tapir_wire_request *rq, const struct tapir_caller *caller)
 {
+	const struct tapir_recording_start start = {.rq = rq,
+						    .caller = caller,
+						    .task = task,
+						    .client_fd = -1,
+						    .trace_fd = &task->trace_fd,
+						    .page = &s->page};
 	int err = tapir_token__random(s->id, TAPIR_SESSION_ID_DIGITS);
 
 	s->page = tapir_session_page__new();
@@ -188,13 +195,13 @@ static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struc
 		return err;
 	task->page = s->page;
 	task->trace_fd = s->fd;
-	err = tapir_agent__start_task(agent, -1, &task->trace_fd, true, task->run, task);
+	err = tapir_agent__start_recording(agent, &start);
 	s->pid = err > 0 ? err : 0;
 	return err > 0 ? 0 : err;
 }
 
-static void begin(struct tapir_agent *agent, const struct tapir_ask *ask,
-		  const struct tapir_caller *caller, int fd)
+static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		  const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
 {
 	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
 	struct tapir_task task = {.run = tapir_task__session,
@@ -218,7 +225,7 @@ static void begin(struct tapir_agent *agent, const struct tapir_ask *ask,
 	err = tapir_task__check(&task);
 	if (!err) {
 		describe(&s, ask, caller);
-		err = start(agent, &s, &task);
+		err = start(agent, &s, &task, rq, caller);
 	}
 	if (!err && !tapir_vec__push(&agent->sessions->all, s))
 		err = -ENOMEM;
@@ -462,7 +469,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 		return false;
 	}
 	if (rq->route == TAPIR_ROUTE_SESSION_BEGIN) {
-		begin(agent, ask, caller, fd);
+		begin(agent, rq, ask, caller, fd);
 		return false;
 	}
 	at = find(agent, caller, rq->path_arg ? rq->path_arg : "");
