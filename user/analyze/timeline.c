@@ -207,16 +207,29 @@ int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timelin
 	return tapir_vec__push(&tl->listeners, ((struct listener){fns, ctx})) ? 0 : -ENOMEM;
 }
 
-uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
+/* From then on, or from when on it was recorded. */
+static uint64_t span_since(const struct tapir_timeline *tl, uint64_t begin_ns)
 {
 	uint64_t from_ns = tl->stats.first_ns, until_ns = tl->stats.last_ns;
 
 	tapir_catalog__widen_span(tl->catalog, tl->stats.any_ns, &from_ns, &until_ns);
+	if (begin_ns > from_ns)
+		from_ns = begin_ns;
 	if (tl->opts.from_ns > from_ns)
 		from_ns = tl->opts.from_ns;
 	if (tl->opts.until_ns && tl->opts.until_ns < until_ns)
 		until_ns = tl->opts.until_ns;
 	return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
+{
+	return span_since(tl, 0);
+}
+
+uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl)
+{
+	return span_since(tl, tl->stats.switched_ns);
 }
 
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)

@@ -181,7 +181,8 @@ struct tapir_timeline_stats {
 	uint64_t told_samples, told_with_ids, told_joined;
 	uint64_t no_room; /* threads, processes, intervals beyond the bounds */
 	uint64_t first_ns, last_ns;
-	uint64_t any_ns;			   /* of the last record, whatever it is */
+	uint64_t any_ns;      /* of the last record, whatever it is */
+	uint64_t switched_ns; /* of the first context switch or snapshot; 0: none */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
 };
 
@@ -202,6 +203,11 @@ int tapir_timeline__finish(struct tapir_timeline *tl);
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
 /* Its length inside the requested range. */
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
+/*
+ * The part of it in which context switches, and samples, were recorded: events may be there
+ * earlier. Of shares and averages of waits and of CPU time.
+ */
+uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);

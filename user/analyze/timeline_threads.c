@@ -499,6 +499,8 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 
 void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
+	if (!tl->stats.switched_ns)
+		tl->stats.switched_ns = rec->h.time_ns;
 	if (rec->flags & TAPIR_SWITCH_SNAPSHOT) {
 		add_snapshot(tl, rec);
 		return;

@@ -43,6 +43,13 @@ struct tapir_stuck {
 	uint64_t turns; /* key of its lock's reason, if others may get it meanwhile; 0: not */
 };
 
+/* A wait for a dependency that began before the recording. */
+struct tapir_begun_wait {
+	uint32_t tid, node;
+	uint64_t ns;
+	const char *reason; /* of lore */
+};
+
 /* The least that survived collections of a tenth of a second. */
 struct tapir_heap_low {
 	uint64_t at_ns, bytes;
@@ -106,6 +113,8 @@ struct tapir_finding {
 		uint64_t ns;
 		struct tapir_found_labels reasons, threads;
 		struct tapir_weights callers;
+		struct tapir_map repeaters; /* threads and their functions that waited there */
+		struct tapir_vec(struct tapir_begun_wait) begun;
 	} waits;
 	struct {
 		uint64_t cnt, again_cnt; /* again: compiled by the thread that optimizes */

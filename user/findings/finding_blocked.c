@@ -233,7 +233,8 @@ static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind 
 			all->thread_cnt);
 	add_names(f, kind, true, &text);
 	tapir_str__addf(&text, ", waited for a %s throughout the recording (%s)",
-			kind->wait->reason, tapir_ns__text(tapir_timeline__span_ns(f->tl), span));
+			kind->wait->reason,
+			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
 	tapir_finding__add_most(f, &kind->callers, " in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)all->thread_cnt,
 			      kind->wait->reason, &text, &evidence, "stacks");
@@ -242,7 +243,7 @@ static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind 
 static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 			const struct blocked_sum *all, struct tapir_found_list *list)
 {
-	double threads = (double)all->ns / (double)tapir_timeline__span_ns(f->tl);
+	double threads = (double)all->ns / (double)tapir_timeline__switched_ns(f->tl);
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
 
@@ -271,7 +272,7 @@ static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *ki
 
 void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_blocked_kind *kind;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds)

@@ -144,9 +144,10 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	/* A compiler that was on its own business, of which no event tells, is not what is missed.
-	 */
-	double cpus = f->jit.cnt ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
+	/* A compiler that was on its own business, of which no event tells, is not what is missed,
+	 * nor one that will be done: where CPUs are scarce other threads may want them. */
+	double cpus = f->jit.cnt && !is_warming_up(f) ? tapir_finding__wanted_cpus(f)
+						      : tapir_finding__cpus(f);
 	double cost = share;
 	struct tapir_str text = {};
 

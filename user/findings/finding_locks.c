@@ -430,7 +430,7 @@ static void add_places(const struct tapir_finding *f, struct tapir_str *out)
 
 static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_str text = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
@@ -447,9 +447,21 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	return true;
 }
 
+/* From the first record on: events of locks are there before context switches are. */
+static uint64_t watched_ns(const struct tapir_finding *f)
+{
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t switched_ns = tapir_timeline__switched_ns(f->tl);
+	uint64_t lead_ns =
+		stats->switched_ns > stats->first_ns ? stats->switched_ns - stats->first_ns : 0;
+
+	return switched_ns + lead_ns < span_ns ? switched_ns + lead_ns : span_ns;
+}
+
 static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
 	double threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0;
 	struct tapir_str text = {}, evidence = {};

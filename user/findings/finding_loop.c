@@ -367,7 +367,7 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t loop_cnt,
 		     struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	double percent = tapir_finding__percent(loop->ns, span_ns);
 	struct tapir_str text = {}, evidence = {};
 	char worst[TAPIR_NS_TEXT_BYTES], sum[TAPIR_NS_TEXT_BYTES];
@@ -392,7 +392,7 @@ static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t lo
 
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_loop *worst;
 	size_t cnt;
 

@@ -93,7 +93,7 @@ static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbour
 
 static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	double percent =
 		tapir_finding__percent(f->machine.runnable_ns, f->cpu.ns + f->machine.runnable_ns);
 	struct tapir_neighbours n;

@@ -57,7 +57,7 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 
 void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl), cnt = 0;
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), cnt = 0;
 	struct tapir_weights where = {};
 	const struct tapir_passed_row *row;
 	const char *reason = NULL;

@@ -65,7 +65,7 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 
 void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_pool_waits *waits = &f->pool.waits;
 	uint64_t blocked_ns = waits->blocked_ns + (f->pool.starved_cnt ? waits->unbegun_ns : 0);
 	double threads = span_ns ? (double)blocked_ns / (double)span_ns : 0;

@@ -197,7 +197,7 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 
 double tapir_finding__cpus(const struct tapir_finding *f)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
 	double cpus = span_ns ? (double)f->cpu.ns / (double)span_ns : -1;
 
@@ -213,7 +213,7 @@ double tapir_finding__cpus(const struct tapir_finding *f)
 double tapir_finding__wanted_cpus(const struct tapir_finding *f)
 {
 	double cpus = tapir_finding__cpus(f);
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
 	return cpus < 0 || !span_ns ? cpus
 				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;

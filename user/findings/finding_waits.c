@@ -9,6 +9,8 @@
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
 
+#define MAX_BEGUN 65536u
+
 static bool is_dependency(const char *reason)
 {
 	static const char *const reasons[] = {"socket", "disk", "pipe", "file lock", "full queue"};
@@ -19,6 +21,45 @@ static bool is_dependency(const char *reason)
 	return false;
 }
 
+static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node)
+{
+	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+
+	return tapir_hash__mix(tapir_hash__mix(9, tid), name);
+}
+
+static void count(struct tapir_finding *f, uint32_t node, const char *reason, uint64_t took_ns)
+{
+	f->waits.ns += took_ns;
+	tapir_found_labels__add(&f->waits.reasons, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
+	tapir_finding__weigh(f, &f->waits.callers, node, took_ns);
+}
+
+/*
+ * One that began before the recording is as likely a thread that waits for work: it counts if the
+ * thread waits there again.
+ */
+static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, const char *reason)
+{
+	struct tapir_begun_wait begun = {.tid = w->thread->tid,
+					 .node = w->node,
+					 .ns = w->wake_ns - w->from_ns,
+					 .reason = reason};
+
+	if (f->waits.begun.cnt < MAX_BEGUN)
+		(void)tapir_vec__push(&f->waits.begun, begun);
+}
+
+static void count_begun(struct tapir_finding *f)
+{
+	const struct tapir_begun_wait *begun;
+
+	tapir_vec_for_each (begun, &f->waits.begun)
+		if (tapir_map__get(&f->waits.repeaters, place_of(f, begun->tid, begun->node)))
+			count(f, begun->node, begun->reason, begun->ns);
+	f->waits.begun.cnt = 0;
+}
+
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -27,34 +68,41 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	const char *reason;
 	bool has_own;
 
-	/* One that began before the recording is as likely a thread that waits for work. */
-	if (!w->state || w->flags & TAPIR_SWITCH_SNAPSHOT)
+	if (!w->state)
 		return;
 	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
 	if (!reason || !is_dependency(reason))
 		return;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
+		if (has_own && !is_cut)
+			keep_begun(f, w, reason);
+		return;
+	}
 	if (!has_own && (is_cut || !tapir_own_code__is_unnamed(tree, w->node)))
 		return;
+	if (has_own && !is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
+		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node), NULL);
 	if (!has_own)
 		tapir_finding__add_thread(f, w->thread->tid, &name);
 	tapir_found_labels__add(&f->waits.threads, 1, name.data ? name.data : "",
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
-	f->waits.ns += took_ns;
-	tapir_found_labels__add(&f->waits.reasons, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
-	tapir_finding__weigh(f, &f->waits.callers, w->node, took_ns);
+	count(f, w->node, reason, took_ns);
 }
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.reasons);
-	const struct tapir_found_label *thread = tapir_found_labels__worst(&f->waits.threads);
-	double threads = span_ns ? (double)f->waits.ns / (double)span_ns : 0;
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_found_label *worst, *thread;
 	struct tapir_str text = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
+	double threads;
 
+	count_begun(f);
+	worst = tapir_found_labels__worst(&f->waits.reasons);
+	thread = tapir_found_labels__worst(&f->waits.threads);
+	threads = span_ns ? (double)f->waits.ns / (double)span_ns : 0;
 	if (!worst || !tapir_found__counts(TAPIR_FOUND_WAITS, threads))
 		return;
 	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(f->waits.ns, waited),
@@ -71,4 +119,6 @@ void tapir_finding_waits__fini(struct tapir_finding *f)
 	tapir_found_labels__fini(&f->waits.reasons);
 	tapir_found_labels__fini(&f->waits.threads);
 	tapir_weights__fini(&f->waits.callers);
+	tapir_map__fini(&f->waits.repeaters);
+	tapir_vec__fini(&f->waits.begun);
 }
