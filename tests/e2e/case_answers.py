@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The first line of a report names what is wrong with a process. Each planted defect of programs/Defects.cs is recorded as a
-person does it, with the default profile and after it has begun, and its magnitude is compared with what the program counts."""
+person does it, with the default profile and after it has begun, and its magnitude is compared with what the program counts in the
+same time."""
 import contextlib
 import json
 import os
@@ -8,9 +9,10 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 
-from answers import alone
+from answers import Sums, alone, first_finding, measures, near, span, started, times
 from dotnet_program import build_dotnet
 
 ALONE = True  # it measures time
@@ -49,11 +51,23 @@ def service(t, *modes):
         running.child.wait()
 
 
-def record(t, *modes, specs=()):
-    """The report of the recording, its first lines, and what the program counted meanwhile."""
+def warm_up(running):
+    """Where it has to share the CPUs with many, compiling itself is most of what a program does for seconds."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        words = pathlib.Path(f"/proc/{running.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        if int(words[11]) + int(words[12]) >= 0.6 * os.sysconf("SC_CLK_TCK"):
+            return
+        time.sleep(0.05)
+
+
+def record(t, *modes, specs=(), is_busy=False):
+    """The report of the recording, its first lines, and what the program counted meanwhile. is_busy: it uses a CPU."""
     t.need_others()
     file = t.path("answer.tapir")
     with service(t, *modes) as running:
+        if is_busy:
+            warm_up(running)
         running.count()
         recorder = t.start_tapir("record", *specs, "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
         recorder.wait(60)
@@ -63,15 +77,17 @@ def record(t, *modes, specs=()):
         print("\n".join("      " + line for line in text[:3]), flush=True)
     report = t.report(file)
     t.eq(text[0], report["headline"], "the same in JSON")
+    said["sums"] = Sums(said["sums"])
     return report, text[0], said
 
 
+def waiting(t, said):
+    """How many of its threads waited, on average."""
+    return said["sums"].rate("waited_ns", *span(t, t.path("answer.tapir"))) / 1e9
+
+
 def leads(t, report, kind, *words):
-    # That others have the CPUs is of the machine.
-    first = next((f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour"), report["findings"][0])
-    t.eq(first["kind"], kind, f"{[(f['kind'], round(f['severity'], 1), f['text']) for f in report['findings']]}")
-    for word in words:
-        t.ok(word in first["text"], f"{word} in: {first['text']}")
+    first = first_finding(t, report, kind, *words)
     severities = [f["severity"] for f in report["findings"]]
     t.eq(severities, sorted(severities, reverse=True), "the worst first")
     return first
@@ -79,8 +95,10 @@ def leads(t, report, kind, *words):
 
 @alone
 def test_starved_pool_leads(t):
-    report, _, _ = record(t, "starvation")
+    report, _, said = record(t, "starvation")
     first = leads(t, report, "starvation", "pool threads are blocked", "times")
+    # A new worker is known to be one once it has its name.
+    near(t, first["magnitude"], waiting(t, said), "blocked threads", 0.08)
     text = t.tapir("report", t.path("answer.tapir"), "--view", "threadpool").out.splitlines()[0]
     t.ok(f"{first['magnitude']:.1f} of " in text and "blocked on average, most in Defects.HandleOrder()" in text, f"{first['magnitude']}: {text}")
 
@@ -89,7 +107,7 @@ def test_starved_pool_leads(t):
 def test_pool_whose_threads_sleep_leads(t):
     report, _, said = record(t, "sleepers")
     first = leads(t, report, "starvation", "pool threads are blocked")
-    t.ok(first["magnitude"] > 0.5 * said["pool"], f"nearly all of {said['pool']}: {first}")
+    near(t, first["magnitude"], waiting(t, said), "blocked threads", 0.08)
 
 
 @alone
@@ -110,7 +128,7 @@ def test_deadlock_from_before_the_recording_leads(t):
 def test_convoy_leads(t):
     report, _, said = record(t, "convoy")
     first = leads(t, report, "locks", "Defects.Reserve()")
-    t.ok(4 < first["magnitude"] < 5.5, f"five of six threads wait at any time: {first} {said}")
+    near(t, first["magnitude"], waiting(t, said), "waiting threads, five of six")
     text = t.tapir("report", t.path("answer.tapir"), "--view", "contention").out
     worst = text.split("\n\n")[1]  # the lock with most of the waits
     t.ok(re.search(r" Defects\.Reserve\(\) < .* Defects\.Reserve\(\) < ", worst) and "futex" not in worst, f"waiter and holder in own code: {text}")
@@ -120,7 +138,7 @@ def test_convoy_leads(t):
 
 @alone
 def test_exceptions_lead(t):
-    report, _, said = record(t, "exceptions")
+    report, _, said = record(t, "exceptions", is_busy=True)
     first = leads(t, report, "exceptions", "System.FormatException", "Defects.ParsePrice(string)")
     thrown = next(e["captured"] for e in report["events"] if e["event"] == "ExceptionThrown")
     rate = thrown / (report["duration_ns"] / 1e9)
@@ -134,18 +152,22 @@ def test_exceptions_lead(t):
 
 @alone
 def test_large_objects_lead(t):
-    report, line, said = record(t, "loh")
-    first = leads(t, report, "gc", "in GC: ", " pauses of ")
+    report, line, said = record(t, "loh", is_busy=True)
+    leads(t, report, "gc", "in GC: ", " pauses of ")
     pauses = re.search(r"(\d+) pauses? of ([\d.]+) (m?s) in all", line)
     ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
-    t.ok(ms <= said["pause_ms"] * 1.05, f"{first} {said}")
+    begin, end, _ = times(t, t.path("answer.tapir"), "*:GC*EE*")
+    near(t, ms, said["sums"].between("pause_ns", begin, end) / 1e6, "ms of pauses")
 
 
 @alone
 def test_leak_leads(t):
     report, _, said = record(t, "leak")
     first = leads(t, report, "heap-growth", "MB/s")
-    t.ok(0.5 < first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) < 2, f"{first} {said}")
+    begin, end, _ = times(t, t.path("answer.tapir"), "*:GCHeapStats*")
+    near(t, first["magnitude"], said["sums"].rate("ns", begin, end) / 1e6, "MB/s")
+    last = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "memory", "--json").out)["heaps"][-1]
+    near(t, last["committed"], said["sums"].next("committed", started(t, t.path("answer.tapir")) + last["at_ns"]), "bytes committed")
 
 
 @alone
@@ -153,48 +175,52 @@ def test_growth_of_native_memory_leads(t):
     report, _, said = record(t, "native")
     first = leads(t, report, "memory-growth", "resident memory grows by", "no collection")
     t.eq(first["view"], "memory", "where more is shown")
-    t.ok(abs(first["magnitude"] / (said["ns"] / 1e6 / said["seconds"]) - 1) < 0.2, f"{first} {said}")
     found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "memory", "--json").out)
     resident = [p["resident_bytes"] for p in found["memory"]]
     t.ok(len(resident) >= 4 and resident == sorted(resident), f"each second: {resident}")
+    begin, end = (started(t, t.path("answer.tapir")) + found["memory"][i]["at_ns"] for i in (1, -1))  # the first second has the attach
+    near(t, first["magnitude"], said["sums"].rate("ns", begin, end) / 1e6, "MB/s")
 
 
 @alone
 def test_compilation_leads(t):
-    report, _, said = record(t, "jit")
+    report, _, said = record(t, "jit", is_busy=True)
     leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
     found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "jit", "--json").out)
     most = found["groups"][0]
     t.eq((most["name"], most["dynamic"]), ("lambda_method#", "dynamic"), "generated code is one row")
     t.ok(most["asker"].startswith("Defects."), f"for whom: {most}")
-    # It counts while tapir attaches, too, which takes long where CPUs are scarce.
-    t.ok(0.4 * said["count"] < most["count"] <= said["count"], f"{most} {said}")
+    lines = t.tapir("events", t.path("answer.tapir"), "*:MethodLoadVerbose*", "--json").json_lines()
+    loads = [line["time_ns"] for line in lines if line["args"]["MethodName"].startswith("lambda_method")]
+    t.eq(most["count"], len(loads), "as many as there are events")
+    near(t, len(loads), said["sums"].between("count", min(loads), max(loads)), "methods")
 
 
 @alone
 def test_slow_dependency_leads(t):
     report, _, said = record(t, "slow")
     first = leads(t, report, "waits", "for a socket", "Defects.AskDatabase(")
-    t.ok(0.75 * 4 < first["magnitude"] <= 4.01, f"four threads wait nearly all the time: {first} {said}")
+    near(t, first["magnitude"], waiting(t, said), "waiting threads, all four")
 
 
 @alone
 def test_backtracking_leads(t):
-    report, _, said = record(t, "regex")
+    report, _, said = record(t, "regex", is_busy=True)
     first = leads(t, report, "cpu", "Defects.CheckMail()", "RegularExpressions")
-    t.ok(abs(first["magnitude"] - said["cpu_seconds"] / said["seconds"]) < 0.25, f"{first} {said}")
+    # Its CPU time has that of tapir's library, too, which is none of the program's.
+    near(t, first["magnitude"], said["sums"].rate("cpu_ns", *span(t, t.path("answer.tapir"))) / 1e9, "CPUs", 0.1)
 
 
 @alone
 def test_induced_collections_lead(t):
     report, _, said = record(t, "induced")
     first = leads(t, report, "induced-gc", "Defects.CleanUp()", "are induced")
-    t.ok(abs(first["magnitude"] / (said["gen2"] / said["seconds"]) - 1) < 0.25, f"{first} {said}")
+    near(t, first["magnitude"], said["sums"].rate("gen2", *span(t, t.path("answer.tapir"))), "collections a second")
 
 
 @alone
 def test_timers_lead(t):
-    report, _, _ = record(t, "timers")
+    report, _, _ = record(t, "timers", is_busy=True)
     leads(t, report, "timers", "of the CPU in timers, most in Defects.OnTick(object)")
 
 
@@ -210,8 +236,10 @@ def test_idle_process_is_idle(t):
     first = leads(t, report, "idle", "s of CPU in ")
     t.eq(len(report["findings"]), 1, f"nothing else: {report['findings']}")
     t.ok("JIT" not in line and "finish_task_switch" not in line, line)
-    said_s = re.match(r"idle: ([\d.]+) s", first["text"])
-    t.ok(said_s and float(said_s.group(1)) <= said["cpu_seconds"] + 0.05, f"{first} {said}")
+    used_s = float(re.match(r"(?:idle|nothing stands out): ([\d.]+) s", first["text"]).group(1))
+    measures(t, "idle: " in first["text"], f"it does nothing: {first['text']}")
+    cpu_s = said["sums"].between("cpu_ns", *span(t, t.path("answer.tapir"))) / 1e9
+    measures(t, used_s <= cpu_s + 0.05, f"{used_s} s of CPU, by its own clock {cpu_s}")
 
 
 @contextlib.contextmanager
@@ -237,20 +265,40 @@ def cpu_cgroup(t, percent):
         home.rmdir()
 
 
+@contextlib.contextmanager
+def sampled(number):
+    """A sum of another's, each 20 ms."""
+    sums, over = {"at_ns": [], "ns": []}, threading.Event()
+
+    def sample():
+        while not over.wait(0.02):
+            sums["at_ns"].append(time.monotonic_ns())
+            sums["ns"].append(number())
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield sums
+    finally:
+        over.set()
+        thread.join()
+
+
 @alone
 def test_quota_leads(t):
     t.need_others()
     file = t.path("answer.tapir")
     with cpu_cgroup(t, 25) as (home, throttled):
         with service(t, "regex") as running:
+            warm_up(running)
             (home / "cgroup.procs").write_text(str(running.pid))
-            before, began = throttled(), time.monotonic()
-            t.tapir("record", "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
-            during = (throttled() - before) / 1e9 / (time.monotonic() - began)
+            with sampled(throttled) as sums:
+                t.tapir("record", "-p", str(running.pid), "-d", SECONDS, "-f", "-o", file)
     report = t.report(file)
     first = leads(t, report, "quota", "by a quota of 25% of a CPU (cgroup ", home.name)
-    # A process that takes what it gets is throttled for the same share of the time all along.
-    t.ok(abs(first["magnitude"] - 100 * during) < 15, f"{first}; by its cpu.stat {100 * during} %, with the time of attaching")
+    # It is told at the end of each period of 0.1 s, so that either end may be one off.
+    share = 100 * Sums(sums).rate("ns", *span(t, file)) / 1e9
+    measures(t, abs(first["magnitude"] - share) < 5, f"{first}; by its cpu.stat {share} %")
 
 
 HOG = "import os\nwhile os.getppid() == %d: sum(range(10000))"
@@ -271,7 +319,7 @@ def test_neighbours_lead(t):
 
 @alone
 def test_of_two_defects_both_are_named(t):
-    report, _, _ = record(t, "convoy", "exceptions")
+    report, _, _ = record(t, "convoy", "exceptions", is_busy=True)
     leads(t, report, "locks", "Defects.Reserve()")
     t.ok("exceptions" in [f["kind"] for f in report["findings"][:3]], f"{report['findings']}")
 
@@ -292,10 +340,14 @@ def slow_orders(t):
 def test_orders_over_awaits_are_paired_by_their_ids(t):
     report, _, said = record(t, "orders", specs=(ORDERS, "--activities"))
     found = slow_orders(t)
-    t.ok(0 < found["count"] <= said["count"], f"{found['count']} of {said['count']}")
-    t.ok(39e6 < found["p50_ns"] < 80e6, f"40 ms of a delay: {found['p50_ns']}")
+    begin, end, _ = times(t, t.path("answer.tapir"), "*:OrderStop*")
+    # One of four begins before the first end of one that is seen; of 25 one takes ten times as long.
+    measures(t, abs(found["count"] - said["sums"].between("count", begin, end)) <= 5, f"{found['count']} orders, {said}")
+    own_ns = said["sums"].between("ns", begin, end) / said["sums"].between("count", begin, end)
+    near(t, found["sum_ns"] / found["count"], own_ns, "ns an order", 0.1)
+    t.ok(39e6 < found["p50_ns"], f"40 ms of a delay: {found['p50_ns']}")
     worst = found["slowest"][0]
-    t.ok(390e6 < worst["ns"] <= said["worst_ns"] * 1.05, f"{worst['ns']} {said}")
+    t.ok(390e6 < worst["ns"] <= said["worst_ns"] * 1.05, f"{worst['ns']} {said['worst_ns']}")
     part = max(worst["parts"], key=lambda part: part["ns"])
     t.eq(part["part"], "awaits Task.Delay", f"{worst['parts']}")
     t.ok(any("Defects.Serve (async)" in frame for frame in part["stack"]), f"where it awaits: {part}")
@@ -311,7 +363,8 @@ def test_time_in_the_queue_of_the_pool_is_a_part(t):
     pool = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "threadpool", "--json").out)
     # Six orders, up to nine other items: it adds one whenever there are fewer than eight.
     t.ok(pool["queued"] > 100 and 5 <= pool["most_queued"] <= 16, f"{pool['queued']} {pool['most_queued']}")
-    t.ok(abs(queued / (said["ns"] / said["count"]) - 1) < 0.15, f"{queued} ns an order, by its own clock {said['ns'] / said['count']}")
+    # Of other orders at either end, and each waits for another time.
+    near(t, queued, said["ns"] / said["count"], "ns an order in the queue", 0.15)
 
 
 @alone
@@ -331,6 +384,6 @@ def test_sampled_allocations_stand_for_all(t):
     found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "allocations", "--json").out)
     most = found["allocations"][0]
     t.eq(most["type"], "System.Byte[]", "the type")
-    # It counts a little longer than the recording lasts.
-    t.ok(0.6 * said["allocated"] < found["bytes"] < 1.3 * said["allocated"], f"{found['bytes']} of {said['allocated']}")
+    # Of 100 KB one object is taken at random: of some 200 MB the sum is off by 2 % at one standard deviation.
+    near(t, found["bytes"], said["sums"].between("allocated", *span(t, t.path("answer.tapir"))), "bytes", 0.1)
     t.ok(any("Defects.Remember(" in frame for frame in most["stacks"][0]["stack"]), f"{most['stacks'][0]}")

@@ -4,7 +4,7 @@ are the clock of its own functions, and perf_hooks.monitorEventLoopDelay."""
 import pathlib
 import re
 
-from answers import alone, has_none, leads, near, recorded
+from answers import alone, has_none, leads, measures, near, recorded
 
 ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "event_loop.js")
@@ -22,10 +22,11 @@ def longest_ms(text):
 def is_true(t, report, counted, *words):
     """The share of the time is the one of its own clock, and the longest time no shorter than that of a call, nor than the loop was late."""
     blocked = leads(t, report, "event-loop", *words)
-    near(t, blocked, 100 * counted["blocked_s"] / counted["seconds"], "percent blocked", 0.2)
+    # It counts whole calls: the one in which the recording begins or ends is in one of both.
+    near(t, blocked, 100 * counted["blocked_s"] / counted["seconds"], "percent blocked", 0.1)
     longest = longest_ms(report["findings"][0]["text"])
-    t.ok(longest >= 0.9 * counted["longest_ms"], f"longest {longest} ms: {counted}")
-    t.ok(longest >= 0.9 * counted["loop_longest_ms"] - 20, f"longest {longest} ms: {counted}")
+    measures(t, longest >= 0.9 * counted["longest_ms"], f"longest {longest} ms: {counted}")
+    measures(t, longest >= 0.9 * counted["loop_longest_ms"] - 20, f"longest {longest} ms: {counted}")
 
 
 @alone
@@ -40,4 +41,4 @@ def test_first_line_names_what_blocks_the_event_loop(t):
     # Many short turns take all of the CPU that there is: none of them blocks the loop.
     report, counted = answers["short"]
     told = [f for f in report["findings"] if f["kind"] == "event-loop"]
-    t.ok(not told or longest_ms(told[0]["text"]) <= 2 * counted["loop_longest_ms"] + 60, f"{told} {counted}")
+    measures(t, not told or longest_ms(told[0]["text"]) <= 2 * counted["loop_longest_ms"] + 60, f"{told} {counted}")

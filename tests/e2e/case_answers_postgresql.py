@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 
-from answers import alone, leads, near
+from answers import NotSeen, alone, leads, measures, near
 from case_runtimes import Server
 
 ALONE = True  # it measures time
@@ -55,7 +55,7 @@ def test_wait_that_a_timeout_ends_lasts_until_then(t):
     report = json.loads(t.tapir("report", file, "--json").out)
     lock = next(i for i in report["intervals"] if i["name"] == "lock")
     t.eq((lock["count"], lock["half"]), (1, 0), f"it has ended: {lock}")
-    t.ok(abs(lock["ns"] / 1e6 - took_ms) < 0.05 * took_ms, f"{lock} {took_ms}")
+    near(t, lock["ns"] / 1e6, took_ms, "ms")
     first = next(f for f in report["findings"] if f["kind"] == "locks")
     t.ok("lock transaction " in first["text"] and "update accounts set cents = ? where id = ?" in first["text"], first["text"])
 
@@ -133,9 +133,14 @@ def test_first_line_names_what_a_server_does(t):
         for name, report in reports.items():
             print(f"      {name}: {report['headline']}\n        {said.get(name)}", flush=True)
     tps, _ = said["hot"]
+    # What its clients measure has their own time between two transactions, and pgbench counts for longer than the recording lasts.
     near(t, leads(t, reports["hot"], "locks", "lock ", "update accounts set cents = cents + ? where id = ?"), 4 - tps * 0.02, "waiting clients", 0.25)
+    if re.search(r"stacks of (100|[5-9]\d)% of samples lack callers", reports["index"]["headline"]):
+        raise NotSeen(reports["index"]["headline"])  # what they need is made in the background
     leads(t, reports["index"], "cpu-purpose", "scans whole tables for rows", "select * from orders where customer = ?")
-    t.ok(leads(t, reports["sleep"], "requests", "of their time asleep;", ": select pg_sleep(0.3)") >= 294, "it sleeps that long, as exact as a histogram is")
-    near(t, leads(t, reports["waiter"], "locks", "for a PostgreSQL lock"), 1, "threads that have waited since before the recording", 0.3)
+    slept_ms = leads(t, reports["sleep"], "requests", "of their time asleep;", ": select pg_sleep(0.3)")
+    measures(t, slept_ms >= 294, f"it sleeps that long, as exact as a histogram is: {slept_ms}")
+    near(t, leads(t, reports["waiter"], "locks", "for a PostgreSQL lock"), 1, "threads that have waited since before the recording", 0.05)
     report = json.loads(t.tapir("report", t.path("short.tapir"), "--json").out)
+    # The server counts a connection when it is over, and processes begin in bursts.
     near(t, leads(t, report, "processes", "started a second, each for one connection"), rate, "connections a second", 0.5)

@@ -4,7 +4,7 @@ each way; the witness is what its workers' clocks say beyond what they meant to 
 import pathlib
 import re
 
-from answers import alone, leads, near, recorded
+from answers import alone, leads, measures, near, recorded
 
 ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "gil.py")
@@ -18,10 +18,11 @@ def test_first_line_names_the_gil_and_who_has_it(t):
     answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
     report, counted = answers["held"]
     near(t, leads(t, report, "locks", "for the GIL", "of the interpreter's CPU time"), counted["waited_s"] / counted["seconds"], "threads",
-         0.25)
+         0.1)  # its own clock says it when a thread goes on, which is up to a turn of the GIL late
     holder = re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)
     t.eq(int(holder), counted["holder"], "the thread that holds it")
     report, counted = answers["shared"]
     leads(t, report, "locks", "for the GIL", "threads run in the interpreter by turns")
     for mode in ("released", "idle"):
-        t.eq([f["text"] for f in answers[mode][0]["findings"] if "GIL" in f["text"] and f["magnitude"] > 0.6], [], mode)
+        waiting = [f["text"] for f in answers[mode][0]["findings"] if "GIL" in f["text"] and f["magnitude"] > 0.6]
+        measures(t, not waiting, f"{mode}: {waiting}")

@@ -8,7 +8,8 @@ Most cases mostly wait, so that --jobs of them run at a time. A module with ALON
 function named in its ALONE, measures time, loads the processors or traces the whole machine: those
 run one after the other, when the rest is over. A case that fails beside others is run again alone,
 which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
-lines, with the reasons for which others were skipped. Without root all of them are.
+lines, with the reasons for which others were skipped. Without root all of them are. One that measured something
+wrong while other programs had the processors (harness.Disturbed) is tried again likewise, and is skipped at last.
 
 Functions that a module names in a set called CHECK_DOTNET, CHECK_LIB, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they
 belong to make check-dotnet, check-lib and so on, all others to make check. --suite runs one of them.
@@ -33,9 +34,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
-from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
+from harness import SLOWNESS, Case, Disturbed, Failure, Skip  # noqa: E402
 
 MORE_TRIES = 2  # of a case that failed alone
+AGAIN = ("FAIL", "busy")
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
 SUITES = ("check-dotnet", "check-lib", "check-long", "check-serve", "check-stacks")  # besides "check"
 
@@ -90,13 +92,15 @@ def may_trace():
 
 
 def run_case(entry, build, verbose):
-    """(one of "ok", "skip", "FAIL", why, seconds). Whatever the case started is gone afterwards."""
+    """(one of "ok", "skip", "busy", "FAIL", why, seconds); busy: a skip, if no other try says more. Whatever the case started is gone afterwards."""
     start = time.monotonic()
     outcome, why = "ok", ""
     case = Case(build, verbose)
     signal.alarm(entry.limit)
     try:
         entry.function(case)
+    except Disturbed as disturbed:
+        outcome, why = "busy", str(disturbed)
     except Skip as skip:
         outcome, why = "skip", str(skip)
     except Failure as failure:
@@ -139,6 +143,7 @@ class Run:
             print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
 
     def finish(self, entry, outcome, why, seconds, note=""):
+        outcome = "skip" if outcome == "busy" else outcome
         self.counts[outcome] += 1
         self.skips[why] += outcome == "skip"
         self.flaky += [entry.name] if outcome == "ok" and note else []
@@ -150,7 +155,7 @@ class Run:
         failed = {}
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             for nth, (outcome, why, seconds) in pool.imap_unordered(run_nth, nths):
-                if outcome == "FAIL":
+                if outcome in AGAIN:
                     failed[nth] = why
                 else:
                     self.finish(self.entries[nth], outcome, why, seconds)
@@ -177,7 +182,7 @@ class Run:
                 note = f", alone; beside others: {failed[nth].splitlines()[0][:200]}" if nth in failed else ""
                 found = run_case(entry, self.build, self.verbose)
                 for _ in range(MORE_TRIES):  # one that measures; it is named
-                    if jobs == 1 or found[0] != "FAIL":
+                    if jobs == 1 or found[0] not in AGAIN:
                         break
                     note = note or f", again; at first: {found[1].splitlines()[0][:200]}"
                     found = run_case(entry, self.build, self.verbose)

@@ -15,7 +15,7 @@ using System.Threading;
 using System.Threading.Tasks;
 
 /// <summary>Defects MODE: a service with one planted defect. Prints "ready PID", and when a line comes on its standard
-/// input what it counted between "go" and that line, as JSON.</summary>
+/// input what it counted between "go" and that line, as JSON; and its sums each 50 ms, so that any part of that time can be compared.</summary>
 static class Defects
 {
     static long count, nanoseconds, worst;
@@ -32,6 +32,97 @@ static class Defects
     }
 
     static long Since(long ticks) => (long)Stopwatch.GetElapsedTime(ticks).TotalNanoseconds;
+
+    // ---- its sums, by the clock that recordings have (CLOCK_MONOTONIC) ----------------------------
+    struct TimeSpec
+    {
+        public long Seconds, Nanoseconds;
+    }
+
+    [DllImport("libc", EntryPoint = "clock_gettime")]
+    static extern int ReadClock(int clock, out TimeSpec time);
+
+    static long CpuNanoseconds()
+    {
+        const int ofProcess = 2;
+        return ReadClock(ofProcess, out var time) == 0 ? time.Seconds * 1_000_000_000 + time.Nanoseconds : 0;
+    }
+
+    /// <summary>How long a thread waited, with the wait that it is in. Its thread alone writes; a sum is read between two of its writes.</summary>
+    sealed class Waits
+    {
+        static readonly List<Waits> all = new();
+        [ThreadStatic] static Waits mine;
+        int version;
+        long done, from;
+
+        static Waits Mine()
+        {
+            if (mine != null)
+                return mine;
+            mine = new();
+            lock (all)
+                all.Add(mine);
+            return mine;
+        }
+
+        void Write(long took, long since)
+        {
+            Interlocked.Increment(ref version);
+            done += took;
+            from = since;
+            Interlocked.Increment(ref version);
+        }
+
+        public static void Begin() => Mine().Write(0, Stopwatch.GetTimestamp());
+        public static void End() => mine.Write(Stopwatch.GetTimestamp() - mine.from, 0);
+
+        long Until(long now)
+        {
+            while (true)
+            {
+                int before = Volatile.Read(ref version);
+                long sum = Volatile.Read(ref done), since = Volatile.Read(ref from);
+                if (before % 2 == 0 && Volatile.Read(ref version) == before)
+                    return since == 0 ? sum : sum + Math.Max(0, now - since);
+            }
+        }
+
+        public static long Sum(long now)
+        {
+            lock (all)
+                return all.Sum(one => one.Until(now));
+        }
+    }
+
+    static readonly List<long[]> sums = new();
+
+    static void Sample()
+    {
+        lock (sums)
+        {
+            long now = Stopwatch.GetTimestamp();
+            sums.Add(new[] { now, Volatile.Read(ref count), Volatile.Read(ref nanoseconds), Waits.Sum(now), CpuNanoseconds(),
+                             GC.CollectionCount(2), (long)GC.GetTotalPauseDuration().TotalNanoseconds,
+                             GC.GetTotalAllocatedBytes(), GC.GetGCMemoryInfo().TotalCommittedBytes });
+        }
+    }
+
+    static void KeepSampling()
+    {
+        while (!isOver)
+        {
+            Sample();
+            Thread.Sleep(50);
+        }
+    }
+
+    static string Sums()
+    {
+        string[] names = { "at_ns", "count", "ns", "waited_ns", "cpu_ns", "gen2", "pause_ns", "allocated", "committed" };
+        lock (sums)
+            return "{" + string.Join(", ", names.Select((name, i) => $"\"{name}\": [{string.Join(", ", sums.Select(row => row[i]))}]")) + "}";
+    }
 
     static void Run(int threads, Action body)
     {
@@ -50,7 +141,9 @@ static class Defects
     static void HandleOrder()
     {
         long from = Stopwatch.GetTimestamp();
+        Waits.Begin();
         Query().Wait();
+        Waits.End();
         Count(Since(from));
     }
 
@@ -59,7 +152,9 @@ static class Defects
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void SleepInPool()
     {
+        Waits.Begin();
         Thread.Sleep(500);
+        Waits.End();
         Count();
     }
 
@@ -97,8 +192,10 @@ static class Defects
     static void Reserve()
     {
         long from = Stopwatch.GetTimestamp();
+        Waits.Begin();
         lock (stock)
         {
+            Waits.End();
             Count(Since(from));
             Thread.Sleep(2);
             stock[1] = 1;
@@ -296,7 +393,9 @@ static class Defects
         var bytes = new byte[1];
         long from = Stopwatch.GetTimestamp();
         socket.Send(bytes);
+        Waits.Begin();
         socket.Receive(bytes);
+        Waits.End();
         Count(Since(from));
     }
 
@@ -341,6 +440,7 @@ static class Defects
     {
         foreach (string mode in args)
             modes[mode]();
+        new Thread(KeepSampling) { IsBackground = true }.Start();
         Console.WriteLine("ready " + Environment.ProcessId);
         Console.ReadLine();
         var process = Process.GetCurrentProcess();
@@ -352,8 +452,9 @@ static class Defects
         Console.WriteLine("counting");
         Console.ReadLine();
         process.Refresh();
+        Sample();
         double seconds = Stopwatch.GetElapsedTime(from).TotalSeconds;
-        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "allocated": {{GC.GetTotalAllocatedBytes() - allocated}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}}"""));
+        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "allocated": {{GC.GetTotalAllocatedBytes() - allocated}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}, "sums": {{Sums()}}}"""));
         isOver = true;
         Environment.Exit(0);
     }
