@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory over time: the resident set of each process, as tapir measured it each second
- * (decode/usage_text.h), beside what .NET's heap had after its last collection, by generation. What
- * is neither file nor heap is memory of native code, of the runtime, and of objects allocated
- * since.
+ * (decode/usage_text.h), beside what .NET's heap had after its last collection, by generation, and
+ * what the collector had committed then (.NET 7 and later say so): its heap with what is free in
+ * it, kept for later or about to be given back, and its own tables. What is neither file nor heap
+ * is memory of native code, of the runtime, and of objects allocated since.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +14,22 @@
 #include "decode/usage_text.h"
 
 #define MAX_HEAPS   65536u
-#define GENERATIONS 5 /* 0, 1, 2, large objects, pinned objects */
+#define COMMITTED   "CommittedUsage" /* the inner name of a GCDynamicEvent */
+#define GENERATIONS 5		     /* 0, 1, 2, large objects, pinned objects */
 
 struct heap {
 	uint32_t tgid;
 	uint64_t at_ns, sum_bytes, bytes[GENERATIONS];
 };
 
+struct committed {
+	uint32_t tgid;
+	uint64_t at_ns, bytes;
+};
+
 struct memory {
 	struct tapir_view_asked asked;
+	struct tapir_vec(struct committed) committed; /* twice a collection */
 	struct tapir_vec(struct heap) heaps;
 	uint64_t more;
 	bool failed;
@@ -32,6 +40,34 @@ static void fini(void *ctx)
 	struct memory *v = ctx;
 
 	tapir_vec__fini(&v->heaps);
+	tapir_vec__fini(&v->committed);
+}
+
+static void add_committed(struct memory *v, uint32_t tgid, uint64_t at_ns,
+			  const struct tapir_event_fields *f)
+{
+	static const char *const parts[] = {"TotalCommittedInUse", "TotalCommittedInGlobalDecommit",
+					    "TotalCommittedInFree", "TotalCommittedInGlobalFree",
+					    "TotalBookkeepingCommitted"};
+	const struct tapir_value *name = tapir_event_fields__find(f, "Name", 4);
+	struct committed committed = {.tgid = tgid, .at_ns = at_ns};
+	struct tapir_str text = {};
+	bool is_one;
+
+	if (!name)
+		return;
+	tapir_event_fields__add_value(name, sizeof(COMMITTED), &text);
+	is_one = text.data && !strcmp(text.data, COMMITTED);
+	tapir_str__fini(&text);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && is_one; i++) {
+		const struct tapir_value *part =
+			tapir_event_fields__find(f, parts[i], strlen(parts[i]));
+
+		is_one = part;
+		committed.bytes += part ? part->u64 : 0;
+	}
+	if (is_one && v->committed.cnt < 2 * MAX_HEAPS)
+		v->failed |= !tapir_vec__push(&v->committed, committed);
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
@@ -44,6 +80,9 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *f;
 	struct memory *v = ctx;
 
+	if (tapir_sv__is(probe->event, "GCDynamicEvent"))
+		add_committed(v, t->tgid, event->rec->h.time_ns,
+			      tapir_timeline__fields(v->asked.tl, probe, event));
 	if (!tapir_sv__is(probe->event, "GCHeapStats"))
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
@@ -66,6 +105,14 @@ static const struct heap *heap_at(const struct memory *v, uint32_t tgid, uint64_
 	return NULL;
 }
 
+static const struct committed *committed_at(const struct memory *v, uint32_t tgid, uint64_t at_ns)
+{
+	for (size_t i = v->committed.cnt; i--;)
+		if (v->committed.data[i].tgid == tgid && v->committed.data[i].at_ns <= at_ns)
+			return &v->committed.data[i];
+	return NULL;
+}
+
 static void add_bytes(struct tapir_view_result *result, size_t t, uint64_t bytes, bool is_there)
 {
 	if (is_there)
@@ -80,6 +127,7 @@ static void write_series(const struct memory *v, struct tapir_view_result *resul
 	for (unsigned i = 0; i < s->cnt; i++) {
 		const struct tapir_memory_point *p = &s->points[i];
 		const struct heap *heap = heap_at(v, s->tgid, p->at_ns);
+		const struct committed *committed = committed_at(v, s->tgid, p->at_ns);
 		uint64_t anonymous = p->resident_bytes - p->file_bytes;
 		bool has_rest = heap && heap->sum_bytes <= anonymous;
 
@@ -88,6 +136,7 @@ static void write_series(const struct memory *v, struct tapir_view_result *resul
 		tapir_view_result__u64(result, t, p->resident_bytes);
 		tapir_view_result__u64(result, t, p->file_bytes);
 		add_bytes(result, t, heap ? heap->sum_bytes : 0, heap);
+		add_bytes(result, t, committed ? committed->bytes : 0, committed);
 		add_bytes(result, t, has_rest ? anonymous - heap->sum_bytes : 0, has_rest);
 	}
 }
@@ -102,6 +151,7 @@ static void write_heaps(const struct memory *v, struct tapir_view_result *result
 						      {"loh", ">LARGE", TAPIR_CELL_BYTES},
 						      {"poh", ">PINNED", TAPIR_CELL_BYTES},
 						      {"heap", ">SUM", TAPIR_CELL_BYTES},
+						      {"committed", ">COMMITTED", TAPIR_CELL_BYTES},
 						      {}};
 	size_t t = tapir_view_result__table(result, "heaps", "the heap after the last collections",
 					    columns);
@@ -109,12 +159,14 @@ static void write_heaps(const struct memory *v, struct tapir_view_result *result
 
 	for (size_t i = from; i < v->heaps.cnt; i++) {
 		const struct heap *heap = &v->heaps.data[i];
+		const struct committed *committed = committed_at(v, heap->tgid, heap->at_ns);
 
 		tapir_view_result__u64(result, t, heap->tgid);
 		tapir_view_result__time(result, t, heap->at_ns);
 		for (unsigned g = 0; g < GENERATIONS; g++)
 			tapir_view_result__u64(result, t, heap->bytes[g]);
 		tapir_view_result__u64(result, t, heap->sum_bytes);
+		add_bytes(result, t, committed ? committed->bytes : 0, committed);
 	}
 	if (from || v->more)
 		tapir_view_result__note(result, "%zu more collections (--all shows them)",
@@ -146,6 +198,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		{"resident_bytes", ">RESIDENT", TAPIR_CELL_BYTES},
 		{"file_bytes", ">OF FILES", TAPIR_CELL_BYTES},
 		{"heap_bytes", ">HEAP", TAPIR_CELL_BYTES},
+		{"committed_bytes", ">COMMITTED", TAPIR_CELL_BYTES},
 		{"other_bytes", ">NEITHER", TAPIR_CELL_BYTES},
 		{}};
 	struct memory *v = ctx;
@@ -168,7 +221,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_memory = {
 	.name = "memory",
-	.summary = "resident memory over time, .NET's heap by generation",
+	.summary = "resident memory over time, .NET's heap by generation, committed",
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct memory),
 	.default_top = 10,

@@ -75,6 +75,22 @@ static void add_pairs(struct tapir_event_fields *f)
 	}
 }
 
+/* Of GCDynamicEvent's Data. */
+static void add_inner(struct tapir_event_fields *f)
+{
+	for (unsigned i = 0, cnt = f->cnt; i < cnt; i++) {
+		struct tapir_packed_iter iter;
+
+		if (f->values[i].flags & TAPIR_VALUE_ABSENT ||
+		    f->values[i].type != TAPIR_FIELD_STRUCT)
+			continue;
+		tapir_packed_iter__init(&iter, &f->values[i]);
+		while (f->cnt < TAPIR_EVENT_FIELDS_MAX &&
+		       tapir_packed_iter__next(&iter, &f->values[f->cnt]))
+			f->cnt++;
+	}
+}
+
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event)
@@ -91,6 +107,7 @@ void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir
 		f->cnt = tapir_event_layout__decode(layout, event, f->values,
 						    TAPIR_EVENT_FIELDS_MAX);
 	add_pairs(f);
+	add_inner(f);
 }
 
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * event_fields.h - the fields of events of either encoding, for views: layouts are found once per
- * probe. The pairs of an array of { Key, Value } (DiagnosticSource's Arguments) are fields as well.
- * One thread.
+ * probe. The pairs of an array of { Key, Value } (DiagnosticSource's Arguments), and the fields of
+ * a struct, are fields as well. One thread.
  */
 #ifndef TAPIR_USER_EVENT_FIELDS_H
 #define TAPIR_USER_EVENT_FIELDS_H
