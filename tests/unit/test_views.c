@@ -273,6 +273,58 @@ static void pool_has_its_workers_and_queue(void **state)
 	assert_string_equal(cell(table("adjustments", 0), 1, "reason")->text, "Starvation");
 }
 
+static void task_event(uint32_t probe, uint32_t tid, uint64_t time_ns, uint64_t task,
+		       uint64_t behavior)
+{
+	struct tapir_rec_event fixed = {
+		.h = {.time_ns = time_ns}, .probe_id = probe, .tgid = 100, .tid = tid};
+	uint64_t payload[] = {task, behavior};
+	struct tapir_event_view event = {.rec = &fixed,
+					 .payload = (const uint8_t *)payload,
+					 .payload_bytes = sizeof(payload)};
+
+	feeder_add(&f, tapir_recbuf__event(&f.buf, &event));
+}
+
+static void a_wait_for_a_task_has_its_end_on_its_thread(void **state)
+{
+	static const char *const events[] = {"TaskWaitBegin", "TaskWaitEnd"};
+	const struct tapir_field fields[] = {{.type = TAPIR_FIELD_UINT, .size = 8},
+					     {.type = TAPIR_FIELD_UINT, .size = 8}};
+	const struct tapir_sv names[] = {feeder_sv("TaskID"), feeder_sv("Behavior")};
+	const struct tapir_view_result_table *rows;
+
+	(void)state;
+	for (uint32_t id = 1; id <= 2; id++) {
+		struct tapir_rec_probe probe = {.probe_id = id};
+
+		feeder_add(&f,
+			   tapir_recbuf__probe(&f.buf, &probe,
+					       feeder_sv("System.Threading.Tasks.TplEventSource"),
+					       feeder_sv(events[id - 1]), feeder_sv("/bin/x"),
+					       feeder_sv(""), fields, names, 2));
+	}
+	ask("threadpool", 0);
+	task_event(1, 1, 1 * MS, 77, 1); /* two threads wait for one task */
+	task_event(1, 2, 2 * MS, 77, 1);
+	task_event(1, 3, 2 * MS, 77, 2); /* an await */
+	task_event(2, 3, 3 * MS, 77, 0); /* it goes on elsewhere */
+	task_event(2, 1, 4 * MS, 77, 0);
+	task_event(2, 2, 9 * MS, 78, 0); /* of another task */
+	task_event(2, 2, 10 * MS, 77, 0);
+	task_event(2, 2, 11 * MS, 77, 0); /* a second end */
+	task_event(1, 4, 11 * MS, 5, 1);
+	task_event(1, 4, 12 * MS, 6, 1); /* it waits again: the end was not seen */
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("task_waits"), 2);
+	assert_int_equal(fact("task_waits_ns"), 11 * MS);
+	assert_int_equal(fact("task_waits_open"), 1);
+	assert_int_equal(fact("task_waits_half"), 1);
+	rows = table("task_waits_by_place", 0);
+	assert_int_equal(tapir_view_result_table__rows(rows), 1);
+	assert_int_equal(cell(rows, 0, "worst_ns")->u64, 8 * MS);
+}
+
 static void counters_keep_their_course_when_values_are_many(void **state)
 {
 	struct tapir_rec_counter counter = {.tgid = 100};
@@ -486,6 +538,7 @@ int main(void)
 		TEST(types_are_bounded_when_all_differ),
 		TEST(interval_that_the_end_cuts_does_not_lead),
 		TEST(pool_has_its_workers_and_queue),
+		TEST(a_wait_for_a_task_has_its_end_on_its_thread),
 		TEST(counters_keep_their_course_when_values_are_many),
 		TEST(what_was_added_is_shown_a_second_and_summed),
 		TEST(percentiles_are_within_a_step),

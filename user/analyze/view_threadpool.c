@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * .NET's thread pool: how many workers there were, how many of them were blocked and where, when
- * their number was changed and why, how long the queue was and how long work waited in it.
+ * their number was changed and why, how long the queue was and how long work waited in it, and
+ * where threads, not the pool's alone, waited for tasks without going on meanwhile (Task.Wait,
+ * Result), by the runtime's events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,12 +16,32 @@
 
 #define MAX_CHANGES 65536u
 #define MAX_PLACES  65536u
+#define MAX_WAITING 65536u
+#define SYNCHRONOUS 1 /* TaskWaitBegin's Behavior; 2: an await, during which the thread goes on */
 
 /* Where threads of the pool were blocked: from the program's own function on. */
 struct place {
 	uint32_t node;
 	uint64_t cnt, ns, worst_ns;
 	uint64_t unbegun_cnt, unbegun_ns; /* from before the recording: blocked, if any are */
+};
+
+struct places {
+	struct tapir_map by_node;
+	struct tapir_vec(struct place) rows;
+};
+
+/* A thread that waits for a task. */
+struct task_wait {
+	uint64_t task, from_ns;
+	uint32_t node;
+};
+
+struct task_waits {
+	struct tapir_map by_tid; /* -> idx of open; from_ns 0: the thread waits for none */
+	struct tapir_vec(struct task_wait) open;
+	struct places places;
+	uint64_t cnt, ns, open_cnt, half;
 };
 
 struct change {
@@ -34,8 +56,8 @@ struct threadpool {
 	struct tapir_vec(struct change) changes;
 	struct tapir_pool_waits waits;
 	struct tapir_own_code own;
-	struct tapir_map place_by_node;
-	struct tapir_vec(struct place) places;
+	struct places places;
+	struct task_waits tasks;
 	struct tapir_histogram queued;
 	bool failed;
 };
@@ -45,8 +67,12 @@ static void fini(void *ctx)
 	struct threadpool *v = ctx;
 
 	tapir_vec__fini(&v->changes);
-	tapir_vec__fini(&v->places);
-	tapir_map__fini(&v->place_by_node);
+	tapir_vec__fini(&v->places.rows);
+	tapir_map__fini(&v->places.by_node);
+	tapir_vec__fini(&v->tasks.places.rows);
+	tapir_map__fini(&v->tasks.places.by_node);
+	tapir_vec__fini(&v->tasks.open);
+	tapir_map__fini(&v->tasks.by_tid);
 	tapir_pool_waits__fini(&v->waits);
 	tapir_own_code__fini(&v->own);
 }
@@ -69,6 +95,101 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 		v->failed |= !tapir_vec__push(&v->changes, change);
 }
 
+static struct place *place_of(struct threadpool *v, struct places *places, uint32_t node)
+{
+	uint64_t *idx = tapir_map__get(&places->by_node, node);
+	struct place *place;
+
+	if (idx)
+		return &places->rows.data[*idx];
+	if (places->rows.cnt == MAX_PLACES)
+		return NULL;
+	idx = tapir_map__put(&places->by_node, node, NULL);
+	place = idx ? tapir_vec__add(&places->rows) : NULL;
+	if (!place) {
+		v->failed = true;
+		return NULL;
+	}
+	*idx = places->rows.cnt - 1;
+	*place = (struct place){.node = node};
+	return place;
+}
+
+/* ---- tasks that are waited for ---------------------------------------------------------------- */
+
+/* A thread waits for one task at a time; where it does again, the end of the first was not seen. */
+static void begin_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
+			    const struct tapir_event_fields *f,
+			    const struct tapir_event_view *event)
+{
+	uint64_t *idx = tapir_map__get(&v->tasks.by_tid, t->tid);
+	struct task_wait wait = {.task = tapir_event_fields__u64(f, "TaskID"),
+				 .from_ns = event->rec->h.time_ns,
+				 .node = event->rec->stack_id ? t->last_node : TAPIR_NO_NODE};
+
+	if (tapir_event_fields__u64(f, "Behavior") != SYNCHRONOUS)
+		return;
+	if (!idx && v->tasks.open.cnt < MAX_WAITING) {
+		idx = tapir_map__put(&v->tasks.by_tid, t->tid, NULL);
+		if (!idx || !tapir_vec__add(&v->tasks.open)) {
+			v->failed = true;
+			return;
+		}
+		*idx = v->tasks.open.cnt - 1;
+		v->tasks.open.data[*idx].from_ns = 0;
+	}
+	if (!idx) {
+		v->tasks.half++;
+		return;
+	}
+	v->tasks.half += v->tasks.open.data[*idx].from_ns != 0;
+	v->tasks.open_cnt += v->tasks.open.data[*idx].from_ns == 0;
+	v->tasks.open.data[*idx] = wait;
+}
+
+/* Of an await, too, whatever thread it goes on: that one does not wait for this task. */
+static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
+			  const struct tapir_event_fields *f, uint64_t now_ns)
+{
+	const uint64_t *idx = tapir_map__get(&v->tasks.by_tid, t->tid);
+	struct task_wait *wait = idx ? &v->tasks.open.data[*idx] : NULL;
+	struct place *place;
+	uint64_t took_ns;
+
+	if (!wait || !wait->from_ns || wait->task != tapir_event_fields__u64(f, "TaskID") ||
+	    now_ns < wait->from_ns)
+		return;
+	took_ns = now_ns - wait->from_ns;
+	v->tasks.cnt++;
+	v->tasks.ns += took_ns;
+	v->tasks.open_cnt--;
+	wait->from_ns = 0;
+	place = place_of(v, &v->tasks.places,
+			 tapir_own_code__origin(tapir_timeline__stacks(v->asked.tl), wait->node));
+	if (!place)
+		return;
+	place->cnt++;
+	place->ns += took_ns;
+	place->worst_ns = took_ns > place->worst_ns ? took_ns : place->worst_ns;
+}
+
+static bool on_task_event(struct threadpool *v, const struct tapir_tl_thread *t,
+			  const struct tapir_probe_view *probe,
+			  const struct tapir_event_view *event)
+{
+	bool is_begin = tapir_sv__is(probe->event, "TaskWaitBegin");
+	const struct tapir_event_fields *f;
+
+	if (!is_begin && !tapir_sv__is(probe->event, "TaskWaitEnd"))
+		return false;
+	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	if (is_begin)
+		begin_task_wait(v, t, f, event);
+	else
+		end_task_wait(v, t, f, event->rec->h.time_ns);
+	return true;
+}
+
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
 {
@@ -76,6 +197,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *f;
 	uint64_t active;
 
+	if (on_task_event(v, t, probe, event))
+		return;
 	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
 		return;
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
@@ -92,26 +215,6 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 
 /* ---- blocked threads -------------------------------------------------------------------------- */
 
-static struct place *place_of(struct threadpool *v, uint32_t node)
-{
-	uint64_t *idx = tapir_map__get(&v->place_by_node, node);
-	struct place *place;
-
-	if (idx)
-		return &v->places.data[*idx];
-	if (v->places.cnt == MAX_PLACES)
-		return NULL;
-	idx = tapir_map__put(&v->place_by_node, node, NULL);
-	place = idx ? tapir_vec__add(&v->places) : NULL;
-	if (!place) {
-		v->failed = true;
-		return NULL;
-	}
-	*idx = v->places.cnt - 1;
-	*place = (struct place){.node = node};
-	return place;
-}
-
 static void on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct threadpool *v = ctx;
@@ -127,7 +230,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 					     TAPIR_OWN_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
 		return;
-	place = place_of(v, tapir_own_code__origin(tree, w->node));
+	place = place_of(v, &v->places, tapir_own_code__origin(tree, w->node));
 	if (!place)
 		return;
 	*(what == TAPIR_POOL_BLOCKED ? &place->cnt : &place->unbegun_cnt) += 1;
@@ -151,8 +254,8 @@ static uint64_t sum_places(struct threadpool *v)
 	uint64_t sum = 0;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < v->places.cnt; i++) {
-		struct place place = v->places.data[i];
+	for (size_t i = 0; i < v->places.rows.cnt; i++) {
+		struct place place = v->places.rows.data[i];
 
 		if (v->starved) {
 			place.ns += place.unbegun_ns;
@@ -160,27 +263,24 @@ static uint64_t sum_places(struct threadpool *v)
 		}
 		sum += place.ns;
 		if (place.cnt)
-			v->places.data[kept++] = place;
+			v->places.rows.data[kept++] = place;
 	}
-	v->places.cnt = kept;
+	v->places.rows.cnt = kept;
 	if (kept)
-		qsort(v->places.data, kept, sizeof(*v->places.data), by_ns);
+		qsort(v->places.rows.data, kept, sizeof(*v->places.rows.data), by_ns);
 	return sum;
 }
 
-static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
-{
-	static const struct tapir_column columns[] = {
-		{"ns", ">BLOCKED", TAPIR_CELL_NS},     {"percent", ">SHARE", TAPIR_CELL_PERCENT},
-		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
-		{"stack", "WHERE", TAPIR_CELL_ORIGIN}, {}};
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
-	size_t t = tapir_view_result__table(result, "blocked",
-					    "threads of the pool that were blocked", columns);
-	const char *name = NULL;
+static const struct tapir_column place_columns[] = {
+	{"ns", ">BLOCKED", TAPIR_CELL_NS},     {"percent", ">SHARE", TAPIR_CELL_PERCENT},
+	{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
+	{"stack", "WHERE", TAPIR_CELL_ORIGIN}, {}};
 
-	for (size_t i = 0; i < v->places.cnt && i < v->asked.top; i++) {
-		const struct place *place = &v->places.data[i];
+static void write_rows(const struct places *places, size_t t, uint64_t top, uint64_t sum_ns,
+		       struct tapir_view_result *result)
+{
+	for (size_t i = 0; i < places->rows.cnt && i < top; i++) {
+		const struct place *place = &places->rows.data[i];
 
 		tapir_view_result__u64(result, t, place->ns);
 		tapir_view_result__share(result, t, place->ns, sum_ns);
@@ -188,14 +288,46 @@ static void write_places(struct threadpool *v, struct tapir_view_result *result,
 		tapir_view_result__u64(result, t, place->worst_ns);
 		tapir_view_result__stack(result, t, place->node);
 	}
-	if (!v->places.cnt || !span_ns)
+}
+
+static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(v->asked.tl);
+	const struct place *first = v->places.rows.data;
+	size_t t = tapir_view_result__table(result, "blocked",
+					    "threads of the pool that were blocked", place_columns);
+	const char *name = NULL;
+
+	write_rows(&v->places, t, v->asked.top, sum_ns, result);
+	if (!v->places.rows.cnt || !span_ns)
 		return;
-	if (v->places.data[0].node)
-		name = result->tree->names
-			       .data[result->tree->nodes.data[v->places.data[0].node].name];
+	if (first->node)
+		name = result->tree->names.data[result->tree->nodes.data[first->node].name];
 	tapir_str__addf(&result->headline, "; %.1f of %zu threads are blocked on average%s%s",
 			(double)sum_ns / (double)span_ns, v->waits.tids.cnt,
 			name ? ", most in " : "", name ? name : "");
+}
+
+static void write_task_waits(struct threadpool *v, struct tapir_view_result *result)
+{
+	struct task_waits *tasks = &v->tasks;
+	size_t t;
+
+	tapir_view_result__fact(result, "task_waits", tasks->cnt ? "waits for tasks" : NULL,
+				TAPIR_CELL_COUNT, tasks->cnt);
+	tapir_view_result__fact(result, "task_waits_ns", tasks->cnt ? "they took, in all" : NULL,
+				TAPIR_CELL_NS, tasks->ns);
+	tapir_view_result__fact(result, "task_waits_open",
+				tasks->open_cnt ? "waits for tasks at the end" : NULL,
+				TAPIR_CELL_COUNT, tasks->open_cnt);
+	tapir_view_result__fact(result, "task_waits_half", NULL, TAPIR_CELL_COUNT, tasks->half);
+	if (!tasks->cnt)
+		return;
+	qsort(tasks->places.rows.data, tasks->places.rows.cnt, sizeof(struct place), by_ns);
+	t = tapir_view_result__table(result, "task_waits_by_place",
+				     "threads that waited for tasks (Task.Wait, Result)",
+				     place_columns);
+	write_rows(&tasks->places, t, v->asked.top, tasks->ns, result);
 }
 
 /* ---- the queue -------------------------------------------------------------------------------- */
@@ -281,7 +413,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct threadpool *v = ctx;
 	char worst[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], times[TAPIR_TIMES_TEXT_BYTES];
 	uint64_t blocked_ns = sum_places(v);
-	bool has_events = v->changes.cnt || v->queued_cnt || v->most;
+	bool has_events =
+		v->changes.cnt || v->queued_cnt || v->most || v->tasks.cnt || v->tasks.open_cnt;
 
 	if (has_events)
 		tapir_str__addf(&result->headline,
@@ -297,6 +430,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	tapir_view_result__fact(result, "blocked_ns", NULL, TAPIR_CELL_NS,
 				has_events ? blocked_ns : 0);
 	write_facts(v, result);
+	write_task_waits(v, result);
 	write_changes(v, result);
 	if (has_events && !v->queued_cnt && !v->half)
 		tapir_view_result__note(result,
