@@ -14,7 +14,8 @@ from case_serve_targets import Pod
 from dotnet_program import build_dotnet
 
 CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
-CHECK_LONG = {"test_image_traces_programs_in_other_containers", "test_sidecar_without_privileges_traces_its_application"}
+CHECK_LONG = {"test_image_traces_programs_in_other_containers", "test_sidecar_without_privileges_traces_its_application",
+              "test_pod_with_sidecar_is_played_and_traced"}
 TIMEOUT = 240
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "k8s")
 TOKEN = "k" * 40
@@ -234,8 +235,8 @@ class Podman:
         self.t.run("umount", "-q", os.path.join(self.storage[1], "overlay"))  # which podman mounts on itself
 
 
-def make_apps(t, podman, *options):
-    """An image whose programs come from the test; what they need is the machine's /usr."""
+def make_image_of_apps(t, podman):
+    """An image whose programs come from the test; what they need is the machine's /usr. The path of java there."""
     root = t.path("apps")
     for name in "tmp", "usr", "proc", "sys", "dev", "etc", "app":
         os.makedirs(os.path.join(root, name))
@@ -248,6 +249,11 @@ def make_apps(t, podman, *options):
     java = os.path.realpath(t.need("java"))
     shutil.copytree("/etc/java-17-openjdk", os.path.join(root, "etc", "java-17-openjdk"))
     podman.image_of(root, "apps")
+    return java
+
+
+def make_apps(t, podman, *options):
+    java = make_image_of_apps(t, podman)
     podman("run", "-d", "--name", "net", *options, "-v", "/usr:/usr:ro", "apps", "/app/busy/Busy", "200")
     podman("run", "-d", "--name", "jvm", *options, "-v", "/usr:/usr:ro", "apps", java, "-cp", "/app", "Hot", "200")
 
@@ -289,12 +295,13 @@ def test_image_traces_programs_in_other_containers(t):
         write_tokens(t)
         with open(os.path.join(etc, "serve.json"), "w", encoding="ascii") as file:
             json.dump({"listen": ["127.0.0.1:0"], "state": "memory", "tokens_file": "/tokens/tokens.json"}, file)
-        podman("run", "-d", "--name", "agent", "--pid=host", "--cap-drop=all", "--cap-add=" + ",".join(CAPABILITIES),
-               "--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--read-only",
-               "--tmpfs", "/tmp:size=64m", "--tmpfs", "/run:size=16m", "--memory=64m", "--cpus=0.1",
-               "-v", "/sys/kernel/tracing:/sys/kernel/tracing:ro", "-v", "/sys/kernel/btf:/sys/kernel/btf:ro",
-               "-v", f"{etc}:/etc/tapir:ro", "-v", f"{t.path('tokens')}:/tokens:ro",
-               "tapir:case", "serve", "--config", "/etc/tapir/serve.json")
+        options = ("--cap-drop=all", "--cap-add=" + ",".join(CAPABILITIES),
+                   "--security-opt", "seccomp=unconfined", "--security-opt", "no-new-privileges", "--read-only",
+                   "--tmpfs", "/tmp:size=64m", "--tmpfs", "/run:size=16m", "--memory=64m", "--cpus=0.1",
+                   "-v", "/sys/kernel/tracing:/sys/kernel/tracing:ro", "-v", "/sys/kernel/btf:/sys/kernel/btf:ro",
+                   "-v", f"{etc}:/etc/tapir:ro", "-v", f"{t.path('tokens')}:/tokens:ro",
+                   "tapir:case", "serve", "--config", "/etc/tapir/serve.json")
+        podman("run", "-d", "--name", "agent", "--pid=host", *options)
         server = server_in(t, podman, "agent")
         listed = {p["pid"]: p for p in server.json("/v1/processes")["processes"]}
         for name, runtime, function in ("net", ".NET", "Busy.Leaf(int)"), ("jvm", "OpenJDK", "Hot."):
@@ -320,8 +327,27 @@ def test_image_traces_programs_in_other_containers(t):
         t.eq(t.run("sh", "-c", f"{t.need('promtool')} check metrics < {metrics}").rc, 0, "what Prometheus scrapes")
         for name in "net", "jvm":
             t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
+        podman("rm", "-f", "-t", "0", "agent")
+        check_names_of_pods(t, podman, options)
     finally:
         podman.close()
+
+
+def check_names_of_pods(t, podman, options):
+    """What a runtime keeps of a container is found at the root of process 1, which stands in for the node's."""
+    container = podman("inspect", "-f", "{{.Id}}", "net")
+    place = f"/proc/{podman.pid('net')}/root/run/containerd/io.containerd.runtime.v2.task/k8s.io/{container}"
+    os.makedirs(place)
+    for owner, wanted in (0, ("web", "shop-0", "prod")), (10001, (None, None, None)):
+        with open(os.path.join(place, "config.json"), "w", encoding="ascii") as file:
+            json.dump({"annotations": {f"io.kubernetes.cri.{name}": value for name, value in (
+                ("container-name", "web"), ("sandbox-name", "shop-0"), ("sandbox-namespace", "prod"))}}, file)
+        os.chown(os.path.join(place, "config.json"), owner, owner)
+        podman("run", "-d", "--name", "agent", "--pid=container:net", *options)
+        listed = server_in(t, podman, "agent").json("/v1/processes?all=1")["processes"]
+        t.eq([tuple(p[name] for name in ("container_name", "pod", "namespace")) for p in listed if p["name"] == "Busy"], [wanted],
+             f"names that a file of user {owner} has")
+        podman("rm", "-f", "-t", "0", "agent")
 
 
 def test_sidecar_without_privileges_traces_its_application(t):
@@ -362,4 +388,41 @@ def test_sidecar_without_privileges_traces_its_application(t):
             t.eq(podman("inspect", "-f", "{{.State.Running}}", name), "true", f"{name} runs on")
             podman("rm", "-f", "-t", "0", side)
     finally:
+        podman.close()
+
+
+def test_pod_with_sidecar_is_played_and_traced(t):
+    """sidecar.yaml itself, of which only the images are replaced, the port, and the network by the machine's."""
+    podman, path = Podman(t), t.path("pod.json")
+    try:
+        made = t.run(os.path.join(HOME, "image"), "tapir:case", env=podman.env, timeout=60)
+        t.eq(made.rc, 0, made.err)
+        make_image_of_apps(t, podman)
+        with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
+            pod = documents(t, file.read())[0]
+        app, side = pod["spec"]["containers"]
+        app.update(image="localhost/apps:latest", imagePullPolicy="Never", command=["/app/busy/Busy", "200"])
+        app["volumeMounts"].append({"name": "usr", "mountPath": "/usr", "readOnly": True})
+        side.update(image="localhost/tapir:case", imagePullPolicy="Never",
+                    args=[{"127.0.0.1:9747": "127.0.0.1:0"}.get(word, word) for word in side["args"]])
+        pod["spec"]["volumes"].append({"name": "usr", "hostPath": {"path": "/usr", "type": "Directory"}})
+        pod["spec"]["hostNetwork"] = True
+        with open(path, "w", encoding="ascii") as file:
+            json.dump(pod, file)
+        podman("kube", "play", path)
+        server = server_in(t, podman, "app-with-tapir-tapir")
+        server.token = podman("exec", "app-with-tapir-app", "/usr/bin/cat", "/run/tapir-agent/state/token")
+        with open(f"/proc/{podman.pid('app-with-tapir-tapir')}/status", encoding="ascii") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+        t.eq((status["Uid"].split()[0], int(status["CapEff"], 16), int(status["CapBnd"], 16), status["NoNewPrivs"]), ("10001", 0, 0, "1"), "what it may")
+        listed = [p for p in server.json("/v1/processes")["processes"] if p["runtime"] == ".NET"]
+        t.eq([p["name"] for p in listed], ["Busy"], "the application, beside it in the pod")
+        status, _, trace = server.ask(f"/v1/profile?pid={listed[0]['pid']}&seconds=3")
+        t.eq(status, 200, trace[:300])
+        with open(t.path("trace.tapir"), "wb") as file:
+            file.write(trace)
+        t.ok(any(e["event"] == "MethodLoadVerbose" for e in t.events(t.path("trace.tapir"))), "its events")
+        podman("kube", "down", path)
+    finally:
+        podman("pod", "rm", "-af", "-t", "0", expect=None)
         podman.close()

@@ -10,6 +10,7 @@ import ssl
 import time
 
 from dotnet_program import build_dotnet
+from harness import SLOWNESS
 
 
 class Server:
@@ -40,7 +41,7 @@ class Server:
         else:
             host, port = self.address[len("http://"):].rsplit(":", 1)
             sock = socket.create_connection((host, int(port)))
-        sock.settimeout(30)
+        sock.settimeout(30 * SLOWNESS)
         return sock
 
     def ask(self, path, method="GET", token=None, body=None, **headers):

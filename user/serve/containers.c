@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "foreign/foreign_file.h"
 
 #define MAX_STATE_BYTES (1u << 20)
 #define MAX_PROCESSES	262144u
@@ -75,6 +76,44 @@ void tapir_container__take_state(const char *text, size_t len, struct tapir_cont
 	json_decref(root);
 }
 
+/*
+ * The root directory of process 1, where it is another one than ours: an agent in a container that
+ * sees the node's processes (hostPID) finds the node's files there. O_PATH; -ENOENT: there is none.
+ */
+static int open_node_root(void)
+{
+	tapir_autofd int own_fd = tapir_foreign__root(0);
+	int node_fd = tapir_foreign__root(1);
+	struct stat own, node;
+
+	if (own_fd >= 0 && node_fd >= 0 && !tapir_foreign__stat(own_fd, &own) &&
+	    !tapir_foreign__stat(node_fd, &node) &&
+	    (own.st_dev != node.st_dev || own.st_ino != node.st_ino))
+		return node_fd;
+	tapir_guard__fd(&node_fd);
+	return -ENOENT;
+}
+
+/* Root's files alone: where processes are shared without hostPID, 1 is somebody's program. */
+static void read_state_of_node(int root_fd, const char *path, struct tapir_container *c)
+{
+	tapir_autofd int fd = tapir_foreign__open(root_fd, path, 1);
+	tapir_autofree char *text = NULL;
+	struct stat st;
+	size_t len = 0;
+	ssize_t n = 0;
+
+	if (fd < 0 || tapir_foreign__stat(fd, &st) || st.st_uid || st.st_size <= 0 ||
+	    st.st_size > MAX_STATE_BYTES)
+		return;
+	text = malloc((size_t)st.st_size);
+	while (text && len < (size_t)st.st_size &&
+	       (n = tapir_foreign__pread(fd, text + len, (size_t)st.st_size - len, len)) > 0)
+		len += (size_t)n;
+	if (text && n >= 0)
+		tapir_container__take_state(text, len, c);
+}
+
 static void read_state(struct tapir_container *c)
 {
 	static const char *const places[][2] = {
@@ -83,6 +122,7 @@ static void read_state(struct tapir_container *c)
 		{"/var/lib/docker/containers/", "/config.v2.json"},
 		{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json"},
 	};
+	tapir_autofd int node_fd = open_node_root();
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !*c->name && !*c->pod; i++) {
 		tapir_autofree char *text = NULL;
@@ -92,6 +132,8 @@ static void read_state(struct tapir_container *c)
 		snprintf(path, sizeof(path), "%s%s%s", places[i][0], c->id, places[i][1]);
 		if (!tapir_file__read(path, MAX_STATE_BYTES, &text, &len))
 			tapir_container__take_state(text, len, c);
+		else if (node_fd >= 0)
+			read_state_of_node(node_fd, path, c);
 	}
 }
 

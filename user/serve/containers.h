@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * containers.h - containers and pods of processes: ids from the paths of their cgroups, names from
- * the state that container runtimes keep (containerd, CRI-O, Podman, Docker). No runtime is asked.
+ * the state that container runtimes keep (containerd, CRI-O, Podman, Docker), here or, of an agent
+ * in a container that sees the node's processes, on the node. No runtime is asked.
  *
  * Bounded: one pass over /proc, at most TAPIR_CONTAINERS_MAX containers, a few files of at most 1
  * MB for each. For a process of the agent that has one task.
