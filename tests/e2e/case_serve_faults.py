@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 from case_faults import semaphore
@@ -19,6 +20,7 @@ CHECK_SERVE = {
     "test_agent_without_privileges_serves_its_own_user", "test_killed_agent_leaves_nothing_in_its_targets", "test_recording_ends_at_its_cpu_time",
     "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
     "test_clock_that_is_set_ends_nothing", "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
+    "test_target_that_goes_ends_its_recordings", "test_clients_that_begin_at_once_get_what_there_is_room_for",
     "test_child_that_is_ready_makes_the_next_recording", "test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent",
 }
 
@@ -374,3 +376,62 @@ def test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent(t):
     ready, = ready_children(server.pid)
     server.process.signal(signal.SIGKILL)
     until(t, lambda: not os.path.exists(f"/proc/{ready}"), "its end with a killed agent")
+
+
+def test_target_that_goes_ends_its_recordings(t):
+    """A profile and a session of a process that is killed are over then, with what there was; the next request says that it has gone."""
+    target = t.target("burner", 60000)
+    server = Server(t)
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 0, "samples of a session")
+    sock = server.connect()
+    sock.sendall(f"GET /v1/profile?pid={target.pid}&seconds=60&format=folded HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                 f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+    until(t, lambda: server.json("/healthz")["recordings"] == 2, "a profile beside it")
+    time.sleep(1.5)
+    target.kill()
+    answer = b""
+    while part := sock.recv(65536):
+        answer += part
+    sock.close()
+    t.ok(answer.startswith(b"HTTP/1.1 200") and b"burn" in answer, f"a profile of a process that was killed: {answer[:200]}")
+    until(t, lambda: server.json(session)["state"] == "finished", "the end of the session")
+    t.eq(server.ask(session + "/trace?format=folded")[0], 200, "its trace")
+    for path in ("/v1/profile", "/v1/stacks", "/v1/findings"):
+        server.json(f"{path}?pid={target.pid}", expect=404)
+
+
+def test_clients_that_begin_at_once_get_what_there_is_room_for(t):
+    """Twelve begin a session at the same moment and stop it: as many as the limit allows have one, the others hear when to ask again."""
+    target = t.target("burner", 60000)
+    server = Server(t, "--config", write_config(t, {"limits": {"sessions": 3}}))
+    statuses, lock = [], threading.Lock()
+
+    def client():
+        status, headers, data = server.ask("/v1/sessions", method="POST", body=json.dumps({"pid": target.pid, "seconds": 60, "no_sched": True}))
+        with lock:
+            statuses.append((status, "retry-after" in headers, json.loads(data).get("id")))
+
+    clients = [threading.Thread(target=client) for _ in range(12)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    t.eq(sorted(status for status, _, _ in statuses), [201] * 3 + [429] * 9, "statuses")
+    t.ok(all(retry for status, retry, _ in statuses if status == 429), "Retry-After")
+    begun = [f"/v1/sessions/{one}" for status, _, one in statuses if status == 201]
+    ended = []
+
+    def stop(path):
+        status = server.ask(path, method="DELETE")[0]
+        with lock:
+            ended.append(status)
+
+    clients = [threading.Thread(target=stop, args=(path,)) for path in begun * 2]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    t.eq(ended.count(200), 3, f"traces that were handed out: {ended}")
+    t.ok(set(ended) <= {200, 404, 409}, f"what the others heard: {ended}")
+    t.eq(server.json("/v1/sessions")["sessions"], [], "sessions that are left")
