@@ -86,7 +86,7 @@ def main():
                         goals.ratios(results[name], results["alone"], key), goals.why(results[name]),
                         at_least=True)
              for key, when in (("requests", ""), ("first", ", at first"))
-             for name, limit in (("tapir", 0.97), ("tapir --no-sched", 0.97), ("dotnet-trace", 0.0), ("after", 0.97)) if name in results]
+             for name, limit in (("tapir", 0.95), ("tapir --no-sched", 0.95), ("dotnet-trace", 0.0), ("after", 0.95)) if name in results]
     with open(os.path.join(context.build, "bench", "dotnet_web.json"), "w") as file:
         json.dump({"commands": context.commands, "rounds": results, "goals": lines}, file, indent=1)
     print("commands:", *context.commands, sep="\n  ")
