@@ -63,11 +63,18 @@ struct walk {
 	struct tapir_otel_reader reader; /* of what they say of themselves */
 };
 
-static void fill_user(struct row *row)
+/* Most rows have the user of a row before them: who has a uid is read from files, or asked for. */
+static void fill_user(const struct walk *w, struct row *row)
 {
-	/* The C library finds users by modules, which a static program cannot load. */
-	const struct passwd *user = tapir_program__is_static() ? NULL : getpwuid(row->uid);
+	const struct passwd *user;
 
+	for (size_t i = w->rows.cnt; i-- > 0;)
+		if (w->rows.data[i].uid == row->uid) {
+			memcpy(row->user, w->rows.data[i].user, sizeof(row->user));
+			return;
+		}
+	/* The C library finds users by modules, which a static program cannot load. */
+	user = tapir_program__is_static() ? NULL : getpwuid(row->uid);
 	if (user)
 		snprintf(row->user, sizeof(row->user), "%.32s", user->pw_name);
 	else
@@ -149,7 +156,7 @@ static int fill_row(struct walk *w, struct row *row)
 	fill_rings(row);
 	tapir_sv__copy(tapir_otel_reader__service(&w->reader, row->pid), row->service,
 		       sizeof(row->service));
-	fill_user(row);
+	fill_user(w, row);
 	return err;
 }
 
