@@ -157,7 +157,9 @@ def test_large_objects_lead(t):
     pauses = re.search(r"(\d+) pauses? of ([\d.]+) (m?s) in all", line)
     ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
     begin, end, _ = times(t, t.path("answer.tapir"), "*:GC*EE*")
-    near(t, ms, said["sums"].between("pause_ns", begin, end) / 1e6, "ms of pauses")
+    # Events are around all of a pause; the runtime's own sum has less of the time in which threads stop and go on (13 % where CPUs are scarce).
+    own_ms = said["sums"].between("pause_ns", begin, end) / 1e6
+    measures(t, 0.95 * own_ms <= ms <= 1.3 * own_ms, f"ms of pauses: {ms}, its own count is {own_ms}")
 
 
 @alone
