@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/sudo_user.h"
@@ -13,7 +14,8 @@
 #include "heap/heap.h"
 #include "heap/heap_tables.h"
 
-#define TOP 20
+#define TOP	20
+#define LIVE_NS (10 * TAPIR_NS_PER_SEC)
 
 struct args {
 	struct tapir_pids pids;
@@ -39,10 +41,12 @@ static const struct tapir_option options[] = {
 		       "take a second snapshot after this time, and show what grew, what holds it, "
 		       "and who allocated it meanwhile",
 		       struct args, growth_ns, 1000000, 86400000000000ull),
-	TAPIR_FLAG("live", 0,
-		   "live objects by the stacks that made them: says who can list them for the "
-		   "runtime of PID; tapir cannot",
-		   struct args, live),
+	TAPIR_FLAG(
+		"live", 0,
+		"sample what a JVM (17 or later) allocates for 10 s or --growth TIME, and show which "
+		"of these objects are still alive, by the stacks that made them, and what holds "
+		"them",
+		struct args, live),
 	TAPIR_STRING("type", 't', "GLOB", "only types whose names match", struct args, type),
 	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
@@ -50,13 +54,14 @@ static const struct tapir_option options[] = {
 
 /* before: NULL: there is one snapshot. */
 static int show(const struct tapir_heap_snapshot *before, const struct tapir_heap_snapshot *s,
-		const struct tapir_heap_allocations *allocations, const struct args *args,
-		bool is_live)
+		const struct tapir_heap_allocations *allocations,
+		const struct tapir_heap_live *live, const struct args *args, bool is_live)
 {
 	const struct tapir_heap_tables_opts opts = {
 		.top = args->top,
 		.glob = args->type,
 		.allocations = allocations,
+		.live = live,
 		.induced = is_live ? tapir_heap__induced(s) : NULL,
 	};
 	struct tapir_view_result result = {.view = before ? "heap-growth" : "heap",
@@ -83,8 +88,80 @@ static int show_process(const struct args *args)
 	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
 	err = tapir_heap__take(&request, &s);
 	if (!err)
-		err = show(NULL, &s, NULL, args, true);
+		err = show(NULL, &s, NULL, NULL, args, true);
 	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static void warn_of_lack(const char *what, int err, int mark)
+{
+	if (err)
+		tapir_warn("%s: %s", what,
+			   tapir_diag__cnt() > mark ? tapir_diag__line(mark)
+						    : tapir_errno__text(err));
+	tapir_diag__rewind(mark);
+}
+
+/* Of a JVM: objects are sampled between two counts, of which the second collects. */
+static int show_jvm_growth(const struct args *args)
+{
+	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
+	struct tapir_heap_snapshot before = {}, s = {};
+	struct tapir_heap_live live = {};
+	int err = tapir_heap__take(&request, &before), mark = tapir_diag__cnt(), sampled;
+
+	if (err)
+		goto out;
+	sampled = tapir_heap_live__begin(request.tgid);
+	tapir_heap_live__wait(args->growth_ns);
+	err = tapir_heap__take(&request, &s);
+	if (!sampled)
+		sampled = tapir_heap_live__end(request.tgid, err ? NULL : &live);
+	if (err)
+		goto out;
+	warn_of_lack("live objects were not sampled", sampled, mark);
+	err = show(&before, &s, NULL, sampled ? NULL : &live, args, true);
+out:
+	tapir_heap_live__fini(&live);
+	tapir_heap_snapshot__fini(&before);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static int print_live(const struct tapir_heap_live *live, const struct args *args)
+{
+	struct tapir_view_result result = {.view = "heap-live", .top = args->top};
+	int err;
+
+	tapir_heap_live__add_headline(live, &result.headline);
+	tapir_heap_live__add_table(live, args->top, &result);
+	tapir_view_result__note(&result, "the JVM keeps at most 256 samples; tapir made it collect "
+					 "its heap before they were read");
+	err = result.headline.failed ? -ENOMEM : tapir_view_result__print(&result, args->json);
+	tapir_view_result__fini(&result);
+	return err;
+}
+
+static int show_live(const struct args *args)
+{
+	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
+	struct tapir_heap_snapshot collected = {};
+	struct tapir_heap_live live = {};
+	int err, ended;
+
+	if (!tapir_heap__has_live(request.tgid))
+		return tapir_heap__refuse_live(request.tgid);
+	err = tapir_heap_live__begin(request.tgid);
+	if (err)
+		return err;
+	tapir_heap_live__wait(args->growth_ns ? args->growth_ns : LIVE_NS);
+	err = tapir_heap__take(&request, &collected);
+	ended = tapir_heap_live__end(request.tgid, err ? NULL : &live);
+	err = err ? err : ended;
+	if (!err)
+		err = print_live(&live, args);
+	tapir_heap_live__fini(&live);
+	tapir_heap_snapshot__fini(&collected);
 	return err;
 }
 
@@ -101,14 +178,10 @@ static int show_growth(const struct args *args)
 		mark = tapir_diag__cnt();
 		recorded =
 			tapir_heap_allocations__record(&allocations, request.tgid, args->growth_ns);
-		if (recorded)
-			tapir_warn("allocations were not recorded: %s",
-				   tapir_diag__cnt() > mark ? tapir_diag__line(mark)
-							    : tapir_errno__text(recorded));
-		tapir_diag__rewind(mark);
+		warn_of_lack("allocations were not recorded", recorded, mark);
 		err = tapir_heap__take(&request, &s);
 		if (!err)
-			err = show(&before, &s, recorded ? NULL : &allocations, args, true);
+			err = show(&before, &s, recorded ? NULL : &allocations, NULL, args, true);
 	}
 	tapir_heap_allocations__fini(&allocations);
 	tapir_heap_snapshot__fini(&before);
@@ -124,7 +197,7 @@ static int show_files(const struct args *args, const char *before_path, const ch
 	if (!err)
 		err = tapir_heap__open(path, &s);
 	if (!err)
-		err = show(before_path ? &before : NULL, &s, NULL, args, false);
+		err = show(before_path ? &before : NULL, &s, NULL, NULL, args, false);
 	tapir_heap_snapshot__fini(&before);
 	tapir_heap_snapshot__fini(&s);
 	return err;
@@ -144,12 +217,15 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o FILE requires -p and the name of a file");
 	if (args->growth_ns && (!args->pids.cnt || args->output))
 		return tapir_cli__usage(cli, "--growth requires -p and excludes -o");
-	if (args->live && (!args->pids.cnt || args->output || args->growth_ns))
-		return tapir_cli__usage(cli, "--live requires -p and excludes -o and --growth");
+	if (args->live && (!args->pids.cnt || args->output))
+		return tapir_cli__usage(cli, "--live requires -p and excludes -o");
 	if (args->live)
-		return tapir_heap__refuse_live(args->pids.data[0]);
+		return show_live(args);
+	if (args->pids.cnt && args->growth_ns)
+		return tapir_heap__has_live(args->pids.data[0]) ? show_jvm_growth(args)
+								: show_growth(args);
 	if (args->pids.cnt)
-		return args->growth_ns ? show_growth(args) : show_process(args);
+		return show_process(args);
 	if (cnt == 1)
 		return show_files(args, NULL, words[0]);
 	if (cnt == 3 && !strcmp(words[0], "diff"))
@@ -171,8 +247,10 @@ const struct tapir_command tapir_cmd_heap = {
 		"all waits together no longer than --max-pause. If objects are missing after that, "
 		"the output begins with 'incomplete'.\n\n"
 		"With --growth, two snapshots and a recording of the allocations in between show "
-		"which types grow, what holds them, and which functions allocate them (.NET; for a "
-		"JVM, only the types).\n\n"
+		"which types grow, what holds them, and which functions allocate them. For a JVM, "
+		"that is known of objects that its flight recorder samples meanwhile (OpenJDK 17 or "
+		"later; at most 256 that are alive); --live shows those alone. If tapir is killed "
+		"then, 'jcmd PID JFR.stop name=tapir' ends the sampling.\n\n"
 		"FILE is a recording, which 'tapir export --format nettrace' converts for TraceEvent, "
 		"with its objects and references. 'diff' shows which types grew from one FILE to the "
 		"other, and what holds them.\n\n"
@@ -187,6 +265,7 @@ const struct tapir_command tapir_cmd_heap = {
 		(const struct tapir_example[]){
 			{"heap -p 4711", "what its memory is used for"},
 			{"heap -p 4711 --growth 30", "what leaks, what holds it, who allocates it"},
+			{"heap -p 4711 --live", "of a JVM: who made the objects that stay alive"},
 			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
 			{"heap diff before.tapir after.tapir", "what grew in between"},
 			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",

@@ -113,6 +113,16 @@ static int refuse(uint32_t tgid)
 		lore && lore->heap_from ? lore->heap_from : "");
 }
 
+bool tapir_heap__has_live(uint32_t tgid)
+{
+	struct tapir_jvm_info jvm;
+	int mark = tapir_diag__cnt();
+	bool is_one = tapir_jvm__inspect(tgid, &jvm) == 1;
+
+	tapir_diag__rewind(mark);
+	return is_one;
+}
+
 int tapir_heap__refuse_live(uint32_t tgid)
 {
 	struct tapir_runtime_info info = {};

@@ -25,10 +25,9 @@ const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
  */
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
 
-/*
- * Sampled objects that are still alive, by the stacks that made them: no runtime says that to
- * another process. Fails with a line that says who knows.
- */
+/* Whether sampled objects that are still alive can be listed: it is a JVM (heap_live.h). */
+bool tapir_heap__has_live(uint32_t tgid);
+/* Fails with a line that says who knows them. */
 int tapir_heap__refuse_live(uint32_t tgid);
 
 /* That of a recording. */

@@ -41,8 +41,7 @@ static bool take_number(struct line *l, uint64_t *out)
 	return l->at > from;
 }
 
-/* "[[I" is int[][], "[Lcom.shop.Order;" com.shop.Order[]. */
-static void add_class(struct tapir_str *out, const char *name, size_t len)
+void tapir_heap_jvm__add_class(struct tapir_str *out, const char *name, size_t len)
 {
 	static const char *const primitives[] = {"Bbyte", "Cchar", "Ddouble", "Ffloat",
 						 "Iint",  "Jlong", "Sshort",  "Zboolean"};
@@ -81,7 +80,7 @@ static bool take_row(struct line l, struct tapir_str *name, uint64_t *cnt, uint6
 	for (end = l.at; end < l.end && (end[0] != ' ' || end + 1 == l.end || end[1] != '(');)
 		end++;
 	tapir_str__clear(name);
-	add_class(name, l.at, (size_t)(end - l.at));
+	tapir_heap_jvm__add_class(name, l.at, (size_t)(end - l.at));
 	return end > l.at;
 }
 

@@ -17,4 +17,8 @@ int tapir_heap_jvm__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_
 /* The text of the reply into rows. -EPROTO: it is not a histogram; -ENOMEM. No line. */
 int tapir_heap_jvm__parse(const char *text, size_t len, struct tapir_heap_snapshot *out);
 
+/* A class as the JVM writes it as people do: "[I" is int[], "[Lcom.shop.Order;" com.shop.Order[].
+ */
+void tapir_heap_jvm__add_class(struct tapir_str *out, const char *name, size_t len);
+
 #endif

@@ -300,6 +300,24 @@ static void add_allocations(struct tapir_view_result *out,
 	}
 }
 
+/* The headline has who made what grew most, and what holds it, if it was sampled. */
+static void add_live(struct tapir_view_result *out, const struct tapir_heap_tables_opts *opts,
+		     const struct grown_list *grown)
+{
+	const struct tapir_heap_live_row *row;
+
+	tapir_heap_live__add_table(opts->live, opts->top, out);
+	tapir_vec_for_each (row, &opts->live->rows) {
+		if (!grown->cnt || strcmp(row->type, grown->data[0].row->name) != 0)
+			continue;
+		if (row->stack[0])
+			tapir_str__addf(&out->headline, ", allocated by %.300s", row->stack);
+		if (row->path[0])
+			tapir_str__addf(&out->headline, ", held by %.300s", row->path);
+		break;
+	}
+}
+
 int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 			      const struct tapir_heap_snapshot *after,
 			      const struct tapir_heap_tables_opts *opts,
@@ -324,6 +342,8 @@ int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 		add_growth(out, after, opts, &grown);
 	if (!err && opts->allocations)
 		add_allocations(out, opts, &grown);
+	if (!err && opts->live)
+		add_live(out, opts, &grown);
 	add_notes(out, after, opts);
 	tapir_vec__fini(&grown);
 	return err || out->failed || out->headline.failed ? -ENOMEM : 0;

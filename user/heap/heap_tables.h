@@ -5,12 +5,14 @@
 
 #include "analyze/view_result.h"
 #include "heap/heap_allocations.h"
+#include "heap/heap_live.h"
 #include "heap/heap_snapshot.h"
 
 struct tapir_heap_tables_opts {
 	uint64_t top;					  /* rows */
 	const char *glob;				  /* only types of such a name; NULL: all */
 	const struct tapir_heap_allocations *allocations; /* between two snapshots; NULL: none */
+	const struct tapir_heap_live *live; /* sampled between them and alive; NULL: none */
 	const char *induced; /* what taking the snapshot did to the process; NULL: it is a file's */
 };
 

@@ -154,8 +154,6 @@ static const struct tapir_lore_condition conditions[] = {
 
 const struct tapir_lore tapir_lore_hotspot = {
 	.name = "OpenJDK",
-	.live_from = "only the JVM knows them; use 'jcmd PID JFR.start settings=profile', later "
-		     "'jcmd PID JFR.dump filename=F' and 'jfr print --events OldObjectSample F'",
 	.providers = TAPIR_LIST_OF("hotspot", "hotspot_jni", "hs_private"),
 	.modules = modules,
 	.threads = threads,

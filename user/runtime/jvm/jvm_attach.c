@@ -298,11 +298,12 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 	return err ? err : ask_for_map(talk, NULL, &map->guard);
 }
 
-static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
+static int dump(struct talk *talk, const char *what, struct tapir_jvm_perf_map *map)
 {
 	struct tapir_peer_answer before, file;
 	int err;
 
+	(void)what;
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
 	err = look(talk, map->name, &file, &map->dir_fd);
 	if (err)
@@ -324,7 +325,11 @@ static int dump(struct talk *talk, struct tapir_jvm_perf_map *map)
 	return 0;
 }
 
-int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out)
+typedef int (*dump_fn)(struct talk *talk, const char *what, struct tapir_jvm_perf_map *map);
+
+/* With the lock on what this JVM is asked to write. */
+static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const char *what,
+		       struct tapir_jvm_perf_map *out)
 {
 	struct tapir_jvm_perf_map map = {.dir_fd = -1, .lock_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
 	struct talk talk;
@@ -340,7 +345,7 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 	talk.job.lock_fd = map.lock_fd;
 	map.uid = talk.facts.peer.uid;
 	map.gid = talk.facts.peer.gid;
-	err = dump(&talk, &map);
+	err = dump_it(&talk, what, &map);
 	end(&talk);
 	if (err)
 		tapir_jvm_perf_map__fini(&map);
@@ -348,6 +353,60 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 		*out = map;
 	return err;
 }
+
+int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out)
+{
+	return dump_locked(opts, dump, NULL, out);
+}
+
+/* ---- a flight recording ----------------------------------------------------------------------- */
+
+static int ask_for_recording(struct talk *talk, const char *recording,
+			     const struct tapir_jvm_perf_map *file)
+{
+	struct tapir_str reply = {};
+	char command[160];
+	const char *const args[] = {command, NULL};
+	int err;
+
+	snprintf(command, sizeof(command),
+		 "JFR.dump name=%s path-to-gc-roots=true filename=/tmp/%s", recording, file->name);
+	talk->guard = &file->guard;
+	err = ask(talk, "jcmd", args, &reply);
+	talk->guard = NULL;
+	tapir_str__fini(&reply);
+	return err;
+}
+
+static int dump_recording(struct talk *talk, const char *recording, struct tapir_jvm_perf_map *file)
+{
+	struct tapir_peer_answer found;
+	int err;
+
+	talk->job.file_why = TAPIR_PEER_WHY_FILE;
+	snprintf(file->name, sizeof(file->name), ".tapir-%u.jfr", talk->facts.peer.ns_tgid);
+	err = look(talk, file->name, &found, &file->dir_fd);
+	if (!err && found.found)
+		err = tapir_diag__fail(-EEXIST, "/tmp/%s of process %u exists: remove it",
+				       file->name, talk->facts.peer.tgid);
+	if (!err)
+		err = make_map(talk, file);
+	if (!err)
+		err = ask_for_recording(talk, recording, file);
+	if (!err)
+		err = look(talk, file->name, &found, NULL);
+	if (!err && (!found.found || !found.size))
+		err = broken(talk, -EIO, "it wrote no flight recording");
+	return err;
+}
+
+int tapir_jvm__dump_recording(const struct tapir_jvm_opts *opts, const char *recording,
+			      struct tapir_jvm_perf_map *out)
+{
+	return dump_locked(opts, dump_recording, recording, out);
+}
+
+/* ---- what was written ------------------------------------------------------------------------- */
 
 void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map)
 {

@@ -102,6 +102,14 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map);
 
 /*
+ * The JVM writes its flight recording of that name, with paths to roots, into a file of its /tmp,
+ * which is made beforehand as that of a perf map is; __fini removes it. -EEXIST: it is there
+ * already; -EIO: it wrote none, as where it has no such recording.
+ */
+int tapir_jvm__dump_recording(const struct tapir_jvm_opts *opts, const char *recording,
+			      struct tapir_jvm_perf_map *out);
+
+/*
  * Removes the file if it did not exist before and still is the one that was written: 0 also
  * when there is nothing to remove. opts->tgid is not used: the JVM may be gone.
  */

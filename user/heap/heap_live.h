@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap_live.h - sampled objects of a JVM that are still alive, by the stacks that made them, with
+ * what holds them: its flight recorder's OldObjectSample (JDK 17 and later), which keeps at most
+ * 256 of the objects that are allocated meanwhile, those with more bytes around them rather.
+ *
+ * The JVM records under the name "tapir". If tapir is killed in between, it goes on: 'jcmd PID
+ * JFR.stop name=tapir'. Privileges: as of jvm_attach.h. One thread.
+ */
+#ifndef TAPIR_USER_HEAP_LIVE_H
+#define TAPIR_USER_HEAP_LIVE_H
+
+#include "analyze/view_result.h"
+#include "base/arena.h"
+#include "base/map.h"
+
+struct tapir_heap_live_row {
+	const char *type, *stack, *path; /* texts of the list's; "" not known */
+	uint64_t cnt;
+};
+
+struct tapir_heap_live {
+	struct tapir_vec(struct tapir_heap_live_row) rows; /* most samples first, once sorted */
+	uint64_t cnt;
+	struct tapir_map by_key;
+	struct tapir_arena texts;
+	bool failed;
+};
+
+/* -EOPNOTSUPP: it has no flight recorder. All failures leave a line. */
+int tapir_heap_live__begin(uint32_t tgid);
+/* Sleeps, or until Ctrl-C. */
+void tapir_heap_live__wait(uint64_t ns);
+/*
+ * Ends the recording, in any case. Objects that were collected since are not in it: collect first.
+ * out: zeros; NULL: only ends it.
+ */
+int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out);
+
+/* The content of such a file. -EPROTO: it is none, or damaged; -ENOMEM. No line. */
+int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t len);
+
+/* Its table, "live", of `top` rows. */
+void tapir_heap_live__add_table(const struct tapir_heap_live *l, uint64_t top,
+				struct tapir_view_result *out);
+/* "120 sampled objects are alive; most: byte[] (62%), ..." */
+void tapir_heap_live__add_headline(const struct tapir_heap_live *l, struct tapir_str *out);
+
+void tapir_heap_live__fini(struct tapir_heap_live *l);
+
+#endif
