@@ -80,9 +80,11 @@ static __always_inline __u32 tapir_task__ns_pid(struct task_struct *task)
  */
 static __always_inline __u64 tapir_task__cgroup_id(struct task_struct *task, __u32 level)
 {
-	struct cgroup *own = task->cgroups->dfl_cgrp, *ancestor = NULL;
+	/* Not by `->`: for each pointer that is followed from a trusted one, the verifier of 6.18
+	   searches all types of the kernel by name, up to 1 ms. */
+	struct cgroup *own = BPF_CORE_READ(task, cgroups, dfl_cgrp), *ancestor = NULL;
 
-	if (level > (__u32)own->level)
+	if (level > (__u32)BPF_CORE_READ(own, level))
 		return 0;
 	bpf_core_read(&ancestor, sizeof(ancestor), &own->ancestors[level]);
 	return BPF_CORE_READ(ancestor, kn, id);

@@ -118,7 +118,7 @@ int tapir_sample(struct bpf_perf_event_data *ctx)
 	s->sample.period = ctx->sample_period;
 	s->sample.stack_id = s->sample.kstack_id = 0;
 	announce(s, now);
-	if (task->mm)
+	if (BPF_CORE_READ(task, mm))
 		take_user(s, now, regs, task, in_user);
 	if (!in_user)
 		take_kernel(s, now, ctx);

@@ -5,18 +5,31 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/str.h"
 
-#define SECTION	  "uprobe.s"
 #define LOG_BYTES (16u << 20) /* of the verifier: a shorter one hides its reason (ENOSPC) */
 
+static const struct kind {
+	const char *section, *what;
+	enum bpf_prog_type type;
+	uint32_t flags;
+} kinds[] = {
+	[TAPIR_DEFERRED_PROBES] = {"uprobe.s", "probes", BPF_PROG_TYPE_KPROBE, BPF_F_SLEEPABLE},
+	[TAPIR_DEFERRED_SAMPLES] = {"perf_event", "samples", BPF_PROG_TYPE_PERF_EVENT, 0},
+};
+
 struct tapir_deferred_program {
+	enum tapir_deferred_kind kind;
 	pthread_t thread;
 	bool is_running;
 	char name[32];
@@ -27,7 +40,7 @@ struct tapir_deferred_program {
 };
 
 /* Of the object this thread opens and loads; NULL: it is loaded with the others. */
-static __thread struct tapir_deferred_program *awaited;
+static __thread struct tapir_deferred_program *awaited[TAPIR_DEFERRED_KINDS];
 
 static void *copy(const void *bytes, size_t len)
 {
@@ -74,7 +87,7 @@ static void *run(void *arg)
 
 	l->opts.log_buf = log;
 	l->opts.log_size = log ? LOG_BYTES : 0;
-	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, l->name, "Dual BSD/GPL", l->insns, l->insn_cnt,
+	fd = bpf_prog_load(kinds[l->kind].type, l->name, "Dual BSD/GPL", l->insns, l->insn_cnt,
 			   &l->opts);
 	if (fd < 0)
 		fd = -errno;
@@ -87,15 +100,14 @@ static void *run(void *arg)
 /* Called by libbpf before it loads, in place of its own handler for the section. */
 static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
-	struct tapir_deferred_program *l = awaited;
+	struct tapir_deferred_program *l = awaited[cookie];
 	struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	int err;
 
-	(void)cookie;
-	opts->prog_flags |= BPF_F_SLEEPABLE;
+	opts->prog_flags |= kinds[cookie].flags;
 	if (!l)
 		return 0;
 	err = keep(l, prog, opts);
@@ -111,36 +123,41 @@ static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long 
 	return err;
 }
 
-static int handler;
+static int handlers[TAPIR_DEFERRED_KINDS];
 
 /* For good: up to 1.1, libbpf frees its table when the last one goes, and uses it again. */
-static void register_handler(void)
+static void register_handlers(void)
 {
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = take);
+	for (int i = 0; i < TAPIR_DEFERRED_KINDS; i++) {
+		LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = i,
+			    .prog_prepare_load_fn = take);
 
-	handler = libbpf_register_prog_handler(SECTION, BPF_PROG_TYPE_KPROBE, 0, &opts);
+		handlers[i] =
+			libbpf_register_prog_handler(kinds[i].section, kinds[i].type, 0, &opts);
+	}
 }
 
-int tapir_deferred_program__new(struct tapir_deferred_program **out)
+int tapir_deferred_program__new(enum tapir_deferred_kind kind, struct tapir_deferred_program **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct tapir_deferred_program *l;
 
-	pthread_once(&once, register_handler);
-	if (handler < 0)
-		return handler;
+	pthread_once(&once, register_handlers);
+	if (handlers[kind] < 0)
+		return handlers[kind];
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
+	l->kind = kind;
 	l->fd = -1;
-	*out = awaited = l;
+	*out = awaited[kind] = l;
 	return 0;
 }
 
 void tapir_deferred_program__end_capture(struct tapir_deferred_program *l)
 {
-	if (awaited == l)
-		awaited = NULL;
+	if (awaited[l->kind] == l)
+		awaited[l->kind] = NULL;
 }
 
 int tapir_deferred_program__fd(struct tapir_deferred_program *l)
@@ -151,8 +168,8 @@ int tapir_deferred_program__fd(struct tapir_deferred_program *l)
 	if (l->fd < 0)
 		return tapir_diag__fail(
 			l->fd,
-			"cannot load the BPF program for probes: %s (-v shows the kernel's reason)",
-			tapir_errno__text(l->fd));
+			"cannot load the BPF program for %s: %s (-v shows the kernel's reason)",
+			kinds[l->kind].what, tapir_errno__text(l->fd));
 	return l->fd;
 }
 
@@ -173,4 +190,50 @@ void tapir_deferred_program__free(struct tapir_deferred_program *l)
 	free((void *)l->opts.line_info);
 	free(l->insns);
 	free(l);
+}
+
+/* ---- the others ---------------------------------------------------------------------------- */
+
+/* The verifier's log, which libbpf passes on in one text, has its reason at the end. */
+int tapir_load__log(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	tapir_log__last_lines(TAPIR_LOG_DEBUG, text, TAPIR_VERIFIER_LINES);
+	free(text);
+	return 0;
+}
+
+/* libbpf returns -ESRCH for every failure to read type information. */
+static bool is_without_btf(int *err)
+{
+	tapir_autofd int fd = -1;
+
+	if (*err != -ESRCH && *err != -ENOENT)
+		return false;
+	fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return true;
+	*err = fd < 0 ? -errno : *err;
+	return false;
+}
+
+int tapir_load__error(int err)
+{
+	if (err == -EACCES)
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot load BPF programs: this kernel's verifier rejects them (-v shows its reason; please report it)");
+	if (err == -EPERM)
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot load BPF programs: requires CAP_BPF and CAP_PERFMON (run as root; see 'tapir doctor')");
+	if (is_without_btf(&err))
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"cannot load BPF programs: the kernel has no BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
+	return tapir_diag__fail(err, "cannot load BPF programs: %s (-v shows the kernel's reason)",
+				tapir_errno__text(err));
 }

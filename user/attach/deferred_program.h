@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * deferred_program.h - a program of a BPF object that a separate thread loads: the verifier takes
- * 40 ms for the largest one, which a recording of .NET alone never needs.
+ * deferred_program.h - programs of a BPF object that threads of their own load, at the same time as
+ * the others: the verifier takes 40 ms for each that walks stacks, and a recording of .NET alone
+ * never needs the one of probes.
  *
  * libbpf prepares it with the others (relocations, BTF), is then given a program of two
  * instructions instead, and the thread loads what was prepared. Privileges and kernel: as
@@ -10,16 +11,30 @@
 #ifndef TAPIR_USER_DEFERRED_PROGRAM_H
 #define TAPIR_USER_DEFERRED_PROGRAM_H
 
+#include <bpf/libbpf.h>
+
 /* Of the verifier's log, where its reason is, for -v. */
 #define TAPIR_VERIFIER_LINES 30
 
+/* A libbpf_print_fn_t: what libbpf prints, for -v. */
+int tapir_load__log(enum libbpf_print_level level, const char *fmt, va_list ap);
+
+/* A line for what opening or loading the object returned; returns an -errno that suits it. */
+int tapir_load__error(int err);
+
 struct tapir_deferred_program;
 
+enum tapir_deferred_kind {
+	TAPIR_DEFERRED_PROBES,	/* the program in the section "uprobe.s" */
+	TAPIR_DEFERRED_SAMPLES, /* "perf_event" */
+	TAPIR_DEFERRED_KINDS
+};
+
 /*
- * Before the object is opened: of the one that this thread opens and loads now, the program in the
- * section "uprobe.s" is loaded later. -errno, without a line.
+ * Before the object is opened: of the one that this thread opens and loads now, the program of this
+ * kind is loaded later. -errno, without a line.
  */
-int tapir_deferred_program__new(struct tapir_deferred_program **out);
+int tapir_deferred_program__new(enum tapir_deferred_kind kind, struct tapir_deferred_program **out);
 /* When the object was loaded, or could not be; by the same thread. */
 void tapir_deferred_program__end_capture(struct tapir_deferred_program *l);
 

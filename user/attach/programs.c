@@ -25,8 +25,8 @@
 
 struct tapir_programs {
 	struct tapir_bpf *skel;
-	struct tapir_deferred_program *usdt; /* NULL: it is loaded with the others */
-	int rings_fd;			     /* the array of rings */
+	struct tapir_deferred_program *usdt, *sample; /* NULL: loaded with the others */
+	int rings_fd;				      /* the array of rings */
 	volatile struct tapir_live *live;
 	struct tapir_holds *holds; /* shared with the holder */
 	volatile struct tapir_maybe_tgids *maybe_tgids;
@@ -36,52 +36,6 @@ struct tapir_programs {
 	unsigned ring_cnt;
 	int ring_fds[]; /* ring_cnt, by CPU pair */
 };
-
-/* ---- libbpf's own words ----------------------------------------------------------------- */
-
-/* The verifier's log, which libbpf passes on in one text, has its reason at the end. */
-static int log_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	char *text = NULL;
-
-	if (level == LIBBPF_DEBUG || vasprintf(&text, fmt, ap) < 0)
-		return 0;
-	tapir_log__last_lines(TAPIR_LOG_DEBUG, text, TAPIR_VERIFIER_LINES);
-	free(text);
-	return 0;
-}
-
-/* libbpf returns -ESRCH for every failure to read type information. */
-static bool is_without_btf(int *err)
-{
-	tapir_autofd int fd = -1;
-
-	if (*err != -ESRCH && *err != -ENOENT)
-		return false;
-	fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return true;
-	*err = fd < 0 ? -errno : *err;
-	return false;
-}
-
-static int load_error(int err)
-{
-	if (err == -EACCES)
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"cannot load BPF programs: this kernel's verifier rejects them (-v shows its reason; please report it)");
-	if (err == -EPERM)
-		return tapir_diag__fail(
-			-EPERM,
-			"cannot load BPF programs: requires CAP_BPF and CAP_PERFMON (run as root; see 'tapir doctor')");
-	if (is_without_btf(&err))
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"cannot load BPF programs: the kernel has no BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
-	return tapir_diag__fail(err, "cannot load BPF programs: %s (-v shows the kernel's reason)",
-				tapir_errno__text(err));
-}
 
 /* ---- loading ---------------------------------------------------------------------------- */
 
@@ -111,12 +65,14 @@ static void leave_out_processes(struct tapir_bpf *skel)
 static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	libbpf_set_print(log_libbpf);
-	if (opts->probes_later && !opts->no_processes)
-		(void)tapir_deferred_program__new(&p->usdt);
+	libbpf_set_print(tapir_load__log);
+	if (!opts->no_processes)
+		(void)tapir_deferred_program__new(TAPIR_DEFERRED_PROBES, &p->usdt);
+	if (opts->families[TAPIR_FAMILY_SAMPLE])
+		(void)tapir_deferred_program__new(TAPIR_DEFERRED_SAMPLES, &p->sample);
 	p->skel = tapir_bpf__open();
 	if (!p->skel)
-		return load_error(-errno);
+		return tapir_load__error(-errno);
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
 	if (opts->process_cap)
@@ -228,13 +184,13 @@ static int start_making_rings(struct ring_maker *maker)
 	int template_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, 4096, NULL);
 
 	if (template_fd < 0)
-		return load_error(template_fd);
+		return tapir_load__error(template_fd);
 	opts.inner_map_fd = (uint32_t)template_fd;
 	p->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t),
 				     sizeof(uint32_t), p->ring_cnt, &opts);
 	close(template_fd);
 	if (p->rings_fd < 0)
-		return load_error(p->rings_fd);
+		return tapir_load__error(p->rings_fd);
 	maker->is_running = !pthread_create(&maker->thread, NULL, make_rings, maker);
 	return maker->is_running ? bpf_map__reuse_fd(p->skel->maps.rings, p->rings_fd) : -EAGAIN;
 }
@@ -257,10 +213,28 @@ static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	if (!err) {
 		err = tapir_bpf__load(p->skel);
 		if (err)
-			load_error(err);
+			tapir_load__error(err);
 	}
 	rings_err = finish_making_rings(&maker);
 	return err ? err : rings_err;
+}
+
+/* No thread of a load that failed goes on: free waits for it. */
+static int end_loading(struct tapir_programs *p, bool may_go_on, int err)
+{
+	struct tapir_deferred_program *const all[] = {p->usdt, p->sample};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int fd = 0;
+
+		if (!all[i])
+			continue;
+		tapir_deferred_program__end_capture(all[i]);
+		if (!err && !may_go_on)
+			fd = tapir_deferred_program__fd(all[i]);
+		err = fd < 0 ? fd : err;
+	}
+	return err;
 }
 
 static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
@@ -269,8 +243,7 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 
 	if (!err)
 		err = load_skel(p, opts);
-	if (p->usdt)
-		tapir_deferred_program__end_capture(p->usdt);
+	err = end_loading(p, opts->probes_later, err);
 	if (!err)
 		err = map_shared(p);
 	if (err)
@@ -320,6 +293,7 @@ void tapir_programs__free(struct tapir_programs *p)
 		tapir_guard__fd(&p->ring_fds[pair]);
 	tapir_guard__fd(&p->rings_fd);
 	tapir_deferred_program__free(p->usdt);
+	tapir_deferred_program__free(p->sample);
 	tapir_bpf__destroy(p->skel);
 	free(p);
 }
@@ -418,9 +392,10 @@ int tapir_programs__usdt_fd(struct tapir_programs *p)
 		       : bpf_program__fd(p->skel->progs.tapir_usdt);
 }
 
-int tapir_programs__sample_fd(const struct tapir_programs *p)
+int tapir_programs__sample_fd(struct tapir_programs *p)
 {
-	return bpf_program__fd(p->skel->progs.tapir_sample);
+	return p->sample ? tapir_deferred_program__fd(p->sample)
+			 : bpf_program__fd(p->skel->progs.tapir_sample);
 }
 
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p)
@@ -565,6 +540,16 @@ static enum tapir_loss_cause miss_cause(const struct tapir_programs *p,
 	return tapir_families[family].skipped_cause;
 }
 
+/* Negative as long as it is not loaded. */
+static int fd_now(const struct tapir_programs *p, const struct bpf_program *prog)
+{
+	if (p->usdt && prog == p->skel->progs.tapir_usdt)
+		return tapir_deferred_program__fd_now(p->usdt);
+	if (p->sample && prog == p->skel->progs.tapir_sample)
+		return tapir_deferred_program__fd_now(p->sample);
+	return bpf_program__fd(prog);
+}
+
 uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause)
 {
 	struct bpf_program *prog;
@@ -576,9 +561,7 @@ uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_
 	{
 		struct bpf_prog_info info = {};
 		uint32_t len = sizeof(info);
-		int fd = p->usdt && prog == p->skel->progs.tapir_usdt
-				 ? tapir_deferred_program__fd_now(p->usdt)
-				 : bpf_program__fd(prog);
+		int fd = fd_now(p, prog);
 
 		if (miss_cause(p, prog) == cause && !bpf_obj_get_info_by_fd(fd, &info, &len))
 			misses += info.recursion_misses;

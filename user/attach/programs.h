@@ -29,7 +29,8 @@ struct tapir_programs_opts {
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
 	bool with_threads;		 /* load the iterator over threads, too */
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
-	bool probes_later; /* load what probes run by a thread, which may still run afterwards */
+	bool probes_later; /* the threads that load what probes and samples run may go on after
+			      __load: no process is forked meanwhile */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -61,8 +62,7 @@ int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filt
 
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
 int tapir_programs__usdt_fd(struct tapir_programs *p);
-int tapir_programs__sample_fd(
-	const struct tapir_programs *p); /* borrowed; TAPIR_FAMILY_SAMPLE only */
+int tapir_programs__sample_fd(struct tapir_programs *p); /* TAPIR_FAMILY_SAMPLE only */
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p);
 
 /* The switch that lets records out. Any thread. */

@@ -49,11 +49,12 @@ static int start_unprivileged_sampler(struct recording *r)
 static int start_sampler(struct recording *r)
 {
 	const struct tapir_sampling *sampling = &r->opts->sampling;
+	int fd;
 
 	if (r->is_unprivileged)
 		return start_unprivileged_sampler(r);
-	return tapir_sampler__start(tapir_programs__sample_fd(r->programs), sampling->event,
-				    sampling->hz, &r->sampler);
+	fd = tapir_programs__sample_fd(r->programs);
+	return fd < 0 ? fd : tapir_sampler__start(fd, sampling->event, sampling->hz, &r->sampler);
 }
 
 /* The file records what was sampled, not what was intended. */
