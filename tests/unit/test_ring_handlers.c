@@ -118,11 +118,38 @@ static void an_event_left_by_a_jump_does_not_silence_the_thread(void **state)
 	assert_int_equal(t.unnamed, 0);
 }
 
+/* The next event is begun in the frame of the one that was left. */
+static void nor_does_one_that_its_own_function_left(void **state)
+{
+	struct sigaction action = {.sa_handler = on_usr1}, old;
+	struct tapir_ring_write write;
+	volatile unsigned i;
+	struct taker t;
+
+	(void)state;
+	begin(&t, 0, 0, 1, 1);
+	sigaction(SIGUSR1, &action, &old);
+	for (i = 0; i < 10; i = i + 1) {
+		if (sigsetjmp(jump, 1))
+			continue;
+		assert_true(tapir_ring__begin(&write, &events[0], 16));
+		if (i == 4)
+			raise(SIGUSR1);
+		memset(write.payload, 0, 16);
+		tapir_ring__commit(&write);
+	}
+	sigaction(SIGUSR1, &old, NULL);
+	end(&t);
+	assert_int_equal(t.read[0], 9);
+	assert_int_equal(t.unnamed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(handlers_inside_malloc_lose_nothing_uncounted),
 		cmocka_unit_test(an_event_left_by_a_jump_does_not_silence_the_thread),
+		cmocka_unit_test(nor_does_one_that_its_own_function_left),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

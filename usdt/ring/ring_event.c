@@ -364,15 +364,16 @@ static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, 
 
 /*
  * An event while the thread is busy: inside the writing of another one, or after that one was
- * left by a siglongjmp. 1: it was left; its bytes were never published.
+ * left by a siglongjmp. 1: it was left; its bytes were never published. A handler's frame is below
+ * that of what it interrupted: the same frame again is the same function after a jump.
  */
 static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t fp)
 {
 	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
 
-	if (!ring_is_alive() || !w || !is_own(w, t, ring_load(ring_process.gate)) ||
-	    fp <= t->busy || !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
+	if (!ring_is_alive() || !w || !is_own(w, t, ring_load(ring_process.gate)) || fp < t->busy ||
+	    !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
@@ -572,6 +573,7 @@ void tapir_ring__commit(struct tapir_ring_write *write)
 	/* Forked since it began: it is the parent's to commit. */
 	if (__builtin_expect(write->life == ring_load(ring_process.gate), 1)) {
 		w->head += w->pending;
+		w->pending = 0; /* committed twice it publishes nothing */
 		w->off = w->pending_off;
 		ring_store_release(&w->slot->head, w->head);
 	}
