@@ -91,7 +91,10 @@ static void *map_shut(uint64_t bytes, int flags, int fd)
 
 int ring_memory__open(const void *at, uint64_t bytes)
 {
-	return (int)ring_sys3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE);
+	uint64_t mask = real_page_bytes() - 1, start = (uint64_t)(uintptr_t)at & ~mask;
+
+	bytes += (uint64_t)(uintptr_t)at - start;
+	return (int)ring_sys3(SYS_mprotect, start, bytes, PROT_READ | PROT_WRITE);
 }
 
 int ring_file__is(int fd, uint64_t inode)

@@ -168,7 +168,7 @@ void ring_file__close(int fd, uint64_t inode);
 void ring_arena__cover(const struct ring_arena *arena); /* by private memory, in a child */
 void ring_arena__free(struct ring_arena *arena);
 int ring_populate(const void *at, uint64_t bytes);
-/* Memory that was mapped without access; whole pages. 0 or -errno. */
+/* Memory that was mapped without access; all pages that it touches. 0 or -errno. */
 int ring_memory__open(const void *at, uint64_t bytes);
 
 /* ring_events.c */
