@@ -191,9 +191,8 @@ const struct tapir_command tapir_cmd_export = {
 			 "for go tool pprof and other readers of its format"},
 			{"export --format otlp slow.tapir -o slow.pb",
 			 "for OpenTelemetry's receivers (POST /v1development/profiles)"},
-			{"export --format folded --trace-id 4bf92f3577b34da6a3ce929d0e0e4736 "
-			 "slow.tapir",
-			 "the stacks of one request"},
+			{"export --format folded --trace-id TRACE slow.tapir",
+			 "the stacks of one request, by its id of 32 hexadecimal digits"},
 			{"export --format perfscript slow.tapir > slow.perf",
 			 "for Firefox Profiler"},
 			{}},
