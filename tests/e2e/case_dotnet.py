@@ -19,7 +19,7 @@ from harness import READY
 
 NOBODY = "65534"
 TIMEOUT = 180
-CHECK_DOTNET = {"test_methods_of_dotnet_9_are_named", "test_allocating_methods_are_in_the_stacks"}
+CHECK_DOTNET = {"test_methods_of_dotnet_9_are_named", "test_methods_of_a_single_file_app_are_named", "test_allocating_methods_are_in_the_stacks"}
 HZ = 499
 LEAF = r"Busy\.Leaf\(int\)"
 
