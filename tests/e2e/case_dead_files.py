@@ -217,7 +217,8 @@ def test_a_dead_perf_map_keeps_nobody_waiting(t):
     with dead_fs(t) as fs:
         os.makedirs(os.path.join(fs.source, "tmp"))
         os.chmod(os.path.join(fs.source, "tmp"), 0o1777)
-        inside = f"mount --bind {fs.mount}/tmp /tmp && exec {t.target_path('jitter')} map 2000 before@0 after@1 last@2"
+        targets = os.path.dirname(t.target_path("jitter"))  # may be below /tmp
+        inside = f"mount --bind {targets} /mnt && mount --bind {fs.mount}/tmp /tmp && exec /mnt/jitter map 2000 before@0 after@1 last@2"
         sick = t.start(t.need("unshare"), "--mount", "sh", "-c", inside)
         sick.wait_line("pid ")
         healthy = t.target("storm", "--wait-attached", 1000, 2500)

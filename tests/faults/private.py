@@ -8,27 +8,40 @@ import traceback
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS = 0x20000
-MS_REC, MS_PRIVATE = 0x4000, 1 << 18
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 1 << 18
 PR_SET_CHILD_SUBREAPER = 36
 OWN_DIRECTORIES = ("/tmp", "/dev/shm", "/run")
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def mount(source, target, kind, flags, data=None):
+    if libc.mount(source.encode(), target.encode(), kind, flags, data):
+        raise OSError(ctypes.get_errno(), f"cannot mount {source} on {target}")
 
 
 def enter():
-    """A mount namespace of its own with empty /tmp, /dev/shm and /run; orphaned descendants become our children."""
-    if libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None):
+    """A mount namespace of its own with empty /tmp, /dev/shm and /run, where only a clone below one of them stays;
+    orphaned descendants become our children."""
+    if libc.unshare(CLONE_NEWNS):
         raise OSError(ctypes.get_errno(), "no mount namespace")
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    tree = os.open(TREE, os.O_PATH)
     for path in OWN_DIRECTORIES:
-        if libc.mount(b"tmpfs", path.encode(), b"tmpfs", 0, b"size=256m"):
-            raise OSError(ctypes.get_errno(), f"no tmpfs on {path}")
+        mount("tmpfs", path, b"tmpfs", 0, b"size=256m")
+        if TREE.startswith(path + "/"):
+            os.makedirs(TREE)
+            mount(f"/proc/self/fd/{tree}", TREE, None, MS_BIND)
+    os.close(tree)
     os.chmod("/tmp", 0o1777)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def files(*more):
-    """Every path below this worker's own directories, but for a JVM's own socket for those who attach."""
+    """Every path below this worker's own directories, except the clone and the socket on which a JVM is asked."""
     found = set()
     for top in (*OWN_DIRECTORIES, *more):
         for home, directories, names in os.walk(top):
+            directories[:] = [name for name in directories if os.path.join(home, name) != TREE]
             found.update(os.path.join(home, name) for name in names + directories if not name.startswith(".java_pid"))
     return found
 
