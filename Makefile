@@ -7,7 +7,7 @@
 #   user/cli/main.c        -> build/tapir, build/tapir-static
 #   usdt/*/*.c             -> build/libtapir.a, .so (what runs inside a traced process)
 #   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
-#   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool
+#   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool (but Shop.man, an example)
 #   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
 #   tests/bpf_host/test_*.c-> build/tests/bpf_host/test_*  (BPF logic compiled for the host)
@@ -350,7 +350,7 @@ $(MANIFEST): $(MANIFEST_OBJ)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ -lm -pthread -o $@
 
 # The compiler shares modules with tapir: the tables stay as old as they are where it writes the same.
-$(TABLES).stamp: $(MANIFEST) $(sort $(wildcard usdt/manifests/*.man))
+$(TABLES).stamp: $(MANIFEST) $(filter-out %/Shop.man,$(sort $(wildcard usdt/manifests/*.man)))
 	$(call say,GEN,$(TABLES).c)
 	@mkdir -p $(@D)
 	$(Q)$(MANIFEST) --tables $(filter %.man,$^) -o $(TABLES).new

@@ -5,13 +5,16 @@ Witnesses: payloads recorded from a .NET program, dtrace(1), bpftrace, readelf.
 """
 import os
 import re
+import xml.etree.ElementTree as ElementTree
 
 import manifest_values
 from harness import EVENTS_ONLY
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = os.path.join(HERE, "..", "..", "include")
+PRINTED_BY_DOTNET = os.path.join(HERE, "..", "data", "manifests")
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
+CHECK_LIB = {"test_each_manifest_compiles_and_fires"}  # half a minute of compilers
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{INCLUDE}")
 
 # In place of libtapir: every event is on, and its payload goes to stdout.
@@ -146,6 +149,101 @@ def test_each_event_of_the_runtime_fires_and_is_a_typed_probe(t):
     t.eq([event["args"] for event in events if event["event"] == "GCStart_V2"],
          [{"Count": 7, "Depth": 2, "Reason": 1, "Type": 0, "ClrInstanceID": 9,
            "ClientSequenceNumber": 0x1122334455667788}], "GCStart_V2")
+
+
+def manifests():
+    """All that are here: those of tapir, and what a .NET 10 runtime printed of its own event sources."""
+    return sorted(os.path.join(folder, name) for folder in (manifest_values.MANIFESTS, PRINTED_BY_DOTNET)
+                  for name in os.listdir(folder) if name.endswith(".man"))
+
+
+def fired_by(t, directory, provider, style, number):
+    """{(id, version)} that a program gets which fires each event once, with zeros; compiled as C11, its header as C++11."""
+    functions = functions_of(directory, provider.id, "FireEtw" if style == "coreclr" else "fire_")
+    prefix = "FireEtw" if style == "coreclr" else "fire_"
+    calls = [f"\t{prefix}{name}({', '.join(['0'] * cnt)});" for name, cnt in functions.items()]
+    include = f'#include "{directory}/{provider.id}.h"'
+    program = compile_c(t, "\n".join([include, PRINTER, "int main(void)", "{", f"\t{provider.id}_register(NULL);", *calls,
+                                      "\treturn 0;", "}", ""]),
+                        os.path.join(directory, provider.id + ".c"), name=f"{style}{number}")
+    built = t.run(t.need("g++"), "-std=c++11", *STRICT[1:], "-fsyntax-only", "-include", os.path.join(directory, provider.id + ".h"),
+                  "-x", "c++", "/dev/null", timeout=120)
+    t.eq((built.rc, built.err), (0, ""), "g++")
+    lines = [line.split(" ") for line in t.run(program).out.splitlines()]
+    t.eq(len(lines), len(provider.events), f"{provider.name}: events that arrived")
+    return {(int(line[0]), int(line[1])) for line in lines}
+
+
+def test_each_manifest_compiles_and_fires(t):
+    found = [(path, element) for path in manifests() for element in ElementTree.parse(path).iter()
+             if manifest_values.local(element) == "provider"]
+    t.ok(len(found) >= 16, f"only {len(found)} providers")
+    made = {(path, style): generate(t, path, f"{style}-{number}", style) for number, path in enumerate(manifests())
+            for style in ("tapir", "coreclr")}
+    for number, (path, element) in enumerate(found):
+        provider = manifest_values.Provider(path, element)
+        for style in ("tapir", "coreclr"):
+            directory = made[path, style]
+            t.eq(fired_by(t, directory, provider, style, number), set(provider.events), f"{path}, {style}")
+
+
+DEMO = r"""
+#include "Shop.h"
+#include <signal.h>
+#include <stdio.h>
+
+int main(void)
+{
+	static const uint8_t session[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	static const TAPIR_CHAR16 customer[] = {'J', 'o', 0xeb, 0};
+	static const struct Shop_OrderLines_Lines lines[] = {{70, 2, "tea"}, {71, 1, "pot"}};
+	static const int16_t place[3] = {-1, 2, 3};
+	static const uint64_t articles[] = {70, 71, 72};
+	static const uint8_t label[] = {0xde, 0xad};
+	sigset_t go;
+	int number;
+
+	sigemptyset(&go);
+	sigaddset(&go, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &go, NULL);
+	if (Shop_register(NULL))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	sigwait(&go, &number);
+	fire_OrderStart(1001, customer, Shop_Payment_Card, Shop_Wishes_Gift | Shop_Wishes_Express, 133000000000000000ull, session);
+	fire_OrderLines(1001, 2, lines);
+	fire_OrderStop(1001, 12.5, 1);
+	fire_StockCounted("A7", place, 3, articles);
+	fire_LabelScanned(2, label, (const void *)0xabc, 0.5f, -4);
+	fire_StockEmpty();
+	Shop_unregister();
+	return 0;
+}
+"""
+
+
+def test_the_demo_provider_is_recorded_with_all_its_fields(t):
+    directory = generate(t, os.path.join(manifest_values.MANIFESTS, "Shop.man"))
+    program = compile_c(t, DEMO, "-D_POSIX_C_SOURCE=200809L", f"-I{directory}", os.path.join(directory, "Shop.c"),
+                        os.path.join(t.build, "libtapir.a"), "-pthread")
+    running = t.start(program)
+    running.wait_line("ready")
+    tapir = t.start_tapir("record", "Demo-Shop", *EVENTS_ONLY, "-p", running.pid, "-o", t.path("shop.tapir"))
+    tapir.wait_ready()
+    running.go()
+    t.eq((running.wait().rc, tapir.wait().rc), (0, 0), "exits")
+    events = {event["event"]: event["args"] for event in t.events(t.path("shop.tapir"))}
+    t.eq(events["OrderStart"].pop("At")[:10], "2022-06-18", "FILETIME")
+    t.eq(events, {
+        "OrderStart": {"Order": 1001, "Customer": "Jo\u00eb", "Payment": 1, "Wishes": 3,
+                       "Session": "04030201-0605-0807-090a-0b0c0d0e0f10"},
+        "OrderLines": {"Order": 1001, "LineCnt": 2, "Lines": [{"Article": 70, "Pieces": 2, "Name": "tea"},
+                                                              {"Article": 71, "Pieces": 1, "Name": "pot"}]},
+        "OrderStop": {"Order": 1001, "Total": 12.5, "IsPaid": True},
+        "StockCounted": {"Shelf": "A7", "Place": [-1, 2, 3], "ArticleCnt": 3, "Articles": [70, 71, 72]},
+        "LabelScanned": {"Bytes": 2, "Label": "dead", "Scanner": 0xabc, "Contrast": 0.5, "Tilt": -4},
+        "StockEmpty": {}}, "events")
 
 
 def test_what_is_made_is_c_and_cxx_and_a_provider_of_dtrace(t):
