@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "collect/images.h"
+#include "images/images.h"
 #include "collect/match_report.h"
 #include "elf_builder.h"
 #include "may_trace.h"

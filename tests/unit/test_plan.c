@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "collect/plan.h"
+#include "images/plan.h"
 
 #define MAX_BYTES (TAPIR_EVENT_VAR_BYTES - 1)
 

@@ -4,7 +4,7 @@
 #define TAPIR_USER_MATCH_REPORT_H
 
 #include "dotnet/dotnet_streams.h"
-#include "collect/images.h"
+#include "images/images.h"
 #include "rings/ring_reader.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 

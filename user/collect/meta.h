@@ -4,7 +4,7 @@
 #define TAPIR_USER_META_H
 
 #include "spec/spec.h"
-#include "collect/images.h"
+#include "images/images.h"
 #include "flow/queue.h"
 
 /* command_line: of this tapir; NULL leaves it out. */

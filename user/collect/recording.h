@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "attach/sample_events.h"
-#include "collect/images.h"
+#include "images/images.h"
 #include "collect/session.h"
 #include "collect/targets.h"
 #include "runtime/dotnet/dotnet_assembly.h"

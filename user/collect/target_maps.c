@@ -114,8 +114,10 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 			const struct tapir_mapping_line *line)
 {
 	struct tapir_targets *t = walk->t;
-	int mark = tapir_diag__cnt();
-	int on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
+	int mark = tapir_diag__cnt(), on;
+
+	tapir_image__mapped_in(t->opts.images, image, walk->tgid);
+	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
 	if (on >= 0) {
 		check_lateness(walk, image, line);
@@ -129,6 +131,22 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 		return 0;
 	}
 	return on;
+}
+
+/* What was fired before the probe was attached is missing, if anything was. */
+static void on_grown(void *ctx, uint32_t tgid, const struct tapir_image *image, uint64_t since_ns,
+		     int err)
+{
+	post_gap(ctx, tgid, image->path, since_ns,
+		 err ? TAPIR_GAP_ATTACH_FAILED : TAPIR_GAP_ATTACH_LATE);
+}
+
+void tapir_targets__see_growth(struct tapir_targets *t)
+{
+	int mark = tapir_diag__cnt();
+
+	tapir_images__grow(t->opts.images, t->opts.link_by_pid, on_grown, t);
+	tapir_targets__warn_from(mark);
 }
 
 /* Of the file that is mapped, for those who read it: what was kept, or a copy of fd. */

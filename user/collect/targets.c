@@ -199,11 +199,15 @@ int tapir_targets__scan(struct tapir_targets *t)
 void tapir_targets__look(struct tapir_targets *t)
 {
 	tapir_ring_scan__run(&t->looks);
+	tapir_targets__see_growth(t);
 }
 
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 {
-	return tapir_ring_scan__next_ns(&t->looks);
+	uint64_t rings_ns = tapir_ring_scan__next_ns(&t->looks),
+		 growth_ns = tapir_images__next_grow_ns(t->opts.images);
+
+	return rings_ns < growth_ns ? rings_ns : growth_ns;
 }
 
 /* Exits that were not reported, as without programs: checks some processes at a time. */

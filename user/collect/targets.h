@@ -19,7 +19,7 @@
 #include "attach/sideband.h"
 #include "base/vec.h"
 #include "dotnet/dotnet_lanes.h"
-#include "collect/images.h"
+#include "images/images.h"
 #include "flow/queue.h"
 #include "rings/ring_scan.h"
 #include "rings/ring_reader.h"
@@ -67,8 +67,8 @@ void tapir_targets__poll(struct tapir_targets *t);
 void tapir_targets__finish(struct tapir_targets *t);
 
 /*
- * Scans for ring lanes, soon after something that may have created some; returns when to call it
- * again.
+ * Scans for ring lanes, soon after something that may have created some, and for probes that came
+ * to be in mapped files; when to call it again.
  */
 void tapir_targets__look(struct tapir_targets *t);
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);

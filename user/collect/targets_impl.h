@@ -45,6 +45,9 @@ int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t
  */
 int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns);
 
+/* Probes that came to be in files that are mapped. */
+void tapir_targets__see_growth(struct tapir_targets *t);
+
 /* Of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
 void tapir_targets__post_late(void *targets, const struct tapir_late *late);
 

@@ -178,7 +178,7 @@ struct tapir_lore_doing {
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
 
-/* Probes that fire only then (collect/image_sites.c); events: globs. */
+/* Probes that fire only then (images/image_sites.c); events: globs. */
 struct tapir_lore_condition {
 	const char *provider;
 	const char *const *events;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin [--wait] [--no-images] COUNT - a program whose events are defined while it runs
+ * plugin [--wait] [--no-images] [--later] COUNT - a program whose events are defined while it runs
  * (tapir/dynamic.h): it fires COUNT each of Loaded and Called of provider Tapir-Test-Plugin, and
  * Untyped as JSON. With
- * --wait it starts at SIGUSR1, with --no-images it may make no executable memory file.
+ * --wait it starts at SIGUSR1, with --no-images it may make no executable memory file, with
+ * --later Called is defined when it starts, as is Opened of another provider, and nothing is fired
+ * before both are on.
  */
 // build: -I.
 #include <errno.h>
@@ -15,7 +17,8 @@
 #include "target.h"
 #include "tapir/dynamic.h"
 
-#define PLUGIN "Tapir-Test-Plugin"
+#define PLUGIN	"Tapir-Test-Plugin"
+#define ANOTHER "Tapir-Test-Plugin-Two"
 
 static const struct tapir_event_field fields[] = {
 	{"Number", NULL, 0, 0, TAPIR_TYPE_U32, TAPIR_REPEAT_NONE, {0, 0}},
@@ -56,6 +59,13 @@ static struct tapir_event *define(struct tapir_dynamic *plugin, const char *name
 	return event;
 }
 
+/* For 10 seconds at most. */
+static void wait_until_on(const struct tapir_event *event)
+{
+	for (int i = 0; i < 10000 && !TAPIR_EVENT_ENABLED(*event); i++)
+		usleep(1000);
+}
+
 static void fire(struct tapir_event *event, uint32_t number)
 {
 	struct {
@@ -69,8 +79,9 @@ static void fire(struct tapir_event *event, uint32_t number)
 
 int main(int argc, char **argv)
 {
-	struct tapir_dynamic *plugin;
-	struct tapir_event *loaded, *called;
+	struct tapir_dynamic *plugin, *another = NULL;
+	struct tapir_event *loaded, *called = NULL, *opened = NULL;
+	int is_later;
 	long count;
 
 	if (target__option(&argc, argv, "--no-images"))
@@ -78,15 +89,28 @@ int main(int argc, char **argv)
 	if (tapir_dynamic__new(PLUGIN, NULL, NULL, &plugin))
 		return 1;
 	loaded = define(plugin, "Loaded", 1);
-	called = define(plugin, "Called", 2);
+	is_later = target__option(&argc, argv, "--later");
+	if (!is_later)
+		called = define(plugin, "Called", 2);
 	target__start(&argc, argv);
+	if (is_later) {
+		called = define(plugin, "Called", 2);
+		if (tapir_dynamic__new(ANOTHER, NULL, NULL, &another))
+			return 1;
+		opened = define(another, "Opened", 3);
+		wait_until_on(called);
+		wait_until_on(opened);
+	}
 	count = target__number(argc, argv, 1, 10);
 	for (long i = 0; i < count; i++) {
 		fire(loaded, (uint32_t)i);
 		fire(called, (uint32_t)i);
+		if (opened)
+			fire(opened, (uint32_t)i);
 		tapir_json__fire(PLUGIN, "Untyped", TAPIR_WARNING, 5, "{\"a\":1}");
 	}
 	printf("{\"fired\":%ld}\n", count);
+	tapir_dynamic__free(another);
 	tapir_dynamic__free(plugin);
 	return 0;
 }

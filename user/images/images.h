@@ -4,6 +4,9 @@
  * many processes map it; what it is called (build ID), which of its probes were asked for, and
  * where they are attached.
  *
+ * An image of libtapir's (include/tapir/dynamic.h) gets more probes while it is mapped, which no
+ * record of the kernel's announces: such a file is looked at again by __grow.
+ *
  * One thread. Probes that are on stay on until __free.
  */
 #ifndef TAPIR_USER_IMAGES_H
@@ -37,8 +40,10 @@ struct tapir_image {
 	uint64_t *cover_keys; /* lane_coverage.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
-	bool is_unread; /* its file system does not answer, or it is too large: tried again */
-	uint64_t on_ns; /* when its probes were last attached; 0: none are */
+	bool is_unread;	 /* its file system does not answer, or it is too large: tried again */
+	bool is_growing; /* it may get more probes: __grow */
+	size_t note_cnt; /* probes that it had when it was read */
+	uint64_t on_ns;	 /* when its probes were last attached; 0: none are */
 	struct tapir_vec(uint32_t) on_tgids;
 	struct tapir_vec(int) link_fds;
 };
@@ -94,6 +99,23 @@ int tapir_image__take(struct tapir_image *image);
  * were attached, or all of them are events that arrive by the process's ring.
  */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
+
+/* A process maps the image, which may be growing. */
+void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_image *image,
+			    uint32_t tgid);
+
+/*
+ * Probes of a growing image were attached, or could not be (err), in a process that maps it;
+ * since_ns: they were not there then.
+ */
+typedef void (*tapir_grown_fn)(void *ctx, uint32_t tgid, const struct tapir_image *image,
+			       uint64_t since_ns, int err);
+
+/* Looks for more probes in growing images, where that is due, and attaches them: by_pid in the
+   processes that map the image, else everywhere. */
+void tapir_images__grow(struct tapir_images *images, bool by_pid, tapir_grown_fn fn, void *ctx);
+/* When to call it next; UINT64_MAX: no image is growing. */
+uint64_t tapir_images__next_grow_ns(const struct tapir_images *images);
 
 size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */
 size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them, on somewhere */

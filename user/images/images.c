@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of files: one entry per file, whatever it is called and however often it is mapped. */
-#include "collect/images_impl.h"
+#include "images/images_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "foreign/foreign_file.h"
-
-#define IMAGE_MAX 65536 /* files; a process may create and map them as fast as it likes */
 
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
 {
@@ -31,30 +29,15 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 	return 0;
 }
 
-static void free_image(struct tapir_image *image)
-{
-	tapir_vec__fini(&image->link_fds);
-	tapir_vec__fini(&image->on_tgids);
-	if (image->fd >= 0)
-		close(image->fd);
-	if (image->unposted_fd >= 0)
-		close(image->unposted_fd);
-	free(image->path);
-	free(image->site_offs);
-	free(image->semaphore_offs);
-	free(image->cookies);
-	free(image->cover_keys);
-	free(image);
-}
-
 void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress, void *ctx)
 {
 	if (!images)
 		return;
 	for (size_t i = 0; i < images->all.cnt; i++) {
 		tapir_image__detach(images, images->all.data[i], on_progress, ctx);
-		free_image(images->all.data[i]);
+		tapir_image__free(images->all.data[i]);
 	}
+	tapir_images__unwatch_all(images);
 	tapir_seen_names__fini(&images->seen);
 	free(images->spec_matched);
 	tapir_vec__fini(&images->all);
@@ -71,25 +54,6 @@ static bool is_same_content(const struct tapir_image *image, const struct tapir_
 	return image->size == old->size && image->file_id == old->file_id && image->build_id_bytes;
 }
 
-static struct tapir_image *new_image(struct tapir_images *images, const struct stat *st,
-				     const char *path)
-{
-	struct tapir_image *image = calloc(1, sizeof(*image));
-
-	if (!image)
-		return NULL;
-	image->dev = st->st_dev;
-	image->inode = st->st_ino;
-	image->size = (uint64_t)st->st_size;
-	image->fd = image->unposted_fd = -1;
-	image->path = strdup(path);
-	if (image->path && tapir_vec__push(&images->all, image))
-		return image;
-	free(image->path);
-	free(image);
-	return NULL;
-}
-
 /* One that was there under another key if nothing in it has changed. */
 static struct tapir_image *find_same(struct tapir_images *images, int fd, const struct stat *st,
 				     uint64_t *latest)
@@ -97,8 +61,8 @@ static struct tapir_image *find_same(struct tapir_images *images, int fd, const 
 	struct tapir_image *old = *latest ? images->all.data[*latest - 1] : NULL;
 	struct tapir_image probe = {.size = (uint64_t)st->st_size};
 
-	if (!old)
-		return NULL;
+	if (!old || old->is_growing) /* it is kept open: it is the same */
+		return old;
 	tapir_image__name(&probe, fd);
 	if (is_same_content(&probe, old))
 		return old;
@@ -123,7 +87,7 @@ static int find_or_add(struct tapir_images *images, int fd, const struct stat *s
 		*idx = *latest;
 		return 0;
 	}
-	*added = new_image(images, st, path);
+	*added = tapir_image__new(images, st, path);
 	if (!*added)
 		return -ENOMEM;
 	*latest = *idx = images->all.cnt;
@@ -133,7 +97,8 @@ static int find_or_add(struct tapir_images *images, int fd, const struct stat *s
 static int no_room(struct tapir_images *images, struct tapir_image **out)
 {
 	if (!images->is_full)
-		tapir_warn("%u files were mapped: probes in later ones are not found", IMAGE_MAX);
+		tapir_warn("%u files were mapped: probes in later ones are not found",
+			   TAPIR_IMAGE_MAX);
 	images->is_full = true;
 	*out = &images->none;
 	return 0;
@@ -159,12 +124,12 @@ static void index_build_id(struct tapir_images *images, const struct tapir_image
 static bool is_no_program(const struct tapir_images *images, const struct tapir_image *added,
 			  uint64_t nth)
 {
-	return nth == images->all.cnt && !added->file_id && !added->is_unread;
+	return nth == images->all.cnt && !added->file_id && !added->is_unread && !added->is_growing;
 }
 
 static void forget_last(struct tapir_images *images, const struct stat *st, uint64_t key)
 {
-	free_image(images->all.data[--images->all.cnt]);
+	tapir_image__free_last(images);
 	tapir_map__del(&images->by_file, key);
 	tapir_map__del(&images->by_inode, inode_key(st));
 }
@@ -181,7 +146,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		return err;
 	key = tapir_file__key_of_fd(fd, &st);
 	idx = tapir_map__get(&images->by_file, key);
-	if (!idx && images->all.cnt == IMAGE_MAX)
+	if (!idx && images->all.cnt == TAPIR_IMAGE_MAX)
 		return no_room(images, out);
 	if (!idx)
 		idx = tapir_map__put(&images->by_file, key, NULL);
@@ -191,11 +156,13 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		added = images->all.data[*idx - 1]; /* it may be readable by now */
 	err = *idx ? 0 : find_or_add(images, fd, &st, path, idx, &added);
 	if (!err && added)
-		err = tapir_image__read(images, added, fd);
+		err = tapir_image__read(images, added, fd, 0);
 	if (err && added)
 		added->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
 	if (err)
 		return err;
+	if (added)
+		tapir_image__watch(images, added, fd);
 	if (added && is_no_program(images, added, *idx)) {
 		forget_last(images, &st, key);
 		*out = &images->none;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a file of a traced process is called, and which of its probes were requested. */
-#include "collect/images_impl.h"
+#include "images/images_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "collect/plan.h"
+#include "images/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
 #include "decode/note_select.h"
@@ -135,11 +135,10 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	return 0;
 }
 
-static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
+static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, size_t from)
 {
 	struct tapir_image *image = r->image;
 	const struct tapir_spec *name_spec = r->images->opts.name_spec;
-	const struct tapir_usdt_note *note;
 
 	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
 	image->semaphore_offs = calloc(notes->cnt, sizeof(uint64_t));
@@ -147,7 +146,8 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes)
 	image->cover_keys = calloc(notes->cnt, sizeof(uint64_t));
 	if (!image->site_offs || !image->semaphore_offs || !image->cookies || !image->cover_keys)
 		return -ENOMEM;
-	tapir_vec_for_each (note, notes) {
+	for (size_t i = from; i < notes->cnt; i++) {
+		const struct tapir_usdt_note *note = &notes->data[i];
 		const struct tapir_spec *spec = matching_spec(r->images, image, note);
 		bool for_names = !spec;
 		int err = 0;
@@ -215,7 +215,8 @@ void tapir_image__name(struct tapir_image *image, int fd)
 }
 
 /* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
-int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd)
+int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
+		      size_t from_note)
 {
 	struct tapir_usdt_notes notes = {};
 	struct tapir_elf *elf;
@@ -234,7 +235,8 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
 		struct reading r = {.images = images, .image = image, .elf = elf};
 
-		err = add_sites(&r, &notes);
+		image->note_cnt = notes.cnt;
+		err = add_sites(&r, &notes, from_note);
 		tapir_cfi__free(r.cfi);
 		tapir_usdt_notes__fini(&notes);
 	}

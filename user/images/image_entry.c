@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* An entry of the table of files, as memory. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "images/images_impl.h"
+
+struct tapir_image *tapir_image__new(struct tapir_images *images, const struct stat *st,
+				     const char *path)
+{
+	struct tapir_image *image =
+		images->all.cnt < TAPIR_IMAGE_MAX ? calloc(1, sizeof(*image)) : NULL;
+
+	if (!image)
+		return NULL;
+	image->dev = st->st_dev;
+	image->inode = st->st_ino;
+	image->size = (uint64_t)st->st_size;
+	image->fd = image->unposted_fd = -1;
+	image->path = strdup(path);
+	if (image->path && tapir_vec__push(&images->all, image))
+		return image;
+	free(image->path);
+	free(image);
+	return NULL;
+}
+
+void tapir_image__free(struct tapir_image *image)
+{
+	tapir_vec__fini(&image->link_fds);
+	tapir_vec__fini(&image->on_tgids);
+	if (image->fd >= 0)
+		close(image->fd);
+	if (image->unposted_fd >= 0)
+		close(image->unposted_fd);
+	free(image->path);
+	free(image->site_offs);
+	free(image->semaphore_offs);
+	free(image->cookies);
+	free(image->cover_keys);
+	free(image);
+}
+
+void tapir_image__free_last(struct tapir_images *images)
+{
+	tapir_image__free(images->all.data[--images->all.cnt]);
+}

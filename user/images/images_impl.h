@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * images_impl.h - the table of files; for images.c (which files there are), image_sites.c (what is
+ * in one), image_entry.c (its memory), image_links.c (where its probes are attached) and
+ * image_growth.c (what comes to be in one) only.
+ */
+#ifndef TAPIR_USER_IMAGES_IMPL_H
+#define TAPIR_USER_IMAGES_IMPL_H
+
+#include <sys/stat.h>
+
+#include "base/map.h"
+#include "images/images.h"
+#include "trace/recbuf.h"
+
+/* A file that may get more probes. */
+struct tapir_growing {
+	struct tapir_image *image;
+	int fd;
+	bool is_behind;	    /* it has more, which are read at the next look */
+	uint64_t head_hash; /* of its section headers as they were read */
+	size_t note_cnt;
+	uint64_t looked_ns;		  /* it had no more then */
+	struct tapir_vec(uint32_t) tgids; /* that map it */
+};
+
+struct tapir_images {
+	struct tapir_images_opts opts;
+	struct tapir_vec(struct tapir_image *) all;
+	struct tapir_map by_file;     /* tapir_file__key_of_fd -> index in all + 1 */
+	struct tapir_map by_inode;    /* device and inode -> index in all + 1 of the latest */
+	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
+	struct tapir_recbuf recbuf;
+	uint32_t next_probe_id;
+	size_t for_names_cnt; /* sites that were not requested */
+	size_t attached_cnt;
+	struct tapir_seen_names seen;
+	bool *spec_matched;	 /* for each of opts.specs */
+	struct tapir_image none; /* any file that is no program, or past TAPIR_IMAGE_MAX */
+	struct tapir_vec(struct tapir_growing) growing;
+	uint64_t grown_ns; /* the last look at them */
+	bool is_full;
+	bool has_growing_left;	   /* one for which there was no room; it was reported */
+	const char *conditions[8]; /* that were reported; see tapir_lore__needs */
+};
+
+/* ---- image_sites.c -------------------------------------------------------------------------- */
+
+/* Fills its build ID and file_id, without looking for probes. */
+void tapir_image__name(struct tapir_image *image, int fd);
+
+/* Plans the probes that were requested, but for the first from_note. A file that is not readable
+ * ELF has none: 0. */
+int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
+		      size_t from_note);
+
+/* ---- image_entry.c -------------------------------------------------------------------------- */
+
+#define TAPIR_IMAGE_MAX 65536 /* files; a process may create and map them as fast as it likes */
+
+/* The last of all; NULL: out of memory, or TAPIR_IMAGE_MAX are there. */
+struct tapir_image *tapir_image__new(struct tapir_images *images, const struct stat *st,
+				     const char *path);
+void tapir_image__free(struct tapir_image *image);
+void tapir_image__free_last(struct tapir_images *images);
+
+/* ---- image_growth.c ------------------------------------------------------------------------- */
+
+/* An image that was just added: it is watched if it is a file of libtapir's. */
+void tapir_image__watch(struct tapir_images *images, struct tapir_image *image, int fd);
+void tapir_images__unwatch_all(struct tapir_images *images);
+
+/* ---- image_links.c -------------------------------------------------------------------------- */
+
+/* Without uprobe_multi one by one, each with a call of on_progress. */
+void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
+			 tapir_detach_fn on_progress, void *ctx);
+
+/* Its file was overwritten: detaches the probes of its old content. */
+void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old);
+
+#endif
