@@ -111,11 +111,16 @@ TAPIR_API int tapir_described__fire(struct tapir_dynamic *dynamic,
 
 /*
  * An event as JSON, for what is too short-lived to be defined: by the static probe of its level,
- * tapir_event:LEVEL(provider, event, json, json_bytes, keywords), with LEVEL logalways, critical,
- * error, warning, informational or verbose. Events that were defined and found no typed probe come
- * there, too: of at most 3.5 KB, what is left out said by "tapir_cut":true. Probes alone: no
- * session has what is fired here. Any thread, any time; strings are read while it fires only, NULL
- * is "".
+ *
+ *	tapir_event:LEVEL(provider, event, json, json_bytes, id, keywords, version, activity,
+ *			  related)
+ *
+ * with LEVEL logalways, critical, error, warning, informational or verbose; activity and related
+ * are the addresses of 16 bytes, or 0; the thread's current activity travels with it, id and
+ * version are 0. Events that were defined and have no typed probe come here, too, with their id and
+ * version: an object of at most 3.5 KB, which has "tapir_cut":true where fields were left out. USDT
+ * tools alone receive it, no session does. Any thread, any time; strings are read during the call
+ * only, NULL is "".
  */
 TAPIR_API void tapir_json__fire(const char *provider, const char *event, uint8_t level,
 				uint64_t keywords, const char *json);

@@ -4,10 +4,7 @@
  *
  *	PROVIDER:EVENT(fields ...)	a probe of its own in the provider's image, from the event's
  *					first occurrence on
- *	tapir_coreclr:LEVEL(char *provider, char *event, char *json, u32 json_bytes, u32 id,
- *		u64 keywords, u32 version, void *activity, void *related)
- *					one for each level: logalways, critical, error, warning,
- *					informational, verbose
+ *	tapir_coreclr:LEVEL(...)	its JSON, by a probe for each level (../text/json_probes.h)
  *
  * The thread that fires an event first reads its description; the control thread gives it a slot in
  * an image and its notes. A thread that fires it then checks two semaphores: nothing is converted
@@ -19,8 +16,8 @@
 
 #include "../ring/ring_control.h"
 #include "../ring/ring_sys.h"
+#include "../text/json_probes.h"
 #include "coreclr_publish.h"
-#include "tapir/usdt.h"
 
 #define ARENA_BYTES    (16ull << 20) /* address space: pages come as they are used */
 #define META_MAX_BYTES 65536u
@@ -54,12 +51,7 @@ struct provider {
 	} taken[CORECLR_SLOT_MAX];
 };
 
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, logalways);
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, critical);
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, error);
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, warning);
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, informational);
-TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_coreclr, verbose);
+JSON_PROBES(tapir_coreclr);
 
 uint32_t coreclr_publishing;
 
@@ -163,50 +155,25 @@ static __attribute__((noinline)) void fire_typed(const struct coreclr_published 
 	tapir_probe_image__fire(p->slot, args);
 }
 
-/* Functions of their own, never cloned: the operands of their notes are the arguments' registers.
- */
-#define JSON_PROBE(level)                                                                          \
-	static __attribute__((noipa)) void fire_##level(                                           \
-		const char *provider, const char *name, const char *json, uint32_t json_bytes,     \
-		uint32_t id, uint64_t keywords, const struct coreclr_published *p,                 \
-		const uint8_t *activity, const uint8_t *related)                                   \
-	{                                                                                          \
-		TAPIR_PROBE_SEM(tapir_coreclr, level, provider, name, json, json_bytes, id,        \
-				keywords, p->version, (const void *)activity,                      \
-				(const void *)related);                                            \
-	}
-
-JSON_PROBE(logalways)
-JSON_PROBE(critical)
-JSON_PROBE(error)
-JSON_PROBE(warning)
-JSON_PROBE(informational)
-JSON_PROBE(verbose)
-
-static const struct json_probe {
-	const volatile uint16_t *semaphore;
-	void (*fire)(const char *provider, const char *name, const char *json, uint32_t json_bytes,
-		     uint32_t id, uint64_t keywords, const struct coreclr_published *p,
-		     const uint8_t *activity, const uint8_t *related);
-} json_probes[] = {
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, logalways), fire_logalways},
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, critical), fire_critical},
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, error), fire_error},
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, warning), fire_warning},
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, informational), fire_informational},
-	{&TAPIR_USDT_SEMAPHORE(tapir_coreclr, verbose), fire_verbose},
-};
-
 static __attribute__((noinline)) void fire_json(const struct coreclr_published *p,
 						const uint8_t *data, uint32_t bytes,
 						const uint8_t *activity, const uint8_t *related)
 {
 	const struct coreclr_layout layout = layout_for(p, data, bytes);
 	char json[CORECLR_JSON_BYTES];
-	uint32_t len = coreclr_json__write(&layout, data, bytes, json);
+	const struct json_event event = {
+		.provider = p->provider,
+		.name = p->name,
+		.json = json,
+		.json_bytes = coreclr_json__write(&layout, data, bytes, json),
+		.id = p->id,
+		.keywords = p->keywords,
+		.version = p->version,
+		.activity = activity,
+		.related = related,
+	};
 
-	json_probes[p->level].fire(p->provider, p->name, json, len, p->id, p->keywords, p, activity,
-				   related);
+	json_probes[p->level].fire(&event);
 }
 
 void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *data, uint32_t bytes,

@@ -320,13 +320,12 @@ int tapir_event__define(struct tapir_dynamic *d, const struct tapir_event_about 
 }
 
 /* A function of its own: its buffer is on the stack only here. */
-static __attribute__((noinline)) void fire_json(const struct tapir_event_about *about,
+static __attribute__((noinline)) void fire_json(const struct tapir_event *event,
 						const uint8_t *payload, uint32_t bytes)
 {
 	char json[DYNAMIC_JSON_BYTES];
 
-	dynamic_json__write(about, payload, bytes, json);
-	tapir_json__fire(about->provider, about->name, about->level, about->keywords, json);
+	dynamic_json__fire(event, json, dynamic_json__write(event->about, payload, bytes, json));
 }
 
 void tapir_event__fire_probe(struct tapir_event *event, const void *payload, size_t bytes)
@@ -336,7 +335,7 @@ void tapir_event__fire_probe(struct tapir_event *event, const void *payload, siz
 	uint64_t args[TAPIR_PROBE_ARG_MAX];
 
 	if (!def->slot) {
-		fire_json(&def->about, payload, len);
+		fire_json(event, payload, len);
 		return;
 	}
 	dynamic_args__take(&def->about, payload, len, args);

@@ -5,6 +5,7 @@
  *	dynamic_events	providers, their events, images and memory
  *	dynamic_args	which arguments a probe has, and a payload as those arguments
  *	dynamic_json	a payload as JSON, for events that are no probe
+ *	json_probe	the probes by which it goes out
  *	described_events	events whose description comes with them
  *	payload_locate	where the fields of a payload are
  */
@@ -39,9 +40,11 @@ uint32_t payload__each(const struct tapir_event_field *fields, uint32_t cnt, con
 #define DYNAMIC_JSON_BYTES 3584u
 
 /* One object, with its NUL, whatever the payload is: see usdt/text/json_text.h. Fields that it does
-   not reach are left out. */
-void dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
-			 uint32_t bytes, char out[DYNAMIC_JSON_BYTES]);
+   not reach are left out. Its length. */
+uint32_t dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
+			     uint32_t bytes, char out[DYNAMIC_JSON_BYTES]);
+/* By the probe of the event's level, with the thread's activity. */
+void dynamic_json__fire(const struct tapir_event *event, const char *json, uint32_t bytes);
 
 void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
 /* The arguments of a payload; addresses are inside it. */

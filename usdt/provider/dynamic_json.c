@@ -164,13 +164,13 @@ static void put_field(void *ctx, const struct tapir_event_field *f,
 		j->len = before;
 }
 
-void dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
-			 uint32_t bytes, char out[DYNAMIC_JSON_BYTES])
+uint32_t dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
+			     uint32_t bytes, char out[DYNAMIC_JSON_BYTES])
 {
 	struct json_text j;
 
 	json_text__init(&j, out, DYNAMIC_JSON_BYTES);
 	put_members(&j, about->fields, about->field_cnt, payload, bytes);
 	j.len--; /* the bracket */
-	json_text__end(&j);
+	return json_text__end(&j);
 }
