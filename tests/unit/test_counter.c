@@ -18,6 +18,7 @@
 
 #include "tapir/counter.h"
 #include "tapir/listener.h"
+#include "usdt/counter/counter_impl.h"
 
 #define THREADS	     70 /* more than have cells of their own */
 #define UPDATES	     2000
@@ -212,9 +213,42 @@ static void a_value_that_is_not_finite_is_left_out(void **state)
 		tapir_counter__write(c, NAN);
 		tapir_counter__write(c, INFINITY);
 		tapir_counter__write(c, -INFINITY);
+		tapir_counter__write(c, 1e151); /* its square is none */
 		tapir_counter__write(c, 3);
 		tapir_counters__list(&value, 1);
 		assert_true(value.count == 1 && value.sum == 3 && value.mean == 3);
+		tapir_counter__free(c);
+	}
+}
+
+/*
+ * Values of one size and of sizes that are near to each other, such as those of a heap, in several
+ * intervals and after another size: squares of them differ in digits that a double has not.
+ */
+static void large_values_have_their_deviation(void **state)
+{
+	static const struct {
+		double first, value, step, deviation, exact;
+	} rows[] = {
+		{1234567890.3, 1234567890.3, 0, 0, 0},
+		{1e9, 1e9, 1, 0.816496580927726, 1e-6},
+		{0, 1234567890.3, 0, 0, 0},
+		{1e12, 1e12, 1024, 836.092498771992, 0.001},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tapir_counter *c = new_counter(TAPIR_COUNTER_EVENT, "large");
+		struct counter_report report;
+
+		tapir_counter__write(c, rows[i].first);
+		counter_view__begin(c, 0);
+		for (int k = 0; k < 30; k++)
+			tapir_counter__write(c, rows[i].value + k % 3 * rows[i].step);
+		counter_view__take(c, 0, &report);
+		assert_true(fabs(report.deviation - rows[i].deviation) <= rows[i].exact);
+		assert_true(fabs(report.mean - rows[i].value - rows[i].step) < 1e-6);
+		assert_int_equal(report.count, 30);
 		tapir_counter__free(c);
 	}
 }
@@ -342,6 +376,7 @@ int main(void)
 		CASE(values_of_any_magnitude_and_sign_have_their_bucket),
 		CASE(values_below_and_above_zero_are_in_order),
 		CASE(a_value_that_is_not_finite_is_left_out),
+		CASE(large_values_have_their_deviation),
 		CASE(an_interval_has_mean_deviation_and_bounds),
 		CASE(what_cannot_be_is_refused),
 	};

@@ -8,6 +8,7 @@
 
 #define INLINE_KEYS 32u /* of glibc: setting one of them never allocates */
 #define TEXT_MAX    1024u
+#define VALUE_MAX   1e150 /* whose square is a double */
 
 /* Bit n: cell n has a thread. 0 and the shared one are nobody's. */
 static uint64_t taken = 1ull | 1ull << COUNTER_SHARED;
@@ -104,8 +105,22 @@ static void bound_shared(double *bound, double value, int is_max)
 		;
 }
 
+/* The first of its values, whichever thread is the first. */
+static double origin_of(struct tapir_counter *c, double value)
+{
+	double origin;
+
+	counter_load(c->origin, origin);
+	if (__builtin_expect(isnan(origin), 0) &&
+	    __atomic_compare_exchange(&c->origin, &origin, &value, 0, __ATOMIC_RELAXED,
+				      __ATOMIC_RELAXED))
+		return value;
+	return origin;
+}
+
 static __attribute__((noinline)) void write_shared(struct tapir_counter *c, double value)
 {
+	double distance = value - origin_of(c, value);
 	struct counter_cell *cell = &c->cells[COUNTER_SHARED];
 	uint32_t round = prov_load(&c->round), was = prov_load(&cell->round);
 
@@ -116,8 +131,8 @@ static __attribute__((noinline)) void write_shared(struct tapir_counter *c, doub
 	}
 	bound_shared(&cell->min, value, 0);
 	bound_shared(&cell->max, value, 1);
-	add_shared(&cell->sum, value);
-	add_shared(&cell->square_sum, value * value);
+	add_shared(&cell->sum, distance);
+	add_shared(&cell->square_sum, distance * distance);
 	if (c->buckets)
 		__atomic_fetch_add(counter_bucket__of(&c->buckets[COUNTER_SHARED], value), 1,
 				   __ATOMIC_RELAXED);
@@ -128,7 +143,8 @@ static inline void write_own(struct tapir_counter *c, uint32_t idx, double value
 {
 	struct counter_cell *cell = &c->cells[idx];
 	uint32_t round = prov_load(&c->round);
-	double sum = cell->sum + value, square_sum = cell->square_sum + value * value;
+	double distance = value - origin_of(c, value);
+	double sum = cell->sum + distance, square_sum = cell->square_sum + distance * distance;
 	int is_first = cell->round != round;
 
 	if (is_first || value < cell->min)
@@ -151,7 +167,7 @@ void tapir_counter__write(struct tapir_counter *counter, double value)
 {
 	uint32_t idx = self.cell;
 
-	if (__builtin_expect(!isfinite(value), 0))
+	if (__builtin_expect(!(value > -VALUE_MAX && value < VALUE_MAX), 0)) /* or it is NaN */
 		return;
 	if (__builtin_expect(!idx, 0))
 		idx = take_cell();
@@ -183,6 +199,9 @@ static int fill(struct tapir_counter *c, const struct tapir_counter_opts *opts)
 	c->poll = opts->poll;
 	c->ctx = opts->ctx;
 	c->round = 1;
+	c->origin = c->type == TAPIR_COUNTER_EVENT || c->type == TAPIR_COUNTER_HISTOGRAM
+			    ? (double)NAN
+			    : 0;
 	if (c->type == TAPIR_COUNTER_HISTOGRAM && counter_histogram__init(c))
 		return -ENOMEM;
 	return copy_text(&c->name, opts->name) || copy_text(&c->display_name, shown) ||

@@ -23,10 +23,15 @@ struct counter_cell {
 };
 _Static_assert(sizeof(struct counter_cell) == 64, "counter_cell");
 
-/* Sums over all cells. */
+/* Sums over all cells, of differences from the counter's origin. */
 struct counter_sums {
 	uint64_t count;
 	double sum, square_sum, min, max; /* min > max: none */
+};
+
+/* What `count` values are that have these sums. */
+struct counter_moments {
+	double sum, mean, deviation;
 };
 
 /*
@@ -66,6 +71,12 @@ struct tapir_counter {
 	void *ctx;
 	uint32_t type, round;
 	uint32_t is_busy, is_leaving;
+	/*
+	 * Its first value; NaN before. Cells sum differences from it: of values that are large and
+	 * near to each other, such as the size of a heap, the squares would differ in digits that a
+	 * double has not.
+	 */
+	double origin;
 	struct counter_view *views[TAPIR_SESSION_MAX]; /* NULL: it has not asked */
 	struct counter_buckets *buckets;	       /* HISTOGRAM: a cell each; else NULL */
 	struct tapir_ring_event entry;		       /* what tools outside see of it */
@@ -88,6 +99,9 @@ struct counter_report {
 
 /* counter_view.c: under the lock */
 void counter__sum(const struct tapir_counter *c, struct counter_sums *out);
+struct counter_moments counter__moments(const struct tapir_counter *c, double count, double sum,
+					double square_sum,
+					double all_squares);	     /* count: 1 or more */
 void counter_view__begin(struct tapir_counter *c, uint32_t session); /* nothing was written yet */
 void counter_view__take(struct tapir_counter *c, uint32_t session, struct counter_report *report);
 void counter_views__free(struct tapir_counter *c);

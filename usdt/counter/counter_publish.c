@@ -349,7 +349,8 @@ void counter_group__leave(struct tapir_counter *c)
 
 static void describe(struct tapir_counter *c, struct tapir_counter_value *out)
 {
-	double variance, percentiles[PERCENTILE_CNT] = {0, 0, 0};
+	double percentiles[PERCENTILE_CNT] = {0, 0, 0};
+	struct counter_moments moments;
 	struct counter_sums sums;
 
 	counter__sum(c, &sums);
@@ -361,13 +362,14 @@ static void describe(struct tapir_counter *c, struct tapir_counter_value *out)
 		.tags = c->tags,
 		.type = c->type,
 		.count = sums.count,
-		.sum = sums.sum,
 	};
 	if (!sums.count)
 		return;
-	out->mean = sums.sum / (double)sums.count;
-	variance = sums.square_sum / (double)sums.count - out->mean * out->mean;
-	out->deviation = variance > 0 ? sqrt(variance) : 0;
+	moments =
+		counter__moments(c, (double)sums.count, sums.sum, sums.square_sum, sums.square_sum);
+	out->sum = moments.sum;
+	out->mean = moments.mean;
+	out->deviation = moments.deviation;
 	if (c->buckets)
 		counter_histogram__read(c, NULL, -HUGE_VAL, HUGE_VAL, percentiles);
 	out->p50 = percentiles[0];

@@ -5,6 +5,7 @@
  * which end with any session's interval, and are added to what all others have of theirs. All under
  * the lock.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,6 +35,26 @@ void counter__sum(const struct tapir_counter *c, struct counter_sums *out)
 		counter_load(cell->max, value);
 		out->max = value > out->max ? value : out->max;
 	}
+}
+
+/*
+ * all_squares: what square_sum is a difference of. Each addition to that was rounded by up to half
+ * of its last digit: a variance that could be this alone is none.
+ */
+struct counter_moments counter__moments(const struct tapir_counter *c, double count, double sum,
+					double square_sum, double all_squares)
+{
+	double distance = sum / count, origin;
+	double variance = square_sum / count - distance * distance;
+
+	counter_load(c->origin, origin);
+	if (isnan(origin))
+		origin = 0;
+	return (struct counter_moments){
+		.sum = sum + count * origin,
+		.mean = origin + distance,
+		.deviation = variance > DBL_EPSILON * all_squares ? sqrt(variance) : 0,
+	};
 }
 
 /* ---- a session's ----------------------------------------------------------------------------- */
@@ -94,19 +115,21 @@ void counter_view__take(struct tapir_counter *c, uint32_t session, struct counte
 {
 	struct counter_view *v = c->views[session];
 	struct counter_sums sums;
-	double count, sum, square_sum, variance;
+	double count, sum, square_sum;
 
 	end_round(c, &sums);
 	count = (double)(sums.count - v->published.count);
 	sum = sums.sum - v->published.sum;
 	square_sum = sums.square_sum - v->published.square_sum;
 	v->published = sums;
-	r->increment = sum;
 	r->count = (uint32_t)count;
 	if (count >= 1) {
-		r->mean = sum / count;
-		variance = square_sum / count - r->mean * r->mean;
-		r->deviation = variance > 0 ? sqrt(variance) : 0;
+		struct counter_moments moments =
+			counter__moments(c, count, sum, square_sum, sums.square_sum);
+
+		r->increment = moments.sum;
+		r->mean = moments.mean;
+		r->deviation = moments.deviation;
 		r->min = v->min <= v->max ? v->min : r->mean;
 		r->max = v->min <= v->max ? v->max : r->mean;
 		if (c->buckets)
