@@ -248,8 +248,9 @@ struct tapir_provider_opts {
  *	opts	NULL: none; copied
  *	out	the provider, the caller's to free
  *
- * 0, or -errno and nothing changed: -EINVAL (no name, an event without description, with a wrong
- * field list, or in another provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
+ * 0, or -errno and nothing changed: -EINVAL (a name that is empty or longer than 191 bytes, opts
+ * without their size, an event without description, with a wrong field list, or in another
+ * provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
  * memfd or address space there is no ring lane and the rest works: tapir_provider__ring_error.
  */
 TAPIR_API int tapir_provider__new(const char *name, const uint8_t *guid,

@@ -197,7 +197,7 @@ static int make(const char *name, const uint8_t *guid, uint32_t event_cnt,
 	if (guid)
 		memcpy(p->guid, guid, sizeof(p->guid));
 	p->has_guid = guid != NULL;
-	if (opts && opts->size >= sizeof(*opts)) {
+	if (opts) {
 		p->changed = opts->changed;
 		p->ctx = opts->ctx;
 		p->flags = opts->flags;
@@ -237,7 +237,7 @@ int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_even
 	struct tapir_provider *p = NULL;
 
 	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
-	    event_cnt <= TAPIR_MAX_EVENTS)
+	    event_cnt <= TAPIR_MAX_EVENTS && (!opts || opts->size >= sizeof(*opts)))
 		err = make(name, guid, event_cnt, opts, &p);
 	if (!err) {
 		provider_lock();
