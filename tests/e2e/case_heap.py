@@ -14,7 +14,9 @@ from dotnet_program import build_dotnet, publish_dotnet
 
 TIMEOUT = 300
 CHECK_LONG = {"test_ten_million_objects_with_64_mb_to_spare"}
-CHECK_DOTNET = {"test_a_jvm_s_leak_is_named_with_its_holder_and_allocator", "test_a_jvm_says_the_same_to_jcmd", "test_trace_event_reads_the_same_heap", "test_a_leak_is_named_with_its_holder_and_allocator",
+CHECK_DOTNET = {"test_live_objects_are_those_that_stay", "test_live_objects_with_a_server_s_collector_and_net_8",
+                "test_a_target_killed_while_it_is_followed_is_reported", "test_ctrl_c_ends_growth_with_a_snapshot",
+                "test_a_jvm_s_leak_is_named_with_its_holder_and_allocator", "test_a_jvm_says_the_same_to_jcmd", "test_trace_event_reads_the_same_heap", "test_a_leak_is_named_with_its_holder_and_allocator",
                 "test_net_8_and_9_list_their_objects", "test_net_8_names_a_leak", "test_net_9_names_a_leak", "test_ten_million_objects_are_complete_and_need_no_memory",
                 "test_a_pause_that_is_over_is_incomplete", "test_two_snapshots_at_once_are_both_complete",
                 "test_a_target_killed_amid_the_snapshot_is_reported", "test_ctrl_c_lets_the_target_go_on",
@@ -27,8 +29,8 @@ def counts_of(line):
     return {name: tuple(map(int, value.split(":"))) for name, _, value in pairs}
 
 
-def start_heap(t, orders, nodes, program=None, env=None):
-    heap = t.start(program or build_dotnet(t, "Heap"), orders, nodes, env=env)
+def start_heap(t, orders, nodes, program=None, env=None, churn=()):
+    heap = t.start(program or build_dotnet(t, "Heap"), orders, nodes, *churn, env=env)
     heap.wait_line("pid", timeout=60)
     return heap, counts_of(heap.wait_line("counts", timeout=60))
 
@@ -190,8 +192,8 @@ def test_trace_event_reads_the_same_heap(t):
     t.ok("Kept" in seen["statics"], f"static fields: {seen['statics'][:10]}")
 
 
-def growth_of(t, heap):
-    """--growth of a program that leaks meanwhile, after what must hold for it does."""
+def while_leaking(t, heap, *args):
+    """What tapir heap says of a program that leaks meanwhile."""
     done = threading.Event()
 
     def leak():
@@ -201,18 +203,70 @@ def growth_of(t, heap):
     leaking = threading.Thread(target=leak)
     leaking.start()
     try:
-        found = heap_of(t, "-p", heap.pid, "--growth", "4", timeout=120)
+        return heap_of(t, "-p", heap.pid, *args, timeout=120)
     finally:
         done.set()
         leaking.join()
+
+
+def growth_of(t, heap):
+    """--growth of a program that leaks meanwhile, after what must hold for it does."""
+    found = while_leaking(t, heap, "--growth", "4")
     grown = rows(found, "by_growth")
     t.ok(grown["Shop.Order"]["grown_count"] >= 20000, f"orders: {grown.get('Shop.Order')}")
     t.eq(grown["Shop.Order"]["grown_bytes"], 48 * grown["Shop.Order"]["grown_count"], "their bytes")
     t.ok(path_of(found, "Shop.Order").endswith("<- Shop.Cache <- static Kept"), "what holds them")
     by = next(row for row in found["allocations"] if row["type"] == "Shop.Order")
     t.ok(any("PlaceOrders" in json.dumps(frame) for frame in by["stack"]), f"who allocates them: {by}")
-    t.ok("System.Byte[]" in found["headline"] and "allocated by Shop.Program.PlaceOrders" in found["headline"], found["headline"])
+    t.ok("System.Byte[]" in found["headline"] and "Shop.Program.PlaceOrders" in found["headline"] and
+         found["headline"].endswith("<- Shop.Cache <- static Kept"), found["headline"])
     return grown
+
+
+def check_dotnet_live(t, heap, runtime):
+    """Arrays of one type and size are made by two: for a while, many more of them, and to stay."""
+    found = while_leaking(t, heap, "--live", "--growth", "4")
+    live = [row for row in found["live"] if row["type"] == "System.Byte[]"]
+    stay = [row for row in live if "PlaceOrders" in (row["allocated_by"] or "")]
+    go = [row for row in live if "KeepForAMoment" in (row["allocated_by"] or "")]
+    t.ok(sum(row["samples"] for row in stay) >= 20, f"{runtime}: arrays that stay: {live}")
+    t.ok(sum(row["samples"] for row in go) <= 0.1 * sum(row["samples"] for row in stay), f"{runtime}: arrays that go: {live}")
+    t.ok(stay[0]["held_by"].endswith("Shop.Order[] <- System.Collections.Generic.List<Shop.Order> <- Shop.Cache <- static Kept"),
+         f"{runtime}: {stay}")
+    large = [row for row in found["live"] if row["type"] == "System.Char[]"]
+    t.ok(large and all("KeepLarge" in row["allocated_by"] for row in large), f"{runtime}: large arrays: {large}")
+    t.ok(large[0]["held_by"].endswith("List<System.Char[]> <- static Large"), f"{runtime}: {large}")
+    return found
+
+
+def test_live_objects_are_those_that_stay(t):
+    check_dotnet_live(t, start_heap(t, 20000, 1000, churn=["churn"])[0], "default")
+
+
+def test_live_objects_with_a_server_s_collector_and_net_8(t):
+    server = {**os.environ, "DOTNET_gcServer": "1"}
+    check_dotnet_live(t, start_heap(t, 20000, 1000, env=server, churn=["churn"])[0], "server")
+    check_dotnet_live(t, start_heap(t, 20000, 1000, program=publish_dotnet(t, "Heap", "8.0.33"), churn=["churn"])[0], "8.0")
+
+
+def test_a_target_killed_while_it_is_followed_is_reported(t):
+    heap, _ = start_heap(t, 1000, 1000)
+    tapir = t.start_tapir("heap", "-p", heap.pid, "--live")
+    time.sleep(2.0)
+    heap.kill()
+    result = tapir.wait(60)
+    t.eq(result.rc, 1, result.out)
+    t.ok("the recording ended before the collection" in result.err, result.err)
+
+
+def test_ctrl_c_ends_growth_with_a_snapshot(t):
+    heap, _ = start_heap(t, 1000, 1000)
+    tapir = t.start_tapir("heap", "-p", heap.pid, "--growth", "60")
+    time.sleep(4.0)
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait(60)
+    t.eq(result.rc, 0, result.err)
+    t.ok(" objects to " in result.out.splitlines()[0], result.out)
 
 
 def test_a_leak_is_named_with_its_holder_and_allocator(t):

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Events of a heap, whatever is in them, up to retained bytes and paths: for each a byte for its
- * kind, two for the length of its payload, the payload. The same bytes as a JVM's histogram.
+ * kind, two for the length of its payload, the payload. The same events for objects that are
+ * followed, and the same bytes as a JVM's histogram.
  */
 #include <stdlib.h>
 
 #include "heap/heap_dominators.h"
 #include "heap/heap_events.h"
+#include "heap/heap_follow.h"
 #include "heap/heap_jvm.h"
 #include "heap/heap_paths.h"
 
@@ -39,13 +41,28 @@ static void analyze(struct tapir_heap_graph *g)
 	tapir_heap_retained__fini(&retained);
 }
 
+/* An object at each eighth byte's address. */
+static void allocate(struct tapir_heap_follow *f, const uint8_t *at, size_t bytes)
+{
+	struct tapir_heap_sample sample = {.bytes = 1};
+
+	for (size_t i = 0; i + 8 <= bytes; i += 8) {
+		memcpy(&sample.va, at + i, 8);
+		sample.is_small = sample.va & 1;
+		tapir_heap_follow__add(f, &sample);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
-	static const uint16_t ids[] = {TAPIR_HEAP_GC_START, TAPIR_HEAP_GC_END,	  TAPIR_HEAP_TYPES,
-				       TAPIR_HEAP_ROOTS,    TAPIR_HEAP_OBJECTS,	  TAPIR_HEAP_EDGES,
-				       TAPIR_HEAP_STATICS,  TAPIR_HEAP_DEPENDENTS};
+	static const uint16_t ids[] = {
+		TAPIR_HEAP_GC_START, TAPIR_HEAP_GC_END,	    TAPIR_HEAP_TYPES,
+		TAPIR_HEAP_ROOTS,    TAPIR_HEAP_OBJECTS,    TAPIR_HEAP_EDGES,
+		TAPIR_HEAP_STATICS,  TAPIR_HEAP_DEPENDENTS, TAPIR_HEAP_SURVIVED,
+		TAPIR_HEAP_MOVED,    TAPIR_HEAP_GENERATION, 0};
 	static const uint8_t start[26];
 	struct tapir_heap_snapshot histogram = {};
+	struct tapir_heap_follow f = {};
 	struct tapir_heap_events e = {};
 
 	(void)tapir_heap_jvm__parse((const char *)input, len, &histogram);
@@ -60,12 +77,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 		if (!payload)
 			abort();
 		memcpy(payload, input + 3, bytes);
-		tapir_heap_events__add(&e, ids[input[0] % 8], 2, payload, bytes);
+		tapir_heap_events__add(&e, ids[input[0] % 12], 2, payload, bytes);
+		tapir_heap_follow__event(&f, ids[input[0] % 12], payload, bytes);
+		if (!ids[input[0] % 12])
+			allocate(&f, payload, bytes);
 		free(payload);
 		input += 3 + bytes;
 		len -= 3 + bytes;
 	}
 	analyze(&e.graph);
 	tapir_heap_events__fini(&e);
+	if (f.samples.cnt > f.taken_cnt)
+		abort();
+	tapir_heap_follow__fini(&f);
 	return 0;
 }

@@ -83,7 +83,8 @@ static void make(struct event all[EVENTS])
 	put(&all[0].payload, 7, 4); /* number, generation, reason, kind, runtime, client */
 	put(&all[0].payload, 2, 4);
 	put(&all[0].payload, 1, 4);
-	put(&all[0].payload, 0, 14);
+	put(&all[0].payload, 0, 8);
+	put(&all[0].payload, 0, 6);
 	put(&all[1].payload, 2, 4);
 	put(&all[1].payload, 0, 2);
 	put_type(&all[1].payload, 501, "My.List`1[My.Order,X`2[A[],B[,]]]");

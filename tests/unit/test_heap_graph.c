@@ -252,6 +252,28 @@ static void the_shortest_path_is_taken_and_a_static_field_preferred(void **state
 	tapir_heap_graph__fini(&g);
 }
 
+/* What a thread works with at this moment: a static field holds it for longer, and from further
+ * away. */
+static void a_stack_is_named_only_where_nothing_else_holds_it(void **state)
+{
+	const struct plan p = {
+		.cnt = 4, .edge_cnt = 2, .type = {0, 1, 2, 3}, .from = {0, 1}, .to = {1, 2}};
+	struct tapir_heap_paths paths;
+	struct tapir_heap_graph g = {};
+
+	(void)state;
+	tapir_heap_graph__add_root(&g, VA(2), TAPIR_HEAP_ROOT_STACK, NULL);
+	tapir_heap_graph__add_root(&g, VA(3), TAPIR_HEAP_ROOT_STACK, NULL);
+	tapir_heap_graph__add_root(&g, VA(0), TAPIR_HEAP_ROOT_STATIC, "Kept");
+	build(&g, &p, NULL);
+	assert_int_equal(tapir_heap_paths__init(&paths, &g), 0);
+	assert_int_equal(paths.steps.data[paths.best[2]].depth, 3);
+	assert_int_equal(paths.steps.data[paths.best[3]].depth, 1);
+	assert_int_equal(paths.unreachable_cnt, 0);
+	tapir_heap_paths__fini(&paths);
+	tapir_heap_graph__fini(&g);
+}
+
 /* Two types in turn, deeper than a path may be. */
 static void a_path_that_is_too_deep_is_cut(void **state)
 {
@@ -305,6 +327,7 @@ int main(void)
 		cmocka_unit_test(an_address_that_occurs_twice_is_one_object),
 		cmocka_unit_test(a_key_holds_the_value_of_a_dependent_handle),
 		cmocka_unit_test(the_shortest_path_is_taken_and_a_static_field_preferred),
+		cmocka_unit_test(a_stack_is_named_only_where_nothing_else_holds_it),
 		cmocka_unit_test(a_path_that_is_too_deep_is_cut),
 		cmocka_unit_test(an_empty_heap_has_nothing),
 	};

@@ -33,7 +33,7 @@ const char *tapir_own_code__without_type(const char *name)
 	return rest[name_len] == '(' && memchr(rest, '.', name_len) ? rest : name;
 }
 
-static bool is_library(const char *name)
+bool tapir_own_code__is_library(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
 
@@ -55,7 +55,7 @@ static bool is_managed(const struct tapir_tree_node *node, const char *name)
 
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name)
 {
-	return is_managed(node, name) && !is_library(name);
+	return is_managed(node, name) && !tapir_own_code__is_library(name);
 }
 
 bool tapir_own_code__is_plumbing(const char *name)
@@ -81,7 +81,7 @@ static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_
 
 		if (!is_managed(&nodes[node], name))
 			continue;
-		if (!is_library(name))
+		if (!tapir_own_code__is_library(name))
 			return node;
 		if (tapir_own_code__is_plumbing(name))
 			plumbing = plumbing ? plumbing : node;

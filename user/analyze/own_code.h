@@ -26,6 +26,8 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);
 /* Is this frame the program's own? */
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
+/* Is a method of this name one of the runtime's libraries? */
+bool tapir_own_code__is_library(const char *name);
 /* Does it something for any caller (lore's plumbing)? */
 bool tapir_own_code__is_plumbing(const char *name);
 /* Whether a function of a program is on the stack of which an interpreter gave no name. */

@@ -43,9 +43,9 @@ static const struct tapir_option options[] = {
 		       struct args, growth_ns, 1000000, 86400000000000ull),
 	TAPIR_FLAG(
 		"live", 0,
-		"sample what a JVM (17 or later) allocates for 10 s or --growth TIME, and show which "
-		"of these objects are still alive, by the stacks that made them, and what holds "
-		"them",
+		"sample what .NET or a JVM (17 or later) allocates for 10 s or --growth TIME, and "
+		"show which of these objects are still alive, by the stacks that made them, and "
+		"what holds them",
 		struct args, live),
 	TAPIR_STRING("type", 't', "GLOB", "only types whose names match", struct args, type),
 	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
@@ -128,30 +128,26 @@ out:
 	return err;
 }
 
-static int print_live(const struct tapir_heap_live *live, const struct args *args)
+static int print_live(const struct tapir_heap_live *live, const struct args *args, const char *note)
 {
 	struct tapir_view_result result = {.view = "heap-live", .top = args->top};
 	int err;
 
 	tapir_heap_live__add_headline(live, &result.headline);
 	tapir_heap_live__add_table(live, args->top, &result);
-	tapir_view_result__note(&result, "the JVM keeps at most 256 samples; tapir made it collect "
-					 "its heap before they were read");
+	tapir_view_result__note(&result, "%s", note);
 	err = result.headline.failed ? -ENOMEM : tapir_view_result__print(&result, args->json);
 	tapir_view_result__fini(&result);
 	return err;
 }
 
-static int show_live(const struct args *args)
+static int show_jvm_live(const struct args *args)
 {
 	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
 	struct tapir_heap_snapshot collected = {};
 	struct tapir_heap_live live = {};
-	int err, ended;
+	int err = tapir_heap_live__begin(request.tgid), ended;
 
-	if (!tapir_heap__has_live(request.tgid))
-		return tapir_heap__refuse_live(request.tgid);
-	err = tapir_heap_live__begin(request.tgid);
 	if (err)
 		return err;
 	tapir_heap_live__wait(args->growth_ns ? args->growth_ns : LIVE_NS);
@@ -159,30 +155,86 @@ static int show_live(const struct args *args)
 	ended = tapir_heap_live__end(request.tgid, err ? NULL : &live);
 	err = err ? err : ended;
 	if (!err)
-		err = print_live(&live, args);
+		err = print_live(&live, args,
+				 "the JVM keeps at most 256 samples; tapir made it collect its "
+				 "heap before they were read");
 	tapir_heap_live__fini(&live);
 	tapir_heap_snapshot__fini(&collected);
 	return err;
 }
 
-/* Where the runtime reports no allocations, what grew is shown without them. */
+/* What .NET allocates for a time, and its heap after it. live: of a complete one. */
+static int follow_dotnet(const struct args *args, uint64_t follow_ns,
+			 struct tapir_heap_allocations *allocations, struct tapir_heap_snapshot *s,
+			 struct tapir_heap_live *live)
+{
+	const struct tapir_heap_record_opts opts = {.tgid = args->pids.data[0],
+						    .max_pause_ns = args->max_pause_ns,
+						    .follow_ns = follow_ns};
+	int err = tapir_heap_allocations__record(allocations, &opts, s);
+
+	return err || !s->has_references ? err : tapir_heap_live__join(live, allocations, s);
+}
+
+static int show_dotnet_live(const struct args *args)
+{
+	struct tapir_heap_allocations allocations = TAPIR_HEAP_NO_ALLOCATIONS;
+	struct tapir_heap_snapshot s = {};
+	struct tapir_heap_live live = {};
+	int err = follow_dotnet(args, args->growth_ns ? args->growth_ns : LIVE_NS, &allocations, &s,
+				&live);
+
+	if (!err && !s.has_references)
+		err = tapir_diag__fail(-ENODATA, "which objects are alive is not known: %s",
+				       s.rows.cnt ? s.incomplete
+						  : "the recording ended before the collection "
+						    "that lists them");
+	if (!err)
+		err = print_live(&live, args,
+				 "a sample stands for about 100 KB of allocations; tapir made the "
+				 "process collect all generations to see which are alive");
+	tapir_heap_live__fini(&live);
+	tapir_heap_allocations__fini(&allocations);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static int show_live(const struct args *args)
+{
+	switch (tapir_heap__live_way(args->pids.data[0])) {
+	case TAPIR_HEAP_LIVE_JVM:
+		return show_jvm_live(args);
+	case TAPIR_HEAP_LIVE_DOTNET:
+		return show_dotnet_live(args);
+	default:
+		return tapir_heap__refuse_live(args->pids.data[0]);
+	}
+}
+
+/*
+ * Where the runtime reports no allocations, what grew is shown without them; so it is when Ctrl-C
+ * ended the recording of them.
+ */
 static int show_growth(const struct args *args)
 {
 	const struct tapir_heap_request request = {.tgid = args->pids.data[0],
 						   .max_pause_ns = args->max_pause_ns};
 	struct tapir_heap_allocations allocations = TAPIR_HEAP_NO_ALLOCATIONS;
 	struct tapir_heap_snapshot before = {}, s = {};
+	struct tapir_heap_live live = {};
 	int err = tapir_heap__take(&request, &before), mark, recorded;
 
 	if (!err) {
 		mark = tapir_diag__cnt();
-		recorded =
-			tapir_heap_allocations__record(&allocations, request.tgid, args->growth_ns);
+		recorded = follow_dotnet(args, args->growth_ns, &allocations, &s, &live);
 		warn_of_lack("allocations were not recorded", recorded, mark);
-		err = tapir_heap__take(&request, &s);
+		if (!s.rows.cnt)
+			err = tapir_heap__take(&request, &s);
 		if (!err)
-			err = show(&before, &s, recorded ? NULL : &allocations, NULL, args, true);
+			err = show(&before, &s, recorded ? NULL : &allocations,
+				   live.rows.cnt ? &live : NULL, args, true);
 	}
+	tapir_heap_live__fini(&live);
 	tapir_heap_allocations__fini(&allocations);
 	tapir_heap_snapshot__fini(&before);
 	tapir_heap_snapshot__fini(&s);
@@ -222,8 +274,9 @@ static int run(struct tapir_cli *cli)
 	if (args->live)
 		return show_live(args);
 	if (args->pids.cnt && args->growth_ns)
-		return tapir_heap__has_live(args->pids.data[0]) ? show_jvm_growth(args)
-								: show_growth(args);
+		return tapir_heap__live_way(args->pids.data[0]) == TAPIR_HEAP_LIVE_JVM
+			       ? show_jvm_growth(args)
+			       : show_growth(args);
 	if (args->pids.cnt)
 		return show_process(args);
 	if (cnt == 1)
@@ -239,18 +292,21 @@ const struct tapir_command tapir_cmd_heap = {
 	.synopsis = "-p PID [-o FILE | --growth TIME] | FILE | diff FILE FILE",
 	.text = "Lists the objects of a .NET process (8, 9, 10) by type: count, bytes, the bytes "
 		"they retain (what would be freed with them, by dominators), and for the types that "
-		"retain most a shortest path to a root, with the name of the static field where "
+		"retain most a shortest path to a root (on a thread's stack only where there is "
+		"no other), with the name of the static field where "
 		"there is one. For a JVM, count and bytes by class, as the JVM itself counts "
 		"them.\n\n"
 		"The process collects all generations (a JVM its whole heap) and is suspended "
 		"while it lists its objects. When tapir is 4 MB behind, the process waits for it, "
 		"all waits together no longer than --max-pause. If objects are missing after that, "
 		"the output begins with 'incomplete'.\n\n"
-		"With --growth, two snapshots and a recording of the allocations in between show "
-		"which types grow, what holds them, and which functions allocate them. For a JVM, "
-		"that is known of objects that its flight recorder samples meanwhile (OpenJDK 17 or "
-		"later; at most 256 that are alive); --live shows those alone. If tapir is killed "
-		"then, 'jcmd PID JFR.stop name=tapir' ends the sampling.\n\n"
+		"With --growth, two snapshots and samples of the allocations in between show which "
+		"types grow, what holds them, and which functions allocate what stays alive; --live "
+		"shows these samples alone. Of .NET they are the runtime's, one in about 100 KB, "
+		"followed through each collection, which reports what it moves; that makes "
+		"collections longer meanwhile. Of a JVM (OpenJDK 17 or later) its flight recorder "
+		"keeps at most 256 that are alive. If tapir is killed then, 'jcmd PID JFR.stop "
+		"name=tapir' ends the sampling.\n\n"
 		"FILE is a recording, which 'tapir export --format nettrace' converts for TraceEvent, "
 		"with its objects and references. 'diff' shows which types grew from one FILE to the "
 		"other, and what holds them.\n\n"
@@ -265,7 +321,7 @@ const struct tapir_command tapir_cmd_heap = {
 		(const struct tapir_example[]){
 			{"heap -p 4711", "what its memory is used for"},
 			{"heap -p 4711 --growth 30", "what leaks, what holds it, who allocates it"},
-			{"heap -p 4711 --live", "of a JVM: who made the objects that stay alive"},
+			{"heap -p 4711 --live", "who made the objects that stay alive"},
 			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
 			{"heap diff before.tapir after.tapir", "what grew in between"},
 			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",

@@ -61,11 +61,14 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 {
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = -1};
+	struct tapir_heap_record_opts opts = {
+		.tgid = request->tgid, .max_pause_ns = request->max_pause_ns, .file = &file};
 	tapir_autofd int fd = -1;
 	int err;
 
 	if (request->file) {
-		err = tapir_heap__record(request->tgid, request->max_pause_ns, request->file);
+		opts.file = request->file;
+		err = tapir_heap__record(&opts);
 		return err ? err : tapir_heap__open(request->file->path, out);
 	}
 	fd = memfd_create("tapir-heap", MFD_CLOEXEC);
@@ -73,7 +76,7 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
 					tapir_errno__text(errno));
 	file.fd = fd;
-	err = tapir_heap__record(request->tgid, request->max_pause_ns, &file);
+	err = tapir_heap__record(&opts);
 	return err ? err : read_fd(fd, NAME, out);
 }
 
@@ -113,27 +116,30 @@ static int refuse(uint32_t tgid)
 		lore && lore->heap_from ? lore->heap_from : "");
 }
 
-bool tapir_heap__has_live(uint32_t tgid)
+enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid)
 {
+	enum tapir_heap_live_way way = TAPIR_HEAP_LIVE_NONE;
+	struct tapir_dotnet_info dotnet;
 	struct tapir_jvm_info jvm;
 	int mark = tapir_diag__cnt();
-	bool is_one = tapir_jvm__inspect(tgid, &jvm) == 1;
 
+	if (tapir_jvm__inspect(tgid, &jvm) == 1)
+		way = TAPIR_HEAP_LIVE_JVM;
+	else if (tapir_dotnet__inspect(tgid, &dotnet) == 1 &&
+		 dotnet.kind != TAPIR_DOTNET_NATIVE_AOT)
+		way = TAPIR_HEAP_LIVE_DOTNET;
 	tapir_diag__rewind(mark);
-	return is_one;
+	return way;
 }
 
 int tapir_heap__refuse_live(uint32_t tgid)
 {
 	struct tapir_runtime_info info = {};
-	struct tapir_dotnet_info dotnet;
 	int err = tapir_runtime__recognize(tgid, &info);
 	const struct tapir_lore *lore = err ? NULL : tapir_lore__named(info.name);
 
 	if (err)
 		return err;
-	if (tapir_dotnet__inspect(tgid, &dotnet) == 1 && dotnet.kind == TAPIR_DOTNET_NATIVE_AOT)
-		lore = NULL; /* --growth has no snapshot of it */
 	return tapir_diag__fail(
 		-EOPNOTSUPP,
 		"cannot tell which sampled objects of process %u are still alive: it runs %s%s%s",

@@ -25,8 +25,9 @@ const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
  */
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
 
-/* Whether sampled objects that are still alive can be listed: it is a JVM (heap_live.h). */
-bool tapir_heap__has_live(uint32_t tgid);
+/* How sampled objects that are still alive are found (heap_live.h). */
+enum tapir_heap_live_way { TAPIR_HEAP_LIVE_NONE, TAPIR_HEAP_LIVE_JVM, TAPIR_HEAP_LIVE_DOTNET };
+enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid);
 /* Fails with a line that says who knows them. */
 int tapir_heap__refuse_live(uint32_t tgid);
 

@@ -6,68 +6,140 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "analyze/allocators.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "collect/request.h"
 #include "decode/probe_name.h"
 #include "heap/heap_events.h"
 
-#define NAME	"the recording of allocations" /* in messages */
-#define PROFILE "allocations"
+#define NAME "the recording of allocations" /* in messages */
 
-static int record(struct tapir_heap_allocations *a, uint32_t tgid, uint64_t duration_ns)
+static int record(struct tapir_heap_allocations *a, const struct tapir_heap_record_opts *opts)
 {
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = a->fd};
-	struct tapir_request request = {.sz = sizeof(request),
-					.no_samples = true,
-					.no_sched = true,
-					.duration_ns = duration_ns};
-	struct tapir_recording_result result = {};
-	struct tapir_recording_plan plan = {};
-	int err = -ENOMEM;
+	struct tapir_heap_record_opts with_file = *opts;
 
-	if (tapir_vec__push(&request.rules.pids, tgid) &&
-	    tapir_vec__push(&request.profiles, PROFILE))
-		err = tapir_request__plan(&request, &plan);
-	plan.opts.file = &file;
+	with_file.file = &file;
+	return tapir_heap__record(&with_file);
+}
+
+static int open_reader(const struct tapir_heap_allocations *a, struct tapir_reader **out)
+{
+	int err = tapir_reader__open_fd(a->fd, NAME, out);
+
 	if (!err)
-		err = tapir_recording__run(&plan.opts, &result);
-	tapir_recording_plan__fini(&plan);
-	tapir_vec__fini(&request.rules.pids);
-	tapir_vec__fini(&request.profiles);
+		tapir_reader__complete_probes(*out, tapir_probe_name__complete);
 	return err;
+}
+
+/* ---- samples ----------------------------------------------------------------------------------- */
+
+static uint64_t field_of(const struct tapir_event_fields *f, const char *name)
+{
+	const struct tapir_value *v = tapir_event_fields__find(f, name, strlen(name));
+
+	return v && !v->bytes ? v->u64 : 0;
+}
+
+/* A runtime that samples has ticks, too: one of them is enough. */
+static void follow(struct tapir_heap_allocations *a, const struct tapir_tl_thread *thread,
+		   const struct tapir_probe_view *probe, const struct tapir_event_view *event,
+		   bool is_sample)
+{
+	const struct tapir_event_fields *f = tapir_timeline__fields(a->tl, probe, event);
+	struct tapir_heap_sample sample = {
+		.va = field_of(f, "Address"),
+		.type_id = field_of(f, "TypeID"),
+		.is_small = !field_of(f, "AllocationKind"),
+		.node = event->rec->stack_id ? thread->last_node : TAPIR_NO_NODE,
+	};
+
+	sample.bytes = is_sample ? tapir_allocation_sample__bytes(field_of(f, "ObjectSize"))
+				 : field_of(f, "AllocationAmount64");
+	if (is_sample && !a->follows_samples) {
+		tapir_heap_follow__fini(&a->follow);
+		a->follow = (struct tapir_heap_follow){};
+		a->follows_samples = true;
+	}
+	if (is_sample == a->follows_samples && sample.va)
+		tapir_heap_follow__add(&a->follow, &sample);
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *thread,
 		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
 {
 	struct tapir_heap_allocations *a = ctx;
+	bool is_over = a->end_ns && event->rec->h.time_ns > a->end_ns;
+	bool is_tick = tapir_tally__add(&a->ticks, thread, probe, event);
+	bool is_sample = !is_tick && tapir_tally__add(&a->samples, thread, probe, event);
 
-	if (!tapir_tally__add(&a->ticks, thread, probe, event))
-		tapir_tally__add(&a->samples, thread, probe, event);
+	if (is_over)
+		return;
+	if (is_tick || is_sample)
+		follow(a, thread, probe, event, is_sample);
+	else if (tapir_sv__is(probe->provider, TAPIR_HEAP_PROVIDER))
+		tapir_heap_follow__event(&a->follow, probe->rec->event_id, event->payload,
+					 event->payload_bytes);
+}
+
+/* The objects and references of the heap need not be sorted by time. */
+static bool is_content(const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_probe *probe =
+		rec->type == TAPIR_REC_EVENT
+			? tapir_catalog__probe(catalog,
+					       ((const struct tapir_rec_event *)rec)->probe_id)
+			: NULL;
+	struct tapir_probe_view about;
+
+	if (!probe || !tapir_heap_event__is_content(probe->event_id))
+		return false;
+	tapir_probe_view__of(&probe->h, &about);
+	return tapir_sv__is(about.provider, TAPIR_HEAP_PROVIDER);
 }
 
 static int read_all(struct tapir_heap_allocations *a)
 {
 	static const struct tapir_timeline_fns fns = {.event = on_event};
+	const struct tapir_catalog *catalog = tapir_reader__catalog(a->reader);
 	const struct tapir_rec *rec;
 	int err = tapir_timeline__listen(a->tl, &fns, a);
 
 	tapir_reader__deliver_descriptions(a->reader, true);
-	while (!err && (err = tapir_reader__next(a->reader, &rec)) > 0)
-		err = tapir_timeline__add(a->tl, rec);
+	while (!err && (err = tapir_reader__next(a->reader, &rec)) > 0) {
+		err = is_content(catalog, rec) ? 0 : tapir_timeline__add(a->tl, rec);
+		if (rec->type == TAPIR_REC_LOSS)
+			a->lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
+	}
 	if (!err)
 		err = tapir_timeline__finish(a->tl);
+	a->lost_cnt += tapir_timeline__stats(a->tl)->late;
 	tapir_tally__sort(&a->ticks);
 	tapir_tally__sort(&a->samples);
 	return err;
 }
 
-int tapir_heap_allocations__record(struct tapir_heap_allocations *a, uint32_t tgid,
-				   uint64_t duration_ns)
+static int read_snapshot(const struct tapir_heap_allocations *a, struct tapir_heap_snapshot *out)
 {
-	const struct tapir_timeline_opts opts = {.wants_stacks = true};
+	struct tapir_reader *reader;
+	int mark = tapir_diag__cnt(), err = open_reader(a, &reader);
+
+	if (err)
+		return err;
+	err = tapir_heap_snapshot__read(out, reader, NAME);
+	tapir_reader__close(reader);
+	if (err != -ENODATA)
+		return err;
+	tapir_diag__rewind(mark);
+	return 0;
+}
+
+int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
+				   const struct tapir_heap_record_opts *opts,
+				   struct tapir_heap_snapshot *snapshot)
+{
+	const struct tapir_timeline_opts tl = {.wants_stacks = true};
 	int err;
 
 	*a = TAPIR_HEAP_NO_ALLOCATIONS;
@@ -75,15 +147,17 @@ int tapir_heap_allocations__record(struct tapir_heap_allocations *a, uint32_t tg
 	if (a->fd < 0)
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
 					tapir_errno__text(errno));
-	err = record(a, tgid, duration_ns);
+	err = record(a, opts);
 	if (!err)
-		err = tapir_reader__open_fd(a->fd, NAME, &a->reader);
+		err = read_snapshot(a, snapshot);
+	if (!err)
+		err = open_reader(a, &a->reader);
 	if (err)
 		return err;
-	tapir_reader__complete_probes(a->reader, tapir_probe_name__complete);
-	a->tl = tapir_timeline__new(tapir_reader__catalog(a->reader), &a->pairs, &opts);
+	a->tl = tapir_timeline__new(tapir_reader__catalog(a->reader), &a->pairs, &tl);
 	if (!a->tl)
 		return -ENOMEM;
+	a->end_ns = snapshot->end_ns;
 	a->ticks.id = TAPIR_TALLY_ALLOCATIONS;
 	a->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
 	a->ticks.tl = a->samples.tl = a->tl;
@@ -109,6 +183,7 @@ const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap
 
 void tapir_heap_allocations__fini(struct tapir_heap_allocations *a)
 {
+	tapir_heap_follow__fini(&a->follow);
 	tapir_tally__fini(&a->ticks);
 	tapir_tally__fini(&a->samples);
 	tapir_timeline__free(a->tl);

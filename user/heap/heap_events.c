@@ -309,15 +309,19 @@ static bool (*reader_of(uint16_t id))(struct tapir_heap_events *, struct tapir_b
 	}
 }
 
+bool tapir_heap_event__is_content(uint16_t id)
+{
+	return (id >= TAPIR_HEAP_ROOTS && id <= TAPIR_HEAP_EDGES) || id == TAPIR_HEAP_STATICS;
+}
+
 void tapir_heap_events__add(struct tapir_heap_events *e, uint16_t id, uint64_t time_ns,
 			    const void *payload, size_t len)
 {
 	bool (*read)(struct tapir_heap_events *, struct tapir_byte_input *, uint64_t) =
 		reader_of(id);
 	struct tapir_byte_input in = {payload, len, false};
-	bool is_of_walk = id >= TAPIR_HEAP_ROOTS;
 
-	if (!read || (is_of_walk && e->walk != TAPIR_HEAP_IN_GC))
+	if (!read || (tapir_heap_event__is_content(id) && e->walk != TAPIR_HEAP_IN_GC))
 		return;
 	e->malformed_cnt += !read(e, &in, time_ns);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Breadth-first from the roots, in the order of their kinds. See heap_paths.h. */
+/* Breadth-first from the roots, in the order of their kinds, last from stacks. See heap_paths.h. */
 #include "heap/heap_paths.h"
 
 #include <errno.h>
@@ -77,26 +77,43 @@ static void enter(struct walk *w, uint32_t object, uint32_t holder, uint32_t *qu
 	w->queue[(*queued)++] = object;
 }
 
-static int walk_all(struct walk *w)
+/* Of the roots that are on a thread's stack, or of all others. */
+static int enter_roots(struct walk *w, bool is_stack, uint32_t *queued)
 {
 	const struct tapir_heap_graph *g = w->g;
-	uint32_t queued = 0;
 
 	for (uint32_t i = 0; i < g->roots.cnt; i++) {
+		const struct tapir_heap_root *root = &g->roots.data[i];
 		uint32_t holder;
 
-		if (g->roots.data[i].object == TAPIR_HEAP_NO_OBJECT)
+		if (root->object == TAPIR_HEAP_NO_OBJECT ||
+		    (root->kind == TAPIR_HEAP_ROOT_STACK) != is_stack)
 			continue;
 		holder = root_step(w, i);
 		if (holder == NONE)
 			return -ENOMEM;
-		enter(w, g->roots.data[i].object, holder, &queued);
+		enter(w, root->object, holder, queued);
 	}
-	for (uint32_t next = 0; next < queued; next++) {
-		uint32_t object = w->queue[next];
+	return 0;
+}
 
-		for (uint64_t e = g->first_edge[object]; e < g->first_edge[object + 1]; e++)
-			enter(w, g->edges[e], w->step[object], &queued);
+/* What a thread has in its hands at this moment is held by others for longer, if there are any. */
+static int walk_all(struct walk *w)
+{
+	const struct tapir_heap_graph *g = w->g;
+	uint32_t queued = 0, next = 0;
+
+	for (unsigned is_stack = 0; is_stack < 2; is_stack++) {
+		int err = enter_roots(w, is_stack, &queued);
+
+		if (err)
+			return err;
+		for (; next < queued; next++) {
+			uint32_t object = w->queue[next];
+
+			for (uint64_t e = g->first_edge[object]; e < g->first_edge[object + 1]; e++)
+				enter(w, g->edges[e], w->step[object], &queued);
+		}
 	}
 	for (uint32_t i = 0; i < g->va.cnt; i++) {
 		if (w->step[i] != NONE)
@@ -120,10 +137,12 @@ static void choose(struct tapir_heap_paths *p)
 
 int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap_graph *g)
 {
-	struct tapir_heap_paths made = {.best = malloc((g->types.cnt + 1) * sizeof(*made.best))};
+	struct tapir_heap_paths made = {.best = malloc((g->types.cnt + 1) * sizeof(*made.best)),
+					.of_object =
+						malloc((g->va.cnt + 1) * sizeof(*made.of_object))};
 	struct walk w = {.g = g,
 			 .paths = &made,
-			 .step = malloc((g->va.cnt + 1) * sizeof(*w.step)),
+			 .step = made.of_object,
 			 .queue = malloc((g->va.cnt + 1) * sizeof(*w.queue))};
 	int err = made.best && w.step && w.queue ? 0 : -ENOMEM;
 
@@ -135,7 +154,6 @@ int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap
 		err = walk_all(&w);
 	if (!err)
 		choose(&made);
-	free(w.step);
 	free(w.queue);
 	tapir_map__fini(&w.by_parent);
 	tapir_map__fini(&w.by_root);
@@ -150,7 +168,8 @@ void tapir_heap_paths__fini(struct tapir_heap_paths *p)
 {
 	tapir_vec__fini(&p->steps);
 	free(p->best);
-	p->best = NULL;
+	free(p->of_object);
+	p->best = p->of_object = NULL;
 }
 
 const char *tapir_heap_root__text(const struct tapir_heap_root *root, char *text, size_t text_bytes)

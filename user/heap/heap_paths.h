@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_paths.h - what holds the objects of a type: for every object a shortest path to a root, and
- * the paths of equal types counted together. A chain of objects of one type (a linked list) is one
- * step.
+ * heap_paths.h - what holds the objects of a type: for every object a shortest path to a root (to
+ * one on a thread's stack only where there is no other), and the paths of equal types counted
+ * together. A chain of objects of one type (a linked list) is one step.
  *
  * Steps are a tree: a step's parent is what refers to it, its first one a root. Bounded: what has
  * no room is counted with the step before it.
@@ -25,7 +25,8 @@ struct tapir_heap_step {
 
 struct tapir_heap_paths {
 	struct tapir_vec(struct tapir_heap_step) steps;
-	uint32_t *best; /* by type: the step with most of its bytes, or TAPIR_HEAP_NO_STEP */
+	uint32_t *best;	     /* by type: the step with most of its bytes, or TAPIR_HEAP_NO_STEP */
+	uint32_t *of_object; /* by object: its step, or TAPIR_HEAP_NO_STEP */
 	uint64_t unreachable_cnt, unreachable_bytes;
 };
 

@@ -14,9 +14,15 @@
 #include "base/file.h"
 #include "collect/request.h"
 #include "heap/heap_events.h"
+#include "heap/heap_trigger.h"
 
 /* GC, Type, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames: as Microsoft's dotnet-gcdump asks. */
 #define SPEC	     TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
+/*
+ * The same without GCHeapCollect, with GCHeapSurvivalAndMovement and what samples allocations:
+ * ticks of the keyword GC, and from .NET 10 on AllocationSampling.
+ */
+#define FOLLOW_SPEC  TAPIR_HEAP_PROVIDER ":0x80001580001:Verbose"
 #define START_NS     (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
 
 #define LOCK_REST_US 50000
@@ -24,6 +30,7 @@
 struct watch {
 	int end_fd;
 	bool has_objects, is_over;
+	struct tapir_heap_trigger trigger; /* of what is followed first */
 };
 
 static uint16_t event_id_of(const struct tapir_catalog *catalog, const struct tapir_rec *rec)
@@ -58,27 +65,42 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	return 0;
 }
 
-static int run(struct tapir_recording_plan *plan, uint64_t max_pause_ns,
-	       const struct tapir_writer_opts *file)
+/* Control thread. */
+static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
+{
+	struct watch *w = ctx;
+
+	(void)ready;
+	if (w->trigger.after_ns && tapir_heap_trigger__start(&w->trigger))
+		(void)eventfd_write(w->end_fd, 1);
+}
+
+static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record_opts *opts)
 {
 	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	struct tapir_recording_result result = {};
-	int err;
+	int err, trigger_err;
 
 	if (watch.end_fd < 0)
 		return tapir_diag__fail(-errno, "cannot make an eventfd: %s",
 					tapir_errno__text(errno));
-	plan->opts.file = file;
-	plan->opts.force = file->force;
-	plan->opts.ring_wait_ms = (uint32_t)(max_pause_ns / TAPIR_NS_PER_MS);
+	watch.trigger = (struct tapir_heap_trigger){.tgid = opts->tgid,
+						    .after_ns = opts->follow_ns,
+						    .timeout_ns = START_NS + opts->max_pause_ns,
+						    .failed_fd = watch.end_fd};
+	plan->opts.file = opts->file;
+	plan->opts.force = opts->file->force;
+	plan->opts.ring_wait_ms = (uint32_t)(opts->max_pause_ns / TAPIR_NS_PER_MS);
 	plan->opts.end_fd = watch.end_fd;
 	plan->opts.has_end_fd = true;
 	plan->opts.on_record = on_record;
 	plan->opts.on_flush = on_flush;
+	plan->opts.on_ready = on_ready;
 	plan->opts.ctx = &watch;
 	err = tapir_recording__run(&plan->opts, &result);
+	trigger_err = tapir_heap_trigger__stop(&watch.trigger);
 	close(watch.end_fd);
-	return err;
+	return err ? err : trigger_err;
 }
 
 /*
@@ -114,33 +136,34 @@ static int lock(uint32_t tgid, uint64_t timeout_ns, int *out)
 	return 0;
 }
 
-static int record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
+static int record(const struct tapir_heap_record_opts *opts)
 {
 	struct tapir_request request = {
 		.sz = sizeof(request),
 		.has_no_default = true,
-		.no_stack = true,
+		.no_stack = !opts->follow_ns,
 		.no_samples = true,
 		.no_sched = true,
-		.duration_ns = START_NS + max_pause_ns,
+		.duration_ns = opts->follow_ns + START_NS + opts->max_pause_ns,
 	};
 	struct tapir_recording_plan plan = {};
 	int err = -ENOMEM;
 
-	if (tapir_vec__push(&request.rules.pids, tgid) && tapir_vec__push(&request.specs, SPEC))
+	if (tapir_vec__push(&request.rules.pids, opts->tgid) &&
+	    tapir_vec__push(&request.specs, opts->follow_ns ? FOLLOW_SPEC : SPEC))
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
-		err = run(&plan, max_pause_ns, file);
+		err = run(&plan, opts);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&request.rules.pids);
 	tapir_vec__fini(&request.specs);
 	return err;
 }
 
-int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file)
+int tapir_heap__record(const struct tapir_heap_record_opts *opts)
 {
 	tapir_autofd int lock_fd = -1;
-	int err = lock(tgid, START_NS + max_pause_ns, &lock_fd);
+	int err = lock(opts->tgid, START_NS + opts->max_pause_ns, &lock_fd);
 
-	return err ? err : record(tgid, max_pause_ns, file);
+	return err ? err : record(opts);
 }

@@ -16,7 +16,18 @@
 
 #define TAPIR_HEAP_MAX_PAUSE_NS 10000000000ull /* unless it is requested otherwise */
 
-/* 0, also when the snapshot is incomplete; -errno with lines. file: where it is recorded. */
-int tapir_heap__record(uint32_t tgid, uint64_t max_pause_ns, const struct tapir_writer_opts *file);
+struct tapir_heap_record_opts {
+	uint32_t tgid;
+	uint64_t max_pause_ns;
+	/*
+	 * 0: the collection comes at once. Else what is allocated (samples, with stacks) and what
+	 * collections move (heap_follow.h) is recorded for this long before it.
+	 */
+	uint64_t follow_ns;
+	const struct tapir_writer_opts *file; /* where it is recorded */
+};
+
+/* 0, also when the snapshot is incomplete, or Ctrl-C came before it; -errno with lines. */
+int tapir_heap__record(const struct tapir_heap_record_opts *opts);
 
 #endif

@@ -257,6 +257,7 @@ int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_read
 	explain(out, &r);
 	name_process(out, &r, tapir_reader__catalog(reader));
 	out->gc_ns = r.events.end_ns > r.events.start_ns ? r.events.end_ns - r.events.start_ns : 0;
+	out->end_ns = r.events.walk == TAPIR_HEAP_AFTER ? r.events.end_ns : 0;
 	out->graph = r.events.graph;
 	return analyze(out, r.is_complete);
 }

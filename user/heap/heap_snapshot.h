@@ -24,6 +24,7 @@ struct tapir_heap_snapshot {
 	uint64_t cnt, bytes;
 	uint64_t reachable_cnt, reachable_bytes; /* by references; of a JVM 0 */
 	uint64_t gc_ns;				 /* of the collection with the walk; 0: not known */
+	uint64_t end_ns;			 /* when it ended; 0: not known */
 	bool has_references;			 /* retained bytes and paths */
 	char incomplete[200];			 /* why; "": nothing is missing */
 	struct tapir_heap_graph graph;

@@ -284,7 +284,7 @@ static void add_allocations(struct tapir_view_result *out,
 
 	out->tree = tapir_timeline__stacks(opts->allocations->tl);
 	for (size_t i = 0; i < grown->cnt && i < PATHS_MAX && i < opts->top; i++) {
-		const char *type = grown->data[i].row->name, *by;
+		const char *type = grown->data[i].row->name;
 		const struct tapir_tally_row *row =
 			tapir_heap_allocations__of(opts->allocations, type);
 
@@ -294,28 +294,51 @@ static void add_allocations(struct tapir_view_result *out,
 		tapir_view_result__share(out, table, row->ways[0].weight, row->weight);
 		tapir_view_result__text(out, table, type);
 		tapir_view_result__stack(out, table, row->ways[0].node);
-		by = i ? NULL : allocator_of(opts->allocations, row);
-		if (by)
-			tapir_str__addf(&out->headline, ", allocated by %.200s", by);
 	}
 }
 
-/* The headline has who made what grew most, and what holds it, if it was sampled. */
-static void add_live(struct tapir_view_result *out, const struct tapir_heap_tables_opts *opts,
-		     const struct grown_list *grown)
+/* The samples of what grew most that stay alive; NULL: there are none. */
+static const struct tapir_heap_live_row *live_of(const struct tapir_heap_tables_opts *opts,
+						 const struct grown_list *grown)
 {
 	const struct tapir_heap_live_row *row;
 
-	tapir_heap_live__add_table(opts->live, opts->top, out);
-	tapir_vec_for_each (row, &opts->live->rows) {
-		if (!grown->cnt || strcmp(row->type, grown->data[0].row->name) != 0)
-			continue;
-		if (row->stack[0])
-			tapir_str__addf(&out->headline, ", allocated by %.300s", row->stack);
-		if (row->path[0])
-			tapir_str__addf(&out->headline, ", held by %.300s", row->path);
-		break;
-	}
+	if (!opts->live || !grown->cnt)
+		return NULL;
+	tapir_vec_for_each (row, &opts->live->rows)
+		if (!strcmp(row->type, grown->data[0].row->name))
+			return row;
+	return NULL;
+}
+
+/*
+ * Who made what grew most, and what holds it: of the objects that stay, if some were sampled. Else
+ * who allocates most of the type, though it may be others that stay.
+ */
+static void add_causes(struct tapir_view_result *out, const struct tapir_heap_snapshot *after,
+		       const struct tapir_heap_tables_opts *opts, const struct grown_list *grown)
+{
+	const struct tapir_heap_live_row *live = live_of(opts, grown);
+	const struct tapir_heap_row *type = grown->cnt ? grown->data[0].row : NULL;
+	const struct tapir_tally_row *row =
+		type && !live && opts->allocations
+			? tapir_heap_allocations__of(opts->allocations, type->name)
+			: NULL;
+	const char *by = row ? allocator_of(opts->allocations, row) : NULL;
+	struct tapir_str path = {};
+
+	if (live && live->stack[0])
+		tapir_str__addf(&out->headline, ", allocated by %.300s", live->stack);
+	if (by)
+		tapir_str__addf(&out->headline, ", most of this type is allocated by %.200s", by);
+	if (live && live->path[0])
+		tapir_str__addf(&path, "%s", live->path);
+	else if (type && after->has_references && type->path != TAPIR_HEAP_NO_STEP)
+		tapir_heap_snapshot__add_path(after, type->path, &path);
+	if (path.len)
+		tapir_str__addf(&out->headline, ", held by %.300s", path.data);
+	out->failed |= path.failed;
+	tapir_str__fini(&path);
 }
 
 int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
@@ -338,12 +361,14 @@ int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 	else
 		tapir_str__adds(&out->headline, "; no type grew");
 	add_facts(out, after);
-	if (!err)
+	if (!err) {
+		add_causes(out, after, opts, &grown);
 		add_growth(out, after, opts, &grown);
+	}
+	if (!err && opts->live)
+		tapir_heap_live__add_table(opts->live, opts->top, out);
 	if (!err && opts->allocations)
 		add_allocations(out, opts, &grown);
-	if (!err && opts->live)
-		add_live(out, opts, &grown);
 	add_notes(out, after, opts);
 	tapir_vec__fini(&grown);
 	return err || out->failed || out->headline.failed ? -ENOMEM : 0;

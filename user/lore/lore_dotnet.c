@@ -133,9 +133,7 @@ static const struct tapir_lore_event stackless[] = {
 
 const struct tapir_lore tapir_lore_dotnet = {
 	.name = ".NET",
-	.live_from =
-		"tapir does not follow objects that collections move; use --growth TIME, which "
-		"names the types that grow, what holds them and who allocates them",
+	.live_from = "it was compiled ahead of time (NativeAOT)", /* all others are followed */
 	.providers = TAPIR_LIST_OF(CLR),
 	.modules = modules,
 	.threads = threads,

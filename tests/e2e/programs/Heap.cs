@@ -8,6 +8,8 @@ using System.Threading;
 
 /// <summary>Heap ORDERS NODES: a heap whose counts and sizes by type the program knows. ORDERS orders, each with a blob
 /// of 100 bytes, are in a list that a static field holds; NODES nodes are one linked list. SIGHUP adds ORDERS more.
+/// With a third argument a thread makes arrays of the blobs' size and more of them, which do not stay: each lives as long
+/// as 2,000 others; of its large arrays one of ten stays.
 /// It prints "counts TYPE=COUNT:BYTES ...", by what the allocator says of the thread that made them.</summary>
 namespace Shop
 {
@@ -65,6 +67,41 @@ namespace Shop
             Add(typeof(Node).FullName, size * (count - 1), count - 1);
         }
 
+        static readonly Queue<byte[]> Window = new();
+        static readonly List<char[]> Large = new();
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static void KeepForAMoment()
+        {
+            Window.Enqueue(new byte[104]);
+            if (Window.Count > 2000)
+                Window.Dequeue();
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static void KeepLarge()
+        {
+            for (int i = 0; i < 10; i++)
+                _ = new char[100000];
+            lock (Counts)
+            {
+                char[] kept = Counted(() => new char[100000]);
+                Large.Add(kept);
+            }
+        }
+
+        static void Churn()
+        {
+            for (long round = 0; ; round++)
+            {
+                for (int i = 0; i < 2000; i++)
+                    KeepForAMoment();
+                if (round % 50 == 0)
+                    KeepLarge();
+                Thread.Sleep(1);
+            }
+        }
+
         static void Answer()
         {
             var words = new List<string> { "counts" };
@@ -89,8 +126,11 @@ namespace Shop
                     Answer();
                 }
             });
+            if (args.Length > 2)
+                new Thread(Churn) { IsBackground = true }.Start();
             Console.WriteLine("pid " + Environment.ProcessId);
-            Answer();
+            lock (Counts)
+                Answer();
             Thread.Sleep(Timeout.Infinite);
             GC.KeepAlive(chain);
         }
