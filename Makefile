@@ -60,7 +60,12 @@ BPF_CFLAGS := -std=gnu11 -g -ffile-prefix-map=$(CURDIR)=. -O2 -target bpf -D__TA
 
 # ---- sources --------------------------------------------------------------------------
 
-BPF_SRC    := $(wildcard bpf/*.bpf.c)
+# libbpf loads programs in this order: those that threads verify (user/attach/deferred_program.h) come
+# first, and the one that the loader itself takes longest for comes last, so that all are verified at
+# the same time.
+BPF_FIRST  := bpf/usdt.bpf.c bpf/sample.bpf.c
+BPF_LAST   := bpf/sched.bpf.c
+BPF_SRC    := $(BPF_FIRST) $(filter-out $(BPF_FIRST) $(BPF_LAST),$(wildcard bpf/*.bpf.c)) $(BPF_LAST)
 BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
 SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
 USER_SRC   := $(filter-out user/cli/main.c user/manifest/%,$(wildcard user/*/*.c user/*/*/*.c))
