@@ -91,6 +91,15 @@ static __always_inline __u64 tapir_task__cgroup_id(struct task_struct *task, __u
 }
 
 /*
+ * Whether the task has memory of its own: what is read of a kernel thread's, or of one that has
+ * given it up, is another process's. Not task->mm: see tapir_task__cgroup_id.
+ */
+static __always_inline int tapir_task__has_memory(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm) != NULL;
+}
+
+/*
  * Whether the current thread entered the kernel by an interrupt, not by a system call. Then the
  * kernel does not work on its behalf. An interrupt within a system call, or one of a kernel thread,
  * is not recognized: the preemption counter, which shows it, is out of reach if the kernel was
@@ -100,7 +109,7 @@ static __always_inline int tapir_task__is_interrupted(struct task_struct *task)
 {
 	const struct pt_regs *regs;
 
-	if (!task->mm)
+	if (!tapir_task__has_memory(task))
 		return 0;
 	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 #if defined(__TARGET_ARCH_x86)

@@ -137,22 +137,23 @@ static __noinline int announce(struct switch_scratch *s, struct task_struct *tas
 static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
 					struct task_struct *task)
 {
-	long err, kernel_err;
+	long err;
 
-	if (task->mm) {
+	/* What is known of the result is in memory: the verifier goes through the rest once. */
+	if (tapir_task__has_memory(task)) {
 		s->stacks.user.owner = STACK_OF_SWITCH;
 		set_user_regs(&s->stacks.user, task);
 		s->rec.out_stack_id = take_user_stack(&s->stacks, now, &s->rec.h, &err);
-	} else {
-		err = 0;
+		if (err)
+			s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
 	}
 	begin_window(&s->window, (__u64)ctx, task, s->rec.flags & TAPIR_SWITCH_PREEMPTED);
 	s->rec.out_kstack_id = take_known_kernel_stack(&s->stacks, &s->window, now, ctx, OWN_FRAMES,
-						       &s->rec.h, &kernel_err);
-	if (!err && !kernel_err)
-		return;
-	s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
-	tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_STACK_LOST);
+						       &s->rec.h, &err);
+	if (err)
+		s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
+	if (s->rec.flags & TAPIR_SWITCH_STACK_LOST)
+		tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_STACK_LOST);
 }
 
 /*

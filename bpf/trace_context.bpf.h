@@ -197,7 +197,7 @@ static __always_inline int take_trace_ids(struct trace_context *c, const struct 
 {
 	struct tapir_trace_place *place;
 
-	if (!now->trace_publishers || !bpf_get_current_task_btf()->mm)
+	if (!now->trace_publishers || !tapir_task__has_memory(bpf_get_current_task_btf()))
 		return 0;
 	c->tgid = tgid;
 	place = bpf_map_lookup_elem(&trace_places, &c->tgid);

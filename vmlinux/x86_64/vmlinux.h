@@ -1142,6 +1142,7 @@ struct fred_ss {
 	u64 insnlen: 4;
 };
 
+#pragma clang attribute pop
 struct pt_regs {
 	long unsigned int r15;
 	long unsigned int r14;
@@ -1173,6 +1174,7 @@ struct pt_regs {
 		struct fred_ss fred_ss;
 	};
 };
+#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
 struct idt_bits {
 	u16 ist: 3;
@@ -38953,6 +38955,7 @@ struct bpf_iter_reg {
 	const struct bpf_iter_seq_info *seq_info;
 };
 
+#pragma clang attribute pop
 struct bpf_iter_meta {
 	union {
 		struct seq_file *seq;
@@ -38960,6 +38963,7 @@ struct bpf_iter_meta {
 	u64 session_id;
 	u64 seq_num;
 };
+#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
 struct kallsym_iter {
 	loff_t pos;
@@ -43083,11 +43087,13 @@ struct bpf_scc_info {
 
 typedef struct pt_regs bpf_user_pt_regs_t;
 
+#pragma clang attribute pop
 struct bpf_perf_event_data {
 	bpf_user_pt_regs_t regs;
 	__u64 sample_period;
 	__u64 addr;
 };
+#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
 struct perf_event_query_bpf {
 	__u32 ids_len;
@@ -45459,6 +45465,7 @@ struct bpf_iter_seq_task_info {
 	u32 tid;
 };
 
+#pragma clang attribute pop
 struct bpf_iter__task {
 	union {
 		struct bpf_iter_meta *meta;
@@ -45467,6 +45474,7 @@ struct bpf_iter__task {
 		struct task_struct *task;
 	};
 };
+#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
 struct bpf_iter_seq_task_file_info {
 	struct bpf_iter_seq_task_common common;
