@@ -193,6 +193,8 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 		.sz = sizeof(opts),
 		.site_cap = 1,
 		.ring_bytes = 4096,
+		.with_threads = true,
+		.with_holds = true,
 		.use_multi = tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI),
 	};
 	struct tapir_programs *programs = NULL;
@@ -202,6 +204,8 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 	for (int id = 0; id < TAPIR_FEATURE_CNT; id++)
 		if (features[id].without == TAPIR_CHECK_MISSING && !f->by_id[id].is_there)
 			return; /* said already */
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		opts.families[i] = true;
 	err = tapir_programs__load(&opts, &programs);
 	tapir_diag__rewind(diag_cnt);
 	tapir_programs__free(programs);

@@ -53,9 +53,8 @@ static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 static void leave_out_processes(struct tapir_bpf *skel)
 {
 	struct bpf_program *const all[] = {
-		skel->progs.tapir_usdt,	    skel->progs.tapir_fork, skel->progs.tapir_rename,
-		skel->progs.tapir_exec,	    skel->progs.tapir_exit, skel->progs.tapir_hold_exec,
-		skel->progs.tapir_sys_exit,
+		skel->progs.tapir_usdt, skel->progs.tapir_fork, skel->progs.tapir_rename,
+		skel->progs.tapir_exec, skel->progs.tapir_exit,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -84,6 +83,8 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	bpf_program__set_autoload(p->skel->progs.tapir_wake_new,
 				  opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
+	bpf_program__set_autoload(p->skel->progs.tapir_hold_exec, opts->with_holds);
+	bpf_program__set_autoload(p->skel->progs.tapir_sys_exit, opts->with_holds);
 	if (opts->no_processes)
 		leave_out_processes(p->skel);
 	if (opts->use_multi)

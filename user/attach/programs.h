@@ -28,6 +28,7 @@ struct tapir_programs_opts {
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
 	bool with_threads;		 /* load the iterator over threads, too */
+	bool with_holds;		 /* load what asks the holder to hold, too */
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may go on after
 			      __load: no process is forked meanwhile */

@@ -242,6 +242,7 @@ int tapir_recording__load_programs(struct recording *r)
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
 	opts.with_threads = r->opts->with_switches;
+	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_looks;
 	opts.probes_later = !r->opts->program; /* children come before threads */
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
