@@ -54,6 +54,27 @@ static void function_is_found_by_any_address_in_it(void **state)
 	tapir_kallsyms__free(k);
 }
 
+/* As the kernel prints it (%pS): the same function has one name, whoever was asked. */
+static void first_of_several_names_is_taken(void **state)
+{
+	struct tapir_kallsyms *k;
+	const char *name;
+	uint64_t start_va, size;
+
+	(void)state;
+	assert_int_equal(load("ffffffff81000200 T last\n"
+			      "ffffffff81000100 T one\n"
+			      "ffffffff81000100 t two\n"
+			      "ffffffff81000100 W three\n",
+			      &k),
+			 0);
+	assert_true(tapir_kallsyms__find(k, 0xffffffff81000110, &name, &start_va, &size));
+	assert_string_equal(name, "one");
+	assert_int_equal(start_va, 0xffffffff81000100);
+	assert_int_equal(size, 0x100);
+	tapir_kallsyms__free(k);
+}
+
 static void refusal_is_told_apart_from_nothing(void **state)
 {
 	struct tapir_kallsyms *k;
@@ -82,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(function_is_found_by_any_address_in_it),
+		cmocka_unit_test(first_of_several_names_is_taken),
 		cmocka_unit_test(refusal_is_told_apart_from_nothing),
 		cmocka_unit_test(bad_lines_are_passed_over),
 	};

@@ -96,7 +96,6 @@ static int start_threads(struct recording *r)
 		.cover = r->cover,
 		.dotnet_reports_methods =
 			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
-		.is_moment = r->opts->snapshot_looks,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {

@@ -509,8 +509,6 @@ static int start(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
-	if (!err && s->opts.is_moment)
-		tapir_namer__ask_kernel(s->namer);
 	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
 	if (!err)

@@ -64,8 +64,7 @@ struct tapir_session_opts {
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_reports_methods; /* .NET processes that tapir attaches to report their code
 					(queue.h) */
-	bool is_moment; /* few kernel functions are named: each is asked for by itself */
-	int wake_fd;	/* eventfd, written when the sink failed; -1: none */
+	int wake_fd;		     /* eventfd, written when the sink failed; -1: none */
 };
 
 struct tapir_session_stats {

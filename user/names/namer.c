@@ -54,11 +54,6 @@ int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 	return 0;
 }
 
-void tapir_namer__ask_kernel(struct tapir_namer *n)
-{
-	tapir_symbolizer__ask_kernel(n->symbolizer);
-}
-
 void tapir_namer__free(struct tapir_namer *n)
 {
 	if (!n)

@@ -21,8 +21,6 @@ struct tapir_namer;
 int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 		     struct tapir_namer **out);
 void tapir_namer__free(struct tapir_namer *n);
-/* Of the kernel: symbolizer.h. */
-void tapir_namer__ask_kernel(struct tapir_namer *n);
 
 /*
  * Every describing record, after the catalog has it. fd: for a MAPPING its file, as it was opened

@@ -47,11 +47,14 @@ static int add_line(struct tapir_kallsyms *k, const char *line)
 	return !k->names.failed && tapir_vec__push(&k->symbols, symbol) ? 1 : -ENOMEM;
 }
 
+/* In the order of the list where they share a place. */
 static int by_va(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	return x->va < y->va ? -1 : x->va > y->va;
+	if (x->va != y->va)
+		return x->va < y->va ? -1 : 1;
+	return x->name_off < y->name_off ? -1 : x->name_off > y->name_off;
 }
 
 static bool is_sorted(const struct tapir_kallsyms *k)
@@ -120,6 +123,8 @@ bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const cha
 	end_va = behind < k->symbols.cnt ? symbol[1].va : *start_va + LAST_BYTES;
 	if (va >= end_va)
 		return false;
+	while (symbol > k->symbols.data && symbol[-1].va == symbol->va)
+		symbol--; /* of several names the kernel prints the first */
 	*name = k->names.data + symbol->name_off;
 	*size = end_va - *start_va;
 	return true;

@@ -33,13 +33,15 @@
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there
  * are more files, the least recently used one is dropped, and remembered as dropped.
  */
-#define MAX_FILES     16384u
-#define MIN_FILES     16u
-#define MAX_DROPPED   65536u
+#define MAX_FILES	 16384u
+#define MIN_FILES	 16u
+#define MAX_DROPPED	 65536u
 /* Symbols in memory, of all tables: about 40 bytes each, with its name. */
-#define MAX_SYMBOLS   400000
-#define SYMBOL_BYTES  40u
-#define MAX_TOO_LARGE 8 /* warnings */
+#define MAX_SYMBOLS	 400000
+#define SYMBOL_BYTES	 40u
+#define MAX_TOO_LARGE	 8 /* warnings */
+/* A name costs 10 us, all of them 70 ms. */
+#define KERNEL_ASKED_MAX 4096
 
 struct file {
 	uint64_t file_id;
@@ -64,7 +66,7 @@ struct tapir_symbolizer {
 	char range_name[24];
 	struct tapir_kallsyms *kernel;
 	struct tapir_kernel_names *kernel_names; /* NULL: kernel has them */
-	bool asks_kernel;
+	size_t kernel_asked_cnt;
 	bool kernel_was_tried;
 	uint64_t kernel_id;
 	unsigned too_large_cnt; /* files whose symbols are not all read */
@@ -136,11 +138,6 @@ void tapir_symbolizer__free(struct tapir_symbolizer *s)
 	tapir_kernel_names__free(s->kernel_names);
 	tapir_kallsyms__free(s->kernel);
 	free(s);
-}
-
-void tapir_symbolizer__ask_kernel(struct tapir_symbolizer *s)
-{
-	s->asks_kernel = true;
 }
 
 /* A dropped file has no names of its functions: each lookup counts. */
@@ -363,14 +360,10 @@ uint64_t tapir_symbolizer__kernel_id(void)
 	       1;
 }
 
-/* One by one, or all of them. */
-static void begin_kernel_names(struct tapir_symbolizer *s)
+static void load_kernel_names(struct tapir_symbolizer *s)
 {
-	int err;
+	int err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
 
-	if (s->asks_kernel && !tapir_kernel_names__new(&s->kernel_names))
-		return;
-	err = tapir_kallsyms__load("/proc/kallsyms", &s->kernel);
 	if (err)
 		tapir_warn("kernel functions have no names: %s (see 'tapir doctor')",
 			   tapir_errno__text(err));
@@ -381,9 +374,14 @@ static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_s
 	uint64_t va = TAPIR_KERNEL_START_VA + off, start_va, size;
 	const char *name;
 
-	if (!s->kernel_was_tried)
-		begin_kernel_names(s);
+	if (!s->kernel_was_tried && tapir_kernel_names__new(&s->kernel_names))
+		load_kernel_names(s);
 	s->kernel_was_tried = true;
+	if (s->kernel_names && s->kernel_asked_cnt++ == KERNEL_ASKED_MAX) {
+		tapir_kernel_names__free(s->kernel_names);
+		s->kernel_names = NULL;
+		load_kernel_names(s);
+	}
 	if (s->kernel_names
 		    ? !tapir_kernel_names__find(s->kernel_names, va, &name, &start_va, &size)
 		    : !s->kernel || !tapir_kallsyms__find(s->kernel, va, &name, &start_va, &size))

@@ -37,11 +37,10 @@ uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *symbolizer);
 
 /*
  * Stands for the running kernel and its modules, whose "file" begins at TAPIR_KERNEL_START_VA.
- * Its names are read when the first is asked for; after __ask_kernel each is asked for by itself
- * (kernel_names.h): of a few hundred addresses.
+ * Its names are asked for one by one (kernel_names.h); all are read (kallsyms.h) where that is
+ * impossible, and where there are thousands.
  */
 uint64_t tapir_symbolizer__kernel_id(void);
-void tapir_symbolizer__ask_kernel(struct tapir_symbolizer *symbolizer);
 #define TAPIR_KERNEL_START_VA 0xffff800000000000ull
 
 /*
