@@ -25,7 +25,7 @@
 #define ROUND_MS  10
 #define LOSSES_NS TAPIR_NS_PER_SEC
 #define CHILD_MAX TAPIR_RING_CHILDREN
-#define STOP_TGID 0ull
+#define WAKE_TGID 0ull
 
 struct lane {
 	uint32_t tgid;
@@ -48,7 +48,7 @@ struct tapir_ring_reader {
 	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
 				   without a gap */
 	atomic_bool stop;
-	int epoll_fd, stop_fd;
+	int epoll_fd, wake_fd; /* written for the first lane, and to stop */
 	pthread_t thread;
 	bool is_running;
 };
@@ -122,6 +122,7 @@ static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_r
 	}
 	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, lane.pid_fd, &event))
 		tapir_debug("cannot wait for process %u to exit", tgid);
+	eventfd_write(r->wake_fd, 1);
 	return 0;
 }
 
@@ -350,9 +351,11 @@ static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
 	struct epoll_event events[16];
 	int cnt = epoll_wait(r->epoll_fd, events, 16, timeout_ms);
 	struct lane *lane;
+	eventfd_t wakes;
 
 	if (cnt <= 0)
 		return;
+	(void)eventfd_read(r->wake_fd, &wakes);
 	lock(r);
 	for (int i = 0; i < cnt; i++) {
 		tapir_vec_for_each (lane, &r->lanes)
@@ -370,16 +373,17 @@ static void *run(void *arg)
 	/* As for the drain thread: what we are late for is lost in the process. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	while (!atomic_load(&r->stop)) {
-		bool again;
+		bool again, has_lanes;
 
 		pthread_mutex_lock(&r->lock);
 		again = drain_all(r);
 		report_losses(r, &next_losses_ns);
+		has_lanes = r->lanes.cnt;
 		pthread_mutex_unlock(&r->lock);
 		open_children(r);
 		if (again && atomic_load(&r->waiting_cnt))
 			usleep(100);
-		note_ends(r, again ? 0 : ROUND_MS);
+		note_ends(r, again ? 0 : has_lanes ? ROUND_MS : -1);
 	}
 	return NULL;
 }
@@ -398,7 +402,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out)
 {
 	struct tapir_ring_reader *r = calloc(1, sizeof(*r));
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = STOP_TGID};
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = WAKE_TGID};
 	int err = 0;
 
 	if (!r)
@@ -428,11 +432,11 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		tapir_ring_select__fill(opts->specs, r->ask);
 	r->sink.ask = r->ask;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	r->stop_fd = eventfd(0, EFD_CLOEXEC);
+	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!r->sink.spec_matched || !r->ask)
 		err = -ENOMEM;
-	else if (r->epoll_fd < 0 || r->stop_fd < 0 ||
-		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->stop_fd, &event))
+	else if (r->epoll_fd < 0 || r->wake_fd < 0 ||
+		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &event))
 		err = -errno;
 	else
 		err = -pthread_create(&r->thread, NULL, run, r);
@@ -468,7 +472,7 @@ void tapir_ring_reader__stop(struct tapir_ring_reader *r)
 	if (!r || !r->is_running)
 		return;
 	atomic_store(&r->stop, true);
-	eventfd_write(r->stop_fd, 1);
+	eventfd_write(r->wake_fd, 1);
 	pthread_join(r->thread, NULL);
 	r->is_running = false;
 	tapir_vec_for_each (lane, &r->lanes)
@@ -495,7 +499,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_vec__fini(&r->children);
 	tapir_recbuf__fini(&r->sink.recbuf);
 	tapir_guard__fd(&r->epoll_fd);
-	tapir_guard__fd(&r->stop_fd);
+	tapir_guard__fd(&r->wake_fd);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
