@@ -315,6 +315,24 @@ uint64_t tapir_proc__start_ticks(uint32_t tgid)
 	return read_stat_of(tgid, &stat) || stat.is_zombie ? UINT64_MAX : stat.start_ticks;
 }
 
+int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages)
+{
+	tapir_autofree char *text = NULL;
+	char path[32], *end;
+	uint64_t value;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/statm", tgid);
+	err = tapir_file__read(path, 256, &text, NULL);
+	if (err)
+		return err;
+	value = strtoull(text, &end, 10);
+	if (end == text)
+		return -EINVAL;
+	*pages = value;
+	return 0;
+}
+
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns)
 {
 	struct stat_facts stat;

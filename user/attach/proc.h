@@ -51,6 +51,13 @@ bool tapir_proc__has_ended(uint32_t tgid);
  */
 uint64_t tapir_proc__start_ticks(uint32_t tgid);
 
+/*
+ * How much memory it has mapped, in pages: as long as that is the same, hardly anything was mapped
+ * since. A fifth of the price of its mappings. 0: none, as kernel threads and zombies. -errno
+ * without a line.
+ */
+int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages);
+
 /* Its name, and the CPU time of all its threads, as exact as the kernel's clock tick. -errno
  * without a line. */
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns);

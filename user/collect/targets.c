@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "collect/describe.h"
 
-#define SWEEP_MAX 64
+#define SWEEP_MAX 64 /* where no program reports exits; else a few: one in many is not */
 
 int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out)
 {
@@ -213,9 +213,10 @@ uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 /* Exits that were not reported, as without programs: checks some processes at a time. */
 static void sweep(struct tapir_targets *t)
 {
-	size_t looked_cnt = 0;
+	size_t looked_cnt = 0,
+	       max = tapir_programs__are_there(t->opts.programs) ? SWEEP_MAX / 8 : SWEEP_MAX;
 
-	for (size_t n = 0; n < t->live.cap && looked_cnt < SWEEP_MAX; n++) {
+	for (size_t n = 0; n < t->live.cap && looked_cnt < max; n++) {
 		const struct tapir_map_slot *slot = &t->live.slots[t->sweep_at++ % t->live.cap];
 
 		if (!slot->used)

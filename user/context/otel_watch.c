@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "context/otel_reader.h"
@@ -17,9 +18,10 @@
 struct watched {
 	struct tapir_otel_process process;
 	uint64_t next_ns, interval_ns;
-	bool is_owed; /* the last look was in vain: the next one may not be */
-	bool is_told; /* that it could not be read */
-	bool is_left; /* it did not answer: it is not asked again */
+	uint64_t pages; /* that it had mapped at its last look */
+	bool is_owed;	/* the last look was in vain: the next one may not be */
+	bool is_told;	/* that it could not be read */
+	bool is_left;	/* it did not answer: it is not asked again */
 };
 
 struct tapir_otel_watch {
@@ -116,9 +118,27 @@ static void count_unread(struct tapir_otel_watch *w, struct watched *one, uint64
 	one->is_told = true;
 }
 
+/*
+ * What has published nothing, and has as much memory as before, has mapped no context since. At the
+ * longest interval its mappings are read all the same.
+ */
+static bool is_calm(struct watched *one)
+{
+	uint64_t pages;
+
+	if (one->process.header_va || one->is_owed || one->interval_ns >= SILENT_MAX_NS ||
+	    tapir_proc__mapped_pages(one->process.tgid, &pages))
+		return false;
+	if (pages == one->pages)
+		return true;
+	one->pages = pages;
+	return false;
+}
+
 static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
 {
-	int got = tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
+	int got = is_calm(one) ? 0
+			       : tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
 
 	plan_next(one, now_ns);
 	one->is_owed = got == -EAGAIN || got == -ECANCELED; /* it changes, or the user ends us */

@@ -2,11 +2,13 @@
 /* A short list of processes, each with its step in the same row of times. */
 #include "rings/ring_scan.h"
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #define TURN_MAX 32 /* looks of a turn */
 #define COST	 4  /* times what a look took are left to others */
+#define CALM_MAX 16 /* turns that a process is passed over which mapped nothing */
 
 /* After what was expected. */
 static const unsigned step_ms[] = {5, 20, 50, 100, 200};
@@ -57,6 +59,7 @@ void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)
 	for (size_t i = 0; i < l->bursts.cnt; i++)
 		if (l->bursts.data[i].tgid == tgid)
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
+	tapir_map__del(&l->calm, tgid);
 }
 
 static void look(struct tapir_ring_scan *l, uint32_t tgid)
@@ -107,6 +110,29 @@ uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l)
 	return next_ns < l->free_ns ? l->free_ns : next_ns;
 }
 
+/*
+ * A lane takes memory: a process that has as much as before has no new one. Turns are counted in
+ * the lowest bits; kernel threads have no memory.
+ */
+static bool is_calm(struct tapir_ring_scan *l, uint32_t tgid)
+{
+	uint64_t pages, *calm;
+
+	if (tapir_proc__mapped_pages(tgid, &pages))
+		return false;
+	if (!pages)
+		return true;
+	calm = tapir_map__put(&l->calm, tgid, NULL);
+	if (!calm)
+		return false;
+	if (*calm / CALM_MAX == pages && *calm % CALM_MAX != CALM_MAX - 1) {
+		++*calm;
+		return true;
+	}
+	*calm = pages * CALM_MAX;
+	return false;
+}
+
 void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live)
 {
 	uint64_t end_ns = tapir_clock__now_ns() + 20 * TAPIR_NS_PER_MS;
@@ -119,8 +145,10 @@ void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *li
 
 		if (!live->slots[i].used || tapir_ring_reader__has(l->rings, tgid))
 			continue;
-		look(l, tgid);
 		looks++;
+		if (is_calm(l, tgid))
+			continue;
+		look(l, tgid);
 		if (tapir_clock__now_ns() >= end_ns)
 			return;
 	}
@@ -129,4 +157,5 @@ void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *li
 void tapir_ring_scan__fini(struct tapir_ring_scan *l)
 {
 	tapir_vec__fini(&l->bursts);
+	tapir_map__fini(&l->calm);
 }

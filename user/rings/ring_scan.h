@@ -19,10 +19,11 @@
 struct tapir_ring_scan {
 	struct tapir_ring_reader *rings; /* borrowed; NULL: no scans */
 	struct tapir_vec(struct tapir_ring_burst) bursts;
-	size_t cursor;	   /* of the scans in turn */
-	uint64_t free_ns;  /* until then the last look is paid for */
-	uint64_t left_cnt; /* times that a process had to wait for its turn */
-	bool is_full;	   /* reported; until half of them are done */
+	size_t cursor;	       /* of the scans in turn */
+	struct tapir_map calm; /* by tgid: what it had mapped at its last look, and turns since */
+	uint64_t free_ns;      /* until then the last look is paid for */
+	uint64_t left_cnt;     /* times that a process had to wait for its turn */
+	bool is_full;	       /* reported; until half of them are done */
 };
 
 /* Something new is executed in the process. */
