@@ -281,6 +281,11 @@ def test_probes_that_need_an_option_say_so(t):
                        "--duration", 1, "-f", "-o", t.path("jvm.tapir"), *targets).err
     for probe, option in (("method__entry", "Method"), ("object__alloc", "Alloc"), ("monitor__wait", "Monitor")):
         t.ok(f"hotspot:{probe} fires only in a JVM started with -XX:+DTrace{option}Probes" in said, said)
+    with named("PHP, no JIT").running(t, 8) as targets:
+        if "function__entry" in t.tapir("list", *targets, expect=None).out:
+            said = t.tapir("record", "php:function__entry", "--no-samples", "--no-sched", "--duration", 1, "-f", "-o",
+                           t.path("php.tapir"), *targets).err
+            t.ok("php:function__entry fires only in a PHP started with USE_ZEND_DTRACE=1 in its environment" in said, said)
     with named("CPython").running(t, 8) as targets:
         if "function__entry" not in t.tapir("list", *targets, expect=None).out:
             return
