@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A session of the Model Context Protocol with a test program: each tool's result is the command's own."""
+"""Sessions of the Model Context Protocol with a test program: each tool's result is the command's own, and a client that changes
+its mind, goes, or says what is no message is served for what it is."""
 import json
+import os
+import signal
 import subprocess
+import time
 
 
 def session(t, *messages):
@@ -40,3 +44,127 @@ def test_a_session_finds_what_a_program_does(t):
     t.ok(answers[7]["result"]["isError"] and "does not exist" in text(answers[7]), text(answers[7]))
     t.ok(answers[8]["result"]["isError"] and "'nonsense' is not one of cpu, gc" in text(answers[8]), text(answers[8]))
     program.kill()
+
+
+class Client:
+    """Of a tapir mcp that is still running."""
+
+    def __init__(self, t):
+        self.t = t
+        self.child = subprocess.Popen([t.tapir_path, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def send(self, *messages):
+        for message in messages:
+            self.child.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.child.stdin.flush()
+
+    def take(self):
+        return json.loads(self.child.stdout.readline())
+
+    def take_answer(self):
+        while "id" not in (answer := self.take()):
+            pass  # how far a call is
+        return answer
+
+    def commands(self):
+        """Process ids of the tools that run."""
+        found = []
+        for tid in os.listdir(f"/proc/{self.child.pid}/task"):
+            try:
+                with open(f"/proc/{self.child.pid}/task/{tid}/children", encoding="ascii") as file:
+                    found += file.read().split()
+            except FileNotFoundError:
+                pass  # a thread that has ended
+        return found
+
+    def until_recording(self):
+        """Until the tool has begun to write, so that it has attached."""
+        end = time.monotonic() + 30
+        while not any(b"record" in _command_line(pid) for pid in self.commands()):
+            self.t.ok(time.monotonic() < end, "it records")
+            time.sleep(0.05)
+        return self.commands()
+
+    def close(self):
+        self.child.kill()
+        self.child.wait()
+        for pipe in self.child.stdin, self.child.stdout, self.child.stderr:
+            try:
+                pipe.close()
+            except OSError:
+                pass  # what was not sent
+
+
+def _command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def until_ended(t, pids, seconds=10):
+    end = time.monotonic() + seconds
+    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+        t.ok(time.monotonic() < end, f"tools that are still running: {pids}")
+        time.sleep(0.02)
+
+
+def test_others_are_answered_while_a_recording_is_made_and_cancelled(t):
+    program, client = t.target("burner", 60000), Client(t)
+    try:
+        long = tool(1, "record", pid=program.pid, seconds=120)
+        long["params"]["_meta"] = {"progressToken": "how long"}
+        client.send(long)
+        pids = client.until_recording()
+        client.send({"id": 2, "method": "ping"}, tool(3, "stacks", pid=program.pid))
+        said = [client.take() for _ in range(3)]
+        progress = [one for one in said if "id" not in one]
+        t.eq(sorted(one["id"] for one in said if "id" in one), [2, 3], "answers")
+        t.eq([(one["method"], one["params"]["progressToken"]) for one in progress], [("notifications/progress", "how long")], "how far it is")
+        # Two at a time, and what reads one waits for both.
+        begun = time.monotonic()
+        client.send(*(tool(nr, "record", pid=program.pid, seconds=0.3) for nr in (4, 5)), tool(6, "findings", recording="r2"))
+        said = [client.take_answer() for _ in range(3)]
+        t.eq((sorted(one["id"] for one in said[:2]), said[2]["id"]), ([4, 5], 6), "their order")
+        t.eq(sorted(json.loads(text(one))["recording"] for one in said), ["r1", "r2", "r2"], "which recordings")
+        client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        until_ended(t, pids)
+        t.ok(time.monotonic() - begun < 30, "it ended early")
+        client.send({"id": 7, "method": "ping"})
+        t.eq(client.take_answer()["id"], 7, "a call that was cancelled has no answer")
+    finally:
+        client.close()
+
+
+def test_tools_end_with_their_client(t):
+    program = t.target("burner", 60000)
+    for how in "gone", "SIGTERM", "SIGKILL":
+        client = Client(t)
+        client.send(tool(1, "record", pid=program.pid, seconds=120))
+        pids = client.until_recording()
+        if how == "gone":
+            client.child.stdin.close()
+            client.child.stdout.close()
+        else:
+            client.child.send_signal(getattr(signal, how))
+        t.eq(client.child.wait(15), {"SIGKILL": -signal.SIGKILL}.get(how, 0), how)
+        until_ended(t, pids)
+        t.eq(client.child.stderr.read(), "", f"stderr, {how}")
+    t.ok(program.child.poll() is None, "the program is still running")
+
+
+def test_long_and_many_messages_are_answered(t):
+    client = Client(t)
+    try:
+        client.child.stdin.write("x" * 3_000_000 + "\n")
+        client.send({"id": 1, "method": "ping"})
+        said = [client.take(), client.take()]
+        t.eq(sorted((one.get("error", {}).get("code", 0), str(one["id"])) for one in said), [(-32700, "None"), (0, "1")], "a message of 3 MB")
+        client.send(*({"id": nr, "method": "ping"} for nr in range(500)))
+        t.eq(sorted(client.take()["id"] for _ in range(500)), list(range(500)), "all of many")
+        client.child.stdin.write('{"jsonrpc": "2.0", "id": "last", "method": "ping"}')
+        client.child.stdin.close()
+        t.eq((client.take()["id"], client.child.wait(10)), ("last", 0), "a last line without an end")
+    finally:
+        client.close()

@@ -22,13 +22,14 @@ static int run(struct tapir_mcp_call *call)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct tapir_mcp mcp = {.run = run};
+	struct tapir_mcp_recordings recordings = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct tapir_mcp mcp = {.run = run, .recordings = &recordings, .stop_fd = -1};
 	struct tapir_str out = {};
 
 	message = (const char *)data;
 	message_len = size;
 	(void)tapir_mcp__answer(&mcp, message, size, &out);
 	tapir_str__fini(&out);
-	tapir_mcp__fini(&mcp);
+	tapir_mcp_recordings__fini(&recordings);
 	return 0;
 }

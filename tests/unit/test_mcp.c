@@ -16,8 +16,9 @@
 #include "base/file.h"
 #include "mcp/mcp.h"
 
+static struct tapir_mcp_recordings recordings;
 static struct tapir_mcp mcp;
-static char ran[1024]; /* the words of all runs: "ps --json; " */
+static char ran[16384]; /* the words of all runs: "ps --json; " */
 static const char *printed;
 static int exit_code, error;
 
@@ -29,6 +30,8 @@ static int fake_run(struct tapir_mcp_call *call)
 	for (const char *const *word = call->argv; *word; word++)
 		len += (size_t)snprintf(ran + len, sizeof(ran) - len, "%s ", *word);
 	snprintf(ran + len, sizeof(ran) - len, "<%d; ", call->input_fd >= 0);
+	if (error == -ECANCELED)
+		return error;
 	if (call->output_fd >= 0)
 		return tapir_file__write_all(call->output_fd, "recording", 9);
 	tapir_str__adds(call->out, printed);
@@ -41,7 +44,8 @@ static int fake_run(struct tapir_mcp_call *call)
 static int setup(void **state)
 {
 	(void)state;
-	mcp = (struct tapir_mcp){.run = fake_run};
+	recordings = (struct tapir_mcp_recordings){.lock = PTHREAD_MUTEX_INITIALIZER};
+	mcp = (struct tapir_mcp){.run = fake_run, .recordings = &recordings, .stop_fd = -1};
 	*ran = '\0';
 	printed = "{}";
 	exit_code = error = 0;
@@ -51,7 +55,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	tapir_mcp__fini(&mcp);
+	tapir_mcp_recordings__fini(&recordings);
 	return 0;
 }
 
@@ -209,6 +213,12 @@ static void no_argument_is_a_path_or_an_option(void **state)
 		{"record", "{\"pid\":\"7\"}"},
 		{"record", "{\"pid\":7,\"seconds\":601}"},
 		{"record", "{\"pid\":7,\"seconds\":-1}"},
+		{"record", "{\"pid\":7,\"seconds\":0.09}"},
+		{"record", "{\"pid\":7,\"profile\":\"nonsense\"}"},
+		{"record", "{\"pid\":7,\"profile\":\"\"}"},
+		{"report", "{\"recording\":\"r0x1\"}"},
+		{"report", "{\"recording\":\"r01\"}"},
+		{"stacks", "{\"pid\":7,\"seconds\":1}"},
 		{"record", "{\"pid\":7,\"events\":[\"-o\"]}"},
 		{"record", "{\"pid\":7,\"events\":[\"/etc/passwd:a:b\"]}"},
 		{"record", "{\"pid\":7,\"events\":[7]}"},
@@ -225,6 +235,124 @@ static void no_argument_is_a_path_or_an_option(void **state)
 	assert_string_equal(ran, "");
 }
 
+/* The text of an error. */
+static void error_of(json_t *answer, char *out)
+{
+	snprintf(out, 256, "%s",
+		 json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
+	json_decref(answer);
+}
+
+static void unknown_argument_is_named_with_the_known(void **state)
+{
+	char text[256];
+
+	(void)state;
+	error_of(call("view", "{\"view\":\"cpu\",\"seconds\":1}"), text);
+	assert_string_equal(text,
+			    "view takes no argument 'seconds': it takes view, recording, pid, top");
+	error_of(call("processes", "{\"pid\":1}"), text);
+	assert_string_equal(text, "processes takes no argument 'pid': it takes none");
+}
+
+static json_t *schema_of(const char *tool, const char *argument)
+{
+	json_t *answer = ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
+	const json_t *list = json_object_get(json_object_get(answer, "result"), "tools");
+	json_t *found = NULL;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+		const json_t *schema = json_object_get(one, "inputSchema");
+
+		if (!strcmp(json_string_value(json_object_get(one, "name")), tool))
+			found = json_incref(
+				json_object_get(json_object_get(schema, "properties"), argument));
+	}
+	json_decref(answer);
+	assert_non_null(found);
+	return found;
+}
+
+static bool takes_number(const char *tool, const char *argument, double value, bool is_whole)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), is_whole ? "{\"%s\":%.0f%s}" : "{\"%s\":%.3f%s}", argument,
+		 value,
+		 !strcmp(argument, "pid") ? ""
+		 : !strcmp(tool, "view")  ? ",\"view\":\"cpu\""
+					  : ",\"pid\":1");
+	return code_of(call(tool, text)) != -32602;
+}
+
+static void schemas_have_the_limits_that_are_held(void **state)
+{
+	static const struct {
+		const char *tool, *argument;
+		double step;
+	} numbers[] = {{"record", "pid", 1},
+		       {"stacks", "pid", 1},
+		       {"record", "seconds", 0.01},
+		       {"view", "top", 1}};
+	char text[256];
+	json_t *schema;
+
+	(void)state;
+	assert_false(text_of(call("record", "{\"pid\":7}"), text)); /* one to look at */
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		const char *tool = numbers[i].tool, *argument = numbers[i].argument;
+		bool is_whole = numbers[i].step == 1;
+		double least, most;
+
+		schema = schema_of(tool, argument);
+		least = json_number_value(json_object_get(schema, "minimum"));
+		most = json_number_value(json_object_get(schema, "maximum"));
+		assert_true(least < most);
+		assert_true(takes_number(tool, argument, least, is_whole));
+		assert_true(takes_number(tool, argument, most, is_whole));
+		assert_false(takes_number(tool, argument, least - numbers[i].step, is_whole));
+		assert_false(takes_number(tool, argument, most + numbers[i].step, is_whole));
+		json_decref(schema);
+	}
+	schema = schema_of("record", "profile");
+	assert_true(json_array_size(json_object_get(schema, "enum")) > 5);
+	for (size_t i = 0; i < json_array_size(json_object_get(schema, "enum")); i++) {
+		snprintf(text, sizeof(text), "{\"pid\":7,\"profile\":\"%s\"}",
+			 json_string_value(json_array_get(json_object_get(schema, "enum"), i)));
+		assert_int_not_equal(code_of(call("record", text)), -32602);
+		*ran = '\0';
+	}
+	json_decref(schema);
+}
+
+static void batch_is_answered_by_an_array(void **state)
+{
+	json_t *answer = ask("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"},"
+			     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"},"
+			     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"nonsense\"}]");
+
+	(void)state;
+	assert_int_equal(json_array_size(answer), 2);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 1), "id")), 2);
+	json_decref(answer);
+	assert_null(ask("[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}]"));
+}
+
+static void nobody_gets_the_answer_of_a_cancelled_call(void **state)
+{
+	const char *line = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{"
+			   "\"name\":\"record\",\"arguments\":{\"pid\":7}}}";
+	struct tapir_str out = {};
+
+	(void)state;
+	error = -ECANCELED;
+	assert_int_equal(tapir_mcp__answer(&mcp, line, strlen(line), &out), -ECANCELED);
+	assert_int_equal(out.len, 0);
+	assert_int_equal(recordings.cnt, 0);
+	tapir_str__fini(&out);
+}
+
 static void malformed_messages_are_errors(void **state)
 {
 	static const struct {
@@ -239,6 +367,8 @@ static void malformed_messages_are_errors(void **state)
 		{"{}", -32600},
 		{"{\"id\":{},\"method\":\"ping\"}", -32600},
 		{"{\"id\":1,\"method\":7}", -32600},
+		{"{\"id\":1.5,\"method\":\"ping\"}", -32600},
+		{"7", -32600},
 		{"{\"id\":1,\"method\":\"ping\",\"params\":[]}", -32600},
 		{"{\"id\":1,\"method\":\"resources/list\"}", -32601},
 		{"{\"id\":1,\"method\":\"tools/call\"}", -32602},
@@ -262,6 +392,10 @@ int main(void)
 		CASE(what_fails_says_why),
 		CASE(the_last_recordings_are_kept),
 		CASE(no_argument_is_a_path_or_an_option),
+		CASE(unknown_argument_is_named_with_the_known),
+		CASE(schemas_have_the_limits_that_are_held),
+		CASE(batch_is_answered_by_an_array),
+		CASE(nobody_gets_the_answer_of_a_cancelled_call),
 		CASE(malformed_messages_are_errors),
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir mcp: tools for assistants. */
 #include "cli/commands.h"
-#include "mcp/mcp.h"
+#include "mcp/mcp_serve.h"
 
 static int run(struct tapir_cli *cli)
 {
@@ -17,7 +17,9 @@ const struct tapir_command tapir_cmd_mcp = {
 		"program starts it and calls its tools: processes, record, findings, report, view, "
 		"stacks. Each result is what the command of that name prints with --json. It does "
 		"nothing to a process that 'tapir record' does not do, neither reads nor writes a "
-		"file that a message names, and keeps the last 8 recordings until it ends.",
+		"file that a message names, and keeps the last 8 recordings until it ends. Up to 4 "
+		"tools run at the same time; a recording ends early when its request is cancelled "
+		"or the client has gone.",
 	.examples =
 		(const struct tapir_example[]){
 			{"mcp", "as the command of an MCP server in the assistant's configuration"},

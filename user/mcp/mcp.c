@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* JSON-RPC: a line in, a line out. What arrives is an assistant's, and checked as such. */
+/* JSON-RPC: a message in, an answer out. What arrives is an assistant's, and checked as such. */
 #include "mcp/mcp.h"
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/diag.h"
-#include "base/file.h"
 #include "mcp/mcp_tools.h"
-#include "serve/child_run.h"
+
+#define MAX_BATCH 64
 
 enum {
 	PARSE_ERROR = -32700,
@@ -104,111 +101,61 @@ static int answer_request(struct tapir_mcp *mcp, const json_t *id, const char *m
 			 "no such method: initialize, ping, tools/list, tools/call");
 }
 
-int tapir_mcp__answer(struct tapir_mcp *mcp, const char *line, size_t len, struct tapir_str *out)
+static int answer_message(struct tapir_mcp *mcp, const json_t *message, struct tapir_str *out)
 {
-	json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *id = json_object_get(message, "id");
 	const char *method = json_string_value(json_object_get(message, "method"));
 	const json_t *params = json_object_get(message, "params");
+
+	/* What the client answers: nothing was asked. */
+	if (!method && (json_object_get(message, "result") || json_object_get(message, "error")))
+		return 0;
+	if (!method || (params && !json_is_object(params)) ||
+	    (id && !json_is_string(id) && !json_is_integer(id)))
+		return add_error(out, NULL, INVALID_REQUEST, "not a JSON-RPC 2.0 request");
+	/* Without an id it is a notification: initialized, cancelled. */
+	return id ? answer_request(mcp, id, method, params, out) : 0;
+}
+
+/* An array of messages is answered by one of answers. */
+static int answer_batch(struct tapir_mcp *mcp, const json_t *batch, struct tapir_str *out)
+{
+	size_t cnt = json_array_size(batch);
 	int err = 0;
 
+	if (!cnt || cnt > MAX_BATCH)
+		return add_error(out, NULL, INVALID_REQUEST, "a batch has 1 to 64 messages");
+	for (size_t i = 0; i < cnt && !err; i++) {
+		struct tapir_str one = {};
+
+		err = answer_message(mcp, json_array_get(batch, i), &one);
+		if (!err && one.len) {
+			tapir_str__addc(out, out->len ? ',' : '[');
+			tapir_str__add(out, one.data, one.len);
+		}
+		tapir_str__fini(&one);
+	}
+	if (out->len)
+		tapir_str__addc(out, ']');
+	return err ?: out->failed ? -ENOMEM : 0;
+}
+
+int tapir_mcp__answer(struct tapir_mcp *mcp, const char *line, size_t len, struct tapir_str *out)
+{
+	json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+	int err;
+
 	if (!message)
-		err = add_error(out, NULL, PARSE_ERROR, "not a JSON document on one line");
-	else if (!json_is_object(message) || !method || (params && !json_is_object(params)) ||
-		 (id && !json_is_string(id) && !json_is_integer(id)))
-		err = add_error(out, NULL, INVALID_REQUEST, "not a JSON-RPC 2.0 request");
-	else if (id) /* else a notification: of initialized, cancelled */
-		err = answer_request(mcp, id, method, params, out);
+		err = tapir_mcp__refuse(out, "not a JSON document on one line");
+	else if (json_is_array(message))
+		err = answer_batch(mcp, message, out);
+	else
+		err = answer_message(mcp, message, out);
 	json_decref(message);
 	return err;
 }
 
-/* ---- input and output ------------------------------------------------------------------------ */
-
-static int take_output(void *ctx, const char *data, size_t len)
+int tapir_mcp__refuse(struct tapir_str *out, const char *why)
 {
-	struct tapir_mcp_call *call = ctx;
-
-	if (call->output_fd >= 0)
-		return tapir_file__write_all(call->output_fd, data, len);
-	if (call->out->len + len > TAPIR_MCP_MAX_ANSWER)
-		return -EFBIG;
-	tapir_str__add(call->out, data, len);
-	return call->out->failed ? -ENOMEM : 0;
-}
-
-static int run_tapir(struct tapir_mcp_call *call)
-{
-	struct tapir_child_run run = {.argv = call->argv,
-				      .input_fd = call->input_fd,
-				      .has_privileges = call->input_fd < 0,
-				      .on_output = take_output,
-				      .ctx = call};
-	int err = tapir_child_run__do(&run);
-
-	call->exit_code = run.exit_code;
-	call->why = run.errors;
-	return err;
-}
-
-static int answer_line(struct tapir_mcp *mcp, const char *line, size_t len)
-{
-	struct tapir_str out = {};
-	int err = tapir_mcp__answer(mcp, line, len, &out);
-
-	if (!err && out.len) {
-		tapir_str__addc(&out, '\n');
-		err = out.failed ? -ENOMEM
-				 : tapir_file__write_all(STDOUT_FILENO, out.data, out.len);
-	}
-	tapir_str__fini(&out);
-	return err;
-}
-
-/* Answers the whole lines of what was read, and keeps the rest. */
-static int answer_lines(struct tapir_mcp *mcp, struct tapir_str *input)
-{
-	char *line = input->data, *end;
-	int err = 0;
-
-	while (!err && (end = memchr(line, '\n', input->len - (size_t)(line - input->data)))) {
-		if (end > line)
-			err = answer_line(mcp, line, (size_t)(end - line));
-		line = end + 1;
-	}
-	input->len -= (size_t)(line - input->data);
-	memmove(input->data, line, input->len);
-	if (!err && input->len > TAPIR_MCP_MAX_LINE)
-		err = tapir_diag__fail(-EMSGSIZE, "cannot read a message longer than %u bytes",
-				       TAPIR_MCP_MAX_LINE);
-	return err;
-}
-
-int tapir_mcp__serve(void)
-{
-	struct tapir_mcp mcp = {.run = run_tapir};
-	struct tapir_str input = {};
-	char block[4096];
-	ssize_t n;
-	int err = 0;
-
-	while (!err) {
-		n = read(STDIN_FILENO, block, sizeof(block));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		tapir_str__add(&input, block, (size_t)n);
-		err = input.failed ? -ENOMEM : answer_lines(&mcp, &input);
-	}
-	tapir_str__fini(&input);
-	tapir_mcp__fini(&mcp);
-	return err == -EPIPE ? 0 : err;
-}
-
-void tapir_mcp__fini(struct tapir_mcp *mcp)
-{
-	for (unsigned i = 0; i < mcp->recording_cnt && i < TAPIR_MCP_MAX_RECORDINGS; i++)
-		close(mcp->recordings[i]);
-	mcp->recording_cnt = 0;
+	return add_error(out, NULL, PARSE_ERROR, why);
 }

@@ -11,11 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/view.h"
 #include "base/file.h"
+#include "decode/profiles.h"
+#include "render/views.h"
 
 #define MAX_WORDS   48
 #define MAX_EVENTS  32
 #define SECONDS	    5.0
+#define SECONDS_MIN 0.1
 #define SECONDS_MAX 600.0
 
 /* ---- words of a command ------------------------------------------------------------------------ */
@@ -52,7 +56,7 @@ static void fini_words(struct words *w)
 
 /* ---- what a tool takes ------------------------------------------------------------------------- */
 
-enum argument_type { PID, TEXT, SECONDS_OF, COUNT, SPECS, RECORDING };
+enum argument_type { PID, VIEW, PROFILE, DURATION, SECONDS_OF, COUNT, SPECS, RECORDING };
 
 struct argument {
 	const char *name;
@@ -86,10 +90,8 @@ static const struct tool tools[] = {
 	 .words = {"record", "-o", "-"},
 	 .arguments =
 		 {{"pid", PID, true, "--pid", "the process"},
-		  {"seconds", SECONDS_OF, false, "--duration", "how long (default: 5)"},
-		  {"profile", TEXT, false, "--profile",
-		   "events by purpose: gc, cpu, exceptions, contention, allocations, threadpool, "
-		   "http (default: default)"},
+		  {"seconds", DURATION, false, "--duration", "how long (default: 5)"},
+		  {"profile", PROFILE, false, "--profile", "events by purpose (default: default)"},
 		  {"events", SPECS, false, NULL,
 		   "events to record instead of a profile, such as hotspot:gc__* or MyCompany-*"}},
 	 .makes = true},
@@ -110,13 +112,10 @@ static const struct tool tools[] = {
 	{.name = "view",
 	 .what = "Answers one question about a recording",
 	 .words = {"report", "-", "--json"},
-	 .arguments =
-		 {{"view", TEXT, true, "--view",
-		   "cpu, gc, jit, exceptions, contention, offcpu, stacks, threadpool, allocations, "
-		   "counters, or slow=EVENT"},
-		  OF_RECORDING,
-		  {"pid", PID, false, "--pid", "only this process"},
-		  {"top", COUNT, false, "--top", "at most this many rows of a table"}},
+	 .arguments = {{"view", VIEW, true, "--view", "which question: "},
+		       OF_RECORDING,
+		       {"pid", PID, false, "--pid", "only this process"},
+		       {"top", COUNT, false, "--top", "at most this many rows of a table"}},
 	 .reads = true},
 	{.name = "stacks",
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
@@ -126,14 +125,85 @@ static const struct tool tools[] = {
 
 #define TOOL_CNT (sizeof(tools) / sizeof(*tools))
 
+/* "cpu, gc, ..., slow=EVENT", after what. */
+static json_t *describe_views(const char *what)
+{
+	struct tapir_str text = {};
+	json_t *made;
+
+	tapir_str__adds(&text, what);
+	for (size_t i = 0; tapir_views[i]; i++)
+		tapir_str__addf(&text, "%s%s%s%s", i ? ", " : "", tapir_views[i]->name,
+				tapir_views[i]->arg ? "=" : "", tapir_views[i]->arg ?: "");
+	made = json_string(text.data ? text.data : "");
+	tapir_str__fini(&text);
+	return made;
+}
+
+static json_t *describe_profiles(const char *what)
+{
+	struct tapir_str text = {};
+	json_t *made;
+
+	tapir_str__adds(&text, what);
+	for (size_t i = 0; tapir_profile__at(i); i++) {
+		tapir_str__addf(&text, "%s%s: ", i ? "; " : ": ", tapir_profile__name(i));
+		tapir_profile__add_summary(tapir_profile__at(i), &text);
+	}
+	made = json_string(text.data ? text.data : "");
+	tapir_str__fini(&text);
+	return made;
+}
+
+static json_t *names_of_profiles(void)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; tapir_profile__name(i); i++)
+		json_array_append_new(names, json_string(tapir_profile__name(i)));
+	return names;
+}
+
+/* What add_argument takes. */
 static json_t *schema_of(const struct argument *a)
 {
-	static const char *const types[] = {"integer", "string", "number",
-					    "integer", "array",	 "string"};
-	json_t *schema = json_pack("{s:s, s:s}", "type", types[a->type], "description", a->what);
+	static const char *const types[] = {
+		[PID] = "integer",     [VIEW] = "string",	[PROFILE] = "string",
+		[DURATION] = "number", [SECONDS_OF] = "number", [COUNT] = "integer",
+		[SPECS] = "array",     [RECORDING] = "string"};
+	json_t *schema = json_pack("{s:s}", "type", types[a->type]);
 
-	if (schema && a->type == SPECS)
-		json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string"));
+	json_object_set_new(schema, "description",
+			    a->type == VIEW	 ? describe_views(a->what)
+			    : a->type == PROFILE ? describe_profiles(a->what)
+						 : json_string(a->what));
+	switch (a->type) {
+	case PID:
+	case COUNT:
+		json_object_set_new(schema, "minimum", json_integer(1));
+		json_object_set_new(schema, "maximum", json_integer(INT32_MAX));
+		break;
+	case DURATION:
+	case SECONDS_OF:
+		json_object_set_new(schema, "minimum",
+				    json_real(a->type == DURATION ? SECONDS_MIN : 0));
+		json_object_set_new(schema, "maximum", json_real(SECONDS_MAX));
+		break;
+	case SPECS:
+		json_object_set_new(schema, "maxItems", json_integer(MAX_EVENTS));
+		json_object_set_new(
+			schema, "items",
+			json_pack("{s:s, s:s}", "type", "string", "pattern", "^[^-/][^/]*$"));
+		break;
+	case PROFILE:
+		json_object_set_new(schema, "enum", names_of_profiles());
+		break;
+	case RECORDING:
+		json_object_set_new(schema, "pattern", json_string("^r[1-9][0-9]*$"));
+		break;
+	case VIEW:
+		break;
+	}
 	return schema;
 }
 
@@ -194,7 +264,8 @@ static int take_recording(const struct argument *a, const json_t *value, unsigne
 	const char *text = json_string_value(value);
 	uint64_t number = 0;
 
-	if (!text || *text != 'r' || !tapir_str__to_u64(text + 1, 1, UINT32_MAX, &number))
+	if (!text || text[0] != 'r' || text[1] < '1' || text[1] > '9' ||
+	    !tapir_str__to_u64(text + 1, 1, UINT32_MAX, &number))
 		return wrong(out, a, "the name of a recording, such as \"r1\"");
 	*nr = (unsigned)number;
 	return 0;
@@ -204,6 +275,7 @@ static int add_argument(const struct argument *a, const json_t *value, struct wo
 			unsigned *nr, struct tapir_str *out)
 {
 	double seconds = json_number_value(value);
+	const char *text = json_string_value(value);
 
 	switch (a->type) {
 	case PID:
@@ -213,21 +285,52 @@ static int add_argument(const struct argument *a, const json_t *value, struct wo
 			return wrong(out, a, "a positive number");
 		add_word(w, "%s=%lld", a->option, (long long)json_integer_value(value));
 		return 0;
+	case DURATION:
 	case SECONDS_OF:
-		if (!json_is_number(value) || !(seconds >= 0) || seconds > SECONDS_MAX)
-			return wrong(out, a, "a number of seconds up to 600");
+		if (!json_is_number(value) || seconds > SECONDS_MAX ||
+		    !(seconds >= (a->type == DURATION ? SECONDS_MIN : 0)))
+			return wrong(out, a,
+				     a->type == DURATION ? "0.1 to 600 seconds"
+							 : "0 to 600 seconds");
 		add_word(w, "%s=%.3f", a->option, seconds);
 		return 0;
-	case TEXT:
-		if (!json_is_string(value) || !*json_string_value(value))
+	case PROFILE:
+		if (!text || !tapir_profile__find(text))
+			return wrong(out, a, "one of those that tools/list has");
+		add_word(w, "%s=%s", a->option, text);
+		return 0;
+	case VIEW:
+		if (!text || !*text)
 			return wrong(out, a, "a string");
-		add_word(w, "%s=%s", a->option, json_string_value(value));
+		add_word(w, "%s=%s", a->option, text);
 		return 0;
 	case SPECS:
 		return add_specs(a, value, w, out);
 	case RECORDING:
 		return take_recording(a, value, nr, out);
 	}
+	return -EINVAL;
+}
+
+static bool takes(const struct tool *tool, const char *name)
+{
+	for (const struct argument *a = tool->arguments; a->name; a++)
+		if (!strcmp(a->name, name))
+			return true;
+	return false;
+}
+
+static int refuse_unknown(const struct tool *tool, const json_t *given, struct tapir_str *out)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)given, name, value) if (!takes(tool, name)) break;
+	tapir_str__addf(out, "%s takes no argument '%.64s': it takes", tool->name, name);
+	for (const struct argument *a = tool->arguments; a->name; a++)
+		tapir_str__addf(out, "%s %s", a == tool->arguments ? "" : ",", a->name);
+	if (!tool->arguments->name)
+		tapir_str__adds(out, " none");
 	return -EINVAL;
 }
 
@@ -245,13 +348,11 @@ static int add_arguments(const struct tool *tool, const json_t *given, struct wo
 			err = add_argument(a, value, w, nr, out);
 		else if (a->is_required)
 			err = wrong(out, a, "given");
-		else if (a->type == SECONDS_OF && tool->makes)
+		else if (a->type == DURATION)
 			add_word(w, "%s=%.3f", a->option, SECONDS);
 	}
-	if (!err && known < json_object_size(given)) {
-		tapir_str__addf(out, "an argument that %s does not take", tool->name);
-		err = -EINVAL;
-	}
+	if (!err && known < json_object_size(given))
+		err = refuse_unknown(tool, given, out);
 	return err ?: w->failed ? -ENOMEM : 0;
 }
 
@@ -266,25 +367,70 @@ static int fail(struct tapir_str *out, const char *why)
 
 static int run(struct tapir_mcp *mcp, struct tapir_mcp_call *call)
 {
-	int err = mcp->run(call);
+	int err;
 
+	call->stop_fd = mcp->stop_fd;
+	err = mcp->run(call);
 	if (err == -EFBIG)
 		err = fail(call->out,
 			   "the result is larger than 8 MB: narrow it by pid, from and to");
-	else if (err || call->exit_code)
+	else if (err != -ECANCELED && (err || call->exit_code))
 		err = fail(call->out, call->why.data ? call->why.data : strerror(-err));
 	tapir_str__fini(&call->why);
 	return err;
 }
 
-static int find_recording(const struct tapir_mcp *mcp, unsigned nr, struct tapir_str *out)
+/* ---- recordings ---------------------------------------------------------------------------------- */
+
+/* Opened again, since requests read at the same time, each from its own place. */
+static int reopen(int fd)
 {
-	nr = nr ? nr : mcp->recording_cnt;
-	if (nr && nr <= mcp->recording_cnt && mcp->recording_cnt - nr < TAPIR_MCP_MAX_RECORDINGS)
-		return mcp->recordings[(nr - 1) % TAPIR_MCP_MAX_RECORDINGS];
-	tapir_str__adds(out, mcp->recording_cnt ? "no such recording: the last 8 are kept"
-						: "no recording yet: call record first");
-	return -EINVAL;
+	char path[32];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+/* *nr: becomes the latest one's where it is 0. A descriptor, or -errno. */
+static int find_recording(struct tapir_mcp_recordings *recordings, unsigned *nr,
+			  struct tapir_str *out)
+{
+	int fd = -EINVAL;
+
+	pthread_mutex_lock(&recordings->lock);
+	*nr = *nr ? *nr : recordings->cnt;
+	if (*nr && *nr <= recordings->cnt && recordings->cnt - *nr < TAPIR_MCP_MAX_RECORDINGS)
+		fd = reopen(recordings->fds[(*nr - 1) % TAPIR_MCP_MAX_RECORDINGS]);
+	else
+		tapir_str__adds(out, recordings->cnt ? "no such recording: the last 8 are kept"
+						     : "no recording yet: call record first");
+	pthread_mutex_unlock(&recordings->lock);
+	if (fd < 0 && !out->len)
+		tapir_str__adds(out, "the recording cannot be read: /proc is missing");
+	return fd < 0 ? -EINVAL : fd;
+}
+
+/* Takes fd, in place of the oldest one. Its number. */
+static unsigned keep_recording(struct tapir_mcp_recordings *recordings, int fd)
+{
+	unsigned nr;
+
+	pthread_mutex_lock(&recordings->lock);
+	if (recordings->cnt >= TAPIR_MCP_MAX_RECORDINGS)
+		close(recordings->fds[recordings->cnt % TAPIR_MCP_MAX_RECORDINGS]);
+	recordings->fds[recordings->cnt % TAPIR_MCP_MAX_RECORDINGS] = fd;
+	nr = ++recordings->cnt;
+	pthread_mutex_unlock(&recordings->lock);
+	return nr;
+}
+
+void tapir_mcp_recordings__fini(struct tapir_mcp_recordings *recordings)
+{
+	for (unsigned i = 0; i < recordings->cnt && i < TAPIR_MCP_MAX_RECORDINGS; i++)
+		close(recordings->fds[i]);
+	recordings->cnt = 0;
 }
 
 /* What a first look needs of a report. */
@@ -310,23 +456,25 @@ static int shorten(struct tapir_str *report, unsigned nr)
 	return text ? 0 : fail(report, "the report is not valid JSON");
 }
 
-static int read_findings(struct tapir_mcp *mcp, unsigned nr, int fd, struct tapir_str *out)
+/* nr: 0: the latest. */
+static int read_findings(struct tapir_mcp *mcp, unsigned nr, struct tapir_str *out)
 {
 	static const char *const argv[] = {"report", "-", "--json", NULL};
-	struct tapir_mcp_call call = {.argv = argv, .input_fd = fd, .output_fd = -1, .out = out};
+	struct tapir_mcp_call call = {.argv = argv, .output_fd = -1, .out = out};
 	int err;
 
-	(void)lseek(fd, 0, SEEK_SET);
+	call.input_fd = find_recording(mcp->recordings, &nr, out);
+	if (call.input_fd < 0)
+		return call.input_fd;
 	err = run(mcp, &call);
+	close(call.input_fd);
 	return err ? err : shorten(out, nr);
 }
 
-/* Keeps the recording in place of the oldest one. */
 static int make_recording(struct tapir_mcp *mcp, const struct words *w, struct tapir_str *out)
 {
 	int fd = tapir_file__temporary();
 	struct tapir_mcp_call call = {.argv = w->argv, .input_fd = -1, .output_fd = fd, .out = out};
-	unsigned at = mcp->recording_cnt % TAPIR_MCP_MAX_RECORDINGS;
 	int err;
 
 	if (fd < 0)
@@ -336,11 +484,7 @@ static int make_recording(struct tapir_mcp *mcp, const struct words *w, struct t
 		close(fd);
 		return err;
 	}
-	if (mcp->recording_cnt >= TAPIR_MCP_MAX_RECORDINGS)
-		close(mcp->recordings[at]);
-	mcp->recordings[at] = fd;
-	mcp->recording_cnt++;
-	return read_findings(mcp, mcp->recording_cnt, fd, out);
+	return read_findings(mcp, keep_recording(mcp->recordings, fd), out);
 }
 
 static int call_tool(struct tapir_mcp *mcp, const struct tool *tool, const json_t *arguments,
@@ -357,30 +501,51 @@ static int call_tool(struct tapir_mcp *mcp, const struct tool *tool, const json_
 		return err;
 	if (tool->makes)
 		return make_recording(mcp, w, out);
-	if (!tool->reads)
-		return run(mcp, &call);
-	call.input_fd = find_recording(mcp, nr, out);
-	if (call.input_fd < 0)
-		return call.input_fd;
 	if (!strcmp(tool->name, "findings"))
-		return read_findings(mcp, nr ? nr : mcp->recording_cnt, call.input_fd, out);
-	(void)lseek(call.input_fd, 0, SEEK_SET);
-	return run(mcp, &call);
+		return read_findings(mcp, nr, out);
+	if (tool->reads)
+		call.input_fd = find_recording(mcp->recordings, &nr, out);
+	if (tool->reads && call.input_fd < 0)
+		return call.input_fd;
+	err = run(mcp, &call);
+	tapir_guard__fd(&call.input_fd);
+	return err;
+}
+
+static const struct tool *find(const char *name)
+{
+	for (size_t i = 0; i < TOOL_CNT; i++)
+		if (!strcmp(name, tools[i].name))
+			return &tools[i];
+	return NULL;
+}
+
+bool tapir_mcp_tools__makes(const char *name)
+{
+	const struct tool *tool = find(name);
+
+	return tool && tool->makes;
+}
+
+bool tapir_mcp_tools__reads(const char *name)
+{
+	const struct tool *tool = find(name);
+
+	return tool && tool->reads;
 }
 
 int tapir_mcp_tools__call(struct tapir_mcp *mcp, const char *name, const json_t *arguments,
 			  struct tapir_str *out)
 {
-	for (size_t i = 0; i < TOOL_CNT; i++) {
-		struct words w = {};
-		int err;
+	const struct tool *tool = find(name);
+	struct words w = {};
+	int err;
 
-		if (strcmp(name, tools[i].name))
-			continue;
-		err = call_tool(mcp, &tools[i], arguments, &w, out);
-		fini_words(&w);
-		return err;
+	if (!tool) {
+		tapir_str__addf(out, "no tool '%.64s' (tools/list has them)", name);
+		return -EINVAL;
 	}
-	tapir_str__addf(out, "no tool '%.64s' (tools/list has them)", name);
-	return -EINVAL;
+	err = call_tool(mcp, tool, arguments, &w, out);
+	fini_words(&w);
+	return err;
 }

@@ -4,7 +4,7 @@
  * a client gets is what `tapir ps`, `report` or `export` prints. A command that reads a recording
  * runs without capabilities: the recording is made of what other processes said.
  *
- * For a process of the agent that has one task; blocks.
+ * Blocks. The command is killed when the calling thread ends.
  */
 #ifndef TAPIR_USER_CHILD_RUN_H
 #define TAPIR_USER_CHILD_RUN_H
@@ -18,6 +18,8 @@ struct tapir_child_run {
 	const char *const *argv; /* after "tapir"; ended by NULL */
 	int input_fd;		 /* its standard input; -1: nothing */
 	bool has_privileges;	 /* keeps the agent's capabilities */
+	/* When it becomes readable the command gets SIGINT, and SIGKILL 5 s later; NULL: never. */
+	const int *stop_fd;
 	/* Called with what it prints; anything but 0 ends it. */
 	int (*on_output)(void *ctx, const char *data, size_t len);
 	void *ctx;
@@ -25,7 +27,8 @@ struct tapir_child_run {
 	int exit_code;		 /* out: 128 + a signal */
 };
 
-/* 0 when it has run, however it ended, or -errno: of on_output, or it could not be started. */
+/* 0 when it has run, however it ended, or -errno: of on_output, it could not be started, or
+ * -ECANCELED by stop_fd. */
 int tapir_child_run__do(struct tapir_child_run *run);
 
 #endif
