@@ -12,10 +12,11 @@ import time
 from case_serve import Server
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
+from npm_package import npm_package
 
 CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
 CHECK_LONG = {"test_image_traces_programs_in_other_containers", "test_sidecar_without_privileges_traces_its_application",
-              "test_pod_with_sidecar_is_played_and_traced"}
+              "test_pod_with_sidecar_is_played_and_traced", "test_commands_of_the_page_work_on_one_machine"}
 TIMEOUT = 240
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "k8s")
 TOKEN = "k" * 40
@@ -82,7 +83,10 @@ def test_manifests_fit_the_agent(t):
     t.eq((old.get("privileged"), "capabilities" in old), (True, False), "the agent of old kernels")
     with open(os.path.join(HOME, "sidecar.yaml"), encoding="utf-8") as file:
         pod = documents(t, file.read())[0]["spec"]
-    t.eq([c["securityContext"]["capabilities"] for c in pod["containers"] if c["name"] == "tapir"], [{"drop": ["ALL"]}], "side-car")
+    side = next(c for c in pod["containers"] if c["name"] == "tapir")
+    t.eq(side["securityContext"]["capabilities"], {"drop": ["ALL"]}, "side-car")
+    version = t.run(t.tapir_path, "--version").out.split()[1]
+    t.eq((container["image"], side["image"]), (f"tapir:{version}",) * 2, "the version is the program's")
 
 
 # Kinds of monitoring.coreos.com/v1, which clients have no types for: the members they may have here.
@@ -426,3 +430,106 @@ def test_pod_with_sidecar_is_played_and_traced(t):
     finally:
         podman("pod", "rm", "-af", "-t", "0", expect=None)
         podman.close()
+
+
+def commands_of(section):
+    """The commands of a section of README.md, as they are written: lines that begin with "$", and what they continue with."""
+    with open(os.path.join(HOME, "README.md"), encoding="utf-8") as file:
+        text = file.read().split(f"\n## {section}\n")[1].split("\n## ")[0]
+    found = []
+    for line in text.splitlines():
+        if line.startswith("    $ "):
+            found.append(line[6:])
+        elif found and found[-1].endswith("\\"):
+            found[-1] += "\n" + line
+    return found
+
+
+class Shell:
+    """A shell whose standard input gets one command after another, in a network where only it is."""
+
+    def __init__(self, t, cwd, env):
+        self.t, self.out = t, t.path("shell.out")
+        with open(self.out, "wb") as out:
+            self.child = subprocess.Popen([t.need("unshare"), "-n", "bash", "-m"], cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=out,
+                                          stderr=subprocess.STDOUT, text=True)
+
+    def __call__(self, command, seconds=120):
+        """What it printed; it ends with status 0."""
+        with open(self.out, encoding="utf-8", errors="replace") as file:
+            file.seek(0, os.SEEK_END)
+            self.child.stdin.write(f"{command}\necho \"done: $?\"\n")
+            self.child.stdin.flush()
+            said, end = "", time.monotonic() + seconds
+            while "\ndone: " not in "\n" + said:
+                self.t.ok(time.monotonic() < end and self.child.poll() is None, f"{command}: {said[-2000:]}")
+                time.sleep(0.1)
+                said += file.read()
+        self.t.ok(said.endswith("done: 0\n"), f"{command}: {said[-2000:]}")
+        return said[:said.rindex("done: ")]
+
+    def close(self):
+        try:
+            self.child.stdin.write("kill $(jobs -p)\n")
+            self.child.stdin.close()
+        except OSError:
+            pass  # it has ended
+        for _ in range(100):
+            if self.child.poll() is not None:
+                return
+            time.sleep(0.1)
+        self.child.kill()
+        self.child.wait()
+
+
+def look_by_browser(t, shell, token, pids):
+    """A person at the page, in the shell's network: the rows of these processes."""
+    shots = os.environ.get("TAPIR_SHOTS") or t.path("shots")
+    os.makedirs(shots, exist_ok=True)
+    seen = t.run("nsenter", "-n", "-t", shell.child.pid, t.need("node"), os.path.join(HOME, "..", "..", "tests/e2e/programs/agent_login.js"),
+                 npm_package(t, "playwright-core@1.65.1"), t.need("chromium"), "http://127.0.0.1:9747", token, ",".join(map(str, pids)), shots,
+                 timeout=120, env={**os.environ, "HOME": t.tmp, "TMPDIR": t.tmp})
+    t.eq(seen.rc, 0, f"the browser: {seen.err[-800:]}")
+    seen = json.loads(seen.out)
+    t.eq(seen["problems"], [], "what the browser complained of")
+    return seen["rows"]
+
+
+def test_commands_of_the_page_work_on_one_machine(t):
+    """Pasted into a shell, in order. Only where podman keeps containers, and the network, are the case's."""
+    t.need("prometheus", "promtool", "openssl", "curl", "dotnet", "javac")
+    podman, root = Podman(t), os.path.realpath(os.path.join(HOME, "..", ".."))
+    if os.path.realpath(t.build) != os.path.join(root, "build"):
+        t.skip("the page is about the directory build")
+    with open(t.path("storage.conf"), "w", encoding="ascii") as file:
+        file.write(f'[storage]\ndriver = "overlay"\ngraphroot = "{podman.storage[1]}"\nrunroot = "{podman.storage[3]}"\n')
+    env = {name: value for name, value in podman.env.items() if name not in ("BUILD", "BUILDAH", "MAKEFLAGS", "MFLAGS")}
+    shell = Shell(t, root, {**env, "CONTAINERS_STORAGE_CONF": t.path("storage.conf")})
+    commands, said = commands_of("On one machine, without a cluster"), {}
+    end = next(i for i, command in enumerate(commands) if command.startswith("podman rm"))
+    t.ok(end > 12, f"commands: {commands}")
+    try:
+        shell("ip link set lo up")
+        for command in commands[:end]:
+            said[command] = shell(command)
+        containers = {name: (podman.pid(name), podman("inspect", "-f", "{{.Id}}", name)[:12]) for name in ("shop", "orders")}
+        with open(os.path.join(root, "build", "here", "person"), encoding="ascii") as file:
+            rows = look_by_browser(t, shell, file.read().strip(), [pid for pid, _ in containers.values()])
+        for name, runtime in ("shop", ".NET"), ("orders", "OpenJDK"):
+            pid, container = containers[name]
+            row = rows[str(pid)]
+            t.ok(runtime in row and (name in row or container in row), f"the row of {name}: {row}")
+            trace = os.path.join(root, "build", "here", f"{name}.tapir")
+            t.eq({e["pid"] for e in t.events(trace, "sample")}, {pid}, f"whose samples {trace} has")
+        scraped = next(text for command, text in said.items() if "promtool query" in command)
+        t.ok('job="tapir"} => 1 ' in scraped, f"what Prometheus has: {scraped}")
+        reports = "".join(text for command, text in said.items() if "tapir report" in command)
+        t.ok("Shop." in reports and "Orders." in reports, f"names of functions: {reports[:3000]}")
+        for command in commands[end:]:
+            shell(command)
+        t.ok(not os.path.exists(os.path.join(root, "build", "here")), "it is gone")
+        t.eq(podman("ps", "-aq"), "", "containers that are left")
+    finally:
+        shell.close()
+        podman.close()
+        shutil.rmtree(os.path.join(root, "build", "here"), ignore_errors=True)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ CHECK_DOTNET = {"test_tool_becomes_the_program", "test_application_shows_itself_
                 "test_first_process_of_a_container_gets_no_zombies", "test_killed_application_leaves_nothing",
                 "test_program_is_a_private_file_where_memory_is_not_executable", "test_published_application_has_its_agent", "test_agent_of_the_node_serves_the_application_alone"}
 HOME = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-VERSION = "0.1.0"
+VERSION = re.search(r"^VERSION := (\S+)$", pathlib.Path(HOME, "Makefile").read_text(encoding="utf-8"), re.M).group(1)
 
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk.Web">
   <PropertyGroup>
