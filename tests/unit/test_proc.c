@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/mappings.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -554,6 +556,63 @@ static void clock_offset_is_that_of_the_time_namespace(void **state)
 	assert_int_equal(offset_ns, 86400 * 1000000000ll);
 }
 
+/* ---- a copy of mappings ----------------------------------------------------------------------- */
+
+struct lines {
+	size_t cnt;
+	struct tapir_str text;
+};
+
+static int write_line(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct lines *lines = ctx;
+
+	tapir_str__addf(&lines->text, "%llx-%llx %llu %d%d%d %s\n", (unsigned long long)m->start_va,
+			(unsigned long long)m->end_va, (unsigned long long)m->inode,
+			m->is_executable, m->is_shared, m->is_deleted, m->path);
+	lines->cnt++;
+	return 0;
+}
+
+/* A child that does nothing, with so many more mappings of a page. */
+static pid_t start_with_mappings(int cnt)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	for (int i = 0; i < cnt; i++)
+		mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+static void copy_of_mappings_has_the_lines_of_the_text(void **state)
+{
+	struct tapir_mappings mappings = {};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) { /* the last one replaces a copy that was cut */
+		struct lines copied = {}, read = {};
+		pid_t pid = start_with_mappings(i == 1 ? TAPIR_MAPPINGS_MAX : 0);
+
+		assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+		assert_int_equal(tapir_mappings__read((uint32_t)pid, &mappings), 0);
+		assert_int_equal(mappings.is_cut, i == 1);
+		assert_int_equal(tapir_mappings__each(&mappings, write_line, &copied), 0);
+		assert_int_equal(tapir_proc__each_mapping((uint32_t)pid, write_line, &read), 0);
+		assert_true(copied.cnt > (i == 1 ? TAPIR_MAPPINGS_MAX : 5));
+		assert_string_equal(copied.text.data, read.text.data);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		tapir_str__fini(&copied.text);
+		tapir_str__fini(&read.text);
+	}
+	assert_int_equal(tapir_mappings__read(INT32_MAX, &mappings), -ESRCH);
+	assert_int_equal(tapir_mappings__each(&mappings, write_line, NULL), 0);
+	tapir_mappings__fini(&mappings);
+}
+
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
 int main(void)
@@ -570,6 +629,7 @@ int main(void)
 		cmocka_unit_test(start_in_ticks_is_the_same_at_each_reading),
 		cmocka_unit_test(thread_is_no_process_and_its_process_is_named),
 		cmocka_unit_test(clock_offset_is_that_of_the_time_namespace),
+		cmocka_unit_test(copy_of_mappings_has_the_lines_of_the_text),
 		IN_DIR(mapped_file_is_opened),
 		IN_DIR(a_mapping_asked_for_is_the_one_of_the_text),
 		IN_DIR(replaced_file_is_never_mistaken_for_the_mapped_one),

@@ -166,14 +166,25 @@ static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
 	return 0;
 }
 
-int tapir_discover__process(uint32_t tgid, struct tapir_discovery *d)
+int tapir_discover__mappings(const struct tapir_mappings *mappings, struct tapir_discovery *d)
 {
-	struct walk w = {.discovery = d, .tgid = tgid};
+	struct walk w = {.discovery = d, .tgid = mappings->tgid};
 	int diag_cnt = tapir_diag__cnt();
-	int err = tapir_proc__each_mapping(tgid, visit_mapping, &w);
+	int err = tapir_mappings__each(mappings, visit_mapping, &w);
 
 	if (!err)
 		forget_failures(diag_cnt);
+	return err;
+}
+
+int tapir_discover__process(uint32_t tgid, struct tapir_discovery *d)
+{
+	struct tapir_mappings mappings = {};
+	int err = tapir_mappings__read(tgid, &mappings);
+
+	if (!err)
+		err = tapir_discover__mappings(&mappings, d);
+	tapir_mappings__fini(&mappings);
 	return err;
 }
 

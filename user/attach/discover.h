@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attach/mappings.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/notes.h"
@@ -53,6 +54,8 @@ struct tapir_discovery {
 /* They add to what discovery (zeroed at first) holds; a failure adds nothing. */
 int tapir_discover__file(const char *path, struct tapir_discovery *discovery);
 int tapir_discover__process(uint32_t tgid, struct tapir_discovery *discovery);
+int tapir_discover__mappings(const struct tapir_mappings *mappings,
+			     struct tapir_discovery *discovery);
 int tapir_discover__all(struct tapir_discovery *discovery);
 void tapir_discovery__fini(struct tapir_discovery *discovery);
 

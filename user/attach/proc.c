@@ -94,6 +94,7 @@ struct stat_facts {
 	uint64_t start_ticks; /* since boot */
 	uint64_t start_ns;
 	uint64_t cpu_ticks; /* user and system */
+	uint64_t resident_pages;
 	bool is_zombie;
 };
 
@@ -123,7 +124,7 @@ static int parse_stat(const char *text, struct stat_facts *out)
 	len = len < TAPIR_COMM_BYTES - 1 ? len : TAPIR_COMM_BYTES - 1;
 	memset(out, 0, sizeof(*out));
 	memcpy(out->comm, open + 1, len);
-	for (p = close + 1; field <= 22; field++) {
+	for (p = close + 1; field <= 24; field++) {
 		p += strspn(p, " ");
 		if (!*p)
 			return -EPROTO;
@@ -137,6 +138,8 @@ static int parse_stat(const char *text, struct stat_facts *out)
 			out->cpu_ticks += strtoull(p, NULL, 10);
 		else if (field == 22)
 			out->start_ticks = strtoull(p, NULL, 10);
+		else if (field == 24)
+			out->resident_pages = strtoull(p, NULL, 10);
 		p += strcspn(p, " ");
 	}
 	out->start_ns = ticks_to_monotonic_ns(out->start_ticks);
@@ -342,6 +345,22 @@ int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *c
 		return err;
 	memcpy(comm, stat.comm, TAPIR_COMM_BYTES);
 	*cpu_ns = stat.cpu_ticks * (TAPIR_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return 0;
+}
+
+int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns,
+			   uint64_t *resident_bytes)
+{
+	struct stat_facts stat;
+	int err = read_stat_of(tgid, &stat);
+
+	if (!err && (stat.is_zombie || stat.flags & PF_KTHREAD))
+		err = -ESRCH;
+	if (err)
+		return err;
+	memcpy(comm, stat.comm, TAPIR_COMM_BYTES);
+	*cpu_ns = stat.cpu_ticks * (TAPIR_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	*resident_bytes = stat.resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 

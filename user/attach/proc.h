@@ -61,6 +61,9 @@ int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages);
 /* Its name, and the CPU time of all its threads, as exact as the kernel's clock tick. -errno
  * without a line. */
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns);
+/* The same and its resident memory, by one reading. -ESRCH: it has ended, or is the kernel's. */
+int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns,
+			   uint64_t *resident_bytes);
 
 /* Are pids here those that the kernel records? Not in a container's pid namespace. */
 bool tapir_proc__sees_kernel_pids(void);

@@ -35,6 +35,16 @@ int tapir_proc_usage__read(uint32_t tgid, struct tapir_proc_usage *out)
 	return 0;
 }
 
+int tapir_proc_usage__read_brief(uint32_t tgid, struct tapir_proc_usage *out)
+{
+	struct tapir_proc_usage usage = {};
+	int err = tapir_proc__read_usage(tgid, usage.comm, &usage.cpu_ns, &usage.resident_bytes);
+
+	if (!err)
+		*out = usage;
+	return err;
+}
+
 int tapir_proc_usage__read_machine(uint64_t *cpu_ns)
 {
 	uint64_t tick_ns = TAPIR_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);

@@ -19,6 +19,8 @@ struct tapir_proc_usage {
 
 /* -errno without a line: processes come and go. */
 int tapir_proc_usage__read(uint32_t tgid, struct tapir_proc_usage *out);
+/* Without file_bytes, by one reading; -ESRCH also for threads of the kernel. */
+int tapir_proc_usage__read_brief(uint32_t tgid, struct tapir_proc_usage *out);
 /* CPU time of all processes since the start, also of those that have ended. -errno without a line.
  */
 int tapir_proc_usage__read_machine(uint64_t *cpu_ns);

@@ -8,7 +8,9 @@
 
 #include "attach/cgroup.h"
 #include "attach/discover.h"
+#include "attach/mappings.h"
 #include "attach/proc.h"
+#include "attach/proc_usage.h"
 #include "attach/ring_find.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -18,6 +20,7 @@
 #include "base/map.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "context/otel_process.h"
 #include "context/otel_reader.h"
 #include "lore/lore.h"
 #include "render/table.h"
@@ -57,8 +60,9 @@ struct walk {
 	struct tapir_map cnt_by_file;	  /* pack(), by device and inode */
 	size_t known_file_cnt;		  /* of discovery.files, those in cnt_by_file */
 	struct tapir_vec(struct row) rows;
-	uint32_t pid;	  /* of the process that is inspected, */
-	size_t probe_cnt; /* and its sites */
+	struct tapir_mappings mappings; /* of the process that is inspected: */
+	size_t probe_cnt;		/* its sites, */
+	bool may_have_rings, may_have_service;
 	size_t hidden_cnt;
 	struct tapir_otel_reader reader; /* of what they say of themselves */
 };
@@ -115,18 +119,25 @@ static int add_new_files(struct walk *w)
 }
 
 /* Once per file, however often it is mapped. */
-static int count_probes(const struct tapir_mapping_line *m, void *ctx)
+static void count_probes(struct walk *w, const struct tapir_mapping_line *m)
+{
+	uint64_t *packed = tapir_map__get(&w->cnt_by_file, tapir_hash__mix(m->dev, m->inode));
+
+	if (!packed || (uint32_t)*packed == w->mappings.tgid)
+		return;
+	w->probe_cnt += *packed >> 32;
+	*packed = pack(*packed >> 32, w->mappings.tgid);
+}
+
+/* What has rings, or says its name, maps what is called so: few others are asked. */
+static int see_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
-	uint64_t *packed;
 
-	if (!m->is_executable || !tapir_mapping_line__is_file(m))
-		return 0;
-	packed = tapir_map__get(&w->cnt_by_file, tapir_hash__mix(m->dev, m->inode));
-	if (!packed || (uint32_t)*packed == w->pid)
-		return 0;
-	w->probe_cnt += *packed >> 32;
-	*packed = pack(*packed >> 32, w->pid);
+	if (m->is_executable && tapir_mapping_line__is_file(m))
+		count_probes(w, m);
+	w->may_have_rings |= m->is_shared && m->inode && tapir_ring_name__is_ctl(m->path);
+	w->may_have_service |= tapir_otel_process__is_header(m->path);
 	return 0;
 }
 
@@ -140,23 +151,24 @@ static void fill_rings(struct row *row)
 	tapir_ring_lanes__fini(&lanes);
 }
 
-static int fill_row(struct walk *w, struct row *row)
+/* What can be recorded of it. */
+static int inspect(struct walk *w, struct row *row)
 {
-	int err = tapir_runtime__recognize(row->pid, &row->runtime);
+	int err = tapir_mappings__read(row->pid, &w->mappings);
 
-	w->pid = row->pid;
 	w->probe_cnt = 0;
+	w->may_have_rings = w->may_have_service = false;
 	if (!err)
-		err = tapir_discover__process(row->pid, &w->discovery);
+		err = tapir_runtime__recognize_in(&w->mappings, &row->runtime);
+	if (!err)
+		err = tapir_discover__mappings(&w->mappings, &w->discovery);
 	if (!err)
 		err = add_new_files(w);
 	if (!err)
-		err = tapir_proc__each_mapping(row->pid, count_probes, w);
+		err = tapir_mappings__each(&w->mappings, see_mapping, w);
 	row->probe_cnt = w->probe_cnt;
-	fill_rings(row);
-	tapir_sv__copy(tapir_otel_reader__service(&w->reader, row->pid), row->service,
-		       sizeof(row->service));
-	fill_user(w, row);
+	if (w->may_have_rings)
+		fill_rings(row);
 	return err;
 }
 
@@ -165,28 +177,49 @@ static bool has_something(const struct row *row)
 	return row->runtime.has_events || row->probe_cnt || row->has_rings;
 }
 
-/* A process that has ended in the meantime, or is another user's, is not a failure. */
+/* What else its row has. */
+static int describe(struct walk *w, struct row *row)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read(row->pid, &proc);
+
+	if (err)
+		return err;
+	row->uid = proc.uid;
+	row->started_ms = proc.start_ns / TAPIR_NS_PER_MS;
+	memcpy(row->comm, proc.comm, sizeof(row->comm));
+	tapir_container__id(proc.cgroup, row->container);
+	tapir_proc__fini(&proc);
+	if (w->may_have_service)
+		tapir_sv__copy(tapir_otel_reader__service(&w->reader, row->pid), row->service,
+			       sizeof(row->service));
+	fill_user(w, row);
+	return 0;
+}
+
+/*
+ * A process that has ended in the meantime, or is another user's, is not a failure. Of most
+ * processes two files are read: whether they are the kernel's, and what they map.
+ */
 static int visit(uint32_t pid, void *ctx)
 {
 	struct walk *w = ctx;
 	int diag_cnt = tapir_diag__cnt(), err;
 	struct row row = {.pid = pid};
-	struct tapir_proc proc;
+	struct tapir_proc_usage ignored;
+	bool is_listed;
 
-	err = tapir_proc__read(pid, &proc);
-	if (!err) {
-		row.uid = proc.uid;
-		row.started_ms = proc.start_ns / TAPIR_NS_PER_MS;
-		memcpy(row.comm, proc.comm, sizeof(row.comm));
-		tapir_container__id(proc.cgroup, row.container);
-		err = proc.is_kernel_thread ? -ESRCH : fill_row(w, &row);
-		tapir_proc__fini(&proc);
-	}
+	err = tapir_proc_usage__read_brief(pid, &ignored);
+	if (!err)
+		err = inspect(w, &row);
+	is_listed = !err && (w->args->all || has_something(&row));
+	if (is_listed)
+		err = describe(w, &row);
 	tapir_diag__rewind(diag_cnt);
 	w->hidden_cnt += err == -EACCES || err == -EPERM;
 	if (err == -ENOMEM)
 		return err;
-	if (err || (!w->args->all && !has_something(&row)))
+	if (err || !is_listed)
 		return 0;
 	return tapir_vec__push(&w->rows, row) ? 0 : -ENOMEM;
 }
@@ -306,6 +339,7 @@ static int run(struct tapir_cli *cli)
 	tapir_vec__fini(&w.rows);
 	tapir_map__fini(&w.cnt_by_file);
 	tapir_discovery__fini(&w.discovery);
+	tapir_mappings__fini(&w.mappings);
 	tapir_otel_reader__fini(&w.reader);
 	return err;
 }

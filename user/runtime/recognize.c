@@ -101,15 +101,27 @@ static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_in
 	tapir_diag__rewind(mark);
 }
 
-int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out)
+int tapir_runtime__recognize_in(const struct tapir_mappings *mappings,
+				struct tapir_runtime_info *out)
 {
 	struct tapir_runtime_info info = {};
 	struct walk w = {.out = &info};
-	int err = tapir_proc__each_mapping(tgid, visit, &w);
+	int err = tapir_mappings__each(mappings, visit, &w);
 
 	if (err)
 		return err;
-	inspect(tgid, &w, &info);
+	inspect(mappings->tgid, &w, &info);
 	*out = info;
 	return 0;
+}
+
+int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out)
+{
+	struct tapir_mappings mappings = {};
+	int err = tapir_mappings__read(tgid, &mappings);
+
+	if (!err)
+		err = tapir_runtime__recognize_in(&mappings, out);
+	tapir_mappings__fini(&mappings);
+	return err;
 }

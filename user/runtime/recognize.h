@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_RECOGNIZE_H
 #define TAPIR_USER_RECOGNIZE_H
 
+#include "attach/mappings.h"
 #include "runtime/runtime_ops.h"
 
 /*
@@ -13,5 +14,8 @@
  * be inspected (requires its user or CAP_SYS_PTRACE). Any thread.
  */
 int tapir_runtime__recognize(uint32_t tgid, struct tapir_runtime_info *out);
+/* The same, of mappings that were read. */
+int tapir_runtime__recognize_in(const struct tapir_mappings *mappings,
+				struct tapir_runtime_info *out);
 
 #endif
