@@ -495,6 +495,13 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 	assert_string_equal(found_nothing("gc", "My-Source", NULL, true),
 			    "collections were not recorded: `tapir record --profile gc` records "
 			    "them");
+	/* No profile helps where the runtime has no such event. */
+	assert_string_equal(found_nothing("exceptions", DEFAULTS, "hotspot", false),
+			    "exceptions were not recorded: OpenJDK has no events for them that "
+			    "tapir can record");
+	assert_string_equal(found_nothing("gc", "php:*", "php", false),
+			    "collections were not recorded: PHP has no events for them that tapir "
+			    "can record");
 	assert_string_equal(found_nothing("offcpu", "My-Source", NULL, true),
 			    "no thread was seen to wait");
 	assert_string_equal(found_nothing("contention", "My-Source", NULL, true),

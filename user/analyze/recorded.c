@@ -172,13 +172,50 @@ static bool says(struct tapir_sv text, const char *word)
 	return text.len && memmem(text.data, text.len, word, strlen(word));
 }
 
-static void say_not_recorded(const struct subject *s, struct tapir_view_result *result)
+/* ---- who has such events --------------------------------------------------------------------- */
+
+/* Bits of the runtimes whose events the view is made of. */
+static unsigned reporters(const struct subject *s)
 {
+	const struct tapir_tally_event *counted;
+	const struct tapir_pair *pair;
+	unsigned bits = 0;
+
+	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+		bits |= runtime_bit(tapir_sv__of(counted->provider));
+	for (const struct need *need = s->needs; need && need->provider; need++)
+		bits |= runtime_bit(tapir_sv__of(need->provider));
+	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && (pair = tapir_lore__pair(i)); i++)
+		bits |= pair->cause == s->cause ? runtime_bit(tapir_sv__of(pair->provider)) : 0;
+	return bits;
+}
+
+/* "OpenJDK and PostgreSQL", of the bits. */
+static void add_runtimes(struct tapir_str *out, unsigned bits)
+{
+	unsigned i = 0;
+
+	tapir_lore_for_each (lore) {
+		if (bits & 1u << i++)
+			tapir_str__addf(out, "%s%s", lore->name, bits >> i ? " and " : "");
+	}
+}
+
+static void say_not_recorded(const struct tapir_recorded *r, const struct subject *s,
+			     struct tapir_view_result *result)
+{
+	bool has_none = s->switches != SWITCHES_ALONE && r->runtimes_seen &&
+			!(r->runtimes_seen & reporters(s));
 	struct tapir_fact *fact;
 
 	tapir_str__clear(&result->headline);
-	tapir_str__addf(&result->headline, "%s were not recorded: %s records them", s->what,
-			s->how);
+	tapir_str__addf(&result->headline, "%s were not recorded: ", s->what);
+	if (has_none) {
+		add_runtimes(&result->headline, r->runtimes_seen);
+		tapir_str__adds(&result->headline, " has no events for them that tapir can record");
+	} else {
+		tapir_str__addf(&result->headline, "%s records them", s->how);
+	}
 	tapir_vec_for_each (fact, &result->facts)
 		fact->column.title = NULL; /* zeros for what was not counted */
 	result->is_unrecorded = true;
@@ -200,7 +237,7 @@ void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_ca
 	if (s == end || !result->has_nothing || !asked.specs.data || is_any_asked(&asked, s))
 		return;
 	if (!has_switches || s->switches == SWITCHES_NEVER)
-		say_not_recorded(s, result);
+		say_not_recorded(r, s, result);
 	else if (s->switches == SWITCHES_TOO)
 		tapir_view_result__note(result, "%s were not recorded: %s records them", s->what,
 					s->how);
