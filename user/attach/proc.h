@@ -42,6 +42,15 @@ int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
+/*
+ * Two readings of when a process began, in ms of CLOCK_MONOTONIC: of the same one? Those of one
+ * process differ by what lies between readings of two clocks, those of two by a clock tick, 10 ms.
+ */
+static inline bool tapir_proc__is_same_start(uint64_t a_ms, uint64_t b_ms)
+{
+	return (a_ms > b_ms ? a_ms - b_ms : b_ms - a_ms) < 5;
+}
+
 /* Whether it has ended, even if its parent has not waited for it. */
 bool tapir_proc__has_ended(uint32_t tgid);
 
