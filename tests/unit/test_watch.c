@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tapir/abi.h"
+#include "watch/usage_report.h"
 #include "watch/watch_report.h"
 
 static void put(struct tapir_watch_slot *slot, const char *name, uint32_t kind, double value,
@@ -126,6 +128,46 @@ static void metrics_are_those_of_the_runtime(void **state)
 	tapir_watch_page__free(page);
 }
 
+static size_t count(const char *text, const char *what)
+{
+	size_t cnt = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		cnt++;
+	return cnt;
+}
+
+/* Of all processes, this one among them or not; of this one alone; of one that does not exist. */
+static void usage_is_that_of_at_most_eighty_processes(void **state)
+{
+	char labels[TAPIR_USAGE_LABELS_BYTES], own[32];
+	struct tapir_str out = {};
+	size_t cnt;
+
+	(void)state;
+	tapir_usage_report__metrics(0, &out);
+	assert_false(out.failed);
+	cnt = count(out.data, "tapir_process_cpu_seconds_total{");
+	assert_in_range(cnt, 1, 2 * TAPIR_USAGE_MOST);
+	assert_int_equal(count(out.data, "tapir_process_resident_memory_bytes{"), cnt);
+	assert_null(strstr(out.data, "process=\"kthreadd\""));
+	assert_int_equal(count(out.data, "\ntapir_machine_cpu_seconds_total "), 1);
+	tapir_str__clear(&out);
+	tapir_usage_report__metrics((uint32_t)getpid(), &out);
+	snprintf(own, sizeof(own), "{pid=\"%d\",", getpid());
+	assert_int_equal(count(out.data, own), 2);
+	assert_int_equal(count(out.data, "{"), 2);
+	tapir_str__clear(&out);
+	tapir_usage_report__metrics(INT32_MAX, &out);
+	assert_int_equal(count(out.data, "{"), 0);
+	tapir_str__fini(&out);
+	/* Whatever is in a name: one line, closed. */
+	tapir_usage_report__labels(1, "\x01\x01\x01\x01\x01\x01\x01\"\n}\xff\xe2\x80\xae", labels);
+	assert_null(strchr(labels, '\n'));
+	assert_null(strchr(labels, (char)0xff));
+	assert_int_equal(labels[strlen(labels) - 1], '"');
+}
+
 static void processes_are_found_by_their_number(void **state)
 {
 	struct tapir_watch_page *page = tapir_watch_page__new();
@@ -137,7 +179,9 @@ static void processes_are_found_by_their_number(void **state)
 	assert_int_equal(tapir_watch_report__has(page, &query), 0);
 	(void)tapir_watch_page__add(page, 7, 70, "shop");
 	assert_int_equal(tapir_watch_report__has(page, &query), 1);
-	query.started_ms = 71;
+	query.started_ms = 74; /* as another reading has it */
+	assert_int_equal(tapir_watch_report__has(page, &query), 1);
+	query.started_ms = 80;
 	assert_int_equal(tapir_watch_report__has(page, &query), -EEXIST);
 	tapir_watch_page__free(page);
 }
@@ -149,6 +193,7 @@ int main(void)
 		cmocka_unit_test(what_finds_no_room_is_counted),
 		cmocka_unit_test(page_with_anything_in_it_is_read),
 		cmocka_unit_test(metrics_are_those_of_the_runtime),
+		cmocka_unit_test(usage_is_that_of_at_most_eighty_processes),
 		cmocka_unit_test(processes_are_found_by_their_number),
 	};
 

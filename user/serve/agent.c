@@ -510,6 +510,7 @@ static void stop(struct tapir_agent *agent)
 		munmap(agent->spare.page, sizeof(*agent->spare.page));
 	tapir_totals__close();
 	free_tls(agent);
+	tapir_str__fini(&agent->usage);
 	tapir_vec__fini(&agent->tasks);
 }
 

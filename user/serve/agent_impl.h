@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "base/str.h"
 #include "base/vec.h"
 #include "serve/agent.h"
 #include "serve/ask.h"
@@ -95,6 +96,8 @@ struct tapir_agent {
 	struct tapir_agent_continuous continuous;
 	struct tapir_agent_push push;
 	struct tapir_agent_spare spare;
+	struct tapir_str usage; /* of processes, as metrics, read at */
+	uint64_t usage_ns;	/* this time; 0: never */
 	bool is_ending;
 	size_t front_cnt;
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the agent costs and does, together with its children. */
+/* What the agent costs and does, together with its children, and what processes use. */
 #include "serve/metrics.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "serve/agent_watch.h"
 #include "serve/sessions.h"
 #include "watch/totals.h"
+#include "watch/usage_report.h"
 
 static void add(struct tapir_str *out, const char *name, const char *type, const char *what,
 		double value)
@@ -86,12 +87,26 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out)
+/* However often they are asked for, all processes are read once a second at most. */
+static void add_usage(struct tapir_agent *agent, struct tapir_str *out)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (!agent->usage_ns || now_ns - agent->usage_ns >= TAPIR_NS_PER_SEC) {
+		tapir_str__clear(&agent->usage);
+		tapir_usage_report__metrics(agent->config->only_pid, &agent->usage);
+		agent->usage_ns = now_ns;
+	}
+	tapir_str__add(out, agent->usage.data, agent->usage.len);
+	out->failed |= agent->usage.failed;
+}
+
+void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out)
 {
 	tapir_str__adds(out, "# HELP tapir_build_info Version of the agent.\n"
 			     "# TYPE tapir_build_info gauge\n"
 			     "tapir_build_info{version=\"" TAPIR_VERSION "\"} 1\n");
-	add(out, "uptime_seconds", "gauge", "Since the agent started.",
+	add(out, "uptime_seconds", "gauge", "Time since the agent started.",
 	    (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
 	add(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
 	    cpu_seconds(RUSAGE_SELF));
@@ -101,7 +116,7 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	add(out, "requests_total", "counter", "Requests that reached the agent.",
 	    (double)agent->request_cnt);
 	add(out, "malformed_requests_total", "counter",
-	    "Messages of HTTP processes that were no requests.", (double)agent->refused_cnt);
+	    "Messages of HTTP processes that were not requests.", (double)agent->refused_cnt);
 	add(out, "recordings_total", "counter", "Recordings begun.", (double)agent->recording_cnt);
 	add(out, "recordings", "gauge", "Recordings that run.",
 	    (double)tapir_agent__recordings(agent));
@@ -111,6 +126,7 @@ void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out
 	    (double)tapir_sessions__cnt(agent->sessions));
 	add(out, "http_process_restarts_total", "counter",
 	    "HTTP processes that ended and were replaced.", (double)agent->front_restart_cnt);
+	add_usage(agent, out);
 	tapir_agent_push__write_metrics(agent, out);
 	tapir_agent_watch__write_metrics(agent, out);
 }

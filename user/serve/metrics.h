@@ -8,6 +8,6 @@
 /* To targets whose time it is. */
 void tapir_metrics__push(struct tapir_agent *agent);
 
-void tapir_metrics__write(const struct tapir_agent *agent, struct tapir_str *out);
+void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out);
 
 #endif

@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "attach/proc.h"
 #include "attach/proc_usage.h"
 #include "base/json.h"
 #include "tapir/abi.h"
+#include "watch/usage_report.h"
 
 /* ---- metrics -------------------------------------------------------------------------------- */
 
@@ -90,26 +92,8 @@ static const struct metric metrics[] = {
 struct heads {
 	size_t cnt;
 	struct tapir_watch_head all[TAPIR_WATCH_MAX_PROCESSES];
-	char labels[TAPIR_WATCH_MAX_PROCESSES][256];
+	char labels[TAPIR_WATCH_MAX_PROCESSES][TAPIR_USAGE_LABELS_BYTES];
 };
-
-/* pid="1",process="name"; what its name may be, as a label's value. */
-static void write_labels(const struct tapir_watch_head *head, char *out, size_t size)
-{
-	struct tapir_str name = {};
-
-	tapir_str__add_printable(&name, head->name, strlen(head->name));
-	size_t len = (size_t)snprintf(out, size, "pid=\"%u\",process=\"", (unsigned)head->pid);
-
-	for (const char *p = name.data; p && *p && len + 4 < size; p++) {
-		if (*p == '"' || *p == '\\')
-			out[len++] = '\\';
-		out[len++] = *p;
-	}
-	out[len++] = '"';
-	out[len] = '\0';
-	tapir_str__fini(&name);
-}
 
 /* The sum over its tags: a JVM's collections are counted by their cause. False: it has none. */
 static bool sum_of(const struct tapir_watch_head *head, const struct source *source,
@@ -241,8 +225,8 @@ void tapir_watch_report__metrics(const struct tapir_watch_page *page, struct tap
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++) {
 		if (!tapir_watch_page__copy(page, i, &heads->all[heads->cnt]))
 			continue;
-		write_labels(&heads->all[heads->cnt], heads->labels[heads->cnt],
-			     sizeof(*heads->labels));
+		tapir_usage_report__labels((uint32_t)heads->all[heads->cnt].pid,
+					   heads->all[heads->cnt].name, heads->labels[heads->cnt]);
 		heads->cnt++;
 	}
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
@@ -273,7 +257,8 @@ int tapir_watch_report__has(const struct tapir_watch_page *page,
 
 		if (!head->pid || !is_asked(query, head->pid))
 			continue;
-		if (query->started_ms && query->started_ms != head->started_ms)
+		if (query->started_ms &&
+		    !tapir_proc__is_same_start(query->started_ms, head->started_ms))
 			return -EEXIST;
 		found++;
 	}
