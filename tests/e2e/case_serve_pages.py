@@ -189,7 +189,11 @@ def test_session_is_started_stopped_and_deleted_by_forms(t):
     t.eq((picture.status, picture.headers["content-type"]), (200, "image/svg+xml"), "the flame graph")
     policy = picture.headers["content-security-policy"]
     t.ok("sandbox allow-scripts;" in policy and "'sha256-" in policy and "'self'" in policy.split("frame-ancestors")[1], policy)
-    t.ok(f'src="{path}/flamegraph.svg"' in visitor.ask(path + "/flamegraph").html, "its page")
+    t.ok(f'src="{path}/flamegraph.svg?frame=1"' in visitor.ask(path + "/flamegraph").html, "its page")
+    framed = visitor.ask(path + "/flamegraph.svg?frame=1", Sec_Fetch_Site="same-origin")
+    t.eq((framed.status, framed.headers["content-type"], framed.headers["content-security-policy"]), (200, "text/html; charset=utf-8", policy),
+         "the picture in a page of its own")
+    t.ok(framed.html.startswith("<!DOCTYPE html>") and picture.html[picture.html.index("<svg"):] in framed.html, "which has the same picture")
     t.eq(visitor.ask(path + "/flamegraph.svg", Sec_Fetch_Site="cross-site").status, 403, "another site's frame")
     deleted = visitor.post(path + "/delete", visitor.ask("/sessions").form(path + "/delete"))
     t.eq((deleted.status, visitor.ask(path).status), (303, 404), "it is deleted")

@@ -126,7 +126,7 @@ def test_page_of_a_watched_process_has_its_counters(t):
     visitor.sign_in()
     page = visitor.ask(f"/processes/{program.pid}")
     t.eq(page.status, 200, "the page")
-    for text in ('id="watched"', "gc-heap-size", "polyline", "Pauses for collections", 'class="bar"'):
+    for text in ('id="watched"', "gc-heap-size", "polyline", "Pauses for garbage collection", 'class="bar"'):
         t.ok(text in page.html, f"{text} is not in the page")
 
 

@@ -150,7 +150,7 @@ static int write_svg(struct folding *f, struct tapir_str *svg)
 	return err;
 }
 
-/* "CPU samples of slow.tapir" */
+/* "CPU samples of slow.tapir"; of standard input, "CPU samples". */
 static void add_title(const struct folding *f, const char *path, struct tapir_str *out)
 {
 	const char *slash = strrchr(path, '/');
@@ -160,7 +160,8 @@ static void add_title(const struct folding *f, const char *path, struct tapir_st
 						    : "Events");
 	if (f->args->event && !f->offcpu)
 		tapir_str__addf(out, " %s", f->args->event);
-	tapir_str__addf(out, " of %s", slash ? slash + 1 : path);
+	if (strcmp(path, "-") != 0)
+		tapir_str__addf(out, " of %s", slash ? slash + 1 : path);
 	if (f->args->pid.pids.cnt)
 		tapir_str__adds(out, f->args->pid.pids.cnt == 1 ? ", process" : ", processes");
 	for (size_t i = 0; i < f->args->pid.pids.cnt; i++)

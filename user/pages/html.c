@@ -69,9 +69,11 @@ const char *tapir_member__text(const json_t *object, const char *key)
 
 uint64_t tapir_member__u64(const json_t *object, const char *key)
 {
-	json_int_t value = json_integer_value(json_object_get(object, key));
+	double value = json_number_value(json_object_get(object, key));
 
-	return value > 0 ? (uint64_t)value : 0;
+	if (json_is_integer(json_object_get(object, key)))
+		return value > 0 ? (uint64_t)json_integer_value(json_object_get(object, key)) : 0;
+	return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
 }
 
 double tapir_member__f64(const json_t *object, const char *key)
@@ -87,6 +89,31 @@ bool tapir_member__is_true(const json_t *object, const char *key)
 bool tapir_member__is(const json_t *object, const char *key, const char *text)
 {
 	return !strcmp(tapir_member__text(object, key), text);
+}
+
+void tapir_html__add_utc(struct tapir_str *out, const json_t *object, const char *key)
+{
+	const char *text = tapir_member__text(object, key), *t = strchr(text, 'T');
+	size_t len = strlen(text);
+
+	tapir_str__add_markup(out, text, t ? (size_t)(t - text) : len);
+	if (!t)
+		return;
+	tapir_str__addc(out, ' ');
+	len -= (size_t)(t + 1 - text);
+	tapir_str__add_markup(out, t + 1, len && t[len] == 'Z' ? len - 1 : len);
+}
+
+void tapir_html__add_times(struct tapir_str *out, const json_t *object, const char *key)
+{
+	uint64_t times = tapir_member__u64(object, key);
+
+	if (times == 1)
+		tapir_str__adds(out, "once");
+	else
+		tapir_human__add_count(out, times);
+	if (times != 1)
+		tapir_str__adds(out, " times");
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
@@ -149,7 +176,7 @@ static void cell(struct tapir_str *out, const json_t *object, const char *key,
 		 void (*add)(struct tapir_str *out, uint64_t value))
 {
 	tapir_str__adds(out, "<td class=\"n\">");
-	if (json_is_integer(json_object_get(object, key)))
+	if (json_is_number(json_object_get(object, key)))
 		add(out, tapir_member__u64(object, key));
 	tapir_str__adds(out, "</td>");
 }

@@ -24,6 +24,11 @@ double tapir_member__f64(const json_t *object, const char *key);
 bool tapir_member__is_true(const json_t *object, const char *key);
 bool tapir_member__is(const json_t *object, const char *key, const char *text);
 
+/* A member like "2026-11-24T14:09:28Z" as "2026-11-24 14:09:28". */
+void tapir_html__add_utc(struct tapir_str *out, const json_t *object, const char *key);
+/* "once", "7 times" */
+void tapir_html__add_times(struct tapir_str *out, const json_t *object, const char *key);
+
 /*
  * A table and its titles: "Method|>Count|-Actions", where > is above numbers and - is for readers
  * of the screen only. id: NULL, or the table's.

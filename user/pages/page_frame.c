@@ -87,7 +87,7 @@ void tapir_page__begin(struct tapir_str *out, const struct tapir_page_frame *f)
 void tapir_page__end(struct tapir_str *out)
 {
 	tapir_str__adds(out, "</main>\n<footer>tapir " TAPIR_VERSION
-			     " \xc2\xb7 <a href=\"/v1/openapi.json\">the same over HTTP</a>"
+			     " \xc2\xb7 <a href=\"/v1/openapi.json\">HTTP API</a>"
 			     "</footer>\n</body>\n</html>\n");
 }
 
@@ -155,17 +155,19 @@ void tapir_page__login(struct tapir_str *out, const char *error, const char *nex
 	tapir_page__begin(out, &frame);
 	if (*error)
 		tapir_html__add(out, "<p class=\"error\" role=\"alert\">%s</p>\n", error);
-	tapir_html__add(out,
-			"<form class=\"card\" method=\"post\" action=\"/login\">\n"
-			"<label for=\"token\">Token</label>\n"
-			"<input id=\"token\" name=\"token\" type=\"password\" required autofocus "
-			"autocomplete=\"current-password\" maxlength=\"511\">\n"
-			"<input type=\"hidden\" name=\"next\" value=\"%s\">\n"
-			"<button class=\"main\">Sign in</button>\n"
-			"<p class=\"soft\">The agent wrote its first token to the file "
-			"<code>token</code> of its state directory, and the path to its log.</p>\n"
-			"</form>\n",
-			next);
+	tapir_html__add(
+		out,
+		"<form class=\"card\" method=\"post\" action=\"/login\">\n"
+		"<label for=\"token\">Token</label>\n"
+		"<input id=\"token\" name=\"token\" type=\"password\" required autofocus "
+		"autocomplete=\"current-password\" maxlength=\"511\">\n"
+		"<input type=\"hidden\" name=\"next\" value=\"%s\">\n"
+		"<button class=\"main\">Sign in</button>\n"
+		"<p class=\"soft\">Without a file of tokens in its configuration, the agent "
+		"creates one in the file <code>token</code> of its state directory, and "
+		"prints the path.</p>\n"
+		"</form>\n",
+		next);
 	tapir_page__end(out);
 }
 
@@ -174,7 +176,13 @@ void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status
 	char title[48];
 	struct tapir_page_frame frame = {.title = title, .here = "", .who = who};
 
-	snprintf(title, sizeof(title), "%s (%u)", status >= 500 ? "Failed" : "Not possible",
+	snprintf(title, sizeof(title), "%s (%u)",
+		 status >= 500	 ? "Failed"
+		 : status == 403 ? "Not permitted"
+		 : status == 404 ? "Not found"
+		 : status == 429 ? "Too many requests"
+		 : status == 409 ? "Not possible now"
+				 : "Not possible",
 		 status);
 	tapir_page__begin(out, &frame);
 	tapir_html__add(out,

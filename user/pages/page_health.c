@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How the agent is: its own metrics, each with what it means. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "pages/pages_impl.h"
+#include "render/human_units.h"
+#include "trace/record.h"
 
 #define HELP "# HELP "
+
+static bool ends_with(struct tapir_sv text, const char *end)
+{
+	size_t len = strlen(end);
+
+	return text.len >= len && !memcmp(text.data + text.len - len, end, len);
+}
+
+/* By its unit, which ends its name; as the script shows it (tapir.js). */
+static void add_value(struct tapir_str *out, struct tapir_sv name, struct tapir_sv value)
+{
+	double number = strtod(value.data, NULL);
+
+	if (ends_with(name, "_bytes"))
+		tapir_human__add_bytes(out, number > 0 ? (uint64_t)number : 0);
+	else if (ends_with(name, "_seconds") || ends_with(name, "_seconds_total"))
+		tapir_str__addf(out, "%.*f s", number < 10 ? 2 : 1, number);
+	else if (number >= 0 && number < 1e15)
+		tapir_human__add_count(out, (uint64_t)number);
+	else
+		tapir_str__add_markup(out, value.data, value.len);
+}
 
 static void add_figure(struct tapir_str *out, const char *name, size_t name_len, const char *what,
 		       size_t what_len, const char *value, size_t value_len)
@@ -14,7 +39,7 @@ static void add_figure(struct tapir_str *out, const char *name, size_t name_len,
 	tapir_str__adds(out, "</td><td class=\"n\" data-metric=\"");
 	tapir_str__add_markup(out, name, name_len);
 	tapir_str__adds(out, "\">");
-	tapir_str__add_markup(out, value, value_len);
+	add_value(out, (struct tapir_sv){name, name_len}, (struct tapir_sv){value, value_len});
 	tapir_str__adds(out, "</td></tr>\n");
 }
 
@@ -32,6 +57,7 @@ static void add_metrics(struct tapir_str *out, const char *at)
 			name_len = strcspn(name, " \n");
 			what = name + name_len + (name[name_len] == ' ');
 			what_len = (size_t)(at + len - what);
+			what_len -= what_len && what[what_len - 1] == '.';
 		} else if (name && word == name_len && word < len && !memcmp(at, name, word)) {
 			add_figure(out, name, name_len, what, what_len, at + word + 1,
 				   len - word - 1);
@@ -49,7 +75,7 @@ void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *
 	tapir_page__begin(out, &frame);
 	tapir_html__add(out,
 			"<p class=\"facts\"><span>%s</span> <span>version %s</span> <span>up %llu "
-			"s</span> <span>%llu recordings now</span></p>\n",
+			"s</span> <span>recordings now: %llu</span></p>\n",
 			tapir_member__text(health, "status"), tapir_member__text(health, "version"),
 			(unsigned long long)tapir_member__u64(health, "uptime_seconds"),
 			(unsigned long long)tapir_member__u64(health, "recordings"));

@@ -27,21 +27,23 @@ static void add_filter(struct tapir_str *out, const struct tapir_page_filter *f)
 	tapir_html__add(
 		out,
 		"<label class=\"check\"><input type=\"checkbox\" name=\"all\" value=\"1\"%s> "
-		"all processes</label>\n<button>Filter</button>\n</form>\n",
+		"All processes</label>\n<button>Filter</button>\n</form>\n",
 		f->all ? " checked" : "");
 }
 
 static void add_process(struct tapir_str *out, const json_t *p)
 {
 	const char *container = tapir_member__text(p, "container");
+	const char *service = tapir_member__text(p, "service");
 
 	tapir_html__add(
 		out,
 		"<tr><td class=\"n\">%llu</td><td><a href=\"/processes/%llu?started=%llu\">%s</a>"
-		"</td><td>%s</td><td>%s</td><td>%s</td><td title=\"%s\">",
+		"%s%s%s</td><td>%s</td><td>%s</td><td>%s</td><td title=\"%s\">",
 		(unsigned long long)tapir_member__u64(p, "pid"),
 		(unsigned long long)tapir_member__u64(p, "pid"),
 		(unsigned long long)tapir_member__u64(p, "started"), tapir_member__text(p, "name"),
+		*service ? " (" : "", service, *service ? ")" : "",
 		tapir_member__text(p, "runtime"), tapir_member__text(p, "version"),
 		tapir_member__text(p, "user"), container);
 	tapir_str__add_markup(out, container, strnlen(container, 12));
@@ -61,7 +63,8 @@ void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_
 	tapir_page__begin(out, &frame);
 	add_filter(out, filter);
 	if (!json_array_size(list))
-		tapir_str__adds(out, "<p>No such process has something to record.</p>\n");
+		tapir_str__adds(out, "<p>No process that matches has events or probes. \"All "
+				     "processes\" lists the others, too.</p>\n");
 	tapir_html__begin_table(out, NULL,
 				">PID|Name|Runtime|Version|User|Container|Emits|>Probes");
 	json_array_foreach(list, i, p) add_process(out, p);
@@ -81,18 +84,20 @@ static void add_facts(struct tapir_str *out, const json_t *p)
 			(unsigned long long)tapir_member__u64(p, "pid"),
 			tapir_member__text(p, "runtime"), tapir_member__text(p, "version"),
 			tapir_member__text(p, "user"));
+	if (*tapir_member__text(p, "service"))
+		tapir_html__add(out, " <span>service %s</span>", tapir_member__text(p, "service"));
 	if (*container)
 		tapir_html__add(out, " <span>container %s</span>", container);
 	tapir_str__adds(out, "</p>\n");
 }
 
-static void add_purposes(struct tapir_str *out)
+static void add_purposes(struct tapir_str *out, bool is_dotnet)
 {
 	static const struct {
 		const char *name, *label;
 		bool is_on;
 	} purposes[] = {
-		{"default", "the default of its runtime", true},
+		{"default", "default of the runtime", true},
 		{"gc", "garbage collection", true},
 		{"exceptions", "exceptions", true},
 		{"contention", "lock contention", true},
@@ -107,7 +112,9 @@ static void add_purposes(struct tapir_str *out)
 				"<label class=\"check\"><input type=\"checkbox\" name=\"profile\" "
 				"value=\"%s\"%s> %s</label>\n",
 				purposes[i].name, purposes[i].is_on ? " checked" : "",
-				purposes[i].label);
+				strcmp(purposes[i].name, "allocations") != 0 || is_dotnet
+					? purposes[i].label
+					: "allocations (every object: slows the program)");
 	tapir_str__adds(out, "</fieldset>\n");
 }
 
@@ -125,7 +132,7 @@ static void add_form(struct tapir_str *out, const json_t *who, const json_t *p)
 			"<label>Seconds <input name=\"seconds\" type=\"number\" min=\"1\" "
 			"max=\"86400\" value=\"10\" required></label>\n",
 			(unsigned long long)tapir_member__u64(p, "started"));
-	add_purposes(out);
+	add_purposes(out, is_dotnet);
 	if (is_dotnet)
 		tapir_str__adds(out,
 				"<label class=\"check\"><input type=\"checkbox\" "
@@ -177,13 +184,14 @@ static void add_latest(struct tapir_str *out, const struct tapir_page_results *r
 {
 	const char *id = tapir_member__text(results->session, "id");
 
+	tapir_str__adds(out, "<p class=\"soft\">From the recording of ");
+	tapir_html__add_utc(out, results->session, "created");
 	tapir_html__add(out,
-			"<p class=\"soft\">From the recording of %s, %.1f s long: "
+			" UTC, %.1f s long: "
 			"<a href=\"/sessions/%s\">its page</a> \xc2\xb7 "
 			"<a href=\"/sessions/%s/flamegraph\">flame graph</a></p>\n",
-			tapir_member__text(results->session, "created"),
 			tapir_member__f64(results->session, "seconds"), id, id);
-	tapir_page__add_results(out, results);
+	tapir_page__add_findings(out, results);
 }
 
 void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t *process,
@@ -209,12 +217,14 @@ void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t 
 		add_latest(out, results);
 	else
 		tapir_str__adds(out, "<section><h2>Findings</h2>\n<p>Not known yet: record the "
-				     "process for some seconds.</p></section>\n");
+				     "process for a few seconds.</p></section>\n");
 	tapir_page__add_watched(out, process);
-	if (may_profile) {
+	if (may_profile)
 		add_live(out, process);
+	if (results)
+		tapir_page__add_results(out, results);
+	if (may_profile)
 		add_form(out, who, process);
-	}
 	if (json_array_size(sessions)) {
 		tapir_str__adds(out, "<section><h2>Sessions</h2>\n");
 		tapir_page__add_sessions(out, who, sessions);

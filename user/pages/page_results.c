@@ -60,6 +60,17 @@ static void add_stack(struct tapir_str *out, const json_t *frames)
 	tapir_str__adds(out, "</ol>\n");
 }
 
+/* "17.7% sleeping: socket, 12 times", which opens. */
+static void begin_share(struct tapir_str *out, const json_t *of, const char *kind, const char *more)
+{
+	const char *text = tapir_member__text(of, more);
+
+	tapir_html__add(out, "<details><summary>%.1f%% %s%s%s, ", tapir_member__f64(of, "percent"),
+			tapir_member__text(of, kind), *text ? ": " : "", text);
+	tapir_html__add_times(out, of, "count");
+	tapir_str__adds(out, "</summary>\n");
+}
+
 /* ---- sections ------------------------------------------------------------------------------- */
 
 /* Whether the page has a section for a view, to which a finding can lead. */
@@ -223,9 +234,10 @@ static void add_exception(struct tapir_str *out, const json_t *e)
 	const json_t *m, *s;
 	size_t i;
 
-	tapir_html__add(out, "<details><summary>%.1f%% %s, %llu times</summary>\n",
-			tapir_member__f64(e, "percent"), tapir_member__text(e, "type"),
-			(unsigned long long)tapir_member__u64(e, "count"));
+	tapir_html__add(out, "<details><summary>%.1f%% %s, ", tapir_member__f64(e, "percent"),
+			tapir_member__text(e, "type"));
+	tapir_html__add_times(out, e, "count");
+	tapir_str__adds(out, "</summary>\n");
 	json_array_foreach(json_object_get(e, "messages"), i, m)
 		tapir_html__add(out, "<p>%llu \xc3\x97 <q>%s</q></p>\n",
 				(unsigned long long)tapir_member__u64(m, "count"),
@@ -263,10 +275,7 @@ static void add_contention(struct tapir_str *out, const json_t *view, const json
 	begin(out, "contention", "Lock contention", view);
 	json_array_foreach(json_object_get(view, "locks"), i, lock)
 	{
-		tapir_html__add(out, "<details><summary>%.1f%% %s %s, %llu times</summary>\n",
-				tapir_member__f64(lock, "percent"),
-				tapir_member__text(lock, "kind"), tapir_member__text(lock, "label"),
-				(unsigned long long)tapir_member__u64(lock, "count"));
+		begin_share(out, lock, "kind", "label");
 		json_array_foreach(json_object_get(lock, "waiters"), k, w) add_waiter(out, w);
 		tapir_str__adds(out, "</details>\n");
 	}
@@ -300,11 +309,7 @@ static void add_offcpu(struct tapir_str *out, const json_t *view, const json_t *
 	begin(out, "offcpu", "Waiting", view);
 	json_array_foreach(json_object_get(view, "waits"), i, wait)
 	{
-		tapir_html__add(out, "<details><summary>%.1f%% %s %s, %llu times</summary>\n",
-				tapir_member__f64(wait, "percent"),
-				tapir_member__text(wait, "state"),
-				tapir_member__text(wait, "reason"),
-				(unsigned long long)tapir_member__u64(wait, "count"));
+		begin_share(out, wait, "state", "reason");
 		add_stack(out, json_object_get(wait, "stack"));
 		tapir_str__adds(out, "</details>\n");
 	}
@@ -331,24 +336,54 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 	end(out, view, view);
 }
 
-void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *r)
+void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *r)
 {
 	if (r->findings)
 		add_findings(out, r->findings);
+}
+
+/* NULL for what has no section: its events were not recorded, or the runtime has none. */
+static const json_t *recorded(const json_t *view)
+{
+	return json_is_false(json_object_get(view, "recorded")) ? NULL : view;
+}
+
+/* What the views say that have no section. */
+static void add_unrecorded(struct tapir_str *out, const struct tapir_page_results *r)
+{
+	const json_t *const views[] = {r->gc,	      r->jit,	     r->contention,
+				       r->exceptions, r->threadpool, r->offcpu};
+	bool has_begun = false;
+
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+		if (!views[i] || recorded(views[i]))
+			continue;
+		if (!has_begun)
+			tapir_str__adds(out, "<section><h2>Not recorded</h2>\n<ul>\n");
+		has_begun = true;
+		tapir_html__add(out, "<li>%s</li>\n", tapir_member__text(views[i], "headline"));
+	}
+	if (has_begun)
+		tapir_str__adds(out, "</ul></section>\n");
+}
+
+void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *r)
+{
 	if (r->counters && json_array_size(json_object_get(r->counters, "counters")))
 		add_counters(out, r->counters, r->cpu);
-	if (r->gc)
+	if (recorded(r->gc))
 		add_gc(out, r->gc, r->session, r->cpu);
-	if (r->jit)
+	if (recorded(r->jit))
 		add_jit(out, r->jit, r->cpu);
-	if (r->contention)
+	if (recorded(r->contention))
 		add_contention(out, r->contention, r->cpu);
-	if (r->exceptions)
+	if (recorded(r->exceptions))
 		add_exceptions(out, r->exceptions, r->cpu);
-	if (r->threadpool)
+	if (recorded(r->threadpool))
 		add_threadpool(out, r->threadpool, r->cpu);
-	if (r->offcpu)
+	if (recorded(r->offcpu))
 		add_offcpu(out, r->offcpu, r->cpu);
 	if (r->cpu)
 		add_cpu(out, r->cpu);
+	add_unrecorded(out, r);
 }

@@ -52,16 +52,31 @@ static void add_actions(struct tapir_str *out, const json_t *who, const json_t *
 	tapir_str__adds(out, "</div>");
 }
 
+/* "java (pid 12)", "pod prod/shop-0" */
+static void add_target(struct tapir_str *out, const json_t *s)
+{
+	const char *name = tapir_member__text(s, "name");
+
+	if (*name)
+		tapir_html__add(out, "%s (%s)", name, tapir_member__text(s, "target"));
+	else
+		tapir_html__add(out, "%s", tapir_member__text(s, "target"));
+}
+
 static void add_session(struct tapir_str *out, const json_t *who, const json_t *s)
 {
 	tapir_html__add(out,
-			"<tr data-session=\"%s\" data-state=\"%s\"><td><a href=\"/sessions/%s\">%s"
-			"</a></td><td>%s</td><td data-figure=\"state\">%s</td><td class=\"n\" "
-			"data-figure=\"seconds\">%.1f</td>",
+			"<tr data-session=\"%s\" data-state=\"%s\"><td class=\"t\">"
+			"<a href=\"/sessions/%s\">",
 			tapir_member__text(s, "id"), tapir_member__text(s, "state"),
-			tapir_member__text(s, "id"), tapir_member__text(s, "target"),
-			tapir_member__text(s, "created"), tapir_member__text(s, "state"),
-			tapir_member__f64(s, "seconds"));
+			tapir_member__text(s, "id"));
+	add_target(out, s);
+	tapir_str__adds(out, "</a></td><td class=\"when\">");
+	tapir_html__add_utc(out, s, "created");
+	tapir_html__add(out,
+			"</td><td data-figure=\"state\">%s</td><td class=\"n\" "
+			"data-figure=\"seconds\">%.1f</td>",
+			tapir_member__text(s, "state"), tapir_member__f64(s, "seconds"));
 	tapir_html__cell_count(out, s, "events");
 	tapir_html__cell_count(out, s, "lost");
 	tapir_html__cell_bytes(out, s, "bytes");
@@ -74,7 +89,7 @@ void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const js
 {
 	tapir_html__begin_table(
 		out, "sessions",
-		"Target|Begun (UTC)|State|>Seconds|>Events|>Lost|>Size|Owner|-Actions");
+		"Target|Started (UTC)|State|>Seconds|>Events|>Lost|>Size|Owner|-Actions");
 	for (size_t i = json_array_size(sessions); i-- > 0;) /* the latest first */
 		add_session(out, who, json_array_get(sessions, i));
 	tapir_html__end_table(out);
@@ -91,17 +106,21 @@ void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t
 	if (json_array_size(list))
 		tapir_page__add_sessions(out, who, list);
 	else
-		tapir_str__adds(out, "<p>None: the page of a <a href=\"/\">process</a> starts "
-				     "one.</p>\n");
+		tapir_str__adds(out, "<p>There are no recordings. The page of a "
+				     "<a href=\"/\">process</a> starts one.</p>\n");
 	tapir_page__end(out);
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */
 
-static void add_figure(struct tapir_str *out, const json_t *s, const char *key)
+/* Of the continuous recording, some are not known. */
+static void add_figure(struct tapir_str *out, const json_t *s, const char *key,
+		       void (*add)(struct tapir_str *out, uint64_t value))
 {
+	if (!json_object_get(s, key))
+		return;
 	tapir_html__add(out, "<div><dt>%s</dt><dd data-figure=\"%s\">", key, key);
-	tapir_human__add_count(out, tapir_member__u64(s, key));
+	add(out, tapir_member__u64(s, key));
 	tapir_str__adds(out, "</dd></div>\n");
 }
 
@@ -113,17 +132,20 @@ static void add_figures(struct tapir_str *out, const json_t *s)
 			"<dd data-figure=\"seconds\">%.1f</dd></div>\n",
 			tapir_member__text(s, "id"), tapir_member__text(s, "state"),
 			tapir_member__text(s, "state"), tapir_member__f64(s, "seconds"));
-	add_figure(out, s, "events");
-	add_figure(out, s, "samples");
-	add_figure(out, s, "switches");
-	add_figure(out, s, "lost");
-	add_figure(out, s, "bytes");
+	add_figure(out, s, "events", tapir_human__add_count);
+	add_figure(out, s, "samples", tapir_human__add_count);
+	add_figure(out, s, "switches", tapir_human__add_count);
+	add_figure(out, s, "lost", tapir_human__add_count);
+	add_figure(out, s, "bytes", tapir_human__add_bytes);
 	tapir_str__adds(out, "</dl>\n");
 }
 
 static void add_title(const json_t *s, char *title, size_t size)
 {
-	snprintf(title, size, "Recording of %s", tapir_member__text(s, "target"));
+	const char *name = tapir_member__text(s, "name");
+
+	snprintf(title, size, "Recording of %s%s%s%s", name, *name ? " (" : "",
+		 tapir_member__text(s, "target"), *name ? ")" : "");
 }
 
 void tapir_page__session(struct tapir_str *out, const json_t *who,
@@ -139,10 +161,14 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 
 	add_title(s, title, sizeof(title));
 	tapir_page__begin(out, &frame);
-	tapir_html__add(out, "<p class=\"facts\"><span>begun %s</span> <span>by %s</span>",
-			tapir_member__text(s, "created"), tapir_member__text(s, "owner"));
+	tapir_str__adds(out, "<p class=\"facts\"><span>started ");
+	tapir_html__add_utc(out, s, "created");
+	tapir_str__adds(out, " UTC</span>");
+	if (*tapir_member__text(s, "owner"))
+		tapir_html__add(out, " <span>by %s</span>", tapir_member__text(s, "owner"));
 	if (tapir_member__u64(s, "pid"))
-		tapir_html__add(out, " <span><a href=\"/processes/%llu\">its process</a></span>",
+		tapir_html__add(out, " <span><a href=\"/processes/%llu\">process %llu</a></span>",
+				(unsigned long long)tapir_member__u64(s, "pid"),
 				(unsigned long long)tapir_member__u64(s, "pid"));
 	tapir_str__adds(out, "</p>\n");
 	if (*error)
@@ -154,6 +180,7 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 				"<p><a class=\"button\" href=\"/sessions/%s/flamegraph\">Flame "
 				"graph</a></p>\n",
 				tapir_member__text(s, "id"));
+	tapir_page__add_findings(out, results);
 	tapir_page__add_results(out, results);
 	tapir_page__end(out);
 }
@@ -169,7 +196,7 @@ void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json
 			"<p class=\"actions\"><a href=\"/sessions/%s\">Back to the recording</a> "
 			"<a href=\"/sessions/%s/flamegraph.svg\">The picture alone</a></p>\n"
 			"<iframe class=\"flamegraph\" sandbox=\"allow-scripts\" title=\"Flame "
-			"graph\" src=\"/sessions/%s/flamegraph.svg\"></iframe>\n",
+			"graph\" src=\"/sessions/%s/flamegraph.svg?frame=1\"></iframe>\n",
 			tapir_member__text(s, "id"), tapir_member__text(s, "id"),
 			tapir_member__text(s, "id"));
 	tapir_page__end(out);

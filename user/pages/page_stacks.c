@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What all threads of a process do now: those with one stack together, which opens. */
+#include <stdio.h>
+
 #include "pages/pages_impl.h"
 
 #define MAX_GROUPS 500
@@ -42,7 +44,7 @@ static void add_group(struct tapir_str *out, const json_t *g, bool is_open)
 			"class=\"soft\">%s</span></summary>\n<ul class=\"members\">",
 			is_open ? " open" : "", (unsigned long long)threads,
 			threads == 1 ? "" : "s", tapir_member__text(g, "state"),
-			*waits ? ", waits for " : "", waits, tapir_member__text(g, "names"));
+			*waits ? ", waiting for " : "", waits, tapir_member__text(g, "names"));
 	json_array_foreach(json_object_get(g, "members"), i, m) add_member(out, m);
 	tapir_str__adds(out, "</ul>\n");
 	add_frames(out, json_object_get(g, "frames"));
@@ -52,14 +54,16 @@ static void add_group(struct tapir_str *out, const json_t *g, bool is_open)
 void tapir_page__stacks(struct tapir_str *out, const json_t *who, const char *pid,
 			const json_t *stacks)
 {
-	const struct tapir_page_frame frame = {.title = "All stacks", .here = "", .who = who};
+	char title[64];
+	const struct tapir_page_frame frame = {.title = title, .here = "", .who = who};
 	const json_t *groups = json_object_get(stacks, "groups"), *g;
 	size_t i;
 
+	snprintf(title, sizeof(title), "All stacks of process %.20s", pid);
 	tapir_page__begin(out, &frame);
 	tapir_html__add(out,
 			"<p>%s</p>\n<p class=\"actions\"><a href=\"/processes/%s\">Back to "
-			"process %s</a> <a class=\"button\" href=\"\">Again</a></p>\n",
+			"process %s</a> <a class=\"button\" href=\"\">Refresh</a></p>\n",
 			tapir_member__text(stacks, "headline"), pid, pid);
 	json_array_foreach(groups, i, g) if (i < MAX_GROUPS) add_group(out, g, !i);
 	if (json_array_size(groups) > MAX_GROUPS)

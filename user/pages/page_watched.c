@@ -81,9 +81,10 @@ static void add_pauses(struct tapir_str *out, const json_t *process, uint64_t no
 	json_t *list;
 
 	tapir_html__add(out,
-			"<h3>Pauses for collections</h3>\n<p>%u, together %.1f ms, since the "
-			"agent watches.</p>\n",
+			"<h3>Pauses for garbage collection</h3>\n<p>%u pause%s, %.1f ms in "
+			"total, since the agent began to watch.</p>\n",
 			(unsigned)tapir_member__u64(process, "pause_count"),
+			tapir_member__u64(process, "pause_count") == 1 ? "" : "s",
 			tapir_member__f64(process, "pause_ms"));
 	if (!json_array_size(pauses))
 		return;
@@ -114,11 +115,13 @@ void tapir_page__add_watched(struct tapir_str *out, const json_t *process)
 		return;
 	tapir_html__add(out,
 			"<section id=\"watched\" data-pid=\"%llu\" data-started=\"%llu\">"
-			"<h2>Counters</h2>\n<p class=\"soft\">The agent watches this process. "
-			"<output role=\"status\"></output></p>\n<div class=\"charts\"></div>\n",
+			"<h2>Counters now</h2>\n<p class=\"soft\">The agent watches this process. "
+			"<output role=\"status\"></output></p>\n<div class=\"charts\"></div>\n"
+			"<details class=\"values\" open><summary>Values</summary>\n",
 			(unsigned long long)tapir_member__u64(process, "pid"),
 			(unsigned long long)tapir_member__u64(process, "started"));
 	add_table(out, counters, true);
+	tapir_str__adds(out, "</details>\n");
 	if (tapir_member__is(process, "runtime", ".NET"))
 		add_pauses(out, head, newest_ms(counters));
 	tapir_str__adds(out, "<details><summary>Further counters</summary>\n");

@@ -22,7 +22,8 @@ bool tapir_page__may_profile(const json_t *who);
 /* The hidden field of every form that changes something. */
 void tapir_page__add_csrf(struct tapir_str *out, const json_t *who);
 
-/* Everything that a recording says, a section for each question. */
+/* What a recording says: what was found, and a section for each question. */
+void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *results);
 void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *results);
 /* A table of sessions with what can be done to each. */
 void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);

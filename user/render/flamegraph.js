@@ -5,7 +5,7 @@
 "use strict";
 
 const LEFT = 10, CHAR = 7.25, LEAST = 0.3;
-const svg = document.documentElement;
+const svg = document.querySelector("svg"); // the document, or in a page
 const byId = id => document.getElementById(id);
 const unit = svg.dataset.unit;
 
@@ -110,7 +110,7 @@ function tell(f) {
 }
 
 function resize() {
-	width = Math.max(640, svg.clientWidth || innerWidth);
+	width = Math.max(640, document.documentElement.clientWidth || innerWidth);
 	svg.setAttribute("viewBox", `0 0 ${width} ${svg.dataset.height}`);
 	svg.setAttribute("width", width);
 	for (const e of document.querySelectorAll(".wide"))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attach/proc.h"
 #include "base/str.h"
 #include "pages/assets.h"
 #include "pages/html.h"
@@ -164,8 +165,9 @@ static bool is_same(const struct tapir_page_job *job, const json_t *process)
 	const char *text = started_of(job);
 	uint64_t started;
 
-	return !*text || (tapir_str__to_u64(text, 0, INT64_MAX, &started) &&
-			  started == tapir_member__u64(process, "started"));
+	return !*text ||
+	       (tapir_str__to_u64(text, 0, INT64_MAX, &started) &&
+		tapir_proc__is_same_start(started, tapir_member__u64(process, "started")));
 }
 
 /* Sessions of this process, and not of one that had its number before. */
@@ -174,10 +176,11 @@ static json_t *sessions_of(const json_t *process, const json_t *sessions)
 	json_t *out = json_array(), *s;
 	size_t i;
 
-	json_array_foreach(
-		json_object_get(sessions, "sessions"), i,
-		s) if (tapir_member__u64(s, "pid") == tapir_member__u64(process, "pid") &&
-		       tapir_member__u64(s, "started") == tapir_member__u64(process, "started"))
+	json_array_foreach(json_object_get(sessions, "sessions"), i,
+			   s) if (tapir_member__u64(s, "pid") ==
+					  tapir_member__u64(process, "pid") &&
+				  tapir_proc__is_same_start(tapir_member__u64(s, "started"),
+							    tapir_member__u64(process, "started")))
 		json_array_append(out, s);
 	return out;
 }
@@ -298,6 +301,27 @@ static void show_flamegraph(struct tapir_page_job *job)
 	tapir_page_doc__fini(&session);
 }
 
+static bool has_parameter(const struct tapir_page_job *job, const char *name)
+{
+	return tapir_mhd.lookup_connection_value(job->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* A browser shrinks a picture to the frame; in a page it has its size, and the frame scrolls. */
+static void put_into_page(struct tapir_page_job *job)
+{
+	const char *svg = job->out.data ? strstr(job->out.data, "<svg") : NULL;
+	struct tapir_str page = {};
+
+	if (!svg)
+		return;
+	tapir_str__adds(&page, "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+			       "<title>Flame graph</title>\n");
+	tapir_str__adds(&page, svg);
+	tapir_str__fini(&job->out);
+	job->out = page;
+	job->mime = TAPIR_MIME_HTML;
+}
+
 /* The picture is a document of its own, whose script belongs to no site and can reach none. */
 static void show_picture(struct tapir_page_job *job)
 {
@@ -313,6 +337,8 @@ static void show_picture(struct tapir_page_job *job)
 		job->mime = TAPIR_MIME_SVG;
 		job->out = picture.text;
 		picture.text = (struct tapir_str){};
+		if (has_parameter(job, "frame"))
+			put_into_page(job);
 	} else {
 		tapir_page_job__fail(job, &picture);
 	}

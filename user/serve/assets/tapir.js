@@ -15,6 +15,22 @@ function number(value, unit) {
 	return unit ? `${text} ${unit}` : text;
 }
 
+// "538.7 KB", as the pages have it without a script.
+function bytes(value) {
+	if (value < 1000)
+		return `${value} bytes`;
+	return value < 1e6 ? `${(value / 1e3).toFixed(1)} KB` : `${(value / 1e6).toFixed(1)} MB`;
+}
+
+// By its unit, which ends its name.
+function metric(name, value) {
+	if (name.endsWith("_bytes"))
+		return bytes(value);
+	if (/_seconds(_total)?$/.test(name))
+		return `${value.toFixed(value < 10 ? 2 : 1)} s`;
+	return value.toLocaleString("en");
+}
+
 function clock(time_s) {
 	return new Date(time_s * 1000).toLocaleTimeString("en-GB");
 }
@@ -80,8 +96,8 @@ function redraw(charts) {
 function show(row, session) {
 	for (const cell of row.querySelectorAll("[data-figure]")) {
 		const value = session[cell.dataset.figure];
-		cell.textContent = typeof value !== "number" ? value : Number.isInteger(value)
-			? value.toLocaleString("en") : value.toFixed(1);
+		cell.textContent = typeof value !== "number" ? value : cell.dataset.figure === "bytes" ? bytes(value)
+			: cell.dataset.figure === "seconds" ? value.toFixed(1) : value.toLocaleString("en");
 	}
 }
 
@@ -177,6 +193,7 @@ class Watched {
 		this.section = section;
 		this.output = section.querySelector("output");
 		this.charts = new Map();
+		section.querySelector(".values").open = false; // the charts have them
 		redraw(this.charts);
 	}
 
@@ -189,7 +206,7 @@ class Watched {
 			return;
 		let chart = this.charts.get(key);
 		if (!chart) {
-			chart = new Chart(this.section.querySelector(".charts"), key.trim(), counter.unit);
+			chart = new Chart(this.section.querySelector(".charts"), key.trim(), counter.unit === "By" ? "bytes" : counter.unit);
 			this.charts.set(key, chart);
 		}
 		for (const point of counter.points ?? [{utc_ms: counter.utc_ms, value: counter.last}])
@@ -231,7 +248,7 @@ class Health {
 		const now_s = Date.now() / 1000;
 		for (const cell of this.section.querySelectorAll("[data-metric]"))
 			if (values.has(cell.dataset.metric))
-				cell.textContent = values.get(cell.dataset.metric);
+				cell.textContent = metric(cell.dataset.metric, Number(values.get(cell.dataset.metric)));
 		const of = name => Number(values.get(`tapir_${name}`));
 		this.memory.add(now_s, of("resident_memory_bytes") / 1e6);
 		if (this.last) {
