@@ -71,7 +71,8 @@ void tapir_page__add_counter_cells(struct tapir_str *out, const json_t *c)
 			tapir_member__text(c, "tags"));
 	tapir_html__cell(out, c, "last");
 	tapir_html__add(out, "<td>%s</td>",
-			tapir_member__is(c, "unit", "By") ? "bytes" : tapir_member__text(c, "unit"));
+			tapir_member__is(c, "unit", "By") ? "bytes"
+							  : tapir_member__text(c, "unit"));
 	tapir_str__adds(out, "<td>");
 	tapir_chart__add_points(out, json_object_get(c, "points"));
 	tapir_str__adds(out, "</td>");
