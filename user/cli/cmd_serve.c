@@ -44,6 +44,7 @@ static int prepare_stdio(struct tapir_serve_config *config)
 	config->limits.state_mb = 64;
 	config->limits.traces = 10;
 	config->limits.connections = 64;
+	config->limits.ready_s = 0; /* its memory would be the program's */
 	if (!tapir_vec__push(&config->listen, TAPIR_ADDRESS_STDIO))
 		return -ENOMEM;
 	return tapir_stdio_keeper__start(&config->only_pid);

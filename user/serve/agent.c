@@ -113,7 +113,7 @@ static void forget_task(struct tapir_agent *agent, pid_t pid, int status)
 		if (WIFSIGNALED(status) && !task->ended_ns)
 			report_killed_task(task, status);
 		if (task->records)
-			tapir_agent_spare__keep(agent);
+			tapir_agent_spare__keep(agent, 0);
 		if (task->client_fd >= 0)
 			close(task->client_fd);
 		*task = agent->tasks.data[--agent->tasks.cnt];

@@ -21,6 +21,8 @@
 #include "serve/sessions.h"
 #include "serve/task.h"
 
+#define FORESEE_NS (300 * TAPIR_NS_PER_MS) /* the list comes first */
+
 /* ---- answers of the agent's own ------------------------------------------------------------- */
 
 static bool answer_health(struct tapir_agent *agent, int fd, bool is_ready)
@@ -203,6 +205,14 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	return is_started;
 }
 
+/* Whoever looks for what to record, and may, will not wait for the kernel's verifier then. */
+static void foresee(struct tapir_agent *agent, uint16_t route, const struct tapir_caller *caller)
+{
+	if ((route == TAPIR_ROUTE_PROCESSES || route == TAPIR_ROUTE_PROCESS) &&
+	    caller->role >= TAPIR_ROLE_PROFILE)
+		tapir_agent_spare__keep(agent, FORESEE_NS);
+}
+
 /* What says something of all processes that the agent watches or records. */
 static bool is_of_all(uint16_t route)
 {
@@ -234,6 +244,7 @@ static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *r
 		tapir_continuous__answer(agent, rq, caller, fd);
 		return false;
 	default:
+		foresee(agent, rq->route, caller);
 		return handle_task(agent, rq, fd, caller);
 	}
 }

@@ -76,7 +76,8 @@ struct tapir_agent_spare {
 	pid_t pid; /* 0: none */
 	int fd;	   /* -1: none; closed: the child ends */
 	struct tapir_session_page *page;
-	uint64_t until_ns; /* it is kept until then */
+	uint64_t from_ns;  /* it is not started before */
+	uint64_t until_ns; /* and kept until then */
 	bool is_useless;   /* it could load nothing: no other one is tried */
 };
 
@@ -159,8 +160,8 @@ int tapir_agent__start_recording(struct tapir_agent *agent,
 void tapir_agent_spare__check(struct tapir_agent *agent);
 /* Until when there is nothing to check; -1: no time. */
 int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent);
-/* A recording has ended: from now on. */
-void tapir_agent_spare__keep(struct tapir_agent *agent);
+/* A recording has ended, or somebody looks for what to record: from delay_ns after now. */
+void tapir_agent_spare__keep(struct tapir_agent *agent, uint64_t delay_ns);
 void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status);
 void tapir_agent_spare__close(struct tapir_agent *agent);
 

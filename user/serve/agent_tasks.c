@@ -257,10 +257,13 @@ static void start_spare(struct tapir_agent *agent)
 	spare->is_useless = !spare->pid;
 }
 
-void tapir_agent_spare__keep(struct tapir_agent *agent)
+void tapir_agent_spare__keep(struct tapir_agent *agent, uint64_t delay_ns)
 {
-	agent->spare.until_ns =
-		tapir_clock__now_ns() + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (!delay_ns || now_ns >= agent->spare.until_ns) /* who asks often does not put it off */
+		agent->spare.from_ns = now_ns + delay_ns;
+	agent->spare.until_ns = now_ns + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
 }
 
 void tapir_agent_spare__close(struct tapir_agent *agent)
@@ -268,26 +271,31 @@ void tapir_agent_spare__close(struct tapir_agent *agent)
 	tapir_guard__fd(&agent->spare.fd);
 }
 
+static bool is_spare_wanted(const struct tapir_agent *agent)
+{
+	const struct tapir_agent_spare *spare = &agent->spare;
+
+	return !spare->pid && !spare->is_useless && !agent->is_ending &&
+	       !tapir_agent__recordings(agent);
+}
+
 void tapir_agent_spare__check(struct tapir_agent *agent)
 {
-	struct tapir_agent_spare *spare = &agent->spare;
-
-	if (tapir_clock__now_ns() >= spare->until_ns)
+	if (tapir_clock__now_ns() >= agent->spare.until_ns)
 		tapir_agent_spare__close(agent);
-	else if (!spare->pid && !spare->is_useless && !agent->is_ending &&
-		 !tapir_agent__recordings(agent))
+	else if (is_spare_wanted(agent) && tapir_clock__now_ns() >= agent->spare.from_ns)
 		start_spare(agent);
 }
 
 int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent)
 {
-	uint64_t now_ns = tapir_clock__now_ns();
+	const struct tapir_agent_spare *spare = &agent->spare;
+	uint64_t now_ns = tapir_clock__now_ns(), then_ns;
 
-	if (agent->spare.fd < 0)
+	if (spare->fd < 0 && (now_ns >= spare->until_ns || !is_spare_wanted(agent)))
 		return -1;
-	return agent->spare.until_ns <= now_ns
-		       ? 0
-		       : (int)((agent->spare.until_ns - now_ns) / TAPIR_NS_PER_MS + 1);
+	then_ns = spare->fd < 0 ? spare->from_ns : spare->until_ns;
+	return then_ns <= now_ns ? 0 : (int)((then_ns - now_ns) / TAPIR_NS_PER_MS + 1);
 }
 
 void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status)

@@ -99,7 +99,8 @@ void tapir_serve_config__init(struct tapir_serve_config *config)
 			   .cpu_seconds = 600,
 			   .state_mb = 1024,
 			   .traces = 50,
-			   .connections = 256}};
+			   .connections = 256,
+			   .ready_s = 60}};
 }
 
 void tapir_serve_config__fini(struct tapir_serve_config *config)

@@ -26,7 +26,7 @@ struct tapir_serve_limits {
 	uint64_t state_mb;    /* of all finished ones together */
 	uint64_t traces;      /* finished ones that are kept */
 	uint64_t connections; /* to one address at once */
-	uint64_t ready_s;     /* after a recording, a process is kept ready for the next one */
+	uint64_t ready_s;     /* how long a process is kept ready for the next recording */
 };
 
 /* A recording that keeps its last part (flight/flight.h). */
