@@ -81,9 +81,22 @@ class Server:
         return [line for line in self.process.err if "audit:" in line]
 
 
-def children(pid):
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def all_children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [int(word) for word in file.read().split()]
+
+
+def children(pid):
+    """Without the one that waits for the next recording."""
+    return [child for child in all_children(pid) if name_of(child) != "tapir-ready"]
 
 
 def status_of(pid):
@@ -298,7 +311,16 @@ def test_answers_about_a_process_are_those_of_the_command_line(t):
         server.json(path, expect=400)
     metrics = server.ask("/metrics")[2].decode()
     for line in metrics.splitlines():
-        t.ok(re.fullmatch(r"# (HELP|TYPE) .+|tapir_[a-z_]+(\{version=\"[^\"]+\"\})? [-+.e0-9]+", line), f"metrics: {line}")
+        t.ok(re.fullmatch(r"# (HELP|TYPE) .+|tapir_[a-z_]+(\{(version|pid)=\".+\"\})? [-+.e0-9]+", line), f"metrics: {line}")
+    # CPU time and memory of processes, always; the burner is one of those with the most CPU time, or this machine has 40 that have more.
+    used = dict(re.findall(r'^tapir_process_cpu_seconds_total\{pid="(\d+)",process=".*"\} (\S+)$', metrics, re.M))
+    resident = dict(re.findall(r'^tapir_process_resident_memory_bytes\{pid="(\d+)",process=".*"\} (\S+)$', metrics, re.M))
+    t.ok(0 < len(used) <= 80 and set(used) == set(resident), f"processes: {len(used)}, {len(resident)}")
+    t.ok(len(used) == 80 or float(used.get(str(target.pid), 0)) > 0, f"the burner's CPU time: {used.get(str(target.pid))}")
+    most = max(resident, key=lambda pid: float(resident[pid]))
+    with open(f"/proc/{most}/status", encoding="ascii", errors="replace") as file:
+        kb = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+    t.ok(0.5 < float(resident[most]) / 1024 / kb < 2, f"the largest process: {resident[most]} bytes, {kb} KB")
     t.ok("tapir_recordings_total 2\n" in metrics, "recordings are counted")
     figure = {name: float(value) for name, value in re.findall(r"^tapir_(\w+) (\S+)$", metrics, re.M)}
     t.ok(figure["captured_records_total"] > 50 and figure["lost_records_total"] >= 0, f"records of both: {figure}")
@@ -396,6 +418,46 @@ def test_sessions_belong_to_whoever_began_them(t):
     server.token = "c" * 32
     t.eq(len(server.json("/v1/sessions")["sessions"]), 1, "sessions that an admin sees")
     t.eq(server.ask(session, method="DELETE")[0], 200, "an admin ends it")
+
+
+def test_traces_of_others_are_not_pushed_out(t):
+    """One who records often makes room by what is his own."""
+    tokens = [{"name": name, "role": "profile", "token": name * 32} for name in "ab"]
+    path = t.path("tokens.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"tokens": tokens}, file)
+    os.chmod(path, 0o600)
+    server = Server(t, "--config", write_config(t, {"tokens_file": path, "limits": {"traces": 3}}))
+    target = t.target("burner", 60000)
+
+    def record(name):
+        server.token = name * 32
+        begun = begin_session(server, pid=target.pid, seconds=0.1)
+        until(t, lambda: server.json(begun)["state"] == "finished", "its end")
+        return begun
+
+    kept = record("b")
+    own = [record("a") for _ in range(4)]
+    t.eq([server.ask(one)[0] for one in own], [404, 404, 200, 200], "traces of the one who records")
+    server.token = "b" * 32
+    t.eq(server.ask(kept + "/trace")[0], 200, "the trace of the other one")
+
+
+def test_framing_of_a_request_is_plain(t):
+    """What a proxy could read otherwise is refused; so is a body that is too long, before it comes; HEAD is GET without a body."""
+    server = Server(t)
+    for extra, status in (("Host: localhost\r\n", 400), ("Content-Length: 0\r\nContent-Length: 0\r\n", 400),
+                          ("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", 400),
+                          (f"Authorization: Bearer {server.token}\r\nAuthorization: Bearer x\r\n", 400),
+                          ("Content-Length: 65537\r\n", 413), ("", 200)):
+        answer = server.raw(f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{extra}\r\n".encode())
+        t.eq(int(answer.split()[1]), status, f"{extra!r}: {answer[:200]}")
+        t.eq(answer.count(b"HTTP/1.1 "), 1, "one answer")
+    status, headers, body = server.ask("/v1/processes", method="HEAD")
+    t.eq((status, headers["content-type"], body), (200, "application/json", b""), "HEAD of a list")
+    t.eq(server.ask("/v1/processes", method="HEAD", token="")[0], 401, "HEAD without a token")
+    status, headers, _ = server.ask(f"/v1/profile?pid={server.pid}", method="HEAD")
+    t.eq((status, headers["allow"]), (405, "GET"), "HEAD of what attaches")
 
 
 def test_role_decides_about_each_resource(t):

@@ -3,15 +3,15 @@
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 
 from case_faults import semaphore
-from case_serve import Server, begin_session, children, until, write_config
+from case_serve import Server, all_children, begin_session, children, name_of, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
 from harness import maps_of_us
@@ -21,6 +21,7 @@ CHECK_SERVE = {
     "test_slow_requests_keep_nobody_out", "test_ten_thousand_connections_are_refused_or_answered",
     "test_clock_that_is_set_ends_nothing", "test_session_on_a_full_disk_ends_and_others_are_kept", "test_five_hundred_processes_a_second_are_recorded",
     "test_target_that_goes_ends_its_recordings", "test_clients_that_begin_at_once_get_what_there_is_room_for",
+    "test_client_that_takes_nothing_loses_its_stream", "test_pid_that_was_given_to_another_process_is_not_touched",
     "test_child_that_is_ready_makes_the_next_recording", "test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent",
 }
 
@@ -60,23 +61,92 @@ def test_slow_requests_keep_nobody_out(t):
 
 
 def test_ten_thousand_connections_are_refused_or_answered(t):
-    """One after the other, none closed by the test while there is room: beyond the limit the oldest are closed."""
+    """A client opens 10,000, sends nothing or half a request on each, and keeps them all: others are answered all the same."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (12000, max(12000, limit[1])))
     server = Server(t)
     front, = children(server.pid)
-    held, refused = [], 0
+    held, slowest = [], 0
     before = resident_kb(front) + resident_kb(server.pid)
-    for _ in range(10000):
-        try:
-            held.append(server.connect())
-        except OSError:
-            refused += 1
-        if len(held) > 400:
-            held.pop(0).close()
-    t.ok(resident_kb(front) + resident_kb(server.pid) < before + 30 * 1024, "memory of the agent")
-    for sock in held:
-        sock.close()
+    try:
+        while len(held) < 10000:
+            sock = server.connect()
+            if len(held) % 2:
+                sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            held.append(sock)
+            if not len(held) % 500:
+                start = time.monotonic()
+                server.json("/v1/sessions")
+                slowest = max(slowest, time.monotonic() - start)
+        t.ok(slowest < 5, f"a request beside them took {slowest:.1f} s")
+        t.ok(resident_kb(front) + resident_kb(server.pid) < before + 30 * 1024, "memory of the agent")
+        with open(f"/proc/{front}/status", encoding="ascii") as file:
+            threads = int(next(line for line in file if line.startswith("Threads")).split()[1])
+        t.ok(threads < 300, f"{threads} threads of the HTTP process")
+    finally:
+        for sock in held:
+            sock.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
     until(t, lambda: server.ask("/healthz")[0] == 200, "an answer after 10,000 connections")
     t.eq(children(server.pid), [front], "the HTTP process is the same")
+
+
+def test_idle_connections_make_room_for_new_ones(t):
+    """Four times as many as are permitted, of which none is closed by its client; who is being answered stays."""
+    server = Server(t, "--config", write_config(t, {"limits": {"connections": 16}}))
+    target = t.target("burner", 60000)
+    profile = server.connect()
+    profile.sendall(f"GET /v1/profile?pid={target.pid}&seconds=2&format=folded HTTP/1.1\r\nHost: localhost\r\n"
+                    f"Connection: close\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
+    until(t, lambda: server.json("/healthz")["recordings"] == 1, "a recording")
+    idle = []
+    for _ in range(64):
+        idle.append(server.connect())
+        server.json("/healthz")
+    answer = b""
+    while part := profile.recv(65536):
+        answer += part
+    t.ok(answer.startswith(b"HTTP/1.1 200") and b"burn_much" in answer, f"the answer that was under way: {answer[:200]}")
+    for sock in idle + [profile]:
+        sock.close()
+
+
+def test_client_that_takes_nothing_loses_its_stream(t):
+    """Events flat out to one that never reads, and to one that reads a byte a second: both end, and so do their recordings."""
+    target = t.target("storm", 20000, 100_000_000)
+    server = Server(t)
+    front = children(server.pid)
+    socks = []
+    for _ in range(2):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        host, port = server.address[len("http://"):].rsplit(":", 1)
+        sock.connect((host, int(port)))
+        sock.sendall(f"GET /v1/events?pid={target.pid}&spec=storm:hit&seconds=600 HTTP/1.1\r\nHost: localhost\r\n"
+                     f"Authorization: Bearer {server.token}\r\n\r\n".encode())
+        socks.append(sock)
+    until(t, lambda: server.json("/healthz")["recordings"] == 2, "two streams")
+    start = time.monotonic()
+    while server.json("/healthz")["recordings"] == 2:
+        t.ok(time.monotonic() - start < 60, "a client that reads nothing keeps its stream")
+        try:
+            socks[1].recv(1)
+        except OSError:
+            pass
+        time.sleep(1)
+    until(t, lambda: _read_byte(socks[1]) or server.json("/healthz")["recordings"] == 0, "a client that reads a byte a second", 150)
+    until(t, lambda: children(server.pid) == front, "their tasks end")
+    for sock in socks:
+        sock.close()
+
+
+def _read_byte(sock):
+    time.sleep(1)
+    try:
+        sock.recv(1)
+    except OSError:
+        pass
+    return False
 
 
 def test_session_on_a_full_disk_ends_and_others_are_kept(t):
@@ -111,25 +181,31 @@ def test_session_on_a_full_disk_ends_and_others_are_kept(t):
 
 
 def test_five_hundred_processes_a_second_are_recorded(t):
-    """Each fires one event: captured and lost together are what was fired."""
+    """Each fires one event: captured and lost together are what was fired. 500 a second, where the machine starts so many."""
+    def spawn(name, cnt):
+        start = time.monotonic()
+        spawners = [t.start(t.path(name), "--own-path", cnt, 1) for _ in range(2)]
+        for spawner in spawners:
+            t.eq(json.loads(spawner.wait(90).out.splitlines()[-1])["bad_exits"], 0, "children that failed")
+        return 2 * cnt / (time.monotonic() - start)
+
+    name, other = f"tapirs{os.getpid() % 100000}", f"bare{os.getpid() % 100000}"
+    os.symlink(t.target_path("spawner"), t.path(name))
+    os.symlink(t.target_path("spawner"), t.path(other))
+    bare = spawn(other, 300)
     server = Server(t)
-    storm = t.target_path("storm")
-    name = f"tapirs{os.getpid() % 100000}"
-    os.symlink(storm, t.path(name))
     session = server.json("/v1/sessions", method="POST", expect=201,
-                          body=f'{{"comm": "{name}", "seconds": 120, "events": "storm:hit", "no_samples": true, "no_sched": true}}')
-    first = t.start(t.path(name), "--wait-attached", 0, 1)  # the probe is on when it has fired
-    first.wait(30)
-    start, fired = time.monotonic(), 1
-    while fired < 1000 and time.monotonic() - start < 30:
-        batch = [subprocess.Popen([t.path(name), "0", "1"], stdout=subprocess.DEVNULL) for _ in range(25)]
-        fired += sum(child.wait() == 0 for child in batch)
-    t.ok(fired >= 500, f"{fired} processes in {time.monotonic() - start:.1f} s")
+                          body=f'{{"comm": "{name}", "seconds": 120, "events": "spawner:hit", "no_samples": true, "no_sched": true}}')
+    until(t, lambda: server.json(f"/v1/sessions/{session['id']}")["seconds"] > 0, "a recording")
+    fired = 4000
+    rate = spawn(name, fired // 2)
+    t.ok(rate >= min(500, bare * 0.4), f"{rate:.0f} processes a second, {bare:.0f} without a recording")
     status, _, trace = server.ask(f"/v1/sessions/{session['id']}", method="DELETE")
     t.eq(status, 200, f"trace: {trace[:200]}")
     with open(t.path("x.tapir"), "wb") as file:
         file.write(trace)
     captured = len(t.events(t.path("x.tapir")))
+    t.ok(captured > fired / 2, f"{captured} events of {fired} processes")
     gaps, lost = t.events(t.path("x.tapir"), "gap"), sum(e["count"] for e in t.events(t.path("x.tapir"), "loss"))
     t.ok(captured <= fired, f"{captured} events of {fired}")
     t.ok(captured + lost >= fired or gaps, f"{captured} events and {lost} lost of {fired}, and no gap")
@@ -148,6 +224,75 @@ def test_client_that_goes_while_its_trace_is_sent_ends_its_task(t):
     sock.close()
     until(t, lambda: children(server.pid) == front, "its task ends")
     server.json("/healthz")
+
+
+def breakpoints(pid, path):
+    """Bytes of a program's code in the memory of a process that are not those of its file: where probes are."""
+    changed = []
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory, open(path, "rb") as file:
+        for line in maps:
+            words = line.split(None, 5)
+            if len(words) < 6 or "x" not in words[1] or os.path.realpath(words[5].strip()) != os.path.realpath(path):
+                continue
+            start, end = (int(word, 16) for word in words[0].split("-"))
+            memory.seek(start)
+            file.seek(int(words[2], 16))
+            changed += [start + i for i, (a, b) in enumerate(zip(memory.read(end - start), file.read(end - start))) if a != b]
+    return changed
+
+
+def start_with_pid(pid, *argv):
+    """A process that has this number, which must be free. None: it cannot be chosen here."""
+    wanted = (ctypes.c_int32 * 1)(pid)
+    args = (ctypes.c_uint64 * 11)(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(wanted), 1, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    child = libc.syscall(435, ctypes.byref(args), ctypes.sizeof(args))  # clone3
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execv(argv[0], argv)
+    return child if child > 0 else None
+
+
+def test_pid_that_was_given_to_another_process_is_not_touched(t):
+    """Listed, ended, its number another program's: no action by the old page or its link reaches the new one, nor does a recording of the old one."""
+    server = Server(t)
+    old = t.target("storm", 1000, 100_000_000)
+    listed = next(p for p in server.json("/v1/processes?all=true&name=storm")["processes"] if p["pid"] == old.pid)
+    running = begin_session(server, pid=old.pid, started=listed["started"], events="storm:hit")
+    until(t, lambda: server.json(running)["events"] > 0, "events of the old one")
+    time.sleep(0.1)  # its start is told apart by clock ticks
+    old.kill()
+    old.wait()
+    new = start_with_pid(old.pid, t.target_path("storm"), "1000", "100000000")
+    if not new:
+        t.skip("pids cannot be chosen here")
+    try:
+        visitor = Visitor(server)
+        visitor.sign_in()
+        pair = f"pid={new}&started={listed['started']}"
+        for path in ("/v1/profile", "/v1/stacks", "/v1/findings", "/v1/views/gc", "/v1/counters", "/v1/events"):
+            more = "&spec=storm" if path.endswith("events") else ""
+            status = server.ask(f"{path}?{pair}{more}")[0]
+            t.eq(status, 409, f"{path} of the old one")
+        refused = begin_session(server, pid=new, started=listed["started"])
+        until(t, lambda: server.json(refused)["state"] == "failed", "a session of the old one fails")
+        for path in (f"/processes/{new}?started={listed['started']}", f"/processes/{new}/stacks?started={listed['started']}"):
+            t.eq(visitor.ask(path).status, 409, f"the page {path}")
+        form = [("csrf", visitor.csrf()), ("started", listed["started"]), ("seconds", "60")]
+        begun = visitor.post(f"/processes/{new}/record", form)
+        if begun.status == 303:
+            until(t, lambda: server.json("/v1" + begun.headers["location"])["state"] == "failed", "a session by the old one's form fails")
+        until(t, lambda: server.json(running)["state"] == "finished", "the recording of the old one ends")
+        with open(t.path("x.tapir"), "wb") as file:
+            file.write(server.ask(running + "/trace")[2])
+        t.eq(len({record["start_ns"] if "start_ns" in record else record.get("start") for record in t.events(t.path("x.tapir"), "process")
+                  if record["pid"] == new}), 1, "processes of this number in it")
+        t.eq((breakpoints(new, t.target_path("storm")), semaphore(new, t.target_path("storm"))), ([], 0), "probes in the new one")
+        page = visitor.ask(f"/processes/{new}")
+        t.ok(page.status == 200 and running.replace("/v1", "") not in page.links, "its page has no session of the old one")
+    finally:
+        os.kill(new, signal.SIGKILL)
+        os.waitpid(new, 0)
 
 
 def threads_of(pid):
@@ -169,10 +314,12 @@ def test_killed_agent_leaves_nothing_in_its_targets(t):
     sessions = [begin_session(server, pid=native.pid, events="storm:hit"),
                 begin_session(server, pid=managed.pid, events="MyCompany-*")]
     until(t, lambda: semaphore(native.pid, t.target_path("storm")) == 1, "the semaphore of a probe")
+    t.ok(breakpoints(native.pid, t.target_path("storm")), "its probe in the program's code")
     until(t, lambda: maps_of_us(managed.pid), "the library in a .NET process")
     server.process.signal(signal.SIGKILL)
     server.process.wait()
     until(t, lambda: not semaphore(native.pid, t.target_path("storm")), "the semaphore afterwards")
+    until(t, lambda: not breakpoints(native.pid, t.target_path("storm")), "the probe afterwards")
     until(t, lambda: not maps_of_us(managed.pid), "no library in the process")
     until(t, lambda: "tapir" not in threads_of(managed.pid), "no thread in it")
     again = Server(t)
@@ -307,14 +454,7 @@ def test_clock_that_is_set_ends_nothing(t):
 
 
 def ready_children(pid):
-    names = {}
-    for child in children(pid):
-        try:
-            with open(f"/proc/{child}/comm", encoding="ascii") as file:
-                names[child] = file.read().strip()
-        except OSError:
-            continue
-    return [child for child, name in names.items() if name == "tapir-ready"]
+    return [child for child in all_children(pid) if name_of(child) == "tapir-ready"]
 
 
 def attached_by(pid):
@@ -326,9 +466,11 @@ def attached_by(pid):
 def test_child_that_is_ready_makes_the_next_recording(t):
     """It has its programs and nothing attached; it is the session, or the profile, that is asked for next; it ends with its time or its agent."""
     target = t.target("burner", 60000)
-    server = Server(t, "--config", write_config(t, {"limits": {"ready_seconds": 60}}))
-    t.eq(ready_children(server.pid), [], "children that are ready before there was a recording")
-    server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
+    server = Server(t)
+    server.json("/v1/sessions")
+    time.sleep(0.5)
+    t.eq(ready_children(server.pid), [], "children that are ready before anybody looks for what to record")
+    server.json("/v1/processes")
     until(t, lambda: ready_children(server.pid), "a child that is ready")
     ready, = ready_children(server.pid)
     until(t, lambda: any("bpf-prog" in name for name in attached_by(ready)[1]), "its programs")
@@ -337,7 +479,7 @@ def test_child_that_is_ready_makes_the_next_recording(t):
     session = begin_session(server, pid=target.pid)
     until(t, lambda: server.json(session)["samples"] > 0, "samples of a session")
     t.eq(ready_children(server.pid), [], "ready while a recording runs")
-    t.ok(ready in children(server.pid), "the session is made by the child that was ready")
+    t.ok(ready in all_children(server.pid), "the session is made by the child that was ready")
     status, _, trace = server.ask(session, method="DELETE")
     t.eq(status, 200, f"its trace: {trace[:200]}")
     with open(t.path("x.tapir"), "wb") as file:
@@ -358,10 +500,10 @@ def test_child_that_is_ready_makes_the_next_recording(t):
 def test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent(t):
     target = t.target("burner", 60000)
     server = Server(t, "--config", write_config(t, {"limits": {"ready_seconds": 2}}))
-    front = children(server.pid)
+    front = all_children(server.pid)
     server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
     until(t, lambda: ready_children(server.pid), "a child that is ready")
-    until(t, lambda: children(server.pid) == front, "its end")
+    until(t, lambda: all_children(server.pid) == front, "its end")
     server.ask(f"/v1/profile?pid={target.pid}&seconds=0.1")
     until(t, lambda: ready_children(server.pid), "another one")
     ready, = ready_children(server.pid)
@@ -369,7 +511,7 @@ def test_child_that_is_ready_ends_with_its_time_its_client_and_its_agent(t):
     sock.sendall(f"GET /v1/profile?pid={target.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n"
                  f"Authorization: Bearer {server.token}\r\n\r\n".encode())
     until(t, lambda: server.json("/healthz")["recordings"] == 1, "a recording")
-    t.ok(ready in children(server.pid), "made by it")
+    t.ok(ready in all_children(server.pid), "made by it")
     sock.close()
     until(t, lambda: not os.path.exists(f"/proc/{ready}"), "its end when its client has gone")
     until(t, lambda: ready_children(server.pid), "one more")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The HTTP process: its sandbox, its connections, and requests until they are complete. */
+/* The HTTP process: its sandbox, and requests until they are complete. */
 #include "serve/front.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -17,90 +18,61 @@
 #include "serve/front_impl.h"
 #include "serve/sandbox.h"
 
-#define IDLE_SECONDS	 15
-#define REQUEST_NS	 (20 * TAPIR_NS_PER_SEC) /* for all bytes of a request */
-#define CONNECTION_BYTES 49152			 /* of memory for headers: a SPEC may have 24 KB */
-#define STACK_BYTES	 (256u * 1024)
-
-/* ---- connections ---------------------------------------------------------------------------- */
-
-static void set_deadline(struct tapir_front *front, struct tapir_conn *conn, uint64_t deadline_ns)
-{
-	pthread_mutex_lock(&front->lock);
-	conn->deadline_ns = deadline_ns;
-	pthread_mutex_unlock(&front->lock);
-}
-
-static void add_conn(struct tapir_front *front, struct MHD_Connection *connection, void **slot)
-{
-	struct tapir_conn *conn = calloc(1, sizeof(*conn));
-
-	*slot = conn;
-	if (!conn)
-		return;
-	conn->fd = tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-			   ->connect_fd;
-	conn->deadline_ns = tapir_clock__now_ns() + REQUEST_NS;
-	pthread_mutex_lock(&front->lock);
-	conn->next = front->conns;
-	if (conn->next)
-		conn->next->prev = conn;
-	front->conns = conn;
-	pthread_mutex_unlock(&front->lock);
-}
-
-static void remove_conn(struct tapir_front *front, void **slot)
-{
-	struct tapir_conn *conn = *slot;
-
-	if (!conn)
-		return;
-	pthread_mutex_lock(&front->lock);
-	if (conn->prev)
-		conn->prev->next = conn->next;
-	else
-		front->conns = conn->next;
-	if (conn->next)
-		conn->next->prev = conn->prev;
-	pthread_mutex_unlock(&front->lock);
-	free(conn);
-	*slot = NULL;
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *connection, void **slot,
-			  enum MHD_ConnectionNotificationCode code)
-{
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		add_conn(ctx, connection, slot);
-	else
-		remove_conn(ctx, slot);
-}
-
-/* A request that comes a byte at a time is never idle: it has a deadline as a whole, too. */
-static void end_late_conns(struct tapir_front *front)
-{
-	uint64_t now_ns = tapir_clock__now_ns();
-
-	pthread_mutex_lock(&front->lock);
-	for (struct tapir_conn *conn = front->conns; conn; conn = conn->next)
-		if (conn->deadline_ns && conn->deadline_ns < now_ns)
-			shutdown(conn->fd, SHUT_RDWR);
-	pthread_mutex_unlock(&front->lock);
-}
-
-static struct tapir_conn *conn_of(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
-}
+#define IDLE_SECONDS	  15
+#define SPARE_CONNECTIONS 16			      /* accepted while others are being closed */
+#define TAKE_NS		  (5 * 60 * TAPIR_NS_PER_SEC) /* all bytes of an answer */
+#define CONNECTION_BYTES  49152 /* of memory for headers: a SPEC may have 24 KB */
+#define STACK_BYTES	  (256u * 1024)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
 	return tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* What a proxy in front of the agent might read in another way. */
+struct framing {
+	unsigned hosts, lengths, codings, authorizations;
+	bool is_too_long;
+};
+
+static enum MHD_Result see_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+				  const char *value)
+{
+	struct framing *f = ctx;
+	uint64_t len;
+
+	(void)kind;
+	f->hosts += !strcasecmp(name, "Host");
+	f->authorizations += !strcasecmp(name, "Authorization");
+	f->codings += !strcasecmp(name, "Transfer-Encoding");
+	if (strcasecmp(name, "Content-Length") != 0)
+		return MHD_YES;
+	f->lengths++;
+	f->is_too_long |= !value || !tapir_str__to_u64(value, 0, TAPIR_WIRE_MAX_BODY_BYTES, &len);
+	return MHD_YES;
+}
+
+/* 0, or the status of a request that has two beginnings or ends, or a body that is not read. */
+static unsigned judge_framing(struct MHD_Connection *connection)
+{
+	struct framing f = {};
+
+	tapir_mhd.get_connection_values(connection, MHD_HEADER_KIND, see_header, &f);
+	if (f.hosts > 1 || f.authorizations > 1 || f.lengths + f.codings > 1)
+		return MHD_HTTP_BAD_REQUEST;
+	return f.is_too_long ? MHD_HTTP_CONTENT_TOO_LARGE : 0;
+}
+
+static enum MHD_Result refuse_framing(struct MHD_Connection *connection, unsigned status)
+{
+	return tapir_front__refuse(connection, status,
+				   status == MHD_HTTP_BAD_REQUEST
+					   ? "Host, Authorization, Content-Length and "
+					     "Transfer-Encoding may occur only once"
+					   : "body: at most 65536 bytes are read",
+				   NULL);
 }
 
 /* NULL, or why a request is refused that a browser was talked into. */
@@ -146,17 +118,39 @@ static void take_login(const struct tapir_front *front, struct MHD_Connection *c
 		snprintf(visit->csrf, sizeof(visit->csrf), "%s", csrf);
 }
 
+static int find(const char *method, const char *url, struct tapir_visit *visit)
+{
+	int err = tapir_front_page__find(method, url, &visit->match, &visit->page);
+
+	return err == -ENOENT ? tapir_route__find(method, url, &visit->match) : err;
+}
+
+/* Nobody asks for the head of what attaches. */
+static bool does_something(struct tapir_visit *visit)
+{
+	bool does = visit->page ? tapir_front_page__is_inner(visit->page)
+				: tapir_routes[visit->match.id].is_action;
+
+	if (does)
+		snprintf(visit->match.allowed, sizeof(visit->match.allowed), "GET");
+	return does;
+}
+
 static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *connection,
 			     const char *url, const char *method, struct tapir_visit *visit)
 {
 	const char *authorization = header(connection, "Authorization"), *reason;
+	unsigned framing = judge_framing(connection);
+	bool is_head = !strcmp(method, "HEAD");
 	int err;
 
+	if (framing)
+		return refuse_framing(connection, framing);
 	if (strlen(url) < sizeof(visit->url))
 		snprintf(visit->url, sizeof(visit->url), "%s", url);
-	err = tapir_front_page__find(method, url, &visit->match, &visit->page);
-	if (err == -ENOENT)
-		err = tapir_route__find(method, url, &visit->match);
+	err = find(is_head ? "GET" : method, url, visit);
+	if (!err && is_head && does_something(visit))
+		err = -EOPNOTSUPP;
 	if (err)
 		return refuse_route(connection, err, visit);
 	if (front->opts->tls_client_ca && tapir_front__has_tls(front->opts) &&
@@ -198,11 +192,11 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 				  const char *method, const char *version, const char *data,
 				  size_t *data_len, void **slot)
 {
-	struct tapir_conn *conn = conn_of(connection);
 	struct tapir_visit *visit = *slot;
+	enum MHD_Result result;
 
 	(void)version;
-	if (!conn)
+	if (!tapir_front_conn__is_known(connection))
 		return MHD_NO;
 	if (!visit) {
 		visit = *slot = calloc(1, sizeof(*visit));
@@ -210,20 +204,20 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	}
 	if (*data_len)
 		return take_body(visit, data, data_len);
-	set_deadline(ctx, conn, 0);
-	return visit->page ? tapir_front_page__answer(ctx, connection, visit)
-			   : tapir_front__answer(ctx, connection, visit);
+	tapir_front__limit(ctx, connection, 0);
+	result = visit->page ? tapir_front_page__answer(ctx, connection, visit)
+			     : tapir_front__answer(ctx, connection, visit);
+	tapir_front__limit(ctx, connection, TAKE_NS); /* parts of a stream have their own */
+	return result;
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot,
 			 enum MHD_RequestTerminationCode code)
 {
 	struct tapir_visit *visit = *slot;
-	struct tapir_conn *conn = conn_of(connection);
 
 	(void)code;
-	if (conn)
-		set_deadline(ctx, conn, tapir_clock__now_ns() + REQUEST_NS);
+	tapir_front__limit(ctx, connection, TAPIR_FRONT_REQUEST_NS);
 	if (!visit)
 		return;
 	explicit_bzero(visit->token, sizeof(visit->token));
@@ -264,11 +258,12 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 			MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, front, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, opts->listener->fd, MHD_OPTION_CONNECTION_LIMIT,
-		opts->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
-		MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_ARRAY,
+		opts->connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+		MHD_OPTION_NOTIFY_CONNECTION, tapir_front_conn__on_change, front,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, front, MHD_OPTION_UNESCAPE_CALLBACK,
+		on_unescape, NULL, MHD_OPTION_ARRAY,
 		!has_tls ? tls + 3 : tls + !opts->tls_client_ca, MHD_OPTION_END);
 }
 
@@ -281,7 +276,7 @@ static int start_stdio(struct tapir_front *front)
 					 .out_fd = front->opts->listener->out_fd,
 					 .requests = front->opts->connections,
 					 .on_request = on_request,
-					 .on_connection = on_connection,
+					 .on_connection = tapir_front_conn__on_change,
 					 .on_completed = on_completed,
 					 .ctx = front};
 	return tapir_stdio_http__start(&http);
@@ -292,7 +287,7 @@ static void serve(struct tapir_front *front)
 	struct pollfd agent = {.fd = front->opts->control_fd};
 
 	while (!(poll(&agent, 1, 1000) > 0 && (agent.revents & (POLLHUP | POLLERR))))
-		end_late_conns(front);
+		tapir_front_conns__end_late(front);
 }
 
 int tapir_front__run(const struct tapir_front_opts *opts)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <arpa/inet.h>
 
+#include "base/clock.h"
 #include "base/fd_message.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -19,10 +20,11 @@
 
 #define IDLE_SECONDS	 15u
 #define MAX_ANSWER_BYTES (64u << 20)
+#define TAKE_NS		 (60 * TAPIR_NS_PER_SEC) /* for a client to take a part of a stream */
 
 /* An answer on its way. */
 struct answer {
-	const struct tapir_front *front;
+	struct tapir_front *front;
 	struct MHD_Connection *connection;
 	int fd, client_fd;
 	_Alignas(8) char message[TAPIR_WIRE_DATA_BYTES + sizeof(struct tapir_wire_head)];
@@ -350,6 +352,7 @@ static ssize_t read_stream(void *ctx, uint64_t at, char *out, size_t max)
 
 	(void)at;
 	if (!a->len) {
+		tapir_front__limit(a->front, a->connection, 0);
 		if (next(a, &reply) || reply.type == TAPIR_WIRE_HEAD)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
 		if (reply.type == TAPIR_WIRE_END)
@@ -362,6 +365,7 @@ static ssize_t read_stream(void *ctx, uint64_t at, char *out, size_t max)
 	memcpy(out, a->data, max);
 	a->data += max;
 	a->len -= max;
+	tapir_front__limit(a->front, a->connection, TAKE_NS);
 	return (ssize_t)max;
 }
 
@@ -392,7 +396,7 @@ static int read_head(struct answer *a, struct tapir_wire_head *head)
 	return err;
 }
 
-static struct answer *new_answer(const struct tapir_front *front, struct MHD_Connection *connection)
+static struct answer *new_answer(struct tapir_front *front, struct MHD_Connection *connection)
 {
 	struct answer *a = malloc(sizeof(*a));
 
@@ -407,7 +411,7 @@ static struct answer *new_answer(const struct tapir_front *front, struct MHD_Con
 	return a;
 }
 
-int tapir_front__take(const struct tapir_front *front, struct MHD_Connection *connection, int fd,
+int tapir_front__take(struct tapir_front *front, struct MHD_Connection *connection, int fd,
 		      struct tapir_wire_head *head, struct tapir_str *body)
 {
 	struct answer *a = new_answer(front, connection);

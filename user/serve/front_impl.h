@@ -12,18 +12,34 @@
 #include "serve/route.h"
 #include "serve/tokens.h"
 
-/* A connection that has to send a whole request until deadline_ns; 0: it has. */
+/*
+ * A connection. Its client has to send a whole request, or to take what it was sent, until
+ * deadline_ns; 0: it waits for the agent.
+ */
 struct tapir_conn {
 	struct tapir_conn *next, *prev;
 	int fd;
-	uint64_t deadline_ns;
+	uint64_t since_ns, deadline_ns;
 };
 
 struct tapir_front {
 	const struct tapir_front_opts *opts;
 	pthread_mutex_t lock; /* of the list */
 	struct tapir_conn *conns;
+	size_t conn_cnt;
 };
+
+#define TAPIR_FRONT_REQUEST_NS (20 * TAPIR_NS_PER_SEC) /* for all bytes of a request */
+
+/* An MHD_NotifyConnectionCallback; ctx is the front. */
+void tapir_front_conn__on_change(void *ctx, struct MHD_Connection *connection, void **slot,
+				 enum MHD_ConnectionNotificationCode code);
+/* False: there was no memory for it. */
+bool tapir_front_conn__is_known(struct MHD_Connection *connection);
+/* Ends those that are over their time. */
+void tapir_front_conns__end_late(struct tapir_front *front);
+/* The client has ns from now on; 0: it waits for the agent. */
+void tapir_front__limit(struct tapir_front *front, struct MHD_Connection *connection, uint64_t ns);
 
 /* A request while it arrives. */
 struct tapir_visit {
@@ -73,7 +89,7 @@ int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *con
  * The answer as a whole; body: NULL: its head alone. Closes fd, which the agent sees. 0; -EPIPE:
  * the client is gone; -EBADMSG: the answer ends early, or is wrong.
  */
-int tapir_front__take(const struct tapir_front *front, struct MHD_Connection *connection, int fd,
+int tapir_front__take(struct tapir_front *front, struct MHD_Connection *connection, int fd,
 		      struct tapir_wire_head *head, struct tapir_str *body);
 
 /* ---- answers to the client ------------------------------------------------------------------ */

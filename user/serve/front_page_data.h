@@ -23,7 +23,7 @@ struct tapir_page_doc {
 };
 
 struct tapir_page_job {
-	const struct tapir_front *front;
+	struct tapir_front *front;
 	struct MHD_Connection *connection;
 	const struct tapir_visit *visit;
 	struct tapir_page_doc who; /* of /v1/whoami */

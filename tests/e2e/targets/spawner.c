@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * spawner [--wait] CHILDREN COUNT - forks and execs itself CHILDREN times, one after the
- * other; each child fires spawner:hit(child, i) COUNT times as the first thing it does and is
- * gone.
+ * spawner [--wait] [--own-path] CHILDREN COUNT - forks and execs itself CHILDREN times, one after
+ * the other; each child fires spawner:hit(child, i) COUNT times as the first thing it does and is
+ * gone. --own-path: by the path it was started with, so that children have the name of that link.
  */
 #include <sys/wait.h>
 
@@ -15,6 +15,8 @@ static int be_child(long child, long hits)
 	return 0;
 }
 
+static const char *path = "/proc/self/exe";
+
 static pid_t spawn(long child, char *hits)
 {
 	char number[24];
@@ -24,7 +26,7 @@ static pid_t spawn(long child, char *hits)
 	snprintf(number, sizeof(number), "%ld", child);
 	pid = fork();
 	if (pid == 0) {
-		execv("/proc/self/exe", argv);
+		execv(path, argv);
 		_exit(127);
 	}
 	return pid;
@@ -36,6 +38,8 @@ int main(int argc, char **argv)
 
 	if (target__option(&argc, argv, "--child"))
 		return be_child(target__number(argc, argv, 1, 0), target__number(argc, argv, 2, 0));
+	if (target__option(&argc, argv, "--own-path"))
+		path = argv[0];
 	target__start(&argc, argv);
 	child_cnt = target__number(argc, argv, 1, 1);
 	printf("{\"children\": [");
