@@ -106,15 +106,25 @@ static void json_says_the_same(void **state)
 
 static void wrong_values_are_refused_with_their_name(void **state)
 {
-	static const char *const given[][2] = {{"pid", ""},	      {"pid", "0"},
-					       {"pid", "1,"},	      {"pid", "-1"},
-					       {"pid", "1 "},	      {"pid", "99999999999"},
-					       {"seconds", "soon"},   {"seconds", "0"},
-					       {"seconds", "1e9"},    {"frequency", "999999"},
-					       {"frames", "513"},     {"lane", "fast"},
-					       {"profile", "x"},      {"stack", "yes"},
-					       {"format", "../x"},    {"events", ""},
-					       {"output", "/x"},      {"path", "/etc"},
+	static const char *const given[][2] = {{"pid", ""},
+					       {"pid", "0"},
+					       {"pid", "1,"},
+					       {"pid", "-1"},
+					       {"pid", "1 "},
+					       {"pid", "99999999999"},
+					       {"pid", "0000000000000012345"},
+					       {"seconds", "soon"},
+					       {"seconds", "0"},
+					       {"seconds", "1e9"},
+					       {"frequency", "999999"},
+					       {"frames", "513"},
+					       {"lane", "fast"},
+					       {"profile", "x"},
+					       {"stack", "yes"},
+					       {"format", "../x"},
+					       {"events", ""},
+					       {"output", "/x"},
+					       {"path", "/etc"},
 					       {"program", "/bin/sh"}};
 	struct tapir_ask ask = {};
 

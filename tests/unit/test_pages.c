@@ -182,6 +182,23 @@ static void markup_takes_what_printf_takes(void **state)
 	assert_string_equal(out.data, "&lt;a&amp;&quot;&gt;||7|1099511627776|2.2|%");
 }
 
+/* A traced program decides what sums of its events are. */
+static void numbers_beyond_signed_ones_are_read(void **state)
+{
+	static const char text[] = "{\"a\":18446744073709551615,\"b\":7,\"c\":\"x\",\"d\":-1e30}";
+	json_t *json = tapir_answer__parse(text, strlen(text));
+
+	(void)state;
+	assert_non_null(json);
+	assert_true(tapir_member__u64(json, "a") == UINT64_MAX);
+	assert_int_equal(tapir_member__u64(json, "b"), 7);
+	assert_int_equal(tapir_member__u64(json, "c"), 0);
+	assert_int_equal(tapir_member__u64(json, "d"), 0);
+	json_decref(json);
+	assert_null(tapir_answer__parse(NULL, 0));
+	assert_null(tapir_answer__parse("{", 1));
+}
+
 static void asset_is_found_by_its_name_alone(void **state)
 {
 	(void)state;
@@ -201,6 +218,7 @@ int main(void)
 		cmocka_unit_test_teardown(download_offers_every_format, fini),
 		cmocka_unit_test_teardown(reader_sees_what_the_role_permits, fini),
 		cmocka_unit_test_teardown(markup_takes_what_printf_takes, fini),
+		cmocka_unit_test(numbers_beyond_signed_ones_are_read),
 		cmocka_unit_test_teardown(asset_is_found_by_its_name_alone, fini),
 	};
 

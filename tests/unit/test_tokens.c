@@ -156,6 +156,8 @@ static void wrong_files_are_refused_with_a_line(void **state)
 		"{\"tokens\":[{\"name\":\"a\",\"role\":\"root\",\"token\":\"" A "\"}]}",
 		"{\"tokens\":[{\"name\":\"a\",\"role\":\"view\",\"token\":\"short\"}]}",
 		"{\"tokens\":[{\"name\":\"\",\"role\":\"view\",\"token\":\"" A "\"}]}",
+		"{\"tokens\":[{\"name\":\"local\",\"role\":\"view\",\"token\":\"" A "\"}]}",
+		"{\"tokens\":[{\"name\":\"pid 1\",\"role\":\"view\",\"token\":\"" A "\"}]}",
 		"{\"tokens\":[{\"name\":\"a\",\"role\":\"view\",\"token\":\"" A
 		"\",\"exp\":\"\"}]}",
 		"{\"tokens\":[{\"name\":\"a\",\"role\":\"view\",\"token\":\"" A " " A "\"}]}",

@@ -83,13 +83,20 @@ static void limit(uint32_t pid, struct tapir_caller *out)
 	out->only_pid = pid;
 }
 
+/* As an HTTP process states it, which may have been taken over: for the log, not as a proof. */
+static const char *peer_of(const struct tapir_wire_request *rq)
+{
+	const char *peer = rq->peer ? rq->peer : "";
+
+	return peer[strspn(peer, "0123456789abcdef.:")] ? "?" : peer;
+}
+
 /* 0, or the status of the refusal. */
 static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_front *front,
 			 const struct tapir_wire_request *rq, struct tapir_caller *out,
 			 unsigned *wait_s)
 {
-	*out = (struct tapir_caller){.peer = rq->peer ? rq->peer : "",
-				     .role = agent->config->anonymous};
+	*out = (struct tapir_caller){.peer = peer_of(rq), .role = agent->config->anonymous};
 	if (front->listener.is_unix || front->listener.is_stdio) {
 		snprintf(out->name, sizeof(out->name), "local");
 		memcpy(out->csrf, agent->csrf, sizeof(out->csrf));

@@ -71,6 +71,15 @@ unsigned tapir_answer__status(int err)
 	}
 }
 
+json_t *tapir_answer__parse(const char *text, size_t len)
+{
+	json_t *root = text ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+
+	return root || !text
+		       ? root
+		       : json_loadb(text, len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
 /* ---- forms of a recording, by the commands that make them ------------------------------------ */
 
 static const enum tapir_mime mimes[] = {

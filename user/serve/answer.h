@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <jansson.h>
 
 #include "base/str.h"
 #include "serve/wire.h"
@@ -22,6 +23,12 @@ int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *b
 int tapir_answer__error(int fd, unsigned status, const char *text, int flags);
 /* The same with the lines of the diagnostic list, which is empty afterwards. */
 int tapir_answer__diag(int fd, unsigned status, int flags);
+
+/*
+ * What a command of tapir printed as JSON; NULL: it cannot be read. Where a number is greater than
+ * INT64_MAX, as a traced program can make a sum of its events, all numbers are floating point.
+ */
+json_t *tapir_answer__parse(const char *text, size_t len);
 
 /* The HTTP status for an -errno of tapir's. */
 unsigned tapir_answer__status(int err);

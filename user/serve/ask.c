@@ -177,7 +177,7 @@ static int add_pids(const struct tapir_param *p, struct tapir_pids *pids, const 
 		uint64_t pid;
 
 		snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), at);
-		if (!tapir_str__to_u64(digits, 1, INT32_MAX, &pid))
+		if (len >= sizeof(digits) || !tapir_str__to_u64(digits, 1, INT32_MAX, &pid))
 			return bad(p, value, "a process id");
 		if (pids->cnt == MAX_LIST)
 			return tapir_diag__fail(-EINVAL, "pid: at most %d processes are taken",

@@ -50,7 +50,7 @@ bool tapir_continuous__judge(void *ctx, int fd, double severity, struct tapir_st
 
 	(void)ctx;
 	if (lseek(fd, 0, SEEK_SET) >= 0 && !tapir_task__capture(argv, fd, 0, &out))
-		report = json_loadb(out.data ? out.data : "", out.len, 0, NULL);
+		report = tapir_answer__parse(out.data, out.len);
 	list = json_object_get(report, "findings");
 	json_array_foreach(list, i, f)
 	{

@@ -7,6 +7,7 @@
 
 #include "pages/html.h"
 #include "pages/pages.h"
+#include "serve/answer.h"
 
 void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 struct tapir_wire_request *rq)
@@ -42,7 +43,7 @@ bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc
 {
 	take(job, doc, true);
 	if (doc->head.mime == TAPIR_MIME_JSON && doc->text.data)
-		doc->json = json_loadb(doc->text.data, doc->text.len, JSON_ALLOW_NUL, NULL);
+		doc->json = tapir_answer__parse(doc->text.data, doc->text.len);
 	return doc->head.status == 200;
 }
 

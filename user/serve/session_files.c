@@ -51,6 +51,7 @@ void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir
 	tapir_json__str(j, "owner", s->owner);
 	tapir_json__str(j, "target", s->target);
 	tapir_json__u64(j, "pid", s->target_pid);
+	tapir_json__str(j, "name", *s->name ? s->name : NULL);
 	tapir_json__u64(j, "started", s->started);
 	tapir_json__str(j, "created", s->utc);
 	tapir_json__str(j, "state", tapir_session_state__name(s->state));
@@ -186,6 +187,7 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	tapir_guard__fd(&fd);
 	copy_text(root, "owner", s->owner, sizeof(s->owner));
 	copy_text(root, "target", s->target, sizeof(s->target));
+	copy_text(root, "name", s->name, sizeof(s->name));
 	copy_text(root, "created", s->utc, sizeof(s->utc));
 	s->target_pid = (uint32_t)figure(root, "pid");
 	s->started = figure(root, "started");

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/json.h"
@@ -77,7 +78,40 @@ size_t tapir_sessions__cnt(const struct tapir_sessions *sessions)
 	return sessions->all.cnt;
 }
 
-/* Oldest first, until a new trace of the largest size fits. False: running ones need the room. */
+/* What the owner of one keeps: bytes, or traces. */
+static uint64_t kept_by_owner(const struct tapir_sessions *all, const char *owner, bool is_bytes)
+{
+	const struct tapir_session_entry *s;
+	uint64_t sum = 0;
+
+	tapir_vec_for_each (s, &all->all)
+		if (!s->pid && !strcmp(s->owner, owner))
+			sum += is_bytes ? s->page->file_bytes : 1;
+	return sum;
+}
+
+/*
+ * The oldest one of whoever keeps most: nobody pushes out what others keep by recording often.
+ * all.cnt: none has ended.
+ */
+static size_t find_dispensable(const struct tapir_sessions *all, bool is_bytes)
+{
+	size_t found = all->all.cnt;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < all->all.cnt; i++) {
+		const struct tapir_session_entry *s = &all->all.data[i];
+		uint64_t kept = s->pid ? 0 : kept_by_owner(all, s->owner, is_bytes);
+
+		if (!s->pid && (found == all->all.cnt || kept > most)) {
+			found = i;
+			most = kept;
+		}
+	}
+	return found;
+}
+
+/* Until a new trace of the largest size fits. False: running ones need the room. */
 static bool make_room(struct tapir_agent *agent)
 {
 	const struct tapir_serve_limits *limits = &agent->config->limits;
@@ -85,19 +119,17 @@ static bool make_room(struct tapir_agent *agent)
 	for (;;) {
 		struct tapir_sessions *all = agent->sessions;
 		uint64_t bytes = limits->trace_mb << 20;
-		size_t oldest = all->all.cnt;
+		const struct tapir_session_entry *s;
+		size_t found;
 
-		for (size_t i = all->all.cnt; i-- > 0;) {
-			bytes += all->all.data[i].pid ? limits->trace_mb << 20
-						      : tapir_session__bytes(&all->all.data[i]);
-			if (!all->all.data[i].pid)
-				oldest = i;
-		}
+		tapir_vec_for_each (s, &all->all)
+			bytes += s->pid ? limits->trace_mb << 20 : tapir_session__bytes(s);
 		if (bytes <= limits->state_mb << 20 && all->all.cnt < limits->traces)
 			return true;
-		if (oldest == all->all.cnt)
+		found = find_dispensable(all, bytes > limits->state_mb << 20);
+		if (found == all->all.cnt)
 			return false;
-		forget(agent, oldest);
+		forget(agent, found);
 	}
 }
 
@@ -150,6 +182,18 @@ static void answer_list(const struct tapir_agent *agent, const struct tapir_call
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
+/* Its name, and when it began, where the client did not state that. */
+static void describe_process(struct tapir_session_entry *s)
+{
+	struct tapir_thread leader;
+
+	if (tapir_thread__read(s->target_pid, s->target_pid, &leader))
+		return;
+	memcpy(s->name, leader.comm, sizeof(s->name));
+	if (!s->started)
+		s->started = leader.start_ns / TAPIR_NS_PER_MS;
+}
+
 static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
 		     const struct tapir_caller *caller)
 {
@@ -171,6 +215,8 @@ static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
 					: ask->comms.data[0]);
 	s->target_pid = ask->pids.cnt ? ask->pids.data[0] : 0;
 	s->started = ask->started;
+	if (ask->pids.cnt == 1)
+		describe_process(s);
 	s->lease_ns = ask->lease_ns;
 	s->touched_ns = tapir_clock__now_ns();
 }

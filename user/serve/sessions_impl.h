@@ -4,6 +4,7 @@
 #define TAPIR_USER_SERVE_SESSIONS_IMPL_H
 
 #include "serve/sessions.h"
+#include "tapir/abi.h"
 
 #define TAPIR_SESSION_ID_DIGITS 16
 
@@ -19,8 +20,9 @@ struct tapir_session_entry {
 	char id[TAPIR_SESSION_ID_DIGITS + 1];
 	char owner[TAPIR_TOKEN_NAME_BYTES];
 	char target[128];
-	uint32_t target_pid; /* the first; 0: by name */
-	uint64_t started;    /* of that process, as the client stated it; 0: it did not */
+	uint32_t target_pid;	     /* the first; 0: by name */
+	char name[TAPIR_COMM_BYTES]; /* of the one process, when it began; "": not known */
+	uint64_t started;	     /* of the one process, as stated, or as it is; 0: not known */
 	char utc[24];
 	enum tapir_session_state state;
 	struct tapir_session_page *page; /* shared with the recording */

@@ -96,7 +96,7 @@ static json_t *choose(char *lines, bool (*is_chosen)(void *ctx, json_t *object),
 	char *line;
 
 	while (list && lines && (line = strsep(&lines, "\n"))) {
-		json_t *object = *line ? json_loads(line, 0, NULL) : NULL;
+		json_t *object = *line ? tapir_answer__parse(line, strlen(line)) : NULL;
 
 		if (object && is_chosen(ctx, object))
 			json_array_append(list, object);
@@ -224,7 +224,7 @@ static int check_process(uint32_t pid, uint64_t started)
 
 	if (err)
 		return err;
-	if (started && proc.start_ns / TAPIR_NS_PER_MS != started)
+	if (started && !tapir_proc__is_same_start(proc.start_ns / TAPIR_NS_PER_MS, started))
 		err = tapir_diag__fail(-EEXIST, "started: process %u is another one by now", pid);
 	tapir_proc__fini(&proc);
 	return err;

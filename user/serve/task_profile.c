@@ -446,7 +446,9 @@ static int send_findings(int fd, int client_fd)
 
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
-	report = json_loadb(out.data, out.len, 0, NULL);
+	report = tapir_answer__parse(out.data, out.len);
+	if (!report)
+		return tapir_answer__error(client_fd, 500, "the report cannot be read", 0);
 	answer = json_object();
 	for (size_t i = 0; report && answer && kept[i]; i++)
 		json_object_set(answer, kept[i], json_object_get(report, kept[i]));

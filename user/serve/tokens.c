@@ -73,6 +73,9 @@ static int parse_member(struct tapir_token *t, const char *key, const json_t *va
 		if (!*text || strlen(text) >= sizeof(t->name))
 			return tapir_diag__fail(-EINVAL, "'name' has 1 to %zu characters",
 						sizeof(t->name) - 1);
+		if (!strcmp(text, "local") || !strncmp(text, "pid ", 4))
+			return tapir_diag__fail(
+				-EINVAL, "name '%s' is that of clients of a unix socket", text);
 		snprintf(t->name, sizeof(t->name), "%s", text);
 	} else if (!strcmp(key, "role")) {
 		t->role = tapir_role__find(text);
