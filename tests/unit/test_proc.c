@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/mappings.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"

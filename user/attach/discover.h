@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attach/mappings.h"
+#include "attach/proc.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/notes.h"

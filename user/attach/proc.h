@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "attach/maps.h"
+#include "base/str.h"
+#include "base/vec.h"
 #include "tapir/abi.h"
 
 #define TAPIR_PROC_MAX_CMDLINE_BYTES 32768 /* longer is cut */
@@ -111,6 +113,27 @@ int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
 /* Only the one that begins at va, if there is one. */
 int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx);
+
+/*
+ * A copy of what a process maps, for those who look at it more than once: the kernel writes the
+ * text of /proc/PID/maps anew for each reading, which costs more than all they look for.
+ */
+/* One that maps more, or has longer paths in all, is read anew each time. */
+#define TAPIR_MAPPINGS_MAX	 16384
+#define TAPIR_MAPPINGS_MAX_BYTES (1u << 20)
+
+struct tapir_mappings {
+	uint32_t tgid;
+	bool is_cut; /* there is no copy: too much */
+	struct tapir_vec(struct tapir_mapping_line) lines;
+	struct tapir_str paths; /* those of lines, each with its NUL */
+};
+
+/* Replaces what m (zeroed at first) holds. As tapir_proc__each_mapping: 0, or -errno with a line.
+ */
+int tapir_mappings__read(uint32_t tgid, struct tapir_mappings *m);
+int tapir_mappings__each(const struct tapir_mappings *m, tapir_mapping_fn fn, void *ctx);
+void tapir_mappings__fini(struct tapir_mappings *m);
 
 /*
  * Opens the very file that is mapped: /proc/PID/map_files where we may, else the path below the

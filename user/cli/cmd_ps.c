@@ -8,7 +8,6 @@
 
 #include "attach/cgroup.h"
 #include "attach/discover.h"
-#include "attach/mappings.h"
 #include "attach/proc.h"
 #include "attach/proc_usage.h"
 #include "attach/ring_find.h"

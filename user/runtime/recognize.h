@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_RECOGNIZE_H
 #define TAPIR_USER_RECOGNIZE_H
 
-#include "attach/mappings.h"
+#include "attach/proc.h"
 #include "runtime/runtime_ops.h"
 
 /*

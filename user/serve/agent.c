@@ -27,7 +27,7 @@
 #include "serve/answer.h"
 #include "serve/front.h"
 #include "http/stdio_http.h"
-#include "serve/private_file.h"
+#include "base/private_file.h"
 #include "serve/metrics.h"
 #include "serve/sessions.h"
 #include "serve/task.h"

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "render/messages.h"
 #include "serve/agent_watch.h"
-#include "serve/private_file.h"
+#include "base/private_file.h"
 #include "serve/sandbox.h"
 #include "serve/task.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "serve/private_file.h"
+#include "base/private_file.h"
 
 #define RANDOM_DIGITS 64
 

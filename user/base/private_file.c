@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files with secrets. */
-#include "serve/private_file.h"
+#include "base/private_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
