@@ -33,6 +33,7 @@ struct fake_dotnet {
 	bool is_silent;	  /* reads, and never answers */
 	bool hangs_up;	  /* closes at once */
 	bool writes_dump; /* jit-PID.dump, when it is told to */
+	bool cuts_dump;	  /* and stops within a record */
 	bool is_attacked; /* before, another user puts a link in its place; "redirected" if he could
 			   */
 	bool loads;	  /* what it is to attach: a copy in "loaded", if its mode is 0755 */
@@ -60,6 +61,9 @@ static inline int fake_dotnet__listen(const char *dir, unsigned start_time)
 
 static inline void fake_dotnet__write_dump(const struct fake_dotnet *f)
 {
+	/* A header of 40 bytes; 59 bytes of a record that has 64 KB. */
+	static const char cut[99] = "DTiJ\1\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+				    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1";
 	char path[96], aim[96];
 	int fd;
 
@@ -68,7 +72,7 @@ static inline void fake_dotnet__write_dump(const struct fake_dotnet *f)
 	if (f->is_attacked)
 		link_attack(path, aim);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	(void)!write(fd, "a jitdump", 9);
+	(void)!write(fd, f->cuts_dump ? cut : "a jitdump", f->cuts_dump ? sizeof(cut) : 9);
 	close(fd);
 }
 

@@ -264,6 +264,34 @@ static void snapshot_is_switched_on_read_switched_off_and_removed(void **state)
 	tapir_dotnet_snapshot__fini(&snapshot);
 }
 
+/* Instead, the events have the names; without them, what it wrote has some. */
+static void file_that_ends_within_a_record_is_not_all(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_dotnet_opts opts;
+	tapir_autofree char *requests = NULL;
+	bool has_asked_for_events = false;
+	size_t len = 0;
+	struct stat st;
+
+	f->writes_dump = f->cuts_dump = true;
+	answer(f, 0, "\0\0\0", 4);
+	fake_dotnet__start(f);
+	opts = opts_of(f, 3000 * MS);
+	assert_int_equal(tapir_dotnet__snapshot(&opts, &snapshot), 0);
+	assert_int_equal(fstat(snapshot.fd, &st), 0);
+	assert_int_equal(st.st_size, 99);
+	assert_false(snapshot.is_rundown);
+	assert_int_equal(tapir_diag__cnt(), 0);
+	assert_int_equal(tapir_file__read(f->request_path, FAKE_REQUEST_MAX, &requests, &len), 0);
+	for (size_t at = 0; at + 18 <= len;
+	     at += (uint8_t)requests[at + 14] | (size_t)(uint8_t)requests[at + 15] << 8)
+		has_asked_for_events |= requests[at + 16] == 2;
+	assert_true(has_asked_for_events);
+	tapir_dotnet_snapshot__fini(&snapshot);
+}
+
 static void file_that_was_there_before_stays(void **state)
 {
 	struct fake_dotnet *f = *state;
@@ -472,6 +500,7 @@ int main(int argc, char **argv)
 		CASE(cancel_ends_the_waiting),
 		CASE(snapshot_is_switched_on_read_switched_off_and_removed),
 		CASE(file_of_one_that_is_killed_meanwhile_is_removed),
+		CASE(file_that_ends_within_a_record_is_not_all),
 		CASE(file_that_was_there_before_stays),
 		CASE(link_in_the_files_place_is_not_followed),
 		CASE(no_link_can_take_the_files_place_once_it_is_asked_for),

@@ -119,10 +119,12 @@ static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 
 static void finish_dump(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
-	uint64_t names = tapir_jitdump__stats(n->dump)->names;
+	const struct tapir_jitdump_stats *stats = tapir_jitdump__stats(n->dump);
+	uint64_t names = stats->names;
 
-	tapir_debug("process %u: its runtime wrote the names of %" PRIu64 " methods", n->tgid,
-		    names);
+	tapir_debug("process %u: its runtime wrote the names of %" PRIu64 " methods, %" PRIu64
+		    " of them new, %" PRIu64 " refused",
+		    n->tgid, stats->records, names, stats->refused);
 
 	tapir_jitdump__close(n->dump);
 	n->dump = NULL;

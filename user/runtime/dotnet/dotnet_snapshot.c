@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "foreign/foreign_file.h"
+#include "runtime/dotnet/dotnet_dump.h"
 #include "runtime/dotnet/dotnet_rundown.h"
 #include "runtime/peer/peer_lock.h"
 
@@ -170,7 +172,8 @@ static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd, bool *is_
 		   : 0;
 }
 
-static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out,
+			  bool *is_cut)
 {
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
@@ -197,6 +200,11 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	if (!err)
 		err = open_dump(talk, out);
 	is_off = !is_on || switch_off(talk, &may_write);
+	*is_cut = !err && !may_write && tapir_dotnet_dump__is_cut(out->fd);
+	if (*is_cut)
+		tapir_debug("process %u: its jitdump is incomplete: the names are asked for again, "
+			    "as events",
+			    talk->job.tgid);
 	/* It would make the file again, and follow a link that took its place. */
 	is_gone = !is_made || (!may_write && remove_dump(talk, dir_fd));
 	if (is_off && is_gone)
@@ -207,7 +215,8 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 }
 
 /*
- * The answer is the same whoever wrote it. Otherwise err remains, with its lines from line_cnt on.
+ * The answer is the same whoever wrote it. Otherwise err remains, with its lines from line_cnt on,
+ * or what there is of a file.
  */
 static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out, int err,
 			int line_cnt)
@@ -215,14 +224,17 @@ static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snap
 	const struct tapir_dotnet_opts opts = {
 		.tgid = talk->job.tgid, .cancel_fd = talk->job.cancel_fd, .timeout_ns = RUNDOWN_NS};
 
-	int failed_cnt = tapir_diag__cnt();
+	uint64_t begin_ns = tapir_clock__now_ns();
+	int failed_cnt = tapir_diag__cnt(), fd = -1;
 
-	out->begin_ns = tapir_clock__now_ns();
-	if (tapir_dotnet_rundown__take(&opts, &out->fd)) {
+	if (tapir_dotnet_rundown__take(&opts, &fd)) {
 		tapir_diag__rewind(failed_cnt);
 		return err;
 	}
 	tapir_diag__rewind(line_cnt);
+	tapir_guard__fd(&out->fd);
+	out->fd = fd;
+	out->begin_ns = begin_ns;
 	out->end_ns = tapir_clock__now_ns();
 	out->is_rundown = true;
 	return 0;
@@ -244,6 +256,7 @@ static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *ou
 {
 	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
+	bool is_cut = false;
 	int err = talk->facts.writes_maps ? -EALREADY : tapir_peer_lock__take(&talk->job, &lock_fd);
 
 	talk->job.lock_fd = lock_fd;
@@ -251,8 +264,8 @@ static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *ou
 		err = -EALREADY;
 	if (err)
 		return err;
-	err = write_and_open(talk, out);
-	if (needs_no_file(err))
+	err = write_and_open(talk, out, &is_cut);
+	if (needs_no_file(err) || is_cut)
 		err = take_rundown(talk, out, err, line_cnt);
 	return err;
 }
