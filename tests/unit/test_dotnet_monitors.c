@@ -18,7 +18,7 @@
 	"\"ThreadStore\":{\"FirstThreadLink\":88},\"SyncBlock\":{\"InteropInfo\":56},"             \
 	"\"SyncTableEntry\":{\"!\":16,\"SyncBlock\":0},"                                           \
 	"\"Object\":{\"m_pMethTab\":0},\"Module\":{\"Path\":200},"                                 \
-	"\"MethodTable\":{\"MTFlags\":0,\"MTFlags2\":8,\"Module\":24}},"                           \
+	"\"MethodTable\":{\"MTFlags\":0,\"MTFlags2\":8,\"Module\":24,\"PerInstInfo\":48}},"       \
 	"\"globals\":{\"AppDomain\":[[1],\"pointer\"],\"ThreadStore\":[[2],\"pointer\"],"          \
 	"\"SyncTableEntries\":[[3],\"pointer\"]}}"
 
@@ -37,6 +37,7 @@ enum {
 	DOMAIN = MEMORY_VA + 0x9000,
 	OBJECT = MEMORY_VA + 0xa008,
 	TYPE = MEMORY_VA + 0xa100,
+	ELEMENTS = MEMORY_VA + 0xa180, /* the type of an array of TYPE */
 	MODULE = MEMORY_VA + 0xa200,
 	PATH = MEMORY_VA + 0xa400,
 	HOLDER_TID = 4711,
@@ -148,6 +149,8 @@ static void nothing_is_an_owner_when_something_disagrees(void **state)
 	}
 }
 
+static uint32_t array_depth;
+
 static uint32_t row_of(uint32_t tid, char path[TAPIR_DOTNET_PATH_BYTES])
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
@@ -160,6 +163,7 @@ static uint32_t row_of(uint32_t tid, char path[TAPIR_DOTNET_PATH_BYTES])
 					       STACK, &type);
 	tapir_dotnet_monitors__free(m);
 	strcpy(path, is_known ? type.path : "");
+	array_depth = is_known ? type.array_depth : 99;
 	return is_known ? type.row : 0;
 }
 
@@ -170,7 +174,29 @@ static void object_is_known_with_its_type(void **state)
 	(void)state;
 	assert_int_equal(row_of(WAITER_TID, path), 5);
 	assert_string_equal(path, "/a.dll");
+	assert_int_equal(array_depth, 0);
 	assert_int_equal(row_of(HOLDER_TID, path), 0);
+}
+
+static void array_is_known_by_its_elements(void **state)
+{
+	char path[TAPIR_DOTNET_PATH_BYTES];
+
+	(void)state;
+	put(OBJECT, ELEMENTS);
+	put(ELEMENTS, 0xa0000);
+	put(ELEMENTS + 48, TYPE);
+	assert_int_equal(row_of(WAITER_TID, path), 5);
+	assert_int_equal(array_depth, 1);
+	put(ELEMENTS + 48, ELEMENTS); /* without an end */
+	assert_int_equal(row_of(WAITER_TID, path), 0);
+	put(ELEMENTS + 48, TYPE | 2); /* of pointers */
+	assert_int_equal(row_of(WAITER_TID, path), 0);
+	put(ELEMENTS + 48, 0);
+	assert_int_equal(row_of(WAITER_TID, path), 0);
+	put(ELEMENTS + 48, TYPE);
+	put(ELEMENTS, 0x80000); /* of two dimensions */
+	assert_int_equal(row_of(WAITER_TID, path), 0);
 }
 
 static void type_is_not_known_when_something_disagrees(void **state)
@@ -183,7 +209,7 @@ static void type_is_not_known_when_something_disagrees(void **state)
 		{OBJECT - 8, 0x8000008ull << 32}, /* of another monitor */
 		{OBJECT - 8, 0xc000007ull << 32}, /* a hash */
 		{OBJECT, 0},
-		{TYPE, 0x80000},   /* an array */
+		{TYPE, 0x80000},   /* an array of more dimensions */
 		{TYPE + 8, 3},	   /* no row */
 		{TYPE + 24, 8},	   /* no module */
 		{MODULE + 200, 0}, /* in memory alone */
@@ -283,6 +309,7 @@ int main(void)
 		TEST(owner_is_known_by_its_number_or_its_address),
 		TEST(nothing_is_an_owner_when_something_disagrees),
 		TEST(object_is_known_with_its_type),
+		TEST(array_is_known_by_its_elements),
 		TEST(type_is_not_known_when_something_disagrees),
 		TEST(waiting_for_oneself_is_no_wait),
 		TEST(list_of_threads_that_has_no_end_is_left),

@@ -135,6 +135,7 @@ static void find_monitor(const struct tapir_lock_owners *o, struct tapir_copy *c
 		return;
 	copy->type_path = strdup(type.path); /* else it has no name */
 	copy->type_row = type.row;
+	copy->array_depth = type.array_depth;
 }
 
 void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy)

@@ -99,12 +99,28 @@ static void post_owner_elsewhere(const struct tapir_process_copy *p, const struc
 	tapir_thread_list__fini(&list);
 }
 
+/* "Shop.Cart[]"; nothing where it is not known. */
+static void add_lock_type(const struct tapir_copy *copy, struct tapir_dotnet_type_names *types,
+			  struct tapir_str *out)
+{
+	const char *name =
+		copy->type_path
+			? tapir_dotnet_type_names__of(types, copy->type_path, copy->type_row)
+			: NULL;
+
+	if (!name)
+		return;
+	tapir_str__adds(out, name);
+	for (uint32_t i = 0; i < copy->array_depth; i++)
+		tapir_str__adds(out, "[]");
+}
+
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue)
 {
 	struct tapir_dotnet_type_names types = {.tgid = p->tgid};
 	struct tapir_sockets sockets = {};
 	struct tapir_recbuf buf = {};
-	struct tapir_str text = {};
+	struct tapir_str text = {}, lock = {};
 	const struct tapir_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies) {
@@ -118,22 +134,22 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct t
 			.object_va = copy->futex_va,
 		};
 		const struct tapir_rec *rec;
-		const char *lock;
 
 		if (!copy->call || copy->has_moved)
 			continue;
 		post_owner_elsewhere(p, copy, queue);
 		tapir_str__clear(&text);
 		tapir_sockets__explain(&sockets, p->tgid, copy->call, &text);
-		lock = copy->type_path ? tapir_dotnet_type_names__of(&types, copy->type_path,
-								     copy->type_row)
-				       : NULL;
-		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data), tapir_sv__of(lock));
-		if (rec && !text.failed)
+		tapir_str__clear(&lock);
+		add_lock_type(copy, &types, &lock);
+		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data),
+					 tapir_sv__of(lock.data));
+		if (rec && !text.failed && !lock.failed)
 			(void)tapir_queue__post(queue, rec, -1); /* it counts what it refuses */
 	}
 	tapir_recbuf__fini(&buf);
 	tapir_str__fini(&text);
+	tapir_str__fini(&lock);
 	tapir_sockets__fini(&sockets);
 	tapir_dotnet_type_names__fini(&types);
 }

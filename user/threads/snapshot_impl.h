@@ -27,7 +27,7 @@ struct tapir_copy {
 	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
 	/* Of .NET, the type of the object whose monitor it waits for; NULL: not known. */
 	char *type_path;
-	uint32_t type_row;
+	uint32_t type_row, array_depth;
 };
 
 /* As its own namespace numbers it. ns_tid 0: unknown */

@@ -25,6 +25,9 @@
 #define IS_HASH		0x4000000u /* with IS_INDEX: it is none */
 #define TYPE_KIND_MASK	0xc0000u
 #define TYPE_IS_ARRAY	0x80000u
+#define TYPE_IS_VECTOR	0x20000u /* an array with one dimension that begins at 0 */
+#define IS_TYPE_DESC	2u	 /* of a pointer to a type: of another structure */
+#define MAX_DEPTH	4u	 /* of arrays of arrays */
 #define ROW_SHIFT	8u
 
 struct descriptor {
@@ -107,6 +110,7 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 		      get_offset(types, "MethodTable", "MTFlags2", &c.type_row) &&
 		      get_offset(types, "MethodTable", "Module", &c.type_module) &&
 		      get_offset(types, "Module", "Path", &c.module_path);
+	(void)get_offset(types, "MethodTable", "PerInstInfo", &c.type_element);
 	json_decref(root);
 	if (!is_whole || c.monitor_bytes < sizeof(struct monitor))
 		return -EINVAL;
@@ -322,12 +326,40 @@ static bool read_path(const struct tapir_dotnet_monitors *m, uint64_t va,
 	return false;
 }
 
+/* Of an array, the type of its elements. 0: it is not known. */
+static uint64_t element_of(const struct tapir_dotnet_monitors *m, uint64_t type_va, uint32_t kind)
+{
+	uint32_t offset = m->contract.type_element;
+	uint64_t element = kind & TYPE_IS_VECTOR && offset
+				   ? tapir_process_memory__u64(&m->memory, type_va + offset)
+				   : 0;
+
+	return element & IS_TYPE_DESC ? 0 : element;
+}
+
+/* The innermost type of its elements, if it is an array. 0: it is not known. */
+static uint64_t skip_arrays(const struct tapir_dotnet_monitors *m, uint64_t type_va,
+			    uint32_t *depth)
+{
+	uint32_t kind;
+
+	for (*depth = 0; type_va && *depth <= MAX_DEPTH; ++*depth) {
+		if (!tapir_process_memory__get(&m->memory, type_va + m->contract.type_kind, &kind,
+					       sizeof(kind)))
+			return 0;
+		if ((kind & TYPE_KIND_MASK) != TYPE_IS_ARRAY)
+			return type_va;
+		type_va = element_of(m, type_va, kind);
+	}
+	return 0;
+}
+
 bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				 const uint8_t *stack, size_t bytes, uint64_t stack_va,
 				 struct tapir_dotnet_type *out)
 {
 	const struct tapir_dotnet_contract *c = &m->contract;
-	uint32_t owner, kind, row;
+	uint32_t owner, row;
 	uint64_t object_va, type_va, module_va;
 
 	if (!c->has_types)
@@ -337,8 +369,8 @@ bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t
 		return false;
 	/* The lowest bits are the collector's. */
 	type_va = tapir_process_memory__u64(&m->memory, object_va + c->object_type) & ~7ull;
-	if (!tapir_process_memory__get(&m->memory, type_va + c->type_kind, &kind, sizeof(kind)) ||
-	    (kind & TYPE_KIND_MASK) == TYPE_IS_ARRAY ||
+	type_va = skip_arrays(m, type_va, &out->array_depth);
+	if (!type_va ||
 	    !tapir_process_memory__get(&m->memory, type_va + c->type_row, &row, sizeof(row)))
 		return false;
 	out->row = row >> ROW_SHIFT;

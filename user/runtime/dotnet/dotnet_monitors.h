@@ -28,8 +28,9 @@ struct tapir_dotnet_contract {
 	uint32_t entry_bytes, entry_block;		 /* of the table of sync blocks */
 	uint32_t monitor_bytes;				 /* at the start of a sync block */
 	uint32_t app_domain_idx, thread_store_idx, sync_table_idx;
-	/* in an object, in its MethodTable, in the Module of that; has_types: they are described */
-	uint32_t object_type, type_kind, type_row, type_module, module_path;
+	/* in an object, in its MethodTable, in the Module of that; has_types: they are described.
+	 * type_element: of an array's; 0: it is not described */
+	uint32_t object_type, type_kind, type_row, type_module, type_element, module_path;
 	bool has_types;
 };
 
@@ -37,6 +38,7 @@ struct tapir_dotnet_contract {
 
 struct tapir_dotnet_type {
 	uint32_t row;			    /* in its module's table of types, from 1 */
+	uint32_t array_depth;		    /* 2: it is an array of arrays of that type */
 	char path[TAPIR_DOTNET_PATH_BYTES]; /* the module's file, as the process calls it */
 };
 
@@ -56,7 +58,8 @@ void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m);
  */
 uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				      const uint8_t *stack, size_t bytes, uint64_t stack_va);
-/* Of the object for whose monitor tid waits, likewise. False: it is not known, or an array. */
+/* Of the object for whose monitor tid waits, likewise. False: it is not known, or an array of more
+ * dimensions. */
 bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				 const uint8_t *stack, size_t bytes, uint64_t stack_va,
 				 struct tapir_dotnet_type *out);
