@@ -28,7 +28,8 @@ enum {
 	POOL_IDLE,
 	ASK,
 	ASKED,
-	METHOD_LOADED
+	METHOD_LOADED,
+	GC_DUE
 };
 
 /* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
@@ -91,6 +92,7 @@ static inline int setup(void **state)
 		     "NewWorkerThreadCount", "Reason");
 	feeder_probe(&f, POOL_IDLE, RUNTIME, "ThreadPoolWorkerThreadWait", "Active", NULL);
 	feeder_probe(&f, METHOD_LOADED, RUNTIME, "MethodLoadVerbose", "MethodID", "MethodName");
+	feeder_probe(&f, GC_DUE, RUNTIME, "GCTriggered", "ClrInstanceID", "Reason");
 	feeder_probe(&f, ASK, "Shop-Orders", "OrderStart", "id", NULL);
 	feeder_probe(&f, ASKED, "Shop-Orders", "OrderStop", "id", NULL);
 	describe_code();

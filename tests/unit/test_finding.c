@@ -61,6 +61,20 @@ static void who_allocates_is_not_told_without_collections(void **state)
 	expect_finding("");
 }
 
+static void who_triggers_collections_is_told_without_events_of_allocations(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		fire(GC_DUE, (10 + 20 * i) * MS, 0, "AllocSmall", i == 2 ? 1 : 2);
+		collect((10 + 20 * i) * MS, 10 * MS, i + 1, "0 AllocSmall NonConcurrentGC");
+	}
+	fire(METHOD_LOADED, 101 * MS, 0, "Main", 0);
+	expect_finding("44% of the time in GC: 4 collections, 4 pauses of 40.00 ms in all, the "
+		       "longest 10.00 ms; the longest collection: AllocSmall NonConcurrentGC; 75% of "
+		       "the collections triggered by allocations in Shop.Price()");
+	assert_string_equal(found.rows.data[0].subject, "Shop.Price()");
+}
+
 /* ---- other causes ---------------------------------------------------------------------------- */
 
 static void threads_that_wait_for_each_other_are_a_deadlock(void **state)
@@ -104,7 +118,7 @@ static void waits_that_have_not_ended_count(void **state)
 	(void)state;
 	fire_on(BLOCKED, 2, 10 * MS, 9, "0xa", 2);
 	fire(TICK, 110 * MS, 0, "Object", 0);
-	expect_finding("threads waited 100.00 ms for locks, 100% of it for contention 0xa in "
+	expect_finding("threads waited 100.00 ms for locks, 100% of it for lock 0xa in "
 		       "Shop.Price(); 1 still waited at the end");
 }
 
@@ -209,6 +223,28 @@ static void threads_that_wait_throughout_are_a_deadlock(void **state)
 	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
 }
 
+static void what_the_holder_waits_for_is_told(void **state)
+{
+	struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = 2 * MS},
+				      .tgid = TGID,
+				      .owner_tid = 14,
+				      .syscall = 202};
+
+	(void)state;
+	feeder_thread(&f, 14, "shop");
+	was_asleep(14, 8); /* which none but a snapshot tells */
+	for (uint32_t tid = 11; tid < 14; tid++) {
+		was_asleep(tid, 6);
+		wait.tid = tid;
+		feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"),
+						  (struct tapir_sv){}));
+	}
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("deadlock, or a lock that is never released: 3 threads waited for locks "
+		       "throughout (1.000 s), 3 in Shop.Draw(int); the thread that holds it, shop "
+		       "14, waits in Shop.Draw(int) (semaphore)");
+}
+
 static void threads_that_wait_where_others_pass_are_none(void **state)
 {
 	(void)state;
@@ -236,7 +272,7 @@ static void wait_that_has_events_counts_once(void **state)
 	feeder_come(&f, 11, 600 * MS, 600 * MS, 1);
 	fire_on(ENTERED, 11, 600 * MS, 0, NULL, 0);
 	fire(TICK, 1002 * MS, 0, "Object", 0);
-	expect_finding("threads waited 500.00 ms for locks, 100% of it for contention 0xa in "
+	expect_finding("threads waited 500.00 ms for locks, 100% of it for lock 0xa in "
 		       "Shop.Draw(int)");
 }
 
@@ -388,6 +424,7 @@ int main(void)
 		TEST(frameworks_method_is_told_when_nobody_else_is_there),
 		TEST(background_collection_is_no_reason),
 		TEST(who_allocates_is_not_told_without_collections),
+		TEST(who_triggers_collections_is_told_without_events_of_allocations),
 		TEST(collector_without_names_is_told_by_the_method),
 		TEST(threads_that_wait_for_each_other_are_a_deadlock),
 		TEST(threads_that_got_their_locks_are_no_deadlock),
@@ -397,6 +434,7 @@ int main(void)
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),
+		TEST(what_the_holder_waits_for_is_told),
 		TEST(threads_that_wait_where_others_pass_are_none),
 		TEST(wait_that_has_events_counts_once),
 		TEST(semaphore_that_threads_pass_on_is_a_lock),

@@ -30,6 +30,7 @@ struct tapir_held_up {
 	uint64_t from_ns;
 	bool is_over;
 	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
+	uint32_t owner_seen_tid;
 };
 
 /* The object whose lock an interval waits for. */
@@ -71,7 +72,7 @@ struct tapir_finding {
 	struct {
 		uint64_t samples, ns, gc, jit, timers; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least so many there are; 0: not known */
-		struct tapir_weights own, leaf;
+		struct tapir_weights own, leaf, timer_own;
 	} cpu;
 	struct {
 		uint64_t cnt, ns, worst_ns;
@@ -84,6 +85,7 @@ struct tapir_finding {
 		struct tapir_vec(struct tapir_heap_low) heap_lows;
 		uint64_t finalized_cnt;
 		struct tapir_weights callers; /* of GC.Collect */
+		struct tapir_weights triggers; /* who allocated when another one was due */
 		struct tapir_weights finalizers;
 	} gc;
 	struct {

@@ -99,7 +99,10 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	tapir_finding_gil__sample(f, t, node);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
-	f->cpu.timers += has_timer(f, node);
+	if (has_timer(f, node)) {
+		f->cpu.timers++;
+		tapir_finding__weigh(f, &f->cpu.timer_own, node, 1);
+	}
 	tapir_finding_throws__sample(f, node);
 	tapir_finding_doing__sample(f, t->tid, node);
 	tapir_weights__add(&f->cpu.own, tapir_own_code__of(&f->own, tree, node), 1);
@@ -181,9 +184,9 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
-	tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share, tapir_finding__most(f, &f->cpu.own),
-			      &text, NULL, NULL);
+	tapir_finding__add_most(f, &f->cpu.timer_own, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share,
+			      tapir_finding__most(f, &f->cpu.timer_own), &text, NULL, NULL);
 }
 
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
@@ -207,8 +210,9 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_str__addf(&text, "at most %.0f%% of the CPU in any function, most in ",
 				share);
 	else
-		tapir_str__adds(&text, "less than 1% of the CPU in any function, most in ");
-	tapir_finding__add_name(f, w->best_name, &text);
+		tapir_str__adds(&text, "less than 1% of the CPU in any function");
+	if (share >= 1)
+		tapir_finding__add_name(f, w->best_name, &text);
 	if (leaf && strcmp(leaf, name) &&
 	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
 		tapir_str__addf(&text, " (%.0f%% within ",
@@ -234,6 +238,9 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 			(double)f->cpu.ns / 1e9, seconds);
 	if (idle < IDLE_PERCENT)
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
+	if (f->has_dotnet && !f->requests.cnt)
+		tapir_str__adds(&text, "; requests and awaits were not recorded (--profile http, "
+				       "--profile async)");
 	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
 }
 
@@ -249,5 +256,6 @@ void tapir_finding_cpu__fini(struct tapir_finding *f)
 {
 	tapir_weights__fini(&f->cpu.own);
 	tapir_weights__fini(&f->cpu.leaf);
+	tapir_weights__fini(&f->cpu.timer_own);
 	tapir_weights__fini(&f->jit.askers);
 }

@@ -84,8 +84,8 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 		f->gc.induced_cnt += is_induced(e);
 		break;
 	case TAPIR_MEANS_GC_TRIGGERED:
-		if (is_induced(e))
-			tapir_finding__weigh(f, &f->gc.callers, e->node, 1);
+		tapir_finding__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
+				     1);
 		break;
 	case TAPIR_MEANS_FINALIZED:
 		f->gc.finalized_cnt++;
@@ -166,13 +166,35 @@ static void add_longest(const struct tapir_finding *f, struct tapir_str *out)
 	tapir_str__add_printable(out, why, strlen(why));
 }
 
+/* Without events of allocations: a collection is due when somebody allocates, mostly who allocates
+ * most. */
+static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_weights *w = &f->gc.triggers;
+
+	if (w->sum < GROWTH_GCS || !tapir_finding__most(f, w))
+		return;
+	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
+			tapir_finding__percent(w->best, w->sum));
+	tapir_finding__add_most(f, w, " in ", out);
+}
+
+static const char *allocator(const struct tapir_finding *f)
+{
+	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+
+	return method ? method : tapir_finding__most(f, &f->gc.triggers);
+}
+
 static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const char *method = tapir_allocators__most(&f->allocators, f->tl);
 	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
 
-	if (!method || share < ALLOCATE_PERCENT)
+	if (!method || share < ALLOCATE_PERCENT) {
+		add_trigger(f, out);
 		return;
+	}
 	tapir_str__addf(out, "; %.0f%% of %.1f MB allocated from ", share,
 			(double)f->allocators.bytes / 1e6);
 	tapir_str__add_printable(out, method, strlen(method));
@@ -237,8 +259,7 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 		return;
 	add_times(f, time, &text);
 	add_allocator(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude,
-			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
+	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude, allocator(f), &text, NULL, NULL);
 }
 
 /* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
@@ -290,8 +311,7 @@ static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
 			rate, to / 1e6, f->gc.heap_cnt, from / 1e6, (double)took_ns / 1e9);
 	add_generation(f, &text);
 	add_allocator(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate,
-			      tapir_allocators__most(&f->allocators, f->tl), &text, NULL, NULL);
+	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, allocator(f), &text, NULL, NULL);
 }
 
 /* Whenever its thread has run them all, it fires an event. */
@@ -327,6 +347,7 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 {
 	tapir_vec__fini(&f->gc.heap_lows);
 	tapir_weights__fini(&f->gc.callers);
+	tapir_weights__fini(&f->gc.triggers);
 	tapir_weights__fini(&f->gc.finalizers);
 	free(f->gc.dotnet_label);
 }

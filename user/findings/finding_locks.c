@@ -105,7 +105,9 @@ void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_r
 static void add_label(const struct tapir_finding *f, const struct tapir_interval *i,
 		      struct tapir_str *out)
 {
-	tapir_str__adds(out, tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name);
+	const char *kind = tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name;
+
+	tapir_str__adds(out, strcmp(kind, "contention") ? kind : "lock");
 	if (!i->label)
 		return;
 	tapir_str__addc(out, ' ');
@@ -167,7 +169,8 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 				    .node = thread ? thread->out_node : TAPIR_NO_NODE,
 				    .from_ns = thread && thread->out_ns ? thread->out_ns
 									: rec->time_ns,
-				    .seen_tid = wait.rec->tid};
+				    .seen_tid = wait.rec->tid,
+				    .owner_seen_tid = wait.rec->owner_tid};
 }
 
 static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
@@ -428,6 +431,34 @@ static void add_places(const struct tapir_finding *f, struct tapir_str *out)
 	}
 }
 
+/* "; the thread that holds it, clerk 7, waits in Shop.Log() (pipe)": of a lock that most wait for. */
+static void add_holder(struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_tl_thread *holder = NULL;
+	const struct tapir_held_up *h;
+	const char *reason;
+	uint32_t name;
+	struct tapir_sv comm;
+
+	tapir_vec_for_each (h, &f->locks.held_up)
+		if (!h->is_over && h->owner_seen_tid && !held_up_of(f, h->owner_tgid, h->owner))
+			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
+	if (!holder || !holder->out_ns)
+		return;
+	name = tapir_own_code__or_library(&f->own, tree, holder->out_node);
+	if (name == TAPIR_OWN_CODE_NONE)
+		return;
+	comm = tapir_timeline__comm(f->tl, holder->tid, tapir_timeline__stats(f->tl)->last_ns);
+	reason = tapir_wait_reasons__of(&f->reasons, tree, holder->out_node);
+	tapir_str__adds(out, "; the thread that holds it, ");
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u, waits in ", holder->tid);
+	tapir_finding__add_name(f, name, out);
+	if (reason)
+		tapir_str__addf(out, " (%s)", reason);
+}
+
 static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -442,6 +473,7 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 			" threads waited for locks throughout (%s)",
 			f->locks.stuck.sum, tapir_ns__text(span_ns, span));
 	add_places(f, &text);
+	add_holder(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum,
 			      tapir_finding__most(f, &f->locks.stuck), &text, NULL, NULL);
 	return true;

@@ -75,9 +75,9 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < BLOCKED_PERCENT) ||
 	    !tapir_found__counts(TAPIR_FOUND_STARVATION, threads))
 		return;
-	tapir_str__addf(&text,
-			"thread pool starvation: %.1f of %zu pool threads are blocked on average",
-			threads, waits->tids.cnt);
+	tapir_str__addf(&text, "%s%.1f of %zu pool threads are blocked on average",
+			f->pool.starved_cnt ? "thread pool starvation: " : "", threads,
+			waits->tids.cnt);
 	tapir_finding__add_most(f, &f->pool.blockers, " in ", &text);
 	if (f->pool.starved_cnt)
 		tapir_str__addf(&text,
