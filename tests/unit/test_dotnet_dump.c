@@ -64,9 +64,9 @@ static void what_is_no_jitdump_is_left_to_its_reader(void **state)
 	int fd = *(int *)*state;
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		assert_int_equal(pwrite(fd, &lengths[i], 4,
-					sizeof(struct tapir_jitdump_header) + BYTES + 4),
-				 4);
+		assert_int_equal(
+			pwrite(fd, &lengths[i], 4, sizeof(struct tapir_jitdump_header) + BYTES + 4),
+			4);
 		assert_false(tapir_dotnet_dump__is_cut(fd));
 	}
 	assert_int_equal(pwrite(fd, "JiTX", 4, 0), 4);

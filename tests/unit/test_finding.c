@@ -69,9 +69,10 @@ static void who_triggers_collections_is_told_without_events_of_allocations(void 
 		collect((10 + 20 * i) * MS, 10 * MS, i + 1, "0 AllocSmall NonConcurrentGC");
 	}
 	fire(METHOD_LOADED, 101 * MS, 0, "Main", 0);
-	expect_finding("44% of the time in GC: 4 collections, 4 pauses of 40.00 ms in all, the "
-		       "longest 10.00 ms; the longest collection: AllocSmall NonConcurrentGC; 75% of "
-		       "the collections triggered by allocations in Shop.Price()");
+	expect_finding(
+		"44% of the time in GC: 4 collections, 4 pauses of 40.00 ms in all, the "
+		"longest 10.00 ms; the longest collection: AllocSmall NonConcurrentGC; 75% of "
+		"the collections triggered by allocations in Shop.Price()");
 	assert_string_equal(found.rows.data[0].subject, "Shop.Price()");
 }
 

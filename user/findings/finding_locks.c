@@ -431,7 +431,8 @@ static void add_places(const struct tapir_finding *f, struct tapir_str *out)
 	}
 }
 
-/* "; the thread that holds it, clerk 7, waits in Shop.Log() (pipe)": of a lock that most wait for. */
+/* "; the thread that holds it, clerk 7, waits in Shop.Log() (pipe)": of a lock that most wait for.
+ */
 static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);

@@ -103,10 +103,9 @@ static void post_owner_elsewhere(const struct tapir_process_copy *p, const struc
 static void add_lock_type(const struct tapir_copy *copy, struct tapir_dotnet_type_names *types,
 			  struct tapir_str *out)
 {
-	const char *name =
-		copy->type_path
-			? tapir_dotnet_type_names__of(types, copy->type_path, copy->type_row)
-			: NULL;
+	const char *name = copy->type_path ? tapir_dotnet_type_names__of(types, copy->type_path,
+									 copy->type_row)
+					   : NULL;
 
 	if (!name)
 		return;
