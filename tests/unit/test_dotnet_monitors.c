@@ -18,7 +18,7 @@
 	"\"ThreadStore\":{\"FirstThreadLink\":88},\"SyncBlock\":{\"InteropInfo\":56},"             \
 	"\"SyncTableEntry\":{\"!\":16,\"SyncBlock\":0},"                                           \
 	"\"Object\":{\"m_pMethTab\":0},\"Module\":{\"Path\":200},"                                 \
-	"\"MethodTable\":{\"MTFlags\":0,\"MTFlags2\":8,\"Module\":24,\"PerInstInfo\":48}},"       \
+	"\"MethodTable\":{\"MTFlags\":0,\"MTFlags2\":8,\"Module\":24,\"PerInstInfo\":48}},"        \
 	"\"globals\":{\"AppDomain\":[[1],\"pointer\"],\"ThreadStore\":[[2],\"pointer\"],"          \
 	"\"SyncTableEntries\":[[3],\"pointer\"]}}"
 

@@ -84,7 +84,7 @@ struct tapir_finding {
 		uint64_t heap_first[5], heap_last[5]; /* by generation; 3: large, 4: pinned */
 		struct tapir_vec(struct tapir_heap_low) heap_lows;
 		uint64_t finalized_cnt;
-		struct tapir_weights callers; /* of GC.Collect */
+		struct tapir_weights callers;  /* of GC.Collect */
 		struct tapir_weights triggers; /* who allocated when another one was due */
 		struct tapir_weights finalizers;
 	} gc;
