@@ -13,20 +13,23 @@ import threading
 import time
 
 from answers import Sums, alone, first_finding, measures, near, span, started, times
-from dotnet_program import build_dotnet
+from dotnet_program import build_dotnet, publish_dotnet
 
 ALONE = True  # it measures time
 TIMEOUT = 120
 SECONDS = "3"
 # What unit tests of made-up recordings hold, too.
-CHECK_DOTNET = {"test_time_in_the_queue_of_the_pool_is_a_part", "test_deadlock_from_before_the_recording_leads", "test_neighbours_lead", "test_sampled_allocations_stand_for_all"}
+CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_collector_of_a_server_leads",
+                "test_worse_of_two_defects_leads", "test_what_the_holder_waits_for_is_told",
+                "test_time_in_the_queue_of_the_pool_is_a_part", "test_deadlock_from_before_the_recording_leads", "test_neighbours_lead", "test_sampled_allocations_stand_for_all"}
 
 
 class Service:
     """A running Defects MODE... It counts from `count` to `counted`."""
 
-    def __init__(self, t, modes):
-        self.child = subprocess.Popen([build_dotnet(t, "Defects"), *modes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, t, modes, program=None, env=None):
+        self.child = subprocess.Popen([program or build_dotnet(t, "Defects"), *modes], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True, env={**os.environ, **(env or {})})
         self.pid = int(self.child.stdout.readline().split()[1])
 
     def tell(self):
@@ -42,8 +45,8 @@ class Service:
 
 
 @contextlib.contextmanager
-def service(t, *modes):
-    running = Service(t, modes)
+def service(t, *modes, program=None, env=None):
+    running = Service(t, modes, program, env)
     try:
         yield running
     finally:
@@ -61,11 +64,11 @@ def warm_up(running):
         time.sleep(0.05)
 
 
-def record(t, *modes, specs=(), is_busy=False):
+def record(t, *modes, specs=(), is_busy=False, env=None):
     """The report of the recording, its first lines, and what the program counted meanwhile. is_busy: it uses a CPU."""
     t.need_others()
     file = t.path("answer.tapir")
-    with service(t, *modes) as running:
+    with service(t, *modes, env=env) as running:
         if is_busy:
             warm_up(running)
         running.count()
@@ -158,6 +161,20 @@ def test_large_objects_lead(t):
     ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
     begin, end, _ = times(t, t.path("answer.tapir"), "*:GC*EE*")
     # Events are around all of a pause; the runtime's own sum has less of the time in which threads stop and go on (13 % where CPUs are scarce).
+    own_ms = said["sums"].between("pause_ns", begin, end) / 1e6
+    measures(t, 0.95 * own_ms <= ms <= 1.3 * own_ms, f"ms of pauses: {ms}, its own count is {own_ms}")
+
+
+@alone
+def test_collector_of_a_server_leads(t):
+    """It has a thread for each CPU, which collect at the same time."""
+    report, line, said = record(t, "loh", is_busy=True, env={"DOTNET_gcServer": "1"})
+    leads(t, report, "gc", "in GC: ", " pauses of ", "Defects.RenderPage()")
+    threads = {row["comm"] for row in t.tapir("events", t.path("answer.tapir"), "--json").json_lines() if "Server GC" in row.get("comm", "")}
+    t.ok(threads, "threads of that collector")
+    pauses = re.search(r"(\d+) pauses? of ([\d.]+) (m?s) in all", line)
+    ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
+    begin, end, _ = times(t, t.path("answer.tapir"), "*:GC*EE*")
     own_ms = said["sums"].between("pause_ns", begin, end) / 1e6
     measures(t, 0.95 * own_ms <= ms <= 1.3 * own_ms, f"ms of pauses: {ms}, its own count is {own_ms}")
 
@@ -324,6 +341,70 @@ def test_of_two_defects_both_are_named(t):
     report, _, _ = record(t, "convoy", "exceptions", is_busy=True)
     leads(t, report, "locks", "Defects.Reserve()")
     t.ok("exceptions" in [f["kind"] for f in report["findings"][:3]], f"{report['findings']}")
+
+
+@alone
+def test_what_the_holder_waits_for_is_told(t):
+    report, _, _ = record(t, "full-pipe")
+    leads(t, report, "deadlock", "never released: 3 threads", "3 in Defects.WriteLog()", "the thread that holds it, ",
+          "waits in Defects.WriteLog() (pipe)")
+
+
+def recorded_at_once(t, modes, program=None):
+    """mode -> its report, of as many processes in one recording."""
+    t.need_others()
+    file = t.path("answers.tapir")
+    with contextlib.ExitStack() as stack:
+        running = {mode: stack.enter_context(service(t, *mode.split("+"), program=program)) for mode in modes}
+        for one in running.values():
+            one.count()
+        time.sleep(2)
+        t.tapir("record", "-p", ",".join(str(one.pid) for one in running.values()), "-d", "4", "-f", "-o", file, timeout=60)
+        reports = {mode: json.loads(t.tapir("report", file, "-p", str(one.pid), "--json").out) for mode, one in running.items()}
+    if t.verbose:
+        for mode, report in reports.items():
+            print(f"      {mode}: {report['headline']}", flush=True)
+    return reports
+
+
+# Of each pair the first is worse.
+PAIRS = {"deadlock+exceptions": ("deadlock", "exceptions"), "starvation+loh": ("starvation", "gc"), "convoy+slow": ("locks", "waits"),
+         "exceptions+slow": ("exceptions", "waits"), "finalizer+convoy": ("finalizer", "locks")}
+
+
+@alone
+def test_worse_of_two_defects_leads(t):
+    for mode, report in recorded_at_once(t, PAIRS).items():
+        worse, other = PAIRS[mode]
+        first_finding(t, report, worse)
+        t.ok(other in [f["kind"] for f in report["findings"][:4]], f"{mode}: {[f['text'] for f in report['findings']]}")
+
+
+# What the first line names, with any runtime.
+EVERYWHERE = {"starvation": ("starvation", "pool threads are blocked", "Defects.HandleOrder()"), "convoy": ("locks", "Defects.Reserve()"),
+              "deadlock": ("deadlock", "Defects.Transfer("), "slow": ("waits", "for a socket", "Defects.AskDatabase("),
+              "exceptions": ("exceptions", "System.FormatException", "Defects.ParsePrice(string)"), "loh": ("gc", " in GC: ", "Defects.RenderPage()"),
+              "leak": ("heap-growth", "MB/s"), "idle": ("idle", "s of CPU in ")}
+
+
+def leads_everywhere(t, program):
+    for mode, report in recorded_at_once(t, EVERYWHERE, program).items():
+        first_finding(t, report, *EVERYWHERE[mode])
+
+
+@alone
+def test_defects_of_dotnet_8(t):
+    leads_everywhere(t, publish_dotnet(t, "Defects", "8.0.33"))
+
+
+@alone
+def test_defects_of_dotnet_9(t):
+    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22"))
+
+
+@alone
+def test_defects_of_a_single_file_app(t):
+    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22", single_file=True))
 
 
 ORDERS, ORDER = "Shop-Orders", "Shop-Orders:Order"

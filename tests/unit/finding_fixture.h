@@ -106,7 +106,8 @@ static inline int setup(void **state)
 	add_stack(9, 0x510, 0x310, 0x310);	 /* and Price, */
 	add_stack(10, 0x510, 0x610, 0x310);	 /* and it for room in a queue; */
 	add_stack(11, 0x710, 0x210, 0x210);	 /* Draw for a reader-writer lock, */
-	add_stack(12, 0x710, 0x310, 0x310);	 /* and Price */
+	add_stack(12, 0x710, 0x310, 0x310);	 /* and Price; */
+	add_stack(13, 0x400040, 0x210, 0x210);	 /* the runtime waits for Draw */
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 

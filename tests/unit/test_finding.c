@@ -224,6 +224,17 @@ static void threads_that_wait_throughout_are_a_deadlock(void **state)
 	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
 }
 
+/* .NET 8 without symbols: its functions say nothing. */
+static void threads_that_wait_in_the_runtime_throughout_are_a_deadlock(void **state)
+{
+	(void)state;
+	was_asleep(11, 13);
+	was_asleep(12, 13);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("deadlock, or a lock that is never released: 2 threads waited for locks "
+		       "throughout (1.000 s), 2 in Shop.Draw(int)");
+}
+
 static void what_the_holder_waits_for_is_told(void **state)
 {
 	struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = 2 * MS},
@@ -435,6 +446,7 @@ int main(void)
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),
+		TEST(threads_that_wait_in_the_runtime_throughout_are_a_deadlock),
 		TEST(what_the_holder_waits_for_is_told),
 		TEST(threads_that_wait_where_others_pass_are_none),
 		TEST(wait_that_has_events_counts_once),

@@ -18,7 +18,8 @@ static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
 	sample(7, 1 * MS, 20, 1);
 	sample(8, 1 * MS, 500, 1);
 	fire(TICK, 4001 * MS, 0, "Object", 0);
-	expect_finding("idle: 0.02 s of CPU in 4.0 s");
+	expect_finding("idle: 0.02 s of CPU in 4.0 s; requests and awaits were not "
+		       "recorded (--profile http, --profile async)");
 	assert_true(tapir_finding__cpus(&finding) < 0.01);
 }
 
@@ -132,8 +133,7 @@ static void memory_that_grows_all_the_time_is_a_finding(void **state)
 			   "4000:120000:50000 5000:130000:50000\n");
 	fire(GC_START, 1 * MS, 1, "0 AllocSmall NonConcurrentGC", 0);
 	fire(TICK, 1001 * MS, 0, "Object", 0);
-	expect_finding("resident memory grows by 10.2 MB/s: from 102.4 MB to 133.1 MB in 3.0 s; 1 "
-		       "collection, after which the heap had 0.0 MB");
+	expect_finding("resident memory grows by 10.2 MB/s: from 102.4 MB to 133.1 MB in 3.0 s");
 }
 
 static void memory_that_was_filled_once_is_none(void **state)

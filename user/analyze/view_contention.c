@@ -195,6 +195,21 @@ static uint32_t holder_of(struct contention *v, const struct lock *lock, const s
 	return owner;
 }
 
+/* Of what a thread waits for by its events, a snapshot may know the type. */
+static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
+{
+	const struct tapir_tl_thread *thread = tapir_timeline__thread(v->asked.tl, tid);
+	const struct tapir_interval *causing = thread ? tapir_tl_thread__causing(thread) : NULL;
+	struct lock *lock = causing && causing->cause == TAPIR_CAUSE_LOCK
+				    ? lock_of(v, causing->tgid, causing->kind, causing->label)
+				    : NULL;
+
+	if (!lock || lock->type)
+		return;
+	lock->type = strndup(type.data, type.len);
+	v->failed |= !lock->type;
+}
+
 static void on_call(void *ctx, const struct tapir_rec *rec)
 {
 	struct contention *v = ctx;
@@ -205,6 +220,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	tapir_wait_view__of(rec, &wait);
 	if (!wait.object.len || v->seen.cnt >= MAX_LOCKS)
 		return;
+	note_type(v, wait.rec->tid, wait.object);
 	idx = tapir_map__put(&v->seen_by_tid, wait.rec->tid, NULL);
 	seen.type = idx ? strndup(wait.object.data, wait.object.len) : NULL;
 	if (seen.type && tapir_vec__push(&v->seen, seen)) {
@@ -404,16 +420,18 @@ static void add_headline(const struct contention *v, struct tapir_view_result *r
 	const struct lock *worst = v->locks.cnt ? v->locks.data[0] : NULL;
 	char waited[TAPIR_NS_TEXT_BYTES];
 	char times[TAPIR_TIMES_TEXT_BYTES];
+	const char *kind;
 
 	if (!v->cnt || !worst) {
 		tapir_view_result__nothing(result, "no thread was seen to wait for a lock");
 		return;
 	}
+	kind = kind_name(v, worst);
 	tapir_str__addf(&result->headline, "threads waited %s for locks, %s; %.0f%% for %s%s%s",
 			tapir_ns__text(v->waited_ns, waited), tapir_times__text(v->cnt, times),
 			v->waited_ns ? 100.0 * (double)worst->waited_ns / (double)v->waited_ns : 0,
-			kind_name(v, worst), worst->label && *worst->label ? " " : "",
-			worst->label ? worst->label : "");
+			strcmp(kind, "contention") ? kind : "lock",
+			worst->label && *worst->label ? " " : "", worst->label ? worst->label : "");
 	if (worst->type)
 		tapir_str__addf(&result->headline, " (%s)", worst->type);
 	if (worst->way_cnt && worst->ways[0].holder_tid)

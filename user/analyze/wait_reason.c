@@ -152,6 +152,33 @@ bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t nod
 	return is_gap(tree, beyond, tree->nodes.data[node].is_whole);
 }
 
+/* Of an application in a single file the runtime is its executable, which calls its methods, too.
+ */
+static bool has_called(const struct tapir_stack_tree *tree, const char *unnamed, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
+		if (tapir_unnamed_frames__are_alike(tree->names.data[tree->nodes.data[node].name],
+						    unnamed))
+			return true;
+	return false;
+}
+
+bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_tree_node *called = NULL;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+
+		if (n->kind == TAPIR_FRAME_JIT)
+			return called && tapir_own_code__is_own(n, tree->names.data[n->name]) &&
+			       (called->kind == TAPIR_FRAME_RUNTIME ||
+				has_called(tree, tree->names.data[called->name], n->parent));
+		called = n->kind == TAPIR_FRAME_KERNEL ? NULL : n;
+	}
+	return false;
+}
+
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	return node && node < tree->nodes.cnt && tree->nodes.data[node].is_whole;

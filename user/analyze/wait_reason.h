@@ -38,6 +38,12 @@ bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t nod
 			       const struct tapir_lore_wait *wait);
 
 /* Does the stack reach where a thread begins? If not, callers are missing. */
+/*
+ * The runtime waits for the program's own function, which called it directly: to enter a monitor,
+ * to initialize a class, or while a collection stops all threads. That of .NET 8 and 9 without
+ * symbols tells no more.
+ */
+bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint32_t node);
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
 
 #endif

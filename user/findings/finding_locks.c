@@ -354,11 +354,22 @@ static void add_moved(struct tapir_finding *f, const struct tapir_wait *w)
 		tapir_map__put(&f->locks.turned, turns, NULL);
 }
 
+/* A collection does not last for that long. */
+static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapir_wait *w,
+				bool is_open)
+{
+	return f->has_dotnet && is_open && w->state && w->flags & TAPIR_SWITCH_SNAPSHOT &&
+	       w->wake_ns - w->from_ns >= STUCK_NS &&
+	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
+}
+
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
 {
 	const char *reason = lock_by_stack(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
+	if (!reason && is_stuck_in_runtime(f, w, is_open))
+		reason = "monitor";
 	if (!reason)
 		return false;
 	f->locks.cnt++;

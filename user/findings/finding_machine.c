@@ -148,12 +148,12 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 			"resident memory grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
 			rate, mb(first->resident_bytes), mb(last->resident_bytes),
 			(double)(last->at_ns - first->at_ns) / 1e9);
-	if (f->gc.started_cnt)
+	if (f->gc.started_cnt && f->gc.heap_cnt)
 		tapir_str__addf(&text,
 				"; %" PRIu64 " collection%s, after which the heap had %.1f MB",
 				f->gc.started_cnt, f->gc.started_cnt == 1 ? "" : "s",
 				mb(f->gc.heap_last_bytes));
-	else if (f->has_dotnet)
+	else if (f->has_dotnet && !f->gc.started_cnt)
 		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
 				       "collected");
 	tapir_found_list__add(list, TAPIR_FOUND_MEMORY, rate, NULL, &text, NULL, NULL);

@@ -3,6 +3,8 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
+using System.IO;
+using System.IO.Pipes;
 using System.Linq;
 using System.Linq.Expressions;
 using System.Net;
@@ -200,6 +202,24 @@ static class Defects
             Thread.Sleep(2);
             stock[1] = 1;
         }
+    }
+
+    static StreamWriter log;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WriteLog()
+    {
+        lock (log)
+            log.WriteLine("one order more");
+        Count();
+    }
+
+    static void FillPipe()
+    {
+        var pipe = new AnonymousPipeServerStream(PipeDirection.Out);
+        GC.KeepAlive(pipe.GetClientHandleAsString()); // which nobody reads
+        log = new StreamWriter(pipe) { AutoFlush = true };
+        Run(4, WriteLog);
     }
 
     // ---- exceptions -------------------------------------------------------------------------------
@@ -421,6 +441,7 @@ static class Defects
         ["deadlock"] = Deadlock,
         ["deadlock-later"] = DeadlockLater,
         ["convoy"] = () => Run(6, Reserve),
+        ["full-pipe"] = FillPipe,
         ["exceptions"] = () => Run(1, () => { ParsePrice("x"); Thread.Sleep(0); }),
         ["loh"] = () => Run(1, RenderPage),
         ["leak"] = () => Run(2, Remember),
