@@ -2,6 +2,7 @@
 """The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds."""
 import os
 import pathlib
+import re
 import subprocess
 
 WORKFLOW = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "ci" / "workflow.yml"
@@ -44,3 +45,17 @@ def test_steps_of_the_workflow_fail_when_a_condition_holds(t):
 def test_status_of_a_test_that_fails_is_its_own(t):
     has, conditions = steps(t, "trace")
     t.eq(run_step(t, has["Record"], "false", conditions).returncode, 1, "of ./your-test")
+
+
+def test_packages_that_the_workflow_installs_are_debians(t):
+    """Of the image that it names, whose release this machine has."""
+    text = WORKFLOW.read_text(encoding="utf-8")
+    release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+    if 'VERSION_ID="12"' not in release or set(re.findall(r"debian:(\d+)", text)) != {"12"}:
+        t.skip("this is not the release of the workflow")
+    names = {word for line in re.findall(r"apt-get install (.*)", text) for word in line.split() if not word.startswith("-")}
+    t.ok(len(names) >= 3, f"names: {names}")
+    known = t.run(t.need("apt-cache"), "policy", *sorted(names)).out
+    if "Candidate" not in known:
+        t.skip("apt has no lists of packages here")
+    t.eq({name for name in names if f"{name}:\n" not in known}, set(), "packages that Debian does not have")
