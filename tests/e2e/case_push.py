@@ -12,7 +12,7 @@ from case_serve_continuous import freeze, sessions, wait_recording
 from messages import attributes, decoded, one, profiles_of
 from receiver import Receiver
 
-CHECK_SERVE = {"test_servers_that_misbehave_harm_nobody"}
+CHECK_SERVE = {"test_servers_that_misbehave_harm_nobody", "test_profiles_are_pushed_to_parca"}
 
 
 def start_server(t, push, **continuous):
@@ -75,6 +75,56 @@ def test_profiles_and_recordings_are_pushed(t):
     now = figures(server)
     t.eq([now["dropped_total", i] + now["refused_total", i] for i in range(3)], [0, 0, 0], "nothing is dropped")
     receiver.stop()
+
+
+def grpc_web(status, as_head=False):
+    """A server's answer to a call: its status in the head, or after an empty message as trailers in the body."""
+    def answer(handler, _request):
+        trailers = f"grpc-status: {status}\r\n".encode()
+        body = b"" if as_head else b"\0\0\0\0\0\x80" + len(trailers).to_bytes(4, "big") + trailers
+        handler.reply(200, body, Content_Type="application/grpc-web+proto", **({"Grpc_Status": str(status)} if as_head else {}))
+    return answer
+
+
+def check_as_parca_does(t, profile):
+    """What its profile store demands of a profile: tables in order, every reference in its table."""
+    size = len(profile["string_table"])
+    t.eq(profile["string_table"][0], "", "the first text")
+    for table in "function", "location":
+        t.eq([one(row, "id") for row in profile[table]], list(range(1, len(profile[table]) + 1)), f"ids of {table}")
+    t.ok(all(0 < one(row, "name") < size for row in profile["function"]), "names of functions")
+    t.ok(all(0 < one(line, "function_id") <= len(profile["function"]) for row in profile["location"] for line in row["line"]), "lines")
+    t.ok(len(profile["sample"]) > 0 and one(profile, "period_type", None), "samples, and of what")
+    for sample in profile["sample"]:
+        t.eq(len(sample["value"]), len(profile["sample_type"]), "values")
+        t.ok(all(0 < nr <= len(profile["location"]) for nr in sample["location_id"]), "locations")
+
+
+def test_profiles_are_pushed_to_parca(t):
+    answers = {"good": grpc_web(0), "head": grpc_web(0, True), "refuses": grpc_web(3, True), "later": grpc_web(14), "other": None}
+    receivers = [Receiver(answer) for answer in answers.values()]
+    t.target("burner", 120000)
+    server = start_server(t, [{"kind": "parca", "url": receiver.url + "/", "name": "fleet{site=a b,node=n_1}", "every_s": 2} for receiver in receivers])
+    wait_recording(t, server)
+    until(t, lambda: receivers[0].got and all(figures(server)[f"{'sent' if i < 2 else 'refused' if i == 2 else 'failed_attempts'}_total", i] > 0
+                                              for i in range(5)), "what came of each", seconds=60)
+    now = figures(server)
+    t.eq([now["sent_total", i] > 0 for i in range(5)], [True, True, False, False, False], f"who has taken it: {now}")
+    for receiver, words in zip(receivers[2:], ("gRPC status 3", "gRPC status 14", "an answer without a status of gRPC")):
+        t.eq([words in line for line in server.process.err if receiver.url in line], [True], f"one line: {server.process.err}")
+    request = receivers[0].got[0]
+    t.eq((request["method"], request["path"], request["headers"]["Content-Type"]),
+         ("POST", "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", "application/grpc-web+proto"), "the call")
+    t.eq((request["body"][0], int.from_bytes(request["body"][1:5], "big")), (0, len(request["body"]) - 5), "its head")
+    series = one(decoded(t, request["body"][5:], "tapir.parca.WriteRawRequest", "parca.proto"), "series")
+    t.eq({one(label, "name"): one(label, "value") for label in one(series, "labels")["labels"]},
+         {"__name__": "process_cpu", "job": "fleet", "site": "a b", "node": "n_1"}, "labels")
+    raw = request["body"][request["body"].index(b"\x1f\x8b"):]  # protoc shows bytes as text, which is not exact
+    profile = decoded(t, gzip.decompress(raw), "tapir.pprof.Profile", "pprof.proto")
+    check_as_parca_does(t, profile)
+    t.ok("burn_much" in profile["string_table"], "functions of the profile")
+    for receiver in receivers:
+        receiver.stop()
 
 
 def test_figures_are_pushed_as_metrics_has_them(t):
@@ -192,10 +242,11 @@ def test_wrong_targets_are_one_line(t):
                        ([{"kind": "put", "url": "file:///etc/passwd"}], "'url' is an http:// or https:// address"),
                        ([{"kind": "put", "url": "http://a:b@127.0.0.1/"}], "put Authorization into headers_file"),
                        ([{"kind": "put"}], "'push' is objects with 'kind' and 'url'"),
-                       ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"otlp-profiles\", \"otlp-metrics\" or \"put\""),
+                       ([{"kind": "post", "url": "http://x/"}], "'kind' is \"pprof\", \"parca\", \"otlp-profiles\", \"otlp-metrics\" or \"put\""),
                        ([{"kind": "put", "url": "http://x/", "header": "x"}], "unknown key 'header': known are kind, url"),
                        ([{"kind": "put", "url": "http://x/", "headers_file": t.path("none")}], t.path("none")),
                        ([{"kind": "put", "url": "https://x/", "ca_file": t.path("none")}], t.path("none")),
-                       ([{"kind": "put", "url": "https://x/", "ca_file": "/dev/null"}], "/dev/null")):
+                       ([{"kind": "put", "url": "https://x/", "ca_file": "/dev/null"}], "/dev/null"),
+                       ([{"kind": "parca", "url": "http://x/"}], "push: 'parca' requires a continuous recording")):
         result = t.tapir("serve", "--config", write_config(t, {"push": push}), "--listen", "127.0.0.1:0", "--state", t.path("state"), expect=None)
         t.ok(result.rc in (1, 2) and line in result.err, f"{push}: exit {result.rc} {result.err}")

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@
 #include "base/diag.h"
 #include "base/fd_message.h"
 #include "push/push.h"
+#include "render/parca.h"
 
 #define MEGABYTE (1u << 20)
 
@@ -96,6 +99,64 @@ static void oldest_are_dropped_when_there_is_no_room(void **state)
 	tapir_push_page__free(job.page);
 }
 
+static void names_for_parca_are_labels(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_right;
+	} cases[] = {
+		{NULL, true},
+		{"shop", true},
+		{"shop{node=node1}", true},
+		{"shop{a=b,_c9=d e}", true},
+		{"", false},
+		{"{a=b}", false},
+		{"shop{", false},
+		{"shop{}", false},
+		{"shop{a}", false},
+		{"shop{a=}", false},
+		{"shop{=b}", false},
+		{"shop{9a=b}", false},
+		{"shop{a-b=c}", false},
+		{"shop{a=b,}", false},
+		{"shop{a=b,a=c}", false},
+		{"shop{job=x}", false},
+		{"shop{__name__=x}", false},
+		{"shop\xff", false},
+		{"shop{a=\xff}", false},
+		{"shop{a=b}x", false},
+	};
+	char many[1024] = "shop{";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct tapir_str out = {};
+
+		assert_int_equal(!tapir_parca__judge_name(cases[i].name), cases[i].is_right);
+		assert_int_equal(tapir_parca__write(cases[i].name, "pprof", 5, &out),
+				 cases[i].is_right ? 0 : -EINVAL);
+		tapir_str__fini(&out);
+	}
+	for (int i = 0; i < 33; i++)
+		sprintf(many + strlen(many), "%sl%d=v", i ? "," : "", i);
+	strcat(many, "}");
+	assert_non_null(tapir_parca__judge_name(many));
+}
+
+static void head_of_a_call_has_its_length(void **state)
+{
+	static const char body[300] = {1, 2, 3};
+	struct tapir_str out = {};
+
+	(void)state;
+	tapir_str__adds(&out, "before");
+	assert_int_equal(tapir_parca__write("shop", body, sizeof(body), &out), 0);
+	assert_memory_equal(out.data + 6, "\0\0\0\1", 4);
+	assert_int_equal((unsigned char)out.data[10] + 256, out.len - 11);
+	assert_non_null(memmem(out.data, out.len, body, sizeof(body)));
+	tapir_str__fini(&out);
+}
+
 static void urls_are_of_servers(void **state)
 {
 	static const struct {
@@ -127,6 +188,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(oldest_are_dropped_when_there_is_no_room),
 		cmocka_unit_test(urls_are_of_servers),
+		cmocka_unit_test(names_for_parca_are_labels),
+		cmocka_unit_test(head_of_a_call_has_its_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

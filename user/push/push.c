@@ -23,6 +23,7 @@
 #include "push/push_http.h"
 #include "render/messages.h"
 #include "render/otlp_metrics.h"
+#include "render/parca.h"
 
 #define FIRST_WAIT_NS	  (1 * TAPIR_NS_PER_SEC)
 #define MAX_WAIT_NS	  (60 * TAPIR_NS_PER_SEC)
@@ -62,7 +63,8 @@ struct pusher {
 
 const char *tapir_push_kind__name(unsigned i)
 {
-	static const char *const names[] = {"pprof", "otlp-profiles", "otlp-metrics", "put"};
+	static const char *const names[] = {"pprof", "parca", "otlp-profiles", "otlp-metrics",
+					    "put"};
 
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
@@ -239,6 +241,10 @@ static char *url_of(const struct tapir_push_target *target, const struct item *i
 		tapir_str__addf(&url, "&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof",
 				(uint64_t)(item->message.from_utc_ns / TAPIR_NS_PER_SEC),
 				(uint64_t)(item->message.until_utc_ns / TAPIR_NS_PER_SEC));
+	} else if (target->kind == TAPIR_PUSH_PARCA) {
+		if (url.data && url.data[url.len - 1] == '/')
+			url.len--;
+		tapir_str__adds(&url, TAPIR_PARCA_METHOD);
 	} else if (target->kind == TAPIR_PUSH_PUT) {
 		if (url.data && url.data[url.len - 1] != '/')
 			tapir_str__addc(&url, '/');
@@ -248,6 +254,19 @@ static char *url_of(const struct tapir_push_target *target, const struct item *i
 		return url.data;
 	tapir_str__fini(&url);
 	return NULL;
+}
+
+static const char *type_of(enum tapir_push_kind kind)
+{
+	switch (kind) {
+	case TAPIR_PUSH_OTLP_PROFILES:
+	case TAPIR_PUSH_OTLP_METRICS:
+		return "application/x-protobuf";
+	case TAPIR_PUSH_PARCA:
+		return "application/grpc-web+proto";
+	default:
+		return "application/octet-stream";
+	}
 }
 
 static void send_first(struct pusher *p, struct queue *q)
@@ -263,8 +282,9 @@ static void send_first(struct pusher *p, struct queue *q)
 		.url = q->url,
 		.headers = q->files->headers,
 		.ca_path = *q->ca_path ? q->ca_path : NULL,
-		.type = is_otlp ? "application/x-protobuf" : "application/octet-stream",
+		.type = type_of(q->target->kind),
 		.is_gzip = is_otlp,
+		.is_grpc = q->target->kind == TAPIR_PUSH_PARCA,
 		.fd = item->fd,
 		.bytes = item->bytes,
 		.timeout_s = q->target->timeout,
@@ -312,18 +332,50 @@ static bool is_for_later(long status)
 	return !status || status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
+/* A call of gRPC is answered by HTTP's 200, whatever came of it. */
+static long status_of(const struct tapir_push_transfer *t)
+{
+	if (!t->is_grpc || t->status != 200)
+		return t->status;
+	switch (t->grpc_status) {
+	case 0:
+		return 200;
+	case 3: /* INVALID_ARGUMENT */
+		return 400;
+	case 16: /* UNAUTHENTICATED */
+		return 401;
+	case 7: /* PERMISSION_DENIED */
+		return 403;
+	case -1: /* it is no such server */
+	case 12: /* UNIMPLEMENTED */
+		return 404;
+	default:
+		return 503;
+	}
+}
+
+static void describe_end(const struct tapir_push_transfer *t, char *out, size_t size)
+{
+	if (*t->why)
+		snprintf(out, size, "%s", t->why);
+	else if (t->is_grpc && t->status == 200 && t->grpc_status < 0)
+		snprintf(out, size, "an answer without a status of gRPC");
+	else if (t->is_grpc && t->status == 200)
+		snprintf(out, size, "gRPC status %ld", t->grpc_status);
+	else
+		snprintf(out, size, "HTTP status %ld%s", t->status,
+			 t->status >= 300 && t->status < 400 ? ": no redirect is followed" : "");
+}
+
 static void take_end(struct queue *q)
 {
 	const struct tapir_push_transfer *t = &q->transfer;
+	long status = status_of(t);
 	char error[160];
 
 	q->is_sending = false;
-	if (*t->why)
-		snprintf(error, sizeof(error), "%s", t->why);
-	else
-		snprintf(error, sizeof(error), "HTTP status %ld%s", t->status,
-			 t->status >= 300 && t->status < 400 ? ": no redirect is followed" : "");
-	if (!*t->why && t->status >= 200 && t->status < 300) {
+	describe_end(t, error, sizeof(error));
+	if (!*t->why && status >= 200 && status < 300) {
 		q->figures->sent_cnt++;
 		q->figures->sent_bytes += t->bytes;
 		q->wait_ns = q->not_before_ns = 0;
@@ -331,9 +383,9 @@ static void take_end(struct queue *q)
 		say(q, "");
 		return;
 	}
-	if (is_of_target(t->status)) {
+	if (is_of_target(status)) {
 		wait_after(q, REFUSAL_WAIT_NS, MAX_REFUSAL_NS);
-	} else if (*t->why || is_for_later(t->status)) {
+	} else if (*t->why || is_for_later(status)) {
 		wait_after(q, FIRST_WAIT_NS, MAX_WAIT_NS);
 	} else {
 		q->figures->refused_cnt++;

@@ -20,6 +20,7 @@
 
 enum tapir_push_kind {
 	TAPIR_PUSH_PPROF,	  /* as Grafana Pyroscope takes it: POST /ingest */
+	TAPIR_PUSH_PARCA,	  /* the same to Parca: gRPC-Web, render/parca.h */
 	TAPIR_PUSH_OTLP_PROFILES, /* POST /v1development/profiles */
 	TAPIR_PUSH_OTLP_METRICS,  /* POST /v1/metrics */
 	TAPIR_PUSH_PUT,		  /* finished recordings, to an object store */
@@ -34,7 +35,7 @@ struct tapir_push_target {
 	const char *url;
 	const char *headers_file; /* "Name: value" per line, private; NULL: none */
 	const char *ca_file;	  /* PEM: who may sign its certificate; NULL: the system's */
-	const char *name;	  /* of the application, for pprof; NULL: "tapir" */
+	const char *name;	  /* of the application, for pprof and parca; NULL: "tapir" */
 	uint64_t every, timeout;  /* seconds; every: of profiles, figures */
 };
 

@@ -59,12 +59,35 @@ static size_t on_read(char *buffer, size_t size, size_t cnt, void *ctx)
 	return (size_t)n;
 }
 
-/* An answer says nothing that is of use; one that does not end is not waited for. */
+/* Heads and trailers of gRPC, which may be among bytes of a message. */
+static void keep_answer(struct tapir_push_transfer *t, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len && t->answer_len + 1 < sizeof(t->answer); i++)
+		t->answer[t->answer_len++] = (char)(data[i] ? data[i] : ' ');
+	t->answer[t->answer_len] = '\0';
+}
+
+static long grpc_status_of(const struct tapir_push_transfer *t)
+{
+	static const char name[] = "grpc-status:";
+	const char *at = strcasestr(t->answer, name);
+	char *end;
+	long status;
+
+	if (!at)
+		return -1;
+	at += strlen(name);
+	status = strtol(at, &end, 10);
+	return end == at || status < 0 ? -1 : status;
+}
+
+/* Of an answer only a status of gRPC is of use; one that does not end is not waited for. */
 static size_t on_answer(char *data, size_t size, size_t cnt, void *ctx)
 {
 	struct tapir_push_transfer *t = ctx;
 
-	(void)data;
+	if (t->is_grpc)
+		keep_answer(t, data, size * cnt);
 	t->answer_bytes += size * cnt;
 	return t->answer_bytes > TAPIR_PUSH_ANSWER_BYTES ? 0 : size * cnt;
 }
@@ -88,6 +111,8 @@ static bool add_headers(struct tapir_push_http *h, struct tapir_push_transfer *t
 
 	snprintf(line, sizeof(line), "Content-Type: %s", t->type);
 	ok = add_header(h, t, line) && add_header(h, t, "Expect:");
+	if (ok && t->is_grpc)
+		ok = add_header(h, t, "X-Grpc-Web: 1");
 	if (ok && t->is_gzip)
 		ok = add_header(h, t, "Content-Encoding: gzip");
 	for (size_t len; ok && at && *at; at += len + (at[len] != '\0')) {
@@ -154,7 +179,8 @@ static void forget(struct tapir_push_http *h, struct tapir_push_transfer *t)
 int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer *t)
 {
 	t->status = 0;
-	t->retry_after_s = t->done = t->answer_bytes = 0;
+	t->retry_after_s = t->done = t->answer_bytes = t->answer_len = 0;
+	t->answer[0] = '\0';
 	t->why[0] = '\0';
 	t->easy = h->curl.easy_init();
 	if (!t->easy)
@@ -196,6 +222,7 @@ struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h)
 	h->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 	h->curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->status);
 	h->curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_after);
+	t->grpc_status = grpc_status_of(t);
 	t->retry_after_s = retry_after > 0 ? (uint64_t)retry_after : 0;
 	/* Of an answer that is too long, or does not end, what counts was there. */
 	if (code && !(t->status && (t->done == t->bytes || t->status >= 300)))

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TAPIR_PUSH_KEPT_BYTES 4096
+
 struct tapir_push_http;
 
 /* What is sent, and how it ended. */
@@ -14,17 +16,20 @@ struct tapir_push_transfer {
 	const char *headers;	  /* "Name: value" lines; NULL: none */
 	const char *ca_path; /* PEM: who may sign the server's certificate; NULL: the system's */
 	const char *type;    /* Content-Type */
-	bool is_gzip;
+	bool is_gzip, is_grpc;
 	int fd; /* read from its begin */
 	uint64_t bytes;
 	uint64_t timeout_s;
 	/* out */
 	long status;		/* of HTTP; 0: there was no answer */
+	long grpc_status;	/* -1: the answer has none */
 	uint64_t retry_after_s; /* what the server asks for; 0: nothing */
 	char why[96];		/* it failed; "": there was an answer */
 	/* for push_http alone */
 	void *easy, *list;
 	uint64_t done, answer_bytes;
+	char answer[TAPIR_PUSH_KEPT_BYTES]; /* of gRPC: its begin, without NULs */
+	size_t answer_len;
 };
 
 int tapir_push_http__new(struct tapir_push_http **out);

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "render/messages.h"
+#include "render/parca.h"
 #include "serve/agent_watch.h"
 #include "base/private_file.h"
 #include "serve/sandbox.h"
@@ -27,7 +28,8 @@
 
 static bool is_of_profiles(const struct tapir_push_target *target)
 {
-	return target->kind == TAPIR_PUSH_PPROF || target->kind == TAPIR_PUSH_OTLP_PROFILES;
+	return target->kind == TAPIR_PUSH_PPROF || target->kind == TAPIR_PUSH_PARCA ||
+	       target->kind == TAPIR_PUSH_OTLP_PROFILES;
 }
 
 uint64_t tapir_agent_push__part_ns(const struct tapir_serve_config *config)
@@ -125,6 +127,9 @@ static int check_target(const struct tapir_serve_config *config,
 	    target->every * TAPIR_NS_PER_SEC != tapir_agent_push__part_ns(config))
 		return tapir_diag__fail(
 			-EINVAL, "push: 'every_s' must be the same of all targets of profiles");
+	if (target->kind == TAPIR_PUSH_PARCA && tapir_parca__judge_name(target->name))
+		return tapir_diag__fail(-EINVAL, "push: 'name' of 'parca' is %s",
+					tapir_parca__judge_name(target->name));
 	err = read_files(target, &files); /* the child reads them again */
 	forget_files(&files);
 	return err;
@@ -179,16 +184,19 @@ struct conversion {
 
 static int convert(const struct conversion *c, struct tapir_str *out)
 {
-	bool is_otlp =
-		c->agent->config->push.data[c->message.target].kind == TAPIR_PUSH_OTLP_PROFILES;
+	const struct tapir_push_target *target = &c->agent->config->push.data[c->message.target];
+	bool is_otlp = target->kind == TAPIR_PUSH_OTLP_PROFILES;
+	bool is_as_it_is = target->kind == TAPIR_PUSH_PPROF;
 	const char *const argv[] = {"export", "--format", is_otlp ? "otlp" : "pprof", "-", NULL};
 	struct tapir_str plain = {};
 	int err = lseek(c->part_fd, 0, SEEK_SET) < 0
 			  ? -errno
-			  : tapir_task__capture(argv, c->part_fd, 0, is_otlp ? &plain : out);
+			  : tapir_task__capture(argv, c->part_fd, 0, is_as_it_is ? out : &plain);
 
 	if (!err && is_otlp)
 		err = tapir_messages__gzip(plain.data ? plain.data : "", plain.len, out);
+	else if (!err && !is_as_it_is)
+		err = tapir_parca__write(target->name, plain.data, plain.len, out);
 	tapir_str__fini(&plain);
 	return err;
 }

@@ -229,7 +229,8 @@ static int set_kind(const struct source *s, const struct key *key, const char *t
 		if (!strcmp(text, tapir_push_kind__name(i)))
 			return 0;
 	}
-	return fail(s, key->name, "\"pprof\", \"otlp-profiles\", \"otlp-metrics\" or \"put\"");
+	return fail(s, key->name,
+		    "\"pprof\", \"parca\", \"otlp-profiles\", \"otlp-metrics\" or \"put\"");
 }
 
 /* base: what the keys' offsets are of. */
