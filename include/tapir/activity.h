@@ -22,9 +22,9 @@
  *	u8 attrs_data[]			u8 key, u8 length, the value; the last of a key counts
  *
  * Events of the ring lane carry the ids of tapir_trace__set. Readers look at it only while the
- *thread is stopped or interrupted. Where libtapir.a is linked into a program, link with
- *-Wl,--export-dynamic-symbol=otel_thread_ctx_v1. The symbol is weak: an SDK that defines it in the
- *same file has its own.
+ * thread is stopped or interrupted. Where libtapir.a is linked into a program, link with
+ * -Wl,--export-dynamic-symbol=otel_thread_ctx_v1. The symbol is weak: an SDK that defines it in
+ * the same file has its own.
  *
  * PROCESS CONTEXT, by OTEP 4719 (4719-process-ctx.md, version 2): a private mapping of a memfd
  * named OTEL_CTX (anonymous where there is no memfd; named by PR_SET_VMA_ANON_NAME in either
@@ -34,8 +34,7 @@
  *	u32 version		2
  *	u32 payload_size
  *	u64 published_at_ns	CLOCK_BOOTTIME; 0 while it is changed
- *	u64 payload		address of a protobuf message ProcessContext { Resource resource =
- *1; repeated KeyValue attributes = 2; }
+ *	u64 payload		address of a protobuf message, ProcessContext (otel_context.h)
  *
  * among whose attributes are `threadlocal.schema_version` ("tlsdesc_v1_dev") and
  * `threadlocal.attribute_key_map`, the names of the keys above.

@@ -45,7 +45,8 @@ typedef void (*tapir_listener_fn)(const struct tapir_event_record *record, void 
 struct tapir_listener_opts {
 	size_t size; /* sizeof this */
 	/* Of each of the 16 buffers; a power of two, 4 KiB to 64 MiB; 0: 64 KiB. An event takes
-	   40 bytes and its payload, rounded up to 8. Pages are used as events come. */
+	   40 to 72 bytes and its payload, rounded up to 8; one that takes more than half a buffer
+	   is lost: with 256 KiB none does. Pages are used as events come. */
 	uint32_t buffer_bytes;
 	uint32_t interval_ms; /* between two rounds of the thread: 1 to 10000; 0: 10 */
 	uint32_t flags;	      /* TAPIR_LISTENER_* */
@@ -54,7 +55,8 @@ struct tapir_listener_opts {
 
 /*
  * Opens one: events that match a selection come from now on. selections are copied; ctx is borrowed
- * until __close. 0, or -errno: -EINVAL, -ENOMEM, -EBUSY (56 sessions are open in the process),
+ * until __close. 0, or -errno: -EINVAL (no selection or function, opts out of
+ * their range or with unknown flags), -ENOMEM, -EBUSY (56 sessions are open in the process),
  * -EAGAIN (no thread can be started).
  */
 TAPIR_API int tapir_listener__open(const struct tapir_selection *selections, uint32_t cnt,

@@ -16,23 +16,22 @@
  * runs after all other sessions have the event, so that it delays none of them, only the thread.
  *
  * An event that is fired inside a logger's function reaches all sessions but loggers, which count
- *it as lost. So does one for which none of the 64 payload buffers is free (64 threads are inside
+ * it as lost. So does one for which none of the 64 payload buffers is free (64 threads are inside
  * loggers' functions) and one of more than TAPIR_PAYLOAD_BYTES.
  *
  * LTTNG. tapir_lttng__open loads libtapir-lttng-PROVIDER.so, which is compiled from what
  * tapir-manifest --lttng makes of the provider's manifest, and is linked with lttng-ust; libtapir
  * itself is not. Its events are LTTng's PROVIDER:EVENT with typed fields.
  *
- * USER_EVENTS. tapir_user_events__open registers events with Linux as user_events, for perf, ftrace
- * and BPF programs that read those: user_events:PROVIDER_EVENT (with _Vn for a version other than
- * 0; what is no letter or digit is _). It takes Linux 6.4 with CONFIG_USER_EVENTS, a mounted
- *tracefs and the right to write its user_events_data. A record has the fields in order: numbers;
- *texts as UTF-8 (__rel_loc char[]; of UTF-16 1 KB in a record); everything else as it is in the
- *payload
- * (__rel_loc u8[]). Floating-point numbers are their bits, in a field NAME_bits. An event with more
- * than 32 fields, or with a description of more than 511 bytes, has one field Payload instead. An
- * event is on from TAPIR_POLL_MS after the kernel has enabled it. Where the kernel has no
- * user_events, everything else works and the events are counted as refused.
+ * USER_EVENTS. tapir_user_events__open registers events with Linux as user_events, for perf,
+ * ftrace and BPF programs that read those: user_events:PROVIDER_EVENT (with _Vn for a version
+ * other than 0; what is no letter or digit is _). It takes Linux 6.4 with CONFIG_USER_EVENTS, a
+ * mounted tracefs and the right to write its user_events_data. A record has the fields in order:
+ * numbers; texts as UTF-8 (__rel_loc char[]; of UTF-16 1 KB in a record); everything else as it is
+ * in the payload (__rel_loc u8[]). Floating-point numbers are their bits, in a field NAME_bits. An
+ * event with more than 32 fields, or with a description of more than 511 bytes, has one field
+ * Payload instead. An event is on from TAPIR_POLL_MS after the kernel has enabled it. Where the
+ * kernel has no user_events, everything else works and the events are counted as refused.
  *
  * In a forked child the parent's loggers have ended; closing one there frees its memory.
  *
@@ -63,8 +62,8 @@ struct tapir_logger_opts {
 
 /*
  * Opens one: events that match a selection come from now on. selections are copied; ctx is borrowed
- * until __close. opts may be NULL. 0, or -errno: -EINVAL, -ENOMEM, -EBUSY (56 sessions are open in
- * the process).
+ * until __close. opts may be NULL. 0, or -errno: -EINVAL (no selection or function, opts without
+ * their size or with unknown flags), -ENOMEM, -EBUSY (56 sessions are open in the process).
  */
 TAPIR_API int tapir_logger__open(const struct tapir_selection *selections, uint32_t cnt,
 				 tapir_logger_fn fn, void *ctx,

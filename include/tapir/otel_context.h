@@ -24,10 +24,10 @@
  *
  * THE PROCESS. A private mapping whose name begins with /memfd:OTEL_CTX (a memfd was made),
  * [anon_shmem:OTEL_CTX] (and named, Linux 5.17), or [anon:OTEL_CTX] (it could not be made). A
- *process has at most one; children do not inherit it (MADV_DONTFORK). It begins with the header
- *below. published_at_ns is 0 while it changes, and another one after each change; a reader compares
- *it before and after it has copied the payload, which is anywhere in the process, a protobuf
- *message
+ * process has at most one; children do not inherit it (MADV_DONTFORK). It begins with the header
+ * below. published_at_ns is 0 while it changes, and another one after each change; a reader
+ * compares it before and after it has copied the payload, which is anywhere in the process, a
+ * protobuf message
  *
  *	ProcessContext { Resource resource = 1; repeated KeyValue attributes = 2; }
  *	Resource { repeated KeyValue attributes = 1; }

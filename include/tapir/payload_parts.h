@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * payload_parts.h - reads packed payloads (see PAYLOAD in provider.h) field by field, by the
- *event's description: for consumers inside the process, and for what tapir-manifest --lttng
- *generates.
+ * event's description: for consumers inside the process, and for what tapir-manifest --lttng
+ * generates.
  *
  *	struct tapir_payload_part parts[4];
  *	uint32_t cnt = tapir_payload__locate(record->kind->about, record->payload,

@@ -62,11 +62,11 @@
  *			u16 member_cnt, u16 name_len, name; members follow their field
  *
  * SAFETY. Firing works in any thread at any time: in signal handlers, before main, after exit
- * began, in the child of fork or vfork. It takes no lock, allocates nothing (but for that one event
- * of a forked child: FORK), writes no descriptor, preserves errno, and makes no system call but
- *those of ring_writer.h (a thread's first event, a check of tracers each 200 ms). Nothing is ever
- *printed. All other functions lock and allocate: any thread, not in a signal handler, not while
- *writing an event. No lock of the library's is held while a callback of yours runs.
+ * began, in the child of fork or vfork. It takes no lock, allocates nothing (but for that one
+ * event of a forked child: FORK), writes no descriptor, preserves errno, and makes no system call
+ * but those of ring_writer.h (a thread's first event, a check of tracers each 200 ms). Nothing is
+ * ever printed. All other functions lock and allocate: any thread, not in a signal handler, not
+ * while writing an event. No lock of the library's is held while a callback of yours runs.
  *
  * dlclose of a library that has providers: free them first. If libtapir.a is linked into that
  * library, then call tapir_library__fini.
@@ -249,9 +249,9 @@ struct tapir_provider_opts {
  *	out	the provider, the caller's to free
  *
  * 0, or -errno and nothing changed: -EINVAL (a name that is empty or longer than 191 bytes, opts
- * without their size, an event without description, with a wrong field list, or in another
- * provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
- * memfd or address space there is no ring lane and the rest works: tapir_provider__ring_error.
+ * without their size or with unknown flags, an event without description, with a wrong field
+ * list, or in another provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a memfd or address
+ * space there is no ring lane and the rest works: tapir_provider__ring_error.
  */
 TAPIR_API int tapir_provider__new(const char *name, const uint8_t *guid,
 				  struct tapir_event *const *events, uint32_t event_cnt,

@@ -319,6 +319,8 @@ static void what_cannot_be_is_refused(void **state)
 	assert_int_equal(tapir_listener__open(&none, 1, see, NULL, NULL, &l), -EINVAL);
 	assert_int_equal(tapir_listener__open(&all, 1, see, NULL, &opts, &l), -EINVAL);
 	opts.buffer_bytes = 4096;
+	opts.flags = TAPIR_LISTENER_POLLED | 1u << 7; /* no flag of today's */
+	assert_int_equal(tapir_listener__open(&all, 1, see, NULL, &opts, &l), -EINVAL);
 	opts.flags = TAPIR_LISTENER_POLLED;
 	while (cnt < 64 && !tapir_listener__open(&all, 1, see, NULL, &opts, &many[cnt]))
 		cnt++;

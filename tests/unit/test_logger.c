@@ -320,7 +320,8 @@ static void closing_from_its_own_function_is_refused(void **state)
 static void wrong_arguments_are_refused(void **state)
 {
 	const struct tapir_selection none = {NULL, NULL, NULL, 0, 0, {0}};
-	const struct tapir_logger_opts small = {.size = 4};
+	const struct tapir_logger_opts small = {.size = 4},
+				       odd = {.size = sizeof(odd), .flags = 1u << 7};
 	struct tapir_logger *l = NULL;
 
 	(void)state;
@@ -328,6 +329,7 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(tapir_logger__open(&none, 1, see, NULL, NULL, &l), -EINVAL);
 	assert_int_equal(tapir_logger__open(&all, 0, see, NULL, NULL, &l), -EINVAL);
 	assert_int_equal(tapir_logger__open(&all, 1, see, NULL, &small, &l), -EINVAL);
+	assert_int_equal(tapir_logger__open(&all, 1, see, NULL, &odd, &l), -EINVAL);
 	assert_int_equal(tapir_lttng__open("../evil", NULL, &l), -EINVAL);
 	assert_int_equal(tapir_lttng__open("No-Such-Provider", NULL, &l), -ENOENT);
 	assert_null(l);

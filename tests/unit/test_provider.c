@@ -79,7 +79,8 @@ static void malformed_events_are_refused(void **state)
 	struct tapir_event_about about = {"P", "E", &good, 0, 1, 0, 4, 1, 0, 0, {0}};
 	struct tapir_event event = {.about = &about};
 	struct tapir_event *const list[] = {&event}, *const none[] = {NULL};
-	const struct tapir_provider_opts unsized_opts = {.size = 0};
+	const struct tapir_provider_opts unsized_opts = {.size = 0},
+					 odd_opts = {.size = sizeof(odd_opts), .flags = 1u << 7};
 	struct tapir_provider *p = NULL;
 
 	(void)state;
@@ -87,6 +88,7 @@ static void malformed_events_are_refused(void **state)
 	assert_int_equal(tapir_provider__new("", NULL, list, 1, NULL, &p), -EINVAL);
 	assert_int_equal(tapir_provider__new("P", NULL, NULL, 1, NULL, &p), -EINVAL);
 	assert_int_equal(tapir_provider__new("P", NULL, NULL, 0, &unsized_opts, &p), -EINVAL);
+	assert_int_equal(tapir_provider__new("P", NULL, NULL, 0, &odd_opts, &p), -EINVAL);
 	assert_int_equal(tapir_provider__new("P", NULL, none, 1, NULL, &p), -EINVAL);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		about.fields = &bad[i];

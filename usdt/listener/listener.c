@@ -235,7 +235,7 @@ static int read_opts(struct tapir_listener *l, const struct tapir_listener_opts 
 	l->interval_ms = DEFAULT_MS;
 	if (!opts)
 		return 0;
-	if (opts->size < sizeof(*opts))
+	if (opts->size < sizeof(*opts) || opts->flags & ~TAPIR_LISTENER_POLLED)
 		return -EINVAL;
 	l->flags = opts->flags;
 	if (opts->buffer_bytes)

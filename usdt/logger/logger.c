@@ -242,7 +242,8 @@ int logger__open(const struct tapir_selection *selections, uint32_t cnt, tapir_l
 	int saved = errno, err = 0;
 	struct tapir_logger *l = NULL;
 
-	if (!fn || !out || (opts && opts->size < sizeof(*opts)))
+	if (!fn || !out ||
+	    (opts && (opts->size < sizeof(*opts) || opts->flags & ~TAPIR_LOGGER_STACKS)))
 		err = -EINVAL;
 	if (!err) {
 		l = calloc(1, sizeof(*l));

@@ -237,7 +237,8 @@ int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_even
 	struct tapir_provider *p = NULL;
 
 	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
-	    event_cnt <= TAPIR_MAX_EVENTS && (!opts || opts->size >= sizeof(*opts)))
+	    event_cnt <= TAPIR_MAX_EVENTS &&
+	    (!opts || (opts->size >= sizeof(*opts) && !(opts->flags & ~TAPIR_PROVIDER_NO_THREAD))))
 		err = make(name, guid, event_cnt, opts, &p);
 	if (!err) {
 		provider_lock();
