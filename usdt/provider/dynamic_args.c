@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dynamic_args.c - the arguments of a probe that was made at run time: signed once, taken out of
- * each payload. Runs where events fire: no lock, no call of libc but memcpy.
+ * dynamic_args.c - the arguments of a probe that was made at run time: signed and planned once,
+ * taken out of each payload. Runs where events fire: no lock, no call of libc but memcpy.
  */
 #include <string.h>
 
@@ -71,15 +71,104 @@ static uint64_t value_of(const struct tapir_payload_part *part, uint8_t type)
 	return (uint64_t)((int64_t)(value << shift) >> shift);
 }
 
-void dynamic_args__take(const struct tapir_event_about *about, const uint8_t *payload,
-			uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX])
+static __attribute__((noinline)) void take_slowly(const struct tapir_event_about *about,
+						  const uint8_t *payload, uint32_t bytes,
+						  uint64_t args[TAPIR_PROBE_ARG_MAX])
 {
 	struct tapir_payload_part parts[TAPIR_PROBE_ARG_MAX];
 	uint32_t cnt = tapir_payload__locate(about, payload, bytes, parts, TAPIR_PROBE_ARG_MAX);
 
-	memset(args, 0, TAPIR_PROBE_ARG_MAX * sizeof(args[0]));
 	for (uint32_t i = 0; i < cnt; i++)
 		args[i] = is_address(&about->fields[i])
 				  ? (uint64_t)(uintptr_t)parts[i].at
 				  : value_of(&parts[i], about->fields[i].type);
+}
+
+enum step_kind { STEP_UNSIGNED, STEP_SIGNED, STEP_BOOL, STEP_PLACE, STEP_TEXT8, STEP_TEXT16 };
+
+void dynamic_args__plan(const struct tapir_event_about *about, struct dynamic_plan *plan)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->cnt = (uint8_t)(about->field_cnt < TAPIR_PROBE_ARG_MAX ? about->field_cnt
+								     : TAPIR_PROBE_ARG_MAX);
+	for (uint32_t i = 0; i < plan->cnt; i++) {
+		const struct tapir_event_field *f = &about->fields[i];
+		uint32_t bytes = payload_type__bytes(f->type);
+		char kind = types[f->type].kind;
+
+		plan->steps[i].bytes = (uint8_t)bytes;
+		plan->steps[i].kind = f->type == TAPIR_TYPE_UTF8    ? STEP_TEXT8
+				      : f->type == TAPIR_TYPE_UTF16 ? STEP_TEXT16
+				      : bytes > 8		    ? STEP_PLACE
+				      : kind == 'b'		    ? STEP_BOOL
+				      : kind == 'i'		    ? STEP_SIGNED
+								    : STEP_UNSIGNED;
+		plan->is_slow |= f->repeat != TAPIR_REPEAT_NONE || f->type == TAPIR_TYPE_STRUCT;
+	}
+}
+
+/* With its NUL; UINT32_MAX: it has none. */
+static uint32_t text_bytes(const uint8_t *at, uint32_t left, uint32_t width)
+{
+	const uint64_t ones = ~0ull / 255, highs = ones << 7;
+	uint64_t word;
+	uint32_t i = 0;
+
+	/* 8 bytes without a zero one. */
+	for (; left - i >= sizeof(word); i += (uint32_t)sizeof(word)) {
+		memcpy(&word, at + i, sizeof(word));
+		if ((word - ones) & ~word & highs)
+			break;
+	}
+	for (; left - i >= width; i += width)
+		if (!at[i] && (width == 1 || !at[i + 1]))
+			return i + width;
+	return UINT32_MAX;
+}
+
+/* As wide as it was written, mostly: a wider load would wait for two stores to be over. */
+static inline uint64_t number_at(const uint8_t *at, uint32_t bytes, int is_signed)
+{
+	uint32_t shift = 64 - 8 * bytes, u32;
+	uint64_t value = 0;
+
+	if (bytes == sizeof(u32)) {
+		memcpy(&u32, at, sizeof(u32));
+		value = u32;
+	} else if (bytes == sizeof(value)) {
+		memcpy(&value, at, sizeof(value));
+	} else {
+		for (uint32_t i = 0; i < bytes; i++)
+			value |= (uint64_t)at[i] << 8 * i;
+	}
+	return is_signed ? (uint64_t)((int64_t)(value << shift) >> shift) : value;
+}
+
+void dynamic_args__take(const struct dynamic_plan *plan, const struct tapir_event_about *about,
+			const uint8_t *payload, uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX])
+{
+	uint32_t left = bytes;
+
+	memset(args, 0, TAPIR_PROBE_ARG_MAX * sizeof(args[0]));
+	if (__builtin_expect(plan->is_slow, 0)) {
+		take_slowly(about, payload, bytes, args);
+		return;
+	}
+	for (uint32_t i = 0; i < plan->cnt; i++) {
+		uint8_t kind = plan->steps[i].kind;
+		uint32_t need = kind < STEP_TEXT8
+					? plan->steps[i].bytes
+					: text_bytes(payload, left, kind == STEP_TEXT8 ? 1 : 2);
+
+		if (need > left)
+			return;
+		if (kind >= STEP_PLACE)
+			args[i] = (uint64_t)(uintptr_t)payload;
+		else
+			args[i] = number_at(payload, need, kind == STEP_SIGNED);
+		if (kind == STEP_BOOL)
+			args[i] = args[i] != 0;
+		payload += need;
+		left -= need;
+	}
 }

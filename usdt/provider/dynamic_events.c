@@ -25,6 +25,7 @@ struct definition {
 	struct tapir_event_about about; /* first: an event's `about` leads here */
 	struct tapir_event *event;
 	const uint8_t *slot; /* NULL: it is no probe */
+	struct dynamic_plan plan;
 	struct tapir_provider *registered;
 	struct definition *next;
 };
@@ -187,6 +188,7 @@ static int add_to_page(struct tapir_dynamic *d, struct definition *def, struct p
 	int idx;
 
 	dynamic_args__sign(about, &signature);
+	dynamic_args__plan(about, &def->plan);
 	note.names_bytes = signature.names_bytes;
 	idx = tapir_probe_image__add(&page->image, &note);
 	if (idx < 0)
@@ -338,7 +340,7 @@ void tapir_event__fire_probe(struct tapir_event *event, const void *payload, siz
 		fire_json(event, payload, len);
 		return;
 	}
-	dynamic_args__take(&def->about, payload, len, args);
+	dynamic_args__take(&def->plan, &def->about, payload, len, args);
 	tapir_probe_image__fire(def->slot, args);
 }
 

@@ -46,10 +46,24 @@ uint32_t dynamic_json__write(const struct tapir_event_about *about, const uint8_
 /* By the probe of the event's level, with the thread's activity. */
 void dynamic_json__fire(const struct tapir_event *event, const char *json, uint32_t bytes);
 
+/*
+ * How the arguments are taken out of a payload: read where events fire, made when one is defined.
+ * Numbers and texts alone, as most events have them, are taken field by field; with an array or a
+ * structure among the fields, is_slow, by their descriptions.
+ */
+struct dynamic_plan {
+	uint8_t cnt, is_slow;
+	struct {
+		uint8_t kind, bytes;
+	} steps[TAPIR_PROBE_ARG_MAX];
+};
+
 void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
-/* The arguments of a payload; addresses are inside it. */
-void dynamic_args__take(const struct tapir_event_about *about, const uint8_t *payload,
-			uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX]);
+void dynamic_args__plan(const struct tapir_event_about *about, struct dynamic_plan *plan);
+/* The arguments of a payload; addresses are inside it. Of a field that it does not have whole, and
+   of those after it, 0. */
+void dynamic_args__take(const struct dynamic_plan *plan, const struct tapir_event_about *about,
+			const uint8_t *payload, uint32_t bytes, uint64_t args[TAPIR_PROBE_ARG_MAX]);
 
 /* ---- described_events.c: events known by their descriptions, of one provider ---------------- */
 
