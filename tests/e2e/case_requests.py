@@ -5,13 +5,16 @@ is the client, which makes up trace ids and takes the time, and the header that 
 The program is tests/e2e/programs/Requests.cs. Another witness is OpenTelemetry's SDK in Otel.cs, which exports its spans.
 """
 import json
+import os
+import shutil
 import time
 import urllib.request
 
 from dotnet_program import build_dotnet
 
 CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
-                "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process"}
+                "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
+                "test_slow_request_is_followed_through_processes_found_by_name"}
 TIMEOUT = 180
 SOURCE = "Microsoft-Diagnostics-DiagnosticSource"
 PARENT = "cd" * 8
@@ -21,8 +24,16 @@ SDK = ("OpenTelemetry", "1.12.0")
 
 
 class Service:
-    def __init__(self, t, *args, name="Requests", packages=()):
-        self.process = t.start(build_dotnet(t, name, sdk="Microsoft.NET.Sdk.Web", packages=packages), *args)
+    def __init__(self, t, *args, name="Requests", packages=(), comm=None):
+        """comm: the name of its process, if it is not that of the program."""
+        program = build_dotnet(t, name, sdk="Microsoft.NET.Sdk.Web", packages=packages)
+        if comm:
+            place = t.path("named")
+            if not os.path.exists(place):
+                shutil.copytree(os.path.dirname(program), place)
+                os.rename(os.path.join(place, name), os.path.join(place, comm))
+            program = os.path.join(place, comm)
+        self.process = t.start(program, *args)
         self.process.wait_line("pid ", 60)
         self.pid = self.process.pid
         self.url = self.process.wait_line("url ", 60).split()[1]
@@ -40,9 +51,11 @@ def services(t):
     return inventory, Service(t, inventory.url)
 
 
-def record(t, *running):
+def record(t, *running, comm=None):
+    """comm: all processes of that name, whichever they are."""
+    whom = ("--comm", comm) if comm else ("-p", ",".join(str(s.pid) for s in running))
     file = t.path("trace.tapir")
-    tapir = t.start_tapir("record", "--profile", "requests", "-p", ",".join(str(s.pid) for s in running), "-f", "-o", file)
+    tapir = t.start_tapir("record", "--profile", "requests", *whom, "-f", "-o", file)
     tapir.wait_ready("", 60)
     return tapir, file
 
@@ -122,10 +135,10 @@ def test_requests_have_the_clients_trace_ids(t):
     t.ok(30e6 <= locks["waited_ns"] <= every["waited_ns"] and locks["count"] <= every["count"], f"locks: {locks} of {every}")
 
 
-def test_slow_request_is_followed_into_the_other_process(t):
-    inventory, front = services(t)
+def follow_slow_request(t, inventory, front, comm=None):
+    """A request of 400 ms through both: its parts, beside the client's time."""
     front.get("/order/10")
-    tapir, file = record(t, inventory, front)
+    tapir, file = record(t, inventory, front, comm=comm)
     front.get("/order/10")
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     took_ns = front.get("/order/400", trace)[1] * 1e6
@@ -140,6 +153,16 @@ def test_slow_request_is_followed_into_the_other_process(t):
     # "monitor", or while unwind tables are being loaded the kernel's "futex".
     locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")
+
+
+def test_slow_request_is_followed_into_the_other_process(t):
+    follow_slow_request(t, *services(t))
+
+
+def test_slow_request_is_followed_through_processes_found_by_name(t):
+    comm = f"shop-{os.getpid()}"
+    inventory = Service(t, comm=comm)
+    follow_slow_request(t, inventory, Service(t, inventory.url, comm=comm), comm)
 
 
 def spans_of(path):
