@@ -252,6 +252,30 @@ static void the_shortest_path_is_taken_and_a_static_field_preferred(void **state
 	tapir_heap_graph__fini(&g);
 }
 
+/* The last of three regions is listed before the second: their references are still those of their
+ * objects. */
+static void regions_in_any_order_are_sorted(void **state)
+{
+	static const uint64_t regions[] = {0x10000000, 0x30000000, 0x20000000};
+	struct tapir_heap_graph g = {};
+	uint32_t last;
+
+	(void)state;
+	for (unsigned r = 0; r < 3; r++)
+		for (uint64_t i = 0; i < 1000; i++)
+			tapir_heap_graph__add_object(&g, regions[r] + 32 * i, r + 1, 7, 1);
+	for (unsigned r = 0; r < 3; r++)
+		for (uint64_t i = 0; i < 1000; i++)
+			tapir_heap_graph__add_edge(&g, regions[(r + 1) % 3] + 32 * (999 - i));
+	assert_int_equal(tapir_heap_graph__seal(&g), 0);
+	for (uint32_t i = 1; i < g.va.cnt; i++)
+		assert_true(g.va.data[i] > g.va.data[i - 1]);
+	last = tapir_heap_graph__find(&g, regions[2] + 32 * 999);
+	assert_int_equal(g.bytes.data[last], 3);
+	assert_int_equal(g.edges[g.first_edge[last]], tapir_heap_graph__find(&g, regions[0]));
+	tapir_heap_graph__fini(&g);
+}
+
 /* What a thread works with at this moment: a static field holds it for longer, and from further
  * away. */
 static void a_stack_is_named_only_where_nothing_else_holds_it(void **state)
@@ -327,6 +351,7 @@ int main(void)
 		cmocka_unit_test(an_address_that_occurs_twice_is_one_object),
 		cmocka_unit_test(a_key_holds_the_value_of_a_dependent_handle),
 		cmocka_unit_test(the_shortest_path_is_taken_and_a_static_field_preferred),
+		cmocka_unit_test(regions_in_any_order_are_sorted),
 		cmocka_unit_test(a_stack_is_named_only_where_nothing_else_holds_it),
 		cmocka_unit_test(a_path_that_is_too_deep_is_cut),
 		cmocka_unit_test(an_empty_heap_has_nothing),

@@ -15,6 +15,7 @@
 
 #define PAGE_SHIFT 12
 #define NAMES_MAX  (64u << 20)
+#define NEAR_BYTES (1u << 20) /* less than a region */
 
 struct run {
 	uint32_t from, cnt;
@@ -97,6 +98,10 @@ static int by_first_va(const void *a, const void *b)
 	return (x->first_va > y->first_va) - (x->first_va < y->first_va);
 }
 
+/*
+ * Regions come in any order, the objects of one by address. A run that went on in a later region
+ * would overlap those in between, so it ends where the next object is not near.
+ */
 static bool find_runs(const struct tapir_heap_graph *g, struct runs *runs)
 {
 	const uint64_t *va = g->va.data;
@@ -105,7 +110,7 @@ static bool find_runs(const struct tapir_heap_graph *g, struct runs *runs)
 		struct run *last = runs->cnt ? &runs->data[runs->cnt - 1] : NULL;
 		struct run run = {i, 1, va[i], va[i]};
 
-		if (last && va[i] > last->last_va) {
+		if (last && va[i] > last->last_va && va[i] - last->last_va <= NEAR_BYTES) {
 			last->cnt++;
 			last->last_va = va[i];
 		} else if (!tapir_vec__push(runs, run)) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,15 +18,16 @@
 #include "heap/heap_trigger.h"
 
 /* GC, Type, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames: as Microsoft's dotnet-gcdump asks. */
-#define SPEC	     TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
+#define SPEC		 TAPIR_HEAP_PROVIDER ":0x1980001:Informational"
 /*
  * The same without GCHeapCollect, with GCHeapSurvivalAndMovement and what samples allocations:
  * ticks of the keyword GC, and from .NET 10 on AllocationSampling.
  */
-#define FOLLOW_SPEC  TAPIR_HEAP_PROVIDER ":0x80001580001:Verbose"
-#define START_NS     (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
+#define FOLLOW_SPEC	 TAPIR_HEAP_PROVIDER ":0x80001580001:Verbose"
+#define START_NS	 (30 * TAPIR_NS_PER_SEC) /* for the collection to begin and to mark */
 
-#define LOCK_REST_US 50000
+#define HIGHEST_PRIORITY (-20)
+#define LOCK_REST_US	 50000
 
 struct watch {
 	int end_fd;
@@ -136,6 +138,18 @@ static int lock(uint32_t tgid, uint64_t timeout_ns, int *out)
 	return 0;
 }
 
+/*
+ * All threads of the process wait while tapir does not come to its CPU: until then it comes first,
+ * where it may. Threads of the recording have what this one has when they start.
+ */
+static int come_first(int priority)
+{
+	int before = getpriority(PRIO_PROCESS, 0);
+
+	(void)setpriority(PRIO_PROCESS, 0, priority);
+	return before;
+}
+
 static int record(const struct tapir_heap_record_opts *opts)
 {
 	struct tapir_request request = {
@@ -147,13 +161,14 @@ static int record(const struct tapir_heap_record_opts *opts)
 		.duration_ns = opts->follow_ns + START_NS + opts->max_pause_ns,
 	};
 	struct tapir_recording_plan plan = {};
-	int err = -ENOMEM;
+	int err = -ENOMEM, before = come_first(HIGHEST_PRIORITY);
 
 	if (tapir_vec__push(&request.rules.pids, opts->tgid) &&
 	    tapir_vec__push(&request.specs, opts->follow_ns ? FOLLOW_SPEC : SPEC))
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
 		err = run(&plan, opts);
+	(void)come_first(before);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&request.rules.pids);
 	tapir_vec__fini(&request.specs);
