@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "attach/proc.h"
 #include "base/clock.h"
@@ -28,19 +26,6 @@ const char *tapir_heap__induced(const struct tapir_heap_snapshot *s)
 			: "tapir made the process collect its heap to count its objects";
 }
 
-static int read_fd(int fd, const char *name, struct tapir_heap_snapshot *out)
-{
-	struct tapir_reader *reader;
-	int err = tapir_reader__open_fd(fd, name, &reader);
-
-	if (err)
-		return err;
-	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
-	err = tapir_heap_snapshot__read(out, reader, name);
-	tapir_reader__close(reader);
-	return err;
-}
-
 int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
 {
 	struct tapir_reader *reader;
@@ -56,28 +41,32 @@ int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
 
 /* ---- .NET --------------------------------------------------------------------------------------- */
 
-/* A snapshot without a name is in memory, gone with tapir whoever kills it. */
+/*
+ * What is kept nowhere is read as it comes: neither compressing nor reading it again makes the
+ * process wait.
+ */
 static int take_dotnet(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
-	struct tapir_writer_opts file = {
-		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = -1};
+	struct tapir_heap_reading reading = {};
 	struct tapir_heap_record_opts opts = {
-		.tgid = request->tgid, .max_pause_ns = request->max_pause_ns, .file = &file};
-	tapir_autofd int fd = -1;
-	int err;
+		.tgid = request->tgid,
+		.max_pause_ns = request->max_pause_ns,
+		.file = request->file,
+		.on_record = request->file ? NULL : tapir_heap_reading__add,
+		.ctx = &reading,
+	};
+	uint64_t lost_cnt = 0;
+	int err = tapir_heap__record(&opts, &lost_cnt);
 
-	if (request->file) {
-		opts.file = request->file;
-		err = tapir_heap__record(&opts);
-		return err ? err : tapir_heap__open(request->file->path, out);
+	if (err) {
+		tapir_heap_events__fini(&reading.events);
+		return err;
 	}
-	fd = memfd_create("tapir-heap", MFD_CLOEXEC);
-	if (fd < 0)
-		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
-					tapir_errno__text(errno));
-	file.fd = fd;
-	err = tapir_heap__record(&opts);
-	return err ? err : read_fd(fd, NAME, out);
+	if (request->file)
+		return tapir_heap__open(request->file->path, out);
+	if (reading.lost_cnt < lost_cnt)
+		reading.lost_cnt = lost_cnt;
+	return tapir_heap_snapshot__make(out, &reading, NAME);
 }
 
 /* ---- JVM ---------------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static int record(struct tapir_heap_allocations *a, const struct tapir_heap_reco
 	struct tapir_heap_record_opts with_file = *opts;
 
 	with_file.file = &file;
-	return tapir_heap__record(&with_file);
+	return tapir_heap__record(&with_file, NULL);
 }
 
 static int open_reader(const struct tapir_heap_allocations *a, struct tapir_reader **out)

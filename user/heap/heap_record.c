@@ -32,6 +32,7 @@
 struct watch {
 	int end_fd;
 	bool has_objects, is_over;
+	const struct tapir_heap_record_opts *opts;
 	struct tapir_heap_trigger trigger; /* of what is followed first */
 };
 
@@ -52,7 +53,10 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 {
 	struct watch *w = ctx;
 	uint16_t id = rec->type == TAPIR_REC_EVENT ? event_id_of(catalog, rec) : 0;
+	int err = w->opts->on_record ? w->opts->on_record(w->opts->ctx, catalog, rec) : 0;
 
+	if (err)
+		return err;
 	w->has_objects |= id == TAPIR_HEAP_OBJECTS;
 	if (id != TAPIR_HEAP_GC_END || !w->has_objects || w->is_over)
 		return 0;
@@ -77,9 +81,10 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 		(void)eventfd_write(w->end_fd, 1);
 }
 
-static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record_opts *opts)
+static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record_opts *opts,
+	       uint64_t *lost_cnt)
 {
-	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .opts = opts};
 	struct tapir_recording_result result = {};
 	int err, trigger_err;
 
@@ -91,7 +96,6 @@ static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record
 						    .timeout_ns = START_NS + opts->max_pause_ns,
 						    .failed_fd = watch.end_fd};
 	plan->opts.file = opts->file;
-	plan->opts.force = opts->file->force;
 	plan->opts.ring_wait_ms = (uint32_t)(opts->max_pause_ns / TAPIR_NS_PER_MS);
 	plan->opts.end_fd = watch.end_fd;
 	plan->opts.has_end_fd = true;
@@ -100,6 +104,8 @@ static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record
 	plan->opts.on_ready = on_ready;
 	plan->opts.ctx = &watch;
 	err = tapir_recording__run(&plan->opts, &result);
+	if (lost_cnt)
+		*lost_cnt = result.stats.lost_cnt;
 	trigger_err = tapir_heap_trigger__stop(&watch.trigger);
 	close(watch.end_fd);
 	return err ? err : trigger_err;
@@ -150,7 +156,7 @@ static int come_first(int priority)
 	return before;
 }
 
-static int record(const struct tapir_heap_record_opts *opts)
+static int record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
 	struct tapir_request request = {
 		.sz = sizeof(request),
@@ -167,7 +173,7 @@ static int record(const struct tapir_heap_record_opts *opts)
 	    tapir_vec__push(&request.specs, opts->follow_ns ? FOLLOW_SPEC : SPEC))
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
-		err = run(&plan, opts);
+		err = run(&plan, opts, lost_cnt);
 	(void)come_first(before);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&request.rules.pids);
@@ -175,10 +181,10 @@ static int record(const struct tapir_heap_record_opts *opts)
 	return err;
 }
 
-int tapir_heap__record(const struct tapir_heap_record_opts *opts)
+int tapir_heap__record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
 	tapir_autofd int lock_fd = -1;
 	int err = lock(opts->tgid, START_NS + opts->max_pause_ns, &lock_fd);
 
-	return err ? err : record(opts);
+	return err ? err : record(opts, lost_cnt);
 }

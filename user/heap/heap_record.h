@@ -12,6 +12,7 @@
 #ifndef TAPIR_USER_HEAP_RECORD_H
 #define TAPIR_USER_HEAP_RECORD_H
 
+#include "collect/session.h"
 #include "trace/writer.h"
 
 #define TAPIR_HEAP_MAX_PAUSE_NS 10000000000ull /* unless it is requested otherwise */
@@ -24,10 +25,13 @@ struct tapir_heap_record_opts {
 	 * collections move (heap_follow.h) is recorded for this long before it.
 	 */
 	uint64_t follow_ns;
-	const struct tapir_writer_opts *file; /* where it is recorded */
+	const struct tapir_writer_opts *file; /* where it is recorded; NULL: nowhere */
+	tapir_session_fn on_record;	      /* sees each record; NULL: nobody does */
+	void *ctx;
 };
 
-/* 0, also when the snapshot is incomplete, or Ctrl-C came before it; -errno with lines. */
-int tapir_heap__record(const struct tapir_heap_record_opts *opts);
+/* lost_cnt, which may be NULL: of all records. 0, also when the snapshot is incomplete, or Ctrl-C
+ * came before it; -errno with lines. */
+int tapir_heap__record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt);
 
 #endif

@@ -9,22 +9,25 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "heap/heap_events.h"
 
 #define UNNAMED "(type without a name)"
 
-struct reading {
-	struct tapir_heap_events events;
-	uint64_t lost_cnt; /* by the recording's own account */
-	uint64_t time_ns;
-	uint32_t tgid;	 /* the first process whose heap is there; others' events are left */
-	bool is_damaged; /* parts of the file could not be read */
-	bool is_complete;
-};
-
 /* ---- records ---------------------------------------------------------------------------------- */
 
-static void on_event(struct reading *r, const struct tapir_catalog *catalog,
+static void name_process(struct tapir_heap_reading *r, const struct tapir_catalog *catalog,
+			 uint64_t time_ns)
+{
+	const struct tapir_rec_process *rec = tapir_catalog__process(catalog, r->tgid, time_ns);
+	struct tapir_process_view view;
+
+	if (!rec)
+		return;
+	tapir_process_view__of(&rec->h, &view);
+	snprintf(r->process, sizeof(r->process), "%.*s (%u)",
+		 (int)(view.comm.len < 40 ? view.comm.len : 40), view.comm.data, r->tgid);
+}
+
+static void on_event(struct tapir_heap_reading *r, const struct tapir_catalog *catalog,
 		     const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *event = (const struct tapir_rec_event *)rec;
@@ -43,23 +46,20 @@ static void on_event(struct reading *r, const struct tapir_catalog *catalog,
 			       view.payload_bytes);
 	if (r->events.walk != TAPIR_HEAP_BEFORE && !r->tgid)
 		r->tgid = event->tgid;
-	r->time_ns = rec->time_ns;
+	if (r->tgid && !r->process[0])
+		name_process(r, catalog, rec->time_ns);
 }
 
-static int read_records(struct reading *r, struct tapir_reader *reader)
+int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
+			    const struct tapir_rec *rec)
 {
-	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
-	const struct tapir_rec *rec;
-	int more;
+	struct tapir_heap_reading *r = ctx;
 
-	while ((more = tapir_reader__next(reader, &rec)) > 0) {
-		if (rec->type == TAPIR_REC_EVENT)
-			on_event(r, catalog, rec);
-		else if (rec->type == TAPIR_REC_LOSS)
-			r->lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
-	}
-	r->is_damaged = tapir_reader_stats__is_damaged(tapir_reader__stats(reader));
-	return more;
+	if (rec->type == TAPIR_REC_EVENT)
+		on_event(r, catalog, rec);
+	else if (rec->type == TAPIR_REC_LOSS)
+		r->lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
+	return 0;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_reta
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-static void explain(struct tapir_heap_snapshot *s, const struct reading *r)
+static void explain(struct tapir_heap_snapshot *s, const struct tapir_heap_reading *r)
 {
 	const struct tapir_heap_events *e = &r->events;
 	uint64_t lost = r->lost_cnt > e->lost_cnt ? r->lost_cnt : e->lost_cnt;
@@ -203,19 +203,6 @@ static void explain(struct tapir_heap_snapshot *s, const struct reading *r)
 			 e->malformed_cnt);
 }
 
-static void name_process(struct tapir_heap_snapshot *s, const struct reading *r,
-			 const struct tapir_catalog *catalog)
-{
-	const struct tapir_rec_process *rec = tapir_catalog__process(catalog, r->tgid, r->time_ns);
-	struct tapir_process_view view;
-
-	if (!rec)
-		return;
-	tapir_process_view__of(&rec->h, &view);
-	snprintf(s->process, sizeof(s->process), "%.*s (%u)",
-		 (int)(view.comm.len < 40 ? view.comm.len : 40), view.comm.data, r->tgid);
-}
-
 /* References of an incomplete heap would be attributed to the wrong objects. */
 static int analyze(struct tapir_heap_snapshot *s, bool is_complete)
 {
@@ -237,29 +224,44 @@ static int analyze(struct tapir_heap_snapshot *s, bool is_complete)
 	return err;
 }
 
+int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap_reading *r,
+			      const char *path)
+{
+	if (!r->events.graph.va.cnt) {
+		tapir_heap_events__fini(&r->events);
+		return tapir_diag__fail(-ENODATA,
+					"%s has no heap (record one with 'tapir heap -p "
+					"PID -o FILE')",
+					path);
+	}
+	/* The last event of a kind has no number after it that would show it is missing. */
+	r->is_complete =
+		tapir_heap_events__are_complete(&r->events) && !r->lost_cnt && !r->is_damaged;
+	explain(out, r);
+	memcpy(out->process, r->process, sizeof(out->process));
+	out->gc_ns =
+		r->events.end_ns > r->events.start_ns ? r->events.end_ns - r->events.start_ns : 0;
+	out->end_ns = r->events.walk == TAPIR_HEAP_AFTER ? r->events.end_ns : 0;
+	out->graph = r->events.graph;
+	return analyze(out, r->is_complete);
+}
+
 int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_reader *reader,
 			      const char *path)
 {
-	struct reading r = {};
-	int err = read_records(&r, reader);
+	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
+	struct tapir_heap_reading r = {};
+	const struct tapir_rec *rec;
+	int err;
 
-	if (!err && !r.events.graph.va.cnt)
-		err = tapir_diag__fail(-ENODATA,
-				       "%s has no heap (record one with 'tapir heap -p "
-				       "PID -o FILE')",
-				       path);
+	while ((err = tapir_reader__next(reader, &rec)) > 0)
+		(void)tapir_heap_reading__add(&r, catalog, rec);
 	if (err) {
 		tapir_heap_events__fini(&r.events);
 		return err;
 	}
-	/* The last event of a kind has no number after it that would show it is missing. */
-	r.is_complete = tapir_heap_events__are_complete(&r.events) && !r.lost_cnt && !r.is_damaged;
-	explain(out, &r);
-	name_process(out, &r, tapir_reader__catalog(reader));
-	out->gc_ns = r.events.end_ns > r.events.start_ns ? r.events.end_ns - r.events.start_ns : 0;
-	out->end_ns = r.events.walk == TAPIR_HEAP_AFTER ? r.events.end_ns : 0;
-	out->graph = r.events.graph;
-	return analyze(out, r.is_complete);
+	r.is_damaged = tapir_reader_stats__is_damaged(tapir_reader__stats(reader));
+	return tapir_heap_snapshot__make(out, &r, path);
 }
 
 void tapir_heap_snapshot__fini(struct tapir_heap_snapshot *s)

@@ -8,6 +8,7 @@
 #define TAPIR_USER_HEAP_SNAPSHOT_H
 
 #include "heap/heap_dominators.h"
+#include "heap/heap_events.h"
 #include "heap/heap_paths.h"
 #include "base/str.h"
 #include "trace/reader.h"
@@ -31,6 +32,23 @@ struct tapir_heap_snapshot {
 	struct tapir_heap_paths paths;
 	struct tapir_arena names;
 };
+
+/* The records of one snapshot as they come. Zeros to begin with. */
+struct tapir_heap_reading {
+	struct tapir_heap_events events;
+	char process[64];
+	uint64_t lost_cnt; /* by the recording's own account */
+	uint32_t tgid;	   /* the first process whose heap is there; others' events are left */
+	bool is_damaged;   /* parts of the file could not be read */
+	bool is_complete;  /* once it was made a snapshot */
+};
+
+/* ctx: the reading. A sink of a recording (session.h); 0. */
+int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
+			    const struct tapir_rec *rec);
+/* Takes what is in it, also on failure, which is that of __read. */
+int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap_reading *r,
+			      const char *path);
 
 /*
  * All records of the reader. -ENODATA, with a line: it has no heap (path is its name there);
