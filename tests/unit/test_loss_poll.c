@@ -137,8 +137,11 @@ static void run(void)
 
 static void counters_of_programs_are_reported_by_probe_and_cause(void **state)
 {
+	const struct tapir_site last = {.probe_id = SITE_CAP};
+
 	(void)state;
 	load_programs();
+	assert_int_equal(tapir_programs__set_site(programs, SITE_CAP, &last), 0);
 	run();
 	assert_int_equal(seen_cnt, 0);
 	set_count(0, TAPIR_LOSS_UNKNOWN_SITE, 4);

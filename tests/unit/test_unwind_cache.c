@@ -228,6 +228,30 @@ static void oldest_go_when_there_is_no_room(void **state)
 	tapir_unwind_table__free(t);
 }
 
+/* Room for more than one more: the directory is not read for each file that is stored. */
+static void room_is_made_for_several_files_at_a_time(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_unwind_table *t = sample(100);
+	struct tapir_unwind_key each = key;
+	unsigned cnt, last_cnt = 0, most = 0, removed = 0, times = 0;
+	size_t bytes;
+
+	for (unsigned i = 0; i < 20; i++) {
+		each.inode = 100 + i;
+		tapir_unwind_cache__store(f->cache, &each, t);
+		cnt = count_files(f, &bytes);
+		most = cnt > most ? cnt : most;
+		times += cnt <= last_cnt;
+		removed += last_cnt + 1 - cnt;
+		last_cnt = cnt;
+		usleep(2000);
+	}
+	assert_in_range(most, 4, 19);
+	assert_true(times > 0 && removed > times);
+	tapir_unwind_table__free(t);
+}
+
 /* More files than are looked at: those that are not must not be forgotten for ever. */
 static void room_is_kept_when_there_are_many_files(void **state)
 {
@@ -297,6 +321,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(links_and_fifos_are_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(oldest_go_when_there_is_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(room_is_made_for_several_files_at_a_time, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(room_is_kept_when_there_are_many_files, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(key_changes_with_the_file, setup, teardown),

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct tapir_programs {
 	const struct tapir_losses *losses;
 	size_t losses_bytes;
 	uint32_t site_cap;
+	atomic_uint site_cnt;
 	unsigned ring_cnt;
 	int ring_fds[]; /* ring_cnt, by CPU pair */
 };
@@ -399,6 +401,11 @@ int tapir_programs__sample_fd(struct tapir_programs *p)
 			 : bpf_program__fd(p->skel->progs.tapir_sample);
 }
 
+uint32_t tapir_programs__site_cnt(const struct tapir_programs *p)
+{
+	return atomic_load(&p->site_cnt);
+}
+
 uint32_t tapir_programs__site_cap(const struct tapir_programs *p)
 {
 	return p->site_cap;
@@ -433,6 +440,8 @@ int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filt
 
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site)
 {
+	if (idx >= p->site_cnt)
+		atomic_store(&p->site_cnt, idx + 1);
 	return update(p->skel->maps.sites, &idx, site, "sites");
 }
 

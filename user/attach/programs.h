@@ -73,6 +73,8 @@ void tapir_programs__enable(struct tapir_programs *p, bool on);
 void tapir_programs__next_epoch(struct tapir_programs *p);
 
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
+/* The highest idx of a site that was set, and one. Any thread. */
+uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Of the process that began at start_ns; 0: whichever has that number. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);

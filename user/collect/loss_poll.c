@@ -80,8 +80,10 @@ void tapir_loss_poll__run(struct tapir_loss_poll *poll, const struct tapir_progr
 			  tapir_loss_fn fn, void *ctx)
 {
 	struct report r = {poll->last_ns, tapir_clock__now_ns(), fn, ctx};
+	uint32_t cnt = tapir_programs__site_cnt(programs); /* the others have no probe */
 
-	for (uint32_t probe = 0; probe < poll->probe_cnt; probe++) {
+	/* The first one's are of no probe. */
+	for (uint32_t probe = 0; probe < poll->probe_cnt && (!probe || probe < cnt); probe++) {
 		const uint64_t *now = tapir_programs__losses(programs, probe);
 
 		for (uint32_t cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)

@@ -294,16 +294,21 @@ static size_t list_files(struct tapir_unwind_cache *c, struct old_file *files, s
 	return cnt;
 }
 
-/* Of more files than are looked at, half go: else bytes would not be those of all. */
+/*
+ * An eighth more than is needed, so that the directory is not read for each file that is stored.
+ * Of more files than are looked at, half go: else bytes would not be those of all.
+ */
 static void remove_oldest(struct tapir_unwind_cache *c)
 {
 	struct old_file *files = calloc(MAX_FILES, sizeof(*files));
 	size_t bytes = 0, cnt = files ? list_files(c, files, &bytes) : 0;
-	size_t keep_cnt = cnt < MAX_FILES ? cnt : MAX_FILES / 2;
+	size_t keep_cnt = cnt < MAX_FILES ? cnt : MAX_FILES / 2, keep_bytes = c->max_bytes;
 
+	if (bytes > c->max_bytes)
+		keep_bytes -= c->max_bytes / 8;
 	if (cnt)
 		qsort(files, cnt, sizeof(*files), by_age);
-	for (size_t i = 0; i < cnt && (bytes > c->max_bytes || cnt - i > keep_cnt); i++)
+	for (size_t i = 0; i < cnt && (bytes > keep_bytes || cnt - i > keep_cnt); i++)
 		if (!unlinkat(c->dir_fd, files[i].name, 0))
 			bytes -= files[i].bytes;
 	c->stored_bytes = bytes;
