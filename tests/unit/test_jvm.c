@@ -153,6 +153,34 @@ static void counters_of_the_heap_are_read(void **state)
 	assert_string_equal(gauges.gc_cause, "System.gc()");
 }
 
+/* While it collects: that collection counts, and the last cause is that of none. */
+static void cause_is_that_of_the_collection_that_runs(void **state)
+{
+	static const uint8_t head[] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1};
+	uint8_t data[1024] = {};
+	uint32_t first = 32, cnt = 9;
+	size_t len = first;
+	struct tapir_jvm_gauges gauges;
+
+	(void)state;
+	memcpy(data, head, sizeof(head));
+	memcpy(data + 24, &first, 4);
+	memcpy(data + 28, &cnt, 4);
+	len += put_entry(data + len, "sun.gc.collector.0.name", "G1 young collection pauses");
+	len += put_number(data + len, "sun.gc.collector.0.invocations", 7);
+	len += put_number(data + len, "sun.gc.collector.0.lastExitTime", 1500);
+	len += put_entry(data + len, "sun.gc.collector.2.name", "G1 concurrent cycle pauses");
+	len += put_number(data + len, "sun.gc.collector.2.invocations", 4);
+	len += put_number(data + len, "sun.gc.collector.2.lastExitTime", 1700);
+	len += put_number(data + len, "sun.os.hrt.frequency", 1000);
+	len += put_entry(data + len, "sun.gc.cause", "System.gc()");
+	len += put_entry(data + len, "sun.gc.lastCause", "No GC");
+	assert_int_equal(tapir_jvm_perfdata__read(data, len, &gauges), 0);
+	assert_string_equal(gauges.gc_cause, "System.gc()");
+	assert_int_equal(gauges.gc_cnt, 7); /* a cycle's pauses are no collections */
+	assert_int_equal(gauges.gc_ended_ns, 1500000000);
+}
+
 static void broken_counters_are_read_as_far_as_they_go(void **state)
 {
 	uint8_t data[1024] = {};
@@ -249,6 +277,7 @@ int main(int argc, char **argv)
 						fake_jvm__teardown),
 		cmocka_unit_test(counters_say_whether_attaching_is_disabled),
 		cmocka_unit_test(counters_of_the_heap_are_read),
+		cmocka_unit_test(cause_is_that_of_the_collection_that_runs),
 		cmocka_unit_test(broken_counters_are_read_as_far_as_they_go),
 	};
 

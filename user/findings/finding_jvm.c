@@ -19,6 +19,7 @@
 #define FALL_PERCENT	10 /* of its growth: what falls more is collected */
 #define KEPT_PERCENT	10 /* of the classes that were loaded: more are unloaded in time */
 #define MIN_SPAN_NS	1500000000u
+#define MAX_MS		1e12
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -56,9 +57,11 @@ static struct tapir_jvm_cause *cause_of(struct tapir_jvm_counts *jvm, struct tap
 	return cause;
 }
 
+/* now_ns: the time for which the value holds; read again, it is no other point. */
 static void add_point(struct tapir_jvm_series *s, double value, uint64_t now_ns)
 {
-	if (!s->cnt++) {
+	s->cnt += !s->cnt || now_ns != s->last_ns;
+	if (!s->last_ns) {
 		s->first = s->most = value;
 		s->first_ns = now_ns;
 	}
@@ -99,6 +102,12 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 		return;
 	series = series_of(jvm, view.name);
 	cause = series ? NULL : cause_of(jvm, view.tags);
+	if (tapir_sv__is(view.name, "collection-ended") && rec->value < MAX_MS)
+		jvm->ended_ns = (uint64_t)(rec->value * 1e6);
+	if (series == &jvm->old_generation && jvm->ended_ns)
+		add_point(&jvm->survived, rec->value, jvm->ended_ns);
+	if (series == &jvm->metaspace && !rec->value)
+		return; /* it is measured by collections, and none has been */
 	if (series)
 		add_point(series, rec->value, rec->h.time_ns);
 	else if (cause && tapir_sv__is(view.name, "collections")) {
@@ -161,9 +170,20 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 
 /* ---- what grows ----------------------------------------------------------------------------- */
 
+/*
+ * Most objects get there in collections: what it has now it has had since the last one, so that
+ * collections tell how fast it grows. Large objects may be there at once, and nothing be collected.
+ */
+static const struct tapir_jvm_series *old_generation_of(const struct tapir_jvm_counts *jvm)
+{
+	const struct tapir_jvm_series *s = &jvm->survived;
+
+	return s->cnt >= 3 && s->last_ns - s->first_ns >= MIN_SPAN_NS ? s : &jvm->old_generation;
+}
+
 static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
 {
-	const struct tapir_jvm_series *s = &jvm->old_generation;
+	const struct tapir_jvm_series *s = old_generation_of(jvm);
 	double grown = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
 	double rate = seconds > 0 ? grown / 1e6 / seconds : 0;
 	struct tapir_str text = {};

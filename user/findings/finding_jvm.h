@@ -29,7 +29,9 @@ struct tapir_jvm_cause {
 
 struct tapir_jvm_counts {
 	uint32_t tgid;
+	uint64_t ended_ns; /* the last collection, by the JVM's clock; 0: not known */
 	struct tapir_jvm_series old_generation, metaspace, loaded, unloaded;
+	struct tapir_jvm_series survived; /* the old generation, by collections */
 	struct tapir_vec(struct tapir_jvm_cause) causes;
 };
 

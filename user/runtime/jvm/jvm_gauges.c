@@ -138,6 +138,9 @@ static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
 		       const struct tapir_jvm_gauges *now, uint64_t now_ns)
 {
 	const struct value values[] = {
+		/* By its own clock; before the old generation, which a collection fills. */
+		{"collection-ended", "ms", NULL, TAPIR_COUNTER_GAUGE,
+		 (double)now->gc_ended_ns / 1e6},
 		{"old-generation", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->old_used_bytes},
 		{"heap-used", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->heap_used_bytes},
 		{"jit-time", "ms", NULL, TAPIR_COUNTER_SUM, (double)now->jit_ns / 1e6},

@@ -93,8 +93,14 @@ int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
 
 struct reading {
 	struct tapir_jvm_gauges *out;
-	uint64_t gc_ticks, jit_ticks, frequency; /* of a second; 0: not known */
+	uint64_t gc_ticks, ended_ticks, jit_ticks, frequency; /* of a second; 0: not known */
+	/* Of the collector whose counters are read: pauses of a concurrent cycle that a collection
+	 * began are no collections. */
+	bool is_phase;
+	char cause_now[TAPIR_JVM_PERFDATA_CAUSE_BYTES]; /* of a collection that runs */
 };
+
+static const char no_gc[] = "No GC";
 
 static uint64_t number_of(const struct entry *entry)
 {
@@ -150,7 +156,10 @@ static void read_number(struct reading *r, const char *name, uint64_t value)
 			*known[i].to = value;
 	if (is_collectors(name, "invocations")) {
 		r->out->has_gc = true;
-		r->out->gc_cnt += value;
+		r->out->gc_cnt += r->is_phase ? 0 : value;
+	} else if (is_collectors(name, "lastExitTime")) {
+		if (!r->is_phase && value > r->ended_ticks)
+			r->ended_ticks = value;
 	} else if (is_collectors(name, "time")) {
 		r->gc_ticks += value;
 	} else if (is_used_space(name)) {
@@ -169,14 +178,37 @@ static void read_cause(const struct entry *entry, char *out)
 	out[len] = '\0';
 }
 
+/* A collector's name comes before its numbers. */
+static bool is_phase(const struct entry *entry)
+{
+	static const char *const names[] = {"G1 stop-the-world phases",
+					    "G1 concurrent cycle pauses"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp((const char *)entry->value, names[i], entry->value_bytes))
+			return true;
+	return false;
+}
+
+static uint64_t ns_of(const struct reading *r, uint64_t ticks)
+{
+	double ns = (double)ticks / (double)r->frequency * NS_PER_SEC;
+
+	return ns < (double)INT64_MAX ? (uint64_t)ns : 0;
+}
+
 static int read_gauge(void *ctx, const struct entry *entry)
 {
 	struct reading *r = ctx;
 
 	if (entry->is_number)
 		read_number(r, entry->name, number_of(entry));
+	else if (is_collectors(entry->name, "name"))
+		r->is_phase = is_phase(entry);
 	else if (!strcmp(entry->name, "sun.gc.lastCause"))
 		read_cause(entry, r->out->gc_cause);
+	else if (!strcmp(entry->name, "sun.gc.cause"))
+		read_cause(entry, r->cause_now);
 	return 0;
 }
 
@@ -188,10 +220,14 @@ int tapir_jvm_perfdata__read(const uint8_t *data, size_t len, struct tapir_jvm_g
 	*out = (struct tapir_jvm_gauges){};
 	err = each_entry(data, len, read_gauge, &r);
 	if (r.frequency) {
-		out->gc_ns = (uint64_t)((double)r.gc_ticks / (double)r.frequency * NS_PER_SEC);
-		out->jit_ns = (uint64_t)((double)r.jit_ticks / (double)r.frequency * NS_PER_SEC);
+		out->gc_ns = ns_of(&r, r.gc_ticks);
+		out->gc_ended_ns = ns_of(&r, r.ended_ticks);
+		out->jit_ns = ns_of(&r, r.jit_ticks);
 	}
-	if (!strcmp(out->gc_cause, "No GC"))
+	/* While one runs, which is counted already, the last cause is that of no collection. */
+	if (!strcmp(out->gc_cause, no_gc))
+		memcpy(out->gc_cause, r.cause_now, sizeof(out->gc_cause));
+	if (!strcmp(out->gc_cause, no_gc))
 		out->gc_cause[0] = '\0';
 	return err;
 }

@@ -22,6 +22,7 @@
 /* Counters of one moment; what a JVM does not have is 0. */
 struct tapir_jvm_gauges {
 	uint64_t gc_cnt, gc_ns; /* of all collectors, since it started */
+	uint64_t gc_ended_ns;	/* the last one, since the JVM started; 0: none has */
 	uint64_t old_used_bytes;
 	uint64_t heap_used_bytes; /* of all generations */
 	uint64_t metaspace_bytes;
