@@ -308,8 +308,8 @@ static void semaphore_that_threads_pass_on_is_a_lock(void **state)
 	waits_often(11, 8, 12);
 	waits_often(12, 8, 11);
 	fire(TICK, 1002 * MS, 0, "Object", 0);
-	expect_finding("threads waited 1.000 s for a semaphore that they pass to each other in "
-		       "Shop.Draw(int)");
+	expect_finding("threads waited 1.000 s for a semaphore that they pass to each other: 1.0 "
+		       "of 2 threads at any time, in Shop.Draw(int)");
 	assert_string_equal(found.rows.data[0].view, "offcpu");
 }
 

@@ -120,6 +120,13 @@ static void wait_often(uint32_t tid, const char *comm, uint64_t stack)
 	}
 }
 
+static void wait_for(uint32_t tid, uint64_t from_ms, uint64_t until_ms, uint64_t stack,
+		     uint32_t waker)
+{
+	leave(tid, from_ms * MS, stack);
+	feeder_come(&f, tid, until_ms * MS, until_ms * MS, waker);
+}
+
 static void wait_for_ever(uint32_t tid, const char *comm, uint64_t stack)
 {
 	feeder_thread(&f, tid, comm);
@@ -337,6 +344,43 @@ static void throwing_is_told_where_no_event_tells(void **state)
 	       "75% of the CPU creates and throws exceptions, most in Shop.reserve()");
 }
 
+/* ---- pools of objects ------------------------------------------------------------------------ */
+
+/* A connection goes from one to the other; of thread 4 no stack tells where it waits. */
+static void objects_that_threads_pass_on_are_told(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 2; tid < 5; tid++) {
+		feeder_thread(&f, tid, "http");
+		feeder_come(&f, tid, 1 * MS, 0, 0);
+	}
+	for (uint64_t at = 100; at < 1000; at += 300) {
+		wait_for(2, at, at + 100, IDLE, 3);
+		wait_for(3, at + 100, at + 200, IDLE, 2);
+		wait_for(4, at + 200, at + 300, UNNAMED, 2);
+	}
+	end_at(1001 * MS);
+	expect(TAPIR_FOUND_LOCKS,
+	       "threads waited 900.00 ms for a permit or a pooled object that they "
+	       "pass to each other: 0.9 of 3 threads at any time, in "
+	       "Shop.reserve()");
+}
+
+/* Thread 5 gives it to them: they wait for work. */
+static void work_that_another_thread_gives_is_no_pool(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 2; tid < 4; tid++)
+		feeder_come(&f, tid, 1 * MS, 0, 0);
+	for (uint64_t at = 100; at < 1000; at += 300) {
+		wait_for(2, at, at + 100, IDLE, 5);
+		wait_for(3, at + 100, at + 200, IDLE, 5);
+	}
+	end_at(1001 * MS);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOCKS);
+}
+
 /* ---- a JVM's counters ------------------------------------------------------------------------ */
 
 static void count_kind(uint64_t time_ns, const char *name, const char *tags, uint32_t kind,
@@ -421,6 +465,37 @@ static void old_generation_that_grows_is_told(void **state)
 	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 300.0 MB in 4.0 s");
 }
 
+/* Read each second, filled by collections: what it has then it has had since the last one. */
+static void growth_is_counted_from_collection_to_collection(void **state)
+{
+	static const double ended_ms[] = {900, 900, 2100, 3300, 3300},
+			    mb[] = {100, 100, 160, 220, 220};
+
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		gauge((1 + i * 1000) * MS, "collection-ended", ended_ms[i]);
+		gauge((1 + i * 1000) * MS, "old-generation", mb[i] * 1e6);
+	}
+	end_at(4001 * MS);
+	expect(TAPIR_FOUND_HEAP,
+	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 220.0 MB in 2.4 s");
+}
+
+static void metaspace_that_was_not_measured_is_not_0(void **state)
+{
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (uint64_t i = 0; i < 4; i++) {
+		gauge((1 + i * 1000) * MS, "classes-loaded", 1000 + 500 * (double)i);
+		gauge((1 + i * 1000) * MS, "metaspace", i < 2 ? 0 : 10e6 + 1e6 * (double)i);
+	}
+	end_at(3001 * MS);
+	expect(TAPIR_FOUND_CLASSES,
+	       "500 classes are loaded a second, none is unloaded: 1500 more in "
+	       "3.0 s; metaspace grew from 12.0 MB to 13.0 MB");
+}
+
 static void old_generation_that_is_collected_is_no_leak(void **state)
 {
 	(void)state;
@@ -471,6 +546,10 @@ int main(void)
 		TEST(cause_of_the_last_collection_is_not_that_of_all),
 		TEST(humongous_objects_are_told),
 		TEST(few_collections_are_no_habit),
+		TEST(objects_that_threads_pass_on_are_told),
+		TEST(work_that_another_thread_gives_is_no_pool),
+		TEST(growth_is_counted_from_collection_to_collection),
+		TEST(metaspace_that_was_not_measured_is_not_0),
 		TEST(old_generation_that_grows_is_told),
 		TEST(old_generation_that_is_collected_is_no_leak),
 		TEST(classes_without_end_are_told),

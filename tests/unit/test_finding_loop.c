@@ -193,6 +193,22 @@ static void blocked_by_a_function_when_the_loop_does_not_get_back(void **state)
 	assert_true(found.rows.data[0].magnitude > 39 && found.rows.data[0].magnitude < 41);
 }
 
+/* Until tables are loaded, stacks lack their callers: nobody knows whether it was blocked then. */
+static void share_is_of_the_time_that_is_known(void **state)
+{
+	(void)state;
+	start(2);
+	run(2, 11, 13, READ);
+	sleep_until(2, 13, 211, ELSEWHERE);
+	for (uint64_t at = 211; at < 1010; at += 200) {
+		run(2, at, at + 100, DRAW);
+		sleep_until(2, at + 100, at + 200, POLL);
+	}
+	expect("the event loop of process 100 was blocked 50% of the time: 4 times for 50 ms and "
+	       "more, 100.00 ms at most, 100% of it in draw shop.js:12:3",
+	       1011);
+}
+
 static void never_blocked_when_turns_are_short(void **state)
 {
 	(void)state;
@@ -331,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
+		CASE(share_is_of_the_time_that_is_known),
 		CASE(never_blocked_when_turns_are_short),
 		CASE(never_blocked_when_short_turns_take_all_the_cpu),
 		CASE(not_told_when_records_are_missing),

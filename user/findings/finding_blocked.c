@@ -211,6 +211,48 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_found_labels__fini(&names);
 }
 
+/* The one who holds what most of them wait for, or what those wait for who hold that. */
+static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			  bool are_stuck)
+{
+	const struct tapir_blocked_thread *t;
+	struct tapir_map cnt_by_tid = {};
+	uint32_t holder, best = 0;
+	uint64_t *cnt, most = 0;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		holder = is_among(kind, t, are_stuck) ? tapir_finding_locks__holder(f, t->tid) : 0;
+		cnt = holder ? tapir_map__put(&cnt_by_tid, holder, NULL) : NULL;
+		if (!cnt || ++*cnt <= most)
+			continue;
+		most = *cnt;
+		best = holder;
+	}
+	tapir_map__fini(&cnt_by_tid);
+	return best;
+}
+
+/* "; postgres 4711 holds it and waits for a client" */
+static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_sv comm;
+	const char *reason;
+
+	if (!tid)
+		return;
+	comm = tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+	tapir_str__adds(out, "; ");
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u holds it", tid);
+	reason = t && t->out_ns ? tapir_wait_reasons__of(&f->reasons, tree, t->out_node) : NULL;
+	if (reason && !strcmp(reason, "sleep"))
+		tapir_str__adds(out, " and sleeps");
+	else if (reason)
+		tapir_str__addf(out, " and waits for a %s", reason);
+}
+
 /* "99 waits; callers of 1.2 s of them are missing" */
 static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
 {
@@ -225,19 +267,24 @@ static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
 static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		       const struct blocked_sum *all, struct tapir_found_list *list)
 {
+	uint32_t holder = holder_of(f, kind, true);
 	struct tapir_str text = {}, evidence = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
 	add_waits(all, &evidence);
-	tapir_str__addf(&text, "deadlock, or a lock that is never released: %zu threads",
+	tapir_str__addf(&text, "%s: %zu threads",
+			holder ? "a lock is not released"
+			       : "deadlock, or a lock that is never released",
 			all->thread_cnt);
 	add_names(f, kind, true, &text);
 	tapir_str__addf(&text, ", waited for a %s throughout the recording (%s)",
 			kind->wait->reason,
 			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
 	tapir_finding__add_most(f, &kind->callers, " in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)all->thread_cnt,
-			      kind->wait->reason, &text, &evidence, "stacks");
+	add_holder(f, holder, &text);
+	tapir_found_list__add(list, holder ? TAPIR_FOUND_LOCKS : TAPIR_FOUND_DEADLOCK,
+			      (double)all->thread_cnt, kind->wait->reason, &text, &evidence,
+			      "stacks");
 }
 
 static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
@@ -254,6 +301,7 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	if (kind->wait->is_interpreter)
 		tapir_finding_gil__add_holder(f, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
+	add_holder(f, holder_of(f, kind, false), &text);
 	add_waits(all, &evidence);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
 			      &evidence, "offcpu");

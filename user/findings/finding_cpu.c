@@ -238,6 +238,7 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 			(double)f->cpu.ns / 1e9, seconds);
 	if (idle < IDLE_PERCENT)
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
+	tapir_finding_waits__add_maybe(f, &text);
 	if (f->has_dotnet && !f->requests.cnt)
 		tapir_str__adds(&text, "; requests and awaits were not recorded (--profile http, "
 				       "--profile async)");

@@ -166,10 +166,55 @@ static void list_processes(struct tapir_finding *f, struct tapir_found_list *lis
 	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, NULL, &text, NULL, NULL);
 }
 
+/* The thread with that key of a map began in the recording, and is not a process's first. */
+static bool is_started(const struct tapir_finding *f, const struct tapir_map_slot *slot)
+{
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	const struct tapir_rec_thread *rec =
+		slot->used ? tapir_catalog__thread(tapir_timeline__catalog(f->tl),
+						   (uint32_t)slot->key, stats->last_ns)
+			   : NULL;
+
+	return rec && rec->tgid != rec->tid && rec->start_ns > stats->first_ns;
+}
+
+/* A thread for each task costs more than the threads of a pool. */
+static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9, rate;
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	struct tapir_str text = {};
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
+		struct tapir_str name = {};
+
+		if (!is_started(f, &f->role_by_tid.slots[i]))
+			continue;
+		cnt++;
+		tapir_finding__add_thread(f, (uint32_t)f->role_by_tid.slots[i].key, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	rate = seconds > 0 ? (double)cnt / seconds : 0;
+	if (cnt >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
+		tapir_str__addf(&text, "%.0f threads are started a second", rate);
+		if (most && *most->label && most->ns * 100 >= cnt * MOST_PERCENT)
+			tapir_str__addf(&text, ", most of them %s", most->label);
+		tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, most ? most->label : NULL,
+				      &text, NULL, NULL);
+	}
+	tapir_found_labels__fini(&names);
+}
+
 void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	list_purpose(f, list);
 	list_processes(f, list);
+	list_threads(f, list);
 }
 
 void tapir_finding_doing__fini(struct tapir_finding *f)

@@ -71,6 +71,8 @@ void tapir_finding_gc__fini(struct tapir_finding *f);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
+/* Who holds what that thread waits for, and does not wait for a lock itself; 0: not known. */
+uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid);
 void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* is_open: it has not ended in the recording. True: it was a wait for a lock. */
@@ -111,6 +113,8 @@ void tapir_finding_requests__fini(struct tapir_finding *f);
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* "; 4.8 threads waited for a Python lock or for work" */
+void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_waits__fini(struct tapir_finding *f);
 
 #endif

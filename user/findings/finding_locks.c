@@ -180,6 +180,21 @@ static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tap
 	return holder && !holder->is_over ? holder : NULL;
 }
 
+uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
+{
+	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
+	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
+	const struct tapir_held_up *h =
+		rec ? held_up_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
+	uint32_t holder = 0;
+
+	for (size_t cnt = 0; h && !h->is_over && cnt < MAX_CYCLE; cnt++) {
+		holder = h->owner_seen_tid;
+		h = holder_of(f, h);
+	}
+	return h && !h->is_over ? 0 : holder;
+}
+
 /* How many threads wait for each other, this one among them; 0: it is in no cycle. */
 static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 {

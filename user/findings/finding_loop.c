@@ -264,6 +264,8 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 		/* In the loop, or nobody knows where. */
 		if (place == IN_LOOP)
 			end_stand(loop, w->from_ns, false);
+		else
+			loop->unknown_ns += w->wake_ns - w->from_ns;
 		end_turn(loop, w->from_ns);
 		forget_times(loop);
 		loop->slept_ns = place == IN_LOOP ? w->until_ns : 0;
@@ -314,12 +316,25 @@ static void count_stands(struct tapir_loop *loop)
 	}
 }
 
+/* The time in which it is known whether it was blocked: not where stacks lack their callers. */
+static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
+{
+	return loop->unknown_ns < span_ns / 2 ? span_ns - loop->unknown_ns : span_ns;
+}
+
 /* Without the time in which others had the CPU, which is not its own fault. */
 static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
 {
 	uint64_t own_ns = loop->ns > loop->runnable_ns ? loop->ns - loop->runnable_ns : 0;
 
-	return tapir_found__counts(TAPIR_FOUND_LOOP, tapir_finding__percent(own_ns, span_ns));
+	return tapir_found__counts(TAPIR_FOUND_LOOP,
+				   tapir_finding__percent(own_ns, known_ns(loop, span_ns)));
+}
+
+/* A worker beside the loop of the process's first thread: it is there to compute. */
+static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *loop)
+{
+	return loop->tid != loop->tgid && tapir_map__get(&f->loops.by_tid, loop->tgid);
 }
 
 /* *cnt: how many are blocked. NULL: none. */
@@ -333,7 +348,7 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, 
 		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
 		end_turn(loop, loop->seen_ns);
 		count_stands(loop);
-		if (!is_blocked(loop, span_ns))
+		if (is_worker(f, loop) || !is_blocked(loop, span_ns))
 			continue;
 		++*cnt;
 		if (!worst || loop->ns > worst->ns)
@@ -368,7 +383,7 @@ static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t lo
 		     struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double percent = tapir_finding__percent(loop->ns, span_ns);
+	double percent = tapir_finding__percent(loop->ns, known_ns(loop, span_ns));
 	struct tapir_str text = {}, evidence = {};
 	char worst[TAPIR_NS_TEXT_BYTES], sum[TAPIR_NS_TEXT_BYTES];
 

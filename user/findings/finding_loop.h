@@ -40,6 +40,7 @@ struct tapir_loop {
 	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
 	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
 	uint64_t told_ns, points;  /* of that: times of the rows below */
+	uint64_t unknown_ns;	   /* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points turn, long_turns;
 	uint64_t long_turn_cnt;

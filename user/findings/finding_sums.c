@@ -123,6 +123,20 @@ static void add_script_name(const char *name, struct tapir_str *out)
 					 strlen(path ? path + 1 : name + len));
 }
 
+/* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
+ */
+static void add_method(const char *name, struct tapir_str *out)
+{
+	const char *address = strstr(name, "/0x");
+	size_t len = address ? (size_t)(address - name) : strlen(name);
+
+	tapir_str__add_printable(out, name, len);
+	if (!address)
+		return;
+	address += 3 + strspn(address + 3, "0123456789abcdef");
+	tapir_str__add_printable(out, address, strlen(address));
+}
+
 void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
 {
 	static const char *const marks[] = {"JS:", "LazyCompile:", "Function:"};
@@ -137,7 +151,7 @@ void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struc
 		add_script_name(text + len + 1, out);
 		return;
 	}
-	tapir_str__add_printable(out, text, strlen(text));
+	add_method(text, out);
 }
 
 /* "clerk-*": threads of one purpose have a name in common. */

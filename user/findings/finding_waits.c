@@ -21,6 +21,12 @@ static bool is_dependency(const char *reason)
 	return false;
 }
 
+/* Nobody waits for a disk, or for a file's lock, to have something to do. */
+static bool is_no_work(const char *reason)
+{
+	return !strcmp(reason, "disk") || !strcmp(reason, "file lock");
+}
+
 static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node)
 {
 	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
@@ -63,15 +69,16 @@ static void count_begun(struct tapir_finding *f)
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
-	const char *reason;
+	const char *reason = wait ? wait->reason : "";
 	bool has_own;
 
-	if (!w->state)
-		return;
-	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
-	if (!reason || !is_dependency(reason))
+	if (wait && wait->may_be_work)
+		tapir_found_labels__add(&f->waits.maybe, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
+	if (!wait || !is_dependency(reason))
 		return;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
 	if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
@@ -79,7 +86,8 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 			keep_begun(f, w, reason);
 		return;
 	}
-	if (!has_own && (is_cut || !tapir_own_code__is_unnamed(tree, w->node)))
+	if (!has_own && !is_no_work(reason) &&
+	    (is_cut || !tapir_own_code__is_unnamed(tree, w->node)))
 		return;
 	if (has_own && !is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
 		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node), NULL);
@@ -114,8 +122,20 @@ void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list 
 			      tapir_finding__most(f, &f->waits.callers), &text, NULL, NULL);
 }
 
+void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.maybe);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
+
+	if (tapir_found__counts(TAPIR_FOUND_WAITS, threads))
+		tapir_str__addf(out, "; %.1f threads waited for a %s or for work", threads,
+				worst->label);
+}
+
 void tapir_finding_waits__fini(struct tapir_finding *f)
 {
+	tapir_found_labels__fini(&f->waits.maybe);
 	tapir_found_labels__fini(&f->waits.reasons);
 	tapir_found_labels__fini(&f->waits.threads);
 	tapir_weights__fini(&f->waits.callers);

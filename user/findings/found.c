@@ -29,6 +29,7 @@ static const struct threshold {
 	[TAPIR_FOUND_CLASSES] = {"class-growth", "1/s", "counters", 100, 5000, 45, 89},
 	[TAPIR_FOUND_DOING] = {"cpu-purpose", "%", "cpu", 25, 90, 46, 60},
 	[TAPIR_FOUND_PROCESSES] = {"processes", "1/s", "cpu", 10, 400, 46, 58},
+	[TAPIR_FOUND_THREADS] = {"threads", "1/s", "offcpu", 50, 2000, 40, 58},
 	[TAPIR_FOUND_THROWING] = {"exception-cpu", "%", "cpu", 10, 60, 46, 78},
 	[TAPIR_FOUND_FINALIZER] = {"finalizer", "s", "gc", 1, 4, 84, 90},
 	[TAPIR_FOUND_TIMERS] = {"timers", "%", "cpu", 10, 40, 50, 66},

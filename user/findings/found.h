@@ -25,6 +25,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_CLASSES,	/* loaded a second and kept */
 	TAPIR_FOUND_DOING,	/* percent of the CPU */
 	TAPIR_FOUND_PROCESSES,	/* a second */
+	TAPIR_FOUND_THREADS,	/* started a second */
 	TAPIR_FOUND_THROWING,	/* percent of the CPU */
 	TAPIR_FOUND_FINALIZER,	/* seconds without an end */
 	TAPIR_FOUND_TIMERS,	/* percent of the CPU */

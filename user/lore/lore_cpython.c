@@ -58,6 +58,8 @@ static const struct tapir_lore_wait waits[] = {
 	GIL_WAIT("PyEval_AcquireThread", .by = NULL),
 	GIL_WAIT("PyGILState_Ensure", .by = NULL),
 	GIL_WAIT("_PyEval_EvalFrameDefault", .by = "condition"),
+	/* Of threading; its queues, conditions and events are made of locks, too. */
+	TAPIR_WAIT_ROW("PyThread_acquire_lock*", "Python lock", .may_be_work = true),
 	{},
 };
 

@@ -119,15 +119,20 @@ static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}}
 
 #define AQS(type, method) type " java.util.concurrent.locks.AbstractQueuedSynchronizer." method "*"
 
+/* All of java.util.concurrent waits so: for locks, permits, connections of a pool, work. */
+#define PARK(function)                                                                             \
+	TAPIR_WAIT_ROW(function, "park", .is_common = true, .is_passed = true,                     \
+		       .passed = "permit or a pooled object")
+
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("ObjectMonitor::enter*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::EnterI*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::ReenterI*", "monitor"),
 	TAPIR_WAIT("ObjectMonitor::wait*", "condition"),
 	TAPIR_WAIT("JavaThread::sleep*", "sleep"),
-	TAPIR_WAIT_COMMON("Unsafe_Park*", "park"),
-	TAPIR_WAIT_COMMON("void jdk.internal.misc.Unsafe.park*", "park"),
-	TAPIR_WAIT_COMMON("void java.util.concurrent.locks.LockSupport.park*", "park"),
+	PARK("Unsafe_Park*"),
+	PARK("void jdk.internal.misc.Unsafe.park*"),
+	PARK("void java.util.concurrent.locks.LockSupport.park*"),
 	/* JDK 17 and later; before */
 	TAPIR_WAIT_MAYBE_LOCK(AQS("int", "acquire("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("boolean", "acquireQueued("), "java.util.concurrent lock"),

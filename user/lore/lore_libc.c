@@ -18,6 +18,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_COMMON("sem_wait*", "semaphore"),
 	TAPIR_WAIT_COMMON("__new_sem_wait*", "semaphore"),
 	TAPIR_WAIT_COMMON("sem_timedwait*", "semaphore"),
+	TAPIR_WAIT_COMMON("sem_clockwait*", "semaphore"),
 	TAPIR_WAIT("pthread_join", "join"),
 	TAPIR_WAIT("__pthread_clockjoin*", "join"),
 	TAPIR_WAIT("pthread_barrier_wait", "barrier"),
