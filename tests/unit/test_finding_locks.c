@@ -218,6 +218,35 @@ static void owners_in_a_snapshot_make_a_deadlock(void **state)
 	       "for 1.000 s when the recording ended; 1 more wait for locks");
 }
 
+static void is_owned(uint32_t tid, uint64_t time_ns, uint32_t owner)
+{
+	const struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = time_ns},
+					    .tgid = TGID,
+					    .tid = tid,
+					    .owner_tid = owner,
+					    .syscall = 202};
+
+	feeder_add(&f,
+		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"), (struct tapir_sv){}));
+}
+
+/* Thread 4 waits for 3, which waits for 2. */
+static void the_last_of_those_who_hold_a_lock_is_told(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 2, "keeper");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	leave(2, 12 * MS, MONITOR + 100); /* who knows where */
+	wait_for_ever(3, "transfer-1", MONITOR);
+	wait_for_ever(4, "transfer-2", MONITOR);
+	is_owned(3, 1000 * MS, 2);
+	is_owned(4, 1000 * MS, 3);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "a lock is not released: 2 threads, transfer-*, waited for a "
+				  "monitor throughout the recording (1.000 s) in Shop.reserve(); "
+				  "keeper 2 holds it");
+}
+
 /* It waited for a lock that it got, and holds one that the other waits for now. */
 static void waits_of_two_snapshots_make_no_deadlock(void **state)
 {
@@ -342,6 +371,25 @@ static void throwing_is_told_where_no_event_tells(void **state)
 	end_at(105 * MS);
 	expect(TAPIR_FOUND_THROWING,
 	       "75% of the CPU creates and throws exceptions, most in Shop.reserve()");
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void threads_that_are_started_all_the_time_are_told(void **state)
+{
+	struct tapir_rec_thread thread = {.tgid = TGID, .comm = "task-1"};
+
+	(void)state;
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		thread.tid = 1000 + i;
+		thread.start_ns = (10 + 10 * (uint64_t)i) * MS;
+		tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), thread.start_ns);
+		feeder_add(&f, &thread.h);
+		wait_for(thread.tid, 11 + 10 * (uint64_t)i, 12 + 10 * (uint64_t)i, IDLE, 1);
+	}
+	end_at(1011 * MS);
+	expect(TAPIR_FOUND_THREADS, "99 threads are started a second, most of them task-*");
 }
 
 /* ---- pools of objects ------------------------------------------------------------------------ */
@@ -546,6 +594,8 @@ int main(void)
 		TEST(cause_of_the_last_collection_is_not_that_of_all),
 		TEST(humongous_objects_are_told),
 		TEST(few_collections_are_no_habit),
+		TEST(the_last_of_those_who_hold_a_lock_is_told),
+		TEST(threads_that_are_started_all_the_time_are_told),
 		TEST(objects_that_threads_pass_on_are_told),
 		TEST(work_that_another_thread_gives_is_no_pool),
 		TEST(growth_is_counted_from_collection_to_collection),

@@ -18,7 +18,20 @@ static struct tapir_finding finding;
 static struct tapir_found_list found;
 
 /* Stacks. POLL: the loop waits. DRAW: in the program's own function. CHILD: a loop in that. */
-enum { POLL = 1, READ, DRAW, SLEEP, CHILD, UNNAMED, GIL, RESTORE, NUMPY, INTERPRETER, ELSEWHERE };
+enum {
+	POLL = 1,
+	READ,
+	DRAW,
+	SLEEP,
+	CHILD,
+	UNNAMED,
+	GIL,
+	RESTORE,
+	NUMPY,
+	INTERPRETER,
+	ELSEWHERE,
+	PYTHON_LOCK
+};
 
 /* Functions by their place; those of files without symbols have none. */
 enum {
@@ -35,6 +48,8 @@ enum {
 	RESTORE_THREAD,
 	LIBNUMPY,
 	START,
+	ACQUIRE_LOCK,
+	SEM_WAIT,
 	FUNCTION_CNT
 };
 
@@ -54,6 +69,8 @@ static const struct {
 	[RESTORE_THREAD] = {"/x/python3.11", "PyEval_RestoreThread"},
 	[LIBNUMPY] = {"/x/libnumpy.so", NULL},
 	[START] = {"/x/libc.so.6", "clone3"},
+	[ACQUIRE_LOCK] = {"/x/python3.11", "PyThread_acquire_lock_timed"},
+	[SEM_WAIT] = {"/x/libc.so.6", "__new_sem_wait_slow64"},
 };
 
 static void name_function(unsigned at)
@@ -108,6 +125,7 @@ static int setup(void **state)
 	STACK(NUMPY, COND_WAIT, LIBNUMPY, EVAL, START);
 	STACK(INTERPRETER, STRIPPED, EVAL, START);
 	STACK(ELSEWHERE, EPOLL, START);
+	STACK(PYTHON_LOCK, SEM_WAIT, ACQUIRE_LOCK, STRIPPED, EVAL, START);
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 
@@ -207,6 +225,18 @@ static void share_is_of_the_time_that_is_known(void **state)
 	expect("the event loop of process 100 was blocked 50% of the time: 4 times for 50 ms and "
 	       "more, 100.00 ms at most, 100% of it in draw shop.js:12:3",
 	       1011);
+}
+
+/* A worker thread of Node is there to compute; the process's own loop turns. */
+static void worker_that_computes_blocks_no_loop(void **state)
+{
+	(void)state;
+	start(TGID);
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 100)
+		sleep_until(TGID, at, at + 100, POLL);
+	run(2, 11, 1000, DRAW);
+	expect_no_loop(1010);
 }
 
 static void never_blocked_when_turns_are_short(void **state)
@@ -331,6 +361,17 @@ static void names_nobody_when_threads_run_by_turns(void **state)
 	assert_non_null(strstr(lead_at(1010), "; 3 threads run in the interpreter by turns"));
 }
 
+/* Or for work: the line of an idle process says so. */
+static void threads_that_wait_for_a_python_lock_are_told(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 2; tid < 5; tid++)
+		wait_in_turns(tid, PYTHON_LOCK);
+	assert_non_null(
+		strstr(lead_at(1010), "; 2.7 threads waited for a Python lock or for work"));
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_IDLE);
+}
+
 static void a_condition_of_another_file_is_no_gil(void **state)
 {
 	(void)state;
@@ -348,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
 		CASE(share_is_of_the_time_that_is_known),
+		CASE(worker_that_computes_blocks_no_loop),
+		CASE(threads_that_wait_for_a_python_lock_are_told),
 		CASE(never_blocked_when_turns_are_short),
 		CASE(never_blocked_when_short_turns_take_all_the_cpu),
 		CASE(not_told_when_records_are_missing),

@@ -187,6 +187,16 @@ static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, bool are
 	return all;
 }
 
+/* One that is stuck is no deadlock: it waits as the others do. */
+static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
+{
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		t->is_stuck = false;
+	return sum_of(kind, false);
+}
+
 /* Who waited for it: ", most of them clerk-*". */
 static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, struct tapir_str *out)
@@ -236,9 +246,8 @@ static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_ki
 static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait;
 	struct tapir_sv comm;
-	const char *reason;
 
 	if (!tid)
 		return;
@@ -246,11 +255,13 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	tapir_str__adds(out, "; ");
 	tapir_str__add_printable(out, comm.data, comm.len);
 	tapir_str__addf(out, " %u holds it", tid);
-	reason = t && t->out_ns ? tapir_wait_reasons__of(&f->reasons, tree, t->out_node) : NULL;
-	if (reason && !strcmp(reason, "sleep"))
+	wait = t && t->out_ns ? tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl),
+							 t->out_node)
+			      : NULL;
+	if (wait && !strcmp(wait->reason, "sleep"))
 		tapir_str__adds(out, " and sleeps");
-	else if (reason)
-		tapir_str__addf(out, " and waits for a %s", reason);
+	else if (wait && !wait->is_common) /* a futex may be anything */
+		tapir_str__addf(out, " and waits for a %s", wait->reason);
 }
 
 /* "99 waits; callers of 1.2 s of them are missing" */
@@ -338,10 +349,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		if (stuck.thread_cnt > 1 && !f->locks.are_deadlocked) /* else it is named */
 			list_stuck(f, kind, &stuck, list);
 		else if (stuck.thread_cnt)
-			others = (struct blocked_sum){.ns = others.ns + stuck.ns,
-						      .cut_ns = others.cut_ns + stuck.cut_ns,
-						      .wait_cnt = others.wait_cnt + stuck.wait_cnt,
-						      .thread_cnt = others.thread_cnt + 1};
+			others = sum_of_all(kind);
 		if (tapir_found__counts(TAPIR_FOUND_LOCKS, (double)others.ns / (double)span_ns))
 			list_convoy(f, kind, &others, list);
 	}
