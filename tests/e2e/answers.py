@@ -174,6 +174,11 @@ def started(t, file):
     return at - float(line.split()[0]) * 1e9
 
 
+def within(spans, begin_ns, end_ns):
+    """How long those (from, until) last between the two, in seconds: what overlaps counts twice."""
+    return sum(max(0, min(until, end_ns) - max(begin, begin_ns)) for begin, until in spans) / 1e9
+
+
 def count(programs):
     for program in programs.values():
         program.ask()
@@ -192,8 +197,6 @@ def recorded(t, commands, seconds, *options):
         pids = {mode: program.first() for mode, program in programs.items()}
         count(programs)  # each has begun, and what counts is compiled when it matters
         recorder = t.start_tapir("record", "-p", ",".join(pids.values()), "-d", str(seconds), "-f", "-o", file, *options)
-        recorder.wait_ready(timeout=30)
-        count(programs)
         recorder.wait(60)
         said = count(programs)
     reports = {mode: json.loads(t.tapir("report", file, "-p", pid, "--json").out) for mode, pid in pids.items()}

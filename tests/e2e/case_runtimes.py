@@ -19,7 +19,8 @@ QUERY_CNT = 1000
 class Server:
     """A PostgreSQL server of our own, in a directory its user can reach."""
 
-    def __init__(self, t):
+    def __init__(self, t, *settings):
+        self.settings = [word for setting in settings for word in ("-c", setting)]
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not found:
             t.skip("PostgreSQL is not installed")
@@ -39,7 +40,7 @@ class Server:
             self.process = subprocess.Popen(
                 [f"{self.bin}/postgres", "-D", self.data, "-k", self.dir, "-c", "listen_addresses=",
                  "-c", "log_statement=all", "-c", "log_line_prefix=%p ", "-c", "fsync=off",
-                 "-c", "autovacuum=off"],
+                 "-c", "autovacuum=off", *self.settings],
                 stdout=log, stderr=log, user=self.user.pw_uid, group=self.user.pw_gid, extra_groups=[],
                 start_new_session=True, cwd=self.dir)
         self.run("pg_isready", "-h", self.dir, "-t", "20", tries=40)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A JVM service with planted defects, one for each MODE: `java JvmDefects MODE`. It prints "pid N", and for each line of input
-// what it counted since the line before, as JSON. The report's first line is compared with that.
+// A JVM service with planted defects, one for each MODE: `java JvmDefects MODE...`. It prints "pid N", and for each line of input
+// what it has counted, as JSON: every 50 ms, by the clock of recordings (System.nanoTime() is CLOCK_MONOTONIC). The report's first
+// line is compared with that.
 import java.io.*;
 import java.lang.management.*;
 import java.net.*;
@@ -11,7 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
 
 public class JvmDefects {
-    static final AtomicLong count = new AtomicLong(), waitedNs = new AtomicLong();
+    static final AtomicLong count = new AtomicLong(), bytes = new AtomicLong();
     static final Object shelf = new Object(), first = new Object(), second = new Object();
     static final ReentrantLock till = new ReentrantLock();
     static final List<byte[]> kept = new ArrayList<>();
@@ -30,6 +31,7 @@ public class JvmDefects {
             }
         }, name);
         thread.setDaemon(true);
+        if (worker == null) worker = thread;
         thread.start();
     }
 
@@ -37,12 +39,44 @@ public class JvmDefects {
         try { Thread.sleep(ms); } catch (InterruptedException e) { throw new RuntimeException(e); }
     }
 
+    // ---- how long threads wait ------------------------------------------------------------------
+
+    // What a thread has waited, with a wait that still lasts.
+    static final class Waits {
+        static final Queue<Waits> all = new ConcurrentLinkedQueue<>();
+        static final ThreadLocal<Waits> mine = ThreadLocal.withInitial(() -> {
+            Waits waits = new Waits();
+            all.add(waits);
+            return waits;
+        });
+        volatile long[] state = {0, 0}; // done, and since when: 0, it does not
+
+        static void begin() {
+            Waits my = mine.get();
+            my.state = new long[] {my.state[0], System.nanoTime()};
+        }
+
+        static void end() {
+            Waits my = mine.get();
+            my.state = new long[] {my.state[0] + System.nanoTime() - my.state[1], 0};
+        }
+
+        static long sum(long now) {
+            long sum = 0;
+            for (Waits waits : all) {
+                long[] state = waits.state;
+                sum += state[0] + (state[1] == 0 ? 0 : Math.max(0, now - state[1]));
+            }
+            return sum;
+        }
+    }
+
     // ---- locks ----------------------------------------------------------------------------------
 
     static void reserve() {
-        long from = System.nanoTime();
+        Waits.begin();
         synchronized (shelf) {
-            waitedNs.addAndGet(System.nanoTime() - from);
+            Waits.end();
             count.incrementAndGet();
             sleep(2);
         }
@@ -53,10 +87,10 @@ public class JvmDefects {
     static volatile int paid; // under the lock
 
     static void pay() {
-        long from = System.nanoTime();
+        Waits.begin();
         till.lock();
         try {
-            waitedNs.addAndGet(System.nanoTime() - from);
+            Waits.end();
             count.incrementAndGet();
             if (paid++ > WARM) sleep(2);
             else Thread.yield();
@@ -101,22 +135,20 @@ public class JvmDefects {
 
     static void drawPicture() {
         sink = new byte[4 << 20];
-        count.addAndGet(4 << 20);
-        sleep(4);
+        sleep(2);
     }
 
     static void remember() {
         byte[] page = new byte[64 << 10];
         synchronized (kept) { kept.add(page); }
-        count.addAndGet(page.length);
+        bytes.addAndGet(page.length);
         sink = new byte[100 << 10];
         sleep(1);
     }
 
     static void cleanUp() {
         System.gc();
-        count.incrementAndGet();
-        sleep(100);
+        sleep(40);
     }
 
     static byte[] code;
@@ -170,7 +202,9 @@ public class JvmDefects {
 
     static void askDatabase(Socket socket) throws Exception {
         socket.getOutputStream().write('?');
+        Waits.begin();
         socket.getInputStream().read();
+        Waits.end();
         count.incrementAndGet();
     }
 
@@ -183,7 +217,7 @@ public class JvmDefects {
         }
     }
 
-    static void start(String mode, String[] args) throws Exception {
+    static void start(String mode) throws Exception {
         switch (mode) {
         case "convoy": for (int i = 0; i < 6; i++) forever("clerk-" + i, JvmDefects::reserve); break;
         case "lock":
@@ -201,31 +235,45 @@ public class JvmDefects {
             break;
         case "exceptions": forever("importer", () -> deep(40, "12,50 EUR")); break;
         case "regex": forever("mailer", JvmDefects::checkMail); break;
-        case "slow": slow(args[1]); break;
         case "idle": break;
-        default: throw new IllegalArgumentException(mode);
+        default:
+            if (!mode.startsWith("slow:")) throw new IllegalArgumentException(mode);
+            slow(mode.substring(5));
         }
     }
 
     // ---- what it counts -------------------------------------------------------------------------
 
-    static double cpuSeconds() {
-        return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime() / 1e9;
+    static final String[] names = {"at_ns", "count", "bytes", "waited_ns", "gcs", "classes", "cpu_ns", "work_ns"};
+    static final List<long[]> sums = new ArrayList<>();
+
+    static volatile Thread worker; // whose CPU time is told
+
+    static long workNs() {
+        return worker == null ? 0 : ManagementFactory.getThreadMXBean().getThreadCpuTime(worker.getId());
     }
 
-    static String told(long sinceNs, double[] before) {
-        long gcs = 0, gcMs = 0;
-        for (GarbageCollectorMXBean gc : ManagementFactory.getGarbageCollectorMXBeans()) {
-            gcs += gc.getCollectionCount();
-            gcMs += gc.getCollectionTime();
+    static void keepCounting() {
+        long gcs = 0;
+        for (GarbageCollectorMXBean gc : ManagementFactory.getGarbageCollectorMXBeans()) gcs += gc.getCollectionCount();
+        long classes = ManagementFactory.getClassLoadingMXBean().getTotalLoadedClassCount();
+        long cpu = ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
+        long now = System.nanoTime();
+        synchronized (sums) { sums.add(new long[] {now, count.get(), bytes.get(), Waits.sum(now), gcs, classes, cpu, workNs()}); }
+        sleep(50);
+    }
+
+    static String told() {
+        StringJoiner columns = new StringJoiner(", ", "{\"sums\": {", "}}");
+        synchronized (sums) {
+            for (int i = 0; i < names.length; i++) {
+                StringJoiner column = new StringJoiner(", ", "\"" + names[i] + "\": [", "]");
+                for (long[] row : sums) column.add(Long.toString(row[i]));
+                columns.add(column.toString());
+            }
+            sums.subList(0, sums.size() - 1).clear(); // from the last one on
         }
-        double[] now = {gcs, gcMs, cpuSeconds()};
-        String text = String.format(Locale.ROOT,
-            "{\"seconds\": %.3f, \"count\": %d, \"waited_s\": %.3f, \"gcs\": %.0f, \"gc_ms\": %.0f, \"cpu_s\": %.3f, \"classes\": %d}",
-            (System.nanoTime() - sinceNs) / 1e9, count.getAndSet(0), waitedNs.getAndSet(0) / 1e9, now[0] - before[0], now[1] - before[1],
-            now[2] - before[2], ManagementFactory.getClassLoadingMXBean().getLoadedClassCount());
-        System.arraycopy(now, 0, before, 0, now.length);
-        return text;
+        return columns.toString();
     }
 
     public static void main(String[] args) throws Exception {
@@ -234,15 +282,10 @@ public class JvmDefects {
             System.out.println("port " + server.getLocalPort());
             serve(server);
         }
-        start(args[0], args);
+        for (String mode : args) start(mode);
+        if (!args[0].equals("idle")) forever("counter", JvmDefects::keepCounting);
         System.out.println("pid " + ProcessHandle.current().pid());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        double[] before = new double[3];
-        long since = System.nanoTime();
-        while (in.readLine() != null) {
-            String text = told(since, before);
-            since = System.nanoTime();
-            System.out.println(text);
-        }
+        while (in.readLine() != null) System.out.println(told());
     }
 }

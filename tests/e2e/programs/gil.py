@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """gil.py MODE: threads that need the interpreter, and what keeps it from them. Prints "pid N", and for each line of input what it
-counted since the line before, as JSON: how long its workers waited beyond what they slept, by their own clocks."""
+saw, as JSON: from when until when its workers waited beyond what they slept, in ns of their own clocks, which are CLOCK_MONOTONIC."""
 import hashlib
 import json
 import os
@@ -9,20 +9,17 @@ import threading
 import time
 
 WORKERS = 3
-lock = threading.Lock()
-waited_s, turns, holder = 0.0, 0, 0
+PAUSE_NS = 2_000_000
+waits, due, holder = [], {}, 0
 
 
 def worker():
     """Asks for the interpreter every 2 ms; what a sleep lasts longer than it should is a wait for it."""
-    global waited_s, turns
+    me = threading.get_ident()
     while True:
-        begin = time.monotonic()
-        time.sleep(0.002)
-        late = time.monotonic() - begin - 0.002
-        with lock:
-            waited_s += late
-            turns += 1
+        wanted = due[me] = time.monotonic_ns() + PAUSE_NS
+        time.sleep(PAUSE_NS / 1e9)
+        waits.append((wanted, time.monotonic_ns()))
 
 
 def add_up():
@@ -47,17 +44,16 @@ def digest():
 
 
 def main():
-    global waited_s, turns
     mode = sys.argv[1]
     work = {"held": [add_up], "shared": [compute] * 3, "released": [digest], "idle": []}[mode]
     for run in work + [worker] * (WORKERS if mode != "idle" else 0):
         threading.Thread(target=run, daemon=True).start()
     print("pid", os.getpid(), flush=True)
-    since, cpu = time.monotonic(), time.process_time()
     for _ in sys.stdin:
-        now, used = time.monotonic(), time.process_time()
-        print(json.dumps({"seconds": now - since, "waited_s": waited_s, "turns": turns, "holder": holder, "cpu_s": used - cpu}), flush=True)
-        since, cpu, waited_s, turns = now, used, 0.0, 0
+        now = time.monotonic_ns()
+        last = [(wanted, now) for wanted in list(due.values()) if wanted < now]
+        print(json.dumps({"waits": waits[:] + last, "holder": holder}), flush=True)
+        waits.clear()
 
 
 main()
