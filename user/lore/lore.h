@@ -163,9 +163,9 @@ struct tapir_lore_wait {
 	/* Only a wait for that reason, with nothing between but functions of the runtime's file of
 	 * which a stripped file has no names. NULL: any. */
 	const char *by;
-	bool is_passed; /* a lock where those who wait there end each other's waits, else for work
-			 */
-	bool may_be_work;   /* a lock or a wait for work: no finding, but what an idle program does */
+	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
+			   */
+	bool may_be_work; /* a lock or a wait for work: no finding, but what an idle program does */
 	const char *passed; /* what it is they then pass; NULL: the reason */
 	bool has_turns; /* a lock that others may get again and again while one waits throughout */
 };
