@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import threading
 import time
 
 from answers import NotSeen, alone, leads, measures, near, span, within
@@ -13,6 +14,7 @@ from case_runtimes import Server
 
 ALONE = True  # it measures time
 TIMEOUT_MS = 600
+CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for"}
 
 
 def psql(server, *commands):
@@ -178,6 +180,53 @@ def test_first_line_names_what_a_server_does(t):
     report = t.report(t.path("server.tapir"))
     leads(t, report, "locks", "update accounts set cents = cents + ? where id = ?")
     t.ok("cpu-purpose" in [f["kind"] for f in report["findings"][:4]], f"both are named: {report['findings']}")
+
+
+class Sampled:
+    """How many clients' processes wait for a flush of the WAL, by the server's own list, read every 2 ms."""
+
+    def __init__(self, server, name):
+        self.psql = subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-A", "-t", "-h", server.dir, "-d", "postgres"], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True, user="postgres")
+        self.query = ("select count(*) from pg_stat_activity where wait_event in ('WALSync', 'WALWrite') and "
+                      f"application_name = '{name}';\n")
+        self.seen, self.over = [], threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+
+    def watch(self):
+        while not self.over.wait(0.002):
+            self.psql.stdin.write(self.query)
+            self.psql.stdin.flush()
+            self.seen.append((time.monotonic_ns(), int(self.psql.stdout.readline())))
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        self.psql.communicate()
+
+    def waiting(self, begin_ns, end_ns):
+        counts = [count for at_ns, count in self.seen if begin_ns <= at_ns <= end_ns]
+        return sum(counts) / len(counts)
+
+
+@alone
+def test_first_line_names_the_disk_that_commits_wait_for(t):
+    with Server(t, *LOGGING, "fsync=on") as server:
+        make_tables(server)
+        file = t.path("commit.tapir")
+        commit = Clients(server, "commit", "insert into orders values (1, 1, 'x');\n", 4, 6)
+        sampled = Sampled(server, "commit")
+        time.sleep(1)
+        pids = commit.pids()
+        t.tapir("record", "--comm", "postgres", "-d", 3, "-f", "-o", file)
+        sampled.end()
+        commit.said()
+    report = json.loads(t.tapir("report", file, "-p", ",".join(pids), "--json").out)
+    if t.verbose:
+        print(f"      commit: {report['headline']}", flush=True)
+    # What the server calls waiting begins before a process leaves its CPU, and ends when it has one again: some 30 us each of about a ms.
+    near(t, leads(t, report, "locks", "for a WAL flush"), sampled.waiting(*span(t, file)), "waiting clients", 0.15)
 
 
 @alone

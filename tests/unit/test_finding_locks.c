@@ -373,6 +373,20 @@ static void throwing_is_told_where_no_event_tells(void **state)
 	       "75% of the CPU creates and throws exceptions, most in Shop.reserve()");
 }
 
+/* A pool that has nothing to do, or whose threads wait for tasks of the same pool. */
+static void threads_that_are_parked_throughout_are_told(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 2; tid < 6; tid++)
+		wait_for_ever(tid, "pool-1-thread", UNNAMED);
+	wait_for_ever(6, "main", UNNAMED);
+	end_at(1010 * MS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_IDLE);
+	assert_non_null(strstr(found.rows.data[0].text,
+			       "; 4 threads pool-* were parked throughout: "
+			       "for work, or for each other"));
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void threads_that_are_started_all_the_time_are_told(void **state)
@@ -596,6 +610,7 @@ int main(void)
 		TEST(few_collections_are_no_habit),
 		TEST(the_last_of_those_who_hold_a_lock_is_told),
 		TEST(threads_that_are_started_all_the_time_are_told),
+		TEST(threads_that_are_parked_throughout_are_told),
 		TEST(objects_that_threads_pass_on_are_told),
 		TEST(work_that_another_thread_gives_is_no_pool),
 		TEST(growth_is_counted_from_collection_to_collection),

@@ -55,6 +55,41 @@ static void owner_of_the_event_holds_it_when_a_stranger_ends_the_wait(void **sta
 	assert_int_equal(cell(waiters, 1, "held_by_tid")->u64, 1);
 }
 
+static void want_wal(uint32_t tgid, uint64_t from_ns, uint64_t until_ns)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = 1,
+					       .tgid = tgid,
+					       .tid = tgid,
+					       .time_ns = from_ns,
+					       .number = 1,
+					       .has_number = true,
+					       .text = "WALWrite"});
+	feeder_event(&f, (struct feeder_event){.probe_id = 2,
+					       .tgid = tgid,
+					       .tid = tgid,
+					       .time_ns = until_ns,
+					       .number = 1,
+					       .has_number = true,
+					       .text = "WALWrite"});
+}
+
+static void lock_of_a_server_is_one_for_its_processes(void **state)
+{
+	const struct tapir_view_result_table *locks;
+
+	(void)state;
+	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
+	ask("contention", 0);
+	want_wal(100, 1 * MS, 11 * MS);
+	want_wal(101, 2 * MS, 22 * MS);
+	assert_int_equal(answer(), 0);
+	locks = table("locks", 0);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 30 * MS);
+	assert_int_equal(cell(locks, 0, "count")->u64, 2);
+	assert_string_equal(cell(locks, 0, "label")->text, "WALWrite");
+}
+
 static void name_code(uint64_t start_va, const char *name)
 {
 	struct tapir_rec_jit jit = {
@@ -151,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(locks_come_by_waited_time_with_who_held_them),
+		TEST(lock_of_a_server_is_one_for_its_processes),
 		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
 		TEST(headline_of_a_lock_without_a_name_has_no_gap),

@@ -14,6 +14,7 @@
 #include "analyze/wait_reason.h"
 #include "decode/dotnet_tables.h"
 #include "threads/monitor_owners.h"
+#include "lore/lore.h"
 
 #define MAX_LOCKS   16384u
 #define MAX_WAYS    24 /* of waiting for one lock: stack and who held it */
@@ -113,9 +114,11 @@ static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind,
 	return lock;
 }
 
+/* A server's lock is one for all of its processes. */
 static struct lock *lock_of(struct contention *v, uint32_t tgid, uint32_t kind, const char *label)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, tgid), kind);
+	bool is_shared = tapir_timeline__pairs(v->asked.tl)->kinds.data[kind].is_shared;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, is_shared ? 0 : tgid), kind);
 	const uint64_t *idx;
 
 	key = tapir_hash__bytes(key, label ? label : "", label ? strlen(label) : 0);
@@ -125,12 +128,15 @@ static struct lock *lock_of(struct contention *v, uint32_t tgid, uint32_t kind, 
 
 /* By the stack of the wait: the program's own function, if there is one. */
 static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
-				const char *reason)
+				const struct tapir_lore_wait *wait)
 {
 	uint32_t own = tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), w->node);
 	bool has_own = own != TAPIR_OWN_CODE_NONE;
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
-				       has_own ? own : w->node);
+	uint64_t key = wait->is_shared
+			       ? 4
+			       : tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
+						 has_own ? own : w->node);
+	const char *reason = wait->reason;
 	struct lock *lock;
 	const uint64_t *idx;
 
@@ -304,7 +310,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
 	uint64_t ns = w->wake_ns - w->from_ns;
-	const char *reason;
+	const struct tapir_lore_wait *wait;
 	struct lock *lock;
 
 	number_thread(v, w->thread, w->from_ns);
@@ -319,10 +325,10 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 				  ns);
 		return;
 	}
-	reason = w->state ? tapir_wait_reasons__of(&v->reasons, tree, w->node) : NULL;
-	if (!reason || !tapir_wait_reason__is_lock(reason))
+	wait = w->state ? tapir_wait_reasons__find(&v->reasons, tree, w->node) : NULL;
+	if (!wait || !tapir_wait_reason__is_lock(wait->reason))
 		return;
-	lock = untold_lock(v, w, reason);
+	lock = untold_lock(v, w, wait);
 	if (!lock)
 		return;
 	count_way(v, lock, w, w->node, ns);

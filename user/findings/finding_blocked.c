@@ -242,6 +242,16 @@ static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_ki
 	return best;
 }
 
+static bool has_moved(const struct tapir_blocked_kind *kind)
+{
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		if (t->got_cnt)
+			return true;
+	return false;
+}
+
 /* "; postgres 4711 holds it and waits for a client" */
 static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
@@ -312,7 +322,8 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	if (kind->wait->is_interpreter)
 		tapir_finding_gil__add_holder(f, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
-	add_holder(f, holder_of(f, kind, false), &text);
+	if (!has_moved(kind)) /* else the one who held it at the end was one of many */
+		add_holder(f, holder_of(f, kind, false), &text);
 	add_waits(all, &evidence);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
 			      &evidence, "offcpu");

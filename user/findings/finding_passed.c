@@ -8,7 +8,9 @@
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 
-#define MAX_ROWS 65536u
+#define MAX_ROWS       65536u
+#define PARKED_PERCENT 95 /* of the recording */
+#define MIN_PARKED     2  /* threads of one name */
 
 static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
 {
@@ -81,6 +83,9 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 
 	if (!wait || !wait->is_passed)
 		return false;
+	if (is_open && wait->passed && f->passed.parked.cnt < MAX_ROWS)
+		(void)tapir_vec__push(&f->passed.parked,
+				      ((struct tapir_parked){w->thread->tid, took_ns}));
 	like.wait = wait;
 	like.name = tapir_own_code__of(&f->own, tree, w->node);
 	if (like.name == TAPIR_OWN_CODE_NONE) {
@@ -215,8 +220,35 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	tapir_map__fini(&all.places);
 }
 
+void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	const struct tapir_parked *parked;
+
+	tapir_vec_for_each (parked, &f->passed.parked) {
+		struct tapir_str name = {};
+
+		if (parked->ns * 100 < span_ns * PARKED_PERCENT)
+			continue;
+		tapir_finding__add_thread(f, parked->tid, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	if (most && most->cnt >= MIN_PARKED)
+		tapir_str__addf(out,
+				"; %" PRIu64 " threads %s were parked throughout: for work, or "
+				"for each other",
+				most->cnt, most->label);
+	tapir_found_labels__fini(&names);
+}
+
 void tapir_finding_passed__fini(struct tapir_finding *f)
 {
+	tapir_vec__fini(&f->passed.parked);
 	tapir_vec__fini(&f->passed.rows);
 	tapir_vec__fini(&f->passed.threads);
 	tapir_vec__fini(&f->passed.nameless);

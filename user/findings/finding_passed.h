@@ -17,6 +17,7 @@
 struct tapir_finding;
 struct tapir_found_list;
 struct tapir_lore_wait;
+struct tapir_str;
 struct tapir_wait;
 
 /* Waits in one function of a process that one thread ended. */
@@ -40,7 +41,14 @@ struct tapir_passed_nameless {
 	uint64_t ns, cnt;
 };
 
+/* One whose wait began before the recording and has not ended in it. */
+struct tapir_parked {
+	uint32_t tid;
+	uint64_t ns;
+};
+
 struct tapir_passed {
+	struct tapir_vec(struct tapir_parked) parked;
 	struct tapir_vec(struct tapir_passed_nameless) nameless;
 	struct tapir_map nameless_by_key;
 	struct tapir_vec(struct tapir_passed_row) rows;
@@ -52,6 +60,8 @@ struct tapir_passed {
 bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				bool is_open);
 void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* "; 4 threads pool-* were parked throughout, ...": what an idle process has, or one that hangs. */
+void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_passed__fini(struct tapir_finding *f);
 
 #endif

@@ -165,6 +165,7 @@ struct tapir_lore_wait {
 	const char *by;
 	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
 			   */
+	bool is_shared;	  /* a lock of all processes of a server */
 	bool may_be_work; /* a lock or a wait for work: no finding, but what an idle program does */
 	const char *passed; /* what it is they then pass; NULL: the reason */
 	bool has_turns; /* a lock that others may get again and again while one waits throughout */

@@ -135,9 +135,10 @@ static const struct tapir_lore_value values[] = {
 static const struct tapir_lore_file files[] = {{"postgres", "", "/postgresql/"}, {}};
 
 static const struct tapir_lore_wait waits[] = {
-	TAPIR_WAIT_LOCK("ProcSleep", "PostgreSQL lock"),
-	{"LWLockAcquire*", "lwlock", .is_lock = true, .is_common = true},
-	TAPIR_WAIT_LOCK("XLogFlush", "WAL flush"),
+	TAPIR_WAIT_ROW("ProcSleep", "PostgreSQL lock", .is_lock = true, .is_shared = true),
+	TAPIR_WAIT_ROW("LWLockAcquire*", "lwlock", .is_lock = true, .is_shared = true,
+		       .is_common = true),
+	TAPIR_WAIT_ROW("XLogFlush", "WAL flush", .is_lock = true, .is_shared = true),
 	TAPIR_WAIT("pg_sleep", "sleep"),
 	TAPIR_WAIT("secure_read", "client"),
 	TAPIR_WAIT_COMMON("PGSemaphoreLock", "semaphore"),
