@@ -166,6 +166,33 @@ static void holder_is_shown_where_it_mostly_held_up_others(void **state)
 			    "void Audit.append(int)");
 }
 
+/* In two functions of the library, of which one waits for locks. */
+static void preemptions_within_one_function_are_one_row(void **state)
+{
+	static const uint64_t within[2][2] = {{0x2010, 0x1010}, {0x3010, 0x1010}};
+
+	(void)state;
+	name_code(0x1000, "Shop.Draw(int)");
+	name_code(0x2000, "System.Threading.Monitor.Exit_Slowpath(object)");
+	name_code(0x3000, "System.Threading.Monitor.Enter_Slowpath(object)");
+	for (uint64_t id = 1; id <= 2; id++) {
+		struct tapir_rec_stack stack = {.stack_id = id, .end = TAPIR_STACK_END_WHOLE};
+
+		feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, within[id - 1], 2));
+	}
+	ask("offcpu", 0);
+	for (uint64_t id = 1; id <= 2; id++) {
+		feeder_switch(&f, id * 10 * MS,
+			      (struct tapir_rec_switch){
+				      .out_tgid = 100, .out_tid = 1, .out_stack_id = id});
+		feeder_come(&f, 1, (id * 10 + 1) * MS, 0, 0);
+	}
+	feeder_leave(&f, 1, 40 * MS, TAPIR_STATE_SLEEPING);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(tapir_view_result_table__rows(table("waits", 0)), 1);
+	assert_int_equal(cell(table("waits", 0), 0, "ns")->u64, 2 * MS);
+}
+
 static void headline_of_a_lock_without_a_name_has_no_gap(void **state)
 {
 	(void)state;
@@ -189,6 +216,7 @@ int main(void)
 		TEST(lock_of_a_server_is_one_for_its_processes),
 		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
+		TEST(preemptions_within_one_function_are_one_row),
 		TEST(headline_of_a_lock_without_a_name_has_no_gap),
 	};
 

@@ -170,7 +170,10 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 
 	for (size_t i = 0; i < v->rows.cnt; i++) {
 		struct row row = v->rows.data[i];
-		const char *reason = tapir_wait_reasons__of(&v->reasons, result->tree, row.node);
+		/* Who is preempted waits for a CPU, wherever that was. */
+		const char *reason =
+			row.state ? tapir_wait_reasons__of(&v->reasons, result->tree, row.node)
+				  : NULL;
 		uint64_t key = key_of_place(result->tree, &row, result->all_frames), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
