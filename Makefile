@@ -176,6 +176,8 @@ bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NE
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_web.py --parts
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_attach.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_publish.py
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/dotnet_awaits.py
 
