@@ -18,11 +18,10 @@
 #include "serve/front_impl.h"
 #include "serve/sandbox.h"
 
-#define IDLE_SECONDS	  15
-#define SPARE_CONNECTIONS 16			      /* accepted while others are being closed */
-#define TAKE_NS		  (5 * 60 * TAPIR_NS_PER_SEC) /* all bytes of an answer */
-#define CONNECTION_BYTES  49152 /* of memory for headers: a SPEC may have 24 KB */
-#define STACK_BYTES	  (256u * 1024)
+#define IDLE_SECONDS	 15
+#define TAKE_NS		 (5 * 60 * TAPIR_NS_PER_SEC) /* all bytes of an answer */
+#define CONNECTION_BYTES 49152 /* of memory for headers: a SPEC may have 24 KB */
+#define STACK_BYTES	 (256u * 1024)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
@@ -243,6 +242,7 @@ static void on_log(void *ctx, const char *format, va_list args)
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
+/* Twice the connections: those that are being closed, to make room, are among them for a moment. */
 static struct MHD_Daemon *start(struct tapir_front *front)
 {
 	const struct tapir_front_opts *opts = front->opts;
@@ -258,12 +258,11 @@ static struct MHD_Daemon *start(struct tapir_front *front)
 			MHD_USE_ERROR_LOG | (has_tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, front, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, opts->listener->fd, MHD_OPTION_CONNECTION_LIMIT,
-		opts->connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-		MHD_OPTION_NOTIFY_CONNECTION, tapir_front_conn__on_change, front,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, front, MHD_OPTION_UNESCAPE_CALLBACK,
-		on_unescape, NULL, MHD_OPTION_ARRAY,
+		2 * opts->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+		tapir_front_conn__on_change, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+		front, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_ARRAY,
 		!has_tls ? tls + 3 : tls + !opts->tls_client_ca, MHD_OPTION_END);
 }
 
