@@ -9,7 +9,7 @@ import stat
 import subprocess
 import time
 
-from case_serve import Server
+from case_serve import Server, all_children, name_of
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
 from npm_package import npm_package
@@ -313,6 +313,7 @@ def test_image_traces_programs_in_other_containers(t):
             container = podman("inspect", "-f", "{{.Id}}", name)
             t.eq((listed[pid]["runtime"], listed[pid]["container"]), (runtime, container[:12]), name)
             status, _, trace = server.ask(f"/v1/profile?container={container}&seconds=3")
+            t.ok("tapir-ready" not in [name_of(child) for child in all_children(podman.pid("agent"))], "none is ready to record in 64 MB")
             print(f"      agent after {name}: at most {peak_of(podman, 'agent')} MB")
             t.eq(status, 200, f"{name}: {trace[:300]}")
             with open(t.path("trace.tapir"), "wb") as file:

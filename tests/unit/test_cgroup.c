@@ -292,6 +292,17 @@ static void container_is_known_by_its_cgroup(void **state)
 	}
 }
 
+/* A number, or that there is none; never one for a process that does not exist. */
+static void memory_limit_is_one_or_none(void **state)
+{
+	uint64_t bytes = 0;
+
+	(void)state;
+	if (tapir_cgroup__memory_limit((uint32_t)getpid(), &bytes))
+		assert_true(bytes >= 1 << 20);
+	assert_false(tapir_cgroup__memory_limit(INT32_MAX, &bytes));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +315,7 @@ int main(void)
 		CASE(members_come_when_version_one),
 		CASE(frozen_process_is_known_in_the_group_and_below),
 		cmocka_unit_test(container_is_known_by_its_cgroup),
+		cmocka_unit_test(memory_limit_is_one_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

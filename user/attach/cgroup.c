@@ -14,6 +14,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/str.h"
 
 #define MAX_DEPTH 32
 
@@ -252,6 +253,32 @@ static int is_frozen(const char *root, const char *path, bool is_v2, void *ctx)
 bool tapir_cgroup__is_frozen(uint32_t tgid)
 {
 	return tapir_cgroup__each_of_process(tgid, "freezer", is_frozen, NULL);
+}
+
+/* v1 has a number near the greatest where there is no limit. */
+static bool read_limit(const char *root, const char *path, bool is_v2, uint64_t *bytes)
+{
+	tapir_autofree char *text = NULL;
+	char file[PATH_MAX];
+	size_t len = 0;
+
+	if (snprintf(file, sizeof(file), "%s%s/%s", root, path,
+		     is_v2 ? "memory.max" : "memory.limit_in_bytes") >= (int)sizeof(file) ||
+	    tapir_file__read(file, 64, &text, &len))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	return tapir_str__to_u64(text, 0, (uint64_t)1 << 62, bytes);
+}
+
+/* In a container the path may be that of the node, and the root the container's own. */
+static int take_limit(const char *root, const char *path, bool is_v2, void *ctx)
+{
+	return read_limit(root, path, is_v2, ctx) || read_limit(root, "", is_v2, ctx);
+}
+
+bool tapir_cgroup__memory_limit(uint32_t tgid, uint64_t *bytes)
+{
+	return tapir_cgroup__each_of_process(tgid, "memory", take_limit, bytes) == 1;
 }
 
 /* ---- containers ----------------------------------------------------------------------------- */

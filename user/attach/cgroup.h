@@ -42,6 +42,12 @@ int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_c
  */
 bool tapir_cgroup__is_frozen(uint32_t tgid);
 
+/*
+ * What its cgroup, not one above it, permits a process of memory, in bytes. False: nothing limits
+ * it, or it cannot be seen.
+ */
+bool tapir_cgroup__memory_limit(uint32_t tgid, uint64_t *bytes);
+
 #define TAPIR_CONTAINER_ID_BYTES      13
 #define TAPIR_CONTAINER_FULL_ID_BYTES 65
 #define TAPIR_POD_UID_BYTES	      64

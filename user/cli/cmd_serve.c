@@ -3,10 +3,15 @@
 #include "serve/agent.h"
 
 #include <errno.h>
+#include <unistd.h>
 
+#include "attach/cgroup.h"
 #include "cli/commands.h"
 #include "http/stdio_keeper.h"
 #include "serve/address.h"
+
+#define DEFAULT_READY_S 60
+#define READY_MIN_BYTES (128u << 20)
 
 struct args {
 	struct tapir_words listen;
@@ -50,6 +55,16 @@ static int prepare_stdio(struct tapir_serve_config *config)
 	return tapir_stdio_keeper__start(&config->only_pid);
 }
 
+/* Where memory is scarce, a recording alone has what it needs. */
+static uint64_t default_ready_s(void)
+{
+	uint64_t bytes;
+
+	return tapir_cgroup__memory_limit((uint32_t)getpid(), &bytes) && bytes < READY_MIN_BYTES
+		       ? 0
+		       : DEFAULT_READY_S;
+}
+
 static int configure(const struct args *args, struct tapir_serve_config *config)
 {
 	const char *const *address;
@@ -64,6 +79,8 @@ static int configure(const struct args *args, struct tapir_serve_config *config)
 			return -ENOMEM;
 	if (!config->listen.cnt && !tapir_vec__push(&config->listen, TAPIR_SERVE_LISTEN))
 		return -ENOMEM;
+	if (config->limits.ready_s == TAPIR_SERVE_READY_AUTO)
+		config->limits.ready_s = default_ready_s();
 	if (args->continuous_mb)
 		config->continuous.mb = args->continuous_mb;
 	if (args->state)

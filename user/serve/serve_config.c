@@ -100,7 +100,7 @@ void tapir_serve_config__init(struct tapir_serve_config *config)
 			   .state_mb = 1024,
 			   .traces = 50,
 			   .connections = 256,
-			   .ready_s = 60}};
+			   .ready_s = TAPIR_SERVE_READY_AUTO}};
 }
 
 void tapir_serve_config__fini(struct tapir_serve_config *config)

@@ -18,6 +18,8 @@
 #define TAPIR_SERVE_LISTEN     "127.0.0.1:9747"
 #define TAPIR_SERVE_MAX_LISTEN 8
 
+#define TAPIR_SERVE_READY_AUTO UINT64_MAX
+
 struct tapir_serve_limits {
 	uint64_t sessions;    /* recordings at once */
 	uint64_t seconds;     /* of one recording */
@@ -26,7 +28,7 @@ struct tapir_serve_limits {
 	uint64_t state_mb;    /* of all finished ones together */
 	uint64_t traces;      /* finished ones that are kept */
 	uint64_t connections; /* to one address at once */
-	uint64_t ready_s;     /* how long a process is kept ready for the next recording */
+	uint64_t ready_s;     /* how long a process is kept ready for the next one; or _AUTO */
 };
 
 /* A recording that keeps its last part (flight/flight.h). */
