@@ -64,8 +64,8 @@ uint64_t tapir_proc__start_ticks(uint32_t tgid);
 
 /*
  * How much memory it has mapped, in pages: as long as that is the same, hardly anything was mapped
- * since. A fifth of the price of its mappings. 0: none, as kernel threads and zombies. -errno
- * without a line.
+ * since. Takes 3 us, its mappings 20 to 250. 0: none, as kernel threads and zombies. -errno without
+ * a line.
  */
 int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages);
 
