@@ -271,7 +271,7 @@ public class JvmDefects {
                 for (long[] row : sums) column.add(Long.toString(row[i]));
                 columns.add(column.toString());
             }
-            sums.subList(0, sums.size() - 1).clear(); // from the last one on
+            if (sums.size() > 1) sums.subList(0, sums.size() - 1).clear(); // from the last one on
         }
         return columns.toString();
     }
