@@ -253,14 +253,18 @@ public class JvmDefects {
         return worker == null ? 0 : ManagementFactory.getThreadMXBean().getThreadCpuTime(worker.getId());
     }
 
-    static void keepCounting() {
+    static void count() {
         long gcs = 0;
         for (GarbageCollectorMXBean gc : ManagementFactory.getGarbageCollectorMXBeans()) gcs += gc.getCollectionCount();
         long classes = ManagementFactory.getClassLoadingMXBean().getTotalLoadedClassCount();
         long cpu = ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
         long now = System.nanoTime();
         synchronized (sums) { sums.add(new long[] {now, count.get(), bytes.get(), Waits.sum(now), gcs, classes, cpu, workNs()}); }
+    }
+
+    static void keepCounting() {
         sleep(50);
+        count();
     }
 
     static String told() {
@@ -283,7 +287,10 @@ public class JvmDefects {
             serve(server);
         }
         for (String mode : args) start(mode);
-        if (!args[0].equals("idle")) forever("counter", JvmDefects::keepCounting);
+        if (!args[0].equals("idle")) {
+            count();
+            forever("counter", JvmDefects::keepCounting);
+        }
         System.out.println("pid " + ProcessHandle.current().pid());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         while (in.readLine() != null) System.out.println(told());
