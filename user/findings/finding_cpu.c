@@ -11,6 +11,7 @@
 #include "symbol/frame_kind.h"
 
 #define MIN_CPUS	   0.1
+#define MIN_METHODS	   10.0 /* a second: fewer are compiled for the recorder's own sake */
 #define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
 #define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
 #define IDLE_PERCENT	   98	/* of the time */
@@ -149,8 +150,8 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	/* A compiler that was on its own business, of which no event tells, is not what is missed,
 	 * nor one that will be done: where CPUs are scarce other threads may want them. */
-	double cpus = f->jit.cnt && !is_warming_up(f) ? tapir_finding__wanted_cpus(f)
-						      : tapir_finding__cpus(f);
+	bool is_busy = (double)f->jit.cnt >= MIN_METHODS * seconds && !is_warming_up(f);
+	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
 	double cost = share;
 	struct tapir_str text = {};
 
