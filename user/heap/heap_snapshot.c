@@ -50,6 +50,13 @@ static void on_event(struct tapir_heap_reading *r, const struct tapir_catalog *c
 		name_process(r, catalog, rec->time_ns);
 }
 
+static void add_loss(struct tapir_heap_reading *r, const struct tapir_rec_loss *loss)
+{
+	if (!r->lost_cnt)
+		r->cause = loss->cause;
+	r->lost_cnt += loss->count;
+}
+
 int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 			    const struct tapir_rec *rec)
 {
@@ -58,7 +65,7 @@ int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 	if (rec->type == TAPIR_REC_EVENT)
 		on_event(r, catalog, rec);
 	else if (rec->type == TAPIR_REC_LOSS)
-		r->lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
+		add_loss(r, (const struct tapir_rec_loss *)rec);
 	return 0;
 }
 
@@ -188,9 +195,14 @@ static void explain(struct tapir_heap_snapshot *s, const struct tapir_heap_readi
 	if (e->graph.is_full)
 		snprintf(s->incomplete, sizeof(s->incomplete),
 			 "the heap has more objects than tapir has memory or room for");
-	else if (lost)
+	else if (e->lost_cnt)
 		snprintf(s->incomplete, sizeof(s->incomplete),
 			 "%" PRIu64 " events with objects or references were lost", lost);
+	else if (lost) /* perhaps others: no number of theirs is missing, but the last has none
+			  after it */
+		snprintf(s->incomplete, sizeof(s->incomplete),
+			 "%" PRIu64 " records were lost (%s), perhaps with objects", lost,
+			 tapir_loss__text(r->cause));
 	else if (r->is_damaged)
 		snprintf(s->incomplete, sizeof(s->incomplete),
 			 "parts of the file could not be read");

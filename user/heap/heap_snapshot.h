@@ -38,6 +38,7 @@ struct tapir_heap_reading {
 	struct tapir_heap_events events;
 	char process[64];
 	uint64_t lost_cnt; /* by the recording's own account */
+	uint32_t cause;	   /* of the first of them */
 	uint32_t tgid;	   /* the first process whose heap is there; others' events are left */
 	bool is_damaged;   /* parts of the file could not be read */
 	bool is_complete;  /* once it was made a snapshot */
