@@ -170,6 +170,11 @@ static void tools_are_commands(void **state)
 	assert_false(text_of(call("stacks", "{\"pid\":7}"), text));
 	assert_false(text_of(call("processes", "{}"), text));
 	assert_string_equal(ran, "stacks --json --pid=7 <0; ps --json <0; ");
+	*ran = '\0';
+	assert_false(text_of(call("report", "{\"from\":1}"), text));
+	assert_false(text_of(call("report", "{\"top\":3}"), text));
+	assert_string_equal(ran, "report - --json --from=1.000 --top=20 <1; "
+				 "report - --json --top=3 <1; ");
 }
 
 static void what_fails_says_why(void **state)

@@ -70,8 +70,9 @@ struct tool {
 	const char *name, *what;
 	const char *words[4]; /* of the command */
 	struct argument arguments[8];
-	bool reads; /* a recording */
-	bool makes; /* one */
+	const char *rows; /* the option where top is not given; NULL: none */
+	bool reads;	  /* a recording */
+	bool makes;	  /* one */
 };
 
 #define OF_RECORDING                                                                               \
@@ -101,13 +102,17 @@ static const struct tool tools[] = {
 	 .arguments = {OF_RECORDING},
 	 .reads = true},
 	{.name = "report",
-	 .what = "The whole report of a recording: functions, modules, events, intervals, threads, "
+	 .what = "The report of a recording: functions, modules, stacks, events, intervals, threads, "
 		 "losses",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {OF_RECORDING,
 		       {"pid", PID, false, "--pid", "only this process"},
 		       {"from", SECONDS_OF, false, "--from", "only from this second on"},
-		       {"to", SECONDS_OF, false, "--to", "only until this second"}},
+		       {"to", SECONDS_OF, false, "--to", "only until this second"},
+		       {"top", COUNT, false, "--top",
+			"at most this many functions, modules and stacks of an event (default: "
+			"20)"}},
+	 .rows = "--top=20",
 	 .reads = true},
 	{.name = "view",
 	 .what = "Answers one question about a recording",
@@ -348,6 +353,8 @@ static int add_arguments(const struct tool *tool, const json_t *given, struct wo
 			err = add_argument(a, value, w, nr, out);
 		else if (a->is_required)
 			err = wrong(out, a, "given");
+		else if (a->type == COUNT && tool->rows)
+			add_word(w, "%s", tool->rows);
 		else if (a->type == DURATION)
 			add_word(w, "%s=%.3f", a->option, SECONDS);
 	}

@@ -123,14 +123,21 @@ static void json_threads(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, ']');
 }
 
-/* samples: it was the innermost; total: it was anywhere in the stack. */
-static void json_functions(struct tapir_json *j, const struct tapir_summary *s)
+/* Without --top the document is complete. */
+static bool is_enough(const struct tapir_report_view *v, size_t cnt)
 {
+	return v->top && cnt >= v->top;
+}
+
+/* samples: it was the innermost; total: it was anywhere in the stack. */
+static void json_functions(struct tapir_json *j, const struct tapir_report_view *v)
+{
+	const struct tapir_summary *s = v->summary;
 	const struct tapir_function_row *row;
 
 	tapir_json__open(j, "functions", '[');
 	tapir_vec_for_each (row, &s->functions) {
-		if (!row->total)
+		if (!row->total || is_enough(v, (size_t)(row - s->functions.data)))
 			break;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "name", row->name);
@@ -144,13 +151,14 @@ static void json_functions(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, ']');
 }
 
-static void json_modules(struct tapir_json *j, const struct tapir_summary *s)
+static void json_modules(struct tapir_json *j, const struct tapir_report_view *v)
 {
+	const struct tapir_summary *s = v->summary;
 	const struct tapir_module_row *row;
 
 	tapir_json__open(j, "modules", '[');
 	tapir_vec_for_each (row, &s->modules) {
-		if (!row->total)
+		if (!row->total || is_enough(v, (size_t)(row - s->modules.data)))
 			break;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "module", row->name);
@@ -178,13 +186,16 @@ static void json_stack(struct tapir_json *j, const struct tapir_summary *s,
 		tapir_json__str(j, "callers_lost", last->name);
 }
 
-static void json_stacks(struct tapir_json *j, const struct tapir_summary *s)
+static void json_stacks(struct tapir_json *j, const struct tapir_report_view *v)
 {
+	const struct tapir_summary *s = v->summary;
 	const struct tapir_stack_row *row;
+	size_t cnt = 0; /* those of an event follow one another, the hottest first */
 
 	tapir_json__open(j, "stacks", '[');
 	tapir_vec_for_each (row, &s->stacks) {
-		if (row->event == TAPIR_SUMMARY_SAMPLED)
+		cnt = row > s->stacks.data && row[-1].event == row->event ? cnt + 1 : 0;
+		if (row->event == TAPIR_SUMMARY_SAMPLED || is_enough(v, cnt))
 			continue;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "provider", s->events.data[row->event].provider);
@@ -193,9 +204,10 @@ static void json_stacks(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+	cnt = 0;
 	tapir_json__open(j, "sample_stacks", '[');
 	tapir_vec_for_each (row, &s->stacks) {
-		if (row->event != TAPIR_SUMMARY_SAMPLED)
+		if (row->event != TAPIR_SUMMARY_SAMPLED || is_enough(v, cnt++))
 			continue;
 		tapir_json__open(j, NULL, '{');
 		json_stack(j, s, row, "samples");
@@ -322,9 +334,9 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__u64(&j, "stacks_missing", s->no_stack_cnt);
 	json_losses(&j, "not_wanted", s, TAPIR_LOSS_KIND_INFO);
 	json_loss_times(&j, v);
-	json_functions(&j, s);
-	json_modules(&j, s);
-	json_stacks(&j, s);
+	json_functions(&j, v);
+	json_modules(&j, v);
+	json_stacks(&j, v);
 	json_intervals(&j, v->pairs);
 	json_gaps(&j, s);
 	tapir_json__open(&j, "meta", '{');
