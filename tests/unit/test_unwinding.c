@@ -487,6 +487,53 @@ static void idle_tables_make_room_and_come_back(void **state)
 	end();
 }
 
+/* As twenty seconds (a new table counts as used for ten) in which processes map the files of these
+ * bits, and walks use that table. */
+static void keep(const uint64_t *mapped, uint32_t used_idx)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		tapir_unwind_maps__file(fixture->maps, used_idx)->used = 1;
+		tapir_unwind_tables__poll(fixture->tables);
+		tapir_unwind_tables__keep(fixture->tables, mapped);
+	}
+	wait_for(TAPIR_UNWIND_FILES - 1, TAPIR_UNWIND_NONE); /* the last one that is read */
+}
+
+static void files_that_nobody_maps_make_places_for_others(void **state)
+{
+	uint64_t mapped[TAPIR_UNWIND_FILES / 64] = {1};
+	struct tapir_unwind_stats stats;
+	uint32_t idx[3];
+	int fd;
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	for (unsigned i = 0; i < 3; i++) {
+		fd = make_file(30 + i);
+		idx[i] = see(30 + i, TGID, fd);
+		close(fd);
+		wait_for(idx[i], TAPIR_UNWIND_READY);
+	}
+	for (unsigned i = 3; i < TAPIR_UNWIND_FILES; i++)
+		assert_int_not_equal(see(100 + i, TGID, -1), TAPIR_UNWIND_NO_FILE);
+	assert_int_equal(see(99, TGID, -1), TAPIR_UNWIND_NO_FILE);
+	assert_true(tapir_unwind_tables__are_crowded(fixture->tables));
+	keep(mapped, idx[1]);
+	assert_false(tapir_unwind_tables__are_crowded(fixture->tables));
+	assert_int_equal(see(30, TGID, -1), idx[0]);
+	assert_int_equal(see(31, TGID, -1), idx[1]);
+	assert_int_equal(state_of(idx[1]), TAPIR_UNWIND_READY);
+	assert_int_equal(state_of(idx[2]), TAPIR_UNWIND_NONE);
+	assert_false(table_is_there(idx[2]));
+	for (unsigned i = 0; i < TAPIR_UNWIND_FILES - 2; i++)
+		assert_int_not_equal(see(10000 + i, TGID, -1), TAPIR_UNWIND_NO_FILE);
+	tapir_unwind_tables__stats(fixture->tables, &stats);
+	assert_int_equal(stats.refused_cnt, 1);
+	assert_int_equal(stats.table_cnt, 2);
+	end();
+}
+
 static void rewrite_with_functions(int fd, unsigned function_cnt)
 {
 	static uint8_t bytes[65536];
@@ -561,6 +608,7 @@ int main(void)
 		cmocka_unit_test(there_is_no_table_when_the_file_has_none),
 		cmocka_unit_test(table_comes_with_the_next_process_when_one_ended),
 		cmocka_unit_test(idle_tables_make_room_and_come_back),
+		cmocka_unit_test(files_that_nobody_maps_make_places_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, load_programs, unload_programs);

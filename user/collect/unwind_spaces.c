@@ -420,6 +420,20 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 	tapir_unwind_spaces__flush(s);
 }
 
+void tapir_unwind_spaces__mapped(const struct tapir_unwind_spaces *s, uint64_t *bits)
+{
+	for (size_t i = 0; i < s->by_tgid.cap; i++) {
+		const struct space *space = (void *)(uintptr_t)s->by_tgid.slots[i].value;
+
+		for (size_t j = 0; s->by_tgid.slots[i].used && j < space->mappings.cnt; j++) {
+			uint32_t idx = space->mappings.data[j].m.file_idx;
+
+			if (idx != TAPIR_UNWIND_NO_FILE)
+				bits[idx / 64] |= 1ull << (idx % 64);
+		}
+	}
+}
+
 void tapir_unwind_spaces__renew(struct tapir_unwind_spaces *s, uint32_t file_idx)
 {
 	for (size_t i = 0; i < s->by_tgid.cap; i++) {

@@ -30,6 +30,9 @@ void tapir_unwind_spaces__on_record(struct tapir_unwind_spaces *s, const struct 
 void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s);
 void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s); /* once per second */
 
+/* Sets the bit of each file_idx that a process maps. */
+void tapir_unwind_spaces__mapped(const struct tapir_unwind_spaces *s, uint64_t *bits);
+
 /* Rows of that file which the walker keeps by address are void, in every process, after __flush. */
 void tapir_unwind_spaces__renew(struct tapir_unwind_spaces *s, uint32_t file_idx);
 

@@ -10,14 +10,13 @@
 #include <unistd.h>
 #include <time.h>
 
-#include "attach/maps.h"
-#include "attach/proc.h"
 #include "attach/unwind_maps.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "collect/unwind_source.h"
 #include "trace/record.h"
 #include "unwind/unwind_cache.h"
 #include "unwind/unwind_table.h"
@@ -25,20 +24,15 @@
 /* A table that was in use this many polls (seconds) ago may be removed; wanted, it is back as late.
  */
 #define IDLE_POLLS  10u
+#define CROWDED	    (TAPIR_UNWIND_FILES / 4 * 3)
 
 #define CHECK_NS    1000000000u /* between two looks at the files whose tables are in use */
 #define MAX_WATCHED 1024u	/* files that are kept open for it */
 
 struct file {
-	char *path;
-	/* Who maps it where: to open it without an fd. */
-	uint32_t tgid;
-	uint32_t dev;
-	uint64_t start_va, end_va, inode;
-	int fd; /* until it was read; -1: none */
-	struct tapir_unwind_key key;
-	bool has_key;
-	bool was_read; /* with an fd, whatever the result */
+	struct tapir_unwind_source source; /* without a path: the place is free */
+	int fd;				   /* until it was read; -1: none */
+	bool was_read;			   /* with an fd, whatever the result */
 	bool is_queued;
 	int watched_fd; /* of the file that the table is of; -1: it is not checked */
 	struct tapir_unwind_key seen;
@@ -47,6 +41,8 @@ struct file {
 	bool is_changed; /* ... and take_changed did not give it out yet */
 	size_t bytes;	 /* of its table; 0: it has none */
 	uint32_t used_poll;
+	uint64_t file_id;
+	uint32_t unmapped_cnt; /* calls of __keep in a row in which no process mapped it */
 };
 
 struct tapir_unwind_tables {
@@ -60,8 +56,10 @@ struct tapir_unwind_tables {
 	pthread_cond_t changed;
 	bool stops;
 	struct tapir_map idx_by_file_id;
-	struct file *files; /* TAPIR_UNWIND_FILES, file_cnt in use */
+	struct file *files; /* TAPIR_UNWIND_FILES; the first file_cnt are in use, or free again */
 	uint32_t file_cnt;
+	uint32_t free_idxs[TAPIR_UNWIND_FILES];
+	uint32_t free_cnt;
 	/* Tables that were made and wait to be put in place together. */
 	uint32_t made_idxs[TAPIR_UNWIND_MAX_BATCH];
 	int made_fds[TAPIR_UNWIND_MAX_BATCH];
@@ -117,7 +115,7 @@ static void evict(struct tapir_unwind_tables *t, struct file *file)
 	file->used_poll = t->poll_cnt;
 	t->stats.table_cnt--;
 	t->stats.evicted_cnt++;
-	tapir_debug("unwind table of %s removed to make room", file->path);
+	tapir_debug("unwind table of %s removed to make room", file->source.path);
 	pthread_mutex_unlock(&t->lock);
 	tapir_unwind_maps__del_table(t->maps, idx); /* waits */
 	pthread_mutex_lock(&t->lock);
@@ -138,43 +136,6 @@ static bool make_room(struct tapir_unwind_tables *t, size_t bytes)
 
 /* ---- the thread ------------------------------------------------------------------------------- */
 
-/* The file as that process maps it. */
-static int open_mapped(const struct file *file)
-{
-	struct tapir_mapping_line line = {.start_va = file->start_va,
-					  .end_va = file->end_va,
-					  .inode = file->inode,
-					  .dev = file->dev,
-					  .is_executable = true,
-					  .path = file->path,
-					  .path_len = strlen(file->path)};
-	int mark = tapir_diag__cnt(), fd;
-
-	fd = tapir_mapping_line__is_file(&line) ? tapir_proc__open_mapped(file->tgid, &line, NULL)
-						: -ENOENT;
-	tapir_diag__rewind(mark);
-	return fd;
-}
-
-static int make_table(struct tapir_unwind_tables *t, struct file *file, int fd,
-		      struct tapir_unwind_table **out, bool *is_cached)
-{
-	if (fd >= 0 && !file->has_key)
-		file->has_key = !tapir_unwind_key__of(fd, &file->key);
-	return tapir_unwind_cache__make(t->cache, file->has_key ? &file->key : NULL, fd, out,
-					is_cached);
-}
-
-/* seen: the file before it was read, unless fd is -1. */
-static int read_table(struct tapir_unwind_tables *t, struct file *file, int fd,
-		      struct tapir_unwind_key *seen, struct tapir_unwind_table **out,
-		      bool *is_cached)
-{
-	int err = fd < 0 ? 0 : tapir_unwind_key__seen(fd, seen);
-
-	return err ? err : make_table(t, file, fd, out, is_cached);
-}
-
 static void count_table(struct tapir_unwind_tables *t, struct file *file,
 			const struct tapir_unwind_table *table, bool is_cached)
 {
@@ -186,7 +147,7 @@ static void count_table(struct tapir_unwind_tables *t, struct file *file,
 	t->stats.unsupported_cnt += table->shape.unsupported_cnt;
 	tapir_debug("unwind table of %s: %u rows, %zu KB%s, %u rows not supported, %u functions "
 		    "malformed",
-		    file->path, table->shape.row_cnt, file->bytes / 1024,
+		    file->source.path, table->shape.row_cnt, file->bytes / 1024,
 		    is_cached ? " from the cache" : "", table->shape.unsupported_cnt,
 		    table->shape.broken_cnt);
 }
@@ -245,11 +206,6 @@ static int add_made(struct tapir_unwind_tables *t, uint32_t idx,
 	return 0;
 }
 
-static uint64_t hash_of(const struct tapir_unwind_table *table)
-{
-	return tapir_hash__bytes(0, table->blocks, tapir_unwind_table__bytes(&table->shape));
-}
-
 /* Takes *fd, of the file as it was read, if it can be checked. */
 static void watch(struct tapir_unwind_tables *t, struct file *file, int *fd,
 		  const struct tapir_unwind_key *seen, const struct tapir_unwind_table *table)
@@ -258,7 +214,7 @@ static void watch(struct tapir_unwind_tables *t, struct file *file, int *fd,
 		return;
 	file->watched_fd = *fd;
 	file->seen = *seen;
-	file->blocks_hash = hash_of(table);
+	file->blocks_hash = tapir_unwind_source__hash(table);
 	t->watched_cnt++;
 	*fd = -1;
 }
@@ -286,10 +242,12 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 		return;
 	}
 	pthread_mutex_unlock(&t->lock);
-	err = read_table(t, file, fd, &seen, &table, &is_cached);
+	err = tapir_unwind_source__read(&file->source, t->cache, fd, &seen, &table, &is_cached);
 	if (err && fd < 0) {
-		fd = open_mapped(file);
-		err = fd < 0 ? err : read_table(t, file, fd, &seen, &table, &is_cached);
+		fd = tapir_unwind_source__open(&file->source);
+		err = fd < 0 ? err
+			     : tapir_unwind_source__read(&file->source, t->cache, fd, &seen, &table,
+							 &is_cached);
 	}
 	pthread_mutex_lock(&t->lock);
 	file->was_read |= fd >= 0;
@@ -305,36 +263,21 @@ static void serve(struct tapir_unwind_tables *t, uint32_t idx)
 	} else if (err) {
 		set_state(t, idx, TAPIR_UNWIND_NO_TABLE);
 		t->stats.without_cnt++;
-		tapir_debug("%s has no unwind table: %s", file->path, tapir_errno__text(err));
+		tapir_debug("%s has no unwind table: %s", file->source.path,
+			    tapir_errno__text(err));
 	}
 	t->stats.build_ns += tapir_clock__now_ns() - began_ns;
 }
 
 /* ---- files that are rewritten ----------------------------------------------------------------- */
 
-/* Without the lock. A file that was only renamed, touched or removed has the same table. */
-static bool is_rewritten(int fd, struct tapir_unwind_key *seen, uint64_t blocks_hash)
-{
-	struct tapir_unwind_table *table = NULL;
-	struct tapir_unwind_key now;
-	bool is_cached, is_same;
-	int err;
-
-	if (tapir_unwind_key__seen(fd, &now) || !memcmp(&now, seen, sizeof(now)))
-		return false;
-	err = tapir_unwind_cache__make(NULL, NULL, fd, &table, &is_cached);
-	is_same = !err && hash_of(table) == blocks_hash;
-	tapir_unwind_table__free(table);
-	*seen = now;
-	return !is_same;
-}
-
 static void drop_changed(struct tapir_unwind_tables *t, uint32_t idx)
 {
 	struct file *file = &t->files[idx];
 
 	unwatch(t, file);
-	tapir_debug("%s was rewritten while it is mapped: its unwind table is void", file->path);
+	tapir_debug("%s was rewritten while it is mapped: its unwind table is void",
+		    file->source.path);
 	if (file->bytes)
 		lose_table(t, idx);
 	else
@@ -358,12 +301,45 @@ static void check_files(struct tapir_unwind_tables *t)
 		if (file->watched_fd < 0)
 			continue;
 		pthread_mutex_unlock(&t->lock);
-		is_rewritten_now = is_rewritten(file->watched_fd, &seen, file->blocks_hash);
+		is_rewritten_now = tapir_unwind_source__is_rewritten(file->watched_fd, &seen,
+								     file->blocks_hash);
 		pthread_mutex_lock(&t->lock);
 		file->seen = seen;
 		if (is_rewritten_now)
 			drop_changed(t, i);
 	}
+}
+
+/* ---- files that no process maps any more ------------------------------------------------------ */
+
+/* With the lock held, which it releases in between. */
+static void forget(struct tapir_unwind_tables *t, uint32_t idx)
+{
+	struct file *file = &t->files[idx];
+	bool has_table = file->bytes;
+
+	tapir_map__del(&t->idx_by_file_id, file->file_id);
+	unwatch(t, file);
+	tapir_guard__fd(&file->fd);
+	if (has_table)
+		lose_table(t, idx);
+	set_state(t, idx, TAPIR_UNWIND_NONE);
+	free(file->source.path);
+	*file = (struct file){.fd = -1, .watched_fd = -1};
+	if (has_table) {
+		pthread_mutex_unlock(&t->lock);
+		tapir_unwind_maps__del_table(t->maps, idx); /* waits */
+		pthread_mutex_lock(&t->lock);
+	}
+	t->free_idxs[t->free_cnt++] = idx;
+}
+
+/* On the thread, which alone holds on to a file while the lock is released. */
+static void forget_unmapped(struct tapir_unwind_tables *t)
+{
+	for (uint32_t i = 0; i < t->file_cnt && !t->stops; i++)
+		if (t->files[i].unmapped_cnt >= IDLE_POLLS && !t->files[i].is_queued)
+			forget(t, i);
 }
 
 static uint64_t real_ns(void)
@@ -385,6 +361,7 @@ static void wait_for_work(struct tapir_unwind_tables *t)
 		return;
 	}
 	check_files(t);
+	forget_unmapped(t);
 	t->check_ns = real_ns() + CHECK_NS;
 }
 
@@ -414,35 +391,27 @@ static void *run(void *ctx)
 
 /* ---- what the session thread sees ---------------------------------------------------------------- */
 
-static void set_mapping(struct file *file, const struct tapir_rec_mapping *mapping)
-{
-	file->tgid = mapping->tgid;
-	file->dev = mapping->dev;
-	file->start_va = mapping->start_va;
-	file->end_va = mapping->end_va;
-	file->inode = mapping->inode;
-}
-
 static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_mapping *mapping)
 {
 	struct tapir_mapping_view view;
 	struct file *file;
 	uint64_t *idx;
 
-	if (t->file_cnt == TAPIR_UNWIND_FILES) {
+	if (t->file_cnt == TAPIR_UNWIND_FILES && !t->free_cnt) {
 		t->stats.refused_cnt++;
 		return TAPIR_UNWIND_NO_FILE;
 	}
 	idx = tapir_map__put(&t->idx_by_file_id, mapping->file_id, NULL);
-	file = &t->files[t->file_cnt];
+	file = &t->files[t->free_cnt ? t->free_idxs[t->free_cnt - 1] : t->file_cnt];
 	tapir_mapping_view__of(&mapping->h, &view);
-	file->path = idx ? strndup(view.path.data, view.path.len) : NULL;
-	if (!file->path) {
+	file->source.path = idx ? strndup(view.path.data, view.path.len) : NULL;
+	if (!file->source.path) {
 		tapir_map__del(&t->idx_by_file_id, mapping->file_id);
 		return TAPIR_UNWIND_NO_FILE;
 	}
 	file->fd = file->watched_fd = -1;
-	*idx = t->file_cnt++;
+	file->file_id = mapping->file_id;
+	*idx = t->free_cnt ? t->free_idxs[--t->free_cnt] : t->file_cnt++;
 	return (uint32_t)*idx;
 }
 
@@ -454,7 +423,7 @@ static void queue_with(struct tapir_unwind_tables *t, uint32_t idx,
 
 	if (fd >= 0)
 		file->fd = tapir_file__keep_unless_scarce(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-	set_mapping(file, mapping);
+	tapir_unwind_source__set_mapping(&file->source, mapping);
 	set_state(t, idx, TAPIR_UNWIND_NOT_YET);
 	enqueue(t, idx);
 }
@@ -468,6 +437,8 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 	pthread_mutex_lock(&t->lock);
 	known = tapir_map__get(&t->idx_by_file_id, mapping->file_id);
 	idx = known ? (uint32_t)*known : add_file(t, mapping);
+	if (known)
+		t->files[idx].unmapped_cnt = 0;
 	if (idx != TAPIR_UNWIND_NO_FILE && !t->files[idx].was_read && !t->files[idx].is_queued)
 		queue_with(t, idx, mapping, fd);
 	pthread_mutex_unlock(&t->lock);
@@ -497,6 +468,30 @@ void tapir_unwind_tables__poll(struct tapir_unwind_tables *t)
 	t->poll_cnt++;
 	for (uint32_t i = 0; i < t->file_cnt; i++)
 		poll_file(t, i);
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool tapir_unwind_tables__are_crowded(struct tapir_unwind_tables *t)
+{
+	bool are_crowded;
+
+	pthread_mutex_lock(&t->lock);
+	are_crowded = t->file_cnt - t->free_cnt > CROWDED;
+	pthread_mutex_unlock(&t->lock);
+	return are_crowded;
+}
+
+void tapir_unwind_tables__keep(struct tapir_unwind_tables *t, const uint64_t *mapped)
+{
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < t->file_cnt; i++) {
+		struct file *file = &t->files[i];
+
+		if (!file->source.path || mapped[i / 64] >> (i % 64) & 1)
+			file->unmapped_cnt = 0;
+		else if (!file->bytes || t->poll_cnt - file->used_poll >= IDLE_POLLS)
+			file->unmapped_cnt++;
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -563,7 +558,7 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t)
 	for (uint32_t i = 0; i < t->file_cnt; i++) {
 		tapir_guard__fd(&t->files[i].fd);
 		tapir_guard__fd(&t->files[i].watched_fd);
-		free(t->files[i].path);
+		free(t->files[i].source.path);
 	}
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);

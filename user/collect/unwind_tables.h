@@ -42,6 +42,15 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 /* Once per second: which tables are in use, and which of those removed are needed again. */
 void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
 
+/*
+ * Programs that are built and run all day would take all places. When most are taken, __keep is
+ * called once per second with a bit for each file_idx, set if a process maps the file; one that
+ * none mapped or used in ten calls in a row is forgotten, and its index is another file's.
+ */
+bool tapir_unwind_tables__are_crowded(struct tapir_unwind_tables *t);
+void tapir_unwind_tables__keep(struct tapir_unwind_tables *t,
+			       const uint64_t mapped[/* TAPIR_UNWIND_FILES / 64 */]);
+
 /* A file that was rewritten since; called until false after each __poll. What the walker kept of it
  * is void. */
 bool tapir_unwind_tables__take_changed(struct tapir_unwind_tables *t, uint32_t *file_idx);

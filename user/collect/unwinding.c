@@ -55,6 +55,14 @@ void tapir_unwinding__flush(struct tapir_unwinding *u)
 		tapir_unwind_spaces__flush(u->spaces);
 }
 
+static void keep_mapped(struct tapir_unwinding *u)
+{
+	uint64_t mapped[TAPIR_UNWIND_FILES / 64] = {};
+
+	tapir_unwind_spaces__mapped(u->spaces, mapped);
+	tapir_unwind_tables__keep(u->tables, mapped);
+}
+
 void tapir_unwinding__poll(struct tapir_unwinding *u)
 {
 	uint32_t file_idx;
@@ -65,6 +73,8 @@ void tapir_unwinding__poll(struct tapir_unwinding *u)
 	while (tapir_unwind_tables__take_changed(u->tables, &file_idx))
 		tapir_unwind_spaces__renew(u->spaces, file_idx);
 	tapir_unwind_spaces__poll(u->spaces);
+	if (tapir_unwind_tables__are_crowded(u->tables))
+		keep_mapped(u);
 }
 
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u)
