@@ -199,6 +199,39 @@ static void workers_without_work_are_no_starvation(void **state)
 	expect_finding("");
 }
 
+/* 1.5 s asleep with this stack, while there are collections. */
+static void finalizer_waits(uint64_t stack)
+{
+	call_thread(20, ".NET Finalizer");
+	feeder_come(&f, 20, 2 * MS, 0, 0);
+	feeder_switch(&f, 3 * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = 20,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = stack});
+	for (unsigned i = 0; i < 4; i++)
+		collect((100 + 300 * i) * MS, MS, i + 1, "AllocSmall");
+	feeder_come(&f, 20, 1503 * MS, 1503 * MS, 1);
+	fire(TICK, 1601 * MS, 0, "Object", 0);
+}
+
+static void finalizer_that_is_stuck_is_named(void **state)
+{
+	(void)state;
+	finalizer_waits(8);
+	expect_finding(
+		"the finalizer thread has not caught up in 4 collections (1.599 s): it is in "
+		"Shop.Draw(int)");
+}
+
+static void finalizer_that_waits_for_work_is_not_stuck(void **state)
+{
+	(void)state;
+	add_stack(14, 0x400010, 0x400020, 0x400030);
+	finalizer_waits(14);
+	expect_finding("");
+}
+
 /* ---- locks without events -------------------------------------------------------------------- */
 
 /* Asleep with this stack since before the recording. */
@@ -457,6 +490,8 @@ int main(void)
 		TEST(thrower_of_a_part_of_a_type_is_told_so),
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
+		TEST(finalizer_that_is_stuck_is_named),
+		TEST(finalizer_that_waits_for_work_is_not_stuck),
 		TEST(worse_one_of_two_leads),
 		TEST(slow_requests_are_told_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),

@@ -44,7 +44,11 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	uint32_t own;
 
 	if (role == TAPIR_ROLE_FINALIZER) {
-		tapir_finding__weigh(f, &f->gc.finalizers, w->node, took_ns);
+		/* Else it waits for work: a program whose objects have no finalizers gives it none.
+		 */
+		if (tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node) !=
+		    TAPIR_OWN_CODE_NONE)
+			tapir_finding__weigh(f, &f->gc.finalizers, w->node, took_ns);
 		return true;
 	}
 	/* Not by its role, which is up to a second old: a new worker gets its name late. */
