@@ -41,7 +41,7 @@
  *
  * Thread safety: tapir_activity__* and tapir_trace__* concern the calling thread; they may be
  * called in signal handlers if what they change there is changed back. tapir_process_context__*
- * any thread, not in a signal handler. C11 and C++11. No privileges.
+ * any thread, not in a signal handler. C11 and C++11. No privileges; any kernel (provider.h).
  */
 #ifndef TAPIR_ACTIVITY_H
 #define TAPIR_ACTIVITY_H

@@ -45,7 +45,8 @@
  *
  * Thread safety: tapir_counter__write any thread, any time, signal handlers too, until the counter
  * is freed. The others any thread, not in a signal handler. No lock is held while `poll` runs; it
- * runs on the library's thread (or in tapir_provider__poll). C11 and C++11. No privileges.
+ * runs on the library's thread (or in tapir_provider__poll). C11 and C++11. No
+ * privileges; any kernel (provider.h).
  */
 #ifndef TAPIR_COUNTER_H
 #define TAPIR_COUNTER_H

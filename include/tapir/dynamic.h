@@ -28,7 +28,7 @@
  * tapir_dynamic__probe_error says why, and `tapir list -p` reports it.
  *
  * All functions but tapir_event__fire lock and allocate: any thread, not in a signal handler. They
- * print nothing and preserve errno. C11 and C++11.
+ * print nothing and preserve errno. C11 and C++11. No privileges; any kernel (provider.h).
  */
 #ifndef TAPIR_DYNAMIC_H
 #define TAPIR_DYNAMIC_H

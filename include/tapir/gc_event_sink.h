@@ -27,7 +27,7 @@
  * table. Enablement is the union of all sessions and of the semaphores of all events, the
  * collector's own included; the collector is told from the library's thread within TAPIR_POLL_MS.
  *
- * C11 and C++11, GNU extensions as in provider.h.
+ * C11 and C++11, GNU extensions as in provider.h. No privileges; any kernel (there, too).
  */
 #ifndef TAPIR_GC_EVENT_SINK_H
 #define TAPIR_GC_EVENT_SINK_H

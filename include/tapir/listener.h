@@ -24,7 +24,7 @@
  * In a forked child the parent's listeners have ended; closing one there frees its memory.
  *
  * Thread safety: tapir_listener__lost any thread, any time. The others any thread, not in a signal
- * handler. C11 and C++11. No privileges.
+ * handler. C11 and C++11. No privileges; any kernel (provider.h).
  */
 #ifndef TAPIR_LISTENER_H
 #define TAPIR_LISTENER_H

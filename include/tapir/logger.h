@@ -36,7 +36,7 @@
  * In a forked child the parent's loggers have ended; closing one there frees its memory.
  *
  * Thread safety: tapir_logger__lost any thread, any time. The others any thread, not in a signal
- * handler. C11 and C++11. No privileges.
+ * handler. C11 and C++11. No privileges; any kernel (provider.h).
  */
 #ifndef TAPIR_LOGGER_H
 #define TAPIR_LOGGER_H

@@ -71,6 +71,11 @@
  * dlclose of a library that has providers: free them first. If libtapir.a is linked into that
  * library, then call tapir_library__fini.
  *
+ * KERNEL. Every function of the library works on any Linux that runs the program. The ring lane
+ * exists from 5.1 on (F_SEAL_FUTURE_WRITE) and is safe where memory runs out from 5.14 on
+ * (MADV_POPULATE_WRITE); before, events reach USDT tracers, listeners and loggers. Tracers raise
+ * semaphores from 4.20 on (ref_ctr_offset of uprobes). user_events: logger.h.
+ *
  * C11 and C++11; x86_64 and aarch64. Link libtapir and -pthread. No privileges.
  */
 #ifndef TAPIR_PROVIDER_H
