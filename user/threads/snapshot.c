@@ -60,8 +60,10 @@ static void add_jvm_owners(struct tapir_process_copy *p)
 		const uint64_t *owner = tapir_map__get(
 			&owners, tapir_number_of_thread(thread->tid, thread->ns_tid));
 
-		if (owner && copy->call && !copy->owner)
+		if (owner && copy->call && !copy->owner) {
 			copy->owner = (uint32_t)*owner;
+			copy->is_owner_of_dump = true;
+		}
 	}
 	tapir_map__fini(&owners);
 	tapir_vec__fini(&waits);

@@ -24,6 +24,7 @@ struct tapir_copy {
 	uint64_t futex_va;
 	uint32_t owner;		 /* as its own namespace numbers it; 0: not known so */
 	uint32_t owner_tid;	 /* 0: unknown */
+	bool is_owner_of_dump;	 /* the owner is of a thread dump, which all threads stopped for */
 	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
 	/* Of .NET, the type of the object whose monitor it waits for; NULL: not known. */
 	char *type_path;

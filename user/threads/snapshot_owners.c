@@ -62,10 +62,16 @@ static bool has_links(const struct tapir_process_copy *p, const struct tapir_map
 	return false;
 }
 
+/*
+ * A thread dump is of one moment, so its chains are. Its threads may have moved since: HotSpot
+ * wakes one of those that wait for a monitor after 1 ms, 8 ms ... 1 s, to look at it again.
+ */
 static bool still_waits(const struct tapir_copy *copy, const struct tapir_thread_list *list)
 {
 	const struct tapir_thread_seen *now;
 
+	if (copy->is_owner_of_dump)
+		return true;
 	tapir_vec_for_each (now, &list->vec)
 		if (now->thread.tid == copy->seen.thread.tid)
 			return now->state == copy->seen.state &&
