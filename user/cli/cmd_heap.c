@@ -34,8 +34,8 @@ static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "also keep the snapshot in FILE", struct args, output),
 	TAPIR_FLAG("force", 'f', "replace FILE", struct args, force),
 	TAPIR_DURATION("max-pause", 0, "TIME",
-		       "let the suspended process wait for tapir at most this long in all; objects "
-		       "that are lost after that are counted (default: 10)",
+		       "let the suspended process wait for tapir at most this long in total; "
+		       "objects that are lost after that are counted (default: 10)",
 		       struct args, max_pause_ns, 1000000, 3600000000000ull),
 	TAPIR_DURATION("growth", 'g', "TIME",
 		       "take a second snapshot after this time, and show what grew, what holds it, "
@@ -294,7 +294,7 @@ const struct tapir_command tapir_cmd_heap = {
 		"they retain (what would be freed with them, by dominators), and for the types that "
 		"retain most a shortest path to a root (on a thread's stack only where there is "
 		"no other), with the name of the static field where "
-		"there is one. For a JVM, count and bytes by class, as the JVM itself counts "
+		"there is one. For a JVM, count and bytes by class, as the JVM itself reports "
 		"them.\n\n"
 		"The process collects all generations (a JVM its whole heap) and is suspended "
 		"while it lists its objects. When tapir is 4 MB behind, the process waits for it, "
@@ -302,11 +302,10 @@ const struct tapir_command tapir_cmd_heap = {
 		"the output begins with 'incomplete'.\n\n"
 		"With --growth, two snapshots and samples of the allocations in between show which "
 		"types grow, what holds them, and which functions allocate what stays alive; --live "
-		"shows these samples alone. Of .NET they are the runtime's, one in about 100 KB, "
-		"followed through each collection, which reports what it moves; that makes "
-		"collections longer meanwhile. Of a JVM (OpenJDK 17 or later) its flight recorder "
-		"keeps at most 256 that are alive. If tapir is killed then, 'jcmd PID JFR.stop "
-		"name=tapir' ends the sampling.\n\n"
+		"shows only the samples. .NET's runtime samples one object per about 100 KB, and "
+		"tapir follows it through collections, which take longer meanwhile. For a JVM "
+		"(OpenJDK 17 or later), its flight recorder keeps at most 256 live objects; if "
+		"tapir is killed, 'jcmd PID JFR.stop name=tapir' ends the sampling.\n\n"
 		"FILE is a recording, which 'tapir export --format nettrace' converts for TraceEvent, "
 		"with its objects and references. 'diff' shows which types grew from one FILE to the "
 		"other, and what holds them.\n\n"
@@ -321,7 +320,7 @@ const struct tapir_command tapir_cmd_heap = {
 		(const struct tapir_example[]){
 			{"heap -p 4711", "what its memory is used for"},
 			{"heap -p 4711 --growth 30", "what leaks, what holds it, who allocates it"},
-			{"heap -p 4711 --live", "who made the objects that stay alive"},
+			{"heap -p 4711 --live", "what allocated the objects that stay alive"},
 			{"heap -p 4711 -o before.tapir", "the same, kept for later"},
 			{"heap diff before.tapir after.tapir", "what grew in between"},
 			{"heap -p 4711 --type 'MyApp.*' --json | jq '.by_type[0]'",

@@ -338,7 +338,7 @@ const struct tapir_command tapir_cmd_list = {
 	.examples =
 		(const struct tapir_example[]){
 			{"list -p 4242", "all probes of a process"},
-			{"list -p 4242 'gc__*'", "its garbage collection"},
+			{"list -p 4242 'gc__*'", "the probes of its garbage collector"},
 			{"list -p 4242 'MyCompany-*'",
 			 "the events of a .NET program's EventSources"},
 			{"list /usr/bin/python3", "a program that is not running"},

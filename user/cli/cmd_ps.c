@@ -347,11 +347,11 @@ const struct tapir_command tapir_cmd_ps = {
 	.name = "ps",
 	.summary = "list the processes that have events or probes to record",
 	.synopsis = "[--all] [--json]",
-	.text = "Shows one line per process: user, runtime and version, container, name (and the "
-		"service it says that it is, by OpenTelemetry's process context), and "
-		"what can be recorded of it besides CPU time and waits: events of its runtime, "
-		"events of rings, USDT probes. 'tapir list -p PID' names them. Probes of system libraries such "
-		"as libc, which every process has, do not count. Nothing is sent to any process.",
+	.text = "Shows one line per process: user, runtime and version, container, name (and its "
+		"service.name, if it publishes one in OpenTelemetry's process context), and "
+		"what can be recorded besides CPU time and waits: events of its runtime, ring "
+		"events, USDT probes. 'tapir list -p PID' names them. Probes of system libraries "
+		"such as libc, which every process has, do not count. Nothing is sent to any process.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =
 		(const struct tapir_example[]){

@@ -28,7 +28,7 @@ static const struct tapir_option options[] = {
 		   struct args, listen),
 	TAPIR_STRING("config", 'c', "FILE", "the configuration, JSON", struct args, config),
 	TAPIR_STRING("state", 0, "DIR",
-		     "where traces and the token are kept; 'memory': nothing touches a disk",
+		     "directory for traces and the token; 'memory': nothing is written to disk",
 		     struct args, state),
 	TAPIR_U64(
 		"continuous", 0, "MB",
@@ -36,8 +36,8 @@ static const struct tapir_option options[] = {
 		"MB: POST /v1/continuous/freeze, SIGUSR2 and triggers write a session",
 		struct args, continuous_mb, 8, 65536),
 	TAPIR_FLAG("stdio", 0,
-		   "serve the program that has started it, and no other process: requests come on "
-		   "standard input, as packages for .NET send them; it ends with its input",
+		   "serve only the program that started it: read requests from standard input, as "
+		   "the packages for .NET send them, until its end",
 		   struct args, stdio),
 	{}};
 
@@ -113,16 +113,16 @@ const struct tapir_command tapir_cmd_serve = {
 		"token that its first start writes to DIR/token. On a unix socket, the socket's "
 		"mode decides who may connect, and no token is required. GET /v1/openapi.json "
 		"lists all resources and their parameters.\n\n"
-		"With --stdio it listens nowhere: it serves a program that has an HTTP server, and "
-		"touches no other process.\n\n"
+		"With --stdio it does not listen: it serves the program that started it, which has "
+		"an HTTP server of its own, and touches no other process.\n\n"
 		"HTTP is parsed by a process without capabilities, files or tokens. When the agent "
 		"ends, in whatever way, its recordings end, and nothing stays in any process.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"serve", "on loopback, with a token"},
-			{"serve --listen unix:/run/tapir.sock", "for this user and root alone"},
-			{"serve --config /etc/tapir/serve.json", "as the configuration says"},
+			{"serve --listen unix:/run/tapir.sock", "for this user and root only"},
+			{"serve --config /etc/tapir/serve.json", "with a configuration file"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,
