@@ -110,7 +110,7 @@ def test_profiles_are_pushed_to_parca(t):
                                               for i in range(5)), "what came of each", seconds=60)
     now = figures(server)
     t.eq([now["sent_total", i] > 0 for i in range(5)], [True, True, False, False, False], f"who has taken it: {now}")
-    for receiver, words in zip(receivers[2:], ("gRPC status 3", "gRPC status 14", "an answer without a status of gRPC")):
+    for receiver, words in zip(receivers[2:], ("gRPC status 3", "gRPC status 14", "the answer has no gRPC status")):
         t.eq([words in line for line in server.process.err if receiver.url in line], [True], f"one line: {server.process.err}")
     request = receivers[0].got[0]
     t.eq((request["method"], request["path"], request["headers"]["Content-Type"]),

@@ -304,7 +304,7 @@ static void say(struct queue *q, const char *error)
 	if (*error && !had_error)
 		tapir_warn("push to %s: %s", q->target->url, error);
 	else if (!*error && had_error)
-		tapir_warn("push to %s: it is taken again", q->target->url);
+		tapir_warn("push to %s: it succeeds again", q->target->url);
 }
 
 static void wait_after(struct queue *q, uint64_t first_ns, uint64_t most_ns)
@@ -337,7 +337,7 @@ static long status_of(const struct tapir_push_transfer *t)
 {
 	if (!t->is_grpc || t->status != 200)
 		return t->status;
-	switch (t->grpc_status) {
+	switch (t->grpc.status) {
 	case 0:
 		return 200;
 	case 3: /* INVALID_ARGUMENT */
@@ -346,8 +346,8 @@ static long status_of(const struct tapir_push_transfer *t)
 		return 401;
 	case 7: /* PERMISSION_DENIED */
 		return 403;
-	case -1: /* it is no such server */
-	case 12: /* UNIMPLEMENTED */
+	case TAPIR_GRPC_NO_STATUS: /* it is no such server */
+	case 12:		   /* UNIMPLEMENTED */
 		return 404;
 	default:
 		return 503;
@@ -358,10 +358,10 @@ static void describe_end(const struct tapir_push_transfer *t, char *out, size_t 
 {
 	if (*t->why)
 		snprintf(out, size, "%s", t->why);
-	else if (t->is_grpc && t->status == 200 && t->grpc_status < 0)
-		snprintf(out, size, "an answer without a status of gRPC");
+	else if (t->is_grpc && t->status == 200 && t->grpc.status < 0)
+		snprintf(out, size, "the answer has no gRPC status");
 	else if (t->is_grpc && t->status == 200)
-		snprintf(out, size, "gRPC status %ld", t->grpc_status);
+		snprintf(out, size, "gRPC status %d", t->grpc.status);
 	else
 		snprintf(out, size, "HTTP status %ld%s", t->status,
 			 t->status >= 300 && t->status < 400 ? ": no redirect is followed" : "");

@@ -59,37 +59,27 @@ static size_t on_read(char *buffer, size_t size, size_t cnt, void *ctx)
 	return (size_t)n;
 }
 
-/* Heads and trailers of gRPC, which may be among bytes of a message. */
-static void keep_answer(struct tapir_push_transfer *t, const char *data, size_t len)
+/* An answer that does not end is not waited for. */
+static size_t count_answer(struct tapir_push_transfer *t, size_t len)
 {
-	for (size_t i = 0; i < len && t->answer_len + 1 < sizeof(t->answer); i++)
-		t->answer[t->answer_len++] = (char)(data[i] ? data[i] : ' ');
-	t->answer[t->answer_len] = '\0';
+	t->answer_bytes += len;
+	return t->answer_bytes > TAPIR_PUSH_ANSWER_BYTES ? 0 : len;
 }
 
-static long grpc_status_of(const struct tapir_push_transfer *t)
-{
-	static const char name[] = "grpc-status:";
-	const char *at = strcasestr(t->answer, name);
-	char *end;
-	long status;
-
-	if (!at)
-		return -1;
-	at += strlen(name);
-	status = strtol(at, &end, 10);
-	return end == at || status < 0 ? -1 : status;
-}
-
-/* Of an answer only a status of gRPC is of use; one that does not end is not waited for. */
-static size_t on_answer(char *data, size_t size, size_t cnt, void *ctx)
+static size_t on_header(char *data, size_t size, size_t cnt, void *ctx)
 {
 	struct tapir_push_transfer *t = ctx;
 
-	if (t->is_grpc)
-		keep_answer(t, data, size * cnt);
-	t->answer_bytes += size * cnt;
-	return t->answer_bytes > TAPIR_PUSH_ANSWER_BYTES ? 0 : size * cnt;
+	tapir_grpc_status__add_header(&t->grpc, data, size * cnt);
+	return count_answer(t, size * cnt);
+}
+
+static size_t on_body(char *data, size_t size, size_t cnt, void *ctx)
+{
+	struct tapir_push_transfer *t = ctx;
+
+	tapir_grpc_status__add_body(&t->grpc, data, size * cnt);
+	return count_answer(t, size * cnt);
 }
 
 /* ---- transfers ------------------------------------------------------------------------------- */
@@ -154,8 +144,8 @@ static bool set_up(struct tapir_push_http *h, struct tapir_push_transfer *t)
 		{CURLOPT_PRIVATE, t},
 	};
 	bool ok = !h->curl.easy_setopt(t->easy, CURLOPT_READFUNCTION, on_read) &&
-		  !h->curl.easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_answer) &&
-		  !h->curl.easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_answer) &&
+		  !h->curl.easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body) &&
+		  !h->curl.easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header) &&
 		  !h->curl.easy_setopt(t->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)t->bytes);
 
 	for (size_t i = 0; ok && i < sizeof(numbers) / sizeof(*numbers); i++)
@@ -179,8 +169,8 @@ static void forget(struct tapir_push_http *h, struct tapir_push_transfer *t)
 int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer *t)
 {
 	t->status = 0;
-	t->retry_after_s = t->done = t->answer_bytes = t->answer_len = 0;
-	t->answer[0] = '\0';
+	t->retry_after_s = t->done = t->answer_bytes = 0;
+	tapir_grpc_status__init(&t->grpc);
 	t->why[0] = '\0';
 	t->easy = h->curl.easy_init();
 	if (!t->easy)
@@ -222,7 +212,6 @@ struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h)
 	h->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 	h->curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->status);
 	h->curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_after);
-	t->grpc_status = grpc_status_of(t);
 	t->retry_after_s = retry_after > 0 ? (uint64_t)retry_after : 0;
 	/* Of an answer that is too long, or does not end, what counts was there. */
 	if (code && !(t->status && (t->done == t->bytes || t->status >= 300)))

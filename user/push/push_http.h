@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TAPIR_PUSH_KEPT_BYTES 4096
+#include "push/grpc_status.h"
 
 struct tapir_push_http;
 
@@ -21,15 +21,13 @@ struct tapir_push_transfer {
 	uint64_t bytes;
 	uint64_t timeout_s;
 	/* out */
-	long status;		/* of HTTP; 0: there was no answer */
-	long grpc_status;	/* -1: the answer has none */
-	uint64_t retry_after_s; /* what the server asks for; 0: nothing */
-	char why[96];		/* it failed; "": there was an answer */
+	long status;		       /* of HTTP; 0: there was no answer */
+	uint64_t retry_after_s;	       /* what the server asks for; 0: nothing */
+	struct tapir_grpc_status grpc; /* of gRPC: its status */
+	char why[96];		       /* it failed; "": there was an answer */
 	/* for push_http alone */
 	void *easy, *list;
 	uint64_t done, answer_bytes;
-	char answer[TAPIR_PUSH_KEPT_BYTES]; /* of gRPC: its begin, without NULs */
-	size_t answer_len;
 };
 
 int tapir_push_http__new(struct tapir_push_http **out);
