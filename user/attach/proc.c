@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/proc_text.h"
 #include "base/str.h"
 
 #define PF_KTHREAD	 0x00200000  /* include/linux/sched.h: since 2.6.27 where it is */
@@ -57,48 +58,7 @@ static int read_start_at(int dir_fd, const char *name, size_t max_bytes, char **
 	return 0;
 }
 
-/* /proc/PID/status is "Key:\tvalues"; the values' last word, or the word of this index. */
-static bool status_number(const char *status, const char *key, int word_idx, uint32_t *out)
-{
-	size_t key_len = strlen(key);
-	const char *line = status;
-	bool found = false;
-
-	while (line && !(!strncmp(line, key, key_len) && line[key_len] == ':')) {
-		line = strchr(line, '\n');
-		line = line ? line + 1 : NULL;
-	}
-	if (!line)
-		return false;
-	line += key_len + 1;
-	for (int i = 0; word_idx < 0 || i <= word_idx; i++) {
-		char *end;
-		unsigned long value;
-
-		line += strspn(line, "\t ");
-		value = strtoul(line, &end, 10);
-		if (end == line || value > UINT32_MAX)
-			break;
-		found = word_idx < 0 || i == word_idx;
-		*out = (uint32_t)value;
-		line = end;
-	}
-	return found;
-}
-
-#define LAST_WORD (-1)
-
 /* ---- /proc/PID/stat ---------------------------------------------------------------------- */
-
-struct stat_facts {
-	char comm[TAPIR_COMM_BYTES];
-	unsigned long flags;
-	uint64_t start_ticks; /* since boot */
-	uint64_t start_ns;
-	uint64_t cpu_ticks; /* user and system */
-	uint64_t resident_pages;
-	bool is_zombie;
-};
 
 /*
  * stat counts from boot and through suspend: CLOCK_BOOTTIME, which is never earlier. Between the
@@ -129,48 +89,12 @@ static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
 	return boot_ns > ahead_ns ? boot_ns - ahead_ns : 0;
 }
 
-/* "pid (comm) S ppid ...": the comm may hold anything, ')' and newlines too. */
-static int parse_stat(const char *text, struct stat_facts *out)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *p;
-	int field = 3; /* the word after ')', counted as proc(5) does */
-	bool has_ended = false;
-	size_t len;
-
-	if (!open || !close || close < open)
-		return -EPROTO;
-	len = (size_t)(close - open - 1);
-	len = len < TAPIR_COMM_BYTES - 1 ? len : TAPIR_COMM_BYTES - 1;
-	memset(out, 0, sizeof(*out));
-	memcpy(out->comm, open + 1, len);
-	for (p = close + 1; field <= 24; field++) {
-		p += strspn(p, " ");
-		if (!*p)
-			return -EPROTO;
-		if (field == 3)
-			has_ended = *p == 'Z' || *p == 'X';
-		else if (field == 20) /* a leader may end before the other threads */
-			out->is_zombie = has_ended && strtoul(p, NULL, 10) <= 1;
-		else if (field == 9)
-			out->flags = strtoul(p, NULL, 10);
-		else if (field == 14 || field == 15) /* user, system */
-			out->cpu_ticks += strtoull(p, NULL, 10);
-		else if (field == 22)
-			out->start_ticks = strtoull(p, NULL, 10);
-		else if (field == 24)
-			out->resident_pages = strtoull(p, NULL, 10);
-		p += strcspn(p, " ");
-	}
-	out->start_ns = ticks_to_monotonic_ns(out->start_ticks);
-	return 0;
-}
-
-static int read_stat(int dir_fd, struct stat_facts *out)
+static int read_stat(int dir_fd, struct tapir_proc_stat *out)
 {
 	tapir_autofree char *text = NULL;
 	int err = read_at(dir_fd, "stat", 8192, &text, NULL);
 
-	return err ? err : parse_stat(text, out);
+	return err ? err : tapir_proc_stat__parse(text, out);
 }
 
 /* ---- a process -------------------------------------------------------------------------- */
@@ -188,11 +112,11 @@ static int read_status(int dir_fd, struct tapir_proc *proc)
 
 	if (err)
 		return err;
-	if (!status_number(text, "Tgid", 0, &leader) ||
-	    !status_number(text, "PPid", 0, &proc->parent_tgid) ||
-	    !status_number(text, "Uid", 1, &proc->uid))
+	if (!tapir_proc_status__number(text, "Tgid", 0, &leader) ||
+	    !tapir_proc_status__number(text, "PPid", 0, &proc->parent_tgid) ||
+	    !tapir_proc_status__number(text, "Uid", 1, &proc->uid))
 		return -EPROTO;
-	if (!status_number(text, "NSpid", LAST_WORD, &proc->ns_tgid))
+	if (!tapir_proc_status__number(text, "NSpid", TAPIR_PROC_LAST_WORD, &proc->ns_tgid))
 		proc->ns_tgid = proc->tgid;
 	if (leader != proc->tgid)
 		return tapir_diag__fail(-EINVAL, "%u is a thread of process %u: use -p %u",
@@ -239,7 +163,7 @@ static int read_program(int dir_fd, struct tapir_proc *proc)
 
 static int read_facts(int dir_fd, struct tapir_proc *proc)
 {
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 	int err = read_status(dir_fd, proc);
 
 	if (!err)
@@ -249,7 +173,7 @@ static int read_facts(int dir_fd, struct tapir_proc *proc)
 	if (err)
 		return err;
 	memcpy(proc->comm, stat.comm, sizeof(proc->comm));
-	proc->start_ns = stat.start_ns;
+	proc->start_ns = ticks_to_monotonic_ns(stat.start_ticks);
 	proc->is_zombie = stat.is_zombie;
 	proc->is_kernel_thread = stat.flags & PF_KTHREAD;
 	return 0;
@@ -311,7 +235,7 @@ int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)
 	return 0;
 }
 
-static int read_stat_of(uint32_t tgid, struct stat_facts *out)
+static int read_stat_of(uint32_t tgid, struct tapir_proc_stat *out)
 {
 	tapir_autofree char *text = NULL;
 	char path[32];
@@ -319,12 +243,12 @@ static int read_stat_of(uint32_t tgid, struct stat_facts *out)
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
 	err = tapir_file__read(path, 8192, &text, NULL);
-	return err ? err : parse_stat(text, out);
+	return err ? err : tapir_proc_stat__parse(text, out);
 }
 
 bool tapir_proc__has_ended(uint32_t tgid)
 {
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 	int err = read_stat_of(tgid, &stat);
 
 	return err ? err == -ENOENT || err == -ESRCH : stat.is_zombie;
@@ -332,7 +256,7 @@ bool tapir_proc__has_ended(uint32_t tgid)
 
 uint64_t tapir_proc__start_ticks(uint32_t tgid)
 {
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 
 	return read_stat_of(tgid, &stat) || stat.is_zombie ? UINT64_MAX : stat.start_ticks;
 }
@@ -357,7 +281,7 @@ int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages)
 
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns)
 {
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 	int err = read_stat_of(tgid, &stat);
 
 	if (err)
@@ -370,7 +294,7 @@ int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *c
 int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns,
 			   uint64_t *resident_bytes)
 {
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 	int err = read_stat_of(tgid, &stat);
 
 	if (!err && (stat.is_zombie || stat.flags & PF_KTHREAD))
@@ -413,7 +337,7 @@ int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
 	struct tapir_thread thread = {.tid = tid, .ns_tid = tid};
 	tapir_autofree char *status = NULL;
 	tapir_autofd int dir_fd = -1;
-	struct stat_facts stat;
+	struct tapir_proc_stat stat;
 	char path[64];
 	int err;
 
@@ -424,9 +348,9 @@ int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
 		err = read_at(dir_fd, "status", STATUS_MAX_BYTES, &status, NULL);
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
-	(void)status_number(status, "NSpid", LAST_WORD, &thread.ns_tid);
+	(void)tapir_proc_status__number(status, "NSpid", TAPIR_PROC_LAST_WORD, &thread.ns_tid);
 	memcpy(thread.comm, stat.comm, sizeof(thread.comm));
-	thread.start_ns = stat.start_ns;
+	thread.start_ns = ticks_to_monotonic_ns(stat.start_ticks);
 	*out = thread;
 	return 0;
 }

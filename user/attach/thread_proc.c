@@ -10,6 +10,7 @@
 #include "attach/proc.h"
 #include "attach/thread_list.h"
 #include "base/clock.h"
+#include "base/proc_text.h"
 
 #define SYSCALL_BYTES 512
 #define STATUS_BYTES  8192
@@ -44,19 +45,6 @@ bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char
 	return true;
 }
 
-/* "Key:\tvalue"; NULL: there is no such line. */
-static const char *value_of(const char *status, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *line = status; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, key, len) && line[len] == ':')
-			return line + len + 1 + strspn(line + len + 1, "\t ");
-	}
-	return NULL;
-}
-
 /* The kernel's bits of a letter of proc_pid_status(5). */
 static uint32_t state_of(char letter)
 {
@@ -76,9 +64,9 @@ static uint32_t state_of(char letter)
 
 bool tapir_thread_seen__parse_status(struct tapir_thread_seen *seen, const char *text)
 {
-	const char *state = value_of(text, "State"),
-		   *voluntary = value_of(text, "voluntary_ctxt_switches"),
-		   *forced = value_of(text, "nonvoluntary_ctxt_switches");
+	const char *state = tapir_proc_status__value(text, "State"),
+		   *voluntary = tapir_proc_status__value(text, "voluntary_ctxt_switches"),
+		   *forced = tapir_proc_status__value(text, "nonvoluntary_ctxt_switches");
 
 	if (!state || !voluntary || !forced)
 		return false;

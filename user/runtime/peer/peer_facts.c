@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/proc_text.h"
 
 #define STATUS_MAX_BYTES (1u << 20)
 
@@ -23,31 +24,6 @@ int tapir_peer_facts__read_file(const struct tapir_peer_facts *facts, const char
 	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
 }
 
-static const char *value_of(const char *status, const char *key)
-{
-	const char *line = strstr(status, key);
-
-	return line ? line + strlen(key) : NULL;
-}
-
-static bool second_number(const char *status, const char *key, uint32_t *out)
-{
-	const char *value = value_of(status, key);
-
-	return value && sscanf(value, " %*10u %10u", out) == 1;
-}
-
-static uint32_t innermost_pid(const char *status, uint32_t tgid)
-{
-	const char *value = value_of(status, "\nNSpid:");
-	uint32_t pid = tgid;
-	int used;
-
-	while (value && sscanf(value, "%*1[\t ]%10u%n", &pid, &used) == 1)
-		value += used;
-	return pid;
-}
-
 static int read_status(struct tapir_peer_facts *facts)
 {
 	tapir_autofree char *text = NULL;
@@ -56,11 +32,12 @@ static int read_status(struct tapir_peer_facts *facts)
 
 	if (err)
 		return err;
-	caught = value_of(text, "\nSigCgt:");
-	if (!caught || !second_number(text, "\nUid:", &facts->uid) ||
-	    !second_number(text, "\nGid:", &facts->gid))
+	caught = tapir_proc_status__value(text, "SigCgt");
+	if (!caught || !tapir_proc_status__number(text, "Uid", 1, &facts->uid) ||
+	    !tapir_proc_status__number(text, "Gid", 1, &facts->gid))
 		return -EPROTO;
-	facts->ns_tgid = innermost_pid(text, facts->tgid);
+	if (!tapir_proc_status__number(text, "NSpid", TAPIR_PROC_LAST_WORD, &facts->ns_tgid))
+		facts->ns_tgid = facts->tgid;
 	facts->caught = strtoull(caught, NULL, 16);
 	return 0;
 }
