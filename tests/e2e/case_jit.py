@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-CHECK_LONG = {"test_names_are_kept_over_segments"}
+CHECK_LONG = {"test_names_are_kept_over_segments", "test_names_beyond_the_limit_are_reported"}
 
 MS = 1_000_000
 MAP_GRAIN_NS = 120 * MS  # a perf map has no times: its lines are dated by when they were read
@@ -156,3 +156,23 @@ def test_hostile_map_costs_one_line_at_most(t):
         t.ok(lines or kind in ("long line", "garbage", "sparse"), f"{kind}: nothing was said")
         names = {f["name"] for s in t.events(file, "sample") for f in s.get("stack", [])[:1]}
         t.ok(None in names, f"{kind}: samples of the code are there, without a name: {names}")
+
+
+def test_names_beyond_the_limit_are_reported(t):
+    """60,000 names of 4,000 bytes: 240 MB, of which 192 are kept."""
+    target = t.target("jitter", "--wait", "none", 400, "nobody@0")
+    path = f"/tmp/perf-{target.pid}.map"
+    try:
+        with open(path, "wb") as file:
+            for i in range(60000):
+                file.write(b"%x 1000 %05d%s\n" % ((1 << 40) + (i << 12), i, b"n" * 4000))
+        tapir = t.start_tapir("record", "-F", HZ, "-p", target.pid, "-f", "-o", t.path("trace.tapir"))
+        tapir.wait_ready()
+        target.go()
+        target.wait()
+        result = tapir.wait(60)
+    finally:
+        os.unlink(path)
+    t.eq(result.rc, 0, "exit")
+    lines = [line for line in result.err.splitlines() if "the limit of 192 MB of names per process" in line]
+    t.eq(len(lines), 1, f"one line: {result.err}")

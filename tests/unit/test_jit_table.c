@@ -477,6 +477,7 @@ static void ten_million_names_stay_within_bounds(void **state)
 	assert_int_equal(err, -ENOSPC);
 	assert_true(tapir_jit_table__bytes(t) < TAPIR_JIT_TABLE_MAX_BYTES + (1 << 20));
 	assert_int_equal(tapir_jit_table__refused(t), 1);
+	assert_true(tapir_jit_table__is_full(t));
 	assert_true(tapir_jit_table__find(t, 12345ull << 24, 1, &n));
 }
 
@@ -497,6 +498,7 @@ static void long_recording_forgets_what_ended_long_ago(void **state)
 	names(t, 0x10, now, "resident");
 	names(t, 0x1000 + 3999999ull * 7919 % 20000 * 64, now, name);
 	assert_int_equal(tapir_jit_table__refused(t), 0);
+	assert_false(tapir_jit_table__is_full(t));
 }
 
 /* A name that overlaps all others: the work for one name is bounded all the same. */
@@ -514,6 +516,7 @@ static void names_that_overlap_everything_cost_little(void **state)
 		add(t, 0x1000 + i, 1 << 30, 0, name);
 	}
 	assert_true(tapir_jit_table__refused(t) > 190000);
+	assert_false(tapir_jit_table__is_full(t));
 	names(t, 0x100000, 1000, "0");
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "names/code_sources.h"
 #include "runtime/dotnet/dotnet.h"
@@ -14,14 +15,14 @@
 #include "runtime/jvm/jvm_methods.h"
 #include "trace/recbuf.h"
 
-#define READ_BYTES   (1u << 20)		     /* of one file per call: some 20 ms */
-#define KEEP_NS	     (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
-#define FILE_READ_NS (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
-#define TELLERS_MAX  1024
-#define PARENTS_MAX  8 /* forks of forks that run their ancestor's code */
+#define READ_BYTES    (1u << 20)	      /* of one file per call: some 20 ms */
+#define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
+#define FILE_READ_NS  (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
+#define REPORTERS_MAX 1024
+#define PARENTS_MAX   8 /* forks of forks that run their ancestor's code */
 
 /* A probe that reports generated code. */
-struct teller {
+struct reporter {
 	bool for_names;			/* its events were not requested */
 	enum tapir_dotnet_probe dotnet; /* OTHER: it is a JVM's */
 	struct tapir_rec_probe *rec;
@@ -30,8 +31,8 @@ struct teller {
 struct tapir_code_names {
 	struct tapir_catalog *catalog;
 	struct tapir_map processes; /* tgid -> struct tapir_code_sources * */
-	struct tapir_map teller_by_probe;
-	struct tapir_vec(struct teller) tellers;
+	struct tapir_map reporter_by_probe;
+	struct tapir_vec(struct reporter) reporters;
 	struct tapir_runtime_queries *queries;
 	struct tapir_recbuf recbuf;
 	struct tapir_str name; /* of a method, being put together */
@@ -74,7 +75,7 @@ static void free_sources(struct tapir_code_sources *s)
 
 void tapir_code_names__free(struct tapir_code_names *n)
 {
-	struct teller *teller;
+	struct reporter *reporter;
 
 	if (!n)
 		return;
@@ -82,10 +83,10 @@ void tapir_code_names__free(struct tapir_code_names *n)
 		if (n->processes.slots[i].used)
 			free_sources((void *)(uintptr_t)n->processes.slots[i].value);
 	tapir_map__fini(&n->processes);
-	tapir_vec_for_each (teller, &n->tellers)
-		free(teller->rec);
-	tapir_vec__fini(&n->tellers);
-	tapir_map__fini(&n->teller_by_probe);
+	tapir_vec_for_each (reporter, &n->reporters)
+		free(reporter->rec);
+	tapir_vec__fini(&n->reporters);
+	tapir_map__fini(&n->reporter_by_probe);
 	tapir_runtime_queries__free(n->queries); /* after the requested ones */
 	tapir_recbuf__fini(&n->recbuf);
 	tapir_str__fini(&n->name);
@@ -140,25 +141,25 @@ void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir
 
 void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec)
 {
-	struct teller teller = {.for_names = rec->flags & TAPIR_PROBE_FOR_NAMES};
+	struct reporter reporter = {.for_names = rec->flags & TAPIR_PROBE_FOR_NAMES};
 	struct tapir_probe_view view;
 	uint64_t *idx;
 	bool is_new;
 
 	tapir_probe_view__of(&rec->h, &view);
-	teller.dotnet = tapir_dotnet_probe__of(&view);
-	if ((!teller.dotnet && tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD) ||
-	    n->tellers.cnt == TELLERS_MAX)
+	reporter.dotnet = tapir_dotnet_probe__of(&view);
+	if ((!reporter.dotnet && tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD) ||
+	    n->reporters.cnt == REPORTERS_MAX)
 		return;
-	idx = tapir_map__put(&n->teller_by_probe, rec->probe_id, &is_new);
-	teller.rec = idx && is_new ? malloc(rec->h.size) : NULL;
-	if (!teller.rec)
+	idx = tapir_map__put(&n->reporter_by_probe, rec->probe_id, &is_new);
+	reporter.rec = idx && is_new ? malloc(rec->h.size) : NULL;
+	if (!reporter.rec)
 		return;
-	memcpy(teller.rec, rec, rec->h.size);
-	*idx = n->tellers.cnt;
-	if (!tapir_vec__push(&n->tellers, teller)) {
-		tapir_map__del(&n->teller_by_probe, rec->probe_id);
-		free(teller.rec);
+	memcpy(reporter.rec, rec, rec->h.size);
+	*idx = n->reporters.cnt;
+	if (!tapir_vec__push(&n->reporters, reporter)) {
+		tapir_map__del(&n->reporter_by_probe, rec->probe_id);
+		free(reporter.rec);
 	}
 }
 
@@ -193,13 +194,13 @@ static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table
 }
 
 static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
-		     const struct teller *teller, const struct tapir_rec_event *rec)
+		     const struct reporter *reporter, const struct tapir_rec_event *rec)
 {
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
 	struct tapir_jvm_method method;
 
-	tapir_probe_view__of(&teller->rec->h, &probe);
+	tapir_probe_view__of(&reporter->rec->h, &probe);
 	tapir_event_view__of(&rec->h, &event);
 	n->name.len = 0;
 	if (!tapir_jvm_method__of(&probe, &event, &method, &n->name))
@@ -207,24 +208,25 @@ static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
 }
 
 static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
-		       const struct teller *teller, const struct tapir_rec_event *rec)
+		       const struct reporter *reporter, const struct tapir_rec_event *rec)
 {
 	struct tapir_jit_table *table = tapir_code_sources__table(s);
 
-	if (teller->dotnet)
+	if (reporter->dotnet)
 		tapir_dotnet_names__reports_methods(&s->dotnet, rec->h.time_ns);
-	if (table && teller->dotnet)
-		add_dotnet(n, table, teller->dotnet, rec);
+	if (table && reporter->dotnet)
+		add_dotnet(n, table, reporter->dotnet, rec);
 	else if (table)
-		add_java(n, table, teller, rec);
+		add_java(n, table, reporter, rec);
 }
 
 /* Called for every event: if no probe reports code, no map is searched. */
-static const struct teller *teller_of(const struct tapir_code_names *n, uint32_t probe_id)
+static const struct reporter *reporter_of(const struct tapir_code_names *n, uint32_t probe_id)
 {
-	const uint64_t *idx = n->tellers.cnt ? tapir_map__get(&n->teller_by_probe, probe_id) : NULL;
+	const uint64_t *idx =
+		n->reporters.cnt ? tapir_map__get(&n->reporter_by_probe, probe_id) : NULL;
 
-	return idx ? &n->tellers.data[*idx] : NULL;
+	return idx ? &n->reporters.data[*idx] : NULL;
 }
 
 void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns)
@@ -239,7 +241,7 @@ void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
 {
 	struct tapir_code_sources *s;
 
-	if (!teller_of(n, probe_id))
+	if (!reporter_of(n, probe_id))
 		return;
 	n->dotnet_reports_methods = false;
 	for (size_t i = 0; i < n->processes.cap; i++) {
@@ -251,22 +253,33 @@ void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id)
 
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec)
 {
-	const struct teller *teller = teller_of(n, rec->probe_id);
-	struct tapir_code_sources *s = teller ? sources_of(n, rec->tgid) : NULL;
+	const struct reporter *reporter = reporter_of(n, rec->probe_id);
+	struct tapir_code_sources *s = reporter ? sources_of(n, rec->tgid) : NULL;
 
 	if (s)
-		add_method(n, s, teller, rec);
-	return teller && teller->for_names;
+		add_method(n, s, reporter, rec);
+	return reporter && reporter->for_names;
 }
 
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id)
 {
-	const struct teller *teller = teller_of(n, probe_id);
+	const struct reporter *reporter = reporter_of(n, probe_id);
 
-	return teller && teller->for_names;
+	return reporter && reporter->for_names;
 }
 
 /* ---- names ------------------------------------------------------------------------------ */
+
+static void warn_when_full(struct tapir_code_sources *s)
+{
+	if (s->is_full || !s->table || !tapir_jit_table__is_full(s->table))
+		return;
+	s->is_full = true;
+	tapir_warn("process %u: some of its generated code has no names: the limit of %u MB of "
+		   "names per process, or %u MB in all, is reached",
+		   s->tgid, (unsigned)(TAPIR_JIT_TABLE_MAX_BYTES >> 20),
+		   (unsigned)(TAPIR_JIT_ALL_MAX_BYTES >> 20));
+}
 
 /* Names that were given out and have ended, and those in their place. */
 static int describe_changed(struct tapir_code_names *n, struct tapir_code_sources *s)
@@ -310,6 +323,7 @@ int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_
 		if (!n->processes.slots[i].used)
 			continue;
 		more |= tapir_code_sources__read(s, now_ns, is_last, READ_BYTES);
+		warn_when_full(s);
 		err = describe_changed(n, s);
 		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm || s->dotnet.question;
 	}

@@ -21,6 +21,7 @@ struct tapir_code_sources {
 	bool has_code;	  /* executable memory without a file */
 	bool inherits;	  /* forked and not executed since: it runs its parent's code, too */
 	struct tapir_jit_table *table;
+	bool is_full; /* which was reported */
 	struct tapir_perf_map *perf_map;
 	struct tapir_vec(struct tapir_jitdump *) jitdumps;
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */

@@ -60,6 +60,11 @@ size_t tapir_jit_table__bytes(const struct tapir_jit_table *t)
 	       t->watched.cap * sizeof(struct tapir_jit_watch);
 }
 
+bool tapir_jit_table__is_full(const struct tapir_jit_table *t)
+{
+	return t->is_full;
+}
+
 uint64_t tapir_jit_table__refused(const struct tapir_jit_table *t)
 {
 	return t->refused;
@@ -362,6 +367,12 @@ static int add_quickly(struct tapir_jit_table *t, const struct tapir_jit_name *n
 	return 1;
 }
 
+static int refuse(struct tapir_jit_table *t)
+{
+	t->is_full = true;
+	return -ENOSPC;
+}
+
 static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 {
 	uint64_t end_va = n->start_va + n->size;
@@ -378,7 +389,7 @@ static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 	if (held && is_same(t, held, n))
 		return 0;
 	if (!tapir_jit_table__has_room(t))
-		return make_room(t) ? add(t, n) : -ENOSPC; /* places have moved */
+		return make_room(t) ? add(t, n) : refuse(t); /* places have moved */
 	if (t->credit < MAX_CREDIT)
 		t->credit += ADD_CREDIT;
 	t->is_watch_due = true;

@@ -92,5 +92,7 @@ bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_n
 size_t tapir_jit_table__cnt(const struct tapir_jit_table *t); /* held, ended ones included */
 size_t tapir_jit_table__bytes(const struct tapir_jit_table *t);
 uint64_t tapir_jit_table__refused(const struct tapir_jit_table *t);
+/* Whether names were refused because of the memory bound: code is unnamed. */
+bool tapir_jit_table__is_full(const struct tapir_jit_table *t);
 
 #endif

@@ -24,6 +24,7 @@ struct tapir_jit_table {
 	uint64_t newest_ns;
 	uint64_t past_until_ns; /* no name in past holds at this time or later */
 	uint64_t refused;
+	bool is_full; /* some of them for lack of memory */
 	unsigned credit;
 	size_t accounted_bytes;
 	uint64_t next_forget_ns;
