@@ -236,9 +236,9 @@ static __noinline __attribute__((unused)) int tapir_is_wanted(struct task_struct
 }
 
 /*
- * What the rules over names and cgroups said of a process, so that they are not asked at every
- * context switch: a process and its verdict in one word, good for a few jiffies. Two processes
- * that share a place push each other out.
+ * What the rules about names and cgroups decided for a process, so that they are not evaluated at
+ * every context switch: a process and its verdict in one word, valid for a few jiffies. Two
+ * processes that share a slot evict each other.
  */
 #define VERDICTS      8192 /* a power of two */
 #define VERDICT_BITS  24   /* a tgid (at most 2^22) and the verdict */

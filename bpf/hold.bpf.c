@@ -9,7 +9,7 @@
  * fired is a GAP.
  *
  * The record for the loader is reserved first: there is no stop without one. These programs are
- * not sleepable, so a reservation stalls nobody.
+ * not sleepable, so a reservation delays no other record.
  */
 #include "bpf/common.bpf.h"
 

@@ -44,7 +44,7 @@ struct tapir_insn {
 	uint32_t shape; /* enum tapir_insn_shape */
 };
 
-/* Of bytes[0..15]: behind an instruction of 15 bytes is one more. */
+/* Of bytes[0..15]: after an instruction of 15 bytes there is one more. */
 TAPIR_INSN_INLINE uint32_t tapir_insn__byte(const uint8_t *bytes, uint32_t at)
 {
 	__asm__ volatile("" : "+r"(at)); /* else the clamp goes */

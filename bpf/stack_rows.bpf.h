@@ -19,12 +19,12 @@
 #define RULE_PATCHPOINT 29 /* where CoreCLR may have replaced a running method */
 #define RULE_STOP	30 /* the walk ends here; fp holds why */
 
-/* Who says that a row is right. */
+/* What a row is based on. */
 enum row_source {
 	ROW_OF_TABLE = 1,
 	ROW_OF_CODE = 2,     /* generated code, whose frame pointer is set or which was decoded */
 	ROW_OF_COMPILER = 4, /* a file without a table, compiled with frame pointers: Go */
-	ROW_GUESSED = 8	     /* nobody: frame pointers may lead past callers */
+	ROW_GUESSED = 8	     /* nothing: frame pointers may lead past callers */
 };
 
 struct found_row {
@@ -90,7 +90,7 @@ struct user_stack {
 	struct found_row kept[KEPT_ROWS];
 	struct walk_memo memo;
 	__u64 window[WINDOW_WORDS];
-	struct tapir_rec_stack rec;	/* filled but for its header; the frames stand behind it */
+	struct tapir_rec_stack rec;	/* filled but for its header; the frames follow it */
 	__u64 frames[TAPIR_FRAMES + 2]; /* as far as differs_from may look */
 };
 
@@ -136,8 +136,8 @@ static __always_inline long read_word(struct user_stack *u, __u64 va, __u64 *out
 }
 
 /*
- * How many frames were taken lies in memory, where the verifier does not follow it: in a register,
- * it would look at the rest of the walk anew for each number there may be.
+ * The number of frames taken is kept in memory, where the verifier does not follow it: for a
+ * register, it would check the rest of the walk again for each possible number.
  */
 static __always_inline __u32 frame_cnt(const struct user_stack *u)
 {
@@ -196,7 +196,7 @@ static __noinline int read_code(struct user_stack *u, __u64 ip)
 	return 0;
 }
 
-/* The row of generated code that goes on at ip. Not static: see find_row. */
+/* The row of generated code that continues at ip. Not static: see find_row. */
 __weak __noinline int decode_row(struct user_stack *u, __u64 ip, enum row_source source)
 {
 	const struct tapir_unwind_code *c;
@@ -227,7 +227,7 @@ static __always_inline int is_sigreturn(struct user_stack *u, __u64 ip)
 	       tapir_unwind__is_sigreturn(u->code.bytes);
 }
 
-/* May the return address ip + 1 stand for code that was replaced while it ran? */
+/* May the return address ip + 1 be in code that was replaced while it ran? */
 static __always_inline int is_patchpoint(struct user_stack *u, __u64 ip)
 {
 	return !u->walk.is_exact && u->mapping.kind == TAPIR_UNWIND_KIND_JIT &&
@@ -334,7 +334,7 @@ static __always_inline int set_gap_row(struct user_stack *u, __u64 ip)
 		       : set_stop(u, TAPIR_STACK_END_NO_TABLE);
 }
 
-/* Rows that depend on more than the address, or stand for others. */
+/* Rows that depend on more than the address, or refer to others. */
 static __noinline int refine_row(struct user_stack *u, __u64 ip)
 {
 	__u8 rule = u->row.rule;
@@ -404,8 +404,8 @@ static __always_inline int depends_on_code(const struct user_stack *u)
 
 /*
  * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Kept is what
- * depends on the address alone. Not static: the verifier then looks at it once, not once for each
- * way that leads here.
+ * depends on the address alone. Not static: the verifier then checks it once, not once for each
+ * path to it.
  */
 __weak __noinline int find_row(struct user_stack *u)
 {

@@ -2,7 +2,7 @@
 /*
  * threads.bpf.c - the threads of a process as they are now: an iterator over tasks that writes one
  * struct tapir_thread_seen each, with the registers of user code and the kernel stack. It stops
- * nobody.
+ * no thread.
  *
  * A thread that is on a CPU has registers of its last entry to the kernel and a stack that has
  * changed since: it is marked, and has neither.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * trace_context.bpf.h - for which trace and span the current thread works, if its process publishes
- * that (tapir/otel_context.h). The thread is the current one and stands still in the kernel, so its
- * record does not change; `valid` is read before and after nevertheless: a record that another
- * thread changes must not be taken for one.
+ * trace_context.bpf.h - the trace and span for which the current thread works, if its process
+ * publishes them (tapir/otel_context.h). The thread is in the kernel, so its record does not
+ * change; `valid` is read before and after nevertheless, in case another thread changes the record.
  *
  * Nothing of a process that publishes nothing is read. What is read may be anything: no address is
  * trusted, and no loop follows one.

@@ -10,8 +10,8 @@
  * To look up an address of a process:
  *   1. its mappings: unwind_spaces[{tgid, 0}]; when there is more than one block, first_va[] of
  * block 0 names the one to take; then a binary search in mappings[];
- *   2. the file: unwind_files[mapping->file_idx]; kind and state say how the walk goes on without a
- * table;
+ *   2. the file: unwind_files[mapping->file_idx]; kind and state say how the walk continues without
+ * a table;
  *   3. the table: unwind_tables[file_idx], an array of blocks. granule = (pc - file->first_pc) >>
  *      TAPIR_UNWIND_GRANULE_SHIFT, its index word is word granule of the table's first blocks;
  *   4. the row: the last one with row.pc <= pc, by at most `steps` halvings from `slot` in `block`.

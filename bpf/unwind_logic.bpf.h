@@ -4,7 +4,7 @@
  * a block, which mapping of a process, and where the return address of interrupted generated code
  * is. Compiled for BPF and for host tests. The data is described in unwind.h.
  *
- * Searches are free of branches: the verifier would look at each of their ways.
+ * Searches are free of branches: the verifier would follow each of their paths.
  */
 #ifndef TAPIR_BPF_UNWIND_LOGIC_H
 #define TAPIR_BPF_UNWIND_LOGIC_H
@@ -91,7 +91,7 @@ TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 26 + 13 + 6 + 3 + 2 + 1 + 1, 
 /*
  * Generated code with frame pointers that was interrupted may be about to set up its frame, or have
  * removed it. Its next instructions say so: a prologue saves rbp and sets it, an epilogue pops
- * registers and returns. What they do to rsp up to there tells where the frame ends.
+ * registers and returns. What they do to rsp up to there shows where the frame ends.
  *
  * Anything else is the body of a function. Its rbp is set, unless the function is so small that its
  * compiler gave it no frame record: CoreCLR omits it where there is one call at most and no loop.
@@ -107,7 +107,7 @@ enum tapir_unwind_code_result {
 };
 
 struct tapir_unwind_code {
-	uint8_t bytes[TAPIR_UNWIND_CODE_BYTES + 16]; /* from rip on; behind the end zeros */
+	uint8_t bytes[TAPIR_UNWIND_CODE_BYTES + 16]; /* from rip on; zeros after the end */
 	uint32_t at;				     /* the next instruction */
 	uint32_t sp_off;			     /* rsp there, less rsp now; signed */
 	uint32_t result;			     /* enum tapir_unwind_code_result */
@@ -183,7 +183,7 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__pop(struct tapir_unwind_code *c,
 	return 1;
 }
 
-/* Instructions that change neither rsp nor rbp, and that stand in prologues and epilogues. */
+/* Instructions that change neither rsp nor rbp, and that occur in prologues and epilogues. */
 TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__neutral(const struct tapir_unwind_code *c,
 							uint32_t at)
 {
@@ -250,7 +250,7 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__frame_step(struct tapir_unwind_c
 	return len;
 }
 
-/* Any other instruction; one that may change rsp, or after which code goes on elsewhere, ends it.
+/* Any other instruction; one that may change rsp, or after which code continues elsewhere, ends it.
  */
 TAPIR_UNWIND_INLINE void tapir_unwind_code__body_step(struct tapir_unwind_code *c)
 {

@@ -6,12 +6,12 @@
  * For each frame there is a row (unwind.h): where the frame ends, so where its return address is,
  * and where the caller's frame pointer is. The row of code in a file is found in the file's table;
  * generated code has frame pointers and always the same row, but for the interrupted function,
- * whose instructions are looked at (unwind_logic.bpf.h). A return address is taken only if it lies
- * in executable code of the process. The walk ends at a row that says so, which is a whole stack,
- * or where the caller cannot be found; the record's `end` says which (abi.h).
+ * whose instructions are read (unwind_logic.bpf.h). A return address is taken only if it is in
+ * executable code of the process. The walk ends at a row that ends it (a whole stack), or where
+ * the caller cannot be found; the record's `end` has the reason (abi.h).
  *
  * A table that is not loaded yet, and a process of which nothing is known, are walked by frame
- * pointers alone: that may miss callers, and the stack's end says so too.
+ * pointers alone: that may miss callers, which `end` also records.
  *
  * Rows found are kept by address: most walks repeat the addresses of the last ones.
  */
@@ -22,7 +22,7 @@
 #include "bpf/deep_stack.bpf.h"
 #include "bpf/stack_rows.bpf.h"
 
-/* A return from a call costs 6 ns; the verifier looks at each frame of an inline loop. */
+/* A return from a call costs 6 ns; the verifier checks each iteration of an inline loop. */
 #define KNOWN_AT_ONCE	   8
 #define COMPARED_AT_ONCE   32u
 
@@ -68,7 +68,7 @@ static __always_inline long lose_caller(struct user_stack *u, enum row_source so
 
 enum other_step { OTHER_CFA, OTHER_END, OTHER_SIGNAL, OTHER_CALLER };
 
-/* A signal's frame: the interrupted function goes on with the registers of the ucontext. */
+/* A signal's frame: the interrupted function continues with the registers of the ucontext. */
 static __always_inline int step_over_signal(struct user_stack *u)
 {
 	__u64 uc = u->sp;
@@ -175,7 +175,7 @@ static __always_inline int is_code(struct user_stack *u, __u64 ip)
 
 /*
  * Variables that were not written yet hold what earlier calls left there, a saved frame pointer
- * too: only a return address behind it makes a record of it.
+ * too: only a return address after it makes it a frame record.
  */
 static long find_record(__u64 idx, void *ctx)
 {
@@ -217,7 +217,7 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 		u->walk.is_odd = 1;
 		return end_walk(u, TAPIR_STACK_END_WHOLE);
 	}
-	u->ip = ip - 1; /* the call lies before */
+	u->ip = ip - 1; /* the call is before it */
 	take_row(u);
 	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);

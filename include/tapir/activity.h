@@ -101,7 +101,7 @@ struct tapir_attribute {
  * Publishes the process's context, or another in place of it. resource: by OpenTelemetry's
  * conventions ("service.name", ...), at most 256. keys: the names of thread attributes, at most
  * 256; add at the end only. Everything is copied. 0, -EINVAL, -ENOMEM, -EACCES (neither memfd nor a
- * name for the mapping: nobody could find it).
+ * name for the mapping: readers could not find it).
  */
 TAPIR_API int tapir_process_context__publish(const struct tapir_attribute *resource,
 					     uint32_t resource_cnt, const char *const *keys,

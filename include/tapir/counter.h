@@ -22,7 +22,7 @@
  * in either. A value written at the very end of an interval may be counted in it or in the next.
  * A value that is not finite, or beyond +-1e150, is left out. Sums are kept as doubles for the
  * counter's life, of differences from its first value: after a value 1e16 times as far from that as
- * the others are, means are not exact, and a deviation too small to be told from rounding is 0.
+ * the others are, means are not exact, and a deviation within the rounding error is 0.
  *
  * A histogram also has percentiles of each interval. It counts values by their power of two in 16
  * equal parts: a percentile is within 3.2 % of a value that was written, between the least and the

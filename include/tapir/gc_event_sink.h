@@ -21,11 +21,11 @@
  * and listed in struct tapir_gc_collector: it is a typed event of the runtime's provider, which
  * tools show with its fields. One that is not listed arrives as GCDynamicEvent(Name, DataSize,
  * Data). The functions of a sink work in any thread, also while the world is stopped: they lock
- * and allocate nothing and call nothing of the program's.
+ * and allocate nothing and call no code of the program.
  *
  * RUNTIME. tapir_gc_host__new makes its two providers, tapir_gc_host__attach takes a collector's
  * table. Enablement is the union of all sessions and of the semaphores of all events, the
- * collector's own included; the collector is told from the library's thread within TAPIR_POLL_MS.
+ * collector's own included; the library's thread notifies the collector within TAPIR_POLL_MS.
  *
  * C11 and C++11, GNU extensions as in provider.h. No privileges; any kernel (there, too).
  */
@@ -191,9 +191,9 @@ struct tapir_gc_host_opts {
 TAPIR_API int tapir_gc_host__new(const struct tapir_gc_host_opts *opts, struct tapir_gc_host **out);
 
 /*
- * Defines the collector's own events and tells it what is wanted, now and whenever that changes.
- * Once a host. 0, or -errno of tapir_event__define; -EINVAL: another version, or a second
- * collector. Not while the world is stopped.
+ * Defines the collector's own events and notifies it of their enablement, now and whenever it
+ * changes. Once per host. 0, or -errno of tapir_event__define; -EINVAL: another version, or a
+ * second collector. Not while the world is stopped.
  */
 TAPIR_API int tapir_gc_host__attach(struct tapir_gc_host *host,
 				    const struct tapir_gc_collector *collector);
@@ -202,7 +202,8 @@ TAPIR_API int tapir_gc_host__attach(struct tapir_gc_host *host,
 TAPIR_API void tapir_gc_host__fire_dynamic(struct tapir_gc_host *host, const char *name,
 					   const void *payload, uint32_t bytes);
 
-/* The collector is told that all is off. No thread fires an event any more. NULL is allowed. */
+/* The collector is notified that all events are off. No thread fires an event any more. NULL is
+ * allowed. */
 TAPIR_API void tapir_gc_host__free(struct tapir_gc_host *host);
 
 #ifdef __cplusplus

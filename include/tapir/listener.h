@@ -9,13 +9,13 @@
  *	...
  *	tapir_listener__close(listener);
  *
- * The thread that fires never blocks, allocates, takes a lock or runs code of the consumer's: it
+ * The thread that fires never blocks, allocates, takes a lock or runs the consumer's code: it
  * copies the event into one of 16 buffers of the listener (chosen by thread, so that few threads
- * share one) and goes on. So an event may be fired while a collector has stopped all other
+ * share one) and continues. So an event may be fired while a collector has stopped all other
  * threads, or in a signal handler. A buffer that is full loses the event for this listener, counted
  * by provider; other sessions get it.
  *
- * Events arrive on a thread of the library's, or in tapir_listener__poll, ordered by time across
+ * Events arrive on a thread of the library, or in tapir_listener__poll, ordered by time across
  * threads: what is delivered in one round is older than the moment at which the round began, and
  * any event older than that was in a buffer by then (its time is taken after its place in the
  * buffer). Only a thread that was stopped for more than 5 ms in the middle of writing an event

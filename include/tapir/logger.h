@@ -71,8 +71,8 @@ TAPIR_API int tapir_logger__open(const struct tapir_selection *selections, uint3
 
 /*
  * Ends and frees it: fn is not running and will not run. NULL is allowed. 0; -EDEADLK: called from
- * a logger's function, nothing was done; -ETIMEDOUT: fn has been running for 2 s and goes on, so
- * that ctx must stay: the logger has ended and its memory stays.
+ * a logger's function, nothing was done; -ETIMEDOUT: fn has been running for 2 s and is still
+ * running, so ctx must remain valid: the logger has ended, but its memory is kept.
  */
 TAPIR_API int tapir_logger__close(struct tapir_logger *logger);
 

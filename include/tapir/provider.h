@@ -13,19 +13,19 @@
  *	TAPIR_FIRE(OrderPlaced, order->id, order->customer, order->total);
  *	tapir_provider__free(shop);
  *
- * IS IT ON? TAPIR_EVENT_ENABLED() is one load and one branch: the USDT semaphore (u16, counted by
+ * ENABLED. TAPIR_EVENT_ENABLED() is one load and one branch: the USDT semaphore (u16, counted by
  * the kernel in steps of 1) and "a session wants it" (u16, written by the library alone) share an
- * aligned 32-bit word, so that either makes it true. The word lies in a writable, privately mapped
- * part of an ELF file, since the kernel accepts no other place for a semaphore.
+ * aligned 32-bit word, so that either makes it true. The word is in a writable, privately mapped
+ * part of an ELF file, since the kernel accepts a semaphore nowhere else.
  *
- * WHO WRITES THE SESSIONS' HALF. Tracers of the ring lane write interest words in memory that they
+ * THE SESSIONS' HALF. Tracers of the ring lane write interest words in memory that they
  * share with the process (ring.h). One thread of the library, named "tapir", waits there
  * (FUTEX_WAIT on `generation`), copies what they ask for into the words of events, runs the
  * callbacks of providers, and then stores `applied`: what fires later is missed by no session that
  * was open. Semaphores are polled every TAPIR_POLL_MS for callbacks only; firing needs no poll.
  *
  * FORK. A child has no such thread. pthread_atfork marks each event TAPIR_SESSIONS_CHECK: it then
- * looks at the shared words itself, 2 ns instead of 0.3, and its first event makes a ring lane for
+ * reads the shared words itself, 2 ns instead of 0.3, and its first event creates a ring lane for
  * the child. tapir_provider__poll, or any function below that opens or closes something, starts
  * the child's thread and ends that; where something is polled (a callback, counters), an event
  * does so too, the first one that is certainly fired outside signal handlers: no signal is blocked

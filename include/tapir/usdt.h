@@ -15,13 +15,13 @@
  *	                provider\0 name\0 operands\0
  *	                operands: SIZE@OPERAND separated by spaces, SIZE in bytes, negative if
  *	                the value is signed, OPERAND as an assembler writes it
- *	.stapsdt.base   one byte a linked file, at `base`; a reader adds the distance between
- *	                `base` and where that byte lies (prelink moves code, not notes)
+ *	.stapsdt.base   one byte per linked file, at `base`; a reader adds the distance between
+ *	                `base` and the address of that byte (prelink moves code, not notes)
  *
- * An operand does not tell what a value means. So each site has a second note that only tapir
+ * An operand does not describe what a value means. So each site has a second note that only tapir
  * reads:
  *
- *	.note.tapir     "tapir", type 1: u64 site (moved like the one above), one byte an
+ *	.note.tapir     "tapir", type 1: u64 site (moved like the one above), one byte per
  *	                argument, \0; i signed, u unsigned, c char, b bool, f float or double,
  *	                s NUL-terminated string (pointer to any char), p other pointer; then
  *	                the names of the arguments, each with \0 (fewer: they are called argN)
@@ -318,7 +318,8 @@
 #define TAPIR_USDT_NOPS	   ".byte 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0"
 /* 1@%r11, not 1@%r11b: gdb 13 does not know r11b and drops the arguments after it. */
 #define TAPIR_USDT_PLACE   "%q"
-/* The constraint of a variable's address; on aarch64 an "i" is none in code that may be anywhere.
+/* The constraint of a variable's address; on aarch64 "i" does not allow one in position-independent
+ * code.
  */
 #define TAPIR_USDT_ADDRESS "i"
 #else
