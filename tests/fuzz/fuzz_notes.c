@@ -12,6 +12,7 @@
 #include "elf/notes.h"
 #include "elf/symbols.h"
 #include "elf/tls_symbol.h"
+#include "runtime/exported.h"
 #include "tapir/otel_context.h"
 #include "tests/unit/elf_builder.h"
 
@@ -53,6 +54,14 @@ static void read_tls_symbol(struct tapir_elf *elf)
 	struct tapir_tls_symbol found = tapir_tls_symbol__find(elf, TAPIR_OTEL_THREAD_SYMBOL);
 
 	assert(found.model <= TAPIR_TLS_MODULE);
+}
+
+static void read_exported(struct tapir_elf *elf)
+{
+	const struct tapir_mapping_line m = {.start_va = 1 << 20, .end_va = 1 << 21, .path = "/x"};
+
+	(void)tapir_exported__linked_va(elf, "main");
+	(void)tapir_exported__va(elf, &m, "main");
 }
 
 static void read_symbols(struct tapir_elf *elf)
@@ -109,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_notes(elf);
 		read_symbols(elf);
 		read_tls_symbol(elf);
+		read_exported(elf);
 		tapir_elf__free(elf);
 	}
 	tapir_diag__clear();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The input is the memory of a process that claims to be CoreCLR, and PostgreSQL: what is found in
- * it ends. */
+/*
+ * The input is the memory of a process that claims to be CoreCLR, PostgreSQL, and a publisher of
+ * OpenTelemetry's process context: what is found in it ends.
+ */
 #include <stdlib.h>
 
+#include "context/otel_process.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/postgresql/postgresql_locks.h"
 #include "tests/unit/fake_memory.h"
@@ -10,6 +13,18 @@
 #define TID 4712
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void copy_context(const struct tapir_process_memory *source)
+{
+	static char payload[TAPIR_RESOURCE_MAX_BYTES];
+	uint64_t published_ns = 0;
+	size_t bytes;
+
+	if (tapir_otel_process__copy(source, MEMORY_VA, &published_ns, payload, &bytes) <= 0)
+		return;
+	if (!published_ns || bytes > sizeof(payload))
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -36,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tapir_postgresql_locks__holder(&source, MEMORY_VA, TID, &holder) &&
 	    (!holder.pid || holder.pid == TID))
 		abort();
+	copy_context(&source);
 	return 0;
 }
