@@ -189,7 +189,7 @@ const struct tapir_command tapir_cmd_events = {
 	.synopsis = "[FILE] [GLOB] [--trace-id ID] [--json] [--raw-names] [--manifest FILE]...",
 	.text = "Each line shows the seconds since the recording began, process name, "
 		"pid/tid, the event, and its arguments by name; the frames of its stack "
-		"follow on their own lines. <null>, <fault> and the like say why a value "
+		"follow on their own lines. <null>, <fault> and the like show why a value "
 		"is missing. A string that was cut ends in an ellipsis. Losses and gaps "
 		"appear in capitals where they occurred.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -203,7 +203,7 @@ const struct tapir_command tapir_cmd_events = {
 			{"events slow.tapir", "everything, in order of time"},
 			{"events slow.tapir 'query__start'", "one kind of event"},
 			{"events slow.tapir --trace-id 4bf92f3577b34da6a3ce929d0e0e4736",
-			 "what threads did for one request, in all recorded processes"},
+			 "what threads of all recorded processes did for one request"},
 			{"events --json slow.tapir | jq -r 'select(.type==\"event\").args.query'",
 			 "the SQL text of each query"},
 			{}},

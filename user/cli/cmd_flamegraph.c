@@ -327,7 +327,7 @@ const struct tapir_command tapir_cmd_flamegraph = {
 	.summary = "draw stacks as a flame graph (SVG)",
 	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--trace-id ID] [--pid [PID]]",
 	.text = "Draws which functions called which when a CPU sample was taken or an "
-		"event fired; the width is how often. Below the root is one frame per "
+		"event fired; the width of a frame shows how often. Below the root is one frame per "
 		"process name. Colors separate kernel, "
 		"JIT-compiled, interpreted, runtime and native code. The file needs only "
 		"a browser: click a frame to zoom, press '/' or Ctrl-F to search by "

@@ -19,10 +19,13 @@ const struct tapir_command tapir_cmd_mcp = {
 		"nothing to a process that 'tapir record' does not do, neither reads nor writes a "
 		"file that a message names, and keeps the last 8 recordings until it ends. Up to 4 "
 		"tools run at the same time; a recording ends early when its request is cancelled "
-		"or the client has gone.",
+		"or the client has gone.\n\n"
+		"Recording requires the privileges of 'tapir record'. The entry in the "
+		"configuration of many assistants is:\n\n"
+		"  \"mcpServers\": {\"tapir\": {\"command\": \"sudo\",\n"
+		"                           \"args\": [\"-n\", \"tapir\", \"mcp\"]}}",
 	.examples =
 		(const struct tapir_example[]){
-			{"mcp", "as the command of an MCP server in the assistant's configuration"},
-			{}},
+			{"mcp", "the server; messages are read from standard input"}, {}},
 	.run = run,
 };

@@ -206,20 +206,21 @@ const struct tapir_command tapir_cmd_report = {
 	.synopsis = "[FILE] [--view VIEW | --stacks] [--json] [--top N | --all] [--pid PID] "
 		    "[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
 		    "[--pair A,B[,key=ARG]]...",
-	.text = "Begins with the finding, followed by how the recording was made, what "
-		"was lost and why, the hottest functions and modules (SELF: on the CPU in "
-		"it; TOTAL: in it or its callees), events, intervals, processes, threads, "
-		"and with --stacks the hottest stacks of each event, where frames "
-		"without names that follow each other are one: 'libfoo.so (14 frames)'. "
+	.text = "Begins with the finding. Then follow how the recording was made, what "
+		"was lost and why, the hottest functions and modules, events, intervals, "
+		"processes and threads. SELF is CPU time in a function itself, TOTAL "
+		"includes what it calls. --stacks adds the hottest stacks of each event; "
+		"consecutive frames without names are one line, 'libfoo.so (14 frames)'. "
 		"Digits in brackets show when records were lost: one digit per part of "
-		"the recording, 9 where most were lost. With --from, --to, --pid or "
-		"--thread, only records in that time, or of that process or thread, "
-		"count, and intervals that overlap that time.\n\n"
+		"the recording, 9 where most were lost. --from, --to, --pid and --thread "
+		"restrict all figures to that time, process or thread; intervals count if "
+		"they overlap that time.\n\n"
 		"A view joins events, samples and switches on one timeline. Each thread "
 		"is running, runnable or asleep, inside the intervals that events begin "
-		"and end (table INTERVAL); the parts of an interval add up to the whole. With "
-		"--trace-id, a view has only what carries the id, and what happened on a thread "
-		"inside an interval that began with it, unless it carries another one.",
+		"and end (table INTERVAL); the parts of an interval add up to the whole. "
+		"--trace-id restricts a view to records with that id, and to what happened on "
+		"a thread inside an interval that began with it, unless that carries another "
+		"id.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
 	.examples =
