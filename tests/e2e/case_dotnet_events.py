@@ -321,6 +321,7 @@ def test_own_process_is_recorded_without_a_capability(t):
     doctor = t.run(*user, os.path.join(home, "tapir"), "doctor", "-p", fire.pid)
     t.eq(doctor.rc, 0, doctor.out + doctor.err)
     t.ok("ring lane" in doctor.out and "cap_bpf" in doctor.out, doctor.out)
+    t.ok("loaded during recording  events of" in doctor.out, f"columns are apart: {doctor.out}")
     nothing_is_left(t, fire.pid)
     ends_as_always(t, fire)
 

@@ -88,6 +88,7 @@ static void write_row(const struct tapir_check *check, const struct widths *w,
 		from = out->len;
 		tapir_str__pad(out, from, indent);
 	} else {
+		tapir_str__adds(out, "  ");
 		tapir_str__pad(out, from, w->name + w->found + 4);
 		from -= STATE_COLUMNS; /* without the color */
 	}
