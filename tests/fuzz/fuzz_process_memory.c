@@ -8,6 +8,7 @@
 #include "context/otel_process.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/postgresql/postgresql_locks.h"
+#include "tapir/abi.h"
 #include "tests/unit/fake_memory.h"
 
 #define TID 4712
