@@ -82,10 +82,26 @@ static void make_whole(struct tapir_interval *i)
 	i->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN] += left_ns;
 }
 
+static void begin_pause(struct pauses *p, uint64_t now_ns)
+{
+	if (!p->depth++)
+		p->open_ns = now_ns;
+}
+
+static void end_pause(struct pauses *p, uint64_t now_ns)
+{
+	if (!p->depth || --p->depth || now_ns <= p->open_ns)
+		return;
+	p->total_ns += now_ns - p->open_ns;
+	p->recent[p->next].from_ns = p->open_ns;
+	p->recent[p->next].until_ns = now_ns;
+	p->next = (p->next + 1) % PAUSES_KEPT;
+}
+
 void tapir_tl__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
 		     uint64_t now_ns)
 {
-	void (*fn)(struct pauses *, uint64_t) = begins ? tapir_pauses__begin : tapir_pauses__end;
+	void (*fn)(struct pauses *, uint64_t) = begins ? begin_pause : end_pause;
 
 	if (i->scope != TAPIR_PAIR_PROCESS || !i->cause)
 		return;

@@ -72,8 +72,6 @@ bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t 
 bool tapir_tl__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
 			 const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
-void tapir_pauses__begin(struct pauses *p, uint64_t now_ns);
-void tapir_pauses__end(struct pauses *p, uint64_t now_ns);
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
 /*
  * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.

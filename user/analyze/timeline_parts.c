@@ -76,22 +76,6 @@ uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns)
 	return p->depth && time_ns > p->open_ns ? sum + (time_ns - p->open_ns) : sum;
 }
 
-void tapir_pauses__begin(struct pauses *p, uint64_t now_ns)
-{
-	if (!p->depth++)
-		p->open_ns = now_ns;
-}
-
-void tapir_pauses__end(struct pauses *p, uint64_t now_ns)
-{
-	if (!p->depth || --p->depth || now_ns <= p->open_ns)
-		return;
-	p->total_ns += now_ns - p->open_ns;
-	p->recent[p->next].from_ns = p->open_ns;
-	p->recent[p->next].until_ns = now_ns;
-	p->next = (p->next + 1) % PAUSES_KEPT;
-}
-
 /* ---- time of a thread --------------------------------------------------------------------- */
 
 static uint64_t less_of(uint64_t a, uint64_t b)
