@@ -60,8 +60,7 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     near(t, jvms.leads("convoy", "locks", "for a monitor", "clerk-*"), jvms.waiting("convoy"), "waiting threads")
     near(t, jvms.leads("lock", "locks", "for a java.util.concurrent lock", "cashier-*"), jvms.waiting("lock"), "waiting threads")
     t.eq(jvms.leads("deadlock", "deadlock", "transfer-*", "for a monitor throughout"), 2, "threads")
-    # 5 to 8 % less than they waited in 4 of 8 recordings: why is not known.
-    near(t, jvms.leads("slow", "waits", "for a socket"), jvms.waiting("slow"), "waiting threads", 0.12)
+    near(t, jvms.leads("slow", "waits", "for a socket"), jvms.waiting("slow"), "waiting threads")
     # Whose functions are interpreted at first have no names: then the threads' is told.
     t.ok(any(name in str(jvms.reports["slow"]["findings"]) for name in ("client-*", "in JvmDefects")), f"{jvms.reports['slow']['findings']}")
     near(t, jvms.leads("convoy leak", "locks", "for a monitor", "clerk-*"), jvms.waiting("convoy leak"), "waiting threads")

@@ -27,11 +27,13 @@ static bool is_no_work(const char *reason)
 	return !strcmp(reason, "disk") || !strcmp(reason, "file lock");
 }
 
-static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node)
+/* Functions without names are one place. */
+static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, const char *reason)
 {
 	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 
-	return tapir_hash__mix(tapir_hash__mix(9, tid), name);
+	return tapir_hash__bytes(tapir_hash__mix(tapir_hash__mix(9, tid), name), reason,
+				 strlen(reason));
 }
 
 static void count(struct tapir_finding *f, uint32_t node, const char *reason, uint64_t took_ns)
@@ -42,8 +44,9 @@ static void count(struct tapir_finding *f, uint32_t node, const char *reason, ui
 }
 
 /*
- * One that began before the recording is as likely a thread that waits for work: it counts if the
- * thread waits there again.
+ * One that began before the recording is as likely a thread that waits for work, and so is one that
+ * has not ended in it where functions have no names: it counts if the thread waits there as well
+ * from beginning to end.
  */
 static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, const char *reason)
 {
@@ -61,7 +64,8 @@ static void count_begun(struct tapir_finding *f)
 	const struct tapir_begun_wait *begun;
 
 	tapir_vec_for_each (begun, &f->waits.begun)
-		if (tapir_map__get(&f->waits.repeaters, place_of(f, begun->tid, begun->node)))
+		if (tapir_map__get(&f->waits.repeaters,
+				   place_of(f, begun->tid, begun->node, begun->reason)))
 			count(f, begun->node, begun->reason, begun->ns);
 	f->waits.begun.cnt = 0;
 }
@@ -74,23 +78,23 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
-	bool has_own;
+	bool has_own, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
 
 	if (wait && wait->may_be_work)
 		tapir_found_labels__add(&f->waits.maybe, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
 	if (!wait || !is_dependency(reason))
 		return;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
-	if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
-		if (has_own && !is_cut)
+	if (!has_own && !is_no_work(reason) && !tapir_own_code__is_unnamed(tree, w->node))
+		return;
+	if (is_begun || (is_cut && !has_own && !is_no_work(reason))) {
+		if (!is_begun || !is_cut)
 			keep_begun(f, w, reason);
 		return;
 	}
-	if (!has_own && !is_no_work(reason) &&
-	    (is_cut || !tapir_own_code__is_unnamed(tree, w->node)))
-		return;
-	if (has_own && !is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
-		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node), NULL);
+	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
+		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node, reason),
+			       NULL);
 	if (!has_own)
 		tapir_finding__add_thread(f, w->thread->tid, &name);
 	tapir_found_labels__add(&f->waits.threads, 1, name.data ? name.data : "",
