@@ -17,10 +17,14 @@ TIMEOUT_MS = 600
 CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for"}
 
 
-def psql(server, *commands):
+def psql(server, *commands, database="postgres"):
     args = [word for command in commands for word in ("-c", command)]
-    return subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-h", server.dir, "-d", "postgres", *args], stdout=subprocess.PIPE,
+    return subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-h", server.dir, "-d", database, *args], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, user="postgres")
+
+
+def answer(server, query, database="postgres"):
+    return server.run("psql", "-X", "-A", "-t", "-q", "-h", server.dir, "-d", database, "-c", query).strip()
 
 
 def end_sessions(server):
@@ -68,12 +72,12 @@ def test_wait_that_a_timeout_ends_lasts_until_then(t):
 class Clients:
     """pgbench with a statement of ours, and what it says at the end."""
 
-    def __init__(self, server, name, statement, cnt, seconds, *options):
+    def __init__(self, server, name, statement, cnt, seconds, *options, database="postgres"):
         script = os.path.join(server.dir, f"{name}.sql")
         pathlib.Path(script).write_text(statement, encoding="utf-8")
         self.server, self.name = server, name
         self.child = subprocess.Popen([f"{server.bin}/pgbench", "-n", "-h", server.dir, "-c", str(cnt), "-T", str(seconds), "-f", script,
-                                       *options, "postgres"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user="postgres",
+                                       *options, database], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, user="postgres",
                                       env={**os.environ, "PGAPPNAME": name})
 
     def pids(self):
@@ -180,6 +184,38 @@ def test_first_line_names_what_a_server_does(t):
     report = t.report(t.path("server.tapir"))
     leads(t, report, "locks", "update accounts set cents = cents + ? where id = ?")
     t.ok("cpu-purpose" in [f["kind"] for f in report["findings"][:4]], f"both are named: {report['findings']}")
+
+
+QUEUE = "begin;\nlock table orders in share row exclusive mode;\nselect pg_sleep(0.02);\ncommit;\n"
+
+
+@alone
+def test_lock_of_a_table_has_its_name(t):
+    """In the server's memory, where a table is at once, and by its OID; of those who wait by events as of those who wait since before."""
+    with Server(t, *LOGGING) as server:
+        answer(server, "create database shop")
+        answer(server, "create table orders(id int); create schema audit; create table audit.log(id int)", "shop")
+        orders, log_oid = (answer(server, f"select '{name}'::regclass::oid", "shop") for name in ("orders", "audit.log"))
+        queue = Clients(server, "queue", QUEUE, 4, 6, database="shop")
+        holder = psql(server, "begin; lock table audit.log in access exclusive mode; select pg_sleep(20)", database="shop")
+        time.sleep(0.5)
+        waiter = Clients(server, "waiter", "select * from audit.log;\n", 1, 1, database="shop")
+
+        def end():
+            for child in (holder, waiter.child, queue.child):
+                child.kill()
+                child.wait()
+            end_sessions(server)
+
+        reports, pids = recorded_together(t, server, "tables", {"queue": queue, "waiter": waiter}, 3, end)
+        log = Log(server)
+    begin, end = span(t, t.path("tables.tapir"))
+    near(t, leads(t, reports["queue"], "locks", f"100% of it for lock relation orders (OID {orders} of database shop), most for lock table orders in "),
+         1e9 * within(log.waits(pids["queue"]), begin, end) / (end - begin), "waiting clients")
+    near(t, leads(t, reports["waiter"], "locks", f"for a PostgreSQL lock (relation audit.log (OID {log_oid} of database shop))"), 1,
+         "threads that have waited since before the recording")
+    locks = json.loads(t.tapir("report", t.path("tables.tapir"), "--view", "contention", "--json").out)["locks"]
+    t.ok(f"relation orders (OID {orders} of database shop)" in str(locks[0]), f"one row for all that wait: {locks}")
 
 
 class Sampled:

@@ -110,6 +110,25 @@ static void process_that_holds_a_conflicting_lock_is_found(void **state)
 	assert_false(found.is_cycle);
 }
 
+static void what_it_waits_for_is_known_without_a_holder(void **state)
+{
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+	struct tapir_postgresql_lock lock;
+
+	(void)state;
+	assert_false(tapir_postgresql_locks__wanted(&source, MY_PROC, 1000, &lock));
+	put(lock_va(2), 16412ull << 32 | 5);
+	put(lock_va(2) + 8, 1ull << 56 | 4ull << 48 | 3ull << 32 | 7);
+	add_place(0, 2, 0, SHARE);
+	assert_true(tapir_postgresql_locks__wanted(&source, MY_PROC, 1000, &lock));
+	assert_int_equal(lock.fields[0], 5);
+	assert_int_equal(lock.fields[1], 16412);
+	assert_int_equal(lock.fields[2], 7);
+	assert_int_equal(lock.field4, 3);
+	assert_int_equal(lock.type, 4);
+	assert_false(tapir_postgresql_locks__wanted(&source, MY_PROC, 4, &lock));
+}
+
 static void own_group_of_parallel_workers_does_not_block(void **state)
 {
 	struct tapir_postgresql_holder found;
@@ -181,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(process_that_holds_a_conflicting_lock_is_found),
+		TEST(what_it_waits_for_is_known_without_a_holder),
 		TEST(own_group_of_parallel_workers_does_not_block),
 		TEST(holder_that_waits_is_preferred_and_a_circle_is_known),
 		TEST(what_does_not_agree_is_no_wait),

@@ -54,6 +54,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	kind.key = dup_text(pairs, like->key);
 	kind.label = dup_text(pairs, like->label);
 	kind.is_shared = more && more->is_shared;
+	kind.is_postgresql_lock = more && more->is_postgresql_lock;
 	pairs->kinds.data[*idx] = kind;
 	return (uint32_t)*idx;
 }
@@ -368,15 +369,4 @@ void tapir_pairs__fini(struct tapir_pairs *pairs)
 	tapir_vec__fini(&pairs->roles);
 	tapir_map__fini(&pairs->roles_by_probe);
 	tapir_map__fini(&pairs->kind_by_name);
-}
-
-const char *tapir_kind__value_name(const struct tapir_kind *kind, const char *field, size_t len,
-				   uint64_t value)
-{
-	tapir_lore_for_each (lore)
-		for (const struct tapir_lore_value *v = lore->values; v && v->provider; v++)
-			if (strlen(v->field) == len && !memcmp(v->field, field, len) &&
-			    !strcmp(v->provider, kind->provider) && !strcmp(v->kind, kind->name))
-				return value < v->cnt ? v->names[value] : NULL;
-	return NULL;
 }

@@ -24,9 +24,9 @@ const char *tapir_cause__name(unsigned cause); /* "gc"; NONE: "" */
 struct tapir_kind {
 	char *provider, *name;
 	uint8_t scope, cause;
-	char *key, *label; /* NULL: none */
-	bool is_guessed;   /* by the names of its events */
-	bool is_shared;	   /* struct tapir_pair */
+	char *key, *label;		    /* NULL: none */
+	bool is_guessed;		    /* by the names of its events */
+	bool is_shared, is_postgresql_lock; /* struct tapir_pair_more */
 	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
 	uint64_t cnt, sum_ns, worst_ns;
 	/* By activity id, and events without one do not stay on their threads: the kind's intervals
@@ -62,10 +62,6 @@ struct tapir_user_pair {
 	char *key;		      /* NULL: none */
 	char *kind;		      /* what the begin event is called */
 };
-
-/* What a number in an interval's label means: "transaction"; NULL: it is a number. Static. */
-const char *tapir_kind__value_name(const struct tapir_kind *kind, const char *field, size_t len,
-				   uint64_t value);
 
 /* Before the first probe. -EINVAL: text is no pair, -ENOMEM. */
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text);

@@ -198,6 +198,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 	tapir_tl__free_tasks(tl);
 	tapir_stack_tree__fini(&tl->tree);
 	tapir_event_fields__fini(&tl->fields);
+	tapir_lock_names__fini(&tl->lock_names);
 	free(tl);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TAPIR_USER_TIMELINE_IMPL_H
 #define TAPIR_USER_TIMELINE_IMPL_H
 
+#include "decode/lock_names.h"
 #include "trace/reorder.h"
 #include "analyze/timeline.h"
 
@@ -54,6 +55,7 @@ struct tapir_timeline {
 	size_t dead_next;
 	struct tapir_stack_tree tree;
 	struct tapir_event_fields fields;
+	struct tapir_lock_names lock_names;
 	bool failed; /* out of memory */
 };
 

@@ -80,6 +80,18 @@ static uint64_t hash_key(struct tapir_timeline *tl, struct happening *h, const c
 	return hash ? hash : 1;
 }
 
+static const char *value_name(const struct tapir_kind *kind, const char *name, size_t len,
+			      uint64_t value)
+{
+	char field[64];
+
+	if (!kind->provider || !kind->name || len >= sizeof(field))
+		return NULL;
+	memcpy(field, name, len);
+	field[len] = 0;
+	return tapir_lore__value_name(kind->provider, kind->name, field, value);
+}
+
 static void add_to_label(const struct tapir_event_fields *f, const struct tapir_kind *kind,
 			 const char *name, size_t len, struct tapir_str *out)
 {
@@ -88,9 +100,7 @@ static void add_to_label(const struct tapir_event_fields *f, const struct tapir_
 
 	if (!v || out->len >= TAPIR_INTERVAL_LABEL_BYTES)
 		return;
-	known = v->bytes || !kind->provider || !kind->name
-			? NULL
-			: tapir_kind__value_name(kind, name, len, v->u64);
+	known = v->bytes ? NULL : value_name(kind, name, len, v->u64);
 	if (out->len)
 		tapir_str__addc(out, ' ');
 	if (known)
@@ -105,6 +115,10 @@ static char *make_label(struct tapir_timeline *tl, struct happening *h,
 	const char *names = kind->label;
 	struct tapir_str out = {};
 
+	if (kind->is_postgresql_lock &&
+	    tapir_lock_names__add_lock(&tl->lock_names, tl->catalog, h->thread->tgid, h->now_ns,
+				       fields_of(tl, h), &out))
+		return out.data;
 	for (size_t len; names && *names; names += len + (names[len] == ' ')) {
 		len = strcspn(names, " ");
 		add_to_label(fields_of(tl, h), kind, names, len, &out);

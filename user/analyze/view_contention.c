@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/lock_names.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -115,15 +116,44 @@ static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind,
 }
 
 /* A server's lock is one for all of its processes. */
-static struct lock *lock_of(struct contention *v, uint32_t tgid, uint32_t kind, const char *label)
+static uint64_t owner_key(const struct contention *v, uint32_t tgid, bool is_shared,
+			  uint64_t now_ns)
 {
-	bool is_shared = tapir_timeline__pairs(v->asked.tl)->kinds.data[kind].is_shared;
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(1, is_shared ? 0 : tgid), kind);
+	return is_shared ? tapir_hash__mix(
+				   4, tapir_lock_names__server(tapir_timeline__catalog(v->asked.tl),
+							       tgid, now_ns))
+			 : tgid;
+}
+
+static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
+{
+	const char *label = i->label ? i->label : "";
+	bool is_shared = tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind].is_shared;
+	uint64_t key = tapir_hash__mix(
+		tapir_hash__mix(1, owner_key(v, i->tgid, is_shared, i->from_ns)), i->kind);
 	const uint64_t *idx;
 
-	key = tapir_hash__bytes(key, label ? label : "", label ? strlen(label) : 0);
+	key = tapir_hash__bytes(key, label, strlen(label));
 	idx = tapir_map__get(&v->by_key, key);
-	return idx ? v->locks.data[*idx] : make_lock(v, key, kind, label);
+	return idx ? v->locks.data[*idx] : make_lock(v, key, i->kind, i->label);
+}
+
+/* What a snapshot saw the thread wait for within this wait; NULL: nothing. */
+static const char *seen_in(const struct contention *v, const struct tapir_wait *w)
+{
+	const uint64_t *idx = tapir_map__get(&v->seen_by_tid, w->thread->tid);
+	const struct seen *seen = idx && *idx ? &v->seen.data[*idx - 1] : NULL;
+
+	return seen && seen->at_ns >= w->from_ns && seen->at_ns <= w->until_ns ? seen->type : NULL;
+}
+
+/* A server's: what it is of is known by snapshots alone, if at all. */
+static uint64_t shared_key(const struct contention *v, const struct tapir_wait *w)
+{
+	const char *seen = seen_in(v, w);
+	uint64_t key = owner_key(v, w->thread->tgid, true, w->from_ns);
+
+	return seen ? tapir_hash__bytes(key, seen, strlen(seen)) : key;
 }
 
 /* By the stack of the wait: the program's own function, if there is one. */
@@ -133,7 +163,7 @@ static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w
 	uint32_t own = tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), w->node);
 	bool has_own = own != TAPIR_OWN_CODE_NONE;
 	uint64_t key = wait->is_shared
-			       ? 4
+			       ? shared_key(v, w)
 			       : tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
 						 has_own ? own : w->node);
 	const char *reason = wait->reason;
@@ -201,16 +231,22 @@ static uint32_t holder_of(struct contention *v, const struct lock *lock, const s
 	return owner;
 }
 
+/* A server's lock is what its event says. */
+static bool is_named(const struct contention *v, const struct lock *lock)
+{
+	return lock->kind != TAPIR_NO_KIND &&
+	       tapir_timeline__pairs(v->asked.tl)->kinds.data[lock->kind].is_postgresql_lock;
+}
+
 /* Of what a thread waits for by its events, a snapshot may know the type. */
 static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(v->asked.tl, tid);
 	const struct tapir_interval *causing = thread ? tapir_tl_thread__causing(thread) : NULL;
-	struct lock *lock = causing && causing->cause == TAPIR_CAUSE_LOCK
-				    ? lock_of(v, causing->tgid, causing->kind, causing->label)
-				    : NULL;
+	struct lock *lock =
+		causing && causing->cause == TAPIR_CAUSE_LOCK ? lock_of(v, causing) : NULL;
 
-	if (!lock || lock->type)
+	if (!lock || lock->type || is_named(v, lock))
 		return;
 	lock->type = strndup(type.data, type.len);
 	v->failed |= !lock->type;
@@ -240,12 +276,11 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 /* If a snapshot saw the thread within this wait. */
 static void find_type(struct contention *v, struct lock *lock, const struct tapir_wait *w)
 {
-	const uint64_t *idx = tapir_map__get(&v->seen_by_tid, w->thread->tid);
-	const struct seen *seen = idx && *idx ? &v->seen.data[*idx - 1] : NULL;
+	const char *seen = lock->type || is_named(v, lock) ? NULL : seen_in(v, w);
 
-	if (lock->type || !seen || seen->at_ns < w->from_ns || seen->at_ns > w->until_ns)
+	if (!seen)
 		return;
-	lock->type = strdup(seen->type);
+	lock->type = strdup(seen);
 	v->failed |= !lock->type;
 }
 
@@ -315,7 +350,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 
 	number_thread(v, w->thread, w->from_ns);
 	if (is_told) {
-		lock = lock_of(v, causing->tgid, causing->kind, causing->label);
+		lock = lock_of(v, causing);
 		if (lock)
 			count_way(v, lock, w,
 				  causing->node != TAPIR_NO_NODE &&
@@ -358,7 +393,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		v->half++;
 		return;
 	}
-	lock = lock_of(v, i->tgid, i->kind, i->label);
+	lock = lock_of(v, i);
 	if (!lock)
 		return;
 	v->half += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;

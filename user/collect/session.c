@@ -60,6 +60,7 @@
 #include "base/log.h"
 #include "collect/counter_maker.h"
 #include "collect/lane_dedup.h"
+#include "collect/lock_watch.h"
 #include "collect/loss_poll.h"
 #include "names/namer.h"
 #include "collect/unwinding.h"
@@ -76,6 +77,7 @@ struct tapir_session {
 	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
 	struct tapir_counter_maker *counters;
 	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
+	struct tapir_lock_watch *locks;		 /* NULL: no file */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	pthread_t thread;
@@ -148,6 +150,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
 	tapir_counter_maker__add(s->counters, s->catalog, ev);
+	tapir_lock_watch__add(s->locks, s->catalog, ev);
 	return true;
 }
 
@@ -197,6 +200,11 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
 }
 
+static void describe_names(void *ctx, const struct tapir_rec *rec)
+{
+	describe(ctx, rec);
+}
+
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 {
 	struct tapir_session *s = ctx;
@@ -233,6 +241,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
+			tapir_lock_watch__learn(s->locks, rec);
 		}
 		if (!s->opts.no_names)
 			tapir_namer__on_record(s->namer, rec, fd);
@@ -390,6 +399,7 @@ static void tick(struct tapir_session *s)
 {
 	tapir_unwinding__poll(s->unwinding);
 	name_new_stacks(s);
+	tapir_lock_watch__poll(s->locks, tapir_clock__now_ns());
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
@@ -515,7 +525,8 @@ static int start(struct tapir_session *s)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
 		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
-		err = s->jvm_gauges ? 0 : -ENOMEM;
+		s->locks = tapir_lock_watch__new(describe_names, s);
+		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = tapir_loss_poll__init(&s->loss_poll,
@@ -581,6 +592,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_unwinding__free(s->unwinding);
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
+	tapir_lock_watch__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

@@ -183,6 +183,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 static void on_call(void *ctx, const struct tapir_rec *rec)
 {
 	tapir_finding_locks__call(ctx, rec);
+	tapir_finding_blocked__call(ctx, rec);
 }
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,

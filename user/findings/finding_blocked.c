@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/view.h"
@@ -130,6 +131,23 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	return true;
 }
 
+void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	struct tapir_str text = {};
+	struct tapir_wait_view wait;
+	uint64_t *idx;
+
+	tapir_wait_view__of(rec, &wait);
+	if (!wait.object.len || f->blocked.objects.cnt == MAX_THREADS)
+		return;
+	tapir_str__add_printable(&text, wait.object.data, wait.object.len);
+	idx = text.failed ? NULL : tapir_map__put(&f->blocked.object_by_tid, wait.rec->tid, NULL);
+	if (idx && tapir_vec__push(&f->blocked.objects, text.data))
+		*idx = f->blocked.objects.cnt;
+	else
+		tapir_str__fini(&text);
+}
+
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	if (i->cause == TAPIR_CAUSE_LOCK)
@@ -221,6 +239,34 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_found_labels__fini(&names);
 }
 
+/* Of a thread that waits throughout, what it was seen to wait for. */
+static const char *object_of(const struct tapir_finding *f, const struct tapir_blocked_thread *t)
+{
+	const uint64_t *idx = t->got_cnt ? NULL : tapir_map__get(&f->blocked.object_by_tid, t->tid);
+
+	return idx && *idx ? f->blocked.objects.data[*idx - 1] : NULL;
+}
+
+/* " (relation orders (OID 16412 of database shop))", if more than half of the time was for it. */
+static void add_object(const struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       bool are_stuck, uint64_t all_ns, struct tapir_str *out)
+{
+	struct tapir_found_labels objects = {};
+	const struct tapir_found_label *most;
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		const char *object = is_among(kind, t, are_stuck) ? object_of(f, t) : NULL;
+
+		if (object)
+			tapir_found_labels__add(&objects, 1, object, TAPIR_OWN_CODE_NONE, t->ns);
+	}
+	most = tapir_found_labels__worst(&objects);
+	if (most && most->ns > all_ns / 2)
+		tapir_str__addf(out, " (%s)", most->label);
+	tapir_found_labels__fini(&objects);
+}
+
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
 static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 			  bool are_stuck)
@@ -298,8 +344,9 @@ static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind 
 			       : "deadlock, or a lock that is never released",
 			all->thread_cnt);
 	add_names(f, kind, true, &text);
-	tapir_str__addf(&text, ", waited for a %s throughout the recording (%s)",
-			kind->wait->reason,
+	tapir_str__addf(&text, ", waited for a %s", kind->wait->reason);
+	add_object(f, kind, true, all->ns, &text);
+	tapir_str__addf(&text, " throughout the recording (%s)",
 			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
 	tapir_finding__add_most(f, &kind->callers, " in ", &text);
 	add_holder(f, holder, &text);
@@ -315,9 +362,10 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(&text, "threads waited %s for %s %s: %.1f of %zu threads at any time",
-			tapir_ns__text(all->ns, waited), kind->wait->is_interpreter ? "the" : "a",
-			kind->wait->reason, threads, all->thread_cnt);
+	tapir_str__addf(&text, "threads waited %s for %s %s", tapir_ns__text(all->ns, waited),
+			kind->wait->is_interpreter ? "the" : "a", kind->wait->reason);
+	add_object(f, kind, false, all->ns, &text);
+	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
 	add_names(f, kind, false, &text);
 	if (kind->wait->is_interpreter)
 		tapir_finding_gil__add_holder(f, &text);
@@ -369,6 +417,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 void tapir_finding_blocked__fini(struct tapir_finding *f)
 {
 	struct tapir_blocked_kind *kind;
+	char **object;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
 		tapir_weights__fini(&kind->callers);
@@ -376,4 +425,8 @@ void tapir_finding_blocked__fini(struct tapir_finding *f)
 		tapir_map__fini(&kind->thread_by_tid);
 	}
 	tapir_vec__fini(&f->blocked.kinds);
+	tapir_vec_for_each (object, &f->blocked.objects)
+		free(*object);
+	tapir_vec__fini(&f->blocked.objects);
+	tapir_map__fini(&f->blocked.object_by_tid);
 }

@@ -39,6 +39,9 @@ struct tapir_blocked_kind {
 struct tapir_blocked {
 	struct tapir_vec(struct tapir_blocked_kind) kinds;
 	uint64_t event_ns; /* of waits for locks that have events */
+	/* What threads waited for when a snapshot saw them. */
+	struct tapir_vec(char *) objects;
+	struct tapir_map object_by_tid; /* -> idx and 1 */
 };
 
 /*
@@ -47,6 +50,8 @@ struct tapir_blocked {
  */
 bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				 bool is_cut);
+/* A WAIT record. */
+void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_blocked__fini(struct tapir_finding *f);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
+#include "decode/lock_names.h"
 #include "analyze/view.h"
 
 #define MAX_HELD_UP   65536u
@@ -132,8 +133,9 @@ static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thr
 	struct tapir_str label = {}, type = {};
 	struct tapir_lock_type one;
 
-	if (!object.len || !i || i->cause != TAPIR_CAUSE_LOCK || f->locks.types.cnt == MAX_TYPES)
-		return;
+	if (!object.len || !i || i->cause != TAPIR_CAUSE_LOCK || f->locks.types.cnt == MAX_TYPES ||
+	    tapir_timeline__pairs(f->tl)->kinds.data[i->kind].is_postgresql_lock)
+		return; /* a server's lock is what its event says */
 	add_label(f, i, &label);
 	tapir_str__add_printable(&type, object.data, object.len);
 	one = (struct tapir_lock_type){label.data, type.data};
@@ -278,15 +280,15 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 /* ---- how long ------------------------------------------------------------------------------- */
 
 /* "lock transaction": of many locks that are held once each. */
-static void count_class(struct tapir_finding *f, const struct tapir_kind *kind, const char *label,
-			uint64_t took_ns)
+static void count_class(struct tapir_finding *f, const struct tapir_kind *kind, uint64_t server,
+			const char *label, uint64_t took_ns)
 {
 	struct tapir_str text = {};
 
 	tapir_str__addf(&text, "%s ", kind->name);
 	tapir_str__add_printable(&text, label, strcspn(label, " "));
 	if (text.data)
-		tapir_found_labels__add(&f->locks.classes, 1, text.data, TAPIR_OWN_CODE_NONE,
+		tapir_found_labels__add(&f->locks.classes, server, text.data, TAPIR_OWN_CODE_NONE,
 					took_ns);
 	tapir_str__fini(&text);
 }
@@ -295,15 +297,17 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
+	uint64_t owner = kind->is_shared ? tapir_lock_names__server(tapir_timeline__catalog(f->tl),
+								    i->tgid, i->from_ns)
+					 : i->tgid;
 
 	add_label(f, i, &text);
 	if (text.data)
-		tapir_found_labels__add(
-			&f->locks.labels,
-			tapir_hash__mix(tapir_hash__mix(1, kind->is_shared ? 0 : i->tgid), i->kind),
-			text.data, TAPIR_OWN_CODE_NONE, took_ns);
+		tapir_found_labels__add(&f->locks.labels,
+					tapir_hash__mix(tapir_hash__mix(1, owner), i->kind),
+					text.data, TAPIR_OWN_CODE_NONE, took_ns);
 	if (i->label && kind->is_shared)
-		count_class(f, kind, i->label, took_ns);
+		count_class(f, kind, owner, i->label, took_ns);
 	tapir_str__fini(&text);
 }
 

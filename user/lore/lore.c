@@ -45,6 +45,17 @@ int tapir_lore__of_provider(const char *provider, size_t len)
 	return -1;
 }
 
+const char *tapir_lore__value_name(const char *provider, const char *kind, const char *field,
+				   uint64_t value)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_value *v = lore->values; v && v->provider; v++)
+			if (!strcmp(v->field, field) && !strcmp(v->provider, provider) &&
+			    !strcmp(v->kind, kind))
+				return value < v->cnt ? v->names[value] : NULL;
+	return NULL;
+}
+
 const struct tapir_pair *tapir_lore__pair(size_t idx)
 {
 	tapir_lore_for_each (lore) {

@@ -86,8 +86,9 @@ struct tapir_pair {
 /* What few pairs have beside it. */
 struct tapir_pair_more {
 	const char *provider, *kind;
-	const char *aborted_by; /* events after which the end does not come; NULL: none */
-	bool is_shared;		/* what it is about is one thing for all processes */
+	const char *aborted_by;	 /* events after which the end does not come; NULL: none */
+	bool is_shared;		 /* what it is about is one thing for all processes of a server */
+	bool is_postgresql_lock; /* its label is a lock's (decode/postgresql_text.h) */
 };
 
 struct tapir_pair_table {
@@ -279,6 +280,10 @@ const struct tapir_lore *tapir_lore__named(const char *name);
 
 /* The idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
+
+/* What a number of an event of that kind of interval means: "transaction"; NULL: it is a number. */
+const char *tapir_lore__value_name(const char *provider, const char *kind, const char *field,
+				   uint64_t value);
 
 /* NULL: there is nothing. */
 const struct tapir_pair_more *tapir_lore__pair_more(const struct tapir_pair *pair);

@@ -92,7 +92,7 @@ static const struct tapir_pair pairs[] = {
 	{"postgresql", "transaction__start", "transaction__commit|transaction__abort",
 	 "transaction", THREAD, NONE, 0, "local_xid"},
 	{"postgresql", "lock__wait__start", "lock__wait__done", "lock", THREAD, LOCK, 0,
-	 "tag_type tag_field1 tag_field2 tag_field3 mode"},
+	 "tag_type tag_field1 tag_field2 tag_field3 tag_field4"},
 	{"postgresql", "lwlock__wait__start", "lwlock__wait__done", "lwlock", THREAD, LOCK, 0,
 	 "tranche"},
 	{"postgresql", "buffer__read__start", "buffer__read__done", "buffer_read", THREAD, NONE, 0,
@@ -113,22 +113,18 @@ static const struct tapir_pair pairs[] = {
 
 /* No event tells that lock_timeout or a cancellation has ended a wait, but the abort after it. */
 static const struct tapir_pair_more pairs_more[] = {
-	{"postgresql", "lock", "transaction__abort", true},
-	{"postgresql", "lwlock", NULL, true},
+	{"postgresql", "lock", "transaction__abort", true, true},
+	{"postgresql", "lwlock", NULL, true, false},
 	{},
 };
 
-/* PostgreSQL's LockTagType and LOCKMODE. */
+/* PostgreSQL's LockTagType. */
 static const char *const pg_tags[] = {"relation", "extend",	 "frozenid",   "page",
 				      "tuple",	  "transaction", "virtualxid", "speculative",
 				      "object",	  "userlock",	 "advisory"};
-static const char *const pg_modes[] = {
-	NULL,	 "AccessShare",	      "RowShare",  "RowExclusive",   "ShareUpdateExclusive",
-	"Share", "ShareRowExclusive", "Exclusive", "AccessExclusive"};
 
 static const struct tapir_lore_value values[] = {
 	{"postgresql", "lock", "tag_type", pg_tags, sizeof(pg_tags) / sizeof(*pg_tags)},
-	{"postgresql", "lock", "mode", pg_modes, sizeof(pg_modes) / sizeof(*pg_modes)},
 	{},
 };
 

@@ -6,7 +6,17 @@
 #include "base/diag.h"
 #include "elf/image.h"
 
-uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name)
+static void take(const struct tapir_elf_syms *syms, size_t i, const char *const *names,
+		 uint64_t *vas, size_t cnt)
+{
+	const char *name = tapir_elf_syms__name(syms, i);
+
+	for (size_t n = 0; n < cnt; n++)
+		if (!vas[n] && !strcmp(name, names[n]))
+			vas[n] = syms->syms[i].st_value;
+}
+
+static void find_linked(struct tapir_elf *elf, const char *const *names, uint64_t *vas, size_t cnt)
 {
 	int mark = tapir_diag__cnt(), err;
 	struct tapir_elf_syms syms;
@@ -14,17 +24,36 @@ uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name)
 	err = tapir_elf__syms(elf, SHT_DYNSYM, &syms);
 	tapir_diag__rewind(mark);
 	for (size_t i = 0; !err && i < syms.cnt; i++)
-		if (syms.syms[i].st_shndx != SHN_UNDEF &&
-		    !strcmp(tapir_elf_syms__name(&syms, i), name))
-			return syms.syms[i].st_value;
-	return 0;
+		if (syms.syms[i].st_shndx != SHN_UNDEF)
+			take(&syms, i, names, vas, cnt);
+}
+
+uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name)
+{
+	uint64_t va = 0;
+
+	find_linked(elf, &name, &va, 1);
+	return va;
+}
+
+void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			 const char *const *names, uint64_t *vas, size_t cnt)
+{
+	const Elf64_Phdr *code = tapir_elf__first_executable(elf);
+
+	memset(vas, 0, cnt * sizeof(*vas));
+	if (code)
+		find_linked(elf, names, vas, cnt);
+	for (size_t i = 0; i < cnt; i++)
+		if (vas[i])
+			vas[i] += (m->start_va - m->file_off) + (code->p_offset - code->p_vaddr);
 }
 
 uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			    const char *name)
 {
-	const Elf64_Phdr *code = tapir_elf__first_executable(elf);
-	uint64_t va = code ? tapir_exported__linked_va(elf, name) : 0;
+	uint64_t va;
 
-	return va ? va + (m->start_va - m->file_off) + (code->p_offset - code->p_vaddr) : 0;
+	tapir_exported__vas(elf, m, &name, &va, 1);
+	return va;
 }

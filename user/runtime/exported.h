@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_EXPORTED_H
 #define TAPIR_USER_EXPORTED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "attach/maps.h"
@@ -18,5 +19,9 @@ uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name);
 /* The address in a process, where m maps the file's first executable segment; 0 likewise. */
 uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			    const char *name);
+
+/* Likewise of several names, which is one pass through the file's. */
+void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			 const char *const *names, uint64_t *vas, size_t cnt);
 
 #endif

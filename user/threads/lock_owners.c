@@ -10,6 +10,7 @@
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/postgresql/postgresql_locks.h"
+#include "runtime/postgresql/postgresql_process.h"
 
 struct tapir_lock_owners {
 	struct tapir_process_memory memory;
@@ -56,6 +57,15 @@ static bool may_be_postgresql(const struct tapir_thread_list *threads)
 	return threads->vec.cnt && !strcmp(threads->vec.data[0].thread.comm, "postgres");
 }
 
+static uint64_t my_proc_of(uint32_t tgid)
+{
+	struct tapir_postgresql_process *p = tapir_postgresql_process__new(tgid);
+	uint64_t va = p ? tapir_postgresql_process__my_proc_va(p) : 0;
+
+	tapir_postgresql_process__free(p);
+	return va;
+}
+
 struct holder_search {
 	const struct tapir_lock_owners *owners;
 	const struct tapir_postgresql_holder *holder;
@@ -85,6 +95,8 @@ static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tap
 	struct holder_search search = {.owners = o, .holder = &holder};
 	uint32_t pid = tapir_number_of_thread(thread->tid, thread->ns_tid);
 
+	copy->has_lock =
+		tapir_postgresql_locks__wanted(&o->memory, o->my_proc_va, pid, &copy->lock);
 	if (!tapir_postgresql_locks__holder(&o->memory, o->my_proc_va, pid, &holder))
 		return;
 	if (!on_process(holder.pid, &search) && pid != thread->tid)
@@ -108,7 +120,7 @@ struct tapir_lock_owners *tapir_lock_owners__new(uint32_t tgid,
 	if (may_be_dotnet(threads))
 		open_monitors(o);
 	if (may_be_postgresql(threads))
-		o->my_proc_va = tapir_postgresql__my_proc(tgid);
+		o->my_proc_va = my_proc_of(tgid);
 	tapir_diag__rewind(mark); /* without them no owners are known */
 	return o;
 }

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_locks.h"
+#include "runtime/postgresql/postgresql_namer.h"
 #include "threads/snapshot_impl.h"
 
 #define MAX_COPIED_BYTES (512u << 20)
@@ -102,18 +103,33 @@ static void report_failures(const struct tapir_snapshot *s)
 		   s->failed_tgid, others, tapir_errno__text(s->failed_err));
 }
 
+static int init_poster(const struct tapir_snapshot *s, struct tapir_poster *poster)
+{
+	*poster = (struct tapir_poster){.queue = s->opts.queue,
+					.tables = tapir_walk_tables__new(),
+					.locks = tapir_postgresql_namer__new(),
+					.is_end = s->opts.is_end};
+	return poster->tables && poster->locks ? 0 : -ENOMEM;
+}
+
+static void fini_poster(struct tapir_poster *poster)
+{
+	tapir_walk_tables__free(poster->tables);
+	tapir_postgresql_namer__free(poster->locks);
+}
+
 static void *post_copied(void *arg)
 {
 	struct tapir_snapshot *s = arg;
-	struct tapir_walk_tables *tables = tapir_walk_tables__new();
+	struct tapir_poster poster;
+	int err = init_poster(s, &poster);
 
 	for (size_t i = 0; i < s->opts.tgid_cnt; i++) {
-		if (tables)
-			tapir_process_copy__post(&s->processes[i], tables, s->opts.queue,
-						 s->opts.is_end);
+		if (!err)
+			tapir_process_copy__post(&s->processes[i], &poster);
 		tapir_process_copy__fini(&s->processes[i]); /* a recording may be long */
 	}
-	tapir_walk_tables__free(tables);
+	fini_poster(&poster);
 	return NULL;
 }
 
@@ -131,8 +147,8 @@ static void forget_elsewhere(struct tapir_process_copy *p)
 static void *copy_and_post(void *arg)
 {
 	struct tapir_snapshot *s = arg;
-	struct tapir_walk_tables *tables = tapir_walk_tables__new();
-	int err = tables ? 0 : -ENOMEM;
+	struct tapir_poster poster;
+	int err = init_poster(s, &poster);
 	size_t i;
 
 	for (i = 0; i < s->opts.tgid_cnt && !err && !atomic_load(&s->is_stopping); i++) {
@@ -144,7 +160,7 @@ static void *copy_and_post(void *arg)
 		if (!err)
 			err = tapir_process_copies__check_chains(&process, 1, s->opts.programs);
 		if (!err)
-			tapir_process_copy__post(&process, tables, s->opts.queue, s->opts.is_end);
+			tapir_process_copy__post(&process, &poster);
 		tapir_process_copy__fini(&process);
 	}
 	report_failures(s);
@@ -152,7 +168,7 @@ static void *copy_and_post(void *arg)
 		tapir_info("the threads of %zu processes are not in the snapshot: the recording "
 			   "ended before they were read",
 			   s->opts.tgid_cnt - i);
-	tapir_walk_tables__free(tables);
+	fini_poster(&poster);
 	return NULL;
 }
 

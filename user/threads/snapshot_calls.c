@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "flow/queue.h"
 #include "runtime/dotnet/dotnet_type_names.h"
+#include "runtime/postgresql/postgresql_namer.h"
 #include "threads/snapshot_impl.h"
 #include "threads/sockets.h"
 #include "threads/system_call.h"
@@ -114,41 +115,79 @@ static void add_lock_type(const struct tapir_copy *copy, struct tapir_dotnet_typ
 		tapir_str__adds(out, "[]");
 }
 
-void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue)
+/* The parent of the server's processes; 0: they wait for none of its locks, or it has ended. */
+static uint32_t want_locks(const struct tapir_process_copy *p, struct tapir_postgresql_namer *locks)
 {
-	struct tapir_dotnet_type_names types = {.tgid = p->tgid};
-	struct tapir_sockets sockets = {};
-	struct tapir_recbuf buf = {};
-	struct tapir_str text = {}, lock = {};
 	const struct tapir_copy *copy;
+	struct tapir_proc proc;
+	uint32_t server = 0;
+	int mark = tapir_diag__cnt();
 
 	tapir_vec_for_each (copy, &p->copies) {
-		const struct tapir_rec_thread *thread = &copy->seen.thread;
-		struct tapir_rec_wait wait = {
-			.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
-			.tgid = thread->tgid,
-			.tid = thread->tid,
-			.owner_tid = copy->owner_tid,
-			.syscall = (uint16_t)copy->seen.syscall,
-			.object_va = copy->futex_va,
-		};
-		const struct tapir_rec *rec;
+		if (!copy->has_lock)
+			continue;
+		if (!server && !tapir_proc__read(p->tgid, &proc)) {
+			server = proc.parent_tgid;
+			tapir_proc__fini(&proc);
+		}
+		tapir_postgresql_namer__want(locks, server, p->tgid, &copy->lock);
+	}
+	tapir_diag__rewind(mark);
+	return server;
+}
 
+struct texts {
+	struct tapir_dotnet_type_names types;
+	struct tapir_sockets sockets;
+	struct tapir_recbuf buf;
+	struct tapir_str call, lock;
+	uint32_t server;
+};
+
+static void post_call(const struct tapir_copy *copy, const struct tapir_poster *poster,
+		      struct texts *texts)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+	struct tapir_rec_wait wait = {
+		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
+		.tgid = thread->tgid,
+		.tid = thread->tid,
+		.owner_tid = copy->owner_tid,
+		.syscall = (uint16_t)copy->seen.syscall,
+		.object_va = copy->futex_va,
+	};
+	const struct tapir_rec *rec;
+
+	tapir_str__clear(&texts->call);
+	tapir_sockets__explain(&texts->sockets, thread->tgid, copy->call, &texts->call);
+	tapir_str__clear(&texts->lock);
+	add_lock_type(copy, &texts->types, &texts->lock);
+	if (copy->has_lock)
+		tapir_postgresql_namer__add_lock(poster->locks, texts->server, &copy->lock,
+						 &texts->lock);
+	rec = tapir_recbuf__wait(&texts->buf, &wait, tapir_sv__of(texts->call.data),
+				 tapir_sv__of(texts->lock.data));
+	if (rec && !texts->call.failed && !texts->lock.failed)
+		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
+}
+
+void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
+				    const struct tapir_poster *poster)
+{
+	struct texts texts = {.types = {.tgid = p->tgid}};
+	const struct tapir_copy *copy;
+
+	texts.server = want_locks(p, poster->locks);
+	(void)tapir_postgresql_namer__find(poster->locks);
+	tapir_vec_for_each (copy, &p->copies) {
 		if (!copy->call || copy->has_moved)
 			continue;
-		post_owner_elsewhere(p, copy, queue);
-		tapir_str__clear(&text);
-		tapir_sockets__explain(&sockets, p->tgid, copy->call, &text);
-		tapir_str__clear(&lock);
-		add_lock_type(copy, &types, &lock);
-		rec = tapir_recbuf__wait(&buf, &wait, tapir_sv__of(text.data),
-					 tapir_sv__of(lock.data));
-		if (rec && !text.failed && !lock.failed)
-			(void)tapir_queue__post(queue, rec, -1); /* it counts what it refuses */
+		post_owner_elsewhere(p, copy, poster->queue);
+		post_call(copy, poster, &texts);
 	}
-	tapir_recbuf__fini(&buf);
-	tapir_str__fini(&text);
-	tapir_str__fini(&lock);
-	tapir_sockets__fini(&sockets);
-	tapir_dotnet_type_names__fini(&types);
+	tapir_recbuf__fini(&texts.buf);
+	tapir_str__fini(&texts.call);
+	tapir_str__fini(&texts.lock);
+	tapir_sockets__fini(&texts.sockets);
+	tapir_dotnet_type_names__fini(&texts.types);
 }

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "bpf/control.h"
+#include "decode/postgresql_text.h"
 #include "threads/snapshot.h"
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
@@ -29,6 +30,9 @@ struct tapir_copy {
 	/* Of .NET, the type of the object whose monitor it waits for; NULL: not known. */
 	char *type_path;
 	uint32_t type_row, array_depth;
+	/* Of PostgreSQL, what it waits for. */
+	bool has_lock;
+	struct tapir_postgresql_lock lock;
 };
 
 /* As its own namespace numbers it. ns_tid 0: unknown */
@@ -79,16 +83,26 @@ int tapir_process_copy__find_owners(struct tapir_process_copy *p);
 int tapir_process_copies__check_chains(struct tapir_process_copy *processes, size_t cnt,
 				       struct tapir_programs *programs);
 
+/* What posts the processes of a snapshot. */
+struct tapir_postgresql_namer;
+struct tapir_walk_tables;
+struct tapir_poster {
+	struct tapir_queue *queue;
+	struct tapir_walk_tables *tables;
+	struct tapir_postgresql_namer *locks; /* what those of servers are of */
+	bool is_end;			      /* snapshot.h */
+};
+
 /* Posts the WAIT records of a process, after its SWITCH records. */
-void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_queue *queue);
+void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
+				    const struct tapir_poster *poster);
 
 /* Unwind tables of the files that the processes of a snapshot map; each is read once. */
-struct tapir_walk_tables;
 struct tapir_walk_tables *tapir_walk_tables__new(void); /* NULL: no memory */
 void tapir_walk_tables__free(struct tapir_walk_tables *tables);
 
-/* Walks the stacks of a process and posts its threads. is_end: snapshot.h. */
-void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_walk_tables *tables,
-			      struct tapir_queue *queue, bool is_end);
+/* Walks the stacks of a process and posts its threads. */
+void tapir_process_copy__post(const struct tapir_process_copy *p,
+			      const struct tapir_poster *poster);
 
 #endif

@@ -296,11 +296,10 @@ static void post_thread(struct tapir_queue *queue, const struct space *space,
 	(void)tapir_queue__post(queue, &rec.h, -1);
 }
 
-void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_walk_tables *tables,
-			      struct tapir_queue *queue, bool is_end)
+void tapir_process_copy__post(const struct tapir_process_copy *p, const struct tapir_poster *poster)
 {
 	struct code_pages pages = {};
-	struct space space = {.tgid = p->tgid, .tables = tables, .pages = &pages};
+	struct space space = {.tgid = p->tgid, .tables = poster->tables, .pages = &pages};
 	const struct tapir_copy *copy;
 	int err = p->copies.cnt ? tapir_proc__each_mapping(p->tgid, add_mapping, &space) : 0;
 
@@ -308,8 +307,8 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_w
 		tapir_debug("cannot read the mappings of process %u: %s", p->tgid,
 			    tapir_errno__text(err));
 	tapir_vec_for_each (copy, &p->copies)
-		post_thread(queue, &space, copy, is_end);
-	tapir_process_copy__post_calls(p, queue);
+		post_thread(poster->queue, &space, copy, poster->is_end);
+	tapir_process_copy__post_calls(p, poster);
 	free_pages(&pages);
 	tapir_vec__fini(&space.codes);
 }

@@ -5,12 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "attach/proc.h"
-#include "base/diag.h"
-#include "base/file.h"
-#include "elf/image.h"
-#include "runtime/exported.h"
-
 #define ENTRY_BYTES 1024u /* of a PGPROC, within which its pid and its wait are */
 #define MAX_HOLDERS 1024u /* of one lock */
 #define MAX_LINKS   64u	  /* of a chain of waits */
@@ -20,8 +14,14 @@ struct links { /* a list through its members, circular */
 	uint64_t prev_va, next_va;
 };
 
+struct tag { /* LOCKTAG */
+	uint32_t fields[3];
+	uint16_t field4;
+	uint8_t type, method;
+};
+
 struct lock { /* LOCK */
-	uint8_t tag[16];
+	struct tag tag;
 	uint32_t granted_mask, wanted_mask;
 	struct links holders;
 };
@@ -38,50 +38,11 @@ struct waiting { /* two neighbours of an entry, and what follows */
 	uint32_t mode, held_mask;
 };
 
-struct finding {
-	uint32_t tgid;
-	const char *exe;
-	uint64_t va; /* 0: not found */
-};
-
 struct search {
 	const struct tapir_process_memory *memory;
 	uint32_t pid_at; /* in an entry; the same in all */
 	uint32_t wait_at;
 };
-
-/* ---- the process ---------------------------------------------------------------------------- */
-
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
-{
-	struct finding *f = ctx;
-	struct tapir_elf *elf = NULL;
-
-	if (!tapir_mapping_line__is_file(m) || !m->is_executable || strcmp(m->path, f->exe) != 0)
-		return 0;
-	tapir_autofd int fd = tapir_proc__open_mapped(f->tgid, m, NULL);
-
-	if (fd >= 0 && !tapir_elf__open_fd(fd, &elf))
-		f->va = tapir_exported__va(elf, m, "MyProc");
-	tapir_elf__free(elf);
-	return 1;
-}
-
-uint64_t tapir_postgresql__my_proc(uint32_t tgid)
-{
-	struct finding f = {.tgid = tgid};
-	int mark = tapir_diag__cnt();
-	struct tapir_proc proc;
-
-	if (!tapir_proc__read(tgid, &proc)) {
-		f.exe = proc.exe;
-		if (f.exe)
-			(void)tapir_proc__each_mapping(tgid, on_mapping, &f);
-		tapir_proc__fini(&proc);
-	}
-	tapir_diag__rewind(mark);
-	return f.va;
-}
 
 /* ---- shared memory -------------------------------------------------------------------------- */
 
@@ -163,18 +124,43 @@ static bool leads_back(const struct search *s, uint64_t from_va, uint64_t to_va)
 	return from_va == to_va;
 }
 
+/* The entry that MyProc points to, and its wait; 0: it waits for nothing. */
+static uint64_t find_own(struct search *s, uint64_t my_proc_va, uint32_t pid, struct waiting *out)
+{
+	uint64_t entry_va = tapir_process_memory__u64(s->memory, my_proc_va);
+	uint8_t entry[ENTRY_BYTES];
+
+	return tapir_process_memory__get(s->memory, entry_va, entry, sizeof(entry)) &&
+			       find_pid(s, entry, pid) && find_wait(s, entry_va, entry, out)
+		       ? entry_va
+		       : 0;
+}
+
+bool tapir_postgresql_locks__wanted(const struct tapir_process_memory *memory, uint64_t my_proc_va,
+				    uint32_t pid, struct tapir_postgresql_lock *out)
+{
+	struct search s = {.memory = memory};
+	struct waiting w;
+	struct tag tag;
+
+	if (!find_own(&s, my_proc_va, pid, &w) ||
+	    !tapir_process_memory__get(memory, w.lock_va + offsetof(struct lock, tag), &tag,
+				       sizeof(tag)))
+		return false;
+	*out = (struct tapir_postgresql_lock){.field4 = tag.field4, .type = tag.type};
+	memcpy(out->fields, tag.fields, sizeof(out->fields));
+	return true;
+}
+
 bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_holder *out)
 {
-	uint64_t entry_va = tapir_process_memory__u64(memory, my_proc_va), holder_va;
 	struct search s = {.memory = memory};
-	uint8_t entry[ENTRY_BYTES];
+	uint64_t entry_va, holder_va;
 	struct waiting w;
 
-	if (!tapir_process_memory__get(memory, entry_va, entry, sizeof(entry)) ||
-	    !find_pid(&s, entry, pid) || !find_wait(&s, entry_va, entry, &w))
-		return false;
-	holder_va = holder_of(&s, &w);
+	entry_va = find_own(&s, my_proc_va, pid, &w);
+	holder_va = entry_va ? holder_of(&s, &w) : 0;
 	if (!holder_va ||
 	    !tapir_process_memory__get(memory, holder_va + s.pid_at, &out->pid, sizeof(out->pid)))
 		return false;

@@ -17,10 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/postgresql_text.h"
 #include "runtime/process_memory.h"
-
-/* The address of MyProc in a process of PostgreSQL; 0: it is none. No line. */
-uint64_t tapir_postgresql__my_proc(uint32_t tgid);
 
 struct tapir_postgresql_holder {
 	uint64_t entry_va; /* what its MyProc points to */
@@ -35,5 +33,9 @@ struct tapir_postgresql_holder {
  */
 bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_holder *out);
+
+/* What it waits for. false: nothing. */
+bool tapir_postgresql_locks__wanted(const struct tapir_process_memory *memory, uint64_t my_proc_va,
+				    uint32_t pid, struct tapir_postgresql_lock *out);
 
 #endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The META entry is replaced when the recorder knows more names: it is read again then. */
+#include "decode/lock_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/postgresql_text.h"
+
+#define MAX_NAMES 65536u
+
+uint32_t tapir_lock_names__server(const struct tapir_catalog *catalog, uint32_t tgid,
+				  uint64_t now_ns)
+{
+	const struct tapir_rec_process *process = tapir_catalog__process(catalog, tgid, now_ns);
+
+	return process ? process->parent_tgid : 0;
+}
+
+static uint64_t key_of(uint32_t server, uint32_t database, uint32_t relation)
+{
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(3, server), database), relation);
+}
+
+static void add(struct tapir_lock_names *names, const struct tapir_postgresql_name *name)
+{
+	uint64_t *idx = tapir_map__put(&names->by_oid,
+				       key_of(name->server, name->database, name->relation), NULL);
+	char *text = idx ? strndup(name->name.data, name->name.len) : NULL;
+
+	if (text && tapir_vec__push(&names->names, text))
+		*idx = names->names.cnt; /* and 1 */
+	else
+		free(text);
+}
+
+static void forget(struct tapir_lock_names *names)
+{
+	char **name;
+
+	tapir_vec_for_each (name, &names->names)
+		free(*name);
+	tapir_vec__fini(&names->names);
+	tapir_map__clear(&names->by_oid);
+}
+
+static void read_names(struct tapir_lock_names *names, const struct tapir_catalog *catalog)
+{
+	struct tapir_sv text = tapir_catalog__meta_value(catalog, TAPIR_META_POSTGRESQL_NAMES);
+	struct tapir_postgresql_name name;
+	uint64_t hash = text.len ? tapir_hash__bytes(1, text.data, text.len) : 0;
+
+	if (hash == names->hash)
+		return;
+	forget(names);
+	names->hash = hash;
+	while (names->names.cnt < MAX_NAMES && tapir_postgresql_name__next(&text, &name))
+		add(names, &name);
+}
+
+static const char *find(const struct tapir_lock_names *names, uint32_t server, uint32_t database,
+			uint32_t relation)
+{
+	const uint64_t *idx = tapir_map__get(&names->by_oid, key_of(server, database, relation));
+
+	return idx && *idx ? names->names.data[*idx - 1] : NULL;
+}
+
+static bool has_numbers(const struct tapir_event_fields *fields)
+{
+	static const char *const needed[] = {"tag_type", "tag_field1", "tag_field2", "tag_field3",
+					     "tag_field4"};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		const struct tapir_value *v =
+			tapir_event_fields__find(fields, needed[i], strlen(needed[i]));
+
+		if (!v || v->bytes)
+			return false;
+	}
+	return true;
+}
+
+bool tapir_lock_names__add_lock(struct tapir_lock_names *names, const struct tapir_catalog *catalog,
+				uint32_t tgid, uint64_t now_ns,
+				const struct tapir_event_fields *fields, struct tapir_str *out)
+{
+	struct tapir_postgresql_lock lock;
+	uint32_t server = tapir_lock_names__server(catalog, tgid, now_ns);
+
+	if (!has_numbers(fields))
+		return false;
+	lock = (struct tapir_postgresql_lock){
+		.fields = {(uint32_t)tapir_event_fields__u64(fields, "tag_field1"),
+			   (uint32_t)tapir_event_fields__u64(fields, "tag_field2"),
+			   (uint32_t)tapir_event_fields__u64(fields, "tag_field3")},
+		.field4 = (uint16_t)tapir_event_fields__u64(fields, "tag_field4"),
+		.type = (uint8_t)tapir_event_fields__u64(fields, "tag_type"),
+	};
+	read_names(names, catalog);
+	tapir_postgresql_lock__add_text(&lock, find(names, server, lock.fields[0], lock.fields[1]),
+					find(names, server, lock.fields[0], 0), out);
+	return true;
+}
+
+void tapir_lock_names__fini(struct tapir_lock_names *names)
+{
+	forget(names);
+	tapir_map__fini(&names->by_oid);
+}

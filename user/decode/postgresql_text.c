@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Types of locks: PostgreSQL's LockTagType, which lore/lore_postgresql.c names. */
+#include "decode/postgresql_text.h"
+
+#include <string.h>
+
+#include "lore/lore.h"
+
+enum type {
+	RELATION = 0,
+	EXTEND = 1,
+	FROZEN_IDS = 2,
+	PAGE = 3,
+	TUPLE = 4,
+	TRANSACTION = 5,
+	VIRTUAL_TRANSACTION = 6,
+	SPECULATIVE = 7,
+	OBJECT = 8,
+	USER = 9,
+	ADVISORY = 10,
+};
+
+bool tapir_postgresql_lock__is_of_relation(const struct tapir_postgresql_lock *lock)
+{
+	return lock->type == RELATION || lock->type == EXTEND || lock->type == PAGE ||
+	       lock->type == TUPLE;
+}
+
+bool tapir_postgresql_lock__is_of_database(const struct tapir_postgresql_lock *lock)
+{
+	return tapir_postgresql_lock__is_of_relation(lock) || lock->type == FROZEN_IDS ||
+	       lock->type == OBJECT || lock->type == USER || lock->type == ADVISORY;
+}
+
+static void add_database(uint32_t oid, const char *name, struct tapir_str *out)
+{
+	if (!oid) /* a relation of all databases */
+		return;
+	tapir_str__adds(out, " of database ");
+	if (name)
+		tapir_str__add_printable(out, name, strlen(name));
+	else
+		tapir_str__addu(out, oid);
+}
+
+static void add_relation(const struct tapir_postgresql_lock *lock, const char *relation,
+			 const char *database, struct tapir_str *out)
+{
+	tapir_str__addc(out, ' ');
+	if (relation) {
+		tapir_str__add_printable(out, relation, strlen(relation));
+		tapir_str__adds(out, " (");
+	}
+	tapir_str__addf(out, "OID %u", lock->fields[1]);
+	add_database(lock->fields[0], database, out);
+	tapir_str__adds(out, relation ? ")" : "");
+	if (lock->type == PAGE || lock->type == TUPLE)
+		tapir_str__addf(out, " page %u", lock->fields[2]);
+	if (lock->type == TUPLE)
+		tapir_str__addf(out, " row %u", lock->field4);
+}
+
+/* Keys of 64 bits are in two fields; of 32 bits, too, which the last field tells. */
+static void add_advisory(const struct tapir_postgresql_lock *lock, const char *database,
+			 struct tapir_str *out)
+{
+	if (lock->field4 == 1)
+		tapir_str__addf(out, " %lld",
+				(long long)((uint64_t)lock->fields[1] << 32 | lock->fields[2]));
+	else
+		tapir_str__addf(out, " (%d, %d)", (int)lock->fields[1], (int)lock->fields[2]);
+	add_database(lock->fields[0], database, out);
+}
+
+static void add_numbers(const struct tapir_postgresql_lock *lock, struct tapir_str *out)
+{
+	switch (lock->type) {
+	case TRANSACTION:
+		tapir_str__addf(out, " %u", lock->fields[0]);
+		break;
+	case VIRTUAL_TRANSACTION:
+		tapir_str__addf(out, " %u/%u", lock->fields[0], lock->fields[1]);
+		break;
+	default:
+		tapir_str__addf(out, " %u %u %u", lock->fields[0], lock->fields[1],
+				lock->fields[2]);
+	}
+}
+
+void tapir_postgresql_lock__add_text(const struct tapir_postgresql_lock *lock, const char *relation,
+				     const char *database, struct tapir_str *out)
+{
+	const char *type = tapir_lore__value_name("postgresql", "lock", "tag_type", lock->type);
+
+	if (type)
+		tapir_str__adds(out, type);
+	else
+		tapir_str__addf(out, "type %u", lock->type);
+	if (tapir_postgresql_lock__is_of_relation(lock))
+		add_relation(lock, relation, database, out);
+	else if (lock->type == ADVISORY)
+		add_advisory(lock, database, out);
+	else if (lock->type == FROZEN_IDS)
+		add_database(lock->fields[0], database, out);
+	else
+		add_numbers(lock, out);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct tapir_str *out)
+{
+	tapir_str__addf(out, "%u %u %u ", name->server, name->database, name->relation);
+	tapir_str__add_printable(out, name->name.data, name->name.len);
+	tapir_str__addc(out, '\n');
+}
+
+static bool take_number(struct tapir_sv *line, uint32_t *out)
+{
+	uint64_t value = 0;
+	size_t len = 0;
+
+	for (; len < line->len && line->data[len] >= '0' && line->data[len] <= '9'; len++) {
+		value = value * 10 + (uint64_t)(line->data[len] - '0');
+		if (value > UINT32_MAX)
+			return false;
+	}
+	if (!len || len == line->len || line->data[len] != ' ')
+		return false;
+	*line = (struct tapir_sv){line->data + len + 1, line->len - len - 1};
+	*out = (uint32_t)value;
+	return true;
+}
+
+bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_name *out)
+{
+	while (text->len) {
+		const char *end = memchr(text->data, '\n', text->len);
+		struct tapir_sv line = {text->data, end ? (size_t)(end - text->data) : text->len};
+		size_t used = line.len + (end ? 1 : 0);
+
+		*text = (struct tapir_sv){text->data + used, text->len - used};
+		if (!take_number(&line, &out->server) || !take_number(&line, &out->database) ||
+		    !take_number(&line, &out->relation) || !line.len)
+			continue;
+		out->name = line;
+		return true;
+	}
+	return false;
+}
