@@ -20,7 +20,7 @@ TIMEOUT = 120
 SECONDS = "3"
 # What unit tests of made-up recordings hold, too.
 CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_collector_of_a_server_leads",
-                "test_worse_of_two_defects_leads", "test_what_the_holder_waits_for_is_told",
+                "test_worse_of_two_defects_leads", "test_what_the_holder_waits_for_is_reported",
                 "test_time_in_the_queue_of_the_pool_is_a_part", "test_deadlock_from_before_the_recording_leads", "test_neighbours_lead", "test_sampled_allocations_stand_for_all"}
 
 
@@ -343,7 +343,7 @@ def test_of_two_defects_both_are_named(t):
 
 
 @alone
-def test_what_the_holder_waits_for_is_told(t):
+def test_what_the_holder_waits_for_is_reported(t):
     report, _, _ = record(t, "full-pipe")
     leads(t, report, "deadlock", "never released: 3 threads", "3 in Defects.WriteLog()", "the thread that holds it, ",
           "waits in Defects.WriteLog() (pipe)")

@@ -253,7 +253,7 @@ def test_doctor_says_no_when_a_feature_is_switched_off(t):
             t.ok(states[name] != "ok", f"{name} is not ok without it")
 
 
-def test_failure_is_told_when_output_cannot_be_written(t):
+def test_failure_is_reported_when_output_cannot_be_written(t):
     for args in (("list", "/usr/bin/python3"), ("help",), ("doctor",), ("help", "--man")):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([t.tapir_path, *args], stdout=full, stderr=subprocess.PIPE, text=True,

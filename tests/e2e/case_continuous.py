@@ -9,7 +9,7 @@ import time
 
 # Seconds long: rings that fill, disks that are full, recorders that are killed.
 CHECK_SERVE = {
-    "test_ring_discards_the_oldest_and_keeps_its_bound", "test_recorder_goes_on_when_the_disk_of_its_segments_is_full",
+    "test_ring_discards_the_oldest_and_keeps_its_bound", "test_recorder_continues_when_the_disk_of_its_segments_is_full",
     "test_names_of_a_running_jvm_are_in_a_frozen_file", "test_distance_and_number_of_files_are_kept",
     "test_counters_and_exits_are_triggers",
 }
@@ -235,7 +235,7 @@ def test_ring_discards_the_oldest_and_keeps_its_bound(t):
     t.ok(lost or max(numbers) - min(numbers) + 1 == len(numbers), "events are missing, and no loss is told")
 
 
-def test_recorder_goes_on_when_the_disk_of_its_segments_is_full(t):
+def test_recorder_continues_when_the_disk_of_its_segments_is_full(t):
     libc = ctypes.CDLL(None, use_errno=True)
     disk = t.path("disk")
     os.mkdir(disk)

@@ -136,7 +136,7 @@ def test_counts_are_exact_when_another_session_is_beside(t):
     stopped(t, target, t.path("stop"))
 
 
-def test_the_program_goes_on_when_it_runs_out_of_descriptors(t):
+def test_the_program_continues_when_it_runs_out_of_descriptors(t):
     """From 2 spare ones on: with fewer the runtime itself ends in AttachProfiler (seen on 10.0.12)."""
     target = app(t, "paced", 120, t.path("stop"))
     time.sleep(1)  # it opens files while it starts

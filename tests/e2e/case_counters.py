@@ -163,12 +163,12 @@ def test_recording_has_them_and_the_view_shows_their_course(t):
     t.ok("orders/s" in line and "\u2588" in line, text)
 
 
-def test_what_an_event_source_has_to_complain_of_is_said(t):
+def test_what_an_event_source_has_to_complain_of_is_reported(t):
     _, _, _, err = trace(t, "--counters", "MyCompany-Broken", "--counters", SOURCE)
     t.ok("MyCompany-Broken: ERROR: Exception in Command Processing" in err and "no such luck" in err, err)
 
 
-def test_two_tools_share_the_metrics_and_another_interval_is_told_of(t):
+def test_two_tools_share_the_metrics_and_another_interval_is_reported(t):
     program = start(t)
     tapirs = []
     for more in (), (), ("--interval", "3"):

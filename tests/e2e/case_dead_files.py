@@ -13,7 +13,7 @@ import time
 
 from harness import EVENTS_ONLY, Failure
 
-ALONE = ["test_record_of_the_machine_goes_on_when_a_mapped_file_does_not_answer"]  # it attaches to the others' programs
+ALONE = ["test_record_of_the_machine_continues_when_a_mapped_file_does_not_answer"]  # it attaches to the others' programs
 END_SECONDS = 1.0  # from Ctrl-C to the end
 # Each is reached by something that tapir does, or must be shown not to be.
 OPERATIONS = ("lookup", "getattr", "open", "read", "flush", "release", "statfs", "readlink", "access", "getxattr")
@@ -126,13 +126,13 @@ def record_both(t, fs, operation, *options, seconds=END_SECONDS):
     return result, sick
 
 
-def test_record_goes_on_when_a_mapped_file_does_not_answer(t):
+def test_record_continues_when_a_mapped_file_does_not_answer(t):
     for operation in OPERATIONS:
         with dead_fs(t) as fs:
             record_both(t, fs, operation)
 
 
-def test_record_of_the_machine_goes_on_when_a_mapped_file_does_not_answer(t):
+def test_record_of_the_machine_continues_when_a_mapped_file_does_not_answer(t):
     """With -a nobody can be left out beforehand; the report names what was not read."""
     for operation in ("open", "read"):
         with dead_fs(t) as fs:
@@ -188,7 +188,7 @@ def test_what_only_looks_ends_when_a_file_does_not_answer(t):
                     t.ok("does not answer" in result.err, f"{operation}: tapir {args}: {result.out}{result.err}")
 
 
-def test_trace_goes_on_when_a_mapped_file_does_not_answer(t):
+def test_trace_continues_when_a_mapped_file_does_not_answer(t):
     with dead_fs(t) as fs:
         sick, healthy = start_from(t, fs), t.target("storm", "--wait-attached", 1000, 500)
         fs.hang("open")

@@ -228,7 +228,7 @@ def test_no_breakpoint_leaks_when_tapir_is_killed_while_it_attaches_or_detaches(
     t.eq([pid for pid in leaks if int(pid) in pids], [], "uprobes that the kernel could not remove")
 
 
-def test_held_program_goes_on_when_tapir_is_killed(t):
+def test_held_program_continues_when_tapir_is_killed(t):
     """The death of the holder, which goes with tapir, resumes everything it held."""
     tapir = t.start_tapir("record", "dlopener", "-o", t.path("x.tapir"), "--", t.target_path("spawner"), 200, 1)
     line = tapir.wait_line("pid ")

@@ -46,7 +46,7 @@ def children_for(t, seconds):
     return int(seconds * 50 / (time.monotonic() - start))
 
 
-def test_program_goes_on_when_recording_ends_before_it(t):
+def test_program_continues_when_recording_ends_before_it(t):
     # Its children are held at exec: none may stay so when nobody is left to let it go. The outer
     # shell keeps the process group from being an orphan, whose stopped members the kernel hangs up.
     said = t.path("said")

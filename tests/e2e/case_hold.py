@@ -402,7 +402,7 @@ def said_all(t, timeout):
     wait_for(t, "said", timeout)
 
 
-def test_program_goes_on_when_tapir_is_stopped(t):
+def test_program_continues_when_tapir_is_stopped(t):
     """As Ctrl-Z does: the hold that is under way lasts until its limit, others do not begin."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "dlopener", "plug", *EVENTS_ONLY, "-o", file, "--", "sh", "-c", storm_of_files(t, 150))
@@ -439,7 +439,7 @@ def test_recording_stops_and_continues_with_ctrl_z_in_a_shell(t):
     t.ok(missed <= len(t.report(file)["gaps"]), f"what was not held is a gap: {missed} missed")
 
 
-def test_program_goes_on_when_the_terminal_of_tapir_is_stopped(t):
+def test_program_continues_when_the_terminal_of_tapir_is_stopped(t):
     """Ctrl-S: tapir blocks in the line it writes."""
     script = storm_of_files(t, 60)
     terminal = Terminal(t, t.tapir_path, "record", "dlopener", "plug", "-o", t.path("trace.tapir"), "--", "sh", "-c",

@@ -49,7 +49,7 @@ def test_one_address_bears_three_names_in_a_jitdump(t):
     check_periods(t, file, periods, MS)
 
 
-def test_one_name_stands_at_three_addresses(t):
+def test_one_name_is_at_three_addresses(t):
     for kind in "map", "dump":
         file, periods = record(t, kind, THREE_PLACES)
         t.eq(len({p["va"] for p in periods}), 3, "addresses")

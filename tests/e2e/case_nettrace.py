@@ -71,7 +71,7 @@ def test_trace_begins_with_the_finding(t):
     t.eq(finding["Text"], t.report(file)["headline"], "the first line of a report")
 
 
-def test_lost_ranges_are_counted_and_told(t):
+def test_lost_ranges_are_counted_and_reported(t):
     both = opened(t, made(t), "stream", "log")
     t.eq((both["stream"]["lost"], both["log"]["lost"]), (41, 41), "lost events, as TraceEvent counts them")
     loss = both["stream"]["first"]["Tapir:Loss"]
@@ -227,7 +227,7 @@ def test_cut_recording_gives_a_whole_export(t):
     t.eq(stream["counts"]["Universal.Events:cpu"], 200, "samples")
 
 
-def test_no_half_output_stands_under_its_name(t):
+def test_no_half_output_is_under_its_name(t):
     file, out = t.path("made.tapir"), t.path("out.nettrace")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000000, "--stacks", 20000, timeout=120)
     with open(out, "w") as old:
@@ -246,7 +246,7 @@ def test_no_half_output_stands_under_its_name(t):
     t.eq([name for name in os.listdir(t.tmp) if ".part-" in name], [], "rests")
 
 
-def test_full_disk_is_said(t):
+def test_full_disk_is_reported(t):
     result = t.tapir("export", "--format", "nettrace", made(t), "-o", "/dev/full", expect=1)
     t.ok("cannot write /dev/full: No space left on device" in result.err, result.err)
     result = t.tapir("export", "--format", "nettrace", made(t), "-o", t.path("no/such/out"), expect=1)

@@ -228,7 +228,7 @@ def test_record_ends_with_the_finding_and_what_to_do_next(t):
     t.ok("next: tapir report" in err and "flamegraph" not in err, f"without stacks: {err}")
 
 
-def test_losses_are_said_with_their_time(t):
+def test_losses_are_reported_with_their_time(t):
     file = t.path("made.tapir")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 1000, "--stacks", 10)
     line = next(line for line in t.tapir("report", file).out.splitlines() if line.startswith("lost "))

@@ -134,7 +134,7 @@ def test_a_lane_of_an_older_library_is_refused_by_its_version(t):
     t.eq(result.err.count("its ring lane has version 2 and this tapir reads version 4"), 1, result.err)
 
 
-def test_a_program_that_is_executed_anew_goes_on(t):
+def test_a_program_that_is_executed_anew_continues(t):
     said, events = t.record(["ringer:tick"], ["ringer", "--await", "--exec", 100])
     t.eq([line["fired"] for line in said if "fired" in line], [100, 100], "fired")
     t.eq(len({e["pid"] for e in events}), 1, "processes")

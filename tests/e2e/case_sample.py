@@ -30,7 +30,7 @@ def test_samples_are_where_the_time_was_spent(t):
     t.ok(all(names(s)[-1] in ("start_thread", "__clone3", "clone3") for s in user), "stacks reach the thread's start")
 
 
-def test_kernel_stack_stands_on_the_user_stack(t):
+def test_kernel_stack_is_on_the_user_stack(t):
     if not t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc == 0:
         t.skip("the kernel shows no addresses of its functions")
     file, said = record(t)

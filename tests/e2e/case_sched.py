@@ -68,7 +68,7 @@ def test_time_off_the_cpu_is_what_was_slept(t):
     t.ok(burning.get("sleeping", 0) < 5, f"a burn sleeps: {burning}")
 
 
-def test_waker_is_the_thread_that_lets_go(t):
+def test_waker_is_the_thread_that_releases_it(t):
     _, said, switches = record(t)
     back = [s for s in switches if s["in_tid"] == said["woken_tid"] and s["in_waker_tid"]]
     wakers = [s["in_waker_tid"] for s in back]
@@ -99,7 +99,7 @@ def test_stack_of_who_leaves_says_where(t):
     t.ok(all("__schedule" in names[:2] for names in kernel), kernel)
 
 
-def test_who_yields_is_told_from_who_is_preempted_on_its_way_out(t):
+def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
     """The kernel's part is unwound once for all that yield: it must be theirs, and nobody else's."""
     if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
         t.skip("the kernel shows no addresses of its functions")

@@ -53,7 +53,7 @@ def test_only_what_was_typed_is_missed(t):
     t.ok("hotspot" not in said and "python" not in said, "the profile's SPECs for other runtimes are not")
 
 
-def test_glob_without_a_match_is_said(t):
+def test_glob_without_a_match_is_reported(t):
     file = t.path("glob.tapir")
     t.tapir("record", "types:*", "-o", file, "--", t.target_path("types"), 1)
     every = t.tapir("events", file, "types:*", "--json").out

@@ -50,7 +50,7 @@ def test_a_root_without_proc_is_named(t):
         t.ok(said.rc == 1 and said.err.startswith("tapir: cannot read /proc: No such file") and said.err.count("\n") == 1, said.err)
 
 
-def test_what_it_lacks_is_said(t):
+def test_what_it_lacks_is_reported(t):
     said = t.run(static(t), "symbolize", "--symbols", "http://127.0.0.1:9/", t.path("none.tapir"))
     t.eq(said.rc, 3, said.err)
     said_http = t.run(static(t), "serve")

@@ -81,7 +81,7 @@ def test_contention_names_the_holder(t):
     t.eq((locks[0]["kind"], locks[0]["waiters"][0]["held_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
 
 
-def test_range_and_thread_choose_what_is_told(t):
+def test_range_and_thread_choose_what_is_reported(t):
     file, said = slowly(t)
     found = view(t, file, "slow=request", "--all")["slowest"]
     third = sorted(found, key=lambda s: s["at_ns"])[2]

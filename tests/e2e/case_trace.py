@@ -31,7 +31,7 @@ def test_event_is_printed_while_the_program_runs(t):
     target.kill()
 
 
-def test_stack_stands_below_its_event(t):
+def test_stack_is_below_its_event(t):
     out = t.tapir("trace", "depth:hit", "--stack", "--", t.target_path("depth"), 3, 1).out
     block = out[out.index("depth:hit"):].splitlines()
     t.eq([line.split("+")[0].strip() for line in block[1:6]], ["bottom", "d3", "d2", "d1", "fire_at"], "frames")

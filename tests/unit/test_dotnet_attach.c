@@ -141,7 +141,7 @@ static void silent_one_times_out(void **state)
 	nothing_is_left(f);
 }
 
-static void one_that_ends_meanwhile_is_told(void **state)
+static void one_that_ends_meanwhile_is_reported(void **state)
 {
 	struct fake_dotnet *f = *state;
 
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 		CASE(starting_runtime_is_to_be_asked_again),
 		CASE(library_that_does_not_load_is_tried_in_every_directory),
 		CASE(silent_one_times_out),
-		CASE(one_that_ends_meanwhile_is_told),
+		CASE(one_that_ends_meanwhile_is_reported),
 		CASE(stopped_one_is_sent_nothing),
 		CASE(diagnostics_off_is_the_reason),
 		CASE(nothing_is_left_when_we_run_out_of_descriptors),

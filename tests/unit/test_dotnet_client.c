@@ -96,7 +96,7 @@ static void a_good_one_says_who_it_is(void **state)
 	tapir_dotnet_process__fini(&process);
 }
 
-static void refusal_is_told_with_its_code(void **state)
+static void refusal_is_reported_with_its_code(void **state)
 {
 	static const uint8_t code[] = {0x15, 0x15, 0x13, 0x80};
 	struct fake_dotnet *f = *state;
@@ -171,7 +171,7 @@ static void stopped_one_is_sent_nothing(void **state)
 	kill(f->pid, SIGCONT);
 }
 
-static void one_that_hangs_up_is_told(void **state)
+static void one_that_hangs_up_is_reported(void **state)
 {
 	struct fake_dotnet *f = *state;
 
@@ -448,7 +448,7 @@ static void file_of_one_that_is_killed_meanwhile_is_removed(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void one_that_says_it_wrote_but_did_not_is_told(void **state)
+static void one_that_says_it_wrote_but_did_not_is_reported(void **state)
 {
 	struct fake_dotnet *f = *state;
 	struct tapir_dotnet_snapshot snapshot;
@@ -488,12 +488,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fake_dotnet__setup, fake_dotnet__teardown)
 		CASE(a_good_one_says_who_it_is),
-		CASE(refusal_is_told_with_its_code),
+		CASE(refusal_is_reported_with_its_code),
 		CASE(older_commands_are_tried_when_the_newest_is_unknown),
 		CASE(reply_cut_at_any_byte_is_no_answer),
 		CASE(silent_one_times_out),
 		CASE(stopped_one_is_sent_nothing),
-		CASE(one_that_hangs_up_is_told),
+		CASE(one_that_hangs_up_is_reported),
 		CASE(foreign_protocol_is_no_answer),
 		CASE(diagnostics_off_is_the_reason),
 		CASE(one_without_a_socket_is_waited_for_only_while_it_is_young),
@@ -507,7 +507,7 @@ int main(int argc, char **argv)
 		CASE(file_keeps_its_name_while_the_runtime_may_write_it),
 		CASE(nothing_is_written_where_others_replace_files),
 		CASE(off_is_sent_also_when_on_was_not_answered),
-		CASE(one_that_says_it_wrote_but_did_not_is_told),
+		CASE(one_that_says_it_wrote_but_did_not_is_reported),
 		cmocka_unit_test(environment_says_where_and_whether),
 	};
 

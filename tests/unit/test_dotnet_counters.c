@@ -325,7 +325,7 @@ static void long_texts_are_cut_and_others_missing(void **state)
 	assert_int_equal(heard.len, 0);
 }
 
-static void what_went_wrong_is_told_in_words(void **state)
+static void what_went_wrong_is_reported_in_words(void **state)
 {
 	static struct made m;
 
@@ -401,7 +401,7 @@ int main(void)
 		CASE(quantiles_that_are_none_are_left_out),
 		CASE(first_versions_of_the_events_give_what_they_have),
 		CASE(long_texts_are_cut_and_others_missing),
-		CASE(what_went_wrong_is_told_in_words),
+		CASE(what_went_wrong_is_reported_in_words),
 		CASE(choice_becomes_specs_and_judges_values),
 		CASE(choices_that_are_none_are_refused),
 	};

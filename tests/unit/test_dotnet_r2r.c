@@ -83,7 +83,7 @@ static void assert_instance_is(const uint8_t *sig, size_t len, const char *name,
 #define SIG(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 #define BOX(...) SIG(0x40, 0x15, 0x12, 0x10, __VA_ARGS__, 3)
 
-static void arguments_of_types_are_told(void **state)
+static void arguments_of_types_are_reported(void **state)
 {
 	(void)state;
 	assert_instance_is(BOX(1, 0x3e), "!0 [App] My.Space.Box`1[System.__Canon]" PUT, true);
@@ -177,7 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_has_the_name_of_its_method),
-		cmocka_unit_test(arguments_of_types_are_told),
+		cmocka_unit_test(arguments_of_types_are_reported),
 		cmocka_unit_test(instances_of_others_have_no_name),
 		cmocka_unit_test(methods_without_code_are_left_out),
 		cmocka_unit_test(what_is_no_such_assembly_is_refused),

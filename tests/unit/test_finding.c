@@ -9,7 +9,7 @@
 
 #include "finding_fixture.h"
 
-static void collections_are_told_with_who_allocates(void **state)
+static void collections_are_reported_with_who_allocates(void **state)
 {
 	(void)state;
 	fire(TICK, 1 * MS, 3000000, "Byte[]", 1);
@@ -26,7 +26,7 @@ static void collections_are_told_with_who_allocates(void **state)
 		"AllocLarge NonConcurrentGC; 50% of 14.0 MB allocated from Shop.Draw(int)");
 }
 
-static void frameworks_method_is_told_when_nobody_else_is_there(void **state)
+static void frameworks_method_is_reported_when_nobody_else_is_there(void **state)
 {
 	(void)state;
 	fire(TICK, 1 * MS, 1000000, "Object", 3);
@@ -52,7 +52,7 @@ static void background_collection_is_no_reason(void **state)
 		"collection: AllocSmall ForegroundGC");
 }
 
-static void who_allocates_is_not_told_without_collections(void **state)
+static void who_allocates_is_not_reported_without_collections(void **state)
 {
 	(void)state;
 	fire(TICK, 1 * MS, 1000000, "Object", 1);
@@ -61,7 +61,7 @@ static void who_allocates_is_not_told_without_collections(void **state)
 	expect_finding("");
 }
 
-static void who_triggers_collections_is_told_without_events_of_allocations(void **state)
+static void who_triggers_collections_is_reported_without_events_of_allocations(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -123,7 +123,7 @@ static void waits_that_have_not_ended_count(void **state)
 		       "Shop.Price(); 1 still waited at the end");
 }
 
-static void exceptions_are_told_with_their_thrower(void **state)
+static void exceptions_are_reported_with_their_thrower(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 50; i++)
@@ -148,7 +148,7 @@ static void thrower_is_that_of_the_type(void **state)
 		       "Shop.Price()");
 }
 
-static void thrower_of_a_part_of_a_type_is_told_so(void **state)
+static void thrower_of_a_part_of_a_type_is_reported_so(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 70; i++)
@@ -268,7 +268,7 @@ static void threads_that_wait_in_the_runtime_throughout_are_a_deadlock(void **st
 		       "throughout (1.000 s), 2 in Shop.Draw(int)");
 }
 
-static void what_the_holder_waits_for_is_told(void **state)
+static void what_the_holder_waits_for_is_reported(void **state)
 {
 	struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = 2 * MS},
 				      .tgid = TGID,
@@ -421,7 +421,7 @@ static uint32_t node_of(uint64_t stack_id)
 	return tapir_timeline__node(f.tl, &ref);
 }
 
-static void collector_without_names_is_told_by_the_method(void **state)
+static void collector_without_names_is_reported_by_the_method(void **state)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f.tl);
 	uint32_t drawn, node;
@@ -447,7 +447,7 @@ static void flow(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t id, uin
 					       .related = parent ? related : NULL});
 }
 
-static void slow_requests_are_told_with_what_they_waited_for(void **state)
+static void slow_requests_are_reported_with_what_they_waited_for(void **state)
 {
 	(void)state;
 	feeder_probe(&f, 90, "System.Net.Http", "RequestStart", NULL, NULL);
@@ -465,35 +465,35 @@ static void slow_requests_are_told_with_what_they_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(collections_are_told_with_who_allocates),
-		TEST(frameworks_method_is_told_when_nobody_else_is_there),
+		TEST(collections_are_reported_with_who_allocates),
+		TEST(frameworks_method_is_reported_when_nobody_else_is_there),
 		TEST(background_collection_is_no_reason),
-		TEST(who_allocates_is_not_told_without_collections),
-		TEST(who_triggers_collections_is_told_without_events_of_allocations),
-		TEST(collector_without_names_is_told_by_the_method),
+		TEST(who_allocates_is_not_reported_without_collections),
+		TEST(who_triggers_collections_is_reported_without_events_of_allocations),
+		TEST(collector_without_names_is_reported_by_the_method),
 		TEST(threads_that_wait_for_each_other_are_a_deadlock),
 		TEST(threads_that_got_their_locks_are_no_deadlock),
 		TEST(chain_into_a_cycle_ends),
 		TEST(waits_that_have_not_ended_count),
-		TEST(exceptions_are_told_with_their_thrower),
+		TEST(exceptions_are_reported_with_their_thrower),
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),
 		TEST(threads_that_wait_in_the_runtime_throughout_are_a_deadlock),
-		TEST(what_the_holder_waits_for_is_told),
+		TEST(what_the_holder_waits_for_is_reported),
 		TEST(threads_that_wait_where_others_pass_are_none),
 		TEST(wait_that_has_events_counts_once),
 		TEST(semaphore_that_threads_pass_on_is_a_lock),
 		TEST(semaphore_that_others_release_is_none),
 		TEST(producer_waits_for_room_in_a_queue),
 		TEST(lock_that_others_get_meanwhile_is_no_deadlock),
-		TEST(thrower_of_a_part_of_a_type_is_told_so),
+		TEST(thrower_of_a_part_of_a_type_is_reported_so),
 		TEST(blocked_workers_are_starvation),
 		TEST(workers_without_work_are_no_starvation),
 		TEST(finalizer_that_is_stuck_is_named),
 		TEST(finalizer_that_waits_for_work_is_not_stuck),
 		TEST(worse_one_of_two_leads),
-		TEST(slow_requests_are_told_with_what_they_waited_for),
+		TEST(slow_requests_are_reported_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};
 

@@ -36,7 +36,7 @@ static void collect(uint64_t time_ns, const char *tags, double cnt, double ms)
 	count_kind(time_ns, "gc-time", tags, TAPIR_COUNTER_RATE, ms);
 }
 
-static void calls_of_system_gc_are_told(void **state)
+static void calls_of_system_gc_are_reported(void **state)
 {
 	(void)state;
 	feeder_come(&f, 2, 1 * MS, 0, 0);
@@ -60,7 +60,7 @@ static void cause_of_the_last_collection_is_not_that_of_all(void **state)
 		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_INDUCED_GC);
 }
 
-static void humongous_objects_are_told(void **state)
+static void humongous_objects_are_reported(void **state)
 {
 	(void)state;
 	feeder_come(&f, 2, 1 * MS, 0, 0);
@@ -84,7 +84,7 @@ static void few_collections_are_no_habit(void **state)
 		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_INDUCED_GC);
 }
 
-static void old_generation_that_grows_is_told(void **state)
+static void old_generation_that_grows_is_reported(void **state)
 {
 	(void)state;
 	feeder_come(&f, 2, 1 * MS, 0, 0);
@@ -141,7 +141,7 @@ static void old_generation_that_is_collected_is_no_leak(void **state)
 		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_HEAP);
 }
 
-static void classes_without_end_are_told(void **state)
+static void classes_without_end_are_reported(void **state)
 {
 	(void)state;
 	feeder_come(&f, 2, 1 * MS, 0, 0);
@@ -160,15 +160,15 @@ static void classes_without_end_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(calls_of_system_gc_are_told),
+		TEST(calls_of_system_gc_are_reported),
 		TEST(cause_of_the_last_collection_is_not_that_of_all),
-		TEST(humongous_objects_are_told),
+		TEST(humongous_objects_are_reported),
 		TEST(few_collections_are_no_habit),
-		TEST(old_generation_that_grows_is_told),
+		TEST(old_generation_that_grows_is_reported),
 		TEST(growth_is_counted_from_collection_to_collection),
 		TEST(metaspace_that_was_not_measured_is_not_0),
 		TEST(old_generation_that_is_collected_is_no_leak),
-		TEST(classes_without_end_are_told),
+		TEST(classes_without_end_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

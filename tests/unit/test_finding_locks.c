@@ -113,7 +113,7 @@ static void wait_for_ever(uint32_t tid, const char *comm, uint64_t stack)
 	leave(tid, 11 * MS, stack);
 }
 
-static void convoy_is_told_with_its_threads_and_method(void **state)
+static void convoy_is_reported_with_its_threads_and_method(void **state)
 {
 	(void)state;
 	wait_often(2, "clerk-1", MONITOR);
@@ -195,7 +195,7 @@ static void is_owned(uint32_t tid, uint64_t time_ns, uint32_t owner)
 }
 
 /* Thread 4 waits for 3, which waits for 2. */
-static void the_last_of_those_who_hold_a_lock_is_told(void **state)
+static void the_last_of_those_who_hold_a_lock_is_reported(void **state)
 {
 	(void)state;
 	feeder_thread(&f, 2, "keeper");
@@ -295,7 +295,7 @@ static void waits_of_interpreted_code_stay_unknown_where_locks_are_few(void **st
 				  "of 1 threads at any time, worker");
 }
 
-static void interpreter_lock_is_told(void **state)
+static void interpreter_lock_is_reported(void **state)
 {
 	(void)state;
 	wait_often(2, "worker", GIL);
@@ -306,7 +306,7 @@ static void interpreter_lock_is_told(void **state)
 }
 
 /* The stack ends in compiled code without frame pointers: who asked for it is not known. */
-static void matching_is_told_when_callers_are_missing(void **state)
+static void matching_is_reported_when_callers_are_missing(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 800; i++) {
@@ -321,7 +321,7 @@ static void matching_is_told_when_callers_are_missing(void **state)
 	       "100% of the CPU matches regular expressions (a pattern may backtrack)");
 }
 
-static void throwing_is_told_where_no_event_tells(void **state)
+static void throwing_is_reported_without_events(void **state)
 {
 	(void)state;
 	feeder_come(&f, 2, 1 * MS, 0, 0);
@@ -338,7 +338,7 @@ static void throwing_is_told_where_no_event_tells(void **state)
 }
 
 /* A pool that has nothing to do, or whose threads wait for tasks of the same pool. */
-static void threads_that_are_parked_throughout_are_told(void **state)
+static void threads_that_are_parked_throughout_are_reported(void **state)
 {
 	(void)state;
 	for (uint32_t tid = 2; tid < 6; tid++)
@@ -353,7 +353,7 @@ static void threads_that_are_parked_throughout_are_told(void **state)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void threads_that_are_started_all_the_time_are_told(void **state)
+static void threads_that_are_started_all_the_time_are_reported(void **state)
 {
 	struct tapir_rec_thread thread = {.tgid = TGID, .comm = "task-1"};
 
@@ -373,7 +373,7 @@ static void threads_that_are_started_all_the_time_are_told(void **state)
 /* ---- pools of objects ------------------------------------------------------------------------ */
 
 /* A connection goes from one to the other; of thread 4 no stack tells where it waits. */
-static void objects_that_threads_pass_on_are_told(void **state)
+static void objects_that_threads_pass_on_are_reported(void **state)
 {
 	(void)state;
 	for (uint32_t tid = 2; tid < 5; tid++) {
@@ -412,7 +412,7 @@ static void work_that_another_thread_gives_is_no_pool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(convoy_is_told_with_its_threads_and_method),
+		TEST(convoy_is_reported_with_its_threads_and_method),
 		TEST(monitors_that_are_never_got_are_a_deadlock),
 		TEST(threads_without_luck_in_a_convoy_are_no_deadlock),
 		TEST(owners_in_a_snapshot_make_a_deadlock),
@@ -423,13 +423,13 @@ int main(void)
 		TEST(waits_of_interpreted_code_are_what_the_thread_waits_for_else),
 		TEST(waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons),
 		TEST(waits_of_interpreted_code_stay_unknown_where_locks_are_few),
-		TEST(interpreter_lock_is_told),
-		TEST(matching_is_told_when_callers_are_missing),
-		TEST(throwing_is_told_where_no_event_tells),
-		TEST(the_last_of_those_who_hold_a_lock_is_told),
-		TEST(threads_that_are_started_all_the_time_are_told),
-		TEST(threads_that_are_parked_throughout_are_told),
-		TEST(objects_that_threads_pass_on_are_told),
+		TEST(interpreter_lock_is_reported),
+		TEST(matching_is_reported_when_callers_are_missing),
+		TEST(throwing_is_reported_without_events),
+		TEST(the_last_of_those_who_hold_a_lock_is_reported),
+		TEST(threads_that_are_started_all_the_time_are_reported),
+		TEST(threads_that_are_parked_throughout_are_reported),
+		TEST(objects_that_threads_pass_on_are_reported),
 		TEST(work_that_another_thread_gives_is_no_pool),
 	};
 

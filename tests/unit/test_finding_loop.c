@@ -263,7 +263,7 @@ static void never_blocked_when_short_turns_take_all_the_cpu(void **state)
 	expect_no_loop(1010);
 }
 
-static void not_told_when_records_are_missing(void **state)
+static void not_reported_when_records_are_missing(void **state)
 {
 	(void)state;
 	start(2);
@@ -273,7 +273,7 @@ static void not_told_when_records_are_missing(void **state)
 	expect_no_loop(1010);
 }
 
-static void not_told_when_it_slept_nobody_knows_where(void **state)
+static void not_reported_when_it_slept_nobody_knows_where(void **state)
 {
 	(void)state;
 	start(2);
@@ -362,7 +362,7 @@ static void names_nobody_when_threads_run_by_turns(void **state)
 }
 
 /* Or for work: the line of an idle process says so. */
-static void threads_that_wait_for_a_python_lock_are_told(void **state)
+static void threads_that_wait_for_a_python_lock_are_reported(void **state)
 {
 	(void)state;
 	for (uint32_t tid = 2; tid < 5; tid++)
@@ -390,11 +390,11 @@ int main(void)
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
 		CASE(share_is_of_the_time_that_is_known),
 		CASE(worker_that_computes_blocks_no_loop),
-		CASE(threads_that_wait_for_a_python_lock_are_told),
+		CASE(threads_that_wait_for_a_python_lock_are_reported),
 		CASE(never_blocked_when_turns_are_short),
 		CASE(never_blocked_when_short_turns_take_all_the_cpu),
-		CASE(not_told_when_records_are_missing),
-		CASE(not_told_when_it_slept_nobody_knows_where),
+		CASE(not_reported_when_records_are_missing),
+		CASE(not_reported_when_it_slept_nobody_knows_where),
 		CASE(says_what_it_waits_for_when_a_call_sleeps),
 		CASE(a_child_blocks_when_a_loop_within_waits_for_it),
 		CASE(tells_how_to_get_names_when_there_are_none),

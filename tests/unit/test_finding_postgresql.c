@@ -150,7 +150,7 @@ static void scan(unsigned cnt, uint64_t stack)
 	}
 }
 
-static void scans_of_tables_are_told_with_the_statement(void **state)
+static void scans_of_tables_are_reported_with_the_statement(void **state)
 {
 	(void)state;
 	fire(QUERY, 100, 1, 0, "select count(*) from big where id = 4711");
@@ -181,7 +181,7 @@ int main(void)
 		TEST(locks_of_many_transactions_are_one_kind),
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
-		TEST(scans_of_tables_are_told_with_the_statement),
+		TEST(scans_of_tables_are_reported_with_the_statement),
 		TEST(rows_by_an_index_are_no_scan),
 	};
 

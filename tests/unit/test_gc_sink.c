@@ -86,7 +86,7 @@ static void wait_until(const struct tapir_gc_status *s, enum tapir_gc_provider p
 	fail_msg("the collector was not told");
 }
 
-static void the_collector_is_told_when_only_a_semaphore_changes(void **state)
+static void the_collector_is_notified_when_only_a_semaphore_changes(void **state)
 {
 	struct tapir_gc_status s = {{0}, {0}};
 	const struct tapir_gc_collector collector = collector_of(&s);
@@ -154,7 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_query_is_of_level_and_keywords),
-		cmocka_unit_test(the_collector_is_told_when_only_a_semaphore_changes),
+		cmocka_unit_test(the_collector_is_notified_when_only_a_semaphore_changes),
 		cmocka_unit_test(a_host_that_goes_turns_its_collector_off),
 		cmocka_unit_test(malformed_collectors_are_refused),
 	};

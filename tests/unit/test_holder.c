@@ -161,7 +161,7 @@ static void process_does_not_stop_when_it_was_released_before(void **state)
 	assert_true(tapir_clock__now_ns() - began_ns < TAPIR_HOLD_MAX_NS);
 }
 
-static void process_goes_on_when_nobody_releases_it(void **state)
+static void process_continues_when_nobody_releases_it(void **state)
 {
 	struct tapir_rec_held rec;
 
@@ -189,7 +189,7 @@ static void another_hold_is_not_released_by_an_old_record(void **state)
 	assert_int_equal(status_of_child(), 0);
 }
 
-static void process_goes_on_when_the_holder_ends(void **state)
+static void process_continues_when_the_holder_ends(void **state)
 {
 	(void)state;
 	start();
@@ -273,9 +273,9 @@ int main(void)
 		CASE(process_runs_as_always_when_nobody_asks),
 		CASE(process_stands_still_until_it_is_released),
 		CASE(process_does_not_stop_when_it_was_released_before),
-		CASE(process_goes_on_when_nobody_releases_it),
+		CASE(process_continues_when_nobody_releases_it),
 		CASE(another_hold_is_not_released_by_an_old_record),
-		CASE(process_goes_on_when_the_holder_ends),
+		CASE(process_continues_when_the_holder_ends),
 		CASE(group_stop_stays_one_and_its_parent_sees_it),
 		CASE(holder_gives_up_when_another_traces_the_process),
 		CASE(process_that_is_let_go_can_be_traced),

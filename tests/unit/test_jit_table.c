@@ -203,7 +203,7 @@ static void unloaded_code_has_no_name(void **state)
 	names(t, 0x1000, 9000 * MS, "c");
 }
 
-static void who_takes_an_address_late_is_told_of(void **state)
+static void who_takes_an_address_late_is_reported(void **state)
 {
 	struct tapir_jit_table *t = *state;
 	struct tapir_jit_name n;
@@ -222,7 +222,7 @@ static void who_takes_an_address_late_is_told_of(void **state)
 	assert_false(tapir_jit_table__next_changed(t, &n));
 }
 
-static void who_came_after_a_name_that_is_asked_for_late_is_told_of(void **state)
+static void who_came_after_a_name_that_is_asked_for_late_is_reported(void **state)
 {
 	struct tapir_jit_table *t = *state;
 	struct tapir_jit_name n;
@@ -297,7 +297,7 @@ static void earlier_time_is_not_another_names(void **state)
 	assert_int_equal(n.from_ns, 970 * MS);
 }
 
-static void changes_are_told_once(void **state)
+static void changes_are_reported_once(void **state)
 {
 	struct tapir_jit_table *t = *state;
 	struct tapir_jit_name n;
@@ -533,13 +533,13 @@ int main(void)
 		CASE(last_of_one_batch_wins),
 		CASE(name_that_was_given_out_keeps_its_moment),
 		CASE(unloaded_code_has_no_name),
-		CASE(who_takes_an_address_late_is_told_of),
-		CASE(who_came_after_a_name_that_is_asked_for_late_is_told_of),
+		CASE(who_takes_an_address_late_is_reported),
+		CASE(who_came_after_a_name_that_is_asked_for_late_is_reported),
 		CASE(moved_code_keeps_its_name),
 		CASE(code_that_ran_before_its_name_has_it),
 		CASE(earlier_time_of_a_name_that_was_given_out_is_a_name_of_its_own),
 		CASE(earlier_time_is_not_another_names),
-		CASE(changes_are_told_once),
+		CASE(changes_are_reported_once),
 		CASE(sizes_that_cannot_be_are_refused),
 		CASE(long_name_is_cut),
 		CASE(names_in_order_of_time_are_found_as_by_looking_at_all),

@@ -61,7 +61,7 @@ static void a_command_is_sent_and_its_text_comes_back(void **state)
 	tapir_str__fini(&reply);
 }
 
-static void a_failure_is_told_with_its_first_line(void **state)
+static void a_failure_is_reported_with_its_first_line(void **state)
 {
 	struct fake_jvm *f = *state;
 
@@ -109,7 +109,7 @@ static void an_answer_without_end_is_refused_at_64_kb(void **state)
 	assert_true(is_alive(f));
 }
 
-static void one_that_hangs_up_is_told(void **state)
+static void one_that_hangs_up_is_reported(void **state)
 {
 	struct fake_jvm *f = *state;
 
@@ -367,11 +367,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(a_command_is_sent_and_its_text_comes_back),
-		FAKE_TEST(a_failure_is_told_with_its_first_line),
+		FAKE_TEST(a_failure_is_reported_with_its_first_line),
 		FAKE_TEST(another_version_is_refused),
 		FAKE_TEST(an_answer_is_refused_when_it_is_no_answer),
 		FAKE_TEST(an_answer_without_end_is_refused_at_64_kb),
-		FAKE_TEST(one_that_hangs_up_is_told),
+		FAKE_TEST(one_that_hangs_up_is_reported),
 		FAKE_TEST(a_silent_one_times_out),
 		FAKE_TEST(a_stopped_one_times_out_and_was_asked_nothing),
 		FAKE_TEST(a_cancel_ends_it_at_once),

@@ -287,7 +287,7 @@ static void a_map_that_is_a_link_is_refused_before_anything_is_asked(void **stat
 	assert_true(access(f->request_path, F_OK));
 }
 
-static void a_map_that_was_not_written_is_told(void **state)
+static void a_map_that_was_not_written_is_reported(void **state)
 {
 	struct fake_jvm *f = *state;
 	struct tapir_jvm_perf_map map;
@@ -309,7 +309,7 @@ int main(void)
 		FAKE_TEST(a_map_is_not_removed_when_it_was_swapped),
 		FAKE_TEST(a_map_that_was_there_stays),
 		FAKE_TEST(a_map_that_is_a_link_is_refused_before_anything_is_asked),
-		FAKE_TEST(a_map_that_was_not_written_is_told),
+		FAKE_TEST(a_map_that_was_not_written_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

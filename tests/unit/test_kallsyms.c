@@ -75,7 +75,7 @@ static void first_of_several_names_is_taken(void **state)
 	tapir_kallsyms__free(k);
 }
 
-static void refusal_is_told_apart_from_nothing(void **state)
+static void refusal_is_distinguished_from_nothing(void **state)
 {
 	struct tapir_kallsyms *k;
 
@@ -104,7 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(function_is_found_by_any_address_in_it),
 		cmocka_unit_test(first_of_several_names_is_taken),
-		cmocka_unit_test(refusal_is_told_apart_from_nothing),
+		cmocka_unit_test(refusal_is_distinguished_from_nothing),
 		cmocka_unit_test(bad_lines_are_passed_over),
 	};
 

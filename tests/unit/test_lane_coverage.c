@@ -93,7 +93,7 @@ static void a_copy_is_dropped_while_the_ring_has_the_event(void **state)
 	assert_false(is_twice(9, 7, during_ns, TAPIR_LANE_PROBE)); /* nobody knows it */
 }
 
-static void copies_are_told_of_once_by_probe(void **state)
+static void copies_are_reported_once_by_probe(void **state)
 {
 	(void)state;
 	learn(1, "a", TAPIR_LANE_PROBE);
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_copy_is_dropped_while_the_ring_has_the_event),
-		T(copies_are_told_of_once_by_probe),
+		T(copies_are_reported_once_by_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

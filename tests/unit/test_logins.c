@@ -19,7 +19,7 @@ static int clear(void **state)
 	return 0;
 }
 
-static void cookie_stands_for_its_token_for_twelve_hours(void **state)
+static void cookie_represents_its_token_for_twelve_hours(void **state)
 {
 	char first[TAPIR_COOKIE_DIGITS + 1], second[TAPIR_COOKIE_DIGITS + 1];
 
@@ -81,7 +81,7 @@ static void oldest_login_makes_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(cookie_stands_for_its_token_for_twelve_hours, clear),
+		cmocka_unit_test_setup(cookie_represents_its_token_for_twelve_hours, clear),
 		cmocka_unit_test_setup(cookie_that_was_not_given_is_none, clear),
 		cmocka_unit_test_setup(removed_login_is_over, clear),
 		cmocka_unit_test_setup(oldest_login_makes_room, clear),

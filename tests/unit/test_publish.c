@@ -323,7 +323,7 @@ static void a_thousand_descriptions_by_chance_are_as_tapir_decodes_them(void **s
 
 /* ---- arguments ------------------------------------------------------------------------------------ */
 
-static void fields_are_told_with_their_types_and_names(void **state)
+static void fields_are_reported_with_their_types_and_names(void **state)
 {
 	const uint32_t array_of_int[] = {CORECLR_ARRAY, CORECLR_I32};
 	struct coreclr_signature s;
@@ -507,7 +507,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_descriptions_by_chance_are_as_tapir_decodes_them),
 		cmocka_unit_test(json_is_whole_when_the_payload_is_not),
 		cmocka_unit_test(json_says_so_when_it_finds_no_room),
-		cmocka_unit_test(fields_are_told_with_their_types_and_names),
+		cmocka_unit_test(fields_are_reported_with_their_types_and_names),
 		cmocka_unit_test(doubles_are_short_and_read_back_the_same),
 		cmocka_unit_test(times_are_as_the_c_library_has_them),
 		cmocka_unit_test(a_description_that_is_cut_or_lies_is_refused_or_shortened),

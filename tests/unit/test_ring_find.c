@@ -280,7 +280,7 @@ static void a_lane_is_found_beside_other_shared_memory(void **state)
 		munmap(maps[cnt], bytes);
 }
 
-static void the_name_is_told_from_its_likes(void **state)
+static void the_name_is_distinguished_from_its_likes(void **state)
 {
 	(void)state;
 	assert_true(tapir_ring_name__is_ctl("/memfd:tapir-ctl (deleted)"));
@@ -307,7 +307,7 @@ int main(void)
 		T(a_lane_of_another_version_is_refused_by_its_number),
 		T(many_files_of_the_name_are_bounded),
 		T(a_lane_is_found_beside_other_shared_memory),
-		T(the_name_is_told_from_its_likes),
+		T(the_name_is_distinguished_from_its_likes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

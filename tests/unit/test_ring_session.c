@@ -117,7 +117,7 @@ static void a_spec_becomes_a_selection_an_item(void **state)
 
 #define LAST (TAPIR_RING_SELECTIONS - 1)
 
-static void more_specs_than_selections_are_said_and_long_globs_end_in_a_star(void **state)
+static void more_specs_than_selections_are_reported_and_long_globs_end_in_a_star(void **state)
 {
 	char text[300];
 
@@ -352,7 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(events_are_judged_by_name_level_and_keywords),
 		T(a_spec_becomes_a_selection_an_item),
-		T(more_specs_than_selections_are_said_and_long_globs_end_in_a_star),
+		T(more_specs_than_selections_are_reported_and_long_globs_end_in_a_star),
 		T(too_many_items_are_folded_by_provider_and_arguments),
 		T(there_are_eight_sessions_and_a_closed_one_is_free_again),
 		T(a_session_opens_in_the_order_of_the_page),

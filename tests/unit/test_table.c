@@ -87,7 +87,7 @@ static void names_are_escaped_once_when_a_program_has_odd_ones(void **state)
 	tapir_str__fini(&out);
 }
 
-static void last_column_goes_on_below_itself_when_it_is_wrapped(void **state)
+static void last_column_continues_below_itself_when_it_is_wrapped(void **state)
 {
 	static const char *const words[] = {"NAME", ">N", "WORDS", NULL};
 	struct tapir_table table = {.titles = words, .wrap_columns = 34};
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
 		cmocka_unit_test(a_wide_cell_pushes_its_own_row_alone_when_columns_have_a_bound),
 		cmocka_unit_test(names_are_escaped_once_when_a_program_has_odd_ones),
-		cmocka_unit_test(last_column_goes_on_below_itself_when_it_is_wrapped),
+		cmocka_unit_test(last_column_continues_below_itself_when_it_is_wrapped),
 		cmocka_unit_test(cells_are_cut_when_rows_have_to_fit),
 		cmocka_unit_test(last_column_is_below_when_there_is_no_room_beside_the_others),
 		cmocka_unit_test(nothing_is_cut_when_no_terminal_is_there_or_all_fits),

@@ -64,7 +64,7 @@ static void wait_with(uint32_t tid, const uint64_t *frames_va, unsigned cnt)
 	feeder_come(&feeder, tid, (20 + tid) * MS, 0, 0);
 }
 
-static void waits_of_our_own_thread_are_not_told(void **state)
+static void waits_of_our_own_thread_are_not_reported(void **state)
 {
 	static const uint64_t ours[] = {0x1010, 0x5010, 0x1020}, plain[] = {0x1010, 0x3010, 0x1020},
 			      callback[] = {0x5010, 0x3010, 0x1020}, other[] = {0x6010, 0x1020},
@@ -341,7 +341,7 @@ static void open_intervals_are_bounded_when_none_ends(void **state)
 	assert_int_equal(closed_cnt, 200000 - stats()->no_room);
 }
 
-static void range_and_ids_choose_what_is_told(void **state)
+static void range_and_ids_choose_what_is_reported(void **state)
 {
 	static const uint32_t tids[] = {2};
 	const struct tapir_timeline_opts opts = {
@@ -369,7 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parts_are_what_the_thread_did),
 		TEST(waits_say_who_ended_them),
-		TEST(waits_of_our_own_thread_are_not_told),
+		TEST(waits_of_our_own_thread_are_not_reported),
 		TEST(gc_is_a_part_of_what_all_threads_do),
 		TEST(innermost_interval_with_a_cause_names_the_time),
 		TEST(order_of_time_is_found_when_cpus_come_one_by_one),
@@ -385,7 +385,7 @@ int main(void)
 		TEST(hundred_thousand_threads_have_their_states),
 		TEST(threads_are_bounded_when_file_is_hostile),
 		TEST(open_intervals_are_bounded_when_none_ends),
-		TEST(range_and_ids_choose_what_is_told),
+		TEST(range_and_ids_choose_what_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

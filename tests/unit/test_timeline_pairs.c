@@ -10,7 +10,7 @@
 
 #include "timeline_fixture.h"
 
-static void nested_and_overlapping_intervals_are_told_apart(void **state)
+static void nested_and_overlapping_intervals_are_distinguished(void **state)
 {
 	(void)state;
 	fire(REQ_BEGIN, 1, 1 * MS);
@@ -319,7 +319,7 @@ static void activity_whose_thread_died_is_not_known_after_it(void **state)
 	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_UNKNOWN], 8 * MS);
 }
 
-static void users_pair_stands_beside_what_the_names_say(void **state)
+static void users_pair_is_beside_what_the_names_say(void **state)
 {
 	(void)state;
 	assert_int_equal(tapir_pairs__name(&feeder.pairs, "shop:request__start,gc__end"), 0);
@@ -336,7 +336,7 @@ static void users_pair_stands_beside_what_the_names_say(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nested_and_overlapping_intervals_are_told_apart),
+		TEST(nested_and_overlapping_intervals_are_distinguished),
 		TEST(key_finds_the_begin_on_another_thread),
 		TEST(activity_is_followed_from_thread_to_thread),
 		TEST(activity_that_waits_for_its_child_is_inside_of_it),
@@ -350,7 +350,7 @@ int main(void)
 		TEST(durations_are_the_flows_own_whatever_happens),
 		TEST(gc_between_two_threads_is_a_part_of_the_activity),
 		TEST(activity_whose_thread_died_is_not_known_after_it),
-		TEST(users_pair_stands_beside_what_the_names_say),
+		TEST(users_pair_is_beside_what_the_names_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

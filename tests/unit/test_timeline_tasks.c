@@ -112,7 +112,7 @@ static uint64_t all_parts(void)
 }
 
 /* 100 ms: 5 of work, a timer, 20 in the queue, 10 of work; the thread serves others meanwhile. */
-static void await_is_told_with_its_task_and_its_time_in_the_queue(void **state)
+static void await_is_reported_with_its_task_and_its_time_in_the_queue(void **state)
 {
 	(void)state;
 	order(ORDER_BEGIN, 1, 10 * MS, 1);
@@ -191,7 +191,7 @@ static void end_of_an_activity_forgets_what_it_awaited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TASK_TEST(await_is_told_with_its_task_and_its_time_in_the_queue),
+		TASK_TEST(await_is_reported_with_its_task_and_its_time_in_the_queue),
 		TASK_TEST(innermost_await_names_what_is_awaited),
 		TASK_TEST(task_that_a_thread_waits_for_is_not_awaited),
 		TASK_TEST(end_of_an_activity_forgets_what_it_awaited),

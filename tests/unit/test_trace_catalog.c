@@ -120,7 +120,7 @@ static void forked_child_inherits_mappings_in_a_live_catalog_only(void **state)
 	assert_int_equal(file_at(f->live, 2, 0x1800, 60), 7);
 }
 
-static void reused_ids_are_told_apart_by_time(void **state)
+static void reused_ids_are_distinguished_by_time(void **state)
 {
 	struct fixture *f = *state;
 	struct tapir_rec_thread t = {.tid = 5};
@@ -511,7 +511,7 @@ int main(void)
 		CASE(mapping_holds_from_its_time_until_another_takes_its_place),
 		CASE(exec_ends_the_mappings_before_it),
 		CASE(forked_child_inherits_mappings_in_a_live_catalog_only),
-		CASE(reused_ids_are_told_apart_by_time),
+		CASE(reused_ids_are_distinguished_by_time),
 		CASE(utc_is_by_the_pair_before_when_clocks_jump),
 		CASE(repeated_process_is_no_news_and_stays_what_it_was),
 		CASE(dead_process_is_forgotten_after_the_segment_behind_its_exit),

@@ -146,7 +146,7 @@ static void file_stays_whole_when_disk_is_full(void **state)
 	assert_int_equal(umount(dir), 0);
 }
 
-static void closed_pipe_is_told_once(void **state)
+static void closed_pipe_is_reported_once(void **state)
 {
 	struct tapir_writer_opts o = opts();
 	struct tapir_writer *w;
@@ -350,7 +350,7 @@ int main(void)
 		CASE(file_stays_whole_when_size_limit_is_reached),
 		CASE(file_stays_whole_when_rlimit_cuts_a_chunk),
 		CASE(file_stays_whole_when_disk_is_full),
-		CASE(closed_pipe_is_told_once),
+		CASE(closed_pipe_is_reported_once),
 		CASE(recording_goes_through_a_pipe),
 		CASE(unusable_paths_are_refused_with_a_line),
 		CASE(existing_file_is_kept_unless_forced),

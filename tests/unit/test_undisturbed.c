@@ -152,7 +152,7 @@ static void keeper_is_gone_when_the_process_has_ended_by_itself(void **state)
 	close(pipe_fd);
 }
 
-static void process_goes_on_without_its_keeper(void **state)
+static void process_continues_without_its_keeper(void **state)
 {
 	int pipe_fd;
 	pid_t host = start_host(&pipe_fd, sleep_on), keeper = only_child_of(host);
@@ -175,7 +175,7 @@ int main(void)
 		cmocka_unit_test(what_it_closes_is_closed_here),
 		cmocka_unit_test(keeper_outlives_a_killed_process_for_a_moment_only),
 		cmocka_unit_test(keeper_is_gone_when_the_process_has_ended_by_itself),
-		cmocka_unit_test(process_goes_on_without_its_keeper),
+		cmocka_unit_test(process_continues_without_its_keeper),
 	};
 
 	return cmocka_run_group_tests_name("undisturbed", tests, NULL, NULL);

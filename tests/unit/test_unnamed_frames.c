@@ -8,7 +8,7 @@
 
 #include "symbol/unnamed_frames.h"
 
-static void frames_without_a_name_are_told_from_others_by_their_form(void **state)
+static void frames_without_a_name_are_distinguished_from_others_by_their_form(void **state)
 {
 	static const char *const named[] = {
 		"main",	  "operator+", "a+0x",	   "a+0xg", "+0x12", "std::plus+0x1(int)",
@@ -44,7 +44,7 @@ static void run_is_called_by_its_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_without_a_name_are_told_from_others_by_their_form),
+		cmocka_unit_test(frames_without_a_name_are_distinguished_from_others_by_their_form),
 		cmocka_unit_test(run_is_called_by_its_module),
 	};
 

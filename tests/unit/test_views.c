@@ -510,7 +510,7 @@ static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 }
 
 /* A thread that sleeps when the recording ends, and wakers of one name. */
-static void waits_that_did_not_end_are_told_apart(void **state)
+static void waits_that_did_not_end_are_distinguished(void **state)
 {
 	(void)state;
 	feeder_thread(&f, 5, "worker");
@@ -551,7 +551,7 @@ int main(void)
 		TEST(percentiles_are_within_a_step),
 		TEST(nothing_is_not_recorded_where_nobody_asked_for_it),
 		TEST(every_view_says_so_when_the_file_is_empty),
-		TEST(waits_that_did_not_end_are_told_apart),
+		TEST(waits_that_did_not_end_are_distinguished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
