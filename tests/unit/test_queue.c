@@ -176,6 +176,53 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
+static void *wait_for_notes(void *arg)
+{
+	struct tapir_block *block;
+	struct tapir_note *notes;
+	unsigned *cnt = arg;
+
+	tapir_queue__wait(queue, tapir_clock__now_ns() + 5 * TAPIR_NS_PER_SEC, &notes, &block);
+	while (notes) {
+		struct tapir_note *next = notes->next;
+
+		tapir_note__free(notes);
+		notes = next;
+		++*cnt;
+	}
+	return NULL;
+}
+
+/* One wake-up for all of a batch; for each record of other threads, and of a large batch. */
+static void session_is_woken_once_when_records_come_in_a_batch(void **state)
+{
+	const unsigned posted[] = {3, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned cnt = 0;
+		pthread_t waiter;
+
+		assert_int_equal(pthread_create(&waiter, NULL, wait_for_notes, &cnt), 0);
+		usleep(50000);
+		tapir_queue__begin_batch(queue);
+		for (unsigned n = 0; n < posted[i]; n++) {
+			post(n, -1);
+			if (!i)
+				usleep(10000);
+		}
+		if (i) /* it is woken before the end */
+			pthread_join(waiter, NULL);
+		tapir_queue__end_batch(queue);
+		if (!i)
+			pthread_join(waiter, NULL);
+		if (!i)
+			assert_int_equal(cnt, posted[i]);
+		else
+			assert_true(cnt >= 1);
+	}
+}
+
 static void files_are_closed_when_nobody_took_them(void **state)
 {
 	int taken = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -335,6 +382,7 @@ int main(void)
 		CASE(no_block_comes_when_all_are_out),
 		CASE(waiting_ends_at_its_time_when_nothing_comes),
 		CASE(notes_come_all_at_once_when_posted),
+		CASE(session_is_woken_once_when_records_come_in_a_batch),
 		CASE(files_are_closed_when_nobody_took_them),
 		CASE(what_is_left_comes_when_closed),
 		CASE(each_block_and_note_comes_once_when_threads_race),

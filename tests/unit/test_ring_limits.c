@@ -226,11 +226,45 @@ static void more_processes_than_bursts_wait_for_their_turn(void **state)
 
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
+/* A program maps its libraries a moment after it began: these cause no row of looks of their own,
+ * a library that comes later does. */
+static void library_is_looked_at_when_it_comes_late(void **state)
+{
+	const uint32_t nobody = 1u << 24;
+	const unsigned late_ms[] = {2, 150}, last_ms[] = {200, 350};
+
+	(void)state;
+	start_reader("prov:*");
+	for (unsigned i = 0; i < 2; i++) {
+		struct tapir_ring_scan looks = {.rings = reader};
+		uint64_t start_ns = tapir_clock__now_ns(), last_ns = 0, again_ns;
+
+		tapir_ring_scan__expect(&looks, nobody);
+		usleep(late_ms[i] * 1000);
+		again_ns = tapir_clock__now_ns();
+		tapir_ring_scan__expect(&looks, nobody);
+		while (tapir_ring_scan__next_ns(&looks) != UINT64_MAX) {
+			last_ns = tapir_ring_scan__next_ns(&looks);
+			usleep(500);
+			tapir_ring_scan__run(&looks);
+			assert_true(tapir_clock__now_ns() - start_ns < 10 * TAPIR_NS_PER_SEC);
+		}
+		if (again_ns - start_ns < 10 * TAPIR_NS_PER_MS) /* else the machine was busy */
+			assert_true(last_ns <= start_ns + (last_ms[i] + 1) * TAPIR_NS_PER_MS);
+		if (i)
+			assert_true(last_ns >=
+				    again_ns + last_ms[0] * TAPIR_NS_PER_MS - TAPIR_NS_PER_MS);
+		tapir_ring_scan__fini(&looks);
+	}
+	stop_reader();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(lanes_over_the_limit_are_gaps_until_others_end),
 		T(more_processes_than_bursts_wait_for_their_turn),
+		T(library_is_looked_at_when_it_comes_late),
 		T(what_finds_no_room_for_its_description_is_counted),
 	};
 

@@ -19,10 +19,11 @@
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS		 500
-#define LOOK_AGAIN_NS	 (50 * TAPIR_NS_PER_MS)
-#define SIDEBAND_REST_NS (20 * TAPIR_NS_PER_MS)
-#define HURRY_NS	 (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
+#define POLL_MS	      500
+#define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
+#define REST_NS	      (2 * TAPIR_NS_PER_MS)
+#define RING_REST_NS  (20 * TAPIR_NS_PER_MS)
+#define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
 enum {
 	FD_SIGNAL,
@@ -147,16 +148,23 @@ static void look_at_threads(struct recording *r)
 	tapir_recording__end_snapshots(r);
 }
 
+/* How long files that are mapped wait, after one that was handled at once. */
+static uint64_t rest_of(const struct recording *r)
+{
+	if (r->opts->ring)
+		return RING_REST_NS;
+	return r->rules.all ? REST_NS : 0;
+}
+
 /*
- * Every file that any process of the machine maps wakes this thread. A flight recorder, which runs
- * for days, then takes what comes in the next moment together with it.
+ * Every file that any process of the machine maps wakes this thread: a compiler's start does so
+ * thirty times. Where the machine is recorded it then takes what comes in the next moment together;
+ * a flight recorder, which runs for days, of a longer one.
  */
 static void pace_sideband(const struct recording *r, struct pollfd *sideband, uint64_t *rest_ns)
 {
-	if (!r->opts->ring)
-		return;
-	if (sideband->fd >= 0 && sideband->revents) {
-		*rest_ns = tapir_clock__now_ns() + SIDEBAND_REST_NS;
+	if (sideband->fd >= 0 && sideband->revents && rest_of(r)) {
+		*rest_ns = tapir_clock__now_ns() + rest_of(r);
 		sideband->fd = -1;
 	} else if (sideband->fd < 0 && tapir_clock__now_ns() >= *rest_ns) {
 		*rest_ns = UINT64_MAX;

@@ -170,12 +170,17 @@ void tapir_recording__drain_control(struct recording *r)
 {
 	bool has_news = true;
 
-	if (r->control.data)
-		tapir_sideband__mark(r->sideband);
-	for (int round = 0; r->control.data && has_news && round < ROUNDS_MAX; round++) {
+	if (!r->control.data) {
+		tapir_targets__forget_ended(r->targets);
+		return;
+	}
+	tapir_queue__begin_batch(r->queue);
+	tapir_sideband__mark(r->sideband);
+	for (int round = 0; has_news && round < ROUNDS_MAX; round++) {
 		drain_once(r);
 		has_news = tapir_sideband__mark(r->sideband);
 	}
-	if (!r->control.data || !has_news)
+	tapir_queue__end_batch(r->queue);
+	if (!has_news)
 		tapir_targets__forget_ended(r->targets);
 }

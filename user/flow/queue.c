@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#define BATCH_MAX 64 /* notes: a batch of more is handled while it is made */
+
 struct block_list {
 	struct tapir_block *head, **tail;
 };
@@ -22,6 +24,8 @@ struct tapir_queue {
 	struct tapir_note *notes, **notes_tail;
 	size_t note_cnt;
 	struct tapir_queue_refused refused;
+	pthread_t batch_of;
+	bool has_batch, has_unsaid; /* notes whose arrival was not signalled */
 	bool is_closed;
 };
 
@@ -190,9 +194,29 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 	*q->notes_tail = note;
 	q->notes_tail = &note->next;
 	q->note_cnt++;
-	pthread_cond_signal(&q->to_session);
+	if (q->has_batch && q->note_cnt < BATCH_MAX && pthread_equal(q->batch_of, pthread_self()))
+		q->has_unsaid = true;
+	else
+		pthread_cond_signal(&q->to_session);
 	pthread_mutex_unlock(&q->lock);
 	return 0;
+}
+
+void tapir_queue__begin_batch(struct tapir_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->batch_of = pthread_self();
+	q->has_batch = true;
+	pthread_mutex_unlock(&q->lock);
+}
+
+void tapir_queue__end_batch(struct tapir_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	if (q->has_unsaid && q->notes)
+		pthread_cond_signal(&q->to_session);
+	q->has_batch = q->has_unsaid = false;
+	pthread_mutex_unlock(&q->lock);
 }
 
 size_t tapir_queue__backlog(struct tapir_queue *q)

@@ -59,6 +59,13 @@ size_t tapir_queue__backlog(struct tapir_queue *q);
  */
 int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd);
 
+/*
+ * Between these two the thread that posts most (main) wakes the session thread once, not for each
+ * record; a block of another thread takes them along. One thread at a time.
+ */
+void tapir_queue__begin_batch(struct tapir_queue *q);
+void tapir_queue__end_batch(struct tapir_queue *q);
+
 struct tapir_queue_refused {
 	uint64_t event_cnt, other_cnt;
 };

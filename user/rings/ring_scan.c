@@ -9,6 +9,8 @@
 #define TURN_MAX 32 /* looks of a turn */
 #define COST	 4  /* times what a look took are left to others */
 #define CALM_MAX 16 /* turns that a process is passed over which mapped nothing */
+#define FEW	 2  /* processes; of more, looks are made together */
+#define GRID_NS	 (10 * TAPIR_NS_PER_MS)
 
 /* After what was expected. */
 static const unsigned step_ms[] = {5, 20, 50, 100, 200};
@@ -19,12 +21,18 @@ struct tapir_ring_burst {
 	uint32_t tgid;
 	unsigned step;
 	uint64_t from_ns;
-	bool again; /* something was executed since from_ns */
+	uint64_t again_ns; /* when something was executed last; from_ns: not since */
 };
 
 static uint64_t due_ns(const struct tapir_ring_burst *b)
 {
 	return b->from_ns + step_ms[b->step] * TAPIR_NS_PER_MS;
+}
+
+/* Where programs start all the time, one wake-up serves several. */
+static uint64_t wake_ns(const struct tapir_ring_scan *l, const struct tapir_ring_burst *b)
+{
+	return l->bursts.cnt > FEW ? (due_ns(b) + GRID_NS - 1) / GRID_NS * GRID_NS : due_ns(b);
 }
 
 /* It is found in its turn; what it fires until then is a GAP. */
@@ -40,14 +48,15 @@ static void leave(struct tapir_ring_scan *l)
 
 void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid)
 {
-	struct tapir_ring_burst new = {.tgid = tgid, .from_ns = tapir_clock__now_ns()}, *b;
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_ring_burst new = {.tgid = tgid, .from_ns = now_ns, .again_ns = now_ns}, *b;
 
 	if (!l->rings)
 		return;
 	tapir_vec_for_each (b, &l->bursts) {
 		if (b->tgid != tgid)
 			continue;
-		b->again = true;
+		b->again_ns = now_ns;
 		return;
 	}
 	if (l->bursts.cnt >= TAPIR_RING_BURSTS_MAX || !tapir_vec__push(&l->bursts, new))
@@ -71,17 +80,26 @@ static void look(struct tapir_ring_scan *l, uint32_t tgid)
 	l->free_ns = end_ns + COST * (end_ns - start_ns);
 }
 
-/* false: its last look was taken. A new row of looks begins where more has been executed. */
-static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
+static bool skip_past(struct tapir_ring_burst *b, uint64_t now_ns)
 {
 	while (b->step < STEP_CNT && due_ns(b) <= now_ns)
 		b->step++;
-	if (b->step < STEP_CNT)
+	return b->step < STEP_CNT;
+}
+
+/*
+ * false: its last look was taken. Where more has been executed meanwhile, those that would follow
+ * that are still to come: libraries, a moment after their program, cause none of their own.
+ */
+static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
+{
+	if (skip_past(b, now_ns))
 		return true;
-	if (!b->again)
+	if (b->again_ns == b->from_ns)
 		return false;
-	*b = (struct tapir_ring_burst){.tgid = b->tgid, .from_ns = now_ns};
-	return true;
+	*b = (struct tapir_ring_burst){
+		.tgid = b->tgid, .from_ns = b->again_ns, .again_ns = b->again_ns};
+	return skip_past(b, now_ns + GRID_NS);
 }
 
 void tapir_ring_scan__run(struct tapir_ring_scan *l)
@@ -106,7 +124,7 @@ uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l)
 	uint64_t next_ns = UINT64_MAX;
 
 	tapir_vec_for_each (b, &l->bursts)
-		next_ns = due_ns(b) < next_ns ? due_ns(b) : next_ns;
+		next_ns = wake_ns(l, b) < next_ns ? wake_ns(l, b) : next_ns;
 	return next_ns < l->free_ns ? l->free_ns : next_ns;
 }
 
