@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_overlap.c - while a new session and the old one are both enabled, the runtime delivers an
- * event of both twice, one right after the other on its thread, and does not tell for which
+ * event of both twice, one right after the other on its thread, and does not show for which
  * session. The second is recognized by having the same provider, event, payload address and
  * content, and frame as the one before, which was not a second itself. While one of the two is
  * being started or stopped, the next event of a thread may also be a new one that looks the same.

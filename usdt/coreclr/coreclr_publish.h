@@ -67,7 +67,7 @@ struct coreclr_layout {
 	uint16_t cnt;
 	/*
 	 * With a manifest, a bool is 4 bytes, a decimal 16, and a byte[] begins with a u32; in a
-	 * self-describing event they are 1 byte, a double, and a u16. The description does not tell
+	 * self-describing event they are 1 byte, a double, and a u16. The description does not show
 	 * which.
 	 */
 	uint8_t differs; /* it has such a field */
@@ -125,7 +125,7 @@ void coreclr_payload__take(const struct coreclr_layout *layout, int is_raw, cons
 /* ---- coreclr_json.c --------------------------------------------------------------------------- */
 
 /* An object, whole JSON whatever the payload is, with its NUL. The length. What finds no room is
-   left out, and said by "tapir_cut":true. */
+   left out, which "tapir_cut":true reports. */
 uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t *data,
 			     uint32_t bytes, char out[CORECLR_JSON_BYTES]);
 

@@ -55,7 +55,7 @@ struct counter_spread {
 
 struct counter_group;
 
-/* What one session has been told of a counter. */
+/* What one session has received of a counter. */
 struct counter_view {
 	uint64_t published_ns; /* 0: never */
 	struct counter_sums published;
@@ -123,7 +123,7 @@ void counter_histogram__fini(struct tapir_counter *c);
 /* Under the lock: percentiles of what came since it was read with `since`; NULL: of everything. */
 void counter_histogram__read(const struct tapir_counter *c, struct counter_spread *since,
 			     double min, double max, double out[PERCENTILE_CNT]);
-/* counter_entry.c: the counter in the lane's catalog. Without a lane there is none. */
+/* counter_entry.c: the counter in the lane's catalog. Without a lane it has no entry. */
 void counter_entry__open(struct tapir_counter *c);
 void counter_entry__close(struct tapir_counter *c);
 

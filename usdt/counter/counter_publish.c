@@ -65,7 +65,7 @@ static double to_seconds(const char *text)
 	return value / scale;
 }
 
-/* Key=Value;...: the value of ours, 0 without it. */
+/* Key=Value;...: the value of the key; 0 without it. */
 static double interval_of(const char *filter)
 {
 	const size_t len = sizeof(KEY) - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counter_view.c - what updates add up to, and what each session has been told of a counter, so
+ * counter_view.c - what updates add up to, and what each session has received of a counter, so
  * that its intervals are its own: sums are differences, least and greatest are kept by rounds,
- * which end with any session's interval, and are added to what all others have of theirs. All under
+ * which end with any session's interval, and are added to the values of all others. All under
  * the lock.
  */
 #include <float.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * user_events.c - Linux's user_events (Documentation/trace/user_events.rst) as a logger: each
- * selected event is registered with the kernel, which sets a bit in a word of ours while perf,
- * ftrace or a BPF program has enabled it. The library's thread looks at these words; an event is on
+ * selected event is registered with the kernel, which sets a bit in the library's word while perf,
+ * ftrace or a BPF program has enabled it. The library's thread polls these words; an event is on
  * for this logger only while its word is not 0.
  *
  * A record is the fields in order: numbers as they are, of everything else a u32 that says where

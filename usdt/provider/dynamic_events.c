@@ -213,7 +213,7 @@ static int make_probe(struct tapir_dynamic *d, struct definition *def)
 	return err;
 }
 
-/* For people outside: how many events are no probes, and why the last of these is none. */
+/* For people outside: how many events have no probe, and why the last of these has none. */
 static void say_published(int err)
 {
 	static uint32_t last_errno;
@@ -267,7 +267,7 @@ static void free_definition(struct definition *def)
 	free(def);
 }
 
-/* Under the lock. An event for which there is no memory may leave a probe that nobody fires. */
+/* Under the lock. An event for which there is no memory may leave a probe that never fires. */
 static int define(struct tapir_dynamic *d, struct definition *def)
 {
 	int err = make_storage(d, def);

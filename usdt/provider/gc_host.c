@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gc_host.c - the runtime's side of tapir/gc_event_sink.h: two providers, each of static events and
- * of those that a collector describes, and what the collector is told of their enablement.
+ * of those that a collector describes, and how the collector is notified of their enablement.
  *
- * TELLING. Callbacks come from the library's thread, __attach and __free from any. Whoever raises
- * `pending` from 0 tells, until nobody has raised it meanwhile: so the collector is told by one
- * thread at a time, of the newest state last, and no lock is held while it is told.
+ * NOTIFYING. Callbacks come from the library's thread, __attach and __free from any. Whoever raises
+ * `pending` from 0 notifies it, until no other thread has raised it again: so one thread at a time
+ * notifies the collector, of the newest state last, and no lock is held meanwhile.
  *
  * FIRING. The table of the collector's events is complete before the collector fires; it is found
  * by the address of the name, which is the same string each time, else by its text.

@@ -57,7 +57,7 @@ struct provider_event {
 	void *metadata;
 };
 
-/* One session's enablement as the callback was told last. */
+/* One session's enablement as the callback was last notified of it. */
 struct provider_told {
 	uint64_t session_id, keywords;
 	uint32_t filter_hash;
@@ -140,7 +140,7 @@ struct provider_session_ops {
 	int (*reserve)(void *ctx, struct session_write *write);
 	void (*commit)(void *ctx, struct session_write *write);
 	/* Under the lock; NULL: none. Of an event that is selected: is it wanted? An event that
-	   goes is left: nobody is on the way with it. */
+	   goes is left: no thread is firing it. */
 	int (*wants)(void *ctx, struct tapir_event *event);
 	void (*leave)(void *ctx, struct tapir_event *event);
 };
@@ -160,11 +160,11 @@ int provider_session__close(uint32_t idx);
 /* Which sessions want the event, or each event; under the lock. */
 void provider_sessions__judge(struct tapir_event *event);
 void provider_sessions__judge_all(void);
-/* The event goes: nobody is on the way into a session with it when this returns. */
+/* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
 void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
 			      const char **filter);
-/* How often its place was taken, by which a session is told from the one before. */
+/* How often its place was taken, which distinguishes a session from the one before. */
 uint32_t provider_sessions__opened_cnt(uint32_t idx);
 void provider_sessions__forked(void);
 /* After __close, when nothing of the session's is queued any more: its place is free, kinds may be
@@ -231,7 +231,7 @@ const uint8_t *provider_trace__ids(void);
 
 /* ---- provider_poller.c -------------------------------------------------------------------- */
 
-/* Starts the thread unless it runs or nobody wants it. Under the lock. 0 or -errno. */
+/* Starts the thread unless it runs or is not needed. Under the lock. 0 or -errno. */
 int provider_poller__start(void);
 /* Ends it and waits for it. Under the lock, which is released meanwhile. */
 void provider_poller__stop(void);

@@ -146,7 +146,7 @@ static void add_union(const struct tapir_provider *p, struct tapir_enablement *c
 	}
 }
 
-/* was: as it was told last, for a session that is gone. */
+/* was: its last notification, for a session that is gone. */
 static uint32_t kind_of(uint32_t idx, const struct provider_told *was)
 {
 	if (idx < TAPIR_RING_SESSIONS)
@@ -161,7 +161,7 @@ static uint32_t number_of(uint32_t idx)
 	return idx == PROVIDER_TOLD_USDT ? 0 : idx - PROVIDER_TOLD_PROCESS;
 }
 
-/* Its first session that is not as it was told; 0: none. */
+/* Its first session whose last notification is out of date; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
 		       struct tapir_ring_asked *asked)
 {
@@ -275,7 +275,7 @@ static int is_traced(void)
 	return 0;
 }
 
-/* A look at everything; how long may be slept until the next. */
+/* Polls everything; returns how long to sleep until the next time. */
 static int look(uint32_t seen)
 {
 	int ms = IDLE_MS, tick_ms;

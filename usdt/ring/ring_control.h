@@ -26,7 +26,7 @@ struct tapir_ring_asked {
 	uint64_t session_id;
 	uint64_t keywords; /* ~0: all */
 	uint8_t level;	   /* 255: all */
-	uint8_t is_served; /* 0: it asks for nothing of the provider, the rest is 0 */
+	uint8_t is_served; /* 0: it wants nothing from the provider, the rest is 0 */
 	uint8_t pad0[2];
 	uint32_t filter_bytes; /* without a NUL */
 	char filter[TAPIR_RING_ARGS_BYTES];

@@ -270,7 +270,7 @@ static inline void take_stack(struct ring_writer *w, struct plan *plan, uint64_t
 		plan->new_stack = walk;
 }
 
-/* Those behind the payload as well, and zeros up to them. The place of the payload. */
+/* Also those after the payload, and zeros up to them. Returns the place of the payload. */
 static inline uint8_t *write_ids(uint8_t *rec, const struct plan *plan)
 {
 	uint8_t *at = rec + sizeof(struct tapir_rec_event), *end = rec + plan->need;

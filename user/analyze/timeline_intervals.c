@@ -233,7 +233,7 @@ static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happen
 
 #define STRAY_MAX 4 /* ends whose begin the recording may have missed */
 
-/* Awaited work goes on on any of them. */
+/* Awaited work continues on any of them. */
 static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *h)
 {
 	return tapir_pool__has(tl, h->thread->tid, h->now_ns);

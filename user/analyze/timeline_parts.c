@@ -238,7 +238,7 @@ static void add_queued(struct tapir_interval *i, const struct tapir_tl_thread *t
 	i->last_ns += until_ns - from_ns;
 }
 
-/* t goes on with it. */
+/* t continues with it. */
 static void add_awaited(struct tapir_timeline *tl, struct tapir_interval *i,
 			const struct tapir_tl_thread *t, uint64_t now_ns)
 {
@@ -305,8 +305,8 @@ void tapir_tl__sleeps(struct tapir_tl_thread *t, uint64_t now_ns)
 
 enum task_event {
 	TASK_NOTHING,
-	TASK_AWAIT,	 /* an await suspends: its activity goes on when the task is complete */
-	TASK_RESUMED,	 /* what awaited the task goes on */
+	TASK_AWAIT,	 /* an await suspends: its activity continues when the task is complete */
+	TASK_RESUMED,	 /* what awaited the task continues */
 	TASK_NAMED,	 /* what the task is */
 	TASK_FORGOTTEN,	 /* it is complete */
 	TASK_QUEUED,	 /* work of the pool */

@@ -17,7 +17,7 @@
 #define MAX_CHANGES 65536u
 #define MAX_PLACES  65536u
 #define MAX_WAITING 65536u
-#define SYNCHRONOUS 1 /* TaskWaitBegin's Behavior; 2: an await, during which the thread goes on */
+#define SYNCHRONOUS 1 /* TaskWaitBegin's Behavior; 2: an await: the thread continues */
 
 /* Where threads of the pool were blocked: from the program's own function on. */
 struct place {
@@ -147,7 +147,7 @@ static void begin_task_wait(struct threadpool *v, const struct tapir_tl_thread *
 	v->tasks.open.data[*idx] = wait;
 }
 
-/* Of an await, too, whatever thread it goes on: that one does not wait for this task. */
+/* Of an await, too, whatever thread it continues on: that one does not wait for this task. */
 static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 			  const struct tapir_event_fields *f, uint64_t now_ns)
 {

@@ -23,7 +23,7 @@ void tapir_kernel_names__free(struct tapir_kernel_names *names); /* accepts NULL
 bool tapir_kernel_names__find(struct tapir_kernel_names *names, uint64_t va, const char **name,
 			      uint64_t *start_va, uint64_t *size);
 
-/* "name+0x12/0x34", with " [module]" behind it or not, cut to its name. false: it is none. */
+/* "name+0x12/0x34", with " [module]" behind it or not, cut to its name. false: it is not one. */
 bool tapir_kernel_names__parse(char *text, uint64_t va, uint64_t *start_va, uint64_t *size);
 
 #endif

@@ -222,7 +222,7 @@ static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	return err ? err : rings_err;
 }
 
-/* No thread of a load that failed goes on: free waits for it. */
+/* No thread of a load that failed continues: free waits for it. */
 static int end_loading(struct tapir_programs *p, bool may_go_on, int err)
 {
 	struct tapir_deferred_program *const all[] = {p->usdt, p->sample};

@@ -19,7 +19,7 @@ struct watched {
 	struct tapir_otel_process process;
 	uint64_t next_ns, interval_ns;
 	uint64_t pages; /* that it had mapped at its last look */
-	bool is_owed;	/* the last look was in vain: the next one may not be */
+	bool is_owed;	/* the last look failed; the next one may not */
 	bool is_told;	/* that it could not be read */
 	bool is_left;	/* it did not answer: it is not asked again */
 };

@@ -24,7 +24,7 @@ struct tapir_condition {
 	bool is_number;
 };
 
-/* text: "FIELD OP VALUE", spaces around OP are optional. False: it is none, or out of memory. */
+/* text: "FIELD OP VALUE", spaces around OP are optional. False: it is not one, or out of memory. */
 bool tapir_condition__parse(const char *text, struct tapir_condition *out);
 void tapir_condition__fini(struct tapir_condition *c);
 

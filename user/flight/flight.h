@@ -5,7 +5,7 @@
  *
  * What is frozen is everything from window_ns before the trigger to half a second after it, as one
  * recording. A file is at least distance_ns later than the one before; the last one, at the end, is
- * not. Writing takes place on a thread of its own, while the recording goes on.
+ * not. Writing takes place on a thread of its own, while the recording continues.
  */
 #ifndef TAPIR_USER_FLIGHT_H
 #define TAPIR_USER_FLIGHT_H

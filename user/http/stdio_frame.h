@@ -20,7 +20,7 @@
 enum tapir_stdio_type {
 	/* To the agent. */
 	TAPIR_STDIO_REQUEST = 1, /* fields */
-	TAPIR_STDIO_CREDIT,	 /* uint32_t: so many more bytes of DATA */
+	TAPIR_STDIO_CREDIT,	 /* uint32_t: this many more bytes of DATA */
 	TAPIR_STDIO_CANCEL,	 /* nobody waits for the answer any more */
 	/* From the agent. */
 	TAPIR_STDIO_HEAD,   /* uint32_t status, and fields: headers */

@@ -46,7 +46,7 @@ void c_text__add(struct tapir_str *out, const char *text);
 /* Text inside a comment: nothing that ends it. */
 void c_comment__add(struct tapir_str *out, const char *text);
 
-/* "uint8_t" of a number's enum tapir_layout_type; NULL: it is none. */
+/* "uint8_t" of a number's enum tapir_layout_type; NULL: it is not one. */
 const char *c_type__of_number(unsigned type);
 /* "const uint8_t *", with what a name can follow. */
 const char *c_field__type(const struct c_field *f);

@@ -295,7 +295,7 @@ static void send_first(struct pusher *p, struct queue *q)
 	q->figures->failed_cnt += !q->is_sending;
 }
 
-/* One line when it begins to fail, and when it goes on. */
+/* One line when it begins to fail, and when it continues. */
 static void say(struct queue *q, const char *error)
 {
 	bool had_error = *q->figures->error;

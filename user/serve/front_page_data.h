@@ -19,7 +19,7 @@ struct tapir_page_doc {
 	int fd; /* -1: it is not awaited */
 	struct tapir_wire_head head;
 	struct tapir_str text;
-	json_t *json; /* NULL: it is none */
+	json_t *json; /* NULL: it is not one */
 };
 
 struct tapir_page_job {

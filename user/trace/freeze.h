@@ -2,7 +2,7 @@
 /*
  * freeze.h - segments of a ring (segments.h), joined into one recording of a stretch of time.
  *
- * No state; any thread, while the ring goes on: the segments are complete.
+ * No state; any thread, while the ring continues: the segments are complete.
  */
 #ifndef TAPIR_USER_FREEZE_H
 #define TAPIR_USER_FREEZE_H

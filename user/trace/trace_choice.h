@@ -20,7 +20,7 @@ struct tapir_trace_choice {
 	char text[TAPIR_TRACE_ID_DIGITS], utf16[2 * TAPIR_TRACE_ID_DIGITS];
 };
 
-/* text: 32 hex digits, as W3C writes them; NULL: every record is chosen. false: it is none. */
+/* text: 32 hex digits, as W3C writes them; NULL: every record is chosen. false: it is not one. */
 bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out);
 
 struct tapir_trace_ids;

@@ -22,7 +22,7 @@
 #define INDEX_MASK	0x3ffffffu
 #define HEADER_BYTES	4u /* before an object */
 #define IS_INDEX	0x8000000u
-#define IS_HASH		0x4000000u /* with IS_INDEX: it is none */
+#define IS_HASH		0x4000000u /* with IS_INDEX: it is not one */
 #define TYPE_KIND_MASK	0xc0000u
 #define TYPE_IS_ARRAY	0x80000u
 #define TYPE_IS_VECTOR	0x20000u /* an array with one dimension that begins at 0 */

@@ -43,7 +43,7 @@ struct tapir_postgresql_row {
 
 typedef void (*tapir_postgresql_row_fn)(void *ctx, const struct tapir_postgresql_row *row);
 
-/* page: TAPIR_POSTGRESQL_PAGE_BYTES. false: it is none, or an empty one. */
+/* page: TAPIR_POSTGRESQL_PAGE_BYTES. false: it is not one, or an empty one. */
 bool tapir_postgresql_page__each(const uint8_t *page, tapir_postgresql_row_fn fn, void *ctx);
 
 /* What pg_filenode.map says of a catalog: the number of its file; 0: nothing. */
