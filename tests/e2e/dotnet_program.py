@@ -54,12 +54,19 @@ def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=(), sources=()):
 
 
 @made_once
-def publish_dotnet(t, name, runtime, single_file=False):
-    """The same program with a runtime of its own, such as "8.0.33", which NuGet has; published once."""
-    version = ".".join(runtime.split(".")[:2])
+def publish_dotnet(t, name, runtime, single_file=False, runtime_async=False):
+    """The same program with a runtime of its own, such as "8.0.33", which NuGet has; published once. Of a runtime that is newer
+    than the SDK, the program is built for the SDK's. runtime_async: its async methods are suspended by the runtime (.NET 11)."""
+    sdk = t.run(t.need("dotnet"), "--version").out.strip()
+    version = ".".join(min(runtime, sdk, key=lambda text: int(text.split(".")[0])).split(".")[:2])
     options = ["-p:PublishSingleFile=true"] if single_file else []
-    done, _ = made(t, name, f"{name}-{runtime}{'-single' if single_file else ''}",
-                   PROJECT % ("Microsoft.NET.Sdk", version, ""), "publish", "-r", "linux-x64", "--self-contained",
+    project = PROJECT % ("Microsoft.NET.Sdk", version, "")
+    if runtime_async:
+        project = project.replace("</PropertyGroup>", "<EnablePreviewFeatures>true</EnablePreviewFeatures>"
+                                  "<Features>runtime-async=on</Features>"
+                                  "<NoWarn>SYSLIB5007</NoWarn></PropertyGroup>")
+    done, _ = made(t, name, f"{name}-{runtime}{'-single' if single_file else ''}{'-async' if runtime_async else ''}",
+                   project, "publish", "-r", "linux-x64", "--self-contained",
                    f"-p:RuntimeFrameworkVersion={runtime}", *options)
     if not done:
         t.skip(f"NuGet gives no .NET {runtime} here")

@@ -10,13 +10,17 @@
 #include "symbol/dotnet_name.h"
 #include "symbol/frame.h"
 
+#define STUBS_MAX 2 /* of the runtime's, between a method and what continues it */
+
 enum frame_class {
 	CLASS_OTHER,
-	CLASS_ASYNC,	 /* an async method's own code */
-	CLASS_CONTINUER, /* continues async methods */
-	CLASS_RUNNER,	 /* the same, and begins other tasks */
-	CLASS_MASK = 3
+	CLASS_ASYNC,	  /* an async method's own code */
+	CLASS_CONTINUER,  /* continues async methods */
+	CLASS_RUNNER,	  /* the same, and begins other tasks */
+	CLASS_DISPATCHER, /* continues methods that the runtime suspended */
+	CLASS_MASK = 7
 };
+#define CLASS_BITS 3
 
 static bool matches(const char *const *globs, const char *name)
 {
@@ -31,6 +35,8 @@ static enum frame_class class_of(const char *name)
 	tapir_lore_for_each (lore) {
 		if (matches(lore->async_methods, name))
 			return CLASS_ASYNC;
+		if (matches(lore->async_dispatchers, name))
+			return CLASS_DISPATCHER;
 		if (matches(lore->task_runners, name))
 			return CLASS_RUNNER;
 		if (matches(lore->continuers, name))
@@ -50,7 +56,7 @@ static uint64_t number_of(void *ctx, const struct tapir_frame *frame)
 		if (!tapir_dotnet_name__add(&name, frame->name, &tier))
 			tapir_str__add(&name, frame->name.data, frame->name.len);
 		if (name.data && !name.failed)
-			number = tapir_hash__bytes(23, name.data, name.len) << 2 |
+			number = tapir_hash__bytes(23, name.data, name.len) << CLASS_BITS |
 				 class_of(name.data);
 	}
 	tapir_str__fini(&name);
@@ -104,6 +110,41 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 			continue;
 		out->idx = i;
 		out->function = number | CLASS_MASK;
+		return true;
+	}
+	return false;
+}
+
+/* Of an address at which a method continues when what it awaits has ended. */
+static uint64_t number_of_va(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
+			     const struct tapir_stack_ref *ref, uint64_t va)
+{
+	const uint64_t frames[] = {va, va}; /* the second one is a return address */
+	struct tapir_rec_stack rec = {.frame_cnt = 2};
+	const struct tapir_stack_view view = {.rec = &rec, .frames_va = frames};
+
+	return number_at(f, catalog, ref, &view, 1);
+}
+
+bool tapir_await_frames__find_continued(struct tapir_await_frames *f,
+					const struct tapir_catalog *catalog,
+					const struct tapir_stack_ref *ref,
+					const struct tapir_stack_view *view, uint64_t va,
+					bool *is_continued, unsigned *idx)
+{
+	uint64_t number = number_of_va(f, catalog, ref, va);
+	unsigned i;
+
+	for (i = 0; i < view->rec->frame_cnt; i++)
+		if ((number_at(f, catalog, ref, view, i) & CLASS_MASK) == CLASS_DISPATCHER)
+			break;
+	*is_continued = i && i < view->rec->frame_cnt;
+	if (!*is_continued)
+		return false;
+	for (unsigned stubs = 0; i-- && stubs <= STUBS_MAX; stubs++) {
+		if (number_at(f, catalog, ref, view, i) != number)
+			continue;
+		*idx = i;
 		return true;
 	}
 	return false;

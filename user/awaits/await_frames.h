@@ -33,6 +33,15 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 				  const struct tapir_stack_view *view,
 				  struct tapir_await_place *out);
 /*
+ * Where the method that continues at va is in a stack, if what continues it is there, too
+ * (is_continued): idx, of the outermost such frame. False: it is not.
+ */
+bool tapir_await_frames__find_continued(struct tapir_await_frames *f,
+					const struct tapir_catalog *catalog,
+					const struct tapir_stack_ref *ref,
+					const struct tapir_stack_view *view, uint64_t va,
+					bool *is_continued, unsigned *idx);
+/*
  * Whether something in the stack may have told that it begins or continues a task: before it calls
  * the task's code, or after that has returned.
  */

@@ -103,9 +103,9 @@ const struct tapir_await_link *tapir_await_links__awaiter(const struct tapir_awa
 /* ---- work -------------------------------------------------------------------------------- */
 
 bool tapir_await_links__begin(struct tapir_await_links *l, uint32_t tgid, uint32_t tid,
-			      uint32_t task, uint32_t work)
+			      uint32_t task, uint32_t work, uint64_t time_ns)
 {
-	struct tapir_await_work one = {.task = task, .work = work};
+	struct tapir_await_work one = {.task = task, .work = work, .begin_ns = time_ns};
 	struct tapir_await_nest *nest = add_nest(l, tid);
 
 	if (!nest) {

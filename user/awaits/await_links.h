@@ -32,6 +32,7 @@ struct tapir_await_link {
 struct tapir_await_work {
 	uint32_t task, work;
 	uint64_t function; /* of the task, as its last await told; 0: unknown */
+	uint64_t begin_ns;
 };
 
 struct tapir_await_nest {
@@ -52,7 +53,7 @@ struct tapir_await_links { /* zeroed at first */
 
 /* False: out of memory. */
 bool tapir_await_links__begin(struct tapir_await_links *l, uint32_t tgid, uint32_t tid,
-			      uint32_t task, uint32_t work);
+			      uint32_t task, uint32_t work, uint64_t time_ns);
 /* Of work that began before the recording: nothing. */
 void tapir_await_links__end(struct tapir_await_links *l, uint32_t tid, uint32_t work);
 /* Of a thread that is known to work for no task now. */

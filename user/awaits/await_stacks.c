@@ -12,6 +12,7 @@
 
 #include "awaits/await_frames.h"
 #include "awaits/await_links.h"
+#include "awaits/await_scan.h"
 #include "base/str.h"
 #include "lore/lore.h"
 #include "tapir/stack_walk.h"
@@ -30,6 +31,9 @@ struct tapir_await_stacks {
 	const struct tapir_catalog *catalog;
 	struct tapir_reorder *reorder;
 	struct tapir_await_links links;
+	struct tapir_await_runs runs;
+	bool has_runs;
+	uint64_t segments; /* when it was last looked for buffers of what threads continue */
 	struct tapir_await_frames frames;
 	struct tapir_map kinds; /* by probe id */
 	struct tapir_recbuf recbuf;
@@ -134,8 +138,8 @@ static bool take_event(struct tapir_await_stacks *a, const struct tapir_rec *rec
 	} else if (kind == KIND_BEGIN) {
 		is_whole = number_at(&view, 0, &task) && number_at(&view, 1, &work);
 		if (is_whole)
-			a->failed |=
-				!tapir_await_links__begin(&a->links, ev->tgid, ev->tid, task, work);
+			a->failed |= !tapir_await_links__begin(&a->links, ev->tgid, ev->tid, task,
+							       work, rec->time_ns);
 	} else {
 		is_whole = number_at(&view, 0, &work);
 		if (is_whole)
@@ -210,36 +214,102 @@ static bool is_clear(const struct tapir_await_work *work, size_t run_cnt,
 	       (place->cnt < run_cnt && stack->rec->flags & TAPIR_STACK_MORE);
 }
 
+/* One stack, and what becomes of it. */
+struct joining {
+	struct tapir_stack_ref ref;
+	uint32_t tid;
+	struct tapir_stack_view stack;
+	struct frames frames;
+};
+
+/* The innermost cnt frames of the stack. */
+static void take_own(struct joining *j, unsigned cnt)
+{
+	j->frames.cnt = cnt;
+	memcpy(j->frames.va, j->stack.frames_va, cnt * sizeof(*j->frames.va));
+}
+
+/* own_cnt: of the stack's own frames. The stack it became. */
+static uint64_t finish(struct tapir_await_stacks *a, struct joining *j, unsigned own_cnt)
+{
+	uint64_t id;
+
+	if (j->frames.cnt > own_cnt)
+		a->counts.chained++;
+	else
+		a->counts.unawaited++;
+	id = describe(a, &j->stack, &j->frames, j->ref.time_ns);
+	return id ? id : j->ref.stack_id;
+}
+
+/* By the events of tasks. */
+static uint64_t stack_of_task(struct tapir_await_stacks *a, struct joining *j,
+			      const struct tapir_await_work *work, size_t run_cnt)
+{
+	struct tapir_await_place place;
+
+	if (!tapir_await_frames__find(&a->frames, a->catalog, &j->ref, &j->stack, &place))
+		return j->ref.stack_id;
+	a->counts.inside++;
+	if (!is_clear(work, run_cnt, &place, &j->stack)) {
+		a->counts.unclear++;
+		return j->ref.stack_id;
+	}
+	take_own(j, place.idx + 1);
+	add_awaiters(a, tapir_await_task(j->ref.tgid, work->task), &j->frames);
+	return finish(a, j, place.idx + 1);
+}
+
+/* By what the runtime says that the thread continues; the method that runs must be in the stack. */
+static uint64_t stack_of_run(struct tapir_await_stacks *a, struct joining *j,
+			     const struct tapir_await_now *now)
+{
+	bool is_continued = false;
+	unsigned own = 0;
+
+	if (!now->frame_cnt)
+		return j->ref.stack_id;
+	if (!tapir_await_frames__find_continued(&a->frames, a->catalog, &j->ref, &j->stack,
+						now->frames[0], &is_continued, &own)) {
+		a->counts.inside += is_continued;
+		a->counts.unclear += is_continued;
+		return j->ref.stack_id;
+	}
+	a->counts.inside++;
+	take_own(j, own + 1);
+	for (unsigned i = 1; i < now->frame_cnt && j->frames.cnt < TAPIR_MAX_FRAMES; i++)
+		j->frames.va[j->frames.cnt++] = now->frames[i] | TAPIR_VA_AWAITS;
+	add_awaiters(a, tapir_await_task(j->ref.tgid, (uint32_t)now->task), &j->frames);
+	return finish(a, j, own + 1);
+}
+
+/* By its number in its own namespace. */
+static bool now_of(const struct tapir_await_stacks *a, const struct joining *j,
+		   struct tapir_await_now *out)
+{
+	const struct tapir_rec_thread *thread =
+		a->has_runs ? tapir_catalog__thread(a->catalog, j->tid, j->ref.time_ns) : NULL;
+	uint32_t tid = thread && thread->ns_tid ? thread->ns_tid : j->tid;
+
+	return a->has_runs && tapir_await_runs__at(&a->runs, j->ref.tgid, tid, j->ref.time_ns, out);
+}
+
 /* What the stack becomes; the same id: it stays. */
 static uint64_t async_stack(struct tapir_await_stacks *a, uint32_t tgid, uint32_t tid,
 			    uint64_t time_ns, uint64_t stack_id)
 {
-	struct tapir_stack_ref ref = {.tgid = tgid, .time_ns = time_ns, .stack_id = stack_id};
+	struct joining j = {.ref = {.tgid = tgid, .time_ns = time_ns, .stack_id = stack_id},
+			    .tid = tid};
 	size_t run_cnt;
 	const struct tapir_await_work *work = tapir_await_links__current(&a->links, tid, &run_cnt);
-	struct tapir_await_place place;
-	struct tapir_stack_view stack;
-	struct frames frames;
-	unsigned own_cnt;
-	uint64_t id;
+	struct tapir_await_now now;
+	bool has_run = now_of(a, &j, &now);
 
-	if (!work || !stack_of(a, stack_id, &stack) ||
-	    !tapir_await_frames__find(&a->frames, a->catalog, &ref, &stack, &place))
+	if ((!work && !has_run) || !stack_of(a, stack_id, &j.stack))
 		return stack_id;
-	a->counts.inside++;
-	if (!is_clear(work, run_cnt, &place, &stack)) {
-		a->counts.unclear++;
-		return stack_id;
-	}
-	frames.cnt = own_cnt = place.idx + 1;
-	memcpy(frames.va, stack.frames_va, own_cnt * sizeof(*frames.va));
-	add_awaiters(a, tapir_await_task(tgid, work->task), &frames);
-	if (frames.cnt > own_cnt)
-		a->counts.chained++;
-	else
-		a->counts.unawaited++;
-	id = describe(a, &stack, &frames, time_ns);
-	return id ? id : stack_id;
+	if (has_run && (!work || now.begin_ns >= work->begin_ns)) /* the inner one of both */
+		return stack_of_run(a, &j, &now);
+	return stack_of_task(a, &j, work, run_cnt);
 }
 
 /*
@@ -303,6 +373,20 @@ static const struct tapir_rec *next_ready(struct tapir_await_stacks *a)
 	return rec;
 }
 
+/* Buffers of a .NET 11 are read first, all of them: they come later than what they tell of. */
+static int look_for_buffers(struct tapir_await_stacks *a)
+{
+	uint64_t segments = tapir_reader__stats(a->reader)->segments;
+
+	if (a->has_runs || a->segments == segments)
+		return 0;
+	a->segments = segments;
+	if (!tapir_catalog__has_provider(a->catalog, TAPIR_LORE_ASYNC_BUFFERS))
+		return 0;
+	a->has_runs = true;
+	return tapir_await_scan__run(&a->runs, a->reader);
+}
+
 static int next(void *ctx, const struct tapir_rec **rec)
 {
 	struct tapir_await_stacks *a = ctx;
@@ -317,6 +401,8 @@ static int next(void *ctx, const struct tapir_rec **rec)
 		got = tapir_reader__take(a->reader, rec);
 		if (got < 0)
 			return got;
+		if (got && look_for_buffers(a))
+			return -ENOMEM;
 		if (got && tapir_rec_type__describes((*rec)->type))
 			return 1;
 		if (got && tapir_reorder__add(a->reorder, *rec, false))
@@ -348,6 +434,10 @@ struct tapir_await_stacks *tapir_await_stacks__new(struct tapir_reader *reader)
 
 const struct tapir_await_counts *tapir_await_stacks__counts(struct tapir_await_stacks *a)
 {
+	a->counts.buffers = a->runs.buffers;
+	a->counts.other_clock = a->runs.other_clock;
+	a->counts.runs_no_room = a->runs.no_room;
+	memcpy(a->counts.refused, a->runs.refused, sizeof(a->counts.refused));
 	return &a->counts;
 }
 
@@ -358,6 +448,7 @@ void tapir_await_stacks__free(struct tapir_await_stacks *a)
 	tapir_reader__use_stage(a->reader, &(struct tapir_reader_stage){});
 	tapir_reorder__free(a->reorder);
 	tapir_await_links__fini(&a->links);
+	tapir_await_runs__fini(&a->runs);
 	tapir_await_frames__fini(&a->frames);
 	tapir_map__fini(&a->kinds);
 	tapir_recbuf__fini(&a->recbuf);

@@ -12,6 +12,7 @@
 #ifndef TAPIR_USER_AWAIT_STACKS_H
 #define TAPIR_USER_AWAIT_STACKS_H
 
+#include "decode/async_buffer.h"
 #include "trace/reader.h"
 
 struct tapir_await_stacks;
@@ -24,6 +25,8 @@ struct tapir_await_counts {
 	uint64_t unclear;   /* stack and events do not agree: left as it is */
 	uint64_t no_room;   /* tasks, threads or frames beyond the bounds */
 	uint64_t malformed; /* events with a payload that is too short */
+	/* Of .NET 11: buffers of what threads continue, and those that are not used. */
+	uint64_t buffers, refused[TAPIR_ASYNC_FAULT_CNT], other_clock, runs_no_room;
 };
 
 /* Before the first record is read. NULL: out of memory. */

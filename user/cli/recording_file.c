@@ -203,10 +203,32 @@ static void add_left_out(struct tapir_str *out, uint64_t cnt, const char *why)
 		tapir_str__addf(out, "; %" PRIu64 " %s", cnt, why);
 }
 
+/* What threads continue, of which .NET 11 sends buffers: those that are not used, by cause. */
+static void report_buffers(const struct tapir_await_counts *counts)
+{
+	uint64_t refused = counts->other_clock;
+	struct tapir_str line = {};
+
+	for (int fault = TAPIR_ASYNC_OK + 1; fault < TAPIR_ASYNC_FAULT_CNT; fault++) {
+		refused += counts->refused[fault];
+		add_left_out(&line, counts->refused[fault], tapir_async_fault__text(fault));
+	}
+	add_left_out(&line, counts->other_clock, "with times of another clock");
+	if (refused && line.data)
+		tapir_warn("%" PRIu64 " of %" PRIu64 " buffers of async methods were not decoded%s",
+			   refused, refused + counts->buffers - counts->other_clock, line.data);
+	if (counts->runs_no_room)
+		tapir_warn("%" PRIu64 " parts of buffers of async methods were left out: limit "
+			   "reached",
+			   counts->runs_no_room);
+	tapir_str__fini(&line);
+}
+
 static void report_async(const char *path, const struct tapir_await_counts *counts)
 {
 	struct tapir_str line = {};
 
+	report_buffers(counts);
 	if (!counts->awaits && !counts->inside) {
 		tapir_warn("%s has no awaits, and so no async stacks: record with --profile async",
 			   path);

@@ -364,6 +364,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
 	tapir_publish__stop(r->publish);
+	tapir_dotnet_flush__free(r->dotnet.flush, has_begun);
+	r->dotnet.flush = NULL;
 	tapir_dotnet_lanes__stop(r->dotnet.lanes);
 	tapir_dotnet_streams__stop(r->dotnet.streams);
 	tapir_ring_reader__stop(r->rings);

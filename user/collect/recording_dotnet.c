@@ -15,14 +15,26 @@
 #include "dotnet/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "decode/dotnet_tables.h"
+#include "lore/lore.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_attach.h"
 #include "runtime/dotnet/dotnet_profiler.h"
 #include "tapir/coreclr.h"
 
-#define AWAIT_NS  (3 * TAPIR_NS_PER_SEC)
-#define EARLY_NS  (500 * TAPIR_NS_PER_MS) /* for each */
-#define EARLY_MAX 4u
+#define AWAIT_NS	       (3 * TAPIR_NS_PER_SEC)
+#define EARLY_NS	       (500 * TAPIR_NS_PER_MS) /* for each */
+#define EARLY_MAX	       4u
+
+#define ASYNC_BUFFER_BYTES_ENV "DOTNET_AsyncProfiler_EventBufferSize" /* .NET 11 */
+
+/* Are events of this provider asked for? */
+static bool asks_for(const struct recording *r, const char *provider)
+{
+	for (unsigned i = 0; r->dotnet.ask && i < TAPIR_RING_SELECTIONS; i++)
+		if (r->dotnet.ask->all[i].used && !strcmp(r->dotnet.ask->all[i].provider, provider))
+			return true;
+	return false;
+}
 
 /* Processes of the whole machine are not attached to just because no SPEC was given. */
 static bool may_enter(const struct recording *r)
@@ -154,6 +166,11 @@ static int put_library(struct recording *r, struct tapir_str *out)
 		return err;
 	snprintf(r->dotnet.library_path, sizeof(r->dotnet.library_path), "%s/%s",
 		 r->dotnet.dir.path, name);
+	/* Small buffers: what is in them when the program ends is lost. */
+	if (asks_for(r, TAPIR_LORE_ASYNC_BUFFERS) && !getenv(ASYNC_BUFFER_BYTES_ENV)) {
+		tapir_str__adds(out, ASYNC_BUFFER_BYTES_ENV "=1024");
+		tapir_str__addc(out, '\0');
+	}
 	return tapir_dotnet__put_start_environment(out, r->dotnet.library_path, r->dotnet.key,
 						   getenv("CORECLR_NOTIFICATION_PROFILERS"));
 }
@@ -235,6 +252,8 @@ int tapir_recording__start_dotnet(struct recording *r)
 	opts.streams = r->dotnet.streams;
 	opts.library = tapir_dotnet_profiler__image(&opts.library_bytes);
 	err = tapir_dotnet_lanes__start(&opts, &r->dotnet.lanes);
+	if (!err && asks_for(r, TAPIR_LORE_ASYNC_BUFFERS))
+		err = tapir_dotnet_flush__start(r->dotnet.lanes, &r->dotnet.flush);
 	if (!err)
 		tapir_publish__start(r->publish,
 				     &(struct tapir_publish_opts){.sz = sizeof(opts),

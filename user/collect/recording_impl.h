@@ -11,6 +11,7 @@
 #include "attach/sampler.h"
 #include "attach/sideband.h"
 #include "collect/command.h"
+#include "dotnet/dotnet_flush.h"
 #include "dotnet/dotnet_lanes.h"
 #include "collect/drain.h"
 #include "collect/unprivileged_samples.h"
@@ -60,6 +61,7 @@ struct recording {
 		char start_why[256]; /* why it has neither from its start; "": it has one */
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
 		struct tapir_dotnet_streams *streams; /* likewise */
+		struct tapir_dotnet_flush *flush;     /* NULL: no buffers of async methods */
 		pthread_t early;		      /* places it in what runs already */
 		bool is_early;
 	} dotnet;

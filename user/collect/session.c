@@ -55,6 +55,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "awaits/await_code.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -75,6 +76,7 @@ struct tapir_session {
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
 	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
+	struct tapir_await_code await_code;
 	struct tapir_counter_maker *counters;
 	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
 	struct tapir_lock_watch *locks;		 /* NULL: no file */
@@ -146,6 +148,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
 		return false;
 	note_write(s, tapir_catalog__use_event(s->catalog, ev));
+	note_write(s, tapir_await_code__on_event(&s->await_code, s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
@@ -589,6 +592,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_loss_poll__fini(&s->loss_poll);
 	tapir_lane_dedup__fini(&s->twice);
 	tapir_namer__free(s->namer);
+	tapir_await_code__fini(&s->await_code);
 	tapir_unwinding__free(s->unwinding);
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);

@@ -204,7 +204,12 @@ struct tapir_lore_yield {
 };
 
 /* Events of .NET tasks and awaits (awaits/await_stacks.c). */
-#define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
+#define TAPIR_LORE_TASK_EVENTS	  "System.Threading.Tasks.TplEventSource"
+/* Its one event has buffers of what threads continue (decode/async_buffer.h); .NET 11. */
+#define TAPIR_LORE_ASYNC_BUFFERS  "System.Runtime.CompilerServices.AsyncProfilerEventSource"
+/* Methods that the runtime suspends (not state machines): resumed with their stack, suspended,
+ * ended, unwound. */
+#define TAPIR_LORE_ASYNC_KEYWORDS 0x25cu
 
 /* ---- one runtime, server or library --------------------------------------------------------- */
 
@@ -221,10 +226,12 @@ struct tapir_lore {
 	/* Of those, the ones that do something for any caller: what they do explains nothing. */
 	const char *const *plumbing;
 	/*
-	 * Globs (awaits/await_frames.c): code of async methods; functions that continue these; and
-	 * those that begin other tasks as well.
+	 * Globs (awaits/await_frames.c): code of async methods; functions that continue these;
+	 * those that begin other tasks as well; and those that continue methods which the runtime
+	 * suspends, whose names are like any other's.
 	 */
 	const char *const *async_methods, *const *continuers, *const *task_runners;
+	const char *const *async_dispatchers;
 	/* Prefixes of functions that create and throw exceptions (findings/finding_throws.c). */
 	const char *const *throwing;
 	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */

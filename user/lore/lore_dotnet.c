@@ -7,6 +7,7 @@
 
 #define CLR	  "Microsoft-Windows-DotNETRuntime"
 #define TPL	  TAPIR_LORE_TASK_EVENTS
+#define BUFFERS	  TAPIR_LORE_ASYNC_BUFFERS
 #define FRAMEWORK "System.Diagnostics.Eventing.FrameworkEventSource"
 #define DS	  "Microsoft-Diagnostics-DiagnosticSource"
 #define THREAD	  TAPIR_PAIR_THREAD
@@ -161,6 +162,9 @@ const struct tapir_lore tapir_lore_dotnet = {
 		"System.Threading.Tasks.Task.RunContinuation*",
 		"System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore<*",
 		"System.Threading.ThreadPoolWorkQueue.*"),
+	.async_dispatchers = TAPIR_LIST_OF(
+		"System.Runtime.CompilerServices.AsyncHelpers.*Dispatch*",
+		"System.Runtime.CompilerServices.AsyncProfiler.ContinuationWrapper.*"),
 	.task_runners =
 		TAPIR_LIST_OF("System.Threading.Tasks.*.InnerInvoke(*",
 			      "System.Threading.Tasks.Task.ExecuteWithThreadLocal(*",
@@ -206,10 +210,11 @@ const struct tapir_lore tapir_lore_dotnet = {
 					      "System.Net.Sockets", "System.Net.Security"),
 			[TAPIR_PROFILE_ID_REQUESTS] = TAPIR_LIST_OF(REQUESTS),
 			/* TaskTransfer: awaits. AsyncCausalitySynchronousWork: which task a thread
-			   runs. */
+			   runs. Buffers: TAPIR_LORE_ASYNC_KEYWORDS. */
 			[TAPIR_PROFILE_ID_ASYNC] = TAPIR_LIST_OF(
 				TPL
-				":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational"),
+				":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational",
+				BUFFERS ":0x25c:Informational"),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR
 				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",

@@ -84,6 +84,8 @@ void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unname
 /* ---- lookups; NULL: not known ------------------------------------------------------------- */
 
 const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c, uint32_t id);
+/* Is any event of this provider described? */
+bool tapir_catalog__has_provider(const struct tapir_catalog *c, const char *provider);
 const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_catalog *c,
 							 uint32_t probe_id);
 const struct tapir_rec_stack *tapir_catalog__stack(const struct tapir_catalog *c, uint64_t id);

@@ -17,6 +17,24 @@ const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c
 	return e ? (const struct tapir_rec_probe *)e->rec : NULL;
 }
 
+bool tapir_catalog__has_provider(const struct tapir_catalog *c, const char *provider)
+{
+	const struct tapir_map *probes = &c->probes;
+	struct tapir_probe_view view;
+
+	for (size_t i = 0; i < probes->cap; i++) {
+		const struct entry *e =
+			probes->slots[i].used ? (void *)(uintptr_t)probes->slots[i].value : NULL;
+
+		if (!e)
+			continue;
+		tapir_probe_view__of(e->rec, &view);
+		if (tapir_sv__is(view.provider, provider))
+			return true;
+	}
+	return false;
+}
+
 const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_catalog *c,
 							 uint32_t probe_id)
 {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * await_code.h - while recording: the addresses in buffers of .NET 11's AsyncProfilerEventSource
+ * are described to the catalog as stacks, so that the file gets their names like those of others.
+ * One thread.
+ */
+#ifndef TAPIR_USER_AWAIT_CODE_H
+#define TAPIR_USER_AWAIT_CODE_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "decode/async_buffer.h"
+#include "trace/catalog.h"
+#include "trace/recbuf.h"
+
+#define TAPIR_AWAIT_CODE_MAX_PROCESSES 1024u
+
+struct tapir_await_code { /* zeroed at first */
+	/* for the functions alone */
+	struct tapir_map probes;	 /* 1: of another event, 2: of buffers */
+	struct tapir_map layout_by_tgid; /* idx + 1 */
+	struct tapir_vec(struct tapir_async_layout) layouts;
+	struct tapir_recbuf recbuf;
+};
+
+/* Any event. 0 or the writer's error. */
+int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog *catalog,
+			       const struct tapir_rec_event *ev);
+void tapir_await_code__fini(struct tapir_await_code *a);
+
+/* Is it the event that has such buffers? */
+bool tapir_await_code__is_of_buffers(const struct tapir_catalog *catalog, uint32_t probe_id);
+
+#endif
