@@ -41,13 +41,10 @@ int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
 
 /* ---- .NET --------------------------------------------------------------------------------------- */
 
-/*
- * What is kept nowhere is read as it comes: neither compressing nor reading it again makes the
- * process wait.
- */
+/* What is kept nowhere is neither compressed nor read while it comes: the process waits. */
 static int take_dotnet(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
-	struct tapir_heap_reading reading = {};
+	struct tapir_heap_reading reading = {.tgid = request->tgid, .is_spooled = true};
 	struct tapir_heap_record_opts opts = {
 		.tgid = request->tgid,
 		.max_pause_ns = request->max_pause_ns,
@@ -59,7 +56,7 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 	int err = tapir_heap__record(&opts, &lost_cnt);
 
 	if (err) {
-		tapir_heap_events__fini(&reading.events);
+		tapir_heap_reading__fini(&reading);
 		return err;
 	}
 	if (request->file)

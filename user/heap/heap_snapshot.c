@@ -42,8 +42,12 @@ static void on_event(struct tapir_heap_reading *r, const struct tapir_catalog *c
 	    (r->tgid && r->tgid != event->tgid))
 		return;
 	tapir_event_view__of(rec, &view);
-	tapir_heap_events__add(&r->events, probe->event_id, rec->time_ns, view.payload,
-			       view.payload_bytes);
+	if (r->is_spooled)
+		tapir_heap_spool__add(&r->spool, &r->events, probe->event_id, rec->time_ns,
+				      view.payload, view.payload_bytes);
+	else
+		tapir_heap_events__add(&r->events, probe->event_id, rec->time_ns, view.payload,
+				       view.payload_bytes);
 	if (r->events.walk != TAPIR_HEAP_BEFORE && !r->tgid)
 		r->tgid = event->tgid;
 	if (r->tgid && !r->process[0])
@@ -67,6 +71,12 @@ int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 	else if (rec->type == TAPIR_REC_LOSS)
 		add_loss(r, (const struct tapir_rec_loss *)rec);
 	return 0;
+}
+
+void tapir_heap_reading__fini(struct tapir_heap_reading *r)
+{
+	tapir_heap_spool__fini(&r->spool);
+	tapir_heap_events__fini(&r->events);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------- */
@@ -239,8 +249,9 @@ static int analyze(struct tapir_heap_snapshot *s, bool is_complete)
 int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap_reading *r,
 			      const char *path)
 {
+	tapir_heap_spool__empty(&r->spool, &r->events);
 	if (!r->events.graph.va.cnt) {
-		tapir_heap_events__fini(&r->events);
+		tapir_heap_reading__fini(r);
 		return tapir_diag__fail(-ENODATA,
 					"%s has no heap (record one with 'tapir heap -p "
 					"PID -o FILE')",
@@ -269,7 +280,7 @@ int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_read
 	while ((err = tapir_reader__next(reader, &rec)) > 0)
 		(void)tapir_heap_reading__add(&r, catalog, rec);
 	if (err) {
-		tapir_heap_events__fini(&r.events);
+		tapir_heap_reading__fini(&r);
 		return err;
 	}
 	r.is_damaged = tapir_reader_stats__is_damaged(tapir_reader__stats(reader));

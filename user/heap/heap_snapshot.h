@@ -10,6 +10,7 @@
 #include "heap/heap_dominators.h"
 #include "heap/heap_events.h"
 #include "heap/heap_paths.h"
+#include "heap/heap_spool.h"
 #include "base/str.h"
 #include "trace/reader.h"
 
@@ -40,13 +41,17 @@ struct tapir_heap_reading {
 	uint64_t lost_cnt; /* by the recording's own account */
 	uint32_t cause;	   /* of the first of them */
 	uint32_t tgid;	   /* the first process whose heap is there; others' events are left */
-	bool is_damaged;   /* parts of the file could not be read */
-	bool is_complete;  /* once it was made a snapshot */
+	bool is_spooled;   /* events are read when all are there; tgid is given */
+	struct tapir_heap_spool spool;
+	bool is_damaged;  /* parts of the file could not be read */
+	bool is_complete; /* once it was made a snapshot */
 };
 
 /* ctx: the reading. A sink of a recording (session.h); 0. */
 int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 			    const struct tapir_rec *rec);
+/* Of one that is not made a snapshot. */
+void tapir_heap_reading__fini(struct tapir_heap_reading *r);
 /* Takes what is in it, also on failure, which is that of __read. */
 int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap_reading *r,
 			      const char *path);
