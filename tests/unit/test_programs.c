@@ -124,20 +124,21 @@ static uint32_t code_bytes(int fd, char name[BPF_OBJ_NAME_LEN])
 	return info.xlated_prog_len;
 }
 
-/* Loaded by a thread, it is the program it would be otherwise. */
+/* Loaded by a thread, or when it is asked for, it is the program it would be otherwise. */
 static void program_for_probes_is_the_same_when_it_comes_later(void **state)
 {
 	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts), .site_cap = 16, .ring_bytes = 1 << 18};
-	uint32_t bytes[2];
+	uint32_t bytes[3];
 
 	(void)state;
 	need_root();
-	for (int later = 0; later < 2; later++) {
+	for (int later = 0; later < 3; later++) {
 		struct tapir_programs *p;
 		char name[BPF_OBJ_NAME_LEN];
 
 		opts.probes_later = later;
+		opts.probes_unlikely = later == 2;
 		assert_int_equal(tapir_programs__load(&opts, &p), 0);
 		bytes[later] = code_bytes(tapir_programs__usdt_fd(p), name);
 		assert_string_equal(name, "tapir_usdt");
@@ -146,18 +147,20 @@ static void program_for_probes_is_the_same_when_it_comes_later(void **state)
 	}
 	assert_true(bytes[0] > 1000);
 	assert_int_equal(bytes[1], bytes[0]);
+	assert_int_equal(bytes[2], bytes[0]);
 }
 
 /* Whoever needs no probe ends without it. */
 static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
 {
-	const struct tapir_programs_opts opts = {
+	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts), .site_cap = 16, .ring_bytes = 1 << 18, .probes_later = true};
 	struct tapir_programs *p;
 
 	(void)state;
 	need_root();
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
+		opts.probes_unlikely = i % 2;
 		assert_int_equal(tapir_programs__load(&opts, &p), 0);
 		assert_int_equal(tapir_programs__misses(p, TAPIR_LOSS_RECURSION), 0);
 		tapir_programs__free(p);

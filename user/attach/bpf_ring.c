@@ -10,6 +10,15 @@
 
 #include "base/diag.h"
 
+int tapir_bpf_ring__new(size_t bytes)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, (uint32_t)bytes, NULL);
+
+	return fd >= 0 ? fd
+		       : tapir_diag__fail(fd, "cannot create a ring buffer of %zu bytes: %s", bytes,
+					  tapir_errno__text(fd));
+}
+
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)
 {
 	struct bpf_map_info info = {};

@@ -23,6 +23,9 @@ struct tapir_bpf_ring {
 	uint64_t pos; /* after the record that was returned last */
 };
 
+/* A ring of this size, a power of two: its map's fd, yours; or -errno, with a line. */
+int tapir_bpf_ring__new(size_t bytes);
+
 /* Maps the ring of map fd, whose size the kernel reports. */
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out);
 void tapir_bpf_ring__close(struct tapir_bpf_ring *ring);

@@ -32,6 +32,7 @@ struct tapir_deferred_program {
 	enum tapir_deferred_kind kind;
 	pthread_t thread;
 	bool is_running;
+	bool is_on_demand;
 	char name[32];
 	struct bpf_insn *insns;
 	size_t insn_cnt;
@@ -118,6 +119,8 @@ static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long 
 	opts->func_info_cnt = opts->line_info_cnt = 0;
 	opts->func_info = opts->line_info = NULL;
 	opts->prog_btf_fd = 0;
+	if (l->is_on_demand)
+		return 0;
 	err = -pthread_create(&l->thread, NULL, run, l);
 	l->is_running = !err;
 	return err;
@@ -160,11 +163,19 @@ void tapir_deferred_program__end_capture(struct tapir_deferred_program *l)
 		awaited[l->kind] = NULL;
 }
 
+void tapir_deferred_program__on_demand(struct tapir_deferred_program *l)
+{
+	l->is_on_demand = true;
+}
+
 int tapir_deferred_program__fd(struct tapir_deferred_program *l)
 {
 	if (l->is_running)
 		pthread_join(l->thread, NULL);
 	l->is_running = false;
+	if (l->is_on_demand && l->insns)
+		run(l);
+	l->is_on_demand = false;
 	if (l->fd < 0)
 		return tapir_diag__fail(
 			l->fd,

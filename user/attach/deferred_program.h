@@ -37,6 +37,8 @@ enum tapir_deferred_kind {
 int tapir_deferred_program__new(enum tapir_deferred_kind kind, struct tapir_deferred_program **out);
 /* When the object was loaded, or could not be; by the same thread. */
 void tapir_deferred_program__end_capture(struct tapir_deferred_program *l);
+/* Before the object is opened: no thread, __fd loads it where somebody asks for it. */
+void tapir_deferred_program__on_demand(struct tapir_deferred_program *l);
 
 /* Waits for it. Its fd, borrowed, or -errno with a line. One thread. */
 int tapir_deferred_program__fd(struct tapir_deferred_program *l);

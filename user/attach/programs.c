@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/bpf_ring.h"
 #include "attach/deferred_program.h"
+#include "elf/kernel_types.h"
 #include "attach/links.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -28,6 +30,7 @@ struct tapir_programs {
 	struct tapir_bpf *skel;
 	struct tapir_deferred_program *usdt, *sample; /* NULL: loaded with the others */
 	int rings_fd;				      /* the array of rings */
+	int types_fd;				      /* of the kernel, while loading; -1: all */
 	volatile struct tapir_live *live;
 	struct tapir_holds *holds; /* shared with the holder */
 	volatile struct tapir_maybe_tgids *maybe_tgids;
@@ -63,15 +66,36 @@ static void leave_out_processes(struct tapir_bpf *skel)
 		bpf_program__set_autoload(all[i], false);
 }
 
+/* libbpf reads them when it loads. NULL: it has to search all types of the kernel. */
+static struct tapir_bpf *open_with_few_types(struct tapir_programs *p)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	struct tapir_bpf *skel;
+	char path[32];
+
+	p->types_fd = memfd_create("kernel types", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->types_fd);
+	opts.btf_custom_path = path;
+	skel = tapir_bpf__open_opts(&opts);
+	if (!skel || !tapir_kernel_types__write(bpf_object__btf(skel->obj), p->types_fd))
+		return skel;
+	tapir_bpf__destroy(skel);
+	return NULL;
+}
+
 static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(tapir_load__log);
 	if (!opts->no_processes)
 		(void)tapir_deferred_program__new(TAPIR_DEFERRED_PROBES, &p->usdt);
+	if (p->usdt && opts->probes_later && opts->probes_unlikely)
+		tapir_deferred_program__on_demand(p->usdt);
 	if (opts->families[TAPIR_FAMILY_SAMPLE])
 		(void)tapir_deferred_program__new(TAPIR_DEFERRED_SAMPLES, &p->sample);
-	p->skel = tapir_bpf__open();
+	p->skel = open_with_few_types(p);
+	if (!p->skel)
+		p->skel = tapir_bpf__open();
 	if (!p->skel)
 		return tapir_load__error(-errno);
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
@@ -123,15 +147,6 @@ static int map_shared(struct tapir_programs *p)
 	return 0;
 }
 
-int tapir_programs__new_ring(size_t bytes)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, (uint32_t)bytes, NULL);
-
-	return fd >= 0 ? fd
-		       : tapir_diag__fail(fd, "cannot create a ring buffer of %zu bytes: %s", bytes,
-					  tapir_errno__text(fd));
-}
-
 int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd)
 {
 	uint32_t key = pair;
@@ -146,7 +161,7 @@ int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, in
 
 static int make_ring(struct tapir_programs *p, unsigned pair, size_t bytes)
 {
-	int fd = tapir_programs__new_ring(bytes), none, err;
+	int fd = tapir_bpf_ring__new(bytes), none, err;
 
 	if (fd < 0)
 		return fd;
@@ -246,6 +261,7 @@ static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts
 
 	if (!err)
 		err = load_skel(p, opts);
+	tapir_guard__fd(&p->types_fd);
 	err = end_loading(p, opts->probes_later, err);
 	if (!err)
 		err = map_shared(p);
@@ -268,7 +284,7 @@ int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_pr
 		return -ENOMEM;
 	p->ring_cnt = ring_cnt;
 	p->site_cap = opts->site_cap;
-	p->rings_fd = -1;
+	p->rings_fd = p->types_fd = -1;
 	for (unsigned pair = 0; pair < ring_cnt; pair++)
 		p->ring_fds[pair] = -1;
 	err = load(p, opts);
@@ -345,7 +361,7 @@ int tapir_programs__new_without(struct tapir_programs **out)
 
 	if (!p)
 		return -ENOMEM;
-	p->rings_fd = -1;
+	p->rings_fd = p->types_fd = -1;
 	*out = p;
 	return 0;
 }

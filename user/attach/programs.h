@@ -32,6 +32,8 @@ struct tapir_programs_opts {
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may go on after
 			      __load: no process is forked meanwhile */
+	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
+			       */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -120,11 +122,10 @@ unsigned tapir_programs__ring_cnt(const struct tapir_programs *p);
 int tapir_programs__ring_fd(const struct tapir_programs *p, unsigned pair);
 
 /*
- * A bigger ring takes the place of the one of a CPU pair, when its reader is ready: __new_ring
- * gives its fd, __use_ring takes that fd. The old one, whose fd becomes yours, stays readable:
- * programs that run now may still write to it. Both fail with a line and change nothing.
+ * A bigger ring, of tapir_bpf_ring__new, takes the place of the one of a CPU pair, when its reader
+ * is ready. The old one, whose fd becomes yours, stays readable: programs that run now may still
+ * write to it. It fails with a line and changes nothing.
  */
-int tapir_programs__new_ring(size_t bytes);
 int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd);
 int tapir_programs__control_ring_fd(const struct tapir_programs *p);
 

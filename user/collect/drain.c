@@ -92,7 +92,7 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 /* A ring of twice the size that is read before anybody writes to it. */
 static int grow(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
 {
-	int fd = tapir_programs__new_ring(bytes), err = fd;
+	int fd = tapir_bpf_ring__new(bytes), err = fd;
 
 	if (fd < 0)
 		return fd;

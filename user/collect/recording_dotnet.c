@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -109,6 +110,24 @@ static void *place_early(void *arg)
 	}
 	tapir_diag__clear();
 	return NULL;
+}
+
+static int is_of_dotnet(const struct tapir_mapping_line *line, void *ctx)
+{
+	(void)ctx;
+	return tapir_dotnet__is_path(line->path, line->path_len);
+}
+
+bool tapir_recording__is_dotnet_alone(const struct recording *r)
+{
+	bool is_alone = r->dotnet.is_wanted && !r->rules.children && r->rules.pids.cnt &&
+			r->rules.pids.cnt <= EARLY_MAX;
+	const uint32_t *tgid;
+
+	tapir_vec_for_each (tgid, &r->rules.pids)
+		is_alone = is_alone && tapir_proc__each_mapping(*tgid, is_of_dotnet, NULL) == 1;
+	tapir_diag__clear(); /* one that is gone is reported later */
+	return is_alone;
 }
 
 void tapir_recording__begin_dotnet(struct recording *r)

@@ -245,6 +245,7 @@ int tapir_recording__load_programs(struct recording *r)
 	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_looks;
 	opts.probes_later = !r->opts->program; /* children come before threads */
+	opts.probes_unlikely = opts.probes_later && tapir_recording__is_dotnet_alone(r);
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;

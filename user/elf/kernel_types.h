@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * kernel_types.h - those of the kernel's types that an object is relocated by. libbpf searches all
+ * 140,000 of them by name for each type that is relocated, 1.5 ms; of a few hundred, nothing.
+ *
+ * Types with one of the names are kept, and what they contain; what a pointer points to is not:
+ * each dereference is a relocation of its own.
+ */
+#ifndef TAPIR_USER_KERNEL_TYPES_H
+#define TAPIR_USER_KERNEL_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct btf;
+
+/*
+ * btf: raw type information. own: of the object, whose named structs, unions and enums are looked
+ * for, without their "___flavor". Adds raw type information to out, which is in any case yours.
+ * -EINVAL: it is malformed; -ENOMEM.
+ */
+int tapir_kernel_types__keep(const void *btf, size_t len, const struct btf *own,
+			     struct tapir_str *out);
+/* Of the running kernel, into a file. 0 or -errno, without a line. */
+int tapir_kernel_types__write(const struct btf *own, int fd);
+
+#endif
