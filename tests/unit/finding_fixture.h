@@ -42,7 +42,8 @@ static inline void describe_code(void)
 					      "System.Threading.SemaphoreSlim.WaitCore(long)",
 					      "System.Collections.Concurrent."
 					      "BlockingCollection<int>.TryAddCore(int)",
-					      "System.Threading.ReaderWriterLockSlim.EnterCore()"};
+					      "System.Threading.ReaderWriterLockSlim.EnterCore()",
+					      "System.Threading.Monitor.Wait(object)"};
 	struct tapir_rec_mapping mapping = {.h.time_ns = 1,
 					    .tgid = TGID,
 					    .flags = TAPIR_MAPPING_EXEC,
@@ -108,6 +109,7 @@ static inline int setup(void **state)
 	add_stack(11, 0x710, 0x210, 0x210);	 /* Draw for a reader-writer lock, */
 	add_stack(12, 0x710, 0x310, 0x310);	 /* and Price; */
 	add_stack(13, 0x400040, 0x210, 0x210);	 /* the runtime waits for Draw */
+	add_stack(14, 0x400040, 0x810, 0x210);	 /* Draw waits for a condition */
 	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
 }
 

@@ -23,6 +23,45 @@ static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
 	assert_true(tapir_finding__cpus(&finding) < 0.01);
 }
 
+/* Draw waits for 39 of 40 ms. */
+static void wait_for_others(uint32_t tid)
+{
+	feeder_come(&f, tid, 2 * MS, 0, 0);
+	for (uint64_t at = 3; at < 4000; at += 40) {
+		feeder_switch(&f, at * MS,
+			      (struct tapir_rec_switch){.out_tgid = TGID,
+							.out_tid = tid,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = 14});
+		feeder_come(&f, tid, (at + 39) * MS, (at + 39) * MS, 1);
+	}
+}
+
+/* For a slow thread, or for work: only the program knows. */
+static void idle_process_shows_where_threads_wait_for_others(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	for (uint32_t tid = 2; tid < 5; tid++)
+		wait_for_others(tid);
+	sample(1, 1 * MS, 20, 1);
+	fire(TICK, 4003 * MS, 0, "Object", 0);
+	expect_finding("idle: 0.02 s of CPU in 4.0 s; 2.9 threads waited in Shop.Draw(int) "
+		       "(condition): for work, or for other threads; requests and awaits were not "
+		       "recorded (--profile http, --profile async)");
+}
+
+static void single_waiting_thread_is_not_named(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	wait_for_others(2);
+	sample(1, 1 * MS, 20, 1);
+	fire(TICK, 4003 * MS, 0, "Object", 0);
+	expect_finding("idle: 0.02 s of CPU in 4.0 s; requests and awaits were not "
+		       "recorded (--profile http, --profile async)");
+}
+
 static void busy_function_is_the_programs_own(void **state)
 {
 	(void)state;
@@ -181,6 +220,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(process_that_hardly_runs_is_idle_whoever_compiles),
+		TEST(idle_process_shows_where_threads_wait_for_others),
+		TEST(single_waiting_thread_is_not_named),
 		TEST(busy_function_is_the_programs_own),
 		TEST(code_that_is_generated_all_the_time_is_a_finding),
 		TEST(warming_up_costs_half),

@@ -114,7 +114,8 @@ struct tapir_finding {
 	struct {
 		uint64_t ns;
 		struct tapir_found_labels reasons, threads;
-		struct tapir_found_labels maybe; /* waits for a lock, or for work */
+		struct tapir_found_labels maybe;       /* waits for a lock, or for work */
+		struct tapir_found_labels for_threads; /* in own code: for others, or for work */
 		struct tapir_weights callers;
 		struct tapir_map repeaters; /* threads and their functions that waited there */
 		struct tapir_vec(struct tapir_begun_wait) begun;

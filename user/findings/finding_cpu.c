@@ -241,6 +241,8 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
 	tapir_finding_waits__add_maybe(f, &text);
 	tapir_finding_passed__add_parked(f, &text);
+	if (f->has_dotnet)
+		tapir_finding_waits__add_for_threads(f, &text);
 	if (f->has_dotnet && !f->requests.cnt)
 		tapir_str__adds(&text, "; requests and awaits were not recorded (--profile http, "
 				       "--profile async)");

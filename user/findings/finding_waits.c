@@ -9,7 +9,8 @@
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
 
-#define MAX_BEGUN 65536u
+#define MAX_BEGUN    65536u
+#define MIN_TOGETHER 1.5 /* threads: one is the main thread, which waits for the end */
 
 static bool is_dependency(const char *reason)
 {
@@ -19,6 +20,28 @@ static bool is_dependency(const char *reason)
 		if (!strcmp(reason, reasons[i]))
 			return true;
 	return false;
+}
+
+/* For another thread of the program, or for work: only the program knows which. */
+static bool is_for_thread(const char *reason)
+{
+	static const char *const reasons[] = {"condition", "event", "semaphore",
+					      "task",	   "join",  "work"};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (!strcmp(reason, reasons[i]))
+			return true;
+	return false;
+}
+
+static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w,
+			     const char *reason)
+{
+	uint32_t own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node);
+
+	if (own != TAPIR_OWN_CODE_NONE)
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own,
+					w->wake_ns - w->from_ns);
 }
 
 /* Nobody waits for a disk, or for a file's lock, to have something to do. */
@@ -82,6 +105,8 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 
 	if (wait && wait->may_be_work)
 		tapir_found_labels__add(&f->waits.maybe, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
+	if (is_for_thread(reason))
+		count_for_thread(f, w, reason);
 	if (!wait || !is_dependency(reason))
 		return;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
@@ -137,9 +162,23 @@ void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_
 				worst->label);
 }
 
+void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.for_threads);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
+
+	if (threads < MIN_TOGETHER)
+		return;
+	tapir_str__addf(out, "; %.1f threads waited in ", threads);
+	tapir_finding__add_name(f, worst->name, out);
+	tapir_str__addf(out, " (%s): for work, or for other threads", worst->label);
+}
+
 void tapir_finding_waits__fini(struct tapir_finding *f)
 {
 	tapir_found_labels__fini(&f->waits.maybe);
+	tapir_found_labels__fini(&f->waits.for_threads);
 	tapir_found_labels__fini(&f->waits.reasons);
 	tapir_found_labels__fini(&f->waits.threads);
 	tapir_weights__fini(&f->waits.callers);
