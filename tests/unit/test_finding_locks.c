@@ -364,6 +364,9 @@ static void threads_that_are_started_all_the_time_are_reported(void **state)
 		thread.start_ns = (10 + 10 * (uint64_t)i) * MS;
 		tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), thread.start_ns);
 		feeder_add(&f, &thread.h);
+		thread.start_ns = 0; /* a ring describes the thread again, and does not know it */
+		thread.h.time_ns++;
+		feeder_add(&f, &thread.h);
 		wait_for(thread.tid, 11 + 10 * (uint64_t)i, 12 + 10 * (uint64_t)i, IDLE, 1);
 	}
 	end_at(1011 * MS);

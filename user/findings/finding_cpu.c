@@ -17,6 +17,7 @@
 #define IDLE_PERCENT	   98	/* of the time */
 #define STARVED_CPUS	   0.5	/* that it would have used */
 #define TELLING_PERCENT	   10	/* a function with less explains nothing */
+#define HARDLY_BUSY	   0.5	/* CPUs */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -190,6 +191,14 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 			      tapir_finding__most(f, &f->cpu.timer_own), &text, NULL, NULL);
 }
 
+/* Where the CPU is not what a program waits for, it may be what no thread waits for. */
+static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
+{
+	if (f->has_dotnet && !f->requests.cnt)
+		tapir_str__adds(out, "; requests and awaits were not recorded (--profile http, "
+				     "--profile async)");
+}
+
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -221,6 +230,8 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding__add_name(f, f->cpu.leaf.best_name, &text);
 		tapir_str__addc(&text, ')');
 	}
+	if (share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
+		add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
 }
 
@@ -243,9 +254,7 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_passed__add_parked(f, &text);
 	if (f->has_dotnet)
 		tapir_finding_waits__add_for_threads(f, &text);
-	if (f->has_dotnet && !f->requests.cnt)
-		tapir_str__adds(&text, "; requests and awaits were not recorded (--profile http, "
-				       "--profile async)");
+	add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
 }
 

@@ -166,16 +166,27 @@ static void list_processes(struct tapir_finding *f, struct tapir_found_list *lis
 	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, NULL, &text, NULL, NULL);
 }
 
+/* A ring, which a runtime writes, does not say when a thread began: an earlier record does. */
+static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, uint32_t tid)
+{
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
+	uint64_t at_ns = tapir_timeline__stats(f->tl)->last_ns;
+	const struct tapir_rec_thread *rec = tapir_catalog__thread(catalog, tid, at_ns);
+
+	while (rec && !rec->start_ns && rec->h.time_ns && rec->h.time_ns <= at_ns) {
+		at_ns = rec->h.time_ns - 1;
+		rec = tapir_catalog__thread(catalog, tid, at_ns);
+	}
+	return rec;
+}
+
 /* The thread with that key of a map began in the recording, and is not a process's first. */
 static bool is_started(const struct tapir_finding *f, const struct tapir_map_slot *slot)
 {
-	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
-	const struct tapir_rec_thread *rec =
-		slot->used ? tapir_catalog__thread(tapir_timeline__catalog(f->tl),
-						   (uint32_t)slot->key, stats->last_ns)
-			   : NULL;
+	const struct tapir_rec_thread *rec = slot->used ? with_start(f, (uint32_t)slot->key) : NULL;
 
-	return rec && rec->tgid != rec->tid && rec->start_ns > stats->first_ns;
+	return rec && rec->tgid != rec->tid &&
+	       rec->start_ns > tapir_timeline__stats(f->tl)->first_ns;
 }
 
 /* A thread for each task costs more than the threads of a pool. */
