@@ -3,7 +3,8 @@
  * Memory over time: the resident set of each process, as tapir measured it each second
  * (decode/usage_text.h), beside what .NET's heap had after its last collection, by generation, and
  * what the collector had committed then (.NET 7 and later say so): its heap with what is free in
- * it, kept for later or about to be given back, and its own tables. What is neither file nor heap
+ * it, kept for later or about to be given back. Its tables are left out, as the program's own
+ * GCMemoryInfo.TotalCommittedBytes does (equal to the byte, .NET 10). What is neither file nor heap
  * is memory of native code, of the runtime, and of objects allocated since.
  */
 #include <errno.h>
@@ -47,8 +48,7 @@ static void add_committed(struct memory *v, uint32_t tgid, uint64_t at_ns,
 			  const struct tapir_event_fields *f)
 {
 	static const char *const parts[] = {"TotalCommittedInUse", "TotalCommittedInGlobalDecommit",
-					    "TotalCommittedInFree", "TotalCommittedInGlobalFree",
-					    "TotalBookkeepingCommitted"};
+					    "TotalCommittedInFree", "TotalCommittedInGlobalFree"};
 	const struct tapir_value *name = tapir_event_fields__find(f, "Name", 4);
 	struct committed committed = {.tgid = tgid, .at_ns = at_ns};
 	struct tapir_str text = {};
