@@ -155,9 +155,10 @@ class Sums:
         return self.between(key, begin_ns, end_ns) * 1e9 / (end_ns - begin_ns)
 
 
-def times(t, file, *glob, kind="event"):
-    """When the first and the last of such records were, in ns of CLOCK_MONOTONIC, and how many there are."""
-    found = [line["time_ns"] for line in t.tapir("events", file, *glob, "--json").json_lines() if line["type"] == kind]
+def times(t, file, *glob, kind="event", pid=None):
+    """When the first and the last of such records were, in ns of CLOCK_MONOTONIC, and how many there are; of a process, or of all."""
+    found = [line["time_ns"] for line in t.tapir("events", file, *glob, "--json").json_lines()
+             if line["type"] == kind and pid in (None, line.get("pid"))]
     t.ok(found, f"records of {kind} {glob}")
     return min(found), max(found), len(found)
 

@@ -19,8 +19,7 @@ ALONE = True  # it measures time
 TIMEOUT = 120
 SECONDS = "3"
 # What unit tests of made-up recordings hold, too.
-CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_collector_of_a_server_leads",
-                "test_worse_of_two_defects_leads", "test_what_the_holder_waits_for_is_reported",
+CHECK_DOTNET = {"test_what_the_holder_waits_for_is_reported",
                 "test_time_in_the_queue_of_the_pool_is_a_part", "test_deadlock_from_before_the_recording_leads", "test_neighbours_lead", "test_sampled_allocations_stand_for_all"}
 
 
@@ -166,26 +165,18 @@ def test_large_objects_lead(t):
 
 
 @alone
-def test_collector_of_a_server_leads(t):
-    """It has a thread for each CPU, which collect at the same time."""
-    report, line, said = record(t, "loh", is_busy=True, env={"DOTNET_gcServer": "1"})
-    leads(t, report, "gc", "in GC: ", " pauses of ", "Defects.RenderPage()")
-    pauses = re.search(r"(\d+) pauses? of ([\d.]+) (m?s) in all", line)
-    ms = float(pauses.group(2)) * (1000 if pauses.group(3) == "s" else 1)
-    begin, end, _ = times(t, t.path("answer.tapir"), "*:GC*EE*")
-    own_ms = said["sums"].between("pause_ns", begin, end) / 1e6
-    measures(t, 0.95 * own_ms <= ms <= 1.3 * own_ms, f"ms of pauses: {ms}, its own count is {own_ms}")
-
-
-@alone
 def test_leak_leads(t):
     # Where the processor's cache is large, a collection comes each 1.2 s; fewer than three show no growth.
     report, _, said = record(t, "leak", seconds="6")
     first = leads(t, report, "heap-growth", "MB/s")
     begin, end, _ = times(t, t.path("answer.tapir"), "*:GCHeapStats*")
     near(t, first["magnitude"], said["sums"].rate("ns", begin, end) / 1e6, "MB/s")
-    last = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "memory", "--json").out)["heaps"][-1]
-    near(t, last["committed"], said["sums"].next("committed", started(t, t.path("answer.tapir")) + last["at_ns"]), "bytes committed")
+    heaps = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "memory", "--json").out)["heaps"]
+    zero = started(t, t.path("answer.tapir"))
+    own = [said["sums"].next("committed", zero + heap["at_ns"]) for heap in heaps]
+    # At the end of a background collection the runtime has no event of it: what is shown then is of the collection before.
+    near(t, heaps[-1]["committed"], own[-1], "bytes committed")
+    measures(t, any(heap["committed"] == bytes for heap, bytes in zip(heaps, own)), f"to the byte: {heaps}, its own count is {own}")
 
 
 @alone
@@ -347,63 +338,6 @@ def test_what_the_holder_waits_for_is_reported(t):
     report, _, _ = record(t, "full-pipe")
     leads(t, report, "deadlock", "never released: 3 threads", "3 in Defects.WriteLog()", "the thread that holds it, ",
           "waits in Defects.WriteLog() (pipe)")
-
-
-def recorded_at_once(t, modes, program=None):
-    """mode -> its report, of as many processes in one recording."""
-    t.need_others()
-    file = t.path("answers.tapir")
-    with contextlib.ExitStack() as stack:
-        running = {mode: stack.enter_context(service(t, *mode.split("+"), program=program)) for mode in modes}
-        for one in running.values():
-            one.count()
-        time.sleep(2)
-        t.tapir("record", "-p", ",".join(str(one.pid) for one in running.values()), "-d", "4", "-f", "-o", file, timeout=60)
-        reports = {mode: json.loads(t.tapir("report", file, "-p", str(one.pid), "--json").out) for mode, one in running.items()}
-    if t.verbose:
-        for mode, report in reports.items():
-            print(f"      {mode}: {report['headline']}", flush=True)
-    return reports
-
-
-# Of each pair the first is worse.
-PAIRS = {"deadlock+exceptions": ("deadlock", "exceptions"), "starvation+loh": ("starvation", "gc"), "convoy+slow": ("locks", "waits"),
-         "exceptions+slow": ("exceptions", "waits"), "finalizer+convoy": ("finalizer", "locks")}
-
-
-@alone
-def test_worse_of_two_defects_leads(t):
-    for mode, report in recorded_at_once(t, PAIRS).items():
-        worse, other = PAIRS[mode]
-        first_finding(t, report, worse)
-        t.ok(other in [f["kind"] for f in report["findings"][:4]], f"{mode}: {[f['text'] for f in report['findings']]}")
-
-
-# What the first line names, with any runtime.
-EVERYWHERE = {"starvation": ("starvation", "pool threads are blocked", "Defects.HandleOrder()"), "convoy": ("locks", "Defects.Reserve()"),
-              "deadlock": ("deadlock", "Defects.Transfer("), "slow": ("waits", "for a socket", "Defects.AskDatabase("),
-              "exceptions": ("exceptions", "System.FormatException", "Defects.ParsePrice(string)"), "loh": ("gc", " in GC: ", "Defects.RenderPage()"),
-              "idle": ("idle", "s of CPU in ")}
-
-
-def leads_everywhere(t, program):
-    for mode, report in recorded_at_once(t, EVERYWHERE, program).items():
-        first_finding(t, report, *EVERYWHERE[mode])
-
-
-@alone
-def test_defects_of_dotnet_8(t):
-    leads_everywhere(t, publish_dotnet(t, "Defects", "8.0.33"))
-
-
-@alone
-def test_defects_of_dotnet_9(t):
-    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22"))
-
-
-@alone
-def test_defects_of_a_single_file_app(t):
-    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22", single_file=True))
 
 
 ORDERS, ORDER = "Shop-Orders", "Shop-Orders:Order"

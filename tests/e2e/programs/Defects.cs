@@ -9,6 +9,7 @@ using System.Linq;
 using System.Linq.Expressions;
 using System.Net;
 using System.Net.Sockets;
+using System.Runtime;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
@@ -44,11 +45,9 @@ static class Defects
     [DllImport("libc", EntryPoint = "clock_gettime")]
     static extern int ReadClock(int clock, out TimeSpec time);
 
-    static long CpuNanoseconds()
-    {
-        const int ofProcess = 2;
-        return ReadClock(ofProcess, out var time) == 0 ? time.Seconds * 1_000_000_000 + time.Nanoseconds : 0;
-    }
+    static long CpuNanoseconds(int clock = 2) => ReadClock(clock, out var time) == 0 ? time.Seconds * 1_000_000_000 + time.Nanoseconds : 0;
+
+    static long ThreadCpuNanoseconds() => CpuNanoseconds(3);
 
     /// <summary>How long a thread waited, with the wait that it is in. Its thread alone writes; a sum is read between two of its writes.</summary>
     sealed class Waits
@@ -106,7 +105,7 @@ static class Defects
             long now = Stopwatch.GetTimestamp();
             sums.Add(new[] { now, Volatile.Read(ref count), Volatile.Read(ref nanoseconds), Waits.Sum(now), CpuNanoseconds(),
                              GC.CollectionCount(2), (long)GC.GetTotalPauseDuration().TotalNanoseconds,
-                             GC.GetTotalAllocatedBytes(), GC.GetGCMemoryInfo().TotalCommittedBytes });
+                             GC.GetTotalAllocatedBytes(), GC.GetGCMemoryInfo().TotalCommittedBytes, GC.CollectionCount(0) });
         }
     }
 
@@ -121,7 +120,7 @@ static class Defects
 
     static string Sums()
     {
-        string[] names = { "at_ns", "count", "ns", "waited_ns", "cpu_ns", "gen2", "pause_ns", "allocated", "committed" };
+        string[] names = { "at_ns", "count", "ns", "waited_ns", "cpu_ns", "gen2", "pause_ns", "allocated", "committed", "collections" };
         lock (sums)
             return "{" + string.Join(", ", names.Select((name, i) => $"\"{name}\": [{string.Join(", ", sums.Select(row => row[i]))}]")) + "}";
     }
@@ -320,11 +319,12 @@ static class Defects
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void OnTick(object state)
     {
+        long from = ThreadCpuNanoseconds();
         int seen = 0;
         for (int i = 0; i < 2000; i++)
             seen = seen * 31 + i;
         Volatile.Write(ref sum, seen);
-        Count();
+        Count(ThreadCpuNanoseconds() - from);
     }
 
     static void Tick()
@@ -457,6 +457,9 @@ static class Defects
         ["idle"] = () => { },
     };
 
+    // Threads of a server's collector: one a heap.
+    static int Collectors() => Directory.GetDirectories("/proc/self/task").Count(task => File.ReadAllText(task + "/comm") == ".NET Server GC\n");
+
     static void Main(string[] args)
     {
         foreach (string mode in args)
@@ -475,7 +478,7 @@ static class Defects
         process.Refresh();
         Sample();
         double seconds = Stopwatch.GetElapsedTime(from).TotalSeconds;
-        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "allocated": {{GC.GetTotalAllocatedBytes() - allocated}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}, "sums": {{Sums()}}}"""));
+        Console.WriteLine(FormattableString.Invariant($$"""{"witness": true, "seconds": {{seconds}}, "count": {{count - before}}, "ns": {{nanoseconds - ns}}, "worst_ns": {{worst}}, "cpu_seconds": {{(process.TotalProcessorTime.Ticks - cpu) / 1e7}}, "gen0": {{GC.CollectionCount(0) - collections[0]}}, "gen1": {{GC.CollectionCount(1) - collections[1]}}, "gen2": {{GC.CollectionCount(2) - collections[2]}}, "allocated": {{GC.GetTotalAllocatedBytes() - allocated}}, "pause_ms": {{(GC.GetTotalPauseDuration() - pause).TotalMilliseconds}}, "is_server": {{(GCSettings.IsServerGC ? "true" : "false")}}, "collectors": {{Collectors()}}, "pool": {{ThreadPool.ThreadCount}}, "queued": {{ThreadPool.PendingWorkItemCount}}, "sums": {{Sums()}}}"""));
         isOver = true;
         Environment.Exit(0);
     }
