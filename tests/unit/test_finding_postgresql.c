@@ -163,6 +163,40 @@ static void scans_of_tables_are_reported_with_the_statement(void **state)
 			    "most for select count(*) from big where id = ?");
 }
 
+/* Who writes the log for all waits for the disk, within the function that all others wait in. */
+static void wait_for_the_disk_is_a_part_of_a_flush(void **state)
+{
+	struct tapir_rec_mapping kernel = {.flags = TAPIR_MAPPING_EXEC,
+					   .start_va = 0xffffffff81000000,
+					   .end_va = 0xffffffff81001000,
+					   .file_id = 99};
+	struct tapir_rec_symbol symbol = {.file_id = 99, .size = 0x1000};
+	struct tapir_rec_symbol flush = {.file_id = 0x5000, .size = 0x1000};
+	struct tapir_rec_stack stack = {.stack_id = 8, .flags = TAPIR_STACK_KERNEL};
+	const uint64_t kernel_va = 0xffffffff81000008, flush_va = 0x5008;
+
+	(void)state;
+	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &kernel, feeder_sv("[kernel.kallsyms]")));
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("io_schedule")));
+	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &kernel_va, 1));
+	feeder_mapping(&f, 0x5000, "/x/postgres");
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &flush, feeder_sv("XLogFlush")));
+	feeder_stack(&f, 7, &flush_va, 1);
+	feeder_come(&f, 100, 1 * MS, 0, 0);
+	for (uint64_t ms = 2; ms < 1000; ms += 10) {
+		feeder_switch(&f, ms * MS,
+			      (struct tapir_rec_switch){.out_tgid = 100,
+							.out_tid = 100,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = 7,
+							.out_kstack_id = 8});
+		feeder_come(&f, 100, (ms + 8) * MS, (ms + 8) * MS, 0);
+	}
+	end_at(1001);
+	assert_non_null(
+		strstr(first(TAPIR_FOUND_LOCKS), "threads waited 800.00 ms for a WAL flush"));
+}
+
 static void rows_by_an_index_are_no_scan(void **state)
 {
 	(void)state;
@@ -182,6 +216,7 @@ int main(void)
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
 		TEST(scans_of_tables_are_reported_with_the_statement),
+		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
 	};
 

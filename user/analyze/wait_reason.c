@@ -37,6 +37,15 @@ static bool fits(const struct tapir_lore_wait *more, const struct tapir_lore_wai
 	return !more->by || (found && is_direct && !strcmp(found->reason, more->by));
 }
 
+/* A function further out to whose wait the one that was found belongs; NULL: it is none. */
+static const struct tapir_lore_wait *whole_of(const struct tapir_lore_wait *found, const char *name)
+{
+	const struct tapir_lore_wait *whole = find(name, false);
+
+	return whole && whole->instead_of && !strcmp(whole->instead_of, found->reason) ? whole
+										       : NULL;
+}
+
 static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore_wait *found = NULL, *more;
@@ -47,8 +56,11 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 		const char *name = tree->names.data[n->name];
 		bool is_kernel = n->kind == TAPIR_FRAME_KERNEL;
 
-		if (found && (!found->is_common || is_kernel))
+		if (found && (!found->is_common || is_kernel)) {
+			more = is_kernel ? NULL : whole_of(found, name);
+			found = more ? more : found;
 			continue;
+		}
 		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
 		more = find(name, is_kernel);
