@@ -157,8 +157,10 @@ def test_probes_are_listed_with_their_types_when_the_program_was_started_so(t):
          [("Id", "i32"), ("Customer", "str"), ("Cents", "i64"), ("Rate", "f64"), ("Paid", "bool"), ("Key", "ptr"),
           ("At", "u64")], "typed")
     odd = "Odd_Provider_name__"
-    t.eq(kinds[odd, "Weird__event_1"],
-         [("In_X", "i32"), ("In_Y", "str"), ("M", "f64"), ("B", "bool")], "nested")
+    # The first that is seen has the plain name: which one that is depends on when the runtime enables the source.
+    alike = [kinds[odd, name] for name in ("Weird__event_1", "Weird__event_1_2", "Weird__event_1_V0")]
+    t.eq(sorted(alike), [[("In_X", "i32"), ("In_Y", "str"), ("M", "f64"), ("B", "bool")], [("i", "i32")], [("text", "str")]],
+         "nested, and others of that name")
     t.eq(kinds[odd, "Array"], [("Payload", "ptr"), ("Payload_Count", "u32")], "of which the runtime says no fields")
     t.eq(sorted(name for provider, name in kinds if provider == odd),
          ["Array", "Weird__event_1", "Weird__event_1_2", "Weird__event_1_V0"], "names that events share")

@@ -35,7 +35,10 @@ def traces_of_us(pid):
         if "tapir" in os.path.basename(link):
             found.add(link)
     for task in os.listdir(base / "task"):
-        comm = (base / "task" / task / "comm").read_text().strip()
+        try:
+            comm = (base / "task" / task / "comm").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended
+            continue
         if "tapir" in comm:
             found.add(comm)
     return found | {file for file in library_files(base / "root") if os.path.basename(file) not in OLDER}

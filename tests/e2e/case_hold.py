@@ -413,7 +413,8 @@ def test_program_continues_when_tapir_is_stopped(t):
     result = tapir.wait()
     t.ok("bad" not in result.out, "children that failed")
     missed = 300 - len(t.events(file))
-    t.ok(missed <= len(t.report(file)["gaps"]), f"what was not held is a gap: {missed} missed, {result.err}")
+    gaps = len(t.report(file)["gaps"])
+    t.ok(missed <= gaps, f"what was not held is a gap: {missed} missed, {gaps} gaps, {result.err}")
 
 
 def test_recording_stops_and_continues_with_ctrl_z_in_a_shell(t):

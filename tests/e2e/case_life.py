@@ -367,16 +367,19 @@ def record_while(t, options, command):
 
 def test_targets_are_recorded_while_a_command_runs(t):
     """As in perf record, the command is not a target: the recording ends when it does, with its exit status."""
-    storm = t.target_path("storm")
+    name = f"st{os.getpid()}"  # other cases have programs called storm
+    storm = t.path(name)
+    shutil.copy2(t.target_path("storm"), storm)
     before = time.monotonic()
-    target = t.target("storm", "1000", "30000")
+    target = t.start(storm, "1000", "30000")
+    target.wait_line("pid ")
     script = f"'{storm}' 0 5 1; sleep 0.5; exit 7"
     result, events = record_while(t, ("-p", target.pid), ("sh", "-c", script))
     t.eq(result.rc, 7, f"-p: {result.err}")
     t.eq(result.witness()["fired"], 5, "what the command fired")
     t.eq(set(events), {target.pid}, "-p: who was recorded")
     t.ok(events[target.pid] > 250, f"-p: {events} in at least half a second")
-    result, events = record_while(t, ("--comm", "storm"), ("sh", "-c", script))
+    result, events = record_while(t, ("--comm", name), ("sh", "-c", script))
     t.eq(result.rc, 7, f"--comm: {result.err}")
     others = {pid: count for pid, count in events.items() if pid != target.pid}
     t.ok(events[target.pid] > 250 and list(others.values()) == [5], f"--comm: the command matches, too: {events}")

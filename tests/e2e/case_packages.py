@@ -68,7 +68,7 @@ def make_app(t, form, runtime=""):
         "publish", "-r", "linux-x64", "--self-contained", f"-p:RuntimeFrameworkVersion={runtime}",
         f"-p:PublishSingleFile={'true' if form == 'single' else 'false'}"]
     project = PROJECT % (".".join(version.split(".")[:2]), feed, os.path.expanduser("~/.nuget/packages"), VERSION)
-    program, why = made(t, "Mounted", place, project, *command, env={"NUGET_PACKAGES": unpacked}, timeout=400)
+    program, why = made(t, "Mounted", place, lambda: project, *command, env={"NUGET_PACKAGES": unpacked}, timeout=400)
     if not program:
         if "NU1101" in why or "NU1301" in why:
             t.skip(f"NuGet gives not what an application ({form}) needs here")

@@ -169,14 +169,16 @@ def test_shares_are_those_of_the_samples(t):
     for sample in samples:
         frames = sample.get("kernel_stack", []) + sample.get("stack", [])
         names = names_of(frames)
-        own[names[0] if names else None] += 1
-        total.update(set(names))
+        # Files may have functions of one name: the loader has a _start, too.
+        keys = [(name, frame["module"] or "[unknown]") for name, frame in zip(names, frames)]
+        own[keys[0] if keys else None] += 1
+        total.update(set(keys))
         modules.update({frame["module"] or "[unknown]" for frame in frames})
         stacks[tuple(names)] += 1
         frame_cnt[""] += len(frames)
         named_cnt[""] += sum(bool(frame["name"]) for frame in frames)
-    t.eq({f["name"]: f["samples"] for f in report["functions"] if f["samples"]}, {k: v for k, v in own.items() if k}, "self")
-    t.eq({f["name"]: f["total"] for f in report["functions"]}, dict(total), "total")
+    t.eq({(f["name"], f["module"]): f["samples"] for f in report["functions"] if f["samples"]}, {k: v for k, v in own.items() if k}, "self")
+    t.eq({(f["name"], f["module"]): f["total"] for f in report["functions"]}, dict(total), "total")
     t.eq({m["module"]: m["total"] for m in report["modules"]}, dict(modules), "modules")
     t.eq({tuple(s["functions"]): s["samples"] for s in report["sample_stacks"]}, {k: v for k, v in stacks.items() if k}, "stacks")
     t.eq((report["samples"]["frames"], report["samples"]["frames_named"], report["samples"]["without_stack"]),

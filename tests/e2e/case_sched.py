@@ -5,6 +5,10 @@ import re
 import signal
 
 ALONE = True  # it measures time
+# One program that sleeps, burns 200 ms and waits, chosen by its pid.
+LIGHT = {"test_switches_are_those_the_kernel_counted", "test_time_off_the_cpu_is_what_was_slept", "test_waker_is_the_thread_that_lets_go",
+         "test_sleeps_are_ended_by_the_timer", "test_stack_of_who_leaves_says_where", "test_folded_off_cpu_time_adds_up",
+         "test_names_and_cgroups_choose_switches_as_pids_do"}
 HZ = 999
 
 
@@ -82,7 +86,7 @@ def test_waker_is_the_thread_that_releases_it(t):
 def test_sleeps_are_ended_by_the_timer(t):
     _, said, switches = record(t)
     back = [s for s in within(said["sleeps"], switches) if s["in_tid"] == said["tid"] and s["in_wake_ns"]]
-    t.ok(len(back) >= 20, f"{len(back)} comebacks after a wake-up")
+    t.ok(len(back) >= 20 - unseen_ms(t, said, within(said["sleeps"], switches)) / 50, f"{len(back)} comebacks after a wake-up")
     # A timer that rings within another's system call is not told from it: on a busy machine those are many.
     own = [s["in_waker_tid"] for s in back if s["in_waker_tid"] in (said["tid"], said["woken_tid"])]
     t.eq(own, [], "its own threads ended its sleeps")
@@ -103,9 +107,11 @@ def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
     """The kernel's part is unwound once for all that yield: it must be theirs, and nobody else's."""
     if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
         t.skip("the kernel shows no addresses of its functions")
-    yields = "import os\nos.sched_setaffinity(0, {0})\nfor _ in range(20000): os.sched_yield()"
+    # Two of a fork begin together, which two that are started may not: one that yields to nobody is not switched.
+    yields = ("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nchild = os.fork()\n"
+              "for _ in range(20000): os.sched_yield()\nif child: os.wait()")
     file = t.path("trace.tapir")
-    t.tapir("record", "--no-samples", "-f", "-o", file, "--", "sh", "-c", f"python3 -c '{yields}' & python3 -c '{yields}'; wait")
+    t.tapir("record", "--no-samples", "-f", "-o", file, "--", "python3", "-c", yields)
     kernel = {"in": 0, "out": 0, "else": 0}
     for s in t.events(file, "switch"):
         names = [f["name"] or "" for f in s.get("kernel_stack", [])]

@@ -105,6 +105,7 @@ def test_watched_runtime_is_answered_from_memory(t):
     times = [point["utc_ms"] for point in points]
     t.eq(times, sorted(set(times)), "their times")
     t.ok(abs(times[-1] - time.time() * 1000) < 10000, "the newest is of now")
+    until(t, lambda: sorted(children(server.pid)) == sorted(tasks), "the task that sends a history has ended")
     now = server.json(f"/v1/counters?pid={program.pid}")
     t.ok(len(now["counters"]) > 20 and "points" not in now["counters"][0], "all counters without history")
     t.eq(sorted(children(server.pid)), sorted(tasks), "no task for what is answered from memory")

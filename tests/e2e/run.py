@@ -4,9 +4,10 @@
 a time limit. Prints a line a case and writes "passed failed skipped" to --summary. Exit code 0 when
 all were run, whatever their results; 130 when interrupted.
 
-Most cases mostly wait, so that --jobs of them run at a time. A module with ALONE = True, or a
+Most cases mostly wait (they use a quarter of a CPU), so that --jobs of them run at a time. A module with ALONE = True, or a
 function named in its ALONE, measures time, loads the processors or traces the whole machine: those
-run one after the other, when the rest is over. A case that fails beside others is run again alone,
+run one after the other, when the rest is over; two at a time if LIGHT names them: they measure, but hardly use
+a CPU themselves. A case that fails beside others is run again alone,
 which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
 lines, with the reasons for which others were skipped. Without root all of them are. One that measured something
 wrong while other programs had the processors (harness.Disturbed) is tried again likewise, and is skipped at last.
@@ -22,6 +23,7 @@ import multiprocessing
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -59,6 +61,7 @@ class Entry:
         self.suite = next((suite for suite in SUITES if key in getattr(module, suite.upper().replace("-", "_"), ())), "check")
         alone = getattr(module, "ALONE", False)
         self.alone = alone if isinstance(alone, bool) else key in alone
+        self.is_light = self.alone and key in getattr(module, "LIGHT", ())
 
 
 def discover(only, suite):
@@ -91,9 +94,19 @@ def may_trace():
     return effective & needed == needed
 
 
+def cpu_used():
+    """Seconds of CPU of this process, and of programs which have ended that it or they started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+# outcome: one of "ok", "skip", "busy", "FAIL"; busy: a skip, if no other try says more.
+Found = collections.namedtuple("Found", "outcome why seconds cpu")
+
+
 def run_case(entry, build, verbose):
-    """(one of "ok", "skip", "busy", "FAIL", why, seconds); busy: a skip, if no other try says more. Whatever the case started is gone afterwards."""
-    start = time.monotonic()
+    """Whatever the case started is gone afterwards."""
+    start, cpu = time.monotonic(), cpu_used()
     outcome, why = "ok", ""
     case = Case(build, verbose)
     signal.alarm(entry.limit)
@@ -109,12 +122,12 @@ def run_case(entry, build, verbose):
             outcome, why = "skip", "failed, as it must without CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"
     except TimeLimit:
         outcome, why = "FAIL", f"still runs after {entry.limit} s"
-    except Exception:  # a bug in the case is a failure of the case
-        outcome, why = "FAIL", traceback.format_exc()
+    except Exception as error:  # a bug in the case is a failure of the case
+        outcome, why = "FAIL", f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
     finally:
         signal.alarm(0)
         case.close()
-    return outcome, why, time.monotonic() - start
+    return Found(outcome, why, time.monotonic() - start, cpu_used() - cpu)
 
 
 def run_nth(nth):
@@ -128,9 +141,9 @@ class Run:
 
     current = None
 
-    def __init__(self, entries, build, verbose):
+    def __init__(self, entries, build, verbose, times=None):
         Run.current = self
-        self.entries, self.build, self.verbose = entries, build, verbose
+        self.entries, self.build, self.verbose, self.times = entries, build, verbose, times
         self.width = max((len(entry.name) for entry in entries), default=0)
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skips = collections.Counter()
@@ -142,23 +155,32 @@ class Run:
         if outcome == "FAIL":
             print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
 
-    def finish(self, entry, outcome, why, seconds, note=""):
+    def tried(self, entry, found, how):
+        """A line of --times, with all of what a try saw that will be tried again."""
+        if self.times:
+            why = found.why.replace("\n", "\\n") if found.outcome in AGAIN else ""
+            print(f"{entry.name}\t{how}\t{found.outcome}\t{found.seconds:.2f}\t{found.cpu:.2f}\t{time.monotonic():.1f}\t{why}",
+                  file=self.times, flush=True)
+
+    def finish(self, entry, found, note=""):
+        outcome, why, seconds = found[:3]
         outcome = "skip" if outcome == "busy" else outcome
         self.counts[outcome] += 1
         self.skips[why] += outcome == "skip"
         self.flaky += [entry.name] if outcome == "ok" and note else []
         self.tell(entry, outcome, why, seconds, note)
 
-    def beside(self, jobs):
-        """Runs what may run beside others; returns those that failed there, with why."""
-        nths = [n for n, entry in enumerate(self.entries) if not entry.alone]
+    def beside(self, jobs, entries):
+        """Runs those (by number) that many at a time; returns those that failed there, with why."""
+        nths = [n for n, entry in enumerate(self.entries) if entry in entries]
         failed = {}
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            for nth, (outcome, why, seconds) in pool.imap_unordered(run_nth, nths):
-                if outcome in AGAIN:
-                    failed[nth] = why
+            for nth, found in pool.imap_unordered(run_nth, nths):
+                self.tried(self.entries[nth], found, "beside")
+                if found.outcome in AGAIN:
+                    failed[nth] = found.why
                 else:
-                    self.finish(self.entries[nth], outcome, why, seconds)
+                    self.finish(self.entries[nth], found)
             pool.close()
             pool.join()
         return failed
@@ -176,17 +198,25 @@ class Run:
             self.counts["skip"] += len(self.entries)
             self.skips["needs root"] += len(self.entries)
             return
-        failed = self.beside(jobs) if jobs > 1 else {}
+        failed = {}
+        if jobs > 1:
+            failed = self.beside(jobs, [entry for entry in self.entries if not entry.alone])
+            failed |= self.beside(2, [entry for entry in self.entries if entry.is_light])
         for nth, entry in enumerate(self.entries):
-            if jobs == 1 or entry.alone or nth in failed:
+            if jobs == 1 or entry.alone and not entry.is_light or nth in failed:
                 note = f", alone; beside others: {failed[nth].splitlines()[0][:200]}" if nth in failed else ""
-                found = run_case(entry, self.build, self.verbose)
+                found = self.try_alone(entry)
                 for _ in range(MORE_TRIES):  # one that measures; it is named
-                    if jobs == 1 or found[0] not in AGAIN:
+                    if jobs == 1 or found.outcome not in AGAIN:
                         break
-                    note = note or f", again; at first: {found[1].splitlines()[0][:200]}"
-                    found = run_case(entry, self.build, self.verbose)
-                self.finish(entry, *found, note)
+                    note = note or f", again; at first: {found.why.splitlines()[0][:200]}"
+                    found = self.try_alone(entry)
+                self.finish(entry, found, note)
+
+    def try_alone(self, entry):
+        found = run_case(entry, self.build, self.verbose)
+        self.tried(entry, found, "alone")
+        return found
 
 
 def main():
@@ -195,14 +225,16 @@ def main():
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
     parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped"')
-    parser.add_argument("--jobs", type=int, default=1 + len(os.sched_getaffinity(0)), metavar="N",
-                        help="cases at a time (default: the processors and one; 1: all alone)")
+    parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)), metavar="N",
+                        help="cases at a time (default: two for each processor; 1: all alone)")
+    parser.add_argument("--times", type=argparse.FileType("w"), metavar="FILE",
+                        help="gets, by tabs, a line per try: case, beside or alone, outcome, seconds, CPU seconds, when, why it is tried again")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")
     options = parser.parse_args()
 
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
-    run = Run(discover(options.only, options.suite), options.build, options.verbose)
+    run = Run(discover(options.only, options.suite), options.build, options.verbose, options.times)
     try:
         run.run(options.jobs)
     except KeyboardInterrupt:

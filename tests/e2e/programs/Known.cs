@@ -85,10 +85,10 @@ static class Known
         waited += Ns(took);
     }
 
-    static string Contend()
+    /// <summary>before: waits for locks until Allocate began; the runtime's own locks are waited for, too.</summary>
+    static string Contend(long before)
     {
         int[] times = [4, 6, 8], ms = [40, 15, 2];
-        long before = Monitor.LockContentionCount;
         long[] held = new long[3], waited = new long[3];
         for (int i = 0; i < 3; i++)
         {
@@ -99,7 +99,7 @@ static class Known
         }
         var locks = Enumerable.Range(0, 3).Select(
             i => $"{{\"count\": {times[i]}, \"held_ns\": {held[i]}, \"waited_ns\": {waited[i]}}}");
-        return $"\"contentions\": {Monitor.LockContentionCount - before}, \"locks\": [{string.Join(", ", locks)}]";
+        return $"\"contentions\": {Monitor.LockContentionCount - before}, \"until_ns\": {Ns(Stopwatch.GetTimestamp())}, \"locks\": [{string.Join(", ", locks)}]";
     }
 
     static void Main()
@@ -108,7 +108,8 @@ static class Known
         using var signal = PosixSignalRegistration.Create((PosixSignal)10, context => { context.Cancel = true; go.Release(); });
         Console.WriteLine("pid " + Environment.ProcessId);
         go.Wait();
-        Console.WriteLine($"{{{Allocate()}, {Contend()}}}");
+        long contentions = Monitor.LockContentionCount;
+        Console.WriteLine($"{{{Allocate()}, {Contend(contentions)}}}");
         go.Wait();
     }
 }
