@@ -5,10 +5,13 @@
 #include "names/runtime_query.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "attach/proc.h"
 #include "base/clock.h"
@@ -20,6 +23,7 @@
  */
 #define FIRST_WAIT_NS (250 * TAPIR_NS_PER_MS)
 #define TRIES	      6
+#define ENDING_MS     500 /* from SIGKILL until all threads have ended, on a busy machine */
 
 enum state { WAITING, ASKING, ANSWERED };
 
@@ -137,6 +141,19 @@ static bool has_ended(const struct tapir_runtime_query *q)
 }
 
 /*
+ * Whether a process that did not answer is being killed: its files fail one after the other, as if
+ * this user might not open them, before it is seen to have ended.
+ */
+static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
+{
+	tapir_autofd int fd = (int)syscall(SYS_pidfd_open, q->tgid, 0);
+	struct pollfd ends[] = {{.fd = fd, .events = POLLIN},
+				{.fd = a->cancel_fd, .events = POLLIN}};
+
+	return has_ended(q) || (poll(ends, 2, ENDING_MS) > 0 && has_ended(q));
+}
+
+/*
  * What it writes without being asked (-EALREADY) is read where it is. Why the answer of a process
  * that ended meanwhile is missing needs no words, and its id may be another's by now.
  */
@@ -147,7 +164,7 @@ static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query
 	if (err && err != -ECANCELED && has_ended(q))
 		err = -ESRCH;
 	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY &&
-	    !may_answer_later(q, err))
+	    !may_answer_later(q, err) && !is_ending(a, q))
 		tapir_warn("%s %u: %s: %s", q->runtime->kind, q->tgid, q->runtime->no_names,
 			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err));
 	return err;
