@@ -364,6 +364,26 @@ static void range_and_ids_choose_what_is_reported(void **state)
 	assert_int_equal(closed[0].until_ns, 25 * MS);
 }
 
+/* Six threads waited as "6.2 threads" where their waits had begun before the range. */
+static void wait_counts_from_the_begin_of_the_range_on(void **state)
+{
+	const struct tapir_timeline_opts opts = {.from_ns = 16 * MS, .until_ns = 40 * MS};
+
+	(void)state;
+	feeder_fini(&feeder);
+	assert_int_equal(setup_with(&opts), 0);
+	fire(REQ_BEGIN, 1, 10 * MS);
+	feeder_leave(&feeder, 1, 13 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 1, 20 * MS, 18 * MS, 7);
+	feeder_leave(&feeder, 2, 13 * MS, TAPIR_STATE_SLEEPING);
+	feeder_come(&feeder, 2, 20 * MS, 14 * MS, 7);
+	finish();
+	assert_int_equal(wait_cnt, 2);
+	assert_int_equal(last_wait.from_ns, 16 * MS);
+	assert_int_equal(last_wait.wake_ns, 16 * MS);
+	assert_int_equal(last_wait.until_ns, 20 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +406,7 @@ int main(void)
 		TEST(threads_are_bounded_when_file_is_hostile),
 		TEST(open_intervals_are_bounded_when_none_ends),
 		TEST(range_and_ids_choose_what_is_reported),
+		TEST(wait_counts_from_the_begin_of_the_range_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,13 +352,20 @@ const char *tapir_tl_thread__label(const struct tapir_tl_thread *t, uint64_t at_
 
 /* ---- switches ----------------------------------------------------------------------------- */
 
+static uint64_t later_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What lies in the range that was asked for; parts are of all of it. */
 static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 		      const struct tapir_wait *ends, const struct tapir_parts *before)
 {
 	struct tapir_wait wait = *ends;
 
 	wait.thread = t;
-	wait.from_ns = t->out_ns;
+	wait.from_ns = later_of(t->out_ns, tl->opts.from_ns);
+	wait.wake_ns = later_of(ends->wake_ns, wait.from_ns);
 	wait.node = t->out_node;
 	wait.state = t->out_state;
 	wait.flags = t->out_flags;
