@@ -450,6 +450,16 @@ static const char *found_nothing(const char *asked, const char *specs, const cha
 	RUNTIME ":GC,Jit,Threading:Informational\n" RUNTIME ":Exception:Error\n"                   \
 		"hotspot:gc__*,mem__pool__gc__*\nhotspot:method__compile__*"
 
+static void probe_that_needs_an_option_is_named_where_it_did_not_fire(void **state)
+{
+	(void)state;
+	(void)found_nothing("allocations", "hotspot:object__alloc", NULL, false);
+	assert_int_equal(result.notes.cnt, 1);
+	assert_non_null(strstr(result.notes.data[0], "-XX:+DTraceAllocProbes"));
+	(void)found_nothing("allocations", DEFAULTS, "hotspot", false);
+	assert_int_equal(result.notes.cnt, 0);
+}
+
 static void nothing_is_not_recorded_where_nobody_asked_for_it(void **state)
 {
 	static const struct {
@@ -549,6 +559,7 @@ int main(void)
 		TEST(counters_keep_their_course_when_values_are_many),
 		TEST(what_was_added_is_shown_a_second_and_summed),
 		TEST(percentiles_are_within_a_step),
+		TEST(probe_that_needs_an_option_is_named_where_it_did_not_fire),
 		TEST(nothing_is_not_recorded_where_nobody_asked_for_it),
 		TEST(every_view_says_so_when_the_file_is_empty),
 		TEST(waits_that_did_not_end_are_distinguished),

@@ -221,6 +221,21 @@ static void say_not_recorded(const struct tapir_recorded *r, const struct subjec
 	result->is_unrecorded = true;
 }
 
+/* Of probes that were recorded, and fire only in runtimes that are started with an option. */
+static void note_need(const struct asked *asked, const struct tapir_tally_event *counted,
+		      struct tapir_view_result *result)
+{
+	const char *needs = tapir_lore__needs(counted->provider, counted->event);
+
+	if (needs && is_asked(asked, counted->provider, counted->event))
+		tapir_view_result__note(result, "%s:%s fires only %s%s", counted->provider,
+					counted->event, needs,
+					strcmp(counted->provider, "hotspot") != 0
+						? ""
+						: "; 'tapir heap --live -p PID' samples objects "
+						  "of any JVM");
+}
+
 void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
 			   const struct tapir_view *view, struct tapir_view_result *result)
 {
@@ -231,10 +246,15 @@ void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_ca
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
 	bool has_switches = tapir_catalog__meta_value(catalog, "switches").len > 0;
+	const struct tapir_tally_event *counted;
 
 	while (s < end && s->view != view)
 		s++;
-	if (s == end || !result->has_nothing || !asked.specs.data || is_any_asked(&asked, s))
+	if (s == end || !result->has_nothing || !asked.specs.data)
+		return;
+	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+		note_need(&asked, counted, result);
+	if (is_any_asked(&asked, s))
 		return;
 	if (!has_switches || s->switches == SWITCHES_NEVER)
 		say_not_recorded(r, s, result);
