@@ -191,7 +191,7 @@ def test_defects_of_a_single_file_app(t):
 @made_once
 def publish_aot(t):
     t.need("gcc")
-    done, said = made(t, "Defects", "Defects-aot", AOT % "net9.0", "publish", "-r", "linux-x64", "-p:CppCompilerAndLinker=gcc",
+    done, said = made(t, "Defects", "Defects-aot", lambda: AOT % "net9.0", "publish", "-r", "linux-x64", "-p:CppCompilerAndLinker=gcc",
                       env={"NUGET_PACKAGES": os.path.join(t.build, "tests", "dotnet", "nuget")}, timeout=240)
     if not done:
         t.skip(f"dotnet publishes no net9.0 program ahead of time here: {said}")

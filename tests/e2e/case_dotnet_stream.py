@@ -97,7 +97,7 @@ def publish_aot(t, framework):
     """Fire compiled ahead of time; skips where that cannot be done."""
     t.need("gcc")
     packages = os.path.join(t.build, "tests", "dotnet", "nuget")
-    done, said = made(t, "Fire", f"aot-{framework}", AOT % framework, "publish", "-r", "linux-x64",
+    done, said = made(t, "Fire", f"aot-{framework}", lambda: AOT % framework, "publish", "-r", "linux-x64",
                       "-p:CppCompilerAndLinker=gcc", env={"NUGET_PACKAGES": packages}, timeout=240)
     if not done:
         t.skip(f"dotnet publishes no {framework} program ahead of time here: {said}")
