@@ -50,6 +50,19 @@ static void nothing_is_returned_when_it_was_not_mangled(void **state)
 	check("_RYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYOC0", NULL);
 }
 
+/* Binders in a part that is not printed (the first found by libFuzzer). */
+static void nothing_is_returned_when_there_are_too_many_lifetimes(void **state)
+{
+	(void)state;
+	check("_RXYFGYFGFs_Fcs_B", NULL);
+	check("_RXYFGYFGFs_Fcs_A", NULL);
+	check("_RMFGzzzzzzz_EuC1aC1b", NULL);
+	check("_RMC1aFGzzzzzzz_Eu", NULL);
+	check("_RNvMC1aFG_Eu3foo", "<for<'a> fn()>::foo");
+	check("_RNvMINtC1a1bFGz_EuEC1c3foo", "<c>::foo"); /* 37 of them */
+	check("_RNvC1a3foo_RNvMC1aFGzzzzzzz_Eu3foo", NULL);
+}
+
 /* f<A<X,X>> with X = A<Y,Y> and so on: each level doubles the text. */
 static void nothing_is_returned_when_the_plain_name_would_be_endless(void **state)
 {
@@ -88,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(name_is_plain_when_it_was_mangled),
 		cmocka_unit_test(nothing_is_returned_when_it_was_not_mangled),
+		cmocka_unit_test(nothing_is_returned_when_there_are_too_many_lifetimes),
 		cmocka_unit_test(nothing_is_returned_when_the_plain_name_would_be_endless),
 		cmocka_unit_test(nothing_is_returned_when_the_name_is_long_or_deep),
 	};

@@ -9,6 +9,7 @@
 #include "elf/demangle.h"
 
 #include "base/str.h"
+#include "elf/rust_name.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -49,7 +50,8 @@ char *tapir_demangle(const char *name)
 	struct plain p = {};
 
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') ||
-	    strnlen(name, MAX_MANGLED_BYTES) == MAX_MANGLED_BYTES)
+	    strnlen(name, MAX_MANGLED_BYTES) == MAX_MANGLED_BYTES ||
+	    (name[1] == 'R' && !tapir_rust_name__is_cheap(name)))
 		return NULL;
 	if (demangle(name, &p) && p.text.len && !p.text.failed)
 		return p.text.data;
