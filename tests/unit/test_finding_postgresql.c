@@ -96,6 +96,27 @@ static void lock_is_one_for_all_processes(void **state)
 			    "threads waited 1.000 s for locks, 100% of it for lock relation 42");
 }
 
+/* The first table of each has the same OID. */
+static void locks_of_two_servers_are_two(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 11; pid < 21; pid++) {
+		struct tapir_rec_process process = {.h.time_ns = 1,
+						    .tgid = pid,
+						    .parent_tgid = pid < 18 ? 5 : 6,
+						    .start_ns = 1,
+						    .kind = TAPIR_PROCESS_EXISTING};
+
+		feeder_add(&f, tapir_recbuf__process(&f.buf, &process, feeder_sv("postgres"),
+						     feeder_sv(""), feeder_sv(""), feeder_sv("")));
+		fire(WAIT, pid, 1, 42, "relation");
+		fire(WAIT_DONE, pid, 101, 42, "relation");
+	}
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+			    "threads waited 1.000 s for locks, 70% of it for lock relation 42");
+}
+
 static void locks_of_many_transactions_are_one_kind(void **state)
 {
 	(void)state;
@@ -212,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(lock_is_one_for_all_processes),
+		TEST(locks_of_two_servers_are_two),
 		TEST(locks_of_many_transactions_are_one_kind),
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
