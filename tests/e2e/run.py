@@ -64,11 +64,21 @@ class Entry:
         self.is_light = self.alone and key in getattr(module, "LIGHT", ())
 
 
+def check_names(path, module):
+    """A case that was renamed would leave its suite, or run beside others, without a word."""
+    for key in ("ALONE", "LIGHT", *(suite.upper().replace("-", "_") for suite in SUITES)):
+        names = getattr(module, key, ())
+        gone = [] if isinstance(names, bool) else [name for name in names if not hasattr(module, name)]
+        if gone:
+            sys.exit(f"{path.name}: {key} names no case: {', '.join(gone)}")
+
+
 def discover(only, suite):
     """In the order of files and of lines. suite: "check" or one of SUITES; None: all."""
     entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
+        check_names(path, module)
         entries += [Entry(path, module, key) for key, value in vars(module).items()
                     if key.startswith("test_") and callable(value)]
     return [entry for entry in entries if fnmatch.fnmatch(entry.name, only) and suite in (None, entry.suite)]
