@@ -7,11 +7,11 @@ import os
 import re
 import time
 
-from answers import Sums, alone, first_finding, measures, near, span, started, times
+from answers import NotSeen, Sums, alone, first_finding, measures, near, span, started, times
 from case_answers import service
 from case_dotnet_stream import AOT
 from dotnet_program import made, publish_dotnet
-from harness import made_once
+from harness import Failure, made_once
 
 ALONE = True  # it measures time
 TIMEOUT = 300
@@ -164,12 +164,22 @@ TOGETHER = (("starvation", "sleepers", "convoy", "deadlock", "full-pipe", "slow"
             ("leak", "native", "regex"), ("induced", "timers"))
 
 
+def finding_of(t, report, kind, *words):
+    """Where other programs have the CPUs, unwind tables are not built in time, and the report says so."""
+    try:
+        return first_finding(t, report, kind, *words)
+    except Failure as failure:
+        if " lack callers" in report["headline"]:
+            raise NotSeen(str(failure)) from failure
+        raise
+
+
 def leads_everywhere(t, program, causes=CAUSES):
     for modes in TOGETHER:
         modes = [mode for mode in modes if mode in causes]
         for mode, one in recorded_at_once(t, modes, program).items():
             kind, words, how_much = causes[mode]
-            one.first = first_finding(t, one.report, kind, *words)
+            one.first = finding_of(t, one.report, kind, *words)
             how_much(t, one)
 
 
@@ -183,9 +193,13 @@ def test_defects_of_dotnet_9(t):
     leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22"))
 
 
+# The compiler is a part of the program's file there: what it takes is seen as that of the methods for which it works.
+SINGLE_FILE = {mode: cause for mode, cause in CAUSES.items() if mode != "jit"}
+
+
 @alone
 def test_defects_of_a_single_file_app(t):
-    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22", single_file=True))
+    leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22", single_file=True), SINGLE_FILE)
 
 
 @made_once
