@@ -16,7 +16,9 @@ import shares  # noqa: E402
 ALONE = ["test_two_thousand_processes_have_whole_stacks", "test_libraries_that_come_and_go_leave_their_places",
          "test_library_that_takes_anothers_addresses_is_not_taken_for_it"]
 CHECK_STACKS = {"test_two_thousand_processes_have_whole_stacks", "test_libraries_that_come_and_go_leave_their_places",
-                "test_library_that_takes_anothers_addresses_is_not_taken_for_it"}
+                "test_library_that_takes_anothers_addresses_is_not_taken_for_it",
+                "test_stack_ends_at_a_file_that_was_rewritten_while_it_is_mapped",
+                "test_table_is_there_for_the_next_process_when_one_ended_meanwhile"}
 TIMEOUT = 240
 SKIP_S = 2  # unwind tables are built in the background
 BUILD_ID = bytes([0xab] * 20)  # of the library, to be replaced
@@ -51,7 +53,7 @@ def graph_program(t):
     return programs.native(t, "graph-c-o3-witness", "-O3", *programs.NOT_FRAMES)
 
 
-def waits_of(t, file, pid, after_s=SKIP_S):
+def waits_of(t, file, pid, after_s=1):
     """Stacks of a process's waits, as lists of frames, and how tapir says they end; without those of the first seconds."""
     found = [r for r in t.events(file, "switch") if r["pid"] == pid and r.get("stack") and r.get("state") != "runnable"]
     first = min((r["time_ns"] for r in found), default=0)
@@ -118,7 +120,7 @@ def test_stacks_of_stripped_and_sectionless_programs_are_whole(t):
     without_sections(stripped, bare)
     started = {path: t.start(path, "waits", "20") for path in (stripped, bare)}
     pids = {path: int(process.wait_line("pid ").split()[1]) for path, process in started.items()}
-    t.tapir("record", "--no-samples", "--duration", SKIP_S + 2, "-f", "-o", file, "-p", pids[stripped], "-p", pids[bare])
+    t.tapir("record", "--no-samples", "--duration", 2.5, "-f", "-o", file, "-p", pids[stripped], "-p", pids[bare])
     symbols, segments = symbols_of(t, original), segments_of(original)
     for path, pid in pids.items():
         stacks = [named_by(symbols, segments, path, stack) for stack, _ in waits_of(t, file, pid)]
@@ -143,7 +145,7 @@ def test_stacks_are_whole_when_their_file_was_deleted_or_replaced(t):
     other = t.path("other")
     shutil.copy2(t.target_path("swarm"), other)  # other functions at the same addresses
     os.rename(other, t.path("replaced"))
-    t.tapir("record", "--no-samples", "--duration", SKIP_S + 2, "-f", "-o", file,
+    t.tapir("record", "--no-samples", "--duration", 2.5, "-f", "-o", file,
             *[word for pid in started.values() for word in ("-p", pid)])
     for name, pid in started.items():
         stacks = [stack for stack, _ in waits_of(t, file, pid)]
@@ -289,7 +291,7 @@ def test_library_that_takes_anothers_addresses_is_not_taken_for_it(t):
     program = t.start(opener(t), "turns", "10", *paths)
     pid = int(program.wait_line("pid ").split()[1])
     t.tapir("record", "--no-samples", "--duration", SKIP_S + 5, "-f", "-o", file, "-p", pid)
-    stacks = waits_of(t, file, pid)
+    stacks = waits_of(t, file, pid, SKIP_S)
     at = {}
     for stack, _ in stacks:
         for frame in stack:
