@@ -194,28 +194,38 @@ def test_lock_of_a_table_has_its_name(t):
     """In the server's memory, where a table is at once, and by its OID; of those who wait by events as of those who wait since before."""
     with Server(t, *LOGGING) as server:
         answer(server, "create database shop")
-        answer(server, "create table orders(id int); create schema audit; create table audit.log(id int)", "shop")
+        answer(server, "create table orders(id int); create table stock(id int); create schema audit; create table audit.log(id int)", "shop")
         orders, log_oid = (answer(server, f"select '{name}'::regclass::oid", "shop") for name in ("orders", "audit.log"))
-        queue = Clients(server, "queue", QUEUE, 4, 6, database="shop")
+        queue = Clients(server, "queue", QUEUE, 4, 12, database="shop")
         holder = psql(server, "begin; lock table audit.log in access exclusive mode; select pg_sleep(20)", database="shop")
         time.sleep(0.5)
         waiter = Clients(server, "waiter", "select * from audit.log;\n", 1, 1, database="shop")
+        # Whoever reads waits behind the ALTER TABLE, which waits for a transaction that nobody ends.
+        forgotten = subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-t", "-h", server.dir, "-d", "shop"], stdin=subprocess.PIPE, text=True,
+                                     stdout=subprocess.PIPE, user="postgres")
+        forgotten.stdin.write("begin; select count(*) from stock; select pg_backend_pid();\n")
+        forgotten.stdin.flush()
+        held_by = [forgotten.stdout.readline() for _ in range(3)][2].strip()
+        change = psql(server, "alter table stock add column price int", database="shop")
+        time.sleep(0.3)
+        behind = Clients(server, "behind", "select * from stock;\n", 2, 1, database="shop")
 
         def end():
-            for child in (holder, waiter.child, queue.child):
+            for child in (holder, waiter.child, queue.child, behind.child, change, forgotten):
                 child.kill()
                 child.wait()
             end_sessions(server)
 
-        reports, pids = recorded_together(t, server, "tables", {"queue": queue, "waiter": waiter}, 3, end)
+        reports, pids = recorded_together(t, server, "tables", {"queue": queue, "waiter": waiter, "behind": behind}, 3, end)
         log = Log(server)
     begin, end = span(t, t.path("tables.tapir"))
     near(t, leads(t, reports["queue"], "locks", f"100% of it for lock relation orders (OID {orders} of database shop), most for lock table orders in "),
          1e9 * within(log.waits(pids["queue"]), begin, end) / (end - begin), "waiting clients")
     near(t, leads(t, reports["waiter"], "locks", f"for a PostgreSQL lock (relation audit.log (OID {log_oid} of database shop))"), 1,
          "threads that have waited since before the recording")
+    leads(t, reports["behind"], "locks", "a lock is not released: 2 threads", "(relation stock (OID ", f"; postgres {held_by} holds it")
     locks = json.loads(t.tapir("report", t.path("tables.tapir"), "--view", "contention", "--json").out)["locks"]
-    t.ok(f"relation orders (OID {orders} of database shop)" in str(locks[0]), f"one row for all that wait: {locks}")
+    t.eq(len([row for row in locks if f"relation orders (OID {orders} of database shop)" in str(row)]), 1, f"one row for all that wait: {locks}")
 
 
 class Sampled:

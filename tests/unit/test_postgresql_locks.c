@@ -129,6 +129,20 @@ static void what_it_waits_for_is_known_without_a_holder(void **state)
 	assert_false(tapir_postgresql_locks__wanted(&source, MY_PROC, 4, &lock));
 }
 
+/* A statement that waits behind an ALTER TABLE, which waits for a transaction that only reads. */
+static void who_holds_up_the_queue_holds_up_all_in_it(void **state)
+{
+	struct tapir_postgresql_holder found;
+
+	(void)state;
+	add_place(1, 0, 1u << 1, 0); /* AccessShare */
+	add_place(0, 0, 0, 1);
+	assert_int_equal(holder(&found), 0);
+	add_place(2, 0, 0, 8); /* AccessExclusive */
+	assert_int_equal(holder(&found), 1001);
+	assert_false(found.is_cycle);
+}
+
 static void own_group_of_parallel_workers_does_not_block(void **state)
 {
 	struct tapir_postgresql_holder found;
@@ -201,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(process_that_holds_a_conflicting_lock_is_found),
 		TEST(what_it_waits_for_is_known_without_a_holder),
+		TEST(who_holds_up_the_queue_holds_up_all_in_it),
 		TEST(own_group_of_parallel_workers_does_not_block),
 		TEST(holder_that_waits_is_preferred_and_a_circle_is_known),
 		TEST(what_does_not_agree_is_no_wait),

@@ -8,6 +8,7 @@
 #define ENTRY_BYTES 1024u /* of a PGPROC, within which its pid and its wait are */
 #define MAX_HOLDERS 1024u /* of one lock */
 #define MAX_LINKS   64u	  /* of a chain of waits */
+#define MAX_QUEUED  16u	  /* waiters of one lock that are looked at */
 #define MODE_CNT    8u	  /* 1: AccessShare ... 8: AccessExclusive */
 
 struct links { /* a list through its members, circular */
@@ -92,25 +93,71 @@ static bool read_place(const struct search *s, uint64_t va, uint64_t lock_va, st
 	       out->lock_va == lock_va;
 }
 
-/* 0: nobody; of several holders the first that waits for another lock, too. */
-static uint64_t holder_of(const struct search *s, const struct waiting *w)
-{
-	uint64_t list_va = w->lock_va + offsetof(struct lock, holders), at, found = 0;
-	struct waiting theirs;
-	struct place place, own;
+/* Through the places in a lock's list, until it ends or what is there does not agree. */
+struct walk {
+	uint64_t list_va, at_va;
+	unsigned cnt;
+};
 
-	if (!read_place(s, w->place_va, w->lock_va, &own))
-		return 0;
-	at = tapir_process_memory__u64(s->memory, list_va + offsetof(struct links, next_va));
-	for (unsigned i = 0; at && at != list_va && i < MAX_HOLDERS; i++) {
-		if (!read_place(s, at - offsetof(struct place, links), w->lock_va, &place))
-			return 0;
-		at = place.links.next_va;
-		if (place.leader_va == own.leader_va || !(place.held_mask & conflicts[w->mode]))
+static struct walk begin_walk(const struct search *s, uint64_t lock_va)
+{
+	uint64_t list_va = lock_va + offsetof(struct lock, holders);
+
+	return (struct walk){.list_va = list_va,
+			     .at_va = tapir_process_memory__u64(
+				     s->memory, list_va + offsetof(struct links, next_va))};
+}
+
+static bool next_place(const struct search *s, struct walk *walk, uint64_t lock_va,
+		       struct place *out)
+{
+	if (!walk->at_va || walk->at_va == walk->list_va || walk->cnt++ == MAX_HOLDERS ||
+	    !read_place(s, walk->at_va - offsetof(struct place, links), lock_va, out))
+		return false;
+	walk->at_va = out->links.next_va;
+	return true;
+}
+
+/* 0: nobody; of several holders the first that waits for another lock, too. */
+static uint64_t held_by(const struct search *s, const struct waiting *w, uint64_t leader_va)
+{
+	struct walk walk = begin_walk(s, w->lock_va);
+	struct waiting theirs;
+	struct place place;
+	uint64_t found = 0;
+
+	while (next_place(s, &walk, w->lock_va, &place)) {
+		if (place.leader_va == leader_va || !(place.held_mask & conflicts[w->mode]))
 			continue;
 		if (read_wait(s, place.entry_va, &theirs))
 			return place.entry_va;
 		found = found ? found : place.entry_va;
+	}
+	return found;
+}
+
+/*
+ * Where no holder is in its way, a waiter waits for those before it in the queue that want the lock
+ * in a mode that conflicts: then who is in their way is in its way as well.
+ */
+static uint64_t holder_of(const struct search *s, const struct waiting *w)
+{
+	struct walk walk = begin_walk(s, w->lock_va);
+	struct waiting theirs;
+	struct place place, own;
+	uint64_t found;
+	unsigned tries = 0;
+
+	if (!read_place(s, w->place_va, w->lock_va, &own))
+		return 0;
+	found = held_by(s, w, own.leader_va);
+	while (!found && tries < MAX_QUEUED && next_place(s, &walk, w->lock_va, &place)) {
+		if (place.leader_va == own.leader_va || !read_wait(s, place.entry_va, &theirs) ||
+		    theirs.lock_va != w->lock_va || !(conflicts[w->mode] & 1u << theirs.mode))
+			continue;
+		tries++;
+		found = held_by(s, &theirs, place.leader_va);
+		found = found == place.entry_va ? 0 : found;
 	}
 	return found;
 }

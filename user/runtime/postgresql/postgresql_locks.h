@@ -28,8 +28,8 @@ struct tapir_postgresql_holder {
 
 /*
  * Who holds a lock that conflicts with the one which process pid waits for; of several, one that
- * waits, too. A waiter that is merely earlier in the queue holds nothing. pid: as the server's
- * namespace numbers it. false: it waits for none.
+ * waits, too. If none does: who holds up those in the queue that want a mode which conflicts. pid:
+ * as the server's namespace numbers it. false: it waits for none.
  */
 bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_holder *out);
