@@ -57,19 +57,20 @@ def compare(t, program, env=None, unknown=0.01):
 
 
 def compare_file(t, file, burnt, unknown=0.01):
-    """unknown: the share of samples that may stay as they were."""
+    """unknown: the share of samples whose stacks may stay as they were."""
     samples, called_cnt = collections.Counter(), 0
     for frames, weight in folded(t, file):
         frames = as_machines(frames)
         if any(name.startswith("Program.Burn(") for name in frames):
             chain, is_called = chain_of(frames)
-            samples[chain] += weight
+            samples["wrong" if chain == "none" and any(name.endswith(" (awaits)") for name in frames) else chain] += weight
             called_cnt += weight if is_called else 0
     total = sum(samples.values())
     t.ok(total > 500, f"{total} samples in Burn")
     t.ok(called_cnt < 0.2 * total, f"{called_cnt} of {total} samples are in chains that were not awaited")
-    t.ok(samples["none"] <= unknown * total, f"samples outside both chains: {dict(samples)}")
-    share, said = samples["Checkout"] / (total - samples["none"]), burnt["Checkout"] / sum(burnt.values())
+    t.ok(samples["wrong"] <= 0.01 * total and samples["none"] + samples["wrong"] <= max(0.01, unknown) * total,
+         f"samples outside both chains: {dict(samples)}")
+    share, said = samples["Checkout"] / (samples["Checkout"] + samples["Browse"]), burnt["Checkout"] / sum(burnt.values())
     t.ok(abs(share - said) < 0.03, f"Checkout has {share:.3f} of the samples, the program says {said:.3f}")
     return file
 
@@ -133,12 +134,12 @@ def test_dotnet_11_has_the_same(t):
 def test_methods_that_dotnet_11_suspends_itself_have_the_same(t):
     """As event buffers of its AsyncProfilerEventSource have them: of a program from its start, and of one that runs."""
     program = publish_dotnet(t, "Awaits", NET_11, runtime_async=True)
-    # What its threads have not sent when it ends is lost, up to 1 KB each.
-    file = compare(t, program, no_osr(), unknown=0.15)
+    # What its threads have not sent when it ends is lost, up to 1 KB each; beside other programs that is much of a second.
+    file = compare(t, program, no_osr(), unknown=0.5)
     t.ok("not decoded" not in t.tapir("report", "--async", "--view", "cpu", file).err, "every buffer is decoded")
     running = t.start(program, 4000, env=no_osr())
     time.sleep(0.5)
     file = t.path("running.tapir")
     t.eq(t.tapir("record", "-q", "--profile", "async", "-p", running.pid, "-d", 2.5, "-f", "-o", file, timeout=60).rc, 0, "exit of tapir")
     burnt = {name: int(ns) for name, ns in re.findall(r"^(Checkout|Browse) (\d+)$", "\n".join(running.wait(60).out.splitlines()), re.M)}
-    compare_file(t, file, burnt, unknown=0.15)  # until its threads have told what they are in
+    compare_file(t, file, burnt, unknown=0.5)  # until its threads have told what they are in
