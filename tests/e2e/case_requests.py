@@ -53,7 +53,7 @@ def services(t):
 
 def record(t, *running, comm=None, all_of_them=False):
     """comm: all processes of that name, whichever they are. all_of_them: every process of the machine."""
-    whom = ("-a",) if all_of_them else ("--comm", comm) if comm else ("-p", ",".join(str(s.pid) for s in running))
+    whom = ("-a", "--sched") if all_of_them else ("--comm", comm) if comm else ("-p", ",".join(str(s.pid) for s in running))
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "--profile", "requests", *whom, "-f", "-o", file)
     tapir.wait_ready("", 60)

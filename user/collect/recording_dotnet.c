@@ -37,11 +37,15 @@ static bool asks_for(const struct recording *r, const char *provider)
 	return false;
 }
 
-/* Processes of the whole machine are not attached to just because no SPEC was given. */
+/*
+ * Processes of the whole machine are not attached to just because neither a SPEC nor a profile was
+ * given.
+ */
 static bool may_enter(const struct recording *r)
 {
 	return r->opts->lanes != TAPIR_LANES_PROBE &&
-	       !(r->rules.all && r->opts->specs_are_defaults && !r->opts->counters);
+	       !(r->rules.all && r->opts->specs_are_defaults && !r->opts->wants_events &&
+		 !r->opts->counters);
 }
 
 /* A process that is entered anyway is also asked what it compiles. */

@@ -22,10 +22,11 @@
 #include "rings/ring_limits.h"
 #include "rings/ring_select.h"
 
-#define ROUND_MS  10
-#define LOSSES_NS TAPIR_NS_PER_SEC
-#define CHILD_MAX TAPIR_RING_CHILDREN
-#define WAKE_TGID 0ull
+#define ROUND_MS      10
+#define WAITED_FOR_MS 1 /* where threads wait for room */
+#define LOSSES_NS     TAPIR_NS_PER_SEC
+#define CHILD_MAX     TAPIR_RING_CHILDREN
+#define WAKE_TGID     0ull
 
 struct lane {
 	uint32_t tgid;
@@ -383,7 +384,10 @@ static void *run(void *arg)
 		open_children(r);
 		if (again && atomic_load(&r->waiting_cnt))
 			usleep(100);
-		note_ends(r, again ? 0 : has_lanes ? ROUND_MS : -1);
+		note_ends(r, again	       ? 0
+			     : !has_lanes      ? -1
+			     : r->sink.wait_ms ? WAITED_FOR_MS
+					       : ROUND_MS);
 	}
 	return NULL;
 }
