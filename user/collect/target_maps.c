@@ -32,6 +32,7 @@ struct mapping_walk {
 	uint64_t from_ns;   /* what is mapped was mapped then, or before anything was recorded */
 	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
+	const struct tapir_sideband_mmap *told; /* what is expected there; NULL: anything */
 	bool saw_one;
 	int err;
 };
@@ -91,22 +92,12 @@ void tapir_targets__post_late(void *ctx, const struct tapir_late *late)
 }
 
 /* Another process may have had its probes attached, and also later than this one mapped it. */
-static void check_lateness(struct mapping_walk *walk, const struct tapir_image *image,
-			   const struct tapir_mapping_line *line)
+static void check_lateness(struct tapir_targets *t, const struct tapir_late *late)
 {
-	struct tapir_late late = {
-		.tgid = walk->tgid,
-		.tid = walk->tid,
-		.start_va = line->start_va,
-		.mapped_ns = walk->mapped_ns,
-		.on_ns = image->on_ns,
-		.path = (char *)line->path,
-	};
-
-	if (!walk->mapped_ns || image->on_ns <= walk->mapped_ns)
+	if (!late->mapped_ns || late->on_ns <= late->mapped_ns)
 		return;
-	if (!walk->tid || !walk->t->opts.holder || tapir_lateness__add(&walk->t->lateness, &late))
-		tapir_targets__post_late(walk->t, &late);
+	if (!late->tid || !t->opts.holder || tapir_lateness__add(&t->lateness, late))
+		tapir_targets__post_late(t, late);
 }
 
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
@@ -120,7 +111,12 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
 	if (on >= 0) {
-		check_lateness(walk, image, line);
+		check_lateness(t, &(struct tapir_late){.tgid = walk->tgid,
+						       .tid = walk->tid,
+						       .start_va = line->start_va,
+						       .mapped_ns = walk->mapped_ns,
+						       .on_ns = image->on_ns,
+						       .path = (char *)line->path});
 		return 0;
 	}
 	post_gap(t, walk->tgid, line->path,
@@ -267,65 +263,6 @@ static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_m
 	return !tapir_map__put(&t->told, key, NULL);
 }
 
-static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
-{
-	struct mapping_walk *walk = ctx;
-
-	if (!line->is_executable)
-		return 0;
-	walk->saw_one = true;
-	if (!tapir_programs__are_there(walk->t->opts.programs) &&
-	    is_told(walk->t, walk->tgid, line))
-		return 0;
-	look_for_dotnet(walk->t, walk->tgid, line);
-	if (tapir_mapping_line__is_file(line))
-		walk->err = see_file(walk, line);
-	else
-		post_mapping(walk, line, NULL, -1);
-	return walk->err;
-}
-
-static void walk_mappings(struct mapping_walk *walk)
-{
-	int mark = tapir_diag__cnt();
-	int err = walk->only_va
-			  ? tapir_proc__mapping_at(walk->tgid, walk->only_va, see_mapping, walk)
-			  : tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
-
-	if (err == -EIO && !walk->err) { /* it is there: its probes are not known to be none */
-		tapir_diag__rewind(mark);
-		walk->err = tapir_diag__fail(err, "cannot read the mappings of process %u: %s",
-					     walk->tgid, tapir_errno__text(err));
-	} else if (err && !walk->err) {
-		tapir_diag__rewind(mark);
-		tapir_debug("cannot read the mappings of process %u: %s", walk->tgid,
-			    tapir_errno__name(err));
-	}
-}
-
-int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns,
-				uint64_t only_va)
-{
-	struct mapping_walk walk = {
-		.t = t,
-		.tgid = tgid,
-		.from_ns = from_ns,
-		.only_va = only_va,
-	};
-
-	walk_mappings(&walk);
-	return walk.err;
-}
-
-int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns)
-{
-	struct mapping_walk walk = {
-		.t = t, .tgid = tgid, .from_ns = joined_ns, .mapped_ns = joined_ns};
-
-	walk_mappings(&walk);
-	return walk.err;
-}
-
 /* A mapping as the kernel reported it when it was made: the process is not inspected. */
 static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
 		      const struct tapir_image *image, int fd)
@@ -385,6 +322,20 @@ static int open_missed(const struct tapir_sideband_mmap *mmap)
 					     : tapir_foreign__open_taken(path_fd, seen_by);
 }
 
+static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
+			const struct tapir_image *image)
+{
+	if (!tapir_image__is_on(image, mmap->tgid))
+		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
+	else
+		check_lateness(t, &(struct tapir_late){.tgid = mmap->tgid,
+						       .tid = mmap->tid,
+						       .start_va = mmap->start_va,
+						       .mapped_ns = mmap->time_ns,
+						       .on_ns = image->on_ns,
+						       .path = (char *)mmap->path});
+}
+
 /*
  * The mapping, or its process, was gone before tapir could read it. The file is still known by the
  * path where the process saw it, if it is the same there; if it has requested probes, their hits
@@ -401,10 +352,87 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 		image = NULL;
 	if (is_a_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
-	if (image && image->site_cnt && !image->is_on_everywhere)
-		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
+	if (image && image->site_cnt)
+		miss_probes(t, mmap, image);
 	post_told(t, mmap, image, image ? fd_to_post(image, fd) : -1);
 	tapir_diag__rewind(mark);
+}
+
+/*
+ * A process that unmaps a file and maps another has it at the same address. The paths' beginnings
+ * may differ, by the root of who asks; a file that was renamed is taken for another one.
+ */
+static bool is_another_file(const struct tapir_sideband_mmap *told,
+			    const struct tapir_mapping_line *line)
+{
+	const char *was = strrchr(told->path, '/'), *is = strrchr(line->path, '/');
+	size_t len = is ? strlen(is) : 0;
+
+	return !is || strncmp(was, is, len) || (was[len] && strcmp(was + len, " (deleted)"));
+}
+
+static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct mapping_walk *walk = ctx;
+
+	if (!line->is_executable)
+		return 0;
+	if (walk->told && !walk->saw_one && is_another_file(walk->told, line)) {
+		miss_mapping(walk->t, walk->told);
+		walk->from_ns = tapir_clock__now_ns(); /* not known: its own record tells */
+		walk->mapped_ns = 0;
+	}
+	walk->saw_one = true;
+	if (!tapir_programs__are_there(walk->t->opts.programs) &&
+	    is_told(walk->t, walk->tgid, line))
+		return 0;
+	look_for_dotnet(walk->t, walk->tgid, line);
+	if (tapir_mapping_line__is_file(line))
+		walk->err = see_file(walk, line);
+	else
+		post_mapping(walk, line, NULL, -1);
+	return walk->err;
+}
+
+static void walk_mappings(struct mapping_walk *walk)
+{
+	int mark = tapir_diag__cnt();
+	int err = walk->only_va
+			  ? tapir_proc__mapping_at(walk->tgid, walk->only_va, see_mapping, walk)
+			  : tapir_proc__each_mapping(walk->tgid, see_mapping, walk);
+
+	if (err == -EIO && !walk->err) { /* it is there: its probes are not known to be none */
+		tapir_diag__rewind(mark);
+		walk->err = tapir_diag__fail(err, "cannot read the mappings of process %u: %s",
+					     walk->tgid, tapir_errno__text(err));
+	} else if (err && !walk->err) {
+		tapir_diag__rewind(mark);
+		tapir_debug("cannot read the mappings of process %u: %s", walk->tgid,
+			    tapir_errno__name(err));
+	}
+}
+
+int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns,
+				uint64_t only_va)
+{
+	struct mapping_walk walk = {
+		.t = t,
+		.tgid = tgid,
+		.from_ns = from_ns,
+		.only_va = only_va,
+	};
+
+	walk_mappings(&walk);
+	return walk.err;
+}
+
+int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns)
+{
+	struct mapping_walk walk = {
+		.t = t, .tgid = tgid, .from_ns = joined_ns, .mapped_ns = joined_ns};
+
+	walk_mappings(&walk);
+	return walk.err;
 }
 
 /*
@@ -440,7 +468,8 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .tid = mmap->tid,
 				    .from_ns = mmap->time_ns,
 				    .mapped_ns = mmap->time_ns,
-				    .only_va = mmap->start_va};
+				    .only_va = mmap->start_va,
+				    .told = mmap};
 	struct tapir_image *known;
 	int mark = tapir_diag__cnt();
 

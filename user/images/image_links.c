@@ -88,7 +88,7 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 	return err;
 }
 
-static bool is_on(const struct tapir_image *image, uint32_t tgid)
+bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid)
 {
 	const uint32_t *on;
 
@@ -155,7 +155,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	tapir_autofree uint64_t *offs = NULL;
 	int err;
 
-	if (!image->site_cnt || is_on(image, tgid))
+	if (!image->site_cnt || tapir_image__is_on(image, tgid))
 		return 0;
 	err = choose_sites(images, image, tgid, &sites, &offs);
 	if (err || !sites.cnt)
