@@ -3,16 +3,10 @@
 #ifndef TAPIR_TEST_FINDING_FIXTURE_H
 #define TAPIR_TEST_FINDING_FIXTURE_H
 
-#include "findings/finding.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
+#include "finding_state.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
-#define TGID	100
 
-static struct feeder f;
-static struct tapir_finding finding;
-static struct tapir_found_list found;
 static bool is_listed;
 
 enum {
@@ -110,17 +104,7 @@ static inline int setup(void **state)
 	add_stack(12, 0x710, 0x310, 0x310);	 /* and Price; */
 	add_stack(13, 0x400040, 0x210, 0x210);	 /* the runtime waits for Draw */
 	add_stack(14, 0x400040, 0x810, 0x210);	 /* Draw waits for a condition */
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
-}
-
-static inline int teardown(void **state)
-{
-	(void)state;
-	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
-	feeder_fini(&f);
-	tapir_diag__clear();
-	return 0;
+	return finding_listen();
 }
 
 static inline void fire(uint32_t probe, uint64_t time_ns, uint64_t number, const char *text,
@@ -202,6 +186,6 @@ static inline enum tapir_found_kind kind_at(size_t rank)
 	return rank < found.rows.cnt ? found.rows.data[rank].kind : TAPIR_FOUND_KIND_CNT;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 #endif

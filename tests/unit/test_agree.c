@@ -347,7 +347,7 @@ static void headline_and_views_of_random_recordings_agree(void **state)
 			assert_int_equal(setup(NULL), 0);
 		check_one();
 		if (i + 1 < RECORDINGS)
-			teardown(NULL);
+			finding_teardown(NULL);
 	}
 }
 

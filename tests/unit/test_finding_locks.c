@@ -23,17 +23,6 @@ static void name_function(unsigned at, const char *name)
 	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(name)));
 }
 
-static void name_method(unsigned at, const char *name)
-{
-	struct tapir_rec_jit jit = {.h.time_ns = 1,
-				    .tgid = TGID,
-				    .start_va = 0x1000 * (uint64_t)at,
-				    .size = 0x1000,
-				    .from_ns = 1};
-
-	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
-}
-
 static void add_stack(uint64_t id, unsigned inner, unsigned middle, unsigned outer)
 {
 	const uint64_t frames_va[] = {0x1000ull * inner + 8, 0x1000ull * middle + 8,

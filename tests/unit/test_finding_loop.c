@@ -7,15 +7,7 @@
 
 #include <cmocka.h>
 
-#include "findings/finding.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
-
-#define TGID 100
-
-static struct feeder f;
-static struct tapir_finding finding;
-static struct tapir_found_list found;
+#include "finding_state.h"
 
 /* Stacks. POLL: the loop waits. DRAW: in the program's own function. CHILD: a loop in that. */
 enum {
@@ -107,11 +99,8 @@ static void add_stack(uint64_t id, const unsigned *at, unsigned cnt)
 static int setup(void **state)
 {
 	(void)state;
-	finding = (struct tapir_finding){.has_clock = true};
-	found = (struct tapir_found_list){};
-	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+	if (finding_begin())
 		return -1;
-	finding.tl = f.tl;
 	for (unsigned at = 1; at < FUNCTION_CNT; at++)
 		name_function(at);
 	STACK(POLL, EPOLL, UV_RUN, START);
@@ -126,17 +115,7 @@ static int setup(void **state)
 	STACK(INTERPRETER, STRIPPED, EVAL, START);
 	STACK(ELSEWHERE, EPOLL, START);
 	STACK(PYTHON_LOCK, SEM_WAIT, ACQUIRE_LOCK, STRIPPED, EVAL, START);
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
-	feeder_fini(&f);
-	tapir_diag__clear();
-	return 0;
+	return finding_listen();
 }
 
 static void leave(uint32_t tid, uint64_t at_ms, uint64_t stack)
@@ -382,7 +361,7 @@ static void a_condition_of_another_file_is_no_gil(void **state)
 		assert_null(strstr(found.rows.data[i].text, "GIL"));
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
 {

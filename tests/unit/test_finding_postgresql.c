@@ -7,15 +7,9 @@
 
 #include <cmocka.h>
 
-#include "findings/finding.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
+#include "finding_state.h"
 
 #define PG "postgresql"
-
-static struct feeder f;
-static struct tapir_finding finding;
-static struct tapir_found_list found;
 
 enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, ABORT };
 
@@ -27,11 +21,8 @@ static int setup(void **state)
 		{0x1008, 0x3008}, {0x2008, 0x3008}, {0x4008, 0x3008}, {0x1008, 0x1008}};
 
 	(void)state;
-	finding = (struct tapir_finding){.has_clock = true};
-	found = (struct tapir_found_list){};
-	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+	if (finding_begin())
 		return -1;
-	finding.tl = f.tl;
 	feeder_probe(&f, QUERY, PG, "query__start", NULL, "query");
 	feeder_probe(&f, QUERY_DONE, PG, "query__done", NULL, "query");
 	feeder_probe(&f, WAIT, PG, "lock__wait__start", "tag_field1", "tag_type");
@@ -44,17 +35,7 @@ static int setup(void **state)
 		feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(functions[i])));
 		feeder_stack(&f, i + 1, stacks[i], 2);
 	}
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
-	feeder_fini(&f);
-	tapir_diag__clear();
-	return 0;
+	return finding_listen();
 }
 
 /* Each backend is a process with one thread. */
@@ -227,7 +208,7 @@ static void rows_by_an_index_are_no_scan(void **state)
 		assert_null(strstr(found.rows.data[i].text, "scans whole tables"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
 {

@@ -8,29 +8,11 @@
 
 #include <cmocka.h>
 
-#include "findings/finding.h"
-#include "base/diag.h"
-#include "timeline_feeder.h"
+#include "finding_state.h"
 
-#define TGID	  100
 #define KERNEL_VA 0xffffffff81000000ull
 
 enum { SOCKET = 1, UNNAMED, OWN, LIBRARY };
-
-static struct feeder f;
-static struct tapir_finding finding;
-static struct tapir_found_list found;
-
-static void name_method(unsigned at, const char *name)
-{
-	struct tapir_rec_jit jit = {.h.time_ns = 1,
-				    .tgid = TGID,
-				    .start_va = 0x1000 * (uint64_t)at,
-				    .size = 0x1000,
-				    .from_ns = 1};
-
-	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
-}
 
 static void add_kernel(void)
 {
@@ -52,11 +34,8 @@ static int setup(void **state)
 	const uint64_t unnamed[] = {0x1008}, own[] = {0x2008}, library[] = {0x3008};
 
 	(void)state;
-	finding = (struct tapir_finding){.has_clock = true};
-	found = (struct tapir_found_list){};
-	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+	if (finding_begin())
 		return -1;
-	finding.tl = f.tl;
 	name_method(1, "Interpreter");
 	name_method(2, "void Shop.ask()");
 	name_method(3, "int java.net.SocketInputStream.read()");
@@ -64,17 +43,7 @@ static int setup(void **state)
 	feeder_stack(&f, UNNAMED, unnamed, 1);
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, LIBRARY, library, 1);
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
-	feeder_fini(&f);
-	tapir_diag__clear();
-	return 0;
+	return finding_listen();
 }
 
 static void leave(uint32_t tid, uint64_t ms, uint64_t stack, uint16_t flags)
@@ -160,7 +129,7 @@ static void library_that_waits_for_work_is_no_finding(void **state)
 	assert_null(waits_at(1000));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
 {

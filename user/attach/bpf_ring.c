@@ -19,6 +19,20 @@ int tapir_bpf_ring__new(size_t bytes)
 					  tapir_errno__text(fd));
 }
 
+int tapir_bpf_ring__new_array(unsigned cnt)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	int fd, template_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, 4096, NULL);
+
+	if (template_fd < 0)
+		return template_fd;
+	opts.inner_map_fd = (uint32_t)template_fd;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t), sizeof(uint32_t),
+			    cnt, &opts);
+	close(template_fd);
+	return fd;
+}
+
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)
 {
 	struct bpf_map_info info = {};

@@ -17,20 +17,19 @@
 
 #include "attach/bpf_ring.h"
 #include "attach/deferred_program.h"
-#include "elf/kernel_types.h"
 #include "attach/links.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "elf/kernel_types.h"
 #include "tapir.skel.h"
 
 struct tapir_programs {
 	struct tapir_bpf *skel;
 	struct tapir_deferred_program *usdt, *sample; /* NULL: loaded with the others */
 	int rings_fd;				      /* the array of rings */
-	int types_fd;				      /* of the kernel, while loading; -1: all */
 	volatile struct tapir_live *live;
 	struct tapir_holds *holds; /* shared with the holder */
 	volatile struct tapir_maybe_tgids *maybe_tgids;
@@ -66,24 +65,25 @@ static void leave_out_processes(struct tapir_bpf *skel)
 		bpf_program__set_autoload(all[i], false);
 }
 
-/* libbpf reads them when it loads. NULL: it has to search all types of the kernel. */
-static struct tapir_bpf *open_with_few_types(struct tapir_programs *p)
+/* libbpf reads *types_fd when it loads. NULL: it has to search all types of the kernel. */
+static struct tapir_bpf *open_with_few_types(int *types_fd)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct tapir_bpf *skel;
 	char path[32];
 
-	p->types_fd = memfd_create("kernel types", MFD_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->types_fd);
+	*types_fd = memfd_create("kernel types", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", *types_fd);
 	opts.btf_custom_path = path;
 	skel = tapir_bpf__open_opts(&opts);
-	if (!skel || !tapir_kernel_types__write(bpf_object__btf(skel->obj), p->types_fd))
+	if (!skel || !tapir_kernel_types__write(bpf_object__btf(skel->obj), *types_fd))
 		return skel;
 	tapir_bpf__destroy(skel);
 	return NULL;
 }
 
-static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
+static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts,
+		     int *types_fd)
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(tapir_load__log);
@@ -93,7 +93,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 		tapir_deferred_program__on_demand(p->usdt);
 	if (opts->families[TAPIR_FAMILY_SAMPLE])
 		(void)tapir_deferred_program__new(TAPIR_DEFERRED_SAMPLES, &p->sample);
-	p->skel = open_with_few_types(p);
+	p->skel = open_with_few_types(types_fd);
 	if (!p->skel)
 		p->skel = tapir_bpf__open();
 	if (!p->skel)
@@ -126,22 +126,14 @@ static void *map_array(const struct bpf_map *map, size_t bytes, int prot)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static size_t whole_pages(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (bytes + page - 1) / page * page;
-}
-
 static int map_shared(struct tapir_programs *p)
 {
 	p->live = map_array(p->skel->maps.live, sizeof(*p->live), PROT_READ | PROT_WRITE);
 	p->maybe_tgids = map_array(p->skel->maps.maybe_tgids, sizeof(*p->maybe_tgids),
 				   PROT_READ | PROT_WRITE);
-	p->losses_bytes = whole_pages((p->site_cap + 1) * sizeof(*p->losses));
+	p->losses_bytes = (p->site_cap + 1) * sizeof(*p->losses);
 	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
-	p->holds = map_array(p->skel->maps.holds, whole_pages(sizeof(*p->holds)),
-			     PROT_READ | PROT_WRITE);
+	p->holds = map_array(p->skel->maps.holds, sizeof(*p->holds), PROT_READ | PROT_WRITE);
 	if (!p->live || !p->losses || !p->maybe_tgids || !p->holds)
 		return tapir_diag__fail(-ENOMEM, "cannot map the BPF counters: out of memory");
 	return 0;
@@ -198,15 +190,8 @@ static void *make_rings(void *arg)
 static int start_making_rings(struct ring_maker *maker)
 {
 	struct tapir_programs *p = maker->programs;
-	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	int template_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, 4096, NULL);
 
-	if (template_fd < 0)
-		return tapir_load__error(template_fd);
-	opts.inner_map_fd = (uint32_t)template_fd;
-	p->rings_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "rings", sizeof(uint32_t),
-				     sizeof(uint32_t), p->ring_cnt, &opts);
-	close(template_fd);
+	p->rings_fd = tapir_bpf_ring__new_array(p->ring_cnt);
 	if (p->rings_fd < 0)
 		return tapir_load__error(p->rings_fd);
 	maker->is_running = !pthread_create(&maker->thread, NULL, make_rings, maker);
@@ -257,11 +242,11 @@ static int end_loading(struct tapir_programs *p, bool may_go_on, int err)
 
 static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
-	int err = open_skel(p, opts);
+	tapir_autofd int types_fd = -1;
+	int err = open_skel(p, opts, &types_fd);
 
 	if (!err)
 		err = load_skel(p, opts);
-	tapir_guard__fd(&p->types_fd);
 	err = end_loading(p, opts->probes_later, err);
 	if (!err)
 		err = map_shared(p);
@@ -284,7 +269,7 @@ int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_pr
 		return -ENOMEM;
 	p->ring_cnt = ring_cnt;
 	p->site_cap = opts->site_cap;
-	p->rings_fd = p->types_fd = -1;
+	p->rings_fd = -1;
 	for (unsigned pair = 0; pair < ring_cnt; pair++)
 		p->ring_fds[pair] = -1;
 	err = load(p, opts);
@@ -305,7 +290,7 @@ void tapir_programs__free(struct tapir_programs *p)
 	if (p->maybe_tgids)
 		munmap((void *)p->maybe_tgids, sizeof(*p->maybe_tgids));
 	if (p->holds)
-		munmap(p->holds, whole_pages(sizeof(*p->holds)));
+		munmap(p->holds, sizeof(*p->holds));
 	if (p->losses)
 		munmap((void *)p->losses, p->losses_bytes);
 	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
@@ -361,7 +346,7 @@ int tapir_programs__new_without(struct tapir_programs **out)
 
 	if (!p)
 		return -ENOMEM;
-	p->rings_fd = p->types_fd = -1;
+	p->rings_fd = -1;
 	*out = p;
 	return 0;
 }

@@ -13,8 +13,6 @@
 
 _Static_assert(TAPIR_ASYNC_MAX_FRAMES <= TAPIR_MAX_FRAMES, "frames of a stack");
 
-enum { OTHER = 1, OF_BUFFERS };
-
 struct describing {
 	struct tapir_await_code *a;
 	struct tapir_catalog *catalog;
@@ -22,15 +20,25 @@ struct describing {
 	int err;
 };
 
-bool tapir_await_code__is_of_buffers(const struct tapir_catalog *catalog, uint32_t probe_id)
+bool tapir_await_code__is_of_buffers(const struct tapir_rec_probe *rec)
 {
-	const struct tapir_rec_probe *rec = tapir_catalog__probe(catalog, probe_id);
 	struct tapir_probe_view probe;
 
-	if (!rec || rec->event_id != BUFFERS_EVENT_ID)
+	if (rec->event_id != BUFFERS_EVENT_ID)
 		return false;
 	tapir_probe_view__of(&rec->h, &probe);
 	return tapir_sv__is(probe.provider, TAPIR_LORE_ASYNC_BUFFERS);
+}
+
+/* An id may be another probe's later. */
+void tapir_await_code__learn(struct tapir_await_code *a, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_probe *probe = (const void *)rec;
+
+	if (tapir_await_code__is_of_buffers(probe))
+		(void)tapir_map__put(&a->probes, probe->probe_id, NULL);
+	else
+		tapir_map__del(&a->probes, probe->probe_id);
 }
 
 /* NULL: out of memory, or too many. */
@@ -80,17 +88,12 @@ int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog 
 			       const struct tapir_rec_event *ev)
 {
 	struct describing d = {.a = a, .catalog = catalog, .tgid = ev->tgid};
-	uint64_t *kind = tapir_map__put(&a->probes, ev->probe_id, NULL);
 	struct tapir_async_layout *layout;
 	struct tapir_event_view view;
 	const uint8_t *bytes;
 	size_t len;
 
-	if (!kind)
-		return 0;
-	if (!*kind)
-		*kind = tapir_await_code__is_of_buffers(catalog, ev->probe_id) ? OF_BUFFERS : OTHER;
-	if (*kind == OTHER)
+	if (!a->probes.cnt || !tapir_map__get(&a->probes, ev->probe_id))
 		return 0;
 	tapir_event_view__of(&ev->h, &view);
 	layout = layout_of(a, ev->tgid);

@@ -17,18 +17,20 @@
 
 struct tapir_await_code { /* zeroed at first */
 	/* for the functions alone */
-	struct tapir_map probes;	 /* 1: of another event, 2: of buffers */
+	struct tapir_map probes;	 /* of buffers */
 	struct tapir_map layout_by_tgid; /* idx + 1 */
 	struct tapir_vec(struct tapir_async_layout) layouts;
 	struct tapir_recbuf recbuf;
 };
 
+/* A PROBE record. */
+void tapir_await_code__learn(struct tapir_await_code *a, const struct tapir_rec *rec);
 /* Any event. 0 or the writer's error. */
 int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog *catalog,
 			       const struct tapir_rec_event *ev);
 void tapir_await_code__fini(struct tapir_await_code *a);
 
-/* Is it the event that has such buffers? */
-bool tapir_await_code__is_of_buffers(const struct tapir_catalog *catalog, uint32_t probe_id);
+/* Does its event have such buffers? */
+bool tapir_await_code__is_of_buffers(const struct tapir_rec_probe *probe);
 
 #endif

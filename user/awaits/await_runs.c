@@ -40,25 +40,17 @@ static struct tapir_await_process *process_of(struct tapir_await_runs *r, uint32
 	return process;
 }
 
-static void ignore(void *ctx, const struct tapir_async_header *header,
-		   const struct tapir_async_event *event)
-{
-	(void)ctx;
-	(void)header;
-	(void)event;
-}
-
 bool tapir_await_runs__add(struct tapir_await_runs *r, uint32_t tgid, uint64_t time_ns,
 			   const uint8_t *bytes, size_t len)
 {
 	struct tapir_await_process *process = process_of(r, tgid);
-	struct tapir_await_buffer buffer = {.bytes = bytes, .len = (uint32_t)len};
+	struct tapir_await_buffer buffer = {.len = (uint32_t)len};
 	struct tapir_async_header header;
 	enum tapir_async_fault fault;
 
 	if (!process)
 		return false;
-	fault = tapir_async_buffer__read(&process->layout, bytes, len, &header, ignore, NULL);
+	fault = tapir_async_buffer__read(&process->layout, bytes, len, &header, NULL, NULL);
 	if (fault) {
 		r->refused[fault]++;
 		return true;

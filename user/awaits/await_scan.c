@@ -5,19 +5,6 @@
 
 #include "awaits/await_code.h"
 
-#define OTHER	   1u
-#define OF_BUFFERS 2u
-
-static bool is_of_buffers(struct tapir_map *probes, const struct tapir_catalog *catalog,
-			  uint32_t probe_id)
-{
-	uint64_t *kind = tapir_map__put(probes, probe_id, NULL);
-
-	if (kind && !*kind)
-		*kind = tapir_await_code__is_of_buffers(catalog, probe_id) ? OF_BUFFERS : OTHER;
-	return kind && *kind == OF_BUFFERS;
-}
-
 static bool add(struct tapir_await_runs *r, const struct tapir_rec_event *ev)
 {
 	struct tapir_event_view view;
@@ -33,21 +20,22 @@ static bool add(struct tapir_await_runs *r, const struct tapir_rec_event *ev)
 
 int tapir_await_scan__run(struct tapir_await_runs *r, const struct tapir_reader *reader)
 {
-	const struct tapir_catalog *catalog;
 	const struct tapir_rec *rec;
-	struct tapir_map probes = {};
 	struct tapir_reader *again;
 	bool ok = true;
 
 	if (tapir_reader__open_fd(tapir_reader__fd(reader), "the recording", &again))
 		return -ENOMEM;
-	catalog = tapir_reader__catalog(again);
-	while (ok && tapir_reader__next(again, &rec) == 1)
-		if (rec->type == TAPIR_REC_EVENT &&
-		    is_of_buffers(&probes, catalog,
-				  ((const struct tapir_rec_event *)rec)->probe_id))
-			ok = add(r, (const struct tapir_rec_event *)rec);
-	tapir_map__fini(&probes);
+	while (ok && tapir_reader__next(again, &rec) == 1) {
+		const struct tapir_rec_event *ev = (const void *)rec;
+		const struct tapir_rec_probe *probe =
+			rec->type == TAPIR_REC_EVENT
+				? tapir_catalog__probe(tapir_reader__catalog(again), ev->probe_id)
+				: NULL;
+
+		if (probe && tapir_await_code__is_of_buffers(probe))
+			ok = add(r, ev);
+	}
 	tapir_reader__close(again);
 	return ok && tapir_await_runs__seal(r) ? 0 : -ENOMEM;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "decode/event_fields.h"
+#include "decode/lock_names.h"
 #include "runtime/postgresql/postgresql_namer.h"
 #include "trace/recbuf.h"
 
@@ -59,11 +59,6 @@ void tapir_lock_watch__learn(struct tapir_lock_watch *w, const struct tapir_rec 
 		(void)tapir_map__put(&w->probes, probe.rec->probe_id, NULL);
 }
 
-static uint32_t number(const struct tapir_lock_watch *w, const char *field)
-{
-	return (uint32_t)tapir_event_fields__u64(&w->fields, field);
-}
-
 void tapir_lock_watch__add(struct tapir_lock_watch *w, const struct tapir_catalog *catalog,
 			   const struct tapir_rec_event *ev)
 {
@@ -71,7 +66,6 @@ void tapir_lock_watch__add(struct tapir_lock_watch *w, const struct tapir_catalo
 		w && w->probes.cnt && tapir_map__get(&w->probes, ev->probe_id)
 			? tapir_catalog__probe(catalog, ev->probe_id)
 			: NULL;
-	const struct tapir_rec_process *process;
 	struct tapir_postgresql_lock lock;
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
@@ -81,12 +75,10 @@ void tapir_lock_watch__add(struct tapir_lock_watch *w, const struct tapir_catalo
 	tapir_probe_view__of(&rec->h, &probe);
 	tapir_event_view__of(&ev->h, &event);
 	tapir_event_fields__decode(&w->fields, catalog, &probe, &event);
-	lock = (struct tapir_postgresql_lock){
-		.fields = {number(w, "tag_field1"), number(w, "tag_field2")},
-		.type = (uint8_t)number(w, "tag_type"),
-	};
-	process = tapir_catalog__process(catalog, ev->tgid, ev->h.time_ns);
-	tapir_postgresql_namer__want(w->namer, process ? process->parent_tgid : 0, ev->tgid, &lock);
+	if (tapir_lock_names__lock(&w->fields, &lock))
+		tapir_postgresql_namer__want(
+			w->namer, tapir_lock_names__server(catalog, ev->tgid, ev->h.time_ns),
+			ev->tgid, &lock);
 }
 
 void tapir_lock_watch__poll(struct tapir_lock_watch *w, uint64_t now_ns)

@@ -124,9 +124,9 @@ void tapir_recording__free_snapshots(struct recording *r);
 
 /* First: what SPECs ask of .NET, and whether anything. */
 int tapir_recording__plan_dotnet(struct recording *r);
-/* While programs are loaded, which is up to the kernel, runtimes load our library. */
 /* .NET processes that are asked by their library, and no children: nothing has to be probed. */
 bool tapir_recording__is_dotnet_alone(const struct recording *r);
+/* While programs are loaded, which is up to the kernel, runtimes load our library. */
 void tapir_recording__begin_dotnet(struct recording *r);
 void tapir_recording__join_dotnet(struct recording *r);
 /* Additions to the environment of a program that tapir starts; empty: none. */

@@ -187,8 +187,9 @@ static bool is_exit(const struct tapir_rec *rec)
 }
 
 /* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
-static void describe(struct tapir_session *s, const struct tapir_rec *rec)
+static void describe(void *ctx, const struct tapir_rec *rec)
 {
+	struct tapir_session *s = ctx;
 	int mark = tapir_diag__cnt(), err = tapir_catalog__describe(s->catalog, rec);
 
 	if (err == -ENOSPC && !(s->opts.writer && tapir_writer__lost_records(s->opts.writer))) {
@@ -201,11 +202,6 @@ static void describe(struct tapir_session *s, const struct tapir_rec *rec)
 		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
 	if (s->opts.on_exit && is_exit(rec))
 		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
-}
-
-static void describe_names(void *ctx, const struct tapir_rec *rec)
-{
-	describe(ctx, rec);
 }
 
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
@@ -245,6 +241,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
 			tapir_lock_watch__learn(s->locks, rec);
+			tapir_await_code__learn(&s->await_code, rec);
 		}
 		if (!s->opts.no_names)
 			tapir_namer__on_record(s->namer, rec, fd);
@@ -528,7 +525,7 @@ static int start(struct tapir_session *s)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
 		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
-		s->locks = tapir_lock_watch__new(describe_names, s);
+		s->locks = tapir_lock_watch__new(describe, s);
 		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
 	}
 	if (!err)

@@ -92,12 +92,14 @@ void tapir_targets__post_late(void *ctx, const struct tapir_late *late)
 }
 
 /* Another process may have had its probes attached, and also later than this one mapped it. */
-static void check_lateness(struct tapir_targets *t, const struct tapir_late *late)
+static void check_lateness(struct tapir_targets *t, const struct tapir_image *image,
+			   struct tapir_late late)
 {
-	if (!late->mapped_ns || late->on_ns <= late->mapped_ns)
+	late.on_ns = image->on_ns;
+	if (!late.mapped_ns || late.on_ns <= late.mapped_ns)
 		return;
-	if (!late->tid || !t->opts.holder || tapir_lateness__add(&t->lateness, late))
-		tapir_targets__post_late(t, late);
+	if (!late.tid || !t->opts.holder || tapir_lateness__add(&t->lateness, &late))
+		tapir_targets__post_late(t, &late);
 }
 
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
@@ -111,12 +113,12 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
 	if (on >= 0) {
-		check_lateness(t, &(struct tapir_late){.tgid = walk->tgid,
-						       .tid = walk->tid,
-						       .start_va = line->start_va,
-						       .mapped_ns = walk->mapped_ns,
-						       .on_ns = image->on_ns,
-						       .path = (char *)line->path});
+		check_lateness(t, image,
+			       (struct tapir_late){.tgid = walk->tgid,
+						   .tid = walk->tid,
+						   .start_va = line->start_va,
+						   .mapped_ns = walk->mapped_ns,
+						   .path = (char *)line->path});
 		return 0;
 	}
 	post_gap(t, walk->tgid, line->path,
@@ -328,12 +330,12 @@ static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mma
 	if (!tapir_image__is_on(image, mmap->tgid))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
 	else
-		check_lateness(t, &(struct tapir_late){.tgid = mmap->tgid,
-						       .tid = mmap->tid,
-						       .start_va = mmap->start_va,
-						       .mapped_ns = mmap->time_ns,
-						       .on_ns = image->on_ns,
-						       .path = (char *)mmap->path});
+		check_lateness(t, image,
+			       (struct tapir_late){.tgid = mmap->tgid,
+						   .tid = mmap->tid,
+						   .start_va = mmap->start_va,
+						   .mapped_ns = mmap->time_ns,
+						   .path = (char *)mmap->path});
 }
 
 /*

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "attach/proc.h"
@@ -72,10 +71,8 @@ int tapir_otel_process__copy(const struct tapir_process_memory *memory, uint64_t
 static size_t read_process(void *ctx, uint64_t va, void *out, size_t bytes)
 {
 	const struct tapir_otel_process *p = ctx;
-	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes}; // NOLINT
-	ssize_t n = process_vm_readv((pid_t)p->tgid, &local, 1, &remote, 1, 0);
 
-	return n < 0 ? 0 : (size_t)n;
+	return tapir_process_memory__read(p->tgid, va, out, bytes);
 }
 
 /* A tapir_helper_fn: *value is when it was published; the payload is in *out_fd. */

@@ -8,7 +8,6 @@
 
 #define BUFFER_VERSION 1u
 #define FIRST_VERSION  1u /* of an event */
-#define LEB_BYTES      10u
 #define ENTRY_BYTES    3u /* of the table in METADATA: id, version, bytes of the length */
 
 const char *tapir_async_fault__text(enum tapir_async_fault fault)
@@ -47,40 +46,10 @@ void tapir_async_layout__init(struct tapir_async_layout *layout)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-static uint64_t take_le(struct tapir_byte_input *in, unsigned bytes)
-{
-	const uint8_t *at = tapir_byte_input__take(in, bytes);
-	uint64_t value = 0;
-
-	for (unsigned i = 0; at && i < bytes; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
-}
-
-/* One with more bits than a number has is bad. */
-static uint64_t take_number(struct tapir_byte_input *in)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < LEB_BYTES; i++) {
-		const uint8_t *at = tapir_byte_input__take(in, 1);
-
-		if (!at)
-			return 0;
-		if (i == LEB_BYTES - 1 && *at > 1)
-			break;
-		value |= (uint64_t)(*at & 0x7f) << (7 * i);
-		if (!(*at & 0x80))
-			return value;
-	}
-	in->is_bad = true;
-	return 0;
-}
-
 /* The difference that a zigzag number stands for, modulo 2^64. */
 static uint64_t take_difference(struct tapir_byte_input *in)
 {
-	uint64_t value = take_number(in);
+	uint64_t value = tapir_byte_input__varint(in);
 
 	return value >> 1 ^ -(value & 1);
 }
@@ -90,7 +59,7 @@ bool tapir_async_buffer__in(const uint8_t *payload, size_t payload_bytes, const 
 {
 	struct tapir_byte_input in = {.at = payload, .left = payload_bytes};
 
-	*len = take_le(&in, 4);
+	*len = tapir_byte_input__le(&in, 4);
 	*bytes = in.at;
 	return !in.is_bad && *len == in.left;
 }
@@ -107,10 +76,10 @@ static void take_stack(struct tapir_byte_input *in, struct tapir_async_event *ev
 	if (!about)
 		return;
 	if (event->id == TAPIR_ASYNC_RUNTIME_CREATE_STACK)
-		event->parent = take_number(in);
-	event->dispatcher = take_number(in);
+		event->parent = tapir_byte_input__varint(in);
+	event->dispatcher = tapir_byte_input__varint(in);
 	for (unsigned i = 0; i < about[2] && !in->is_bad; i++) {
-		frame = i ? frame + take_difference(in) : take_number(in);
+		frame = i ? frame + take_difference(in) : tapir_byte_input__varint(in);
 		event->frames[i] = frame;
 		if (is_machine)
 			(void)take_difference(in); /* its state */
@@ -122,10 +91,10 @@ static void take_metadata(struct tapir_byte_input *in, struct tapir_async_layout
 {
 	const uint8_t *counts, *entry;
 
-	layout->ticks_per_s = take_number(in);
-	(void)take_number(in); /* two times that are one, in ticks and as the date */
-	(void)take_number(in);
-	(void)take_number(in);			/* bytes of a buffer */
+	layout->ticks_per_s = tapir_byte_input__varint(in);
+	(void)tapir_byte_input__varint(in); /* two times that are one, in ticks and as the date */
+	(void)tapir_byte_input__varint(in);
+	(void)tapir_byte_input__varint(in);	/* bytes of a buffer */
 	counts = tapir_byte_input__take(in, 2); /* wrappers, entries */
 	for (unsigned i = 0; counts && i < counts[1]; i++) {
 		entry = tapir_byte_input__take(in, ENTRY_BYTES);
@@ -144,16 +113,16 @@ static void take_payload(struct tapir_byte_input *in, struct tapir_async_layout 
 	switch (event->id) {
 	case TAPIR_ASYNC_RUNTIME_CREATE:
 	case TAPIR_ASYNC_MACHINE_CREATE:
-		event->parent = take_number(in);
-		event->dispatcher = take_number(in);
+		event->parent = tapir_byte_input__varint(in);
+		event->dispatcher = tapir_byte_input__varint(in);
 		return;
 	case TAPIR_ASYNC_RUNTIME_RESUME:
 	case TAPIR_ASYNC_MACHINE_RESUME:
-		event->dispatcher = take_number(in);
+		event->dispatcher = tapir_byte_input__varint(in);
 		return;
 	case TAPIR_ASYNC_RUNTIME_UNWIND:
 	case TAPIR_ASYNC_MACHINE_UNWIND:
-		event->unwound = take_number(in);
+		event->unwound = tapir_byte_input__varint(in);
 		return;
 	case TAPIR_ASYNC_RUNTIME_CREATE_STACK:
 	case TAPIR_ASYNC_RUNTIME_RESUME_STACK:
@@ -166,8 +135,8 @@ static void take_payload(struct tapir_byte_input *in, struct tapir_async_layout 
 		take_metadata(in, layout);
 		return;
 	case TAPIR_ASYNC_SYNC_CLOCK:
-		(void)take_number(in);
-		(void)take_number(in);
+		(void)tapir_byte_input__varint(in);
+		(void)tapir_byte_input__varint(in);
 		return;
 	}
 }
@@ -181,17 +150,17 @@ static enum tapir_async_fault take_event(struct tapir_byte_input *in,
 	struct tapir_byte_input payload = {};
 	uint8_t length_bytes, version;
 
-	event->id = (uint8_t)take_le(in, 1);
+	event->id = (uint8_t)tapir_byte_input__le(in, 1);
 	event->frame_cnt = 0;
 	event->dispatcher = event->parent = event->unwound = 0;
-	event->ticks += take_number(in);
+	event->ticks += tapir_byte_input__varint(in);
 	length_bytes = layout->length_bytes[event->id];
 	version = layout->version[event->id];
 	if (in->is_bad)
 		return TAPIR_ASYNC_LENGTHS;
 	if (length_bytes == TAPIR_ASYNC_UNKNOWN)
 		return TAPIR_ASYNC_UNTOLD;
-	payload.left = take_le(in, length_bytes);
+	payload.left = tapir_byte_input__le(in, length_bytes);
 	payload.at = tapir_byte_input__take(in, payload.left);
 	if (in->is_bad)
 		return TAPIR_ASYNC_LENGTHS;
@@ -216,15 +185,15 @@ static enum tapir_async_fault take_header(const uint8_t *bytes, size_t len, stru
 
 	if (len < TAPIR_ASYNC_HEADER_BYTES)
 		return TAPIR_ASYNC_CUT;
-	version = take_le(&in, 1);
+	version = tapir_byte_input__le(&in, 1);
 	if (version != BUFFER_VERSION)
 		return TAPIR_ASYNC_VERSION;
-	total = take_le(&in, 4);
-	(void)take_le(&in, 4); /* a number of the thread, of the runtime's own */
-	out->header.tid = take_le(&in, 8);
-	out->header.event_cnt = (uint32_t)take_le(&in, 4);
-	out->header.first = take_le(&in, 8);
-	out->header.last = take_le(&in, 8);
+	total = tapir_byte_input__le(&in, 4);
+	(void)tapir_byte_input__le(&in, 4); /* a number of the thread, of the runtime's own */
+	out->header.tid = tapir_byte_input__le(&in, 8);
+	out->header.event_cnt = (uint32_t)tapir_byte_input__le(&in, 4);
+	out->header.first = tapir_byte_input__le(&in, 8);
+	out->header.last = tapir_byte_input__le(&in, 8);
 	out->events = in;
 	return total == len ? TAPIR_ASYNC_OK : TAPIR_ASYNC_CUT;
 }

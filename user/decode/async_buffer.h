@@ -105,7 +105,7 @@ void tapir_async_layout__init(struct tapir_async_layout *layout);
 
 /*
  * Calls fn with each event of a buffer that is consistent, and learns what METADATA says; of
- * another buffer, nothing. header may be NULL.
+ * another buffer, nothing. header and fn may be NULL.
  */
 enum tapir_async_fault
 tapir_async_buffer__read(struct tapir_async_layout *layout, const uint8_t *bytes, size_t len,

@@ -28,4 +28,35 @@ static inline const uint8_t *tapir_byte_input__take(struct tapir_byte_input *in,
 	return at;
 }
 
+/* A little-endian number of at most 8 bytes; 0 with is_bad: there is none, as of the next one. */
+static inline uint64_t tapir_byte_input__le(struct tapir_byte_input *in, unsigned bytes)
+{
+	const uint8_t *at = tapir_byte_input__take(in, bytes);
+	uint64_t value = 0;
+
+	for (unsigned i = 0; at && i < bytes; i++)
+		value |= (uint64_t)at[i] << (8 * i);
+	return value;
+}
+
+/* 7 bits a byte, the lowest first (LEB128, protobuf's varint); more than 64 bits are none. */
+static inline uint64_t tapir_byte_input__varint(struct tapir_byte_input *in)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		const uint8_t *at = tapir_byte_input__take(in, 1);
+
+		if (!at)
+			return 0;
+		if (shift == 63 && *at > 1)
+			break;
+		value |= (uint64_t)(*at & 0x7f) << shift;
+		if (!(*at & 0x80))
+			return value;
+	}
+	in->is_bad = true;
+	return 0;
+}
+
 #endif

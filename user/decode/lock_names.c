@@ -17,15 +17,11 @@ uint32_t tapir_lock_names__server(const struct tapir_catalog *catalog, uint32_t 
 	return process ? process->parent_tgid : 0;
 }
 
-static uint64_t key_of(uint32_t server, uint32_t database, uint32_t relation)
-{
-	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(3, server), database), relation);
-}
-
 static void add(struct tapir_lock_names *names, const struct tapir_postgresql_name *name)
 {
-	uint64_t *idx = tapir_map__put(&names->by_oid,
-				       key_of(name->server, name->database, name->relation), NULL);
+	uint64_t *idx = tapir_map__put(
+		&names->by_oid,
+		tapir_postgresql_name__key(name->server, name->database, name->relation), NULL);
 	char *text = idx ? strndup(name->name.data, name->name.len) : NULL;
 
 	if (text && tapir_vec__push(&names->names, text))
@@ -61,23 +57,32 @@ static void read_names(struct tapir_lock_names *names, const struct tapir_catalo
 static const char *find(const struct tapir_lock_names *names, uint32_t server, uint32_t database,
 			uint32_t relation)
 {
-	const uint64_t *idx = tapir_map__get(&names->by_oid, key_of(server, database, relation));
+	const uint64_t *idx = tapir_map__get(
+		&names->by_oid, tapir_postgresql_name__key(server, database, relation));
 
 	return idx && *idx ? names->names.data[*idx - 1] : NULL;
 }
 
-static bool has_numbers(const struct tapir_event_fields *fields)
+bool tapir_lock_names__lock(const struct tapir_event_fields *fields,
+			    struct tapir_postgresql_lock *out)
 {
-	static const char *const needed[] = {"tag_type", "tag_field1", "tag_field2", "tag_field3",
-					     "tag_field4"};
+	static const char *const names[] = {"tag_field1", "tag_field2", "tag_field3", "tag_field4",
+					    "tag_type"};
+	uint64_t numbers[sizeof(names) / sizeof(*names)];
 
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		const struct tapir_value *v =
-			tapir_event_fields__find(fields, needed[i], strlen(needed[i]));
+			tapir_event_fields__find(fields, names[i], strlen(names[i]));
 
 		if (!v || v->bytes)
 			return false;
+		numbers[i] = v->u64;
 	}
+	*out = (struct tapir_postgresql_lock){
+		.fields = {(uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]},
+		.field4 = (uint16_t)numbers[3],
+		.type = (uint8_t)numbers[4],
+	};
 	return true;
 }
 
@@ -88,15 +93,8 @@ bool tapir_lock_names__add_lock(struct tapir_lock_names *names, const struct tap
 	struct tapir_postgresql_lock lock;
 	uint32_t server = tapir_lock_names__server(catalog, tgid, now_ns);
 
-	if (!has_numbers(fields))
+	if (!tapir_lock_names__lock(fields, &lock))
 		return false;
-	lock = (struct tapir_postgresql_lock){
-		.fields = {(uint32_t)tapir_event_fields__u64(fields, "tag_field1"),
-			   (uint32_t)tapir_event_fields__u64(fields, "tag_field2"),
-			   (uint32_t)tapir_event_fields__u64(fields, "tag_field3")},
-		.field4 = (uint16_t)tapir_event_fields__u64(fields, "tag_field4"),
-		.type = (uint8_t)tapir_event_fields__u64(fields, "tag_type"),
-	};
 	read_names(names, catalog);
 	tapir_postgresql_lock__add_text(&lock, find(names, server, lock.fields[0], lock.fields[1]),
 					find(names, server, lock.fields[0], 0), out);

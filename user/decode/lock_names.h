@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "decode/event_fields.h"
+#include "decode/postgresql_text.h"
 #include "trace/catalog.h"
 
 struct tapir_lock_names { /* zeroed at first */
@@ -17,6 +18,9 @@ struct tapir_lock_names { /* zeroed at first */
 	uint64_t hash;		 /* of the text that they are of */
 };
 
+/* The lock of an event; false: it has no numbers of one. */
+bool tapir_lock_names__lock(const struct tapir_event_fields *fields,
+			    struct tapir_postgresql_lock *out);
 /* The server that a process is of, by its parent; 0: not known. */
 uint32_t tapir_lock_names__server(const struct tapir_catalog *catalog, uint32_t tgid,
 				  uint64_t now_ns);

@@ -10,8 +10,7 @@
 #include "base/map.h"
 #include "decode/byte_input.h"
 
-#define NESTED_MAX   4
-#define VARINT_BYTES 10
+#define NESTED_MAX 4
 
 enum encoding { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
@@ -27,37 +26,9 @@ static struct tapir_byte_input input_of(struct tapir_sv message)
 	return (struct tapir_byte_input){.at = (const uint8_t *)message.data, .left = message.len};
 }
 
-/* 0 with in->is_bad where there is none. */
-static uint64_t take_varint(struct tapir_byte_input *in)
-{
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < VARINT_BYTES; i++) {
-		const uint8_t *byte = tapir_byte_input__take(in, 1);
-
-		if (!byte)
-			return 0;
-		value |= (uint64_t)(*byte & 0x7f) << (7 * i);
-		if (!(*byte & 0x80))
-			return value;
-	}
-	in->is_bad = true;
-	return 0;
-}
-
-static uint64_t take_fixed(struct tapir_byte_input *in, size_t bytes)
-{
-	const uint8_t *at = tapir_byte_input__take(in, bytes);
-	uint64_t value = 0; /* little-endian, as tapir's machines are */
-
-	if (at)
-		memcpy(&value, at, bytes);
-	return value;
-}
-
 static bool take_bytes(struct tapir_byte_input *in, struct tapir_sv *out)
 {
-	uint64_t len = take_varint(in);
+	uint64_t len = tapir_byte_input__varint(in);
 	const uint8_t *at = tapir_byte_input__take(in, len);
 
 	*out = (struct tapir_sv){(const char *)at, at ? len : 0};
@@ -71,12 +42,12 @@ static bool take_field(struct tapir_byte_input *in, struct field *out)
 
 	if (!in->left || in->is_bad)
 		return false;
-	tag = take_varint(in);
+	tag = tapir_byte_input__varint(in);
 	*out = (struct field){.number = tag >> 3, .encoding = (enum encoding)(tag & 7)};
 	if (out->encoding == VARINT)
-		out->value = take_varint(in);
+		out->value = tapir_byte_input__varint(in);
 	else if (out->encoding == FIXED64 || out->encoding == FIXED32)
-		out->value = take_fixed(in, out->encoding == FIXED64 ? 8 : 4);
+		out->value = tapir_byte_input__le(in, out->encoding == FIXED64 ? 8 : 4);
 	else if (out->encoding != BYTES || !take_bytes(in, &out->bytes))
 		in->is_bad = true;
 	return !in->is_bad;

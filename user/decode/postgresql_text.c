@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/map.h"
 #include "lore/lore.h"
 
 enum type {
@@ -107,6 +108,11 @@ void tapir_postgresql_lock__add_text(const struct tapir_postgresql_lock *lock, c
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
+
+uint64_t tapir_postgresql_name__key(uint32_t server, uint32_t database, uint32_t relation)
+{
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(3, server), database), relation);
+}
 
 void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct tapir_str *out)
 {

@@ -43,6 +43,8 @@ struct tapir_postgresql_name {
 	struct tapir_sv name; /* printable; of the text */
 };
 
+/* Of a relation or, with relation 0, a database, as a key of a map. */
+uint64_t tapir_postgresql_name__key(uint32_t server, uint32_t database, uint32_t relation);
 void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct tapir_str *out);
 /* The next one of the text, which is moved on; false: there is none. */
 bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_name *out);

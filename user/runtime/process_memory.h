@@ -16,6 +16,11 @@ struct tapir_process_memory {
 	void *ctx;
 };
 
+/* Of a process: how many bytes could be read. Requires PTRACE_MODE_ATTACH_REALCREDS. */
+size_t tapir_process_memory__read(uint32_t tgid, uint64_t va, void *out, size_t bytes);
+/* The same as a .read; ctx: a pointer to the tgid. */
+size_t tapir_process_memory__read_fn(void *ctx, uint64_t va, void *out, size_t bytes);
+
 static inline bool tapir_process_memory__get(const struct tapir_process_memory *m, uint64_t va,
 					     void *out, size_t bytes)
 {

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -18,15 +17,6 @@ struct tapir_lock_owners {
 	struct tapir_dotnet_monitors *monitors; /* NULL: not CoreCLR, or before .NET 9 */
 	uint64_t my_proc_va;			/* 0: not PostgreSQL */
 };
-
-static size_t read_memory(void *ctx, uint64_t va, void *out, size_t bytes)
-{
-	const uint32_t *tgid = ctx;
-	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes};
-	ssize_t n = process_vm_readv((pid_t)*tgid, &local, 1, &remote, 1, 0);
-
-	return n < 0 ? 0 : (size_t)n;
-}
 
 /* ---- .NET ----------------------------------------------------------------------------------- */
 
@@ -76,7 +66,7 @@ struct holder_search {
 static int on_process(uint32_t tgid, void *ctx)
 {
 	struct holder_search *search = ctx;
-	const struct tapir_process_memory memory = {read_memory, &tgid};
+	const struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};
 	struct tapir_thread thread;
 
 	if (tapir_thread__read(tgid, tgid, &thread) ||
@@ -116,7 +106,7 @@ struct tapir_lock_owners *tapir_lock_owners__new(uint32_t tgid,
 	if (!o)
 		return NULL;
 	o->tgid = tgid;
-	o->memory = (struct tapir_process_memory){read_memory, &o->tgid};
+	o->memory = (struct tapir_process_memory){tapir_process_memory__read_fn, &o->tgid};
 	if (may_be_dotnet(threads))
 		open_monitors(o);
 	if (may_be_postgresql(threads))

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "attach/proc.h"
@@ -13,6 +12,7 @@
 #include "flow/queue.h"
 #include "runtime/dotnet/dotnet_type_names.h"
 #include "runtime/postgresql/postgresql_namer.h"
+#include "runtime/process_memory.h"
 #include "threads/snapshot_impl.h"
 #include "threads/sockets.h"
 #include "threads/system_call.h"
@@ -27,10 +27,8 @@ struct tapir_call_reader {
 static size_t read_memory(void *ctx, uint64_t va, void *out, size_t bytes)
 {
 	const struct tapir_call_reader *reader = ctx;
-	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes};
-	ssize_t n = process_vm_readv((pid_t)reader->tgid, &local, 1, &remote, 1, 0);
 
-	return n < 0 ? 0 : (size_t)n;
+	return tapir_process_memory__read(reader->tgid, va, out, bytes);
 }
 
 static size_t read_fd_link(void *ctx, int fd, char *out, size_t bytes)

@@ -40,19 +40,16 @@ void tapir_postgresql_namer__free(struct tapir_postgresql_namer *n)
 	free(n);
 }
 
-static uint64_t key_of(uint32_t server, uint32_t database, uint32_t relation)
-{
-	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(3, server), database), relation);
-}
-
 static void want(struct tapir_postgresql_namer *n, const struct entry *wanted)
 {
 	uint64_t *idx;
 
 	if (n->entries.cnt == MAX_ENTRIES)
 		return;
-	idx = tapir_map__put(&n->by_key, key_of(wanted->server, wanted->database, wanted->relation),
-			     NULL);
+	idx = tapir_map__put(
+		&n->by_key,
+		tapir_postgresql_name__key(wanted->server, wanted->database, wanted->relation),
+		NULL);
 	if (idx && !*idx && tapir_vec__push(&n->entries, *wanted))
 		*idx = n->entries.cnt;
 }
@@ -151,7 +148,8 @@ bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 static const char *name_of(const struct tapir_postgresql_namer *n, uint32_t server,
 			   uint32_t database, uint32_t relation)
 {
-	const uint64_t *idx = tapir_map__get(&n->by_key, key_of(server, database, relation));
+	const uint64_t *idx =
+		tapir_map__get(&n->by_key, tapir_postgresql_name__key(server, database, relation));
 	const struct entry *e = idx && *idx ? &n->entries.data[*idx - 1] : NULL;
 
 	return e && *e->name ? e->name : NULL;

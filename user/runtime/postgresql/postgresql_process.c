@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -46,15 +45,6 @@ struct tapir_postgresql_process {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static size_t read_memory(void *ctx, uint64_t va, void *out, size_t bytes)
-{
-	const uint32_t *tgid = ctx;
-	struct iovec local = {out, bytes}, remote = {(void *)(uintptr_t)va, bytes};
-	ssize_t n = process_vm_readv((pid_t)*tgid, &local, 1, &remote, 1, 0);
-
-	return n < 0 ? 0 : (size_t)n;
-}
-
 static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct tapir_postgresql_process *p = ctx;
@@ -73,11 +63,11 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 /* Text that ends within max bytes; "" otherwise. What follows it may be unmapped. */
 static void read_text(const struct tapir_postgresql_process *p, uint64_t va, char *out, size_t max)
 {
-	size_t n = va ? read_memory((void *)&p->tgid, va, out, max) : 0;
+	size_t n = va ? tapir_process_memory__read(p->tgid, va, out, max) : 0;
 
 	if (!n && va) /* up to the end of its page */
-		n = read_memory((void *)&p->tgid, va, out,
-				max < 4096 - va % 4096 ? max : 4096 - va % 4096);
+		n = tapir_process_memory__read(p->tgid, va, out,
+					       max < 4096 - va % 4096 ? max : 4096 - va % 4096);
 	if (!memchr(out, 0, n))
 		*out = 0;
 }
@@ -155,7 +145,7 @@ struct tapir_postgresql_process *tapir_postgresql_process__new(uint32_t tgid)
 		return NULL;
 	p->tgid = tgid;
 	p->fd = -1;
-	p->memory = (struct tapir_process_memory){read_memory, &p->tgid};
+	p->memory = (struct tapir_process_memory){tapir_process_memory__read_fn, &p->tgid};
 	p->server = (struct tapir_postgresql_server){
 		.memory = &p->memory, .read_file = read_file, .ctx = p};
 	if (!open_process(p)) {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* finding_state.h - a made-up recording (timeline_feeder.h) and what is found in it; one at a time.
+ */
+#ifndef TAPIR_TEST_FINDING_STATE_H
+#define TAPIR_TEST_FINDING_STATE_H
+
+#include "base/diag.h"
+#include "findings/finding.h"
+#include "timeline_feeder.h"
+
+#define TGID 100
+
+static struct feeder f;
+static struct tapir_finding finding;
+static struct tapir_found_list found;
+
+/* 0 or -1: out of memory. */
+static inline int finding_begin(void)
+{
+	finding = (struct tapir_finding){.has_clock = true};
+	found = (struct tapir_found_list){};
+	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
+		return -1;
+	finding.tl = f.tl;
+	return 0;
+}
+
+static inline int finding_listen(void)
+{
+	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
+}
+
+static inline int finding_teardown(void **state)
+{
+	(void)state;
+	tapir_found_list__fini(&found);
+	tapir_finding__fini(&finding);
+	feeder_fini(&f);
+	tapir_diag__clear();
+	return 0;
+}
+
+/* A generated function, at 0x1000 times its number. */
+static inline void name_method(unsigned at, const char *name)
+{
+	struct tapir_rec_jit jit = {.h.time_ns = 1,
+				    .tgid = TGID,
+				    .start_va = 0x1000 * (uint64_t)at,
+				    .size = 0x1000,
+				    .from_ns = 1};
+
+	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
+}
+
+#endif
