@@ -477,7 +477,12 @@ struct tapir_rec_symbol {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_symbol) == 48, "tapir_rec_symbol");
 
-enum tapir_jit_source { TAPIR_JIT_PERF_MAP = 1, TAPIR_JIT_JITDUMP = 2, TAPIR_JIT_METHOD_EVENT = 3 };
+enum tapir_jit_source {
+	TAPIR_JIT_PERF_MAP = 1,
+	TAPIR_JIT_JITDUMP = 2,
+	TAPIR_JIT_METHOD_EVENT = 3,
+	TAPIR_JIT_INTERPRETED = 4 /* no code: the method that an interpreter's frame stands for */
+};
 
 struct tapir_rec_jit {
 	struct tapir_rec h;

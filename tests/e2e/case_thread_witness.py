@@ -4,15 +4,17 @@ process when it is stopped. Snapshots at the begin and the end of a recording ho
 import contextlib
 import json
 import os
+import re
 import signal
 import time
 
 from case_answers import service
+from case_jvm import javas
 from case_runtimes import Server
 from case_threads import assert_as_gdb, native, stacks_of
 
 TIMEOUT = 180
-CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_processes_of_postgresql_are_those_of_gdb"}
+CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_interpreted_methods_are_those_of_jstack", "test_processes_of_postgresql_are_those_of_gdb"}
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 STARTS = {"_start", "clone3"}
 
@@ -101,6 +103,37 @@ def test_threads_of_a_jvm_are_those_of_gdb(t):
     jvm = t.start(java, "-Xmx64m", "-XX:+PreserveFramePointer", os.path.join(PROGRAMS, "Deadly.java"))
     jvm.wait_line("ready", 120)
     assert_all(t, jvm.pid, 10, "ObjectMonitor::enter")
+
+
+def by_jstack(t, pid):
+    """{thread's name: its methods, innermost first}"""
+    out = t.run(t.need("jstack"), str(pid)).out
+    return {match[1]: re.findall(r"^\s+at ([^(]+)\(", match[2], re.M)
+            for match in re.finditer(r'^"([^"]+)".*\n((?:[ \t]+.*\n)*)', out, re.M)}
+
+
+def java_methods(group):
+    """Java methods of a group, as jstack has them: "java.lang.Object Shop$$Lambda/0x000.call(int)" is Shop$$Lambda/0x000.call."""
+    names = (frame["function"] for frame in group["frames"] if frame["kind"] in ("interpreter", "JIT"))
+    return [name.split("(")[0].split(" ")[-1] for name in names if re.match(r"\S+ \S+\(", name)]
+
+
+def test_interpreted_methods_are_those_of_jstack(t):
+    """Every Java method of every thread: those of a thread that has just begun are interpreted."""
+    for java in javas(t):
+        classes = t.path("classes")
+        os.makedirs(classes, exist_ok=True)
+        t.eq(t.run(t.need("javac"), "--release", "11", "-d", classes, os.path.join(PROGRAMS, "JvmDefects.java")).rc, 0, "javac")
+        jvm = t.start(java, "-Xmx64m", "-XX:+PreserveFramePointer", "-cp", classes, "JvmDefects", "starved")
+        jvm.wait_line("pid", TIMEOUT)
+        time.sleep(1)
+        jstack = by_jstack(t, jvm.pid)
+        ours = {member["name"]: group for group in stacks_of(t, jvm.pid)["groups"] for member in group["members"]}
+        t.ok(len(jstack["pool-1-thread-4"]) >= 9, f"by jstack: {jstack}")
+        for name in ("Reference Handler", *(f"pool-1-thread-{i}" for i in range(1, 5))):
+            t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java}")
+            t.ok("Interpreter" not in native(ours[name[:15]]), f"frames without a name: {native(ours[name[:15]])}")
+        jvm.kill()
 
 
 def test_processes_of_postgresql_are_those_of_gdb(t):

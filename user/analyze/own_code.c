@@ -45,11 +45,17 @@ bool tapir_own_code__is_library(const char *name)
 	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ");
 }
 
+/* Of an interpreted frame: Java methods have their names with types. */
+static bool is_named(const char *name)
+{
+	return tapir_sv__starts_with(tapir_sv__of(name), "py::") || strstr(name, ".js:") ||
+	       tapir_own_code__without_type(name) != name;
+}
+
 static bool is_managed(const struct tapir_tree_node *node, const char *name)
 {
 	if (node->kind == TAPIR_FRAME_INTERPRETER)
-		return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
-		       strstr(name, ".js:") != NULL;
+		return is_named(name);
 	return node->kind == TAPIR_FRAME_JIT && !is_stub(name) && *name != '['; /* [jit]+0x12 */
 }
 

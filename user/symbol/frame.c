@@ -54,6 +54,7 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		frame.name = jit_view.name;
 		frame.offset = frame.va - jit->start_va;
 		frame.is_jit = true;
+		frame.is_interpreted = jit->source == TAPIR_JIT_INTERPRETED;
 		return frame;
 	}
 	if (!mapping || !mapping->file_id)

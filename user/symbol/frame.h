@@ -19,8 +19,9 @@ struct tapir_frame {
 	uint64_t offset;	/* from the name's start; without a name, in the module */
 	uint64_t range_off;	/* from the range's start */
 	bool is_kernel;
-	bool awaits; /* it does not run: TAPIR_VA_AWAITS */
-	bool is_jit; /* code made while the program ran: a JIT name, or memory of no file */
+	bool awaits;	     /* it does not run: TAPIR_VA_AWAITS */
+	bool is_jit;	     /* code made while the program ran: a JIT name, or memory of no file */
+	bool is_interpreted; /* the name is that of what an interpreter ran there */
 	/* With --lines and --inline: all functions at the address, and of __function, which it is.
 	 */
 	struct tapir_source_places places;

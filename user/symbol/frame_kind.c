@@ -74,7 +74,9 @@ enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)
 	if (frame->awaits)
 		return TAPIR_FRAME_AWAITING;
 	if (frame->is_jit)
-		return is_interpreted(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_JIT;
+		return frame->is_interpreted || is_interpreted(frame->name)
+			       ? TAPIR_FRAME_INTERPRETER
+			       : TAPIR_FRAME_JIT;
 	if (!tapir_frame_kind__runtime(tapir_frame__module_name(frame)))
 		return TAPIR_FRAME_NATIVE;
 	return is_interpreter_loop(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_RUNTIME;

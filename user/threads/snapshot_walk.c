@@ -9,6 +9,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_interpreter.h"
 #include "tapir/stack_walk.h"
 #include "threads/snapshot_impl.h"
 #include "flow/queue.h"
@@ -29,6 +31,7 @@ struct tapir_walk_tables {
 
 #define CODE_PAGE_BYTES 4096u
 #define CODE_PAGES_MAX	4096u /* of a process */
+#define METHODS_MAX	65536u
 
 /* Generated code that its threads' stacks lead through: a thousand threads wait at few places. */
 struct code_page {
@@ -41,12 +44,23 @@ struct code_pages {
 	struct tapir_vec(struct code_page *) vec;
 };
 
+/* Methods that HotSpot's interpreter runs in stacks of a process: where each is, or 0: no name. */
+struct methods {
+	struct tapir_jvm_interpreter interpreter;
+	struct tapir_map is_named;
+	struct tapir_str name; /* of one, being put together */
+	struct tapir_recbuf recbuf;
+	struct tapir_queue *queue;
+	uint64_t from_ns; /* by then they were there */
+};
+
 /* The executable memory of a process. */
 struct space {
 	uint32_t tgid;
 	struct tapir_vec(struct tapir_walk_code) codes;
 	struct tapir_walk_tables *tables;
 	struct code_pages *pages;
+	struct methods *methods;
 };
 
 /* What a file's place in tables says of it. */
@@ -117,6 +131,9 @@ static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable)
 		return 0;
+	if (!space->methods->interpreter.code_va &&
+	    tapir_jvm__is_libjvm_path(line->path, line->path_len))
+		(void)tapir_jvm_interpreter__find(&space->methods->interpreter, space->tgid, line);
 	if (vdso) {
 		code.bias = line->start_va;
 		set_kind(space, vdso_of(space->tables, vdso->fd), &code);
@@ -244,6 +261,53 @@ static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes
 	return done;
 }
 
+static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va)
+{
+	struct tapir_rec_jit fixed = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = methods->from_ns},
+				      .tgid = tgid,
+				      .source = TAPIR_JIT_INTERPRETED,
+				      .start_va = method_va,
+				      .size = methods->interpreter.method_bytes,
+				      .from_ns = methods->from_ns};
+	const struct tapir_rec *rec = tapir_recbuf__jit(
+		&methods->recbuf, &fixed, (struct tapir_sv){methods->name.data, methods->name.len});
+
+	if (rec)
+		(void)tapir_queue__post(methods->queue, rec, -1); /* it counts what it refuses */
+}
+
+/* A thousand threads wait in few methods: each is looked at once. */
+static bool is_method(const void *ctx, uint64_t va)
+{
+	const struct space *space = ctx;
+	struct methods *methods = space->methods;
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
+					      (void *)(uintptr_t)&space->tgid};
+	bool is_new = false;
+	uint64_t *known =
+		methods->is_named.cnt < METHODS_MAX || tapir_map__get(&methods->is_named, va)
+			? tapir_map__put(&methods->is_named, va, &is_new)
+			: NULL;
+
+	if (!known)
+		return false;
+	if (!is_new)
+		return *known;
+	tapir_str__clear(&methods->name);
+	*known =
+		tapir_jvm_interpreter__add_name(&methods->interpreter, &memory, va, &methods->name);
+	if (*known)
+		post_name(methods, space->tgid, va);
+	return *known;
+}
+
+static void free_methods(struct methods *methods)
+{
+	tapir_map__fini(&methods->is_named);
+	tapir_str__fini(&methods->name);
+	tapir_recbuf__fini(&methods->recbuf);
+}
+
 static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *space,
 				const struct tapir_copy *copy)
 {
@@ -260,6 +324,10 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.stack_bytes = copy->bytes,
 		.read_code = read_code,
 		.code_ctx = space,
+		.interpreter_va = space->methods->interpreter.code_va,
+		.interpreter_end_va = space->methods->interpreter.code_end_va,
+		.method_below = TAPIR_JVM_METHOD_BELOW_FP,
+		.is_method = is_method,
 	};
 
 	if (!seen->ip)
@@ -296,10 +364,23 @@ static void post_thread(struct tapir_queue *queue, const struct space *space,
 	(void)tapir_queue__post(queue, &rec.h, -1);
 }
 
+static uint64_t first_ns(const struct tapir_process_copy *p)
+{
+	uint64_t first_ns = p->copies.cnt ? UINT64_MAX : 0;
+	const struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, &p->copies)
+		if (copy->seen.thread.h.time_ns < first_ns)
+			first_ns = copy->seen.thread.h.time_ns;
+	return first_ns;
+}
+
 void tapir_process_copy__post(const struct tapir_process_copy *p, const struct tapir_poster *poster)
 {
 	struct code_pages pages = {};
-	struct space space = {.tgid = p->tgid, .tables = poster->tables, .pages = &pages};
+	struct methods methods = {.queue = poster->queue, .from_ns = first_ns(p)};
+	struct space space = {
+		.tgid = p->tgid, .tables = poster->tables, .pages = &pages, .methods = &methods};
 	const struct tapir_copy *copy;
 	int err = p->copies.cnt ? tapir_proc__each_mapping(p->tgid, add_mapping, &space) : 0;
 
@@ -310,5 +391,6 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, const struct t
 		post_thread(poster->queue, &space, copy, poster->is_end);
 	tapir_process_copy__post_calls(p, poster);
 	free_pages(&pages);
+	free_methods(&methods);
 	tapir_vec__fini(&space.codes);
 }

@@ -216,12 +216,31 @@ static void skip_replaced(const struct tapir_walk *w, struct frame *f)
 	}
 }
 
+/* An interrupted function that is about to set its frame pointer has its caller's. */
+static bool has_own_fp(const struct tapir_walk *w, const struct frame *f)
+{
+	struct tapir_walk_code_frame frame;
+
+	return !f->is_interrupted || !tapir_walk_code__frame_at(w, f->ip, &frame);
+}
+
+/* An interrupted address as the others: names are looked up before it. */
+static uint64_t address_of(const struct tapir_walk *w, const struct frame *f, bool is_first)
+{
+	uint64_t method;
+
+	if (f->ip >= w->interpreter_va && f->ip < w->interpreter_end_va && has_own_fp(w, f) &&
+	    read_word(w, f->fp - w->method_below, &method) && w->is_method(w->code_ctx, method))
+		return method + 1;
+	return f->ip + (f->is_interrupted && !is_first);
+}
+
 void tapir_walk__run(struct tapir_walk *w)
 {
 	struct frame f = {.ip = w->ip, .sp = w->sp, .fp = w->fp, .is_interrupted = true};
 	int end = 0;
 
-	w->frames[0] = w->ip;
+	w->frames[0] = address_of(w, &f, true);
 	w->frame_cnt = 1;
 	w->used_table = false;
 	while (!end) {
@@ -237,8 +256,8 @@ void tapir_walk__run(struct tapir_walk *w)
 			end = TAPIR_STACK_END_NOT_CODE;
 		else if (w->frame_cnt == TAPIR_MAX_FRAMES)
 			end = TAPIR_STACK_END_MORE;
-		else /* an interrupted address as the others: names are looked up before it */
-			w->frames[w->frame_cnt++] = f.ip + f.is_interrupted;
+		else
+			w->frames[w->frame_cnt++] = address_of(w, &f, false);
 	}
 	w->end = (uint8_t)end;
 }

@@ -35,6 +35,15 @@ struct tapir_walk {
 	 * walked by its frame pointers alone. */
 	size_t (*read_code)(const void *ctx, uint64_t va, uint8_t *out, size_t bytes);
 	const void *code_ctx;
+	/*
+	 * The code of an interpreter, which is the same for all that it runs: what it runs is in
+	 * the word method_below bytes below the frame pointer. If that is_method, the address of
+	 * its second byte is the frame: the return address of a call that is the first. 0: there is
+	 * none.
+	 */
+	uint64_t interpreter_va, interpreter_end_va;
+	uint32_t method_below;
+	bool (*is_method)(const void *ctx, uint64_t va); /* ctx: code_ctx */
 
 	/*
 	 * And read these, innermost first. Callers are return addresses; that of a function which

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The methods of a made-up HotSpot: a description and structures that are right, and what is not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_memory.h"
+#include "runtime/jvm/jvm_interpreter.h"
+
+enum {
+	EXPORTS = MEMORY_VA, /* one word each */
+	STRUCTS = MEMORY_VA + 0x100,
+	TYPES = MEMORY_VA + 0x800,
+	TEXTS = MEMORY_VA + 0x1000,
+	CODE = MEMORY_VA + 0x3000, /* AbstractInterpreter::_code */
+	QUEUE = MEMORY_VA + 0x3100,
+	METHOD = MEMORY_VA + 0x4000,
+	CONST_METHOD = MEMORY_VA + 0x4100,
+	POOL = MEMORY_VA + 0x4200,
+	CLASS = MEMORY_VA + 0x4400,
+	CLASS_NAME = MEMORY_VA + 0x4500,
+	NAME = MEMORY_VA + 0x4600,
+	SIGNATURE = MEMORY_VA + 0x4700,
+	STRUCT_BYTES = 48,
+	TYPE_BYTES = 40,
+	CODE_VA = 0x7f0000001000,
+	CODE_BYTES = 0x2000,
+};
+
+static struct fake_memory memory;
+static uint64_t texts_end, structs_end, types_end;
+static uint64_t vas[TAPIR_JVM_EXPORT_CNT];
+
+static void put(uint64_t va, uint64_t value)
+{
+	fake_memory__put(&memory, va, value);
+}
+
+static uint64_t add_text(const char *text)
+{
+	uint64_t va = texts_end;
+
+	memcpy(memory.bytes + (va - MEMORY_VA), text, strlen(text) + 1);
+	texts_end += strlen(text) + 1;
+	return va;
+}
+
+static void add_field(const char *type, const char *field, uint64_t off, uint64_t address)
+{
+	put(structs_end, add_text(type));
+	put(structs_end + 8, add_text(field));
+	put(structs_end + 32, off);
+	put(structs_end + 40, address);
+	structs_end += STRUCT_BYTES;
+}
+
+static void add_type(const char *type, uint64_t bytes)
+{
+	put(types_end, add_text(type));
+	put(types_end + 32, bytes);
+	types_end += TYPE_BYTES;
+}
+
+static void add_symbol(uint64_t va, const char *text)
+{
+	fake_memory__put32(&memory, va, (uint32_t)strlen(text) << 16); /* a u16 at 2 */
+	memcpy(memory.bytes + (va + 6 - MEMORY_VA), text, strlen(text));
+}
+
+static void describe(void)
+{
+	add_field("Klass", "_next", 8, 0);
+	add_field("Klass", "_name", 24, 0);
+	add_field("AbstractInterpreter", "_code", 0, CODE);
+	add_field("StubQueue", "_stub_buffer", 8, 0);
+	add_field("StubQueue", "_buffer_limit", 20, 0);
+	add_field("Method", "_constMethod", 8, 0);
+	add_field("ConstMethod", "_constants", 16, 0);
+	add_field("ConstMethod", "_name_index", 34, 0);
+	add_field("ConstMethod", "_signature_index", 36, 0);
+	add_field("ConstantPool", "_pool_holder", 24, 0);
+	add_field("Symbol", "_length", 2, 0);
+	add_field("Symbol", "_body", 6, 0);
+	add_type("Klass", 200);
+	add_type("Method", 88);
+	add_type("ConstantPool", 72);
+}
+
+static void export(enum tapir_jvm_export which, uint64_t value)
+{
+	vas[which] = EXPORTS + 8ull * which;
+	put(vas[which], value);
+}
+
+static int set_up(void **state)
+{
+	memset(&memory, 0, sizeof(memory));
+	memory.size = MEMORY_BYTES;
+	texts_end = TEXTS;
+	structs_end = STRUCTS;
+	types_end = TYPES;
+	describe();
+	export(TAPIR_JVM_EXPORT_STRUCTS, STRUCTS);
+	export(TAPIR_JVM_EXPORT_STRUCT_TYPE_NAME, 0);
+	export(TAPIR_JVM_EXPORT_STRUCT_FIELD_NAME, 8);
+	export(TAPIR_JVM_EXPORT_STRUCT_OFFSET, 32);
+	export(TAPIR_JVM_EXPORT_STRUCT_ADDRESS, 40);
+	export(TAPIR_JVM_EXPORT_STRUCT_STRIDE, STRUCT_BYTES);
+	export(TAPIR_JVM_EXPORT_TYPES, TYPES);
+	export(TAPIR_JVM_EXPORT_TYPE_NAME, 0);
+	export(TAPIR_JVM_EXPORT_TYPE_SIZE, 32);
+	export(TAPIR_JVM_EXPORT_TYPE_STRIDE, TYPE_BYTES);
+	put(CODE, QUEUE);
+	put(QUEUE + 8, CODE_VA);
+	fake_memory__put32(&memory, QUEUE + 20, CODE_BYTES);
+	put(METHOD + 8, CONST_METHOD);
+	put(CONST_METHOD + 16, POOL);
+	fake_memory__put32(&memory, CONST_METHOD + 32, 3u << 16); /* the name: 3 */
+	fake_memory__put32(&memory, CONST_METHOD + 36, 5);
+	put(POOL + 24, CLASS);
+	put(POOL + 72 + 3 * 8, NAME);
+	put(POOL + 72 + 5 * 8, SIGNATURE);
+	put(CLASS + 24, CLASS_NAME);
+	add_symbol(CLASS_NAME, "shop/Till");
+	add_symbol(NAME, "pay");
+	add_symbol(SIGNATURE, "(ILjava/lang/String;)V");
+	(void)state;
+	return 0;
+}
+
+static bool reads(struct tapir_jvm_interpreter *i)
+{
+	struct tapir_process_memory source = fake_memory__of(&memory);
+
+	return tapir_jvm_interpreter__read(i, &source, vas);
+}
+
+/* "": it has none, although the layout is known. */
+static void assert_name(uint64_t method_va, const char *expected)
+{
+	struct tapir_process_memory source = fake_memory__of(&memory);
+	struct tapir_jvm_interpreter i;
+	struct tapir_str name = {};
+
+	assert_true(reads(&i));
+	assert_int_equal(tapir_jvm_interpreter__add_name(&i, &source, method_va, &name),
+			 *expected != 0);
+	assert_string_equal(name.data ? name.data : "", expected);
+	tapir_str__fini(&name);
+}
+
+static void method_has_the_name_of_compiled_ones(void **state)
+{
+	(void)state;
+	assert_name(METHOD, "void shop.Till.pay(int, java.lang.String)");
+}
+
+static void code_is_where_the_stub_queue_has_it(void **state)
+{
+	struct tapir_jvm_interpreter i;
+
+	(void)state;
+	assert_true(reads(&i));
+	assert_true(i.code_va == CODE_VA && i.code_end_va == CODE_VA + CODE_BYTES);
+	assert_int_equal(i.method_bytes, 88);
+}
+
+static void other_layouts_are_followed(void **state)
+{
+	(void)state;
+	put(STRUCTS + 5 * STRUCT_BYTES + 32, 48); /* Method::_constMethod */
+	put(METHOD + 8, 0);
+	put(METHOD + 48, CONST_METHOD);
+	assert_name(METHOD, "void shop.Till.pay(int, java.lang.String)");
+}
+
+static void jvm_that_has_no_interpreter_yet_is_not_read(void **state)
+{
+	struct tapir_jvm_interpreter i;
+
+	(void)state;
+	put(CODE, 0);
+	assert_false(reads(&i));
+	put(CODE, QUEUE);
+	fake_memory__put32(&memory, QUEUE + 20, 0xffffffff);
+	assert_false(reads(&i));
+	fake_memory__put32(&memory, QUEUE + 20, 64u << 20);
+	assert_false(reads(&i));
+}
+
+static void description_that_lacks_something_is_refused(void **state)
+{
+	struct tapir_jvm_interpreter i;
+
+	(void)state;
+	for (unsigned at = 1; at < 12; at++) { /* the first is not needed */
+		uint64_t va = STRUCTS + at * STRUCT_BYTES + 8, kept;
+
+		memcpy(&kept, memory.bytes + (va - MEMORY_VA), 8);
+		put(va, TEXTS);
+		assert_false(reads(&i));
+		put(va, kept);
+		assert_true(reads(&i));
+	}
+}
+
+static void numbers_of_no_description_are_refused(void **state)
+{
+	static const struct {
+		enum tapir_jvm_export which;
+		uint64_t value;
+	} wrong[] = {
+		{TAPIR_JVM_EXPORT_STRUCTS, 0},
+		{TAPIR_JVM_EXPORT_STRUCTS, 0xdead0000},
+		{TAPIR_JVM_EXPORT_STRUCT_STRIDE, 0},
+		{TAPIR_JVM_EXPORT_STRUCT_STRIDE, 1},
+		{TAPIR_JVM_EXPORT_STRUCT_STRIDE, UINT64_MAX},
+		{TAPIR_JVM_EXPORT_STRUCT_TYPE_NAME, UINT64_MAX},
+		{TAPIR_JVM_EXPORT_STRUCT_FIELD_NAME, STRUCT_BYTES - 4},
+		{TAPIR_JVM_EXPORT_STRUCT_FIELD_NAME, UINT64_MAX},
+		{TAPIR_JVM_EXPORT_STRUCT_OFFSET, UINT64_MAX - 3},
+		{TAPIR_JVM_EXPORT_STRUCT_ADDRESS, 1 << 20},
+		{TAPIR_JVM_EXPORT_TYPES, UINT64_MAX},
+		{TAPIR_JVM_EXPORT_TYPE_SIZE, TYPE_BYTES},
+		{TAPIR_JVM_EXPORT_TYPE_STRIDE, 7},
+	};
+	struct tapir_jvm_interpreter i;
+
+	for (size_t at = 0; at < sizeof(wrong) / sizeof(*wrong); at++) {
+		set_up(state);
+		export(wrong[at].which, wrong[at].value);
+		assert_false(reads(&i));
+	}
+	set_up(state);
+	vas[TAPIR_JVM_EXPORT_STRUCTS] = 0; /* not exported */
+	assert_false(reads(&i));
+	set_up(state);
+	put(TYPES + TYPE_BYTES + 32, 1 << 20); /* the size of a Method */
+	assert_false(reads(&i));
+}
+
+/* 100,000 entries, of which none is wanted: the reads are bounded. */
+static void table_without_an_end_is_read_up_to_a_bound(void **state)
+{
+	struct tapir_jvm_interpreter i;
+
+	(void)state;
+	for (uint64_t va = STRUCTS; va < MEMORY_VA + MEMORY_BYTES; va += 8)
+		put(va, TEXTS);
+	export(TAPIR_JVM_EXPORT_STRUCT_STRIDE, 8);
+	export(TAPIR_JVM_EXPORT_STRUCT_FIELD_NAME, 0);
+	export(TAPIR_JVM_EXPORT_STRUCT_OFFSET, 0);
+	export(TAPIR_JVM_EXPORT_STRUCT_ADDRESS, 0);
+	memory.read_cnt = 0;
+	assert_false(reads(&i));
+	assert_true(memory.read_cnt < 200);
+}
+
+static void what_is_no_method_has_no_name(void **state)
+{
+	static const uint64_t wrong[] = {0, 8, METHOD + 4, CLASS, 1ull << 63, UINT64_MAX - 7};
+
+	for (size_t at = 0; at < sizeof(wrong) / sizeof(*wrong); at++)
+		assert_name(wrong[at], "");
+	put(METHOD + 8, CONST_METHOD + 1);
+	assert_name(METHOD, "");
+	set_up(state);
+	put(POOL + 24, 0);
+	assert_name(METHOD, "");
+	set_up(state);
+	fake_memory__put32(&memory, CONST_METHOD + 36, 4); /* an entry that is empty */
+	assert_name(METHOD, "");
+	set_up(state);
+	add_symbol(NAME, "p y");
+	assert_name(METHOD, "");
+	set_up(state);
+	add_symbol(SIGNATURE, "pay");
+	assert_name(METHOD, "");
+	set_up(state);
+	put(POOL + 72 + 3 * 8, MEMORY_VA + MEMORY_BYTES - 8); /* a name that ends outside */
+	put(MEMORY_VA + MEMORY_BYTES - 8, 0xffff0000);
+	assert_name(METHOD, "");
+}
+
+static void name_that_is_longer_than_any_is_cut(void **state)
+{
+	static char text[9000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	memmove(text, "(", 1);
+	put(POOL + 72 + 3 * 8, MEMORY_VA + 0x8000);
+	add_symbol(MEMORY_VA + 0x8000, text + 1);
+	(void)state;
+	{
+		struct tapir_process_memory source = fake_memory__of(&memory);
+		struct tapir_jvm_interpreter i;
+		struct tapir_str name = {};
+
+		assert_true(reads(&i));
+		assert_true(tapir_jvm_interpreter__add_name(&i, &source, METHOD, &name));
+		assert_true(name.len > 1000 && name.len < 1200);
+		tapir_str__fini(&name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(method_has_the_name_of_compiled_ones, set_up),
+		cmocka_unit_test_setup(code_is_where_the_stub_queue_has_it, set_up),
+		cmocka_unit_test_setup(other_layouts_are_followed, set_up),
+		cmocka_unit_test_setup(jvm_that_has_no_interpreter_yet_is_not_read, set_up),
+		cmocka_unit_test_setup(description_that_lacks_something_is_refused, set_up),
+		cmocka_unit_test_setup(numbers_of_no_description_are_refused, set_up),
+		cmocka_unit_test_setup(table_without_an_end_is_read_up_to_a_bound, set_up),
+		cmocka_unit_test_setup(what_is_no_method_has_no_name, set_up),
+		cmocka_unit_test_setup(name_that_is_longer_than_any_is_cut, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/jvm/jvm_interpreter.h"
+
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "elf/image.h"
+#include "runtime/exported.h"
+#include "runtime/jvm/jvm_methods.h"
+
+#define MAX_CODE_BYTES	 (16u << 20) /* JDK 17 has 200 KB */
+#define MAX_METHOD_BYTES 1024u
+#define MAX_SYMBOL_BYTES 1024u /* longer names are cut */
+#define MAX_USER_VA	 (1ull << 56)
+
+/* What is needed of the description, in the order in which it is used below. */
+enum {
+	CODE,
+	QUEUE_BUFFER,
+	QUEUE_LIMIT,
+	METHOD_BYTES,
+	CONST_METHOD,
+	POOL,
+	NAME,
+	SIGNATURE,
+	POOL_BYTES,
+	POOL_HOLDER,
+	CLASS_NAME,
+	SYMBOL_LEN,
+	SYMBOL_BYTES,
+	WANTED_CNT
+};
+
+static const struct tapir_jvm_struct wanted_structs[WANTED_CNT] = {
+	[CODE] = {"AbstractInterpreter", "_code", .is_static = true},
+	[QUEUE_BUFFER] = {"StubQueue", "_stub_buffer"},
+	[QUEUE_LIMIT] = {"StubQueue", "_buffer_limit"},
+	[METHOD_BYTES] = {"Method", NULL},
+	[CONST_METHOD] = {"Method", "_constMethod"},
+	[POOL] = {"ConstMethod", "_constants"},
+	[NAME] = {"ConstMethod", "_name_index"},
+	[SIGNATURE] = {"ConstMethod", "_signature_index"},
+	[POOL_BYTES] = {"ConstantPool", NULL},
+	[POOL_HOLDER] = {"ConstantPool", "_pool_holder"},
+	[CLASS_NAME] = {"Klass", "_name"},
+	[SYMBOL_LEN] = {"Symbol", "_length"},
+	[SYMBOL_BYTES] = {"Symbol", "_body"},
+};
+
+static bool find_code(struct tapir_jvm_interpreter *out, const struct tapir_process_memory *memory,
+		      const struct tapir_jvm_struct *s)
+{
+	uint64_t queue_va = tapir_process_memory__u64(memory, s[CODE].value);
+	uint64_t code_va =
+		queue_va ? tapir_process_memory__u64(memory, queue_va + s[QUEUE_BUFFER].value) : 0;
+	int32_t bytes;
+
+	if (!code_va || code_va > MAX_USER_VA ||
+	    !tapir_process_memory__get(memory, queue_va + s[QUEUE_LIMIT].value, &bytes,
+				       sizeof(bytes)) ||
+	    bytes <= 0 || (uint32_t)bytes > MAX_CODE_BYTES)
+		return false;
+	out->code_va = code_va;
+	out->code_end_va = code_va + (uint32_t)bytes;
+	return true;
+}
+
+bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
+				 const struct tapir_process_memory *memory,
+				 const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
+{
+	struct tapir_jvm_struct s[WANTED_CNT];
+	struct tapir_jvm_interpreter found;
+
+	memcpy(s, wanted_structs, sizeof(s));
+	if (!tapir_jvm_structs__find(memory, vas, s, WANTED_CNT) || s[METHOD_BYTES].value < 8 ||
+	    s[METHOD_BYTES].value > MAX_METHOD_BYTES)
+		return false;
+	found = (struct tapir_jvm_interpreter){
+		.method_bytes = (uint32_t)s[METHOD_BYTES].value,
+		.const_method = (uint32_t)s[CONST_METHOD].value,
+		.pool = (uint32_t)s[POOL].value,
+		.name = (uint32_t)s[NAME].value,
+		.signature = (uint32_t)s[SIGNATURE].value,
+		.pool_bytes = (uint32_t)s[POOL_BYTES].value,
+		.pool_holder = (uint32_t)s[POOL_HOLDER].value,
+		.class_name = (uint32_t)s[CLASS_NAME].value,
+		.symbol_len = (uint32_t)s[SYMBOL_LEN].value,
+		.symbol_bytes = (uint32_t)s[SYMBOL_BYTES].value,
+	};
+	if (!find_code(&found, memory, s))
+		return false;
+	*out = found;
+	return true;
+}
+
+bool tapir_jvm_interpreter__find(struct tapir_jvm_interpreter *out, uint32_t tgid,
+				 const struct tapir_mapping_line *libjvm)
+{
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};
+	tapir_autofd int fd = tapir_proc__open_mapped(tgid, libjvm, NULL);
+	uint64_t vas[TAPIR_JVM_EXPORT_CNT];
+	int mark = tapir_diag__cnt();
+	struct tapir_elf *elf = NULL;
+
+	if (fd < 0 || tapir_elf__open_fd(fd, &elf)) {
+		tapir_diag__rewind(mark);
+		return false;
+	}
+	tapir_exported__vas(elf, libjvm, tapir_jvm_exports, vas, TAPIR_JVM_EXPORT_CNT);
+	tapir_elf__free(elf);
+	tapir_diag__rewind(mark);
+	return tapir_jvm_interpreter__read(out, &memory, vas);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+struct symbol {
+	char bytes[MAX_SYMBOL_BYTES];
+	size_t len;
+};
+
+/* Modified UTF-8: neither control characters nor spaces are in names. */
+static bool is_text(const struct symbol *s)
+{
+	for (size_t i = 0; i < s->len; i++)
+		if ((unsigned char)s->bytes[i] <= ' ' || s->bytes[i] == 0x7f)
+			return false;
+	return s->len > 0;
+}
+
+static bool read_symbol(const struct tapir_jvm_interpreter *i,
+			const struct tapir_process_memory *memory, uint64_t va, struct symbol *out)
+{
+	uint16_t len;
+
+	if (!va || va & 7 || va > MAX_USER_VA ||
+	    !tapir_process_memory__get(memory, va + i->symbol_len, &len, sizeof(len)))
+		return false;
+	out->len = len < sizeof(out->bytes) ? len : sizeof(out->bytes);
+	return tapir_process_memory__get(memory, va + i->symbol_bytes, out->bytes, out->len) &&
+	       is_text(out);
+}
+
+/* The name at a place of the pool that a field of the ConstMethod has. */
+static bool read_entry(const struct tapir_jvm_interpreter *i,
+		       const struct tapir_process_memory *memory, uint64_t pool_va,
+		       uint64_t field_va, struct symbol *out)
+{
+	uint16_t idx;
+
+	return tapir_process_memory__get(memory, field_va, &idx, sizeof(idx)) && idx &&
+	       read_symbol(i, memory,
+			   tapir_process_memory__u64(memory, pool_va + i->pool_bytes + 8ull * idx),
+			   out);
+}
+
+static bool is_metadata(uint64_t va)
+{
+	return va && !(va & 7) && va < MAX_USER_VA;
+}
+
+static struct tapir_sv text_of(const struct symbol *s)
+{
+	return (struct tapir_sv){s->bytes, s->len};
+}
+
+bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
+				     const struct tapir_process_memory *memory, uint64_t method_va,
+				     struct tapir_str *out)
+{
+	struct symbol class_name, name, signature;
+	uint64_t code_va, pool_va, class_va;
+
+	if (!is_metadata(method_va))
+		return false;
+	code_va = tapir_process_memory__u64(memory, method_va + i->const_method);
+	pool_va = is_metadata(code_va) ? tapir_process_memory__u64(memory, code_va + i->pool) : 0;
+	class_va = is_metadata(pool_va)
+			   ? tapir_process_memory__u64(memory, pool_va + i->pool_holder)
+			   : 0;
+	if (!is_metadata(class_va) ||
+	    !read_symbol(i, memory, tapir_process_memory__u64(memory, class_va + i->class_name),
+			 &class_name) ||
+	    !read_entry(i, memory, pool_va, code_va + i->name, &name) ||
+	    !read_entry(i, memory, pool_va, code_va + i->signature, &signature) ||
+	    signature.bytes[0] != '(')
+		return false;
+	(void)tapir_jvm_method__add_name(out, text_of(&class_name), text_of(&name),
+					 text_of(&signature));
+	return !out->failed;
+}
