@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -63,36 +64,54 @@ static void two_thousand_threads_lose_nothing(void **state)
 	in_child(short_threads);
 }
 
-/* All alive at once, each with a slot while there are slots. */
-static pthread_barrier_t all_there;
+/*
+ * All alive at once, each with a slot while there are slots. A thread that found none because
+ * another one was stopped while it made an arena asks again after 64 events: rounds of more, as
+ * long as arenas are missing.
+ */
+#define ROUND_EVENTS 65u
+#define ROUNDS_MAX   20u
 
-static void *fire_and_stay(void *cnt)
+static pthread_barrier_t all_there;
+static bool is_last_round;
+
+static void *fire_and_stay(void *unused)
 {
-	fire_many(cnt);
-	pthread_barrier_wait(&all_there);
-	fire_many(cnt);
-	pthread_barrier_wait(&all_there);
+	bool is_last;
+
+	(void)unused;
+	do {
+		fire_many((void *)ROUND_EVENTS);
+		pthread_barrier_wait(&all_there);
+		pthread_barrier_wait(&all_there); /* between the two nobody fires */
+		is_last = is_last_round;
+	} while (!is_last);
 	return NULL;
 }
 
-static void live_threads(unsigned cnt, struct taker *t)
+/* How many events each of them has fired. */
+static unsigned live_threads(unsigned cnt, unsigned arenas, struct taker *t)
 {
 	pthread_t *threads = calloc(cnt, sizeof(*threads));
 	pthread_attr_t attr;
-	unsigned made = 0;
+	unsigned made = 0, round = 0;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 32 * 1024);
 	pthread_barrier_init(&all_there, NULL, cnt + 1);
 	for (; made < cnt; made++)
-		CHECK(!pthread_create(&threads[made], &attr, fire_and_stay, (void *)10));
-	pthread_barrier_wait(&all_there);
-	taker_take(t);
-	pthread_barrier_wait(&all_there);
+		CHECK(!pthread_create(&threads[made], &attr, fire_and_stay, NULL));
+	do {
+		pthread_barrier_wait(&all_there);
+		taker_take(t);
+		is_last_round = ++round > 1 && (taker_arenas(t) == arenas || round == ROUNDS_MAX);
+		pthread_barrier_wait(&all_there);
+	} while (!is_last_round);
 	for (unsigned i = 0; i < cnt; i++)
 		pthread_join(threads[i], NULL);
-	fired += cnt * 20ull;
+	fired += (uint64_t)cnt * round * ROUND_EVENTS;
 	free(threads);
+	return round * ROUND_EVENTS;
 }
 
 static void three_hundred(void)
@@ -100,7 +119,7 @@ static void three_hundred(void)
 	struct taker t;
 
 	start(&t);
-	live_threads(300, &t);
+	live_threads(300, 2, &t);
 	finish(&t);
 	CHECK(taker_arenas(&t) == 2);
 	CHECK(t.read[0] == fired);
@@ -114,13 +133,14 @@ static void more_live_threads_than_an_arena_has_slots(void **state)
 
 static void five_thousand(void)
 {
+	unsigned each;
 	struct taker t;
 
 	start(&t);
-	live_threads(4300, &t);
+	each = live_threads(4300, TAPIR_RING_ARENAS, &t);
 	finish(&t);
 	CHECK(taker_arenas(&t) == TAPIR_RING_ARENAS);
-	CHECK(taker_missed(&t, 0) >= 200 * 20); /* 4,096 have a slot */
+	CHECK(taker_missed(&t, 0) >= 200ull * each); /* 4,096 have a slot */
 }
 
 static void more_live_threads_than_all_slots_are_counted(void **state)
