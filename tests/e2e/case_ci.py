@@ -36,9 +36,10 @@ def test_steps_of_the_workflow_fail_when_a_condition_holds(t):
     t.eq(recorded.returncode, 0, recorded.stderr)
     judged = run_step(t, has["Judge"], "", conditions)
     t.eq(judged.returncode, 0, f"nothing is wrong with sleep: {judged.stderr}")
-    judged = run_step(t, has["Judge"], "", "gap,idle")
+    # Where other programs have the CPUs, waiting for one is what stands out of so short a time.
+    judged = run_step(t, has["Judge"], "", "gap,idle,neighbour")
     t.eq(judged.returncode, 1, f"it was idle: {judged.stderr}")
-    t.ok("failed on idle: " in judged.stderr and "failed on gap" not in judged.stderr, judged.stderr)
+    t.ok(re.search("failed on (idle|neighbour): ", judged.stderr) and "failed on gap" not in judged.stderr, judged.stderr)
     t.eq(run_step(t, has["Judge"], "", "nonsense").returncode, 2, "status of what cannot be read")
 
 
