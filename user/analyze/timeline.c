@@ -47,8 +47,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/timeline_impl.h"
+#include "decode/lock_names.h"
 #include "trace/family.h"
 
 static void count_ids(struct tapir_timeline_stats *stats, const struct tapir_tl_thread *t,
@@ -241,4 +243,24 @@ struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl)
 {
 	return tl->catalog;
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+uint64_t tapir_timeline__lock_owner(const struct tapir_timeline *tl, uint32_t tgid, bool is_shared,
+				    uint64_t now_ns)
+{
+	/* a server and a process of the same id are apart */
+	return is_shared ? tapir_hash__mix(4, tapir_lock_names__server(tl->catalog, tgid, now_ns))
+			 : tapir_hash__mix(1, tgid);
+}
+
+uint64_t tapir_timeline__lock_key(const struct tapir_timeline *tl,
+				  const struct tapir_interval *wait)
+{
+	bool is_shared = tl->pairs->kinds.data[wait->kind].is_shared;
+	uint64_t owner = tapir_timeline__lock_owner(tl, wait->tgid, is_shared, wait->from_ns);
+	const char *label = wait->label ? wait->label : "";
+
+	return tapir_hash__bytes(tapir_hash__mix(owner, wait->kind), label, strlen(label));
 }

@@ -241,6 +241,15 @@ struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
 					      const struct tapir_interval *child);
 /* The innermost interval of a kind with a cause; NULL: none. */
 const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *thread);
+/*
+ * Which waits are for the same lock: a server's (is_shared) is one for all of its processes, any
+ * other belongs to one process. The owner of the locks a process waits for, and the key of the lock
+ * that an interval waits for: of its owner, the kind of wait and the label.
+ */
+uint64_t tapir_timeline__lock_owner(const struct tapir_timeline *tl, uint32_t tgid, bool is_shared,
+				    uint64_t now_ns);
+uint64_t tapir_timeline__lock_key(const struct tapir_timeline *tl,
+				  const struct tapir_interval *wait);
 /* "java"; what it is called now; empty: unknown. Borrowed from the catalog. */
 struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
 				     uint64_t time_ns);

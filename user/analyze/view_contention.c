@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/lock_names.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -115,26 +114,11 @@ static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind,
 	return lock;
 }
 
-/* A server's lock is one for all of its processes. */
-static uint64_t owner_key(const struct contention *v, uint32_t tgid, bool is_shared,
-			  uint64_t now_ns)
-{
-	return is_shared ? tapir_hash__mix(
-				   4, tapir_lock_names__server(tapir_timeline__catalog(v->asked.tl),
-							       tgid, now_ns))
-			 : tgid;
-}
-
 static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
 {
-	const char *label = i->label ? i->label : "";
-	bool is_shared = tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind].is_shared;
-	uint64_t key = tapir_hash__mix(
-		tapir_hash__mix(1, owner_key(v, i->tgid, is_shared, i->from_ns)), i->kind);
-	const uint64_t *idx;
+	uint64_t key = tapir_timeline__lock_key(v->asked.tl, i);
+	const uint64_t *idx = tapir_map__get(&v->by_key, key);
 
-	key = tapir_hash__bytes(key, label, strlen(label));
-	idx = tapir_map__get(&v->by_key, key);
 	return idx ? v->locks.data[*idx] : make_lock(v, key, i->kind, i->label);
 }
 
@@ -151,7 +135,7 @@ static const char *seen_in(const struct contention *v, const struct tapir_wait *
 static uint64_t shared_key(const struct contention *v, const struct tapir_wait *w)
 {
 	const char *seen = seen_in(v, w);
-	uint64_t key = owner_key(v, w->thread->tgid, true, w->from_ns);
+	uint64_t key = tapir_timeline__lock_owner(v->asked.tl, w->thread->tgid, true, w->from_ns);
 
 	return seen ? tapir_hash__bytes(key, seen, strlen(seen)) : key;
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "decode/lock_names.h"
 #include "analyze/view.h"
 
 #define MAX_HELD_UP   65536u
@@ -280,16 +279,17 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 /* ---- how long ------------------------------------------------------------------------------- */
 
 /* "lock transaction": of many locks that are held once each. */
-static void count_class(struct tapir_finding *f, const struct tapir_kind *kind, uint64_t server,
-			const char *label, uint64_t took_ns)
+static void count_class(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
 {
 	struct tapir_str text = {};
 
-	tapir_str__addf(&text, "%s ", kind->name);
-	tapir_str__add_printable(&text, label, strcspn(label, " "));
+	tapir_str__addf(&text, "%s ", tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name);
+	tapir_str__add_printable(&text, i->label, strcspn(i->label, " "));
 	if (text.data)
-		tapir_found_labels__add(&f->locks.classes, server, text.data, TAPIR_OWN_CODE_NONE,
-					took_ns);
+		tapir_found_labels__add(
+			&f->locks.classes,
+			tapir_timeline__lock_owner(f->tl, i->tgid, true, i->from_ns), text.data,
+			TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&text);
 }
 
@@ -297,17 +297,13 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
-	uint64_t owner = kind->is_shared ? tapir_lock_names__server(tapir_timeline__catalog(f->tl),
-								    i->tgid, i->from_ns)
-					 : i->tgid;
 
 	add_label(f, i, &text);
 	if (text.data)
-		tapir_found_labels__add(&f->locks.labels,
-					tapir_hash__mix(tapir_hash__mix(1, owner), i->kind),
+		tapir_found_labels__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
 					text.data, TAPIR_OWN_CODE_NONE, took_ns);
 	if (i->label && kind->is_shared)
-		count_class(f, kind, owner, i->label, took_ns);
+		count_class(f, i, took_ns);
 	tapir_str__fini(&text);
 }
 
