@@ -32,20 +32,22 @@ static const struct subject {
 	enum tapir_tally_id tally; /* whose events it counts */
 	enum switches switches;
 } subjects[] = {
-	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL, 0, 0},
+	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL,
+	 TAPIR_TALLY_NONE, SWITCHES_NEVER},
 	{&tapir_view_jit, "compilations",
 	 "`tapir record '" CLR ":Jit:Verbose' 'hotspot:method__compile__*'`", TAPIR_CAUSE_JIT, NULL,
-	 0, 0},
+	 TAPIR_TALLY_NONE, SWITCHES_NEVER},
 	{&tapir_view_contention, "events of locks", "`tapir record --profile contention`",
-	 TAPIR_CAUSE_LOCK, NULL, 0, SWITCHES_TOO},
+	 TAPIR_CAUSE_LOCK, NULL, TAPIR_TALLY_NONE, SWITCHES_TOO},
 	{&tapir_view_exceptions, "exceptions", "`tapir record --profile exceptions`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, 0},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, SWITCHES_NEVER},
 	{&tapir_view_allocations, "allocations", "`tapir record --profile allocations`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, 0},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, SWITCHES_NEVER},
 	{&tapir_view_threadpool, "events of .NET's thread pool",
-	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, 0, 0},
+	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, TAPIR_TALLY_NONE,
+	 SWITCHES_NEVER},
 	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
-	 TAPIR_CAUSE_NONE, NULL, 0, SWITCHES_ALONE},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, SWITCHES_ALONE},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */

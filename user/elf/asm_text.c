@@ -15,7 +15,7 @@ char tapir_asm__peek(const struct tapir_asm *c)
 	return c->pos < c->end ? *c->pos : '\0';
 }
 
-void tapir_asm__skip_spaces(struct tapir_asm *c)
+static void skip_spaces(struct tapir_asm *c)
 {
 	while (tapir_asm__peek(c) == ' ' || tapir_asm__peek(c) == '\t')
 		c->pos++;
@@ -23,7 +23,7 @@ void tapir_asm__skip_spaces(struct tapir_asm *c)
 
 bool tapir_asm__take(struct tapir_asm *c, char want)
 {
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	if (c->pos == c->end || *c->pos != want)
 		return false;
 	c->pos++;
@@ -42,7 +42,7 @@ bool tapir_asm__take_word(struct tapir_asm *c, const char *word)
 
 bool tapir_asm__at_end(struct tapir_asm *c)
 {
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	return c->pos == c->end;
 }
 
@@ -160,7 +160,7 @@ static bool take_scale(struct tapir_asm *c, uint8_t *shift)
 {
 	uint64_t scale;
 
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	if (!tapir_asm__take_number(c, &scale) || scale > 8 || __builtin_popcountll(scale) != 1)
 		return false;
 	*shift = (uint8_t)__builtin_ctzll(scale);
@@ -173,11 +173,11 @@ bool tapir_asm__take_address(struct tapir_asm *c, struct tapir_asm_address *a)
 	if (!tapir_asm__take(c, '('))
 		return true;
 	a->present = true;
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	if (tapir_asm__peek(c) == '%' && !take_wide_register(c, &a->base))
 		return false;
 	if (tapir_asm__take(c, ',')) {
-		tapir_asm__skip_spaces(c);
+		skip_spaces(c);
 		if (!take_wide_register(c, &a->index) || a->index == TAPIR_REG_SP ||
 		    a->index == TAPIR_REG_IP || a->base == TAPIR_REG_IP)
 			return false;
@@ -208,7 +208,7 @@ static bool take_term(struct tapir_asm *c, bool negative, struct tapir_asm_sum *
 {
 	uint64_t number;
 
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	if (isdigit((unsigned char)tapir_asm__peek(c))) {
 		if (!tapir_asm__take_number(c, &number))
 			return false;
@@ -223,7 +223,7 @@ bool tapir_asm__take_sum(struct tapir_asm *c, struct tapir_asm_sum *s)
 	bool negative;
 
 	*s = (struct tapir_asm_sum){};
-	tapir_asm__skip_spaces(c);
+	skip_spaces(c);
 	if (c->pos == c->end || tapir_asm__peek(c) == '(')
 		return true;
 	s->present = true;

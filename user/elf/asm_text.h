@@ -38,7 +38,6 @@ struct tapir_asm_address {
 };
 
 char tapir_asm__peek(const struct tapir_asm *c); /* NUL at the end */
-void tapir_asm__skip_spaces(struct tapir_asm *c);
 bool tapir_asm__at_end(struct tapir_asm *c);
 bool tapir_asm__take(struct tapir_asm *c, char want);
 bool tapir_asm__take_word(struct tapir_asm *c, const char *word); /* in any case */

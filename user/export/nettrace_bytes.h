@@ -22,9 +22,8 @@ enum tapir_nettrace_block {
 	TAPIR_NETTRACE_LABELS = 8
 };
 
-/* The limits of a block's header. */
-#define TAPIR_NETTRACE_BLOCK_MAX_BYTES	 ((1u << 24) - 1)
-#define TAPIR_NETTRACE_PAYLOAD_MAX_BYTES UINT16_MAX /* what readers take, not the format */
+/* What readers accept; the format has no limit. */
+#define TAPIR_NETTRACE_PAYLOAD_MAX_BYTES UINT16_MAX
 
 /* Little-endian numbers of fixed width, and LEB128. */
 void tapir_nettrace__put(struct tapir_str *out, const void *value, size_t bytes);

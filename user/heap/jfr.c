@@ -359,14 +359,6 @@ struct tapir_jfr_value tapir_jfr__next(struct tapir_jfr *j, struct tapir_jfr_val
 	return resolve(j, one);
 }
 
-uint64_t tapir_jfr__number(struct tapir_jfr *j, struct tapir_jfr_value v)
-{
-	const struct tapir_jfr_class *class = v.at ? class_of(j, v.class_id) : NULL;
-	struct cursor c = {j, v.at, j->len};
-
-	return class && !v.is_array && kind_of(class) == KIND_NUMBER ? take(&c) : 0;
-}
-
 struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
 {
 	const struct tapir_jfr_class *class = v.at ? class_of(j, v.class_id) : NULL;

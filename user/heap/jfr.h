@@ -73,8 +73,6 @@ struct tapir_jfr_value tapir_jfr__field(struct tapir_jfr *j, struct tapir_jfr_va
 /* Elements of an array: how many, and the first and the following ones by turns. */
 uint64_t tapir_jfr__elements(struct tapir_jfr *j, struct tapir_jfr_value *array);
 struct tapir_jfr_value tapir_jfr__next(struct tapir_jfr *j, struct tapir_jfr_value *array);
-/* 0 where it is no number. */
-uint64_t tapir_jfr__number(struct tapir_jfr *j, struct tapir_jfr_value v);
 /* In the chunk; empty where it is no text, or one of UTF-16 units beyond ASCII. */
 struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v);
 

@@ -8,7 +8,6 @@ enum tapir_client_role {
 	TAPIR_ROLE_VIEW,    /* lists, counters, metrics, its own finished traces */
 	TAPIR_ROLE_PROFILE, /* whatever attaches to a process */
 	TAPIR_ROLE_ADMIN,   /* sessions of others, the configuration, command lines */
-	TAPIR_ROLE_CNT,
 };
 
 /* "view", "profile", "admin" from index 0; NULL after the last. */
