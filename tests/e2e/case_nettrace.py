@@ -5,6 +5,7 @@ Made recordings come from tests/bench/make_dotnet_trace.c, whose constants are r
 import json
 import os
 import signal
+import subprocess
 import time
 
 from dotnet_program import build_dotnet
@@ -248,7 +249,11 @@ def test_no_half_output_is_under_its_name(t):
 
 def test_full_disk_is_reported(t):
     result = t.tapir("export", "--format", "nettrace", made(t), "-o", "/dev/full", expect=1)
-    t.ok("cannot write /dev/full: No space left on device" in result.err, result.err)
+    t.eq(result.err, "tapir: cannot write /dev/full: No space left on device\n", "one line")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([t.tapir_path, "export", "--format", "nettrace", made(t)], stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=30, check=False)
+    t.eq((done.returncode, done.stderr), (1, "tapir: cannot write to standard output: No space left on device\n"), "exit, one line")
     result = t.tapir("export", "--format", "nettrace", made(t), "-o", t.path("no/such/out"), expect=1)
     t.ok("its directory does not exist" in result.err, result.err)
     file = made(t)

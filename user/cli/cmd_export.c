@@ -76,7 +76,7 @@ static void say_end(const struct tapir_export_job *job, int mark, int err)
 		tapir_info("%s: %s", job->file.path, size.data);
 	else if (job->file.path)
 		tapir_long_read__name_output(job->file.path, mark, err);
-	else if (err && job->file.bytes)
+	else if (err && job->file.bytes && !job->file.is_unwritable)
 		tapir_diag__add("the data on standard output is incomplete");
 	tapir_str__fini(&size);
 }

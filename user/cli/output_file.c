@@ -54,7 +54,8 @@ int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *o
 	if (out->failed)
 		return tapir_diag__fail(-ENOMEM, "out of memory for the output");
 	err = out->len ? tapir_terminal__write(file->fd, out->data, out->len) : 0;
-	file->bytes += out->len;
+	file->bytes += err ? 0 : out->len;
+	file->is_unwritable |= err != 0;
 	tapir_str__clear(out);
 	return err ? fail(file, err) : 0;
 }

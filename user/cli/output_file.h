@@ -17,8 +17,9 @@
 struct tapir_output_file {
 	const char *path; /* borrowed; NULL: standard output */
 	struct tapir_placed_file file;
-	int fd; /* of file, or standard output */
-	uint64_t bytes;
+	int fd;		    /* of file, or standard output */
+	uint64_t bytes;	    /* written */
+	bool is_unwritable; /* a write failed, and a line says so */
 };
 
 struct tapir_output_file_opts {
