@@ -9,7 +9,7 @@ import stat
 import subprocess
 import time
 
-from case_serve import Server, all_children, name_of
+from serve_agent import Server, all_children, name_of
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
 from npm_package import npm_package

@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.parse
 
-from case_serve import Server
+from serve_agent import Server
 from dotnet_program import made
 from harness import made_once
 from stdio_agent import children, state_of, whole_tree

@@ -7,7 +7,7 @@ import signal
 import time
 import urllib.parse
 
-from case_serve import Server, children, status_of, until, write_config
+from serve_agent import Server, children, status_of, until, write_config
 from case_serve_continuous import freeze, sessions, wait_recording
 from messages import attributes, decoded, one, profiles_of
 from receiver import Receiver

@@ -3,7 +3,7 @@
 import json
 import os
 
-from case_serve import Server
+from serve_agent import Server
 from dotnet_program import build_dotnet
 from npm_package import npm_package
 

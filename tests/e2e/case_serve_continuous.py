@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from case_serve import Server, children, until, write_config
+from serve_agent import Server, children, until, write_config
 from case_serve_pages import tokens_file
 
 CHECK_SERVE = {"test_frozen_files_are_sessions", "test_finding_is_a_trigger", "test_recorder_that_was_killed_begins_again"}

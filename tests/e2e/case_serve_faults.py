@@ -11,7 +11,7 @@ import threading
 import time
 
 from case_faults import semaphore
-from case_serve import Server, all_children, begin_session, children, name_of, until, write_config
+from serve_agent import Server, all_children, begin_session, children, name_of, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
 from harness import maps_of_us

@@ -16,7 +16,7 @@ import ssl
 import time
 import urllib.parse
 
-from case_serve import Server, children, until, write_config
+from serve_agent import Server, children, until, write_config
 from dotnet_program import build_dotnet
 
 CHECK_SERVE = {"test_page_has_what_the_role_permits", "test_wrong_tokens_are_slowed_down", "test_login_ends_with_its_token", "test_stacks_and_views_are_pages",

@@ -3,7 +3,7 @@
 import os
 import random
 
-from case_serve import Server
+from serve_agent import Server
 
 
 def cgroup_root():

@@ -9,7 +9,7 @@ import time
 import urllib.parse
 import urllib.request
 
-from case_serve import Server, children, until, write_config
+from serve_agent import Server, children, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
 

@@ -3,7 +3,7 @@
 capabilities and the read-only file system that the unit's own lines ask for; its other restrictions are not tested."""
 import os
 
-from case_serve import Server, status_of
+from serve_agent import Server, status_of
 from dotnet_program import build_dotnet
 
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "packaging", "debian", "tapir.service")

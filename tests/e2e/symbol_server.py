@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An HTTP server of symbols on loopback for case_symbols.py, with the manners that a case chooses."""
+"""An HTTP server of symbols on loopback for case_symbol_servers.py, with the manners that a case chooses."""
 import http.server
 import threading
 import time

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Burns CPU time in functions whose names its debug file has. Not built by make: case_symbols.py.
+/* Burns CPU time in functions whose names its debug file has. Not built by make: symbol_files.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
