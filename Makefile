@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# One Makefile, not recursive. Sources are found by place:
+# One Makefile, not recursive (what builds the programs of make check-faults is in tests/faults/faults.mk).
+# Sources are found by place:
 #
 #   bpf/*.bpf.c            -> one linked, stripped object -> build/gen/tapir.skel.h
 #   user/**/*.c            -> build/libtapir-user.a (user/cli/ with it, but for main.c)
@@ -224,6 +225,12 @@ check-kernels: ## boot Debian's 6.1 and 6.12 and test there
 	$(Q)scripts/bootstrap build kernels
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)BUILD=$(BUILD) scripts/vmtest
+
+.PHONY: check-faults
+check-faults: ## each call site of tapir fails once; up to half an hour (FAULTS="--seed N --only NAME")
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets fault-bins
+	$(Q)$(PYTHON) tests/faults/run.py --build $(BUILD) $(FAULTS)
 
 .PHONY: check-lib
 check-lib: ## libtapir with LTTng-UST, and what takes long of it
@@ -495,61 +502,7 @@ $(BUILD)/tests/bpf_host/%: tests/bpf_host/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< -lcmocka -o $@
 
-# ---- fault injection: tapir and its library, in which one call of one call site fails ----------
-
-FAULT_DIR   := $(BUILD)/faults
-FAULT_WRAPS := $(shell sed -n 's/^WRAP.[^,]*, \([a-z_0-9]*\),.*/\1/p' tests/faults/faults.c) open openat ioctl asprintf ptrace pthread_create
-FAULT_RING  := -I. -Itests/faults -include tests/faults/ring_faults.h
-FAULT_DEPS  := tests/faults/ring_faults.h tests/faults/fault_table.h Makefile
-FAULT_LIB   := $(USDT_SRC:usdt/%.c=$(FAULT_DIR)/usdt/%.o)
-FAULT_CORECLR := $(CORECLR_SRC:usdt/%.c=$(FAULT_DIR)/coreclr/%.o)
-FAULT_BIN   := $(FAULT_DIR)/tapir $(FAULT_DIR)/tapir-coreclr $(FAULT_DIR)/ring_host $(FAULT_DIR)/ring_host_faults
-
-.PHONY: check-faults fault-bins
-check-faults: ## each call site of tapir fails once; up to half an hour (FAULTS="--seed N --only NAME")
-	$(Q)scripts/bootstrap build test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets fault-bins
-	$(Q)$(PYTHON) tests/faults/run.py --build $(BUILD) $(FAULTS)
-
-fault-bins: $(FAULT_BIN)
-
-$(FAULT_DIR)/faults.o: tests/faults/faults.c tests/faults/fault_table.h Makefile
-	$(call say,CC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I. -O2 -g -pthread -c $< -o $@
-
-$(FAULT_DIR)/tapir: $(BUILD)/user/cli/main.o $(FAULT_DIR)/faults.o $(LIB)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS:%=-Wl,--wrap=%) -Wl,--export-dynamic-symbol=syscall \
-	    $(BUILD)/user/cli/main.o $(FAULT_DIR)/faults.o $(LIB) $(LIBS) -o $@
-
-$(FAULT_DIR)/usdt/%.o: usdt/%.c $(FAULT_DEPS)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Iinclude $(FAULT_RING) -MD -MP -pthread $(CFLAGS) $(USDT_CFLAGS) -c $< -o $@
-
-$(FAULT_DIR)/coreclr/%.o: usdt/%.c $(FAULT_DEPS)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Iinclude $(FAULT_RING) -MD -MP -pthread $(CORECLR_CFLAGS) -c $< -o $@
-
-$(FAULT_DIR)/libtapir-coreclr.so: $(FAULT_CORECLR)
-	$(call say,LD,$@)
-	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libtapir-coreclr.so -Wl,-z,now -Wl,-z,noexecstack \
-	    -Wl,--hash-style=both -Wl,-Bsymbolic -Wl,--build-id -s $(FAULT_CORECLR) -o $@
-
-$(FAULT_DIR)/dotnet_profiler.o: user/runtime/dotnet/dotnet_profiler.c $(FAULT_DIR)/libtapir-coreclr.so
-	$(Q)$(CC) -std=gnu11 -Iuser -DTAPIR_BUILD='"$(FAULT_DIR)"' -c $< -o $@
-
-$(FAULT_DIR)/tapir-coreclr: $(BUILD)/user/cli/main.o $(FAULT_DIR)/dotnet_profiler.o $(LIB)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
-
-$(FAULT_DIR)/ring_host: tests/faults/ring_host.c $(USDT_LIB) Makefile
-	$(call say,TARGET,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -fno-omit-frame-pointer -Iinclude -I. -pthread $< $(USDT_LIB) -o $@
-
-$(FAULT_DIR)/ring_host_faults: tests/faults/ring_host.c $(FAULT_LIB)
-	$(call say,TARGET,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer -Iinclude -I. -pthread $^ -o $@
+include tests/faults/faults.mk
 
 # Targets are built as a distribution builds programs, but with frame pointers; a file may
 # name its own flags in a line "// build: FLAGS".
@@ -614,6 +567,5 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB) $(LIB) Makefile
 
 -include $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)
 -include $(USER_OBJ:.o=.d) $(USDT_OBJ:.o=.d) $(MANIFEST_OBJ:.o=.d) $(BUILD)/user/cli/main.d $(BPF_OBJ:.o=.d)
--include $(FAULT_LIB:.o=.d) $(FAULT_CORECLR:.o=.d)
 -include $(CORECLR_OBJ:.o=.d) $(RING_TESTS:=.d) $(LIB_TESTS:=.d)
 -include $(UNIT_BIN:=.d) $(wildcard $(BUILD)/tests/coreclr/*.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)
