@@ -12,11 +12,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <lzma.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -224,22 +226,80 @@ static void names_that_differ_late_are_sorted_in_time(void **state)
 	close(fd);
 }
 
+/* ---- a slow machine ------------------------------------------------------------------------------ */
+
+#define WORK_US	  1000 /* of each turn, and the rest of it passes as in a guest that is stopped */
+#define STOLEN_NS (60 * TAPIR_NS_PER_MS)
+
+static void start_turn(void)
+{
+	struct itimerval soon = {.it_value.tv_usec = WORK_US};
+
+	setitimer(ITIMER_REAL, &soon, NULL);
+}
+
+static void steal(int number)
+{
+	uint64_t until_ns = tapir_clock__cpu_ns() + STOLEN_NS;
+
+	(void)number;
+	while (tapir_clock__cpu_ns() < until_ns)
+		;
+	start_turn();
+}
+
+/* A thread's CPU time is no measure of its work: names must not depend on it. */
+static void names_are_all_there_on_a_slow_machine(void **state)
+{
+	struct sigaction action = {.sa_handler = steal, .sa_flags = SA_RESTART}, old;
+	struct itimerval never = {};
+	int fd = memfd_create("symbols", MFD_CLOEXEC);
+	struct tapir_symtab *table = NULL;
+	struct tapir_elf *elf = NULL;
+	char strings[2000];
+	struct maker m;
+
+	(void)state;
+	memset(strings, 'f', sizeof(strings));
+	for (size_t i = 0; i < sizeof(strings); i += 2)
+		strings[i] = '\0';
+	make_head(&m, fd, 1000);
+	add_symbols(&m, 200u << 10, name_each);
+	add(&m, SEC_STRTAB, 15, SHT_STRTAB, strings, sizeof(strings));
+	finish(&m, true);
+	assert_int_equal(tapir_elf__open_fd(fd, &elf), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+	start_turn();
+	assert_int_equal(tapir_symtab__load(elf, &table), 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	assert_int_equal(tapir_symtab__dropped(table), 0);
+	assert_int_equal(tapir_symtab__cnt(table), 1000);
+	tapir_symtab__free(table);
+	tapir_elf__free(elf);
+	close(fd);
+}
+
 /* ---- what is unpacked, what is summed ------------------------------------------------------------- */
 
-/* bytes zeros, which xz makes ten thousand times smaller. */
-static uint8_t *pack_zeros(size_t bytes, size_t *packed_len)
+/* Zeros, which xz makes ten thousand times smaller, or 7 bits of each 8. */
+static uint8_t *pack(size_t bytes, bool zeros, size_t *packed_len)
 {
-	static uint8_t zeros[1 << 16];
+	static uint8_t part[1 << 16];
 	lzma_stream xz = LZMA_STREAM_INIT;
-	uint8_t *packed = malloc(1 << 20);
+	size_t room = zeros ? 1 << 20 : bytes + (1 << 20);
+	uint8_t *packed = malloc(room);
+	uint32_t number = 1;
 
 	assert_non_null(packed);
 	assert_int_equal(lzma_easy_encoder(&xz, 0, LZMA_CHECK_NONE), LZMA_OK);
 	xz.next_out = packed;
-	xz.avail_out = 1 << 20;
-	for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
-		xz.next_in = zeros;
-		xz.avail_in = sizeof(zeros);
+	xz.avail_out = room;
+	for (size_t done = 0; done < bytes; done += sizeof(part)) {
+		for (size_t i = 0; i < sizeof(part); i++)
+			part[i] = zeros ? 0 : (number = number * 1664525u + 1013904223u) >> 25;
+		xz.next_in = part;
+		xz.avail_in = sizeof(part);
 		assert_int_equal(lzma_code(&xz, LZMA_RUN), LZMA_OK);
 	}
 	assert_int_equal(lzma_code(&xz, LZMA_FINISH), LZMA_STREAM_END);
@@ -248,20 +308,28 @@ static uint8_t *pack_zeros(size_t bytes, size_t *packed_len)
 	return packed;
 }
 
-static void debugdata_that_unpacks_to_too_much_is_left(void **state)
+static size_t load_packed(size_t bytes, bool zeros)
 {
-	size_t len = 0;
-	uint8_t *packed = pack_zeros(200u << 20, &len);
+	size_t len = 0, dropped_cnt;
+	uint8_t *packed = pack(bytes, zeros, &len);
 	int fd = memfd_create("bomb", MFD_CLOEXEC);
 	struct maker m;
 
-	(void)state;
 	make_head(&m, fd, 1);
 	add(&m, SEC_EXTRA, 33, SHT_PROGBITS, packed, len);
 	finish(&m, true);
-	assert_int_equal(load_in_time(fd, "debugdata", NULL), 1);
+	dropped_cnt = load_in_time(fd, zeros ? "debugdata of zeros" : "debugdata", NULL);
 	free(packed);
 	close(fd);
+	return dropped_cnt;
+}
+
+static void debugdata_that_unpacks_to_too_much_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(load_packed(200u << 20, true), 1);
+	assert_int_equal(load_packed(5u << 20, false), 1);
+	assert_int_equal(load_packed(4u << 20, false), 0);
 }
 
 static void debug_link_to_a_huge_file_is_left(void **state)
@@ -297,6 +365,7 @@ int main(void)
 		cmocka_unit_test(million_symbols_find_their_segments_in_time),
 		cmocka_unit_test(name_that_all_symbols_share_is_not_read_by_each),
 		cmocka_unit_test(names_that_differ_late_are_sorted_in_time),
+		cmocka_unit_test(names_are_all_there_on_a_slow_machine),
 		cmocka_unit_test(debugdata_that_unpacks_to_too_much_is_left),
 		cmocka_unit_test(debug_link_to_a_huge_file_is_left),
 	};

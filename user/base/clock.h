@@ -25,7 +25,7 @@ static inline uint64_t tapir_clock__now_ns(void)
 	return tapir_clock__ns(CLOCK_MONOTONIC);
 }
 
-/* CPU time of this thread: what bounds work, whatever else the machine does. */
+/* CPU time of this thread. On a busy virtual machine it passes without work, so it bounds none. */
 static inline uint64_t tapir_clock__cpu_ns(void)
 {
 	return tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID);

@@ -7,7 +7,6 @@
  */
 #include "elf/symbols.h"
 
-#include "base/clock.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/debug_file.h"
@@ -20,10 +19,17 @@
 #define MAX_SYMBOL_CNT	(1u << 20) /* seen: 53,000 in a JVM, 560,000 in a browser */
 #define MAX_NAME_BYTES	(16u << 10)
 #define MAX_NAMES_BYTES (128u << 20)
-#define MAX_COMPARED	256u			/* bytes of names that are equal so far */
-#define MAX_NS		(200 * TAPIR_NS_PER_MS) /* of CPU time for tables; a large one takes 50 */
-#define TURN_CNT	4096			/* symbols between two readings of the clock */
-#define MAX_NESTING	16 /* functions that may start within another one before its end */
+#define MAX_COMPARED	256u /* bytes of names that are equal so far */
+#define MAX_NESTING	16   /* functions that may start within another one before its end */
+
+/*
+ * Work for the tables of a file, in about nanoseconds; a browser's take 40 million. It is counted
+ * and not measured: on a busy virtual machine CPU time passes without work, and names would be
+ * lost.
+ */
+#define MAX_WORK	(256u << 20)
+#define SYMBOL_WORK	64u
+#define BYTES_PER_WORK	16u /* of a name */
 
 struct entry {
 	uint64_t start_off;
@@ -52,7 +58,7 @@ struct builder {
 	struct tapir_elf *layout; /* whose program headers give the offsets; NULL: bias does */
 	uint64_t bias;
 	size_t dropped_cnt;
-	uint64_t until_ns;
+	uint64_t work;
 };
 
 /* ---- candidates ------------------------------------------------------------------------- */
@@ -108,11 +114,12 @@ static uint32_t rank_of(const Elf64_Sym *sym, const char *name, size_t len)
  * "memcpy@@GLIBC_2.14": the version is not part of the name. At most one byte more than a name may
  * have is read: a million symbols may share one string of a hundred megabytes.
  */
-static size_t len_of_name(const char *name)
+static size_t len_of_name(struct builder *b, const char *name)
 {
 	size_t len = strnlen(name, MAX_NAME_BYTES + 1);
 	const char *version = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
 
+	b->work += len / BYTES_PER_WORK;
 	return version ? (size_t)(version - name) : len;
 }
 
@@ -127,7 +134,7 @@ static bool to_off(const struct builder *b, uint64_t va, uint64_t *out)
 static int add_candidate(struct builder *b, const struct tapir_elf *source, const Elf64_Sym *sym,
 			 const char *name)
 {
-	size_t len = len_of_name(name);
+	size_t len = len_of_name(b, name);
 	uint64_t end = code_end(b, source, sym), off;
 	struct candidate *c;
 
@@ -149,6 +156,16 @@ static int add_candidate(struct builder *b, const struct tapir_elf *source, cons
 	return 0;
 }
 
+/* Is there work left for one of cnt symbols? Where not, they count as left out. */
+static bool may_add(struct builder *b, size_t cnt)
+{
+	b->work += SYMBOL_WORK;
+	if (b->work <= MAX_WORK)
+		return true;
+	b->dropped_cnt += cnt;
+	return false;
+}
+
 static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
 {
 	struct tapir_elf_syms syms;
@@ -156,13 +173,9 @@ static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	for (size_t i = 1; !err && i < syms.cnt; i++) {
+	for (size_t i = 1; !err && i < syms.cnt && may_add(b, syms.cnt - i); i++) {
 		const char *name = tapir_elf_syms__name(&syms, i);
 
-		if (i % TURN_CNT == 0 && tapir_clock__cpu_ns() > b->until_ns) {
-			b->dropped_cnt += syms.cnt - i;
-			break;
-		}
 		if (is_function(&syms.syms[i], name))
 			err = add_candidate(b, source, &syms.syms[i], name);
 	}
@@ -192,11 +205,8 @@ static int add_go(struct builder *b, struct tapir_elf *source)
 	if (!tapir_go_table__open(source, &table))
 		return 0;
 	sym.st_shndx = section_of(source, table.text_va);
-	for (uint32_t i = 0; !err && i < table.function_cnt; i++) {
-		if (i % TURN_CNT == 0 && tapir_clock__cpu_ns() > b->until_ns) {
-			b->dropped_cnt += table.function_cnt - i;
-			break;
-		}
+	for (uint32_t i = 0; !err && i < table.function_cnt && may_add(b, table.function_cnt - i);
+	     i++) {
 		if (!tapir_go_table__function(&table, i, &f) || !*f.name)
 			continue;
 		if (!table.text_va && !i)
@@ -318,14 +328,14 @@ static int load(struct builder *b, struct tapir_elf *elf, struct tapir_symtab **
 
 int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
 {
-	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
+	struct builder b = {.layout = elf};
 
 	return load(&b, elf, out);
 }
 
 int tapir_symtab__load_biased(struct tapir_elf *elf, uint64_t bias, struct tapir_symtab **out)
 {
-	struct builder b = {.bias = bias, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
+	struct builder b = {.bias = bias};
 
 	return load(&b, elf, out);
 }
@@ -342,7 +352,7 @@ void tapir_symtab__free(struct tapir_symtab *symtab)
 int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
 			     const struct tapir_debug_place *place)
 {
-	struct builder b = {.layout = elf, .until_ns = tapir_clock__cpu_ns() + MAX_NS};
+	struct builder b = {.layout = elf};
 	struct tapir_elf *debug = NULL;
 	int err = tapir_debug_file__open(elf, place, &debug);
 

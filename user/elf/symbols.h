@@ -41,7 +41,7 @@ size_t tapir_symtab__cnt(const struct tapir_symtab *symtab);
 
 /*
  * Symbols, or whole tables of them, that were left out: more than a million, longer than 16 KB, or
- * of a file that takes more than 200 ms to read. Counted, not reported.
+ * of a file that takes more work than any real one. Counted, not reported.
  */
 size_t tapir_symtab__dropped(const struct tapir_symtab *symtab);
 
