@@ -28,7 +28,7 @@ GRAPH = shares.Graph({"main": {"turns", "many", "forks"}, "turns": {"pass"}, "ma
                       "pass_number": {"pass"}, "pass": {"passed_a", "passed_b"}, "passed_a": {"below_a"},
                       "passed_b": {"below_b"}, "resting": {"nap"}, "forks": {"forked"}, "forked": {"below_a", "nap"},
                       "below_a": {"nap"}, "below_b": {"nap"}},
-                     libraries=["nap", "pass", "below_a", "below_b", "main", "resting", "forked"])
+                     libraries=["nap", "pass", "below_a", "below_b", "main", "resting", "forked", "forks"])
 
 
 def library(t, name, frame):
@@ -234,14 +234,15 @@ def test_two_thousand_processes_have_whole_stacks(t):
         by_pid.setdefault(r["pid"], []).append(whole)
         last[r["stack"][-1]["name"]] = last.get(r["stack"][-1]["name"], 0) + 1
         if has_wrong_edge(GRAPH, r["stack"]):
-            wrong.append(([f["name"] for f in r["stack"]], r.get("state")))
+            wrong.append(([f["name"] for f in r["stack"]], r.get("stack_end")))
     stacks = sum(map(len, by_pid.values()))
     whole = sum(map(sum, by_pid.values()))
     # Until the tables are there, stacks end early: they are the first of each process.
     t.ok(len(by_pid) >= cnt, f"{len(by_pid)} processes have stacks")
     t.ok(all(any(w) for w in by_pid.values()), f"{sum(not any(w) for w in by_pid.values())} processes without a whole stack: {last}")
-    t.ok(whole >= 0.95 * stacks and len(wrong) <= 0.001 * stacks,
-         f"{whole} of {stacks} are whole, {len(wrong)} have a call that nobody makes: {last} {wrong[:2]}")
+    falsely = [stack for stack in wrong if stack[1] == "whole"]
+    t.ok(whole >= 0.95 * stacks and len(wrong) <= 0.001 * stacks and not falsely,
+         f"{whole} of {stacks} are whole, {len(wrong)} have a call that nobody makes: {last} {falsely[:1]} {wrong[:2]}")
     t.ok("lack of room" not in said.err, said.err)
     t.ok(not counted(t, file, "no room for the unwind table"), "places for all files")
 
