@@ -95,6 +95,33 @@ def java(t):
     return home
 
 
+# What Debian 12's nodejs needs beyond the libraries that every installation has.
+NODE18 = ["nodejs=18.*", "libnode108", "node-acorn", "node-busboy", "node-cjs-module-lexer", "node-undici"]
+# It reads its modules from /usr/share/nodejs: in a mount namespace of its own, they are there.
+START_NODE18 = """#!/bin/sh
+cd {home} && exec unshare -m sh -c 'mount -t overlay overlay -o lowerdir={home}/usr/share:/usr/share /usr/share && \\
+export LD_LIBRARY_PATH={home}/usr/lib/x86_64-linux-gnu && exec usr/bin/node "$@"' node "$@"
+"""
+
+
+@made_once
+def node18(t):
+    """Debian 12's Node 18, unpacked below the build directory: the installed one is another in most places."""
+    home = os.path.join(t.build, "tests", "stacks", "node18")
+    start = os.path.join(home, "start")
+    if not os.path.exists(start):
+        os.makedirs(home, exist_ok=True)
+        fetched = subprocess.run(["apt-get", "download", "-q", *NODE18], cwd=home, capture_output=True, text=True, check=False)
+        if fetched.returncode:
+            raise Skip(f"apt-get download nodejs=18.*: {fetched.stderr.strip()[-200:]}")
+        for package in pathlib.Path(home).glob("*.deb"):
+            subprocess.run(["dpkg", "-x", str(package), home], check=True)
+            package.unlink()
+        pathlib.Path(start).write_text(START_NODE18.format(home=home))
+        os.chmod(start, 0o755)
+    return start
+
+
 def command(*argv, env=None):
     """Starts a program that ends by itself, and prints "pid N" first."""
     @contextlib.contextmanager
@@ -206,7 +233,7 @@ def cc1(t, _seconds):
     text = t.path("large.cc")
     pathlib.Path(text).write_text("#include <regex>\n#include <map>\n#include <string>\n" + "".join(
         f"std::map<std::string, int> m{n}; bool f{n}(std::string s) {{ return std::regex_match(s, std::regex(\"a{n}\")) && "
-        f"m{n}[s]++; }}\n" for n in range(300)))
+        f"m{n}[s]++; }}\n" for n in range(900)))
     path = subprocess.run([installed("g++"), "-print-prog-name=cc1plus"], capture_output=True, text=True, check=True).stdout
     with load(path.strip(), "-quiet", "-O2", text, "-D_GNU_SOURCE", "-o", "/dev/null",
               "-imultiarch", "x86_64-linux-gnu") as child:
@@ -259,6 +286,7 @@ PROGRAMS = [
                                "opcache.jit=function"), "php_execute_script|_start", goal=None),
     Program("Node", script("node", "waits.js"), "node::Start|start_thread|clone3"),
     Program("Node --perf-basic-prof", script("node", "waits.js", "--perf-basic-prof"), "node::Start|start_thread|clone3"),
+    Program("Node 18 of Debian", command(node18, str(HERE / "waits.js"), "SECONDS"), "node::Start|start_thread|clone3"),
     Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, goal=None, events=HOTSPOT),
     Program("JVM +PreserveFramePointer", jvm("-XX:+PreserveFramePointer"), "JavaMain|thread_native_entry|start_thread", JAVA,
             events=HOTSPOT),
