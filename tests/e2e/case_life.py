@@ -307,6 +307,9 @@ def test_name_that_no_process_has_is_named(t):
     target = t.target("storm", "--wait-attached", 100, 1000000, 1)
     result = t.tapir("record", "storm:hit", "--comm", "storm", "-d", "0.5", "-f", "-o", t.path("n.tapir"))
     t.ok("no process" not in result.err, result.err)
+    for command in (("record", "-f", "-o", t.path("n.tapir")), ("trace",)):
+        result = t.tapir(*command, "storm:hti", "--comm", "storm", "-d", "0.5", expect=1)
+        t.ok("no probe matches storm:hti: the nearest is storm:hit" in result.err, result.err)
     target.kill()
 
 

@@ -133,6 +133,12 @@ def test_pairs_of_ones_own_are_in_the_plain_report(t):
     t.eq([i for i in t.report(file)["intervals"] if i["name"] == first], [], "without --pair")
     found = t.report(file, "--pair", pair)["intervals"]
     t.ok(any(i["count"] + i["half"] for i in found), f"--pair {pair}: {found}")
+    for view in ((), ("--view", "gc")):
+        none = t.tapir("report", file, *view, "--pair", "types:nope,types:nothing", expect=1)
+        t.eq(none.out, "", "no report that looks as if nothing had begun")
+        t.ok("has neither an event types:nope nor its end" in none.err, none.err)
+        half = t.tapir("report", file, *view, "--pair", f"{first},types:nothing").err
+        t.ok("has no event types:nothing" in half, half)
     t.ok("is not BEGIN,END" in t.tapir("report", file, "--pair", "x", expect=2).err, "half a pair")
 
 

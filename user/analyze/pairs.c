@@ -183,7 +183,7 @@ static bool is_named(const struct tapir_user_pair *user, int end, const char *pr
 static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
 			   struct tapir_roles *roles)
 {
-	const struct tapir_user_pair *user;
+	struct tapir_user_pair *user;
 
 	tapir_vec_for_each (user, &pairs->user) {
 		struct tapir_pair like = {
@@ -193,9 +193,12 @@ static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
 			.key = user->key,
 		};
 
-		for (int end = 1; end >= 0; end--)
-			if (is_named(user, end, names->provider, names->event))
-				add_role(roles, kind_of(pairs, &like, false), !end);
+		for (int end = 1; end >= 0; end--) {
+			if (!is_named(user, end, names->provider, names->event))
+				continue;
+			user->is_seen[end] = true;
+			add_role(roles, kind_of(pairs, &like, false), !end);
+		}
 	}
 }
 

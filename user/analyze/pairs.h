@@ -61,6 +61,7 @@ struct tapir_user_pair {
 	char *provider[2], *event[2]; /* begin, end; provider NULL: any */
 	char *key;		      /* NULL: none */
 	char *kind;		      /* what the begin event is called */
+	bool is_seen[2];	      /* an event has this name */
 };
 
 /* Before the first probe. -EINVAL: text is no pair, -ENOMEM. */

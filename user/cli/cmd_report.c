@@ -158,6 +158,8 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err && args->from_ns && !tapir_report__duration_ns(&report.view))
 		err = tapir_diag__fail(-ENODATA, "--from is after the end of %s", rq.path);
 	if (!err)
+		err = tapir_pair_option__check(&pairs, rq.path);
+	if (!err)
 		err = print(args, &report.view);
 	if (!err)
 		err = tapir_fail_on__judge(&conditions, &report.view);

@@ -8,6 +8,7 @@
 #include "analyze/recorded.h"
 #include "analyze/stack_ends.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "trace/pids_seen.h"
 #include "cli/recording_file.h"
 #include "render/remedies.h"
@@ -31,6 +32,26 @@ int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_word
 						*word);
 		if (err)
 			return err;
+	}
+	return 0;
+}
+
+int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path)
+{
+	const struct tapir_user_pair *pair;
+
+	tapir_vec_for_each (pair, &pairs->user) {
+		int missing = !pair->is_seen[0] ? 0 : 1;
+		const char *provider = pair->provider[missing], *event = pair->event[missing];
+
+		if (pair->is_seen[0] && pair->is_seen[1])
+			continue;
+		if (!pair->is_seen[0] && !pair->is_seen[1])
+			return tapir_diag__fail(
+				-ENODATA, "--pair: %s has neither an event %s%s%s nor its end",
+				path, provider ? provider : "", provider ? ":" : "", event);
+		tapir_warn("--pair: %s has no event %s%s%s", path, provider ? provider : "",
+			   provider ? ":" : "", event);
 	}
 	return 0;
 }
@@ -169,8 +190,9 @@ static int check_trace(const struct tapir_timeline *tl, const struct tapir_view_
 }
 
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
-		const struct tapir_view_request *rq, const char *path)
+		const struct tapir_pairs *pairs, const struct tapir_view_request *rq)
 {
+	const char *path = rq->path;
 	struct tapir_view_result result = {.view = rq->view->name,
 					   .tree = tapir_timeline__stacks(tl),
 					   .start_ns = tapir_reader__stats(reader)->created_ns,
@@ -186,6 +208,8 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		err = tapir_pids_seen__check(&counts.seen, tapir_reader__catalog(reader), path);
 	if (!err)
 		err = check_trace(tl, rq);
+	if (!err)
+		err = tapir_pair_option__check(pairs, path);
 	if (!err)
 		err = rq->view->finish(ctx, &result);
 	if (!err) {
@@ -226,7 +250,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 	(void)tapir_trace_choice__parse(rq->trace_id, &trace); /* the command has checked */
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
-		err = tl ? view(reader, tl, rq, rq->path) : -ENOMEM;
+		err = tl ? view(reader, tl, &pairs, rq) : -ENOMEM;
 	}
 	tapir_pairs__fini(&pairs);
 	return err;

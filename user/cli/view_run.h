@@ -23,6 +23,11 @@ struct tapir_view_request {
 /* The values of --pair. 0, -errno, or what tapir_cli__usage returned. */
 int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,
 			    struct tapir_pairs *pairs);
+/*
+ * After reading: a misspelt pair would look like one that was never begun. -ENODATA with a line if
+ * no event has either name; a warning if only one is missing.
+ */
+int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path);
 
 /* 0, -errno, or what tapir_cli__usage returned. */
 int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,

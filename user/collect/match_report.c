@@ -190,6 +190,24 @@ static bool is_all_in_vain(const struct tapir_match_report *m)
 	return is_vain;
 }
 
+/*
+ * No SPEC that somebody typed has a match, although processes that were chosen have probes: it is
+ * misspelt. Where processes are chosen by name, the one with the probe may not have started.
+ */
+static bool is_all_misspelt(const struct tapir_match_report *m, const struct tapir_seen_names *seen)
+{
+	bool is_typed = false;
+
+	if (m->specs_are_defaults || m->may_be_silent || m->is_waiting || !seen->all.cnt)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i))
+			return false;
+		is_typed |= !m->specs->data[i]->is_silent;
+	}
+	return is_typed;
+}
+
 /* Nor of what is to come: no process that was named has answered until the end. */
 static bool is_all_unanswered(const struct tapir_match_report *m)
 {
@@ -212,6 +230,7 @@ int tapir_match_report__judge(const struct tapir_match_report *m)
 	bool is_vain = is_all_in_vain(m) || is_all_unanswered(m);
 
 	collect_seen(m, &seen);
+	is_vain = is_vain || is_all_misspelt(m, &seen);
 	for (size_t i = 0; i < m->specs->cnt; i++) {
 		if (is_matched(m, i) || is_silent(m, m->specs->data[i]))
 			continue;

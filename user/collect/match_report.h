@@ -33,7 +33,8 @@ int tapir_match_report__fail(const struct tapir_match_report *m);
 
 /*
  * At the end: a warning for each SPEC without events. -ENOENT with lines instead: no SPEC had any,
- * and none is defined in the named processes, or none of these answered.
+ * although the processes have other probes, or none is defined in the named processes, or none of
+ * these answered.
  */
 int tapir_match_report__judge(const struct tapir_match_report *m);
 
