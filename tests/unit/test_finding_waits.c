@@ -12,21 +12,30 @@
 
 #define KERNEL_VA 0xffffffff81000000ull
 
-enum { SOCKET = 1, UNNAMED, OWN, LIBRARY };
+enum { SOCKET = 1, UNNAMED, OWN, LIBRARY, DISK };
 
 static void add_kernel(void)
 {
+	static const struct {
+		uint64_t stack;
+		const char *name;
+	} functions[] = {{SOCKET, "sk_wait_data"}, {DISK, "io_schedule"}};
 	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
 					    .start_va = KERNEL_VA,
-					    .end_va = KERNEL_VA + 0x1000,
+					    .end_va = KERNEL_VA + 0x2000,
 					    .file_id = 99};
-	struct tapir_rec_symbol symbol = {.file_id = 99, .size = 0x1000};
-	struct tapir_rec_stack stack = {.stack_id = SOCKET, .flags = TAPIR_STACK_KERNEL};
-	uint64_t frame_va = KERNEL_VA + 8;
 
 	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
-	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("sk_wait_data")));
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
+	for (uint64_t i = 0; i < 2; i++) {
+		struct tapir_rec_symbol symbol = {
+			.file_id = 99, .start_off = 0x1000 * i, .size = 0x1000};
+		struct tapir_rec_stack stack = {.stack_id = functions[i].stack,
+						.flags = TAPIR_STACK_KERNEL};
+		uint64_t frame_va = KERNEL_VA + 0x1000 * i + 8;
+
+		feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(functions[i].name)));
+		feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
+	}
 }
 
 static int setup(void **state)
@@ -46,15 +55,20 @@ static int setup(void **state)
 	return finding_listen();
 }
 
-static void leave(uint32_t tid, uint64_t ms, uint64_t stack, uint16_t flags)
+static void leave_for(uint64_t kstack, uint32_t tid, uint64_t ms, uint64_t stack, uint16_t flags)
 {
 	feeder_switch(&f, ms * MS,
 		      (struct tapir_rec_switch){.out_tgid = TGID,
 						.out_tid = tid,
 						.out_state = TAPIR_STATE_SLEEPING,
 						.out_stack_id = stack,
-						.out_kstack_id = SOCKET,
+						.out_kstack_id = kstack,
 						.flags = flags});
+}
+
+static void leave(uint32_t tid, uint64_t ms, uint64_t stack, uint16_t flags)
+{
+	leave_for(SOCKET, tid, ms, stack, flags);
 }
 
 /* It waits all the time, 100 ms each, from before the recording until after it. */
@@ -68,17 +82,22 @@ static void ask_again_and_again(uint32_t tid, uint64_t stack)
 	}
 }
 
-/* Text of the first finding of waits; NULL: there is none. */
+/* The finding of that kind; NULL: there is none. */
+static const struct tapir_found *one_of(enum tapir_found_kind kind)
+{
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		if (found.rows.data[i].kind == kind)
+			return &found.rows.data[i];
+	return NULL;
+}
+
 static const struct tapir_found *waits_at(uint64_t ms)
 {
 	feeder_come(&f, 99, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_finding__list(&finding, &found);
 	assert_false(found.failed);
-	for (size_t i = 0; i < found.rows.cnt; i++)
-		if (found.rows.data[i].kind == TAPIR_FOUND_WAITS)
-			return &found.rows.data[i];
-	return NULL;
+	return one_of(TAPIR_FOUND_WAITS);
 }
 
 /* Of 3 s, 0.15 were not counted at their begin and end: 5 to 8 % too little. */
@@ -129,6 +148,28 @@ static void library_that_waits_for_work_is_no_finding(void **state)
 	assert_null(waits_at(1000));
 }
 
+/* Both were "2.500 s for a disk". A disk is not what a thread waits for to have something to do. */
+static void waits_for_a_disk_are_told_apart_and_lead(void **state)
+{
+	const struct tapir_found *socket, *disk;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	leave_for(SOCKET, 2, 10, OWN, 0);
+	leave_for(SOCKET, 3, 10, OWN, 0);
+	leave_for(DISK, 4, 10, OWN, 0);
+	feeder_come(&f, 4, 600 * MS, 600 * MS, 99);
+	feeder_come(&f, 2, 950 * MS, 950 * MS, 99);
+	feeder_come(&f, 3, 950 * MS, 950 * MS, 99);
+	socket = waits_at(1000);
+	disk = one_of(TAPIR_FOUND_DISK);
+	assert_non_null(socket);
+	assert_non_null(disk);
+	assert_string_equal(socket->text, "threads waited 1.880 s for a socket in Shop.ask()");
+	assert_string_equal(disk->text, "threads waited 590.00 ms for a disk in Shop.ask()");
+	assert_true(disk->severity > socket->severity);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -139,6 +180,7 @@ int main(void)
 		TEST(unnamed_thread_that_waits_throughout_is_no_finding),
 		TEST(last_wait_alone_is_no_finding),
 		TEST(library_that_waits_for_work_is_no_finding),
+		TEST(waits_for_a_disk_are_told_apart_and_lead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,7 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 		return;
 	tapir_finding_machine__wait(f, wait);
 	tapir_finding_loop__wait(f, wait);
+	tapir_finding_doing__wait(f, wait);
 	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_blocked__wait(f, wait, is_open) &&
 	    !tapir_finding_locks__wait(f, wait, is_open) &&
 	    !tapir_finding_passed__wait(f, wait, is_open))

@@ -48,7 +48,7 @@ struct tapir_stuck {
 struct tapir_begun_wait {
 	uint32_t tid, node;
 	uint64_t ns;
-	const char *reason; /* of lore */
+	int what; /* idx of what it waits for */
 };
 
 /* The least that survived collections of a tenth of a second. */
@@ -64,6 +64,15 @@ struct tapir_request_kind {
 	struct tapir_found_labels inside; /* kinds of activities that they waited for */
 	struct tapir_found_labels tasks;  /* that they awaited */
 	struct tapir_histogram took;
+};
+
+/* What a thread waits for that somebody else has to do: rows of finding_waits.c. */
+#define TAPIR_WAITED_FOR_CNT 5
+
+struct tapir_waited {
+	uint64_t ns;
+	struct tapir_found_labels threads; /* of those whose functions are not known */
+	struct tapir_weights callers;
 };
 
 struct tapir_finding {
@@ -112,11 +121,9 @@ struct tapir_finding {
 		struct tapir_found_labels types; /* each by its thrower */
 	} exceptions;
 	struct {
-		uint64_t ns;
-		struct tapir_found_labels reasons, threads;
+		struct tapir_waited by_reason[TAPIR_WAITED_FOR_CNT];
 		struct tapir_found_labels maybe;       /* waits for a lock, or for work */
 		struct tapir_found_labels for_threads; /* in own code: for others, or for work */
-		struct tapir_weights callers;
 		struct tapir_map repeaters; /* threads and their functions that waited there */
 		struct tapir_vec(struct tapir_begun_wait) begun;
 	} waits;

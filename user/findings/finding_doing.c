@@ -76,7 +76,10 @@ static const char *doing_of(const char *name)
 	return NULL;
 }
 
-/* Of any function on the stack; kept by node as a pointer. */
+/*
+ * Of any function on the stack, up to the program's own: what its caller does is another matter,
+ * as of code that goes on where a connection was opened. Kept by node as a pointer.
+ */
 static const char *what_for(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -86,9 +89,13 @@ static const char *what_for(struct tapir_finding *f, uint32_t node)
 	if (known)
 		return (const char *)(uintptr_t)*known; // NOLINT
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !what;
-	     n = tree->nodes.data[n].parent)
-		what = doing_of(
-			tapir_own_code__without_type(tree->names.data[tree->nodes.data[n].name]));
+	     n = tree->nodes.data[n].parent) {
+		const char *name = tree->names.data[tree->nodes.data[n].name];
+
+		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
+			break;
+		what = doing_of(tapir_own_code__without_type(name));
+	}
 	known = tapir_map__put(&f->doings.by_node, node, NULL);
 	if (known)
 		*known = (uintptr_t)what;
@@ -98,13 +105,16 @@ static const char *what_for(struct tapir_finding *f, uint32_t node)
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node)
 {
 	const char *what = what_for(f, node);
+	uint32_t own;
 
 	if (!what)
 		return;
 	tapir_found_labels__add(&f->doings.sums, 1, what, TAPIR_OWN_CODE_NONE, 1);
 	tapir_finding_doing__add_statement(f, tid, &f->doings.statements, 1);
-	tapir_weights__add(&f->doings.callers,
-			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), 1);
+	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	tapir_weights__add(&f->doings.callers, own, 1);
+	if (!strcmp(what, TAPIR_DOING_STARTS_PROCESSES))
+		tapir_weights__add(&f->doings.starters, own, 1);
 }
 
 static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
@@ -129,6 +139,40 @@ void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid)
 {
 	if (f->doings.tgids.cnt < MAX_PROCESSES)
 		tapir_map__put(&f->doings.tgids, tgid, NULL);
+}
+
+/* Children that run other programs are in no recording of their parent alone. */
+void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait)
+{
+	const char *reason =
+		wait->state ? tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl),
+						     wait->node)
+			    : NULL;
+
+	if (!reason || strcmp(reason, "start of a process") != 0)
+		return;
+	f->doings.child_cnt++;
+	tapir_weights__add(&f->doings.parents,
+			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node),
+			   1);
+}
+
+/* Where the stack of the wait has no callers, those that use the CPU for it tell. */
+static void list_children(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
+	double rate = seconds > 0 ? (double)f->doings.child_cnt / seconds : 0;
+	const struct tapir_weights *parents = &f->doings.parents;
+	struct tapir_str text = {};
+
+	if (f->doings.child_cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+		return;
+	if (!tapir_finding__most(f, parents))
+		parents = &f->doings.starters;
+	tapir_str__addf(&text, "%.0f processes are started a second", rate);
+	tapir_finding__add_most(f, parents, ", most by ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, tapir_finding__most(f, parents),
+			      &text, NULL, NULL);
 }
 
 /* How many of the processes with events were started in the recording. */
@@ -225,6 +269,7 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 {
 	list_purpose(f, list);
 	list_processes(f, list);
+	list_children(f, list);
 	list_threads(f, list);
 }
 
@@ -233,6 +278,8 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_map__fini(&f->doings.by_node);
 	tapir_map__fini(&f->doings.tgids);
 	tapir_weights__fini(&f->doings.callers);
+	tapir_weights__fini(&f->doings.parents);
+	tapir_weights__fini(&f->doings.starters);
 	tapir_found_labels__fini(&f->doings.sums);
 	tapir_found_labels__fini(&f->doings.statements);
 }

@@ -2,7 +2,7 @@
 /*
  * finding_doing.h - what the CPU is used for where the name of the function that uses it does not
  * tell (lore's doings: a database that scans tables), by the statement it is done for; and
- * processes that are started all the time, one per connection. One thread.
+ * processes that are started all the time, one per connection or request. One thread.
  */
 #ifndef TAPIR_USER_FINDING_DOING_H
 #define TAPIR_USER_FINDING_DOING_H
@@ -11,15 +11,19 @@
 #include "findings/weights.h"
 
 struct tapir_finding;
+struct tapir_wait;
 
 struct tapir_doings {
 	struct tapir_map by_node; /* what it is done for, a pointer */
 	struct tapir_found_labels sums, statements;
 	struct tapir_weights callers; /* of the program's own functions */
 	struct tapir_map tgids;
+	uint64_t child_cnt; /* started by a thread that waited until they were */
+	struct tapir_weights parents, starters; /* of its waits; of the CPU time for it */
 };
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);
+void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* An event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
 /* Weighs the request that a thread works for, its numbers left out. */

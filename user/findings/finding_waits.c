@@ -12,14 +12,23 @@
 #define MAX_BEGUN    65536u
 #define MIN_TOGETHER 1.5 /* threads: one is the main thread, which waits for the end */
 
-static bool is_dependency(const char *reason)
-{
-	static const char *const reasons[] = {"socket", "disk", "pipe", "file lock", "full queue"};
+static const struct {
+	const char *reason;
+	enum tapir_found_kind kind;
+	bool is_no_work; /* nobody waits there to have something to do */
+} dependencies[TAPIR_WAITED_FOR_CNT] = {{"socket", TAPIR_FOUND_WAITS, false},
+					{"disk", TAPIR_FOUND_DISK, true},
+					{"pipe", TAPIR_FOUND_WAITS, false},
+					{"file lock", TAPIR_FOUND_WAITS, true},
+					{"full queue", TAPIR_FOUND_WAITS, false}};
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
-		if (!strcmp(reason, reasons[i]))
-			return true;
-	return false;
+/* Idx of its row; -1: it has none. */
+static int dependency_of(const char *reason)
+{
+	for (int i = 0; i < TAPIR_WAITED_FOR_CNT; i++)
+		if (!strcmp(reason, dependencies[i].reason))
+			return i;
+	return -1;
 }
 
 /* For another thread of the program, or for work: only the program knows which. */
@@ -44,26 +53,18 @@ static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w
 					w->wake_ns - w->from_ns);
 }
 
-/* Nobody waits for a disk, or for a file's lock, to have something to do. */
-static bool is_no_work(const char *reason)
-{
-	return !strcmp(reason, "disk") || !strcmp(reason, "file lock");
-}
-
 /* Functions without names are one place. */
-static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, const char *reason)
+static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
 {
 	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 
-	return tapir_hash__bytes(tapir_hash__mix(tapir_hash__mix(9, tid), name), reason,
-				 strlen(reason));
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
 }
 
-static void count(struct tapir_finding *f, uint32_t node, const char *reason, uint64_t took_ns)
+static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
 {
-	f->waits.ns += took_ns;
-	tapir_found_labels__add(&f->waits.reasons, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
-	tapir_finding__weigh(f, &f->waits.callers, node, took_ns);
+	f->waits.by_reason[what].ns += took_ns;
+	tapir_finding__weigh(f, &f->waits.by_reason[what].callers, node, took_ns);
 }
 
 /*
@@ -71,12 +72,12 @@ static void count(struct tapir_finding *f, uint32_t node, const char *reason, ui
  * has not ended in it where functions have no names: it counts if the thread waits there as well
  * from beginning to end.
  */
-static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, const char *reason)
+static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, int what)
 {
 	struct tapir_begun_wait begun = {.tid = w->thread->tid,
 					 .node = w->node,
 					 .ns = w->wake_ns - w->from_ns,
-					 .reason = reason};
+					 .what = what};
 
 	if (f->waits.begun.cnt < MAX_BEGUN)
 		(void)tapir_vec__push(&f->waits.begun, begun);
@@ -88,8 +89,8 @@ static void count_begun(struct tapir_finding *f)
 
 	tapir_vec_for_each (begun, &f->waits.begun)
 		if (tapir_map__get(&f->waits.repeaters,
-				   place_of(f, begun->tid, begun->node, begun->reason)))
-			count(f, begun->node, begun->reason, begun->ns);
+				   place_of(f, begun->tid, begun->node, begun->what)))
+			count(f, begun->node, begun->what, begun->ns);
 	f->waits.begun.cnt = 0;
 }
 
@@ -101,54 +102,61 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
-	bool has_own, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
+	int what = dependency_of(reason);
+	bool has_own, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
 
 	if (wait && wait->may_be_work)
 		tapir_found_labels__add(&f->waits.maybe, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
 	if (is_for_thread(reason))
 		count_for_thread(f, w, reason);
-	if (!wait || !is_dependency(reason))
+	if (what < 0)
 		return;
+	is_no_work = dependencies[what].is_no_work;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
-	if (!has_own && !is_no_work(reason) && !tapir_own_code__is_unnamed(tree, w->node))
+	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
 		return;
-	if (is_begun || (is_cut && !has_own && !is_no_work(reason))) {
+	if (is_begun || (is_cut && !has_own && !is_no_work)) {
 		if (!is_begun || !is_cut)
-			keep_begun(f, w, reason);
+			keep_begun(f, w, what);
 		return;
 	}
 	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
-		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node, reason),
+		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node, what),
 			       NULL);
 	if (!has_own)
 		tapir_finding__add_thread(f, w->thread->tid, &name);
-	tapir_found_labels__add(&f->waits.threads, 1, name.data ? name.data : "",
+	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
-	count(f, w->node, reason, took_ns);
+	count(f, w->node, what, took_ns);
+}
+
+static void list_one(struct tapir_finding *f, int what, struct tapir_found_list *list)
+{
+	const struct tapir_waited *waited = &f->waits.by_reason[what];
+	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
+	enum tapir_found_kind kind = dependencies[what].kind;
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = span_ns ? (double)waited->ns / (double)span_ns : 0;
+	char text_of_ns[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {};
+
+	if (!tapir_found__counts(kind, threads))
+		return;
+	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(waited->ns, text_of_ns),
+			dependencies[what].reason);
+	tapir_finding__add_most(f, &waited->callers, " in ", &text);
+	if (thread && *thread->label)
+		tapir_str__addf(&text, ", most of them %s", thread->label);
+	tapir_found_list__add(list, kind, threads, tapir_finding__most(f, &waited->callers), &text,
+			      NULL, NULL);
 }
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_found_label *worst, *thread;
-	struct tapir_str text = {};
-	char waited[TAPIR_NS_TEXT_BYTES];
-	double threads;
-
 	count_begun(f);
-	worst = tapir_found_labels__worst(&f->waits.reasons);
-	thread = tapir_found_labels__worst(&f->waits.threads);
-	threads = span_ns ? (double)f->waits.ns / (double)span_ns : 0;
-	if (!worst || !tapir_found__counts(TAPIR_FOUND_WAITS, threads))
-		return;
-	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(f->waits.ns, waited),
-			worst->label);
-	tapir_finding__add_most(f, &f->waits.callers, " in ", &text);
-	if (thread && *thread->label)
-		tapir_str__addf(&text, ", most of them %s", thread->label);
-	tapir_found_list__add(list, TAPIR_FOUND_WAITS, threads,
-			      tapir_finding__most(f, &f->waits.callers), &text, NULL, NULL);
+	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++)
+		list_one(f, what, list);
 }
 
 void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_str *out)
@@ -179,9 +187,10 @@ void tapir_finding_waits__fini(struct tapir_finding *f)
 {
 	tapir_found_labels__fini(&f->waits.maybe);
 	tapir_found_labels__fini(&f->waits.for_threads);
-	tapir_found_labels__fini(&f->waits.reasons);
-	tapir_found_labels__fini(&f->waits.threads);
-	tapir_weights__fini(&f->waits.callers);
+	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++) {
+		tapir_found_labels__fini(&f->waits.by_reason[what].threads);
+		tapir_weights__fini(&f->waits.by_reason[what].callers);
+	}
 	tapir_map__fini(&f->waits.repeaters);
 	tapir_vec__fini(&f->waits.begun);
 }

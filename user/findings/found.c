@@ -2,8 +2,9 @@
 /*
  * The thresholds. A finding weighs `low` when it just counts and `high` from `severe` on; between
  * them in proportion. What stops a program weighs most, what slows it down next, what only uses a
- * CPU least: a busy CPU may be what the program is for. Slow requests are a symptom: a cause that
- * explains them is worth more.
+ * CPU least: a busy CPU may be what the program is for. A wait for another end of a connection may
+ * be a wait for work; nobody waits for a disk to have something to do. Slow requests are a symptom:
+ * a cause that explains them is worth more.
  */
 #include "findings/found.h"
 
@@ -27,7 +28,7 @@ static const struct threshold {
 	[TAPIR_FOUND_MEMORY] = {"memory-growth", "MB/s", "memory", 2, 100, 38, 74},
 	[TAPIR_FOUND_HUMONGOUS] = {"humongous", "1/s", "gc", 1, 20, 50, 86},
 	[TAPIR_FOUND_CLASSES] = {"class-growth", "1/s", "counters", 100, 5000, 45, 89},
-	[TAPIR_FOUND_DOING] = {"cpu-purpose", "%", "cpu", 25, 90, 46, 60},
+	[TAPIR_FOUND_DOING] = {"cpu-purpose", "%", "cpu", 15, 90, 40, 60},
 	[TAPIR_FOUND_PROCESSES] = {"processes", "1/s", "cpu", 10, 400, 46, 58},
 	[TAPIR_FOUND_THREADS] = {"threads", "1/s", "offcpu", 50, 2000, 40, 58},
 	[TAPIR_FOUND_THROWING] = {"exception-cpu", "%", "cpu", 10, 60, 46, 78},
@@ -38,6 +39,7 @@ static const struct threshold {
 	[TAPIR_FOUND_QUOTA] = {"quota", "%", "offcpu", 5, 50, 60, 94},
 	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 40, 80, 30, 60},
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
+	[TAPIR_FOUND_DISK] = {"disk", "threads", "offcpu", 0.2, 2, 30, 60},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
 	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };

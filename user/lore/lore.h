@@ -177,6 +177,8 @@ struct tapir_lore_wait {
  * A function, or prefix with '*', that tells what the functions below it are there for
  * (findings/finding_doing.c).
  */
+#define TAPIR_DOING_STARTS_PROCESSES "starts processes"
+
 struct tapir_lore_doing {
 	const char *function, *what;
 };

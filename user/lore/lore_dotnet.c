@@ -110,6 +110,34 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("System.Threading.Tasks.Task.InternalWait*", "task"),
 	TAPIR_WAIT("System.Threading.Thread.Sleep*", "sleep"),
 	TAPIR_WAIT("System.Threading.Thread.Join*", "join"),
+	/* Nobody else's answer is awaited there. */
+	TAPIR_WAIT_ROW("System.ConsolePal.*", "standard input", .instead_of = "pipe"),
+	{}};
+
+#define CONNECTS "opens and closes connections (an HttpClient may be created for each request)"
+#define TLS	 "negotiates TLS for new connections"
+#define JSON	 "finds out how to serialize types (JsonSerializerOptions may be created for each call)"
+#define REGEX	 "compiles regular expressions (one may be created for each call)"
+
+/* What is meant to be done once, and then used again. */
+static const struct tapir_lore_doing doings[] = {
+	{"System.Diagnostics.Process.Start*", TAPIR_DOING_STARTS_PROCESSES},
+	{"System.Net.Http.HttpConnectionPool.Connect*", CONNECTS},
+	{"System.Net.Http.HttpConnectionPool.Create*", CONNECTS},
+	{"System.Net.Http.HttpConnectionPool.Dispose*", CONNECTS},
+	{"System.Net.Http.HttpConnectionPool.InjectNew*", CONNECTS},
+	{"System.Net.Http.HttpConnectionPoolManager..ctor*", CONNECTS},
+	{"System.Net.Http.SocketsHttpHandler.SetupHandlerChain*", CONNECTS},
+	{"System.Net.Http.HttpMessageHandler.Dispose*", CONNECTS},
+	{"System.Net.Sockets.NetworkStream.Dispose*", CONNECTS},
+	{"System.Net.Sockets.SafeSocketHandle.*", CONNECTS},
+	{"System.Net.Sockets.Socket..ctor*", CONNECTS},
+	{"System.Net.Sockets.Socket.Connect*", CONNECTS},
+	{"System.Net.Sockets.SocketAsyncEventArgs.DnsConnect*", CONNECTS},
+	{"System.Net.Security.SslStream.ForceAuthenticationAsync*", TLS},
+	{"System.Text.Json.Serialization.Metadata.DefaultJsonTypeInfoResolver.*", JSON},
+	{"System.Text.Json.JsonSerializerOptions.GetTypeInfo*", JSON},
+	{"System.Text.RegularExpressions.Regex..ctor*", REGEX},
 	{}};
 
 static const struct tapir_tally_event exceptions[] = {
@@ -174,6 +202,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.finalizer_thread = ".NET Finalizer",
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
 	.waits = waits,
+	.doings = doings,
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions,
 		    [TAPIR_TALLY_ALLOCATIONS] = allocations,

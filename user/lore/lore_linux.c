@@ -25,6 +25,8 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("sk_stream_wait*", "socket"),
 	TAPIR_WAIT("tcp_recvmsg*", "socket"),
 	TAPIR_WAIT("inet_csk_accept", "connection"),
+	/* vfork(2) and what uses it, as posix_spawn(3): until the child runs another program. */
+	TAPIR_WAIT("kernel_clone", "start of a process"),
 	TAPIR_WAIT("do_wait", "child"),
 	TAPIR_WAIT("kernel_wait4", "child"),
 	TAPIR_WAIT("io_schedule", "disk"),
