@@ -131,7 +131,10 @@ def test_perf_records_the_same_probes(t):
     if added.rc:
         t.skip(f"perf probe: {added.err.strip()[:200]}")
     try:
-        recorded = t.run(*perf, "record", "-q", "-e", f"sdt_{name}:Sold", "-o", t.path("perf.data"), "--", program, timeout=60)
+        # At its end perf reads the build IDs of all files it saw, and overflows its stack where one is longer than 20 bytes.
+        recorded = t.run(*perf, "record", "-q", "--no-buildid", "-e", f"sdt_{name}:Sold", "-o", t.path("perf.data"), "--", program, timeout=60)
+        if recorded.rc < 0:
+            t.skip(f"perf record crashed: {recorded.err.strip()[:200]}")
         t.eq(recorded.rc, 0, f"perf record: {recorded.err}")
         lines = re.findall(r"arg1=(\d+) arg2=(-?\d+)", t.run(*perf, "script", "-i", t.path("perf.data")).out)
         t.eq(lines, [(str(i), str(-7 * i)) for i in range(100)], "what perf has")

@@ -242,6 +242,7 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")
     options = parser.parse_args()
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if a shell started this in the background; programs inherit that
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
     run = Run(discover(options.only, options.suite), options.build, options.verbose, options.times)
