@@ -157,8 +157,7 @@ class Sums:
 
 def times(t, file, *glob, kind="event", pid=None):
     """When the first and the last of such records were, in ns of CLOCK_MONOTONIC, and how many there are; of a process, or of all."""
-    found = [line["time_ns"] for line in t.tapir("events", file, *glob, "--json").json_lines()
-             if line["type"] == kind and pid in (None, line.get("pid"))]
+    found = [line["time_ns"] for line in t.events(file, kind, *glob) if pid in (None, line.get("pid"))]
     t.ok(found, f"records of {kind} {glob}")
     return min(found), max(found), len(found)
 
@@ -170,7 +169,7 @@ def span(t, file):
 
 def started(t, file):
     """What a recording's times are counted from, in ns of CLOCK_MONOTONIC: an event's time there, less its time in the recording."""
-    at = next(line["time_ns"] for line in t.tapir("events", file, "--json").json_lines() if line["type"] == "event")
+    at = t.events(file)[0]["time_ns"]
     line = next(line for line in t.tapir("events", file).out.splitlines() if re.match(r" +[\d.]+ ", line))
     return at - float(line.split()[0]) * 1e9
 
