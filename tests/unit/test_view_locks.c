@@ -55,7 +55,7 @@ static void owner_of_the_event_holds_it_when_a_stranger_ends_the_wait(void **sta
 	assert_int_equal(cell(waiters, 1, "held_by_tid")->u64, 1);
 }
 
-static void want_wal(uint32_t tgid, uint64_t from_ns, uint64_t until_ns)
+static void want(uint32_t tgid, uint64_t from_ns, uint64_t until_ns, const char *lock)
 {
 	feeder_event(&f, (struct feeder_event){.probe_id = 1,
 					       .tgid = tgid,
@@ -63,14 +63,14 @@ static void want_wal(uint32_t tgid, uint64_t from_ns, uint64_t until_ns)
 					       .time_ns = from_ns,
 					       .number = 1,
 					       .has_number = true,
-					       .text = "WALWrite"});
+					       .text = lock});
 	feeder_event(&f, (struct feeder_event){.probe_id = 2,
 					       .tgid = tgid,
 					       .tid = tgid,
 					       .time_ns = until_ns,
 					       .number = 1,
 					       .has_number = true,
-					       .text = "WALWrite"});
+					       .text = lock});
 }
 
 static void lock_of_a_server_is_one_for_its_processes(void **state)
@@ -81,8 +81,8 @@ static void lock_of_a_server_is_one_for_its_processes(void **state)
 	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
 	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
 	ask("contention", 0);
-	want_wal(100, 1 * MS, 11 * MS);
-	want_wal(101, 2 * MS, 22 * MS);
+	want(100, 1 * MS, 11 * MS, "WALWrite");
+	want(101, 2 * MS, 22 * MS, "WALWrite");
 	assert_int_equal(answer(), 0);
 	locks = table("locks", 0);
 	assert_int_equal(cell(locks, 0, "ns")->u64, 30 * MS);
@@ -103,6 +103,37 @@ static void add_stack(uint64_t id, uint64_t va, uint8_t end)
 	struct tapir_rec_stack stack = {.stack_id = id, .end = end};
 
 	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &va, 1));
+}
+
+/* One waits by its event, the other since before the recording: a snapshot saw what for. */
+static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
+{
+	static const char orders[] = "relation orders (OID 16385 of database shop)";
+	struct tapir_rec_wait wait = {.h.time_ns = 5 * MS, .tgid = 100, .tid = 100};
+	const struct tapir_view_result_table *locks;
+
+	(void)state;
+	name_code(0x1000, "ProcSleep");
+	add_stack(1, 0x1010, TAPIR_STACK_END_WHOLE);
+	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
+	ask("contention", 0);
+	feeder_switch(&f, 1 * MS,
+		      (struct tapir_rec_switch){.out_tgid = 100,
+						.out_tid = 100,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 1});
+	feeder_add(&f,
+		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("semaphore"), feeder_sv(orders)));
+	feeder_come(&f, 100, 11 * MS, 11 * MS, 101);
+	want(101, 12 * MS, 32 * MS, orders);
+	assert_int_equal(answer(), 0);
+	locks = table("locks", 0);
+	assert_int_equal(tapir_view_result_table__rows(locks), 1);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 30 * MS);
+	assert_int_equal(cell(locks, 0, "count")->u64, 2);
+	assert_string_equal(cell(locks, 0, "label")->text, orders);
+	assert_false(cell(locks, 0, "type")->is_there);
 }
 
 /* Thread 2 waits, thread 1 has got the lock and is away from its CPU. */
@@ -214,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(locks_come_by_waited_time_with_who_held_them),
 		TEST(lock_of_a_server_is_one_for_its_processes),
+		TEST(lock_that_a_snapshot_knows_is_the_one_of_the_events),
 		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
 		TEST(preemptions_within_one_function_are_one_row),

@@ -262,5 +262,8 @@ uint64_t tapir_timeline__lock_key(const struct tapir_timeline *tl,
 	uint64_t owner = tapir_timeline__lock_owner(tl, wait->tgid, is_shared, wait->from_ns);
 	const char *label = wait->label ? wait->label : "";
 
-	return tapir_hash__bytes(tapir_hash__mix(owner, wait->kind), label, strlen(label));
+	/* a server's is what its label says, whichever event it waits by */
+	if (!is_shared || !*label)
+		owner = tapir_hash__mix(owner, wait->kind);
+	return tapir_hash__bytes(owner, label, strlen(label));
 }

@@ -244,7 +244,8 @@ const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thre
 /*
  * Which waits are for the same lock: a server's (is_shared) is one for all of its processes, any
  * other belongs to one process. The owner of the locks a process waits for, and the key of the lock
- * that an interval waits for: of its owner, the kind of wait and the label.
+ * that an interval waits for: of its owner, the label and, if that does not say all, the kind of
+ * wait.
  */
 uint64_t tapir_timeline__lock_owner(const struct tapir_timeline *tl, uint32_t tgid, bool is_shared,
 				    uint64_t now_ns);

@@ -114,12 +114,26 @@ static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind,
 	return lock;
 }
 
+/* Until now only a snapshot said what it is, as the event does. */
+static void name_lock(struct contention *v, struct lock *lock, const struct tapir_interval *i)
+{
+	free(lock->type);
+	lock->type = NULL;
+	lock->kind = i->kind;
+	lock->label = strdup(i->label ? i->label : "");
+	v->failed |= !lock->label;
+}
+
 static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
 {
 	uint64_t key = tapir_timeline__lock_key(v->asked.tl, i);
 	const uint64_t *idx = tapir_map__get(&v->by_key, key);
 
-	return idx ? v->locks.data[*idx] : make_lock(v, key, i->kind, i->label);
+	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, i->kind, i->label);
+
+	if (lock && lock->kind == TAPIR_NO_KIND)
+		name_lock(v, lock, i);
+	return lock;
 }
 
 /* What a snapshot saw the thread wait for within this wait; NULL: nothing. */
@@ -131,34 +145,37 @@ static const char *seen_in(const struct contention *v, const struct tapir_wait *
 	return seen && seen->at_ns >= w->from_ns && seen->at_ns <= w->until_ns ? seen->type : NULL;
 }
 
-/* A server's: what it is of is known by snapshots alone, if at all. */
-static uint64_t shared_key(const struct contention *v, const struct tapir_wait *w)
+/* A server's: what it is of is known by snapshots alone, if at all; then it is that of events. */
+static uint64_t shared_key(const struct contention *v, const struct tapir_wait *w,
+			   const char *reason)
 {
-	const char *seen = seen_in(v, w);
+	const char *seen = seen_in(v, w), *text = seen ? seen : reason;
 	uint64_t key = tapir_timeline__lock_owner(v->asked.tl, w->thread->tgid, true, w->from_ns);
 
-	return seen ? tapir_hash__bytes(key, seen, strlen(seen)) : key;
+	return tapir_hash__bytes(key, text, strlen(text));
 }
 
 /* By the stack of the wait: the program's own function, if there is one. */
-static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
-				const struct tapir_lore_wait *wait)
+static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, const char *reason)
 {
 	uint32_t own = tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), w->node);
 	bool has_own = own != TAPIR_OWN_CODE_NONE;
-	uint64_t key = wait->is_shared
-			       ? shared_key(v, w)
-			       : tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
-						 has_own ? own : w->node);
-	const char *reason = wait->reason;
-	struct lock *lock;
-	const uint64_t *idx;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
+				       has_own ? own : w->node);
 
-	key = tapir_hash__bytes(key, reason, strlen(reason));
-	idx = tapir_map__get(&v->by_key, key);
-	lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+	return tapir_hash__bytes(key, reason, strlen(reason));
+}
+
+static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
+				const struct tapir_lore_wait *wait)
+{
+	uint64_t key =
+		wait->is_shared ? shared_key(v, w, wait->reason) : stack_key(v, w, wait->reason);
+	const uint64_t *idx = tapir_map__get(&v->by_key, key);
+	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+
 	if (lock)
-		lock->reason = reason;
+		lock->reason = wait->reason;
 	return lock;
 }
 
