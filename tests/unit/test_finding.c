@@ -443,8 +443,25 @@ static void flow(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t id, uin
 					       .tgid = TGID,
 					       .tid = tid,
 					       .time_ns = time_ns,
-					       .activity = activity,
+					       .activity = id ? activity : NULL,
 					       .related = parent ? related : NULL});
+}
+
+/* Two at a time on one thread: which of them ended first is not known. */
+static void requests_without_ids_are_said_to_have_no_duration(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 90, "System.Net.Http", "RequestStart", NULL, NULL);
+	feeder_probe(&f, 91, "System.Net.Http", "RequestStop", NULL, NULL);
+	for (uint64_t ms = 10; ms < 1000; ms += 100) {
+		flow(90, 1, ms * MS, 0, 0);
+		flow(90, 1, (ms + 1) * MS, 0, 0);
+		flow(91, 1, (ms + 50) * MS, 0, 0);
+		flow(91, 2, (ms + 60) * MS, 0, 0);
+	}
+	assert_string_equal(finding_text(0),
+			    "20 times System.Net.Http:http_request, how long is not known: its "
+			    "events have no activity id and change threads (record --activities)");
 }
 
 static void slow_requests_are_reported_with_what_they_waited_for(void **state)
@@ -493,6 +510,7 @@ int main(void)
 		TEST(finalizer_that_is_stuck_is_named),
 		TEST(finalizer_that_waits_for_work_is_not_stuck),
 		TEST(worse_one_of_two_leads),
+		TEST(requests_without_ids_are_said_to_have_no_duration),
 		TEST(slow_requests_are_reported_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};

@@ -255,6 +255,19 @@ static void order_without_ids_has_no_duration_once_it_moves(void **state)
 	assert_int_equal(kind->unended, 2);
 }
 
+/* That it is in the table of pairs tells nothing of its threads. */
+static void known_pair_without_ids_has_no_duration_once_it_moves(void **state)
+{
+	(void)state;
+	step(HTTP_BEGIN, 1, 10 * MS, 0, 0);
+	step(HTTP_BEGIN, 1, 11 * MS, 0, 0);
+	step(HTTP_END, 1, 12 * MS, 0, 0);
+	step(HTTP_END, 2, 40 * MS, 0, 0);
+	finish();
+	assert_int_equal(complete_cnt(), 0);
+	assert_true(feeder.pairs.kinds.data[0].is_unknown_by_thread);
+}
+
 static void order_without_ids_that_stays_on_its_thread_has_one(void **state)
 {
 	(void)state;
@@ -346,6 +359,7 @@ int main(void)
 		TEST(nested_intervals_of_a_thread_are_not_summed),
 		TEST(events_of_one_id_are_a_pair_on_any_thread),
 		TEST(order_without_ids_has_no_duration_once_it_moves),
+		TEST(known_pair_without_ids_has_no_duration_once_it_moves),
 		TEST(order_without_ids_that_stays_on_its_thread_has_one),
 		TEST(durations_are_the_flows_own_whatever_happens),
 		TEST(gc_between_two_threads_is_a_part_of_the_activity),

@@ -240,19 +240,21 @@ static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *
 }
 
 /* Without ids an activity that moved cannot be told from the next one on its thread. It moves
- * where threads of a pool serve it, begins nest, or ends come on threads that began none. */
+ * where threads of a pool serve it, begins nest, or ends come on threads that began none. A request
+ * that lore knows may be served by one thread of a pool from its begin to its end. */
 static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
 		       bool is_begin)
 {
 	struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	bool is_open;
 
-	if (!kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || activity_of(h))
+	if (kind->scope != TAPIR_PAIR_ACTIVITY || activity_of(h))
 		return false;
 	is_open = find_open(tl, h, kind_idx) != NULL;
 	kind->stray += !is_begin && !is_open;
 	kind->is_unknown_by_thread |=
-		is_of_pool(tl, h) || (is_begin ? is_open : kind->stray > STRAY_MAX + kind->cnt / 8);
+		(kind->is_guessed && is_of_pool(tl, h)) ||
+		(is_begin ? is_open : kind->stray > STRAY_MAX + kind->cnt / 8);
 	if (kind->is_unknown_by_thread)
 		*(is_begin ? &kind->unended : &kind->unbegun) += 1;
 	return kind->is_unknown_by_thread;

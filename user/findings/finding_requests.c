@@ -111,6 +111,7 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	if (!row)
 		return;
 	row->sum_ns += took_ns;
+	row->by_thread_cnt += kind->scope == TAPIR_PAIR_ACTIVITY && !i->activity;
 	tapir_parts__add_difference(&row->parts, &i->parts, &none);
 	tapir_histogram__add(&row->took, took_ns);
 	if (took_ns < row->worst_ns)
@@ -129,6 +130,9 @@ static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 		const struct tapir_kind *kind =
 			&tapir_timeline__pairs(f->tl)->kinds.data[(*row)->kind];
 
+		/* What was paired before it was seen that they move is not known either. */
+		if (kind->is_unknown_by_thread && (*row)->by_thread_cnt * 2 > (*row)->took.cnt)
+			continue;
 		if ((*row)->took.cnt < MIN_REQUESTS || kind->unbegun > (*row)->took.cnt)
 			continue;
 		if (!worst || tapir_histogram__percentile(&(*row)->took, 99) >
@@ -180,6 +184,34 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 		tapir_str__adds(out, what);
 }
 
+/* Of a request and its parts, the request. */
+static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most)
+{
+	if (most && kind->is_guessed != most->is_guessed)
+		return most->is_guessed;
+	return !most || kind->unended > most->unended;
+}
+
+/* Begins and ends were recorded, but which of them belong together is not known. */
+static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_kind *kind, *most = NULL;
+	struct tapir_str text = {};
+
+	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
+		if (kind->is_unknown_by_thread && kind->unended &&
+		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
+			most = kind;
+	if (!most)
+		return;
+	tapir_str__addf(&text,
+			"%" PRIu64 " times %s:%s, how long is not known: its events have no "
+			"activity id and change threads (record --activities)",
+			most->unended, most->provider, most->name);
+	tapir_found_list__add(list, TAPIR_FOUND_UNTIMED, (double)most->unended, most->name, &text,
+			      NULL, NULL);
+}
+
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_request_kind *row = slowest(f);
@@ -189,6 +221,7 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 	struct tapir_str text = {}, view = {};
 
 	list_headers(f, list);
+	list_untimed(f, list);
 	if (!row)
 		return;
 	p50_ns = tapir_histogram__percentile(&row->took, 50);

@@ -41,6 +41,7 @@ static const struct threshold {
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
 	[TAPIR_FOUND_DISK] = {"disk", "threads", "offcpu", 0.2, 2, 30, 60},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
+	[TAPIR_FOUND_UNTIMED] = {"untimed-requests", "requests", "offcpu", 1, 1, 4, 4},
 	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };
 
