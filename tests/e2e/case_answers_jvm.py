@@ -68,7 +68,8 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     near(t, jvms.leads("systemgc slow", "induced-gc", "System.gc()"), jvms.rate("systemgc slow", "gcs"), "collections a second")
     kinds = [f["kind"] for f in jvms.reports["systemgc slow"]["findings"]]
     t.ok("waits" in kinds, f"the dependency, too: {jvms.reports['systemgc slow']['findings']}")
-    jvms.leads("starved", "idle", "4 threads pool-* were parked throughout")
+    starved = jvms.leads("starved", "starvation", "of 4 threads of the pool pool-1-thread-* wait for other tasks in JvmDefects.lambda$starve$")
+    near(t, starved, 4, "threads of the pool, all of which wait")
     idle = jvms.leads("idle", "idle", "s of CPU in ")
     t.ok(idle >= 98 and len(jvms.reports["idle"]["findings"]) == 1, f"{jvms.reports['idle']['findings']}")
 

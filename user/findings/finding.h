@@ -14,6 +14,7 @@
 #include "findings/finding_jvm.h"
 #include "findings/finding_loop.h"
 #include "findings/finding_passed.h"
+#include "findings/finding_workers.h"
 #include "findings/found.h"
 #include "findings/weights.h"
 #include "analyze/histogram.h"
@@ -140,6 +141,7 @@ struct tapir_finding {
 	struct tapir_blocked blocked;
 	struct tapir_cut_waits cuts;
 	struct tapir_passed passed;
+	struct tapir_workers workers;
 	struct tapir_jvm_findings jvm;
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */

@@ -38,6 +38,7 @@ static const struct threshold {
 	[TAPIR_FOUND_CPU] = {"cpu", "CPUs", "cpu", 0.1, 1, 20, 45},
 	[TAPIR_FOUND_QUOTA] = {"quota", "%", "offcpu", 5, 50, 60, 94},
 	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 40, 80, 30, 60},
+	[TAPIR_FOUND_WORKERS] = {"busy-pool", "threads", "stacks", 1.5, 16, 22, 50},
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
 	[TAPIR_FOUND_DISK] = {"disk", "threads", "offcpu", 0.2, 2, 30, 60},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},

@@ -33,6 +33,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_CPU,	/* CPUs */
 	TAPIR_FOUND_QUOTA,	/* percent of the time, throttled */
 	TAPIR_FOUND_NEIGHBOUR,	/* percent of the CPU time wanted */
+	TAPIR_FOUND_WORKERS,	/* threads of a pool that wait in their tasks, on average */
 	TAPIR_FOUND_WAITS,	/* threads that wait, on average */
 	TAPIR_FOUND_DISK,	/* threads that wait for one, on average */
 	TAPIR_FOUND_HEADERS,	/* requests with a header that the recording caused */

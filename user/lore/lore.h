@@ -245,6 +245,10 @@ struct tapir_lore {
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
 	const char *const *pool_idle;
+	/* Pools that its library makes, by prefixes of functions (findings/finding_workers.c): one
+	 * in which a thread of a pool runs its tasks, those by which threads take the next one or
+	 * what others made for them, and those that wait until another task is done. */
+	const char *const *workers, *const *takes_work, *const *task_waits;
 	const char *const *tracer_threads;
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */
