@@ -403,6 +403,17 @@ static __always_inline int depends_on_code(const struct user_stack *u)
 }
 
 /*
+ * Of a row that was just found: those of an interpreter are not kept. Where classes are unloaded
+ * their memory is used again, and for a while a method there has the name of the one before. So
+ * only waits have methods: what is called so often that it is sampled is compiled soon.
+ */
+static __always_inline int is_interpreted(const struct user_stack *u)
+{
+	return u->mapping.kind == TAPIR_UNWIND_KIND_INTERPRETER && u->owner == STACK_OF_SWITCH &&
+	       u->ip >= u->mapping.start_va && u->ip < u->mapping.end_va;
+}
+
+/*
  * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Kept is what
  * depends on the address alone. Not static: the verifier then checks it once, not once for each
  * path to it.
@@ -412,7 +423,8 @@ __weak __noinline int find_row(struct user_stack *u)
 	if (!u)
 		return 0;
 	find_any_row(u, u->ip);
-	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u)) {
+	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u) ||
+	    is_interpreted(u)) {
 		u->walk.is_odd |= u->row.rule != RULE_STOP;
 		return 0;
 	}

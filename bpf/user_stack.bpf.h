@@ -42,6 +42,25 @@ static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
 }
 
+/*
+ * The method that an interpreter's frame runs, in place of its code: 1 if it is taken. A frame that
+ * is not set up yet has its caller's frame pointer. Not static: see find_row.
+ */
+__weak __noinline int take_method(struct user_stack *u)
+{
+	__u64 method;
+
+	if (!u || u->row.rule != TAPIR_UNWIND_FP)
+		return 0;
+	if (read_word(u, u->fp - TAPIR_UNWIND_METHOD_BELOW_FP, &u->cfa))
+		return 0;
+	method = u->cfa;
+	if (method & 7 || !tapir_walk__ip_ok(method))
+		return 0;
+	take_frame(u, method + 1);
+	return 1;
+}
+
 /* ---- steps ------------------------------------------------------------------------------------ */
 
 static __always_inline long end_walk(struct user_stack *u, enum tapir_stack_end end)
@@ -223,7 +242,8 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
 	if (u->row.rule == RULE_PATCHPOINT && skip_replaced(u))
 		return 0;
-	take_frame(u, ip);
+	if (!is_interpreted(u) || !take_method(u))
+		take_frame(u, ip);
 	return 0;
 }
 
@@ -473,7 +493,8 @@ static __always_inline void take_first(struct user_stack *u, const struct tapir_
 	u->walk.is_exact = 1;
 	take_row(u);
 	u->walk.is_exact = 0;
-	take_frame(u, u->ip);
+	if (!is_interpreted(u) || !take_method(u))
+		take_frame(u, u->ip);
 	if (u->row.source != ROW_GUESSED)
 		return;
 	if (site && site->caller.rule)

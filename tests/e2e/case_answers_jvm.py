@@ -59,10 +59,8 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     jvms = Jvms(t, WAITING)
     near(t, jvms.leads("convoy", "locks", "for a monitor", "clerk-*"), jvms.waiting("convoy"), "waiting threads")
     near(t, jvms.leads("lock", "locks", "for a java.util.concurrent lock", "cashier-*"), jvms.waiting("lock"), "waiting threads")
-    t.eq(jvms.leads("deadlock", "deadlock", "transfer-*", "for a monitor throughout"), 2, "threads")
-    near(t, jvms.leads("slow", "waits", "for a socket"), jvms.waiting("slow"), "waiting threads")
-    # Whose functions are interpreted at first have no names: then the threads' is told.
-    t.ok(any(name in str(jvms.reports["slow"]["findings"]) for name in ("client-*", "in JvmDefects")), f"{jvms.reports['slow']['findings']}")
+    t.eq(jvms.leads("deadlock", "deadlock", "transfer-*", "for a monitor throughout", "in JvmDefects.transfer("), 2, "threads")
+    near(t, jvms.leads("slow", "waits", "for a socket", "in JvmDefects.askDatabase("), jvms.waiting("slow"), "waiting threads")
     near(t, jvms.leads("convoy leak", "locks", "for a monitor", "clerk-*"), jvms.waiting("convoy leak"), "waiting threads")
     t.ok("heap-growth" in [f["kind"] for f in jvms.reports["convoy leak"]["findings"]], f"the leak, too: {jvms.reports['convoy leak']['findings']}")
     near(t, jvms.leads("systemgc slow", "induced-gc", "System.gc()"), jvms.rate("systemgc slow", "gcs"), "collections a second")

@@ -14,12 +14,16 @@
 #include "base/vec.h"
 #include "collect/unwind_tables.h"
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/jvm/jvm.h"
+#include "runtime/jvm/jvm_interpreter.h"
 #include "symbol/vdso.h"
 #include "trace/record.h"
 
-#define MAX_MAPPINGS   (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
-#define PRUNED_PER_SEC 4
-#define MAX_VA	       (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
+#define MAX_MAPPINGS	  (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
+#define PRUNED_PER_SEC	  4
+#define INTERPRETER_LOOKS 10u
+#define JVMS_AT_ONCE	  8u
+#define MAX_VA		  (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
 
 struct mapping {
 	struct tapir_unwind_mapping m;
@@ -34,13 +38,16 @@ struct space {
 	struct tapir_vec(struct mapping) mappings; /* sorted, without overlap */
 	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
 	bool is_stale;		    /* some of it may be gone */
+	/* Of a JVM: how often its interpreter is still to be looked for; where that is. */
+	unsigned interpreter_looks;
+	uint64_t interpreter_va, interpreter_end_va;
 };
 
 struct tapir_unwind_spaces {
 	struct tapir_unwind_maps *maps;
 	struct tapir_unwind_tables *tables;
-	struct tapir_map by_tgid; /* -> struct space * */
-	struct tapir_vec(uint32_t) changed, stale;
+	struct tapir_map by_tgid;			 /* -> struct space * */
+	struct tapir_vec(uint32_t) changed, stale, jvms; /* jvms: to be looked at */
 	uint64_t refused_cnt;
 	struct tapir_unwind_space scratch;
 };
@@ -215,6 +222,8 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 		if (space->mappings.data[i].since_ns >= rec->h.time_ns)
 			space->mappings.data[kept++] = space->mappings.data[i];
 	space->mappings.cnt = kept;
+	space->interpreter_va = 0;
+	space->interpreter_looks = 0;
 	mark(s, space);
 }
 
@@ -265,6 +274,71 @@ static uint32_t file_of(struct tapir_unwind_spaces *s, const struct tapir_rec_ma
 	return tapir_unwind_tables__see(s->tables, rec, fd);
 }
 
+/* A JVM makes its interpreter once it has begun; then its place stays. */
+static void want_interpreter(struct tapir_unwind_spaces *s, struct space *space,
+			     const struct tapir_rec_mapping *rec)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&rec->h, &view);
+	if (space->interpreter_looks || space->interpreter_va ||
+	    !tapir_jvm__is_libjvm_path(view.path.data, view.path.len) ||
+	    !tapir_vec__push(&s->jvms, space->tgid))
+		return;
+	space->interpreter_looks = INTERPRETER_LOOKS;
+}
+
+/* Generated code that is mapped, as far as it is the interpreter's. */
+static void mark_interpreter(struct tapir_unwind_spaces *s, struct space *space)
+{
+	struct mapping new = {.m = {.start_va = space->interpreter_va,
+				    .end_va = space->interpreter_end_va,
+				    .file_idx = TAPIR_UNWIND_NO_FILE,
+				    .kind = TAPIR_UNWIND_KIND_INTERPRETER}};
+	size_t at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
+					 new.m.start_va);
+	const struct mapping *there = at ? &space->mappings.data[at - 1] : NULL;
+
+	if (!new.m.start_va || !there || there->m.kind != TAPIR_UNWIND_KIND_JIT ||
+	    there->m.end_va < new.m.end_va)
+		return;
+	new.since_ns = there->since_ns;
+	if (!add_mapping(space, &new))
+		s->refused_cnt++;
+	mark(s, space);
+}
+
+static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
+{
+	struct tapir_jvm_interpreter found;
+
+	space->interpreter_looks--;
+	if (!tapir_jvm_interpreter__of(&found, space->tgid))
+		return;
+	space->interpreter_looks = 0;
+	space->interpreter_va = found.code_va;
+	space->interpreter_end_va = found.code_end_va;
+	mark_interpreter(s, space);
+}
+
+/* Each takes some ms: those that are left are looked at a second later. */
+static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
+{
+	size_t kept = 0, looked = 0;
+
+	for (size_t i = 0; i < s->jvms.cnt; i++) {
+		struct space *space = space_of(s, s->jvms.data[i]);
+
+		if (space && space->interpreter_looks &&
+		    (looks_again || space->interpreter_looks == INTERPRETER_LOOKS) &&
+		    looked++ < JVMS_AT_ONCE)
+			find_interpreter(s, space);
+		if (space && space->interpreter_looks)
+			s->jvms.data[kept++] = space->tgid;
+	}
+	s->jvms.cnt = kept;
+}
+
 static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
 {
 	struct mapping new = {.m = {.start_va = rec->start_va,
@@ -285,6 +359,8 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 		return;
 	if (!add_mapping(space, &new))
 		s->refused_cnt++;
+	want_interpreter(s, space, rec);
+	mark_interpreter(s, space);
 	if (!space->is_stale && tapir_vec__push(&s->stale, rec->tgid))
 		space->is_stale = true;
 	mark(s, space);
@@ -352,6 +428,7 @@ void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s)
 {
 	if (!s)
 		return;
+	find_interpreters(s, false);
 	for (size_t i = 0; i < s->changed.cnt; i++) {
 		struct space *space = space_of(s, s->changed.data[i]);
 
@@ -417,6 +494,7 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 		space->is_stale = false;
 		prune(s, space);
 	}
+	find_interpreters(s, true);
 	tapir_unwind_spaces__flush(s);
 }
 
@@ -477,5 +555,6 @@ void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s)
 	tapir_map__fini(&s->by_tgid);
 	tapir_vec__fini(&s->changed);
 	tapir_vec__fini(&s->stale);
+	tapir_vec__fini(&s->jvms);
 	free(s);
 }

@@ -2,7 +2,7 @@
 /*
  * Waits for a disk or for another end of a connection, from a function of the program's own: a
  * thread of a library that waits for work to come is no finding. Interpreted functions of a JVM
- * have no names: those may be the program's own.
+ * have no names once it has ended: those may be the program's own.
  */
 #include <string.h>
 

@@ -204,8 +204,7 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.stacks = {TAPIR_LIST_OF("-XX:+PreserveFramePointer"),
 		   "complete, with compiled Java methods", "end at the first compiled Java method",
 		   "start java with -XX:+PreserveFramePointer (or in JAVA_TOOL_OPTIONS)"},
-	.names =
-		{.with = "compiled methods and the JVM's functions; interpreted methods have none"},
+	.names = {.with = "Java methods and the JVM's functions"},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(

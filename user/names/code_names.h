@@ -86,6 +86,13 @@ bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, 
 bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
 			    uint64_t va, uint64_t time_ns);
 
+/*
+ * A frame of a JVM's interpreter has a method instead of code (bpf/unwind.h): it gets the method's
+ * name now. False: va is no such method, or its process has ended.
+ */
+bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+				   uint64_t time_ns);
+
 /* Code of a file in the mapping has that name, by the file itself. False: it has another one. */
 bool tapir_code_names__add_compiled(struct tapir_code_names *n,
 				    const struct tapir_rec_mapping *mapping, uint64_t start_va,

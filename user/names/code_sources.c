@@ -32,6 +32,7 @@ static void forget(struct tapir_code_sources *s)
 	tapir_perf_map__close(s->perf_map);
 	tapir_perf_map__close(s->jvm_map);
 	tapir_jit_table__free(s->table);
+	tapir_vec__fini(&s->methods);
 	tapir_runtime_query__drop(s->jvm);
 	tapir_dotnet_names__fini(&s->dotnet);
 }
@@ -102,6 +103,7 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 		s->has_code = true;
 	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
 		add_jitdump(s, fd);
+	s->is_jvm |= tapir_jvm__is_libjvm_path(view.path.data, view.path.len);
 	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
 		s->jvm = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))

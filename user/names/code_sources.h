@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "names/dotnet_names.h"
 #include "names/runtime_query.h"
+#include "runtime/jvm/jvm_interpreter.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
@@ -27,7 +28,12 @@ struct tapir_code_sources {
 	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
 	struct tapir_runtime_query *jvm;     /* NULL: no JVM, or its answer was read */
 	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
-	bool dotnet_reports_methods;	     /* likely: dotnet_names.h */
+	bool is_jvm, interpreter_is_read;
+	struct tapir_vec(uint64_t) methods; /* of it that were named */
+	uint64_t next_check_ns;		    /* of these */
+	size_t checked_cnt;
+	struct tapir_jvm_interpreter interpreter; /* read when a method of it is to be named */
+	bool dotnet_reports_methods;		  /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;
 };
 

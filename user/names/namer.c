@@ -264,7 +264,8 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	if (name_code(n, tgid, va, time_ns, &err))
 		return err < 0 ? err : 1;
 	if (!mapping)
-		return 0;
+		return tapir_code_names__name_method(n->code_names, tgid, va, time_ns) &&
+		       name_code(n, tgid, va, time_ns, &err);
 	if (is_runtimes_code(mapping))
 		return name_late(n, mapping, va, time_ns);
 	if (!mapping->file_id)

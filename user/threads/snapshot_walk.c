@@ -326,7 +326,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.code_ctx = space,
 		.interpreter_va = space->methods->interpreter.code_va,
 		.interpreter_end_va = space->methods->interpreter.code_end_va,
-		.method_below = TAPIR_JVM_METHOD_BELOW_FP,
+		.method_below = TAPIR_UNWIND_METHOD_BELOW_FP,
 		.is_method = is_method,
 	};
 

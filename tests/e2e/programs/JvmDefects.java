@@ -82,7 +82,7 @@ public class JvmDefects {
         }
     }
 
-    static final int WARM = 30000; // then its code is compiled: interpreted methods have no names
+    static final int WARM = 30000; // then its code is compiled: where some is interpreted stacks leave out methods
 
     static volatile int paid; // under the lock
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
+#include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_methods.h"
 
 #define MAX_CODE_BYTES	 (16u << 20) /* JDK 17 has 200 KB */
@@ -113,6 +114,33 @@ bool tapir_jvm_interpreter__find(struct tapir_jvm_interpreter *out, uint32_t tgi
 	tapir_elf__free(elf);
 	tapir_diag__rewind(mark);
 	return tapir_jvm_interpreter__read(out, &memory, vas);
+}
+
+struct search {
+	struct tapir_jvm_interpreter *out;
+	uint32_t tgid;
+	bool is_found;
+};
+
+static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct search *s = ctx;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m) ||
+	    !tapir_jvm__is_libjvm_path(m->path, m->path_len))
+		return 0;
+	s->is_found = tapir_jvm_interpreter__find(s->out, s->tgid, m);
+	return 1; /* the first executable segment of the first one */
+}
+
+bool tapir_jvm_interpreter__of(struct tapir_jvm_interpreter *out, uint32_t tgid)
+{
+	struct search search = {.out = out, .tgid = tgid};
+	int mark = tapir_diag__cnt();
+
+	(void)tapir_proc__each_mapping(tgid, on_mapping, &search);
+	tapir_diag__rewind(mark);
+	return search.is_found;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

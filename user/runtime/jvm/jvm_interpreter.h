@@ -14,8 +14,6 @@
 #include "base/str.h"
 #include "runtime/jvm/jvm_structs.h"
 
-#define TAPIR_JVM_METHOD_BELOW_FP 24u /* frame::interpreter_frame_method_offset */
-
 struct tapir_jvm_interpreter {
 	uint64_t code_va, code_end_va; /* 0: not known */
 	uint32_t method_bytes;
@@ -33,6 +31,9 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 /* The same of a process, which maps the first executable segment of its libjvm.so there. */
 bool tapir_jvm_interpreter__find(struct tapir_jvm_interpreter *out, uint32_t tgid,
 				 const struct tapir_mapping_line *libjvm);
+
+/* The same, by what the process maps. Reads /proc and 2 MB of symbols. */
+bool tapir_jvm_interpreter__of(struct tapir_jvm_interpreter *out, uint32_t tgid);
 
 /* "void Hot.b(int)", as compiled methods are called (jvm_methods.h). False: it is no method. */
 bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
