@@ -18,7 +18,7 @@ ALONE = ["test_calls_are_those_of_perf_with_copies_of_the_stack", "test_hostile_
 CHECK_STACKS = {"test_stacks_of_rust_are_whole", "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
                 "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole",
-                "test_remedies_are_those_of_the_runtime"}
+                "test_remedies_are_those_of_the_runtime", "test_no_remedy_where_a_runtime_runs_no_function_of_its_language"}
 SKIP_S = 2    # unwind tables are built in the background
 WHOLE = 99
 WRONG = 0.5   # percent; of a few hundred stacks, one
@@ -273,6 +273,13 @@ def test_remedies_are_those_of_the_runtime(t):
              f"{name}: {said}")
         t.ok(callers or "callers: " not in said, f"{name}: {said}")
         t.ok(not owner or re.search(rf"without a name in {file}\S*: its symbols are in package {owner}", said), f"{name}: {owner}: {said}")
+
+
+def test_no_remedy_where_a_runtime_runs_no_function_of_its_language(t):
+    """Most waits of Node are its event loop's: no option names a function there."""
+    recording, said = record(t, named("Node --perf-basic-prof"), 1)
+    text = t.tapir("report", recording).out
+    t.ok("name none of its functions" not in said + text, f"{said} {text[:1500]}")
 
 
 def test_probes_that_need_an_option_say_so(t):

@@ -120,7 +120,7 @@ static uint64_t gap_fact(struct tapir_stack_ends *ends, const struct tapir_catal
 	missing = tapir_missing_names__of(catalog, ref->tgid, ref->time_ns, stack, runtime);
 	if (missing.path.len)
 		fact |= gap_of(ends, missing.path, NULL) << FILE_GAP_SHIFT;
-	if (runtime && runtime->names.remedy)
+	if (missing.runs_methods)
 		fact |= gap_of(ends, (struct tapir_sv){}, runtime) << RUNTIME_GAP_SHIFT;
 	return fact | (missing.of_methods ? LACKS_METHODS : 0);
 }

@@ -32,12 +32,24 @@ static bool lacks_symbols(const struct tapir_frame *frame)
 	       (path.len < 4 || memcmp(path.data + path.len - 4, ".dll", 4) != 0);
 }
 
+/*
+ * Is it the interpreter's loop, which a stripped runtime has no name for? Where a runtime's
+ * functions have names and none of them is its loop, none of its methods runs: an event loop that
+ * waits, a thread that collects garbage.
+ */
+static bool may_run_methods(const struct tapir_frame *frame)
+{
+	enum tapir_frame_kind kind = tapir_frame__kind(frame);
+
+	return kind == TAPIR_FRAME_INTERPRETER || (kind != TAPIR_FRAME_NATIVE && !frame->name.len);
+}
+
 struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *catalog,
 						   uint32_t tgid, uint64_t time_ns,
 						   const struct tapir_rec_stack *stack,
 						   const struct tapir_lore *runtime)
 {
-	bool has_method = false, has_nameless_code = false, has_runtime = false;
+	bool has_method = false, runs_others = false;
 	struct tapir_missing_names missing = {};
 	struct tapir_stack_view view;
 
@@ -47,14 +59,14 @@ struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *c
 
 		if (frame.is_jit) {
 			has_method |= frame.name.len != 0;
-			has_nameless_code |= !frame.name.len;
+			runs_others |= !frame.name.len;
 			continue;
 		}
-		has_runtime |= tapir_frame__kind(&frame) != TAPIR_FRAME_NATIVE;
+		runs_others |= may_run_methods(&frame);
 		if (!missing.path.len && lacks_symbols(&frame))
 			missing.path = frame.module;
 	}
-	missing.of_methods = runtime && runtime->names.remedy && !has_method &&
-			     (has_nameless_code || has_runtime);
+	missing.runs_methods = runtime && runtime->names.remedy && (has_method || runs_others);
+	missing.of_methods = missing.runs_methods && !has_method;
 	return missing;
 }

@@ -18,7 +18,9 @@ const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *c
 
 struct tapir_missing_names {
 	struct tapir_sv path; /* of the innermost function without a name: its file; or "" */
-	bool of_methods; /* code of this runtime ran, and no function of its language is named */
+	bool runs_methods;    /* as far as is known: functions of its runtime's language, which can
+				 have names */
+	bool of_methods;      /* and none of them is named */
 };
 
 /* Of a user stack. runtime: of its process, or NULL. .NET's assemblies name themselves. */
