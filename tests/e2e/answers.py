@@ -206,10 +206,18 @@ def recorded(t, commands, seconds, *options):
     return {mode: (reports[mode], said[mode]) for mode in commands}
 
 
+def starved_percent(report):
+    """Where the first finding is that others have the CPUs: the share of the time that threads wanted one. With more than half of it
+    too little is known of what they do with the rest."""
+    text = report["findings"][0]["text"] if report["findings"][0]["kind"] == "neighbour" else ""
+    share = re.search(r"(\d+)% of the time that they wanted one", text)
+    return int(share.group(1)) if share else 0
+
+
 def first_finding(t, report, kind, *words):
     """It is of that kind and has these words in its text. That others have the CPUs is of the machine."""
     first = next((f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour"), None)
-    if not first:
+    if not first or first["kind"] != kind and starved_percent(report) >= 50:
         raise NotSeen(f"expected {kind}: {report['headline']}")
     t.eq(first["kind"], kind, f"{[(f['kind'], round(f['severity'], 1), f['text']) for f in report['findings']]}")
     for word in words:

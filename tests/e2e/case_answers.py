@@ -19,7 +19,8 @@ ALONE = True  # it measures time
 # Their programs wait for most of the time.
 LIGHT = {"test_starved_pool_leads", "test_pool_whose_threads_sleep_leads", "test_deadlock_leads", "test_convoy_leads",
          "test_growth_of_native_memory_leads", "test_slow_dependency_leads", "test_finalizer_that_is_stuck_leads",
-         "test_orders_over_awaits_are_paired_by_their_ids", "test_orders_without_ids_have_no_invented_duration"}
+         "test_orders_over_awaits_are_paired_by_their_ids", "test_orders_without_ids_have_no_invented_duration",
+         "test_leak_leads", "test_quota_leads", "test_induced_collections_lead", "test_idle_process_is_idle"}
 TIMEOUT = 120
 SECONDS = "3"
 # What unit tests of made-up recordings hold, too.
