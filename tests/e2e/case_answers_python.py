@@ -23,7 +23,7 @@ def test_first_line_names_the_gil_and_who_has_it(t):
     holder = re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)
     t.eq(int(holder), counted["holder"], "the thread that holds it")
     report, counted = answers["shared"]
-    leads(t, report, "locks", "for the GIL", "threads run in the interpreter by turns")
+    leads(t, report, "locks", "for the GIL", "threads take turns in the interpreter")
     for mode in ("released", "idle"):
         waiting = [f["text"] for f in answers[mode][0]["findings"] if "GIL" in f["text"] and f["magnitude"] > 0.6]
         measures(t, not waiting, f"{mode}: {waiting}")

@@ -336,8 +336,7 @@ def test_want_of_descriptors_is_not_blamed_on_the_kernel(t):
         result = with_files(t, f"{limit}:{limit}", "record", "-p", sleeper.pid, "-d", "0.1", "-o", t.path("x.tapir"))
         t.eq(result.rc, 1, f"{limit} files: {result.err}")
         t.ok("no file descriptor is left" in result.err and "ulimit -Hn" in result.err, f"{limit} files: {result.err}")
-        t.ok("this kernel has no" not in result.err and "the kernel has no" not in result.err,
-             f"{limit} files: {result.err}")
+        t.ok("this kernel has no" not in result.err and "the kernel has no" not in result.err, f"{limit} files: {result.err}")
         t.eq(os.listdir(t.tmp), [], f"{limit} files: what is left")
     result = with_files(t, "5:5", "doctor")
     t.eq(result.rc, 3, "doctor")
@@ -591,8 +590,7 @@ def test_utc_is_right_before_the_clock_was_set(t):
     t.eq(t.run(t.need("gcc"), "-shared", "-fPIC", source, "-o", library).rc, 0, "gcc")
     target = t.target("storm", "--wait-attached", 50, 1000000, 1)
     began = time.time() - time.monotonic()
-    t.run("env", f"LD_PRELOAD={library}", t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, "-p", target.pid, "-d", 5,
-          "-o", file, timeout=30)
+    t.run("env", f"LD_PRELOAD={library}", t.tapir_path, "record", "storm:hit", *EVENTS_ONLY, "-p", target.pid, "-d", 5, "-o", file, timeout=30)
     target.kill()
     off = [datetime.datetime.fromisoformat(e["utc"][:26] + "+00:00").timestamp() - began - e["time_ns"] / 1e9
            for e in t.events(file)]

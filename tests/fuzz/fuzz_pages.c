@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any JSON as the documents of every page: no markup of theirs comes through. */
+/* Any JSON as the documents of every page: none of their markup comes through. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

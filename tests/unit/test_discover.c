@@ -95,7 +95,7 @@ static void own_sites_are_among_those_of_all(void **state)
 	(void)state;
 	assert_int_equal(tapir_discover__all(&d), 0);
 	assert_int_equal(own_sites("one"), 2);
-	assert_int_equal(tapir_diag__cnt(), 0); /* what others do is no failure of ours */
+	assert_int_equal(tapir_diag__cnt(), 0); /* what others do is not our failure */
 }
 
 static void nothing_is_added_when_there_is_no_such_thing(void **state)

@@ -337,7 +337,7 @@ static void names_nobody_when_threads_run_by_turns(void **state)
 	for (uint64_t at = 11; at < 1000; at++)
 		sample(5 + (uint32_t)(at / 10 % 3), at, INTERPRETER);
 	wait_in_turns(2, GIL);
-	assert_non_null(strstr(lead_at(1010), "; 3 threads run in the interpreter by turns"));
+	assert_non_null(strstr(lead_at(1010), "; 3 threads take turns in the interpreter"));
 }
 
 /* Or for work: the line of an idle process says so. */

@@ -247,7 +247,7 @@ static void file_has_no_sites_when_it_is_no_good_elf(void **state)
 		assert_int_equal(tapir_images__attach(images, image, 0), 0);
 		close(fd);
 	}
-	assert_int_equal(tapir_diag__cnt(), 0); /* no failure of ours */
+	assert_int_equal(tapir_diag__cnt(), 0); /* not our failure */
 	assert_int_equal(stat("/proc/self/exe", &st), 0);
 	for (off_t len = 64; len < st.st_size; len += st.st_size / 40) {
 		copy_self(in_dir("cut"));

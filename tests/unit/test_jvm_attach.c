@@ -157,7 +157,7 @@ static void a_cancel_ends_it_at_once(void **state)
 	struct tapir_str reply = {};
 	uint64_t from_ns = tapir_clock__now_ns();
 
-	f->listens = false; /* it would be waited for in vain */
+	f->listens = false; /* nobody would answer */
 	fake_jvm__start(f);
 	opts.tgid = (uint32_t)f->pid;
 	assert_int_equal(tapir_jvm__command(&opts, "jcmd", NULL, &reply), -ECANCELED);

@@ -413,7 +413,7 @@ static int write_line(const struct tapir_mapping_line *m, void *ctx)
 	return 0;
 }
 
-/* A child that does nothing, with so many more mappings of a page. */
+/* A child that does nothing, with that many more mappings of a page. */
 static pid_t start_with_mappings(int cnt)
 {
 	pid_t pid = fork();

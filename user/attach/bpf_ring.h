@@ -25,7 +25,7 @@ struct tapir_bpf_ring {
 
 /* A ring of this size, a power of two: its map's fd, yours; or -errno, with a line. */
 int tapir_bpf_ring__new(size_t bytes);
-/* An array for so many rings: its map's fd, yours; or -errno, without a line. */
+/* An array for cnt rings: its map's fd, yours; or -errno, without a line. */
 int tapir_bpf_ring__new_array(unsigned cnt);
 
 /* Maps the ring of map fd, whose size the kernel reports. */

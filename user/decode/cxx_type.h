@@ -2,7 +2,7 @@
 /*
  * cxx_type.h - names of C++ types as people write them: "St13runtime_error", which std::type_info
  * has, is std::runtime_error. Each name is made once and stays until the program ends; names come
- * from traced programs, so there are only so many. Thread-safe.
+ * from traced programs, so their number is limited. Thread-safe.
  */
 #ifndef TAPIR_USER_CXX_TYPE_H
 #define TAPIR_USER_CXX_TYPE_H

@@ -238,7 +238,7 @@ static bool attach_kinds(struct tapir_usdt_note *note, const char *kinds, const 
 	return true;
 }
 
-/* The note whose site a note of ours begins with; NULL: there is none. */
+/* The note at whose site one of our notes begins; NULL: there is none. */
 static struct tapir_usdt_note *take_site(struct reader *r, const struct tapir_map *by_site,
 					 const uint8_t **pos, size_t *left)
 {

@@ -82,7 +82,7 @@ struct tapir_finding {
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
 	struct {
 		uint64_t samples, ns, gc, jit, timers; /* not of tapir's own threads */
-		uint32_t cpu_cnt; /* at least so many there are; 0: not known */
+		uint32_t cpu_cnt;		       /* at least that many; 0: not known */
 		struct tapir_weights own, leaf, timer_own;
 	} cpu;
 	struct {

@@ -134,7 +134,7 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	if (!most || sum < MIN_SAMPLES)
 		return;
 	if (samples_of(most, inside) * 100 < sum * ONE_PERCENT) {
-		tapir_str__addf(out, "; %zu threads run in the interpreter by turns",
+		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
 				f->gil.threads.cnt);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_loop.h - event loops that are blocked: how long a thread that serves everybody by turns
+ * finding_loop.h - event loops that are blocked: how long a thread that serves all in turn
  * (lore's loop_function: libuv's uv_run) did not get back to where it waits for the next event, and
  * in which functions it was meanwhile. One thread.
  */

@@ -208,8 +208,7 @@ static void explain(struct tapir_heap_snapshot *s, const struct tapir_heap_readi
 	else if (e->lost_cnt)
 		snprintf(s->incomplete, sizeof(s->incomplete),
 			 "%" PRIu64 " events with objects or references were lost", lost);
-	else if (lost) /* perhaps others: no number of theirs is missing, but the last has none
-			  after it */
+	else if (lost) /* other events, perhaps: no gap in the numbers shows that of the last */
 		snprintf(s->incomplete, sizeof(s->incomplete),
 			 "%" PRIu64 " records were lost (%s), perhaps with objects", lost,
 			 tapir_loss__text(r->cause));

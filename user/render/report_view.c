@@ -228,7 +228,7 @@ static void write_left_out(const struct tapir_report_view *v, struct tapir_str *
 	}
 }
 
-/* "[..38...]": how much in each part of the recording's time, a digit a part, 9 the most. */
+/* "[..38...]": how much in each part of the recording's time, one digit per part, 9 the most. */
 static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struct tapir_str *out)
 {
 	uint64_t most = 1, parts = TAPIR_SUMMARY_TIMES;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frame_chain.h - one number for the functions at one address: its own, or, where functions are
- * inlined, that of a list of theirs. For what is remembered of a frame (stack_memo.h). One thread.
+ * frame_chain.h - one number for the functions at one address: that of the function or, where
+ * functions are inlined, of their list. For what is remembered of a frame (stack_memo.h). One
+ * thread.
  */
 #ifndef TAPIR_USER_FRAME_CHAIN_H
 #define TAPIR_USER_FRAME_CHAIN_H

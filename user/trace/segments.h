@@ -41,7 +41,7 @@ void tapir_segments__free(struct tapir_segments *s, bool is_kept);
  * and name are borrowed until it is discarded. -errno with a line: there is none.
  */
 int tapir_segments__begin(struct tapir_segments *s, uint64_t now_ns, int *fd, const char **name);
-/* The newest one is complete, with so many bytes; what is after them is cut off. */
+/* The newest one is complete, with that many bytes; what is after them is cut off. */
 void tapir_segments__end(struct tapir_segments *s, uint64_t bytes, uint64_t now_ns);
 
 /* The newest one has its share of room or time. */

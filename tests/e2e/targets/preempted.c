@@ -4,7 +4,7 @@
  * times, each after the last one was handled; halfway the other thread opens PATH, a copy of
  * `plug`, and lets it fire. SIGWINCH is blocked, so that no signal is left that means nothing.
  * preempted --catch SIGNALS PATH - SIGWINCH stays what it is.
- * preempted --work ROUNDS - the loop has so many rounds, and 100 signals come a second meanwhile.
+ * preempted --work ROUNDS - the loop has ROUNDS rounds, with 100 signals per second meanwhile.
  * preempted --block PATH - blocks all signals and reads them by signalfd instead: none may come.
  * Prints {"sent": N, "handled": N, "fired": N} or {"strays": N, "fired": N}.
  */
