@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/little_endian.h"
+
 struct tapir_byte_input {
 	const uint8_t *at;
 	size_t left;
@@ -32,11 +34,8 @@ static inline const uint8_t *tapir_byte_input__take(struct tapir_byte_input *in,
 static inline uint64_t tapir_byte_input__le(struct tapir_byte_input *in, unsigned bytes)
 {
 	const uint8_t *at = tapir_byte_input__take(in, bytes);
-	uint64_t value = 0;
 
-	for (unsigned i = 0; at && i < bytes; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
+	return at ? tapir_le__uint(at, bytes) : 0;
 }
 
 /* 7 bits a byte, the lowest first (LEB128, protobuf's varint); more than 64 bits are none. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/str.h"
 #include "decode/nettrace_blocks.h"
 
@@ -62,16 +63,6 @@ void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s)
 	free(s);
 }
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t u64_at(const uint8_t *p)
-{
-	return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
-}
-
 /* ---- steps: each has s->want bytes, and sets the next step ----------------------------------- */
 
 static int next(struct tapir_nettrace_stream *s, enum step step, size_t want)
@@ -95,7 +86,7 @@ static int on_tag(struct tapir_nettrace_stream *s, const uint8_t *p)
 
 static int on_type(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
-	uint32_t oldest_reader = u32_at(p + 6), len = u32_at(p + 10);
+	uint32_t oldest_reader = tapir_le__u32(p + 6), len = tapir_le__u32(p + 10);
 
 	if (p[0] != TAG_BEGIN || p[1] != TAG_NULL || !len || len > NAME_MAX_BYTES)
 		return -EPROTO;
@@ -134,13 +125,13 @@ static int on_name(struct tapir_nettrace_stream *s, const uint8_t *p)
 /* Eight u16 of a date, u64 ticks at it, u64 ticks a second, u32 bytes of a pointer, u32 pid, ... */
 static int on_trace(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
-	const struct tapir_nettrace_start start = {.sync_ticks = u64_at(p + 16),
-						   .ticks_per_sec = u64_at(p + 24),
-						   .pid = u32_at(p + 36)};
+	const struct tapir_nettrace_start start = {.sync_ticks = tapir_le__u64(p + 16),
+						   .ticks_per_sec = tapir_le__u64(p + 24),
+						   .pid = tapir_le__u32(p + 36)};
 
 	if (p[TRACE_BYTES] != TAG_END || !start.ticks_per_sec || s->has_started)
 		return -EPROTO;
-	if (u32_at(p + 32) != sizeof(uint64_t))
+	if (tapir_le__u32(p + 32) != sizeof(uint64_t))
 		return -EOPNOTSUPP;
 	s->has_started = true;
 	s->blocks.sink.on_start(s->blocks.sink.ctx, &start);
@@ -149,7 +140,7 @@ static int on_trace(struct tapir_nettrace_stream *s, const uint8_t *p)
 
 static int on_size(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
-	s->block_bytes = u32_at(p);
+	s->block_bytes = tapir_le__u32(p);
 	if (s->block_bytes > TAPIR_NETTRACE_BLOCK_MAX)
 		return -EPROTO;
 	return next(s, BLOCK_STEP, -(s->off + 4) % 4 + s->block_bytes + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See packed.h. */
 #include "decode/packed.h"
+#include "base/little_endian.h"
 
 #include <string.h>
 #include <time.h>
@@ -22,19 +23,11 @@ static void missing(struct tapir_packed_cursor *c, struct tapir_value *out)
 
 /* ---- one value of a fixed size ----------------------------------------------------------------- */
 
-static uint64_t read_uint(const uint8_t *at, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, at, bytes);
-	return value;
-}
-
 static int64_t read_int(const uint8_t *at, unsigned bytes)
 {
 	unsigned up = 64 - 8 * bytes;
 
-	return (int64_t)(read_uint(at, bytes) << up) >> up;
+	return (int64_t)(tapir_le__uint(at, bytes) << up) >> up;
 }
 
 static double read_float(const uint8_t *at, unsigned bytes)
@@ -97,7 +90,7 @@ static void set_fixed(const struct tapir_layout_field *f, const uint8_t *at, uns
 		out->u64 = filetime_of(at);
 		return;
 	default:
-		out->u64 = read_uint(at, bytes);
+		out->u64 = tapir_le__uint(at, bytes);
 		out->type = f->type == TAPIR_LAYOUT_PTR	       ? TAPIR_FIELD_PTR
 			    : f->type == TAPIR_LAYOUT_BOOL32   ? TAPIR_FIELD_BOOL
 			    : f->type == TAPIR_LAYOUT_BOOL8    ? TAPIR_FIELD_BOOL
@@ -293,7 +286,7 @@ static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_
 	}
 	if (c->left < bytes)
 		return false;
-	*cnt = read_uint(c->at, bytes);
+	*cnt = tapir_le__uint(c->at, bytes);
 	skip(c, bytes);
 	return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* glibc, sysdeps/generic/dl-cache.h: struct cache_file, cache_file_new and file_entry_new. */
 #include "elf/ld_cache.h"
+#include "base/little_endian.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -12,14 +13,6 @@
 #define NEW_HEADER_BYTES 48
 #define NEW_ENTRY_BYTES	 24
 
-static uint32_t number_at(const char *data, size_t off)
-{
-	uint32_t value;
-
-	memcpy(&value, data + off, sizeof(value));
-	return value;
-}
-
 /* Where the new layout begins; len: it is not there. */
 static size_t find_new(const char *data, size_t len)
 {
@@ -27,7 +20,7 @@ static size_t find_new(const char *data, size_t len)
 
 	if (len < OLD_HEADER_BYTES || memcmp(data, OLD_MAGIC, strlen(OLD_MAGIC)) != 0)
 		return 0;
-	at = OLD_HEADER_BYTES + (uint64_t)number_at(data, 12) * OLD_ENTRY_BYTES;
+	at = OLD_HEADER_BYTES + (uint64_t)tapir_le__u32(data + 12) * OLD_ENTRY_BYTES;
 	at = (at + 7) & ~7ull;
 	return at < len ? (size_t)at : len;
 }
@@ -48,13 +41,13 @@ int tapir_ld_cache__each(const char *data, size_t len, const char *name, tapir_l
 	len -= skipped;
 	if (len < NEW_HEADER_BYTES || memcmp(data, NEW_MAGIC, strlen(NEW_MAGIC)) != 0)
 		return 0;
-	cnt = number_at(data, strlen(NEW_MAGIC));
+	cnt = tapir_le__u32(data + strlen(NEW_MAGIC));
 	if (cnt > (len - NEW_HEADER_BYTES) / NEW_ENTRY_BYTES)
 		cnt = (len - NEW_HEADER_BYTES) / NEW_ENTRY_BYTES;
 	for (uint64_t i = 0; i < cnt; i++) {
 		size_t entry = NEW_HEADER_BYTES + i * NEW_ENTRY_BYTES;
-		const char *key = string_at(data, len, number_at(data, entry + 4));
-		const char *path = string_at(data, len, number_at(data, entry + 8));
+		const char *key = string_at(data, len, tapir_le__u32(data + entry + 4));
+		const char *path = string_at(data, len, tapir_le__u32(data + entry + 8));
 		int result;
 
 		if (!key || !path || strcmp(key, name) != 0)

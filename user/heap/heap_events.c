@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/str.h"
 #include "decode/byte_input.h"
 #include "decode/value_packed.h"
@@ -21,28 +22,13 @@
 #define NAME_BYTES_MAX	1024u
 #define NAMES_BYTES	(64u << 20)
 
-static uint64_t number_at(const uint8_t *p, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, p, bytes); /* little-endian, as all machines of this runtime */
-	return value;
-}
-
-static uint64_t take_number(struct tapir_byte_input *in, unsigned bytes)
-{
-	const uint8_t *at = tapir_byte_input__take(in, bytes);
-
-	return at ? number_at(at, bytes) : 0;
-}
-
 /* UTF-16 up to its NUL, as UTF-8; false: none, or too long. */
 static bool take_text(struct tapir_byte_input *in, char text[NAME_UNITS_MAX * 3 + 1])
 {
 	const uint8_t *from = in->at;
 	size_t units = 0;
 
-	while (units <= NAME_UNITS_MAX && take_number(in, 2))
+	while (units <= NAME_UNITS_MAX && tapir_byte_input__le(in, 2))
 		units++;
 	if (in->is_bad || units > NAME_UNITS_MAX)
 		return false;
@@ -54,7 +40,7 @@ static bool take_text(struct tapir_byte_input *in, char text[NAME_UNITS_MAX * 3 
 
 static bool on_start(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
-	uint32_t number = (uint32_t)take_number(in, 4);
+	uint32_t number = (uint32_t)tapir_byte_input__le(in, 4);
 
 	if (in->is_bad || e->walk == TAPIR_HEAP_AFTER || e->graph.va.cnt)
 		return !in->is_bad;
@@ -70,7 +56,7 @@ static bool on_start(struct tapir_heap_events *e, struct tapir_byte_input *in, u
 /* An ephemeral collection within a background one has no objects, and ends nothing. */
 static bool on_end(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
-	uint32_t number = (uint32_t)take_number(in, 4);
+	uint32_t number = (uint32_t)tapir_byte_input__le(in, 4);
 
 	if (in->is_bad || e->walk != TAPIR_HEAP_IN_GC || number != e->gc_number)
 		return !in->is_bad;
@@ -85,12 +71,12 @@ static void name_type(struct tapir_heap_graph *g, uint64_t id, const char *text)
 static bool take_type(struct tapir_heap_graph *g, struct tapir_byte_input *in)
 {
 	char text[NAME_UNITS_MAX * 3 + 1];
-	uint64_t id = take_number(in, 8), params;
+	uint64_t id = tapir_byte_input__le(in, 8), params;
 
 	tapir_byte_input__take(in, 8 + 4 + 4 + 1);
 	if (!take_text(in, text))
 		return false;
-	params = take_number(in, 4);
+	params = tapir_byte_input__le(in, 4);
 	tapir_byte_input__take(in, params * 8);
 	if (!in->is_bad)
 		name_type(g, id, text);
@@ -99,7 +85,7 @@ static bool take_type(struct tapir_heap_graph *g, struct tapir_byte_input *in)
 
 static bool on_types(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
-	uint32_t cnt = (uint32_t)take_number(in, 4);
+	uint32_t cnt = (uint32_t)tapir_byte_input__le(in, 4);
 
 	(void)time_ns;
 	tapir_byte_input__take(in, 2);
@@ -113,9 +99,9 @@ static bool on_types(struct tapir_heap_events *e, struct tapir_byte_input *in, u
 static const uint8_t *take_values(struct tapir_heap_events *e, struct tapir_byte_input *in,
 				  unsigned id, unsigned bytes, uint32_t *cnt)
 {
-	uint32_t idx = (uint32_t)take_number(in, 4);
+	uint32_t idx = (uint32_t)tapir_byte_input__le(in, 4);
 
-	*cnt = (uint32_t)take_number(in, 4);
+	*cnt = (uint32_t)tapir_byte_input__le(in, 4);
 	tapir_byte_input__take(in, 2);
 	if (in->is_bad || *cnt > in->left / bytes)
 		return NULL;
@@ -134,10 +120,11 @@ static bool on_objects(struct tapir_heap_events *e, struct tapir_byte_input *in,
 
 	(void)time_ns;
 	for (uint32_t i = 0; at && i < cnt; i++, at += OBJECT_BYTES) {
-		uint64_t edges = number_at(at + 24, 8);
+		uint64_t edges = tapir_le__u64(at + 24);
 
-		if (!tapir_heap_graph__add_object(&e->graph, number_at(at, 8), number_at(at + 8, 8),
-						  number_at(at + 16, 8), edges))
+		if (!tapir_heap_graph__add_object(&e->graph, tapir_le__u64(at),
+						  tapir_le__u64(at + 8), tapir_le__u64(at + 16),
+						  edges))
 			break;
 		e->promised_edges += edges;
 	}
@@ -151,7 +138,7 @@ static bool on_edges(struct tapir_heap_events *e, struct tapir_byte_input *in, u
 
 	(void)time_ns;
 	for (uint32_t i = 0; at && i < cnt; i++, at += EDGE_BYTES)
-		if (!tapir_heap_graph__add_edge(&e->graph, number_at(at, 8)))
+		if (!tapir_heap_graph__add_edge(&e->graph, tapir_le__u64(at)))
 			break;
 	return at != NULL;
 }
@@ -175,10 +162,10 @@ static bool on_roots(struct tapir_heap_events *e, struct tapir_byte_input *in, u
 
 	(void)time_ns;
 	for (uint32_t i = 0; at && i < cnt; i++, at += ROOT_BYTES) {
-		uint32_t flags = (uint32_t)number_at(at + 9, 4);
+		uint32_t flags = tapir_le__u32(at + 9);
 
 		if (!(flags & ROOT_WEAK) &&
-		    !tapir_heap_graph__add_root(&e->graph, number_at(at, 8),
+		    !tapir_heap_graph__add_root(&e->graph, tapir_le__u64(at),
 						root_kind(at[8], flags), NULL))
 			break;
 	}
@@ -193,7 +180,7 @@ static bool on_dependents(struct tapir_heap_events *e, struct tapir_byte_input *
 
 	(void)time_ns;
 	for (uint32_t i = 0; at && i < cnt; i++, at += DEPENDENT_BYTES) {
-		struct tapir_heap_dependent pair = {number_at(at, 8), number_at(at + 8, 8)};
+		struct tapir_heap_dependent pair = {tapir_le__u64(at), tapir_le__u64(at + 8)};
 
 		if (e->graph.dependents.cnt >= TAPIR_HEAP_MAX_OBJECTS ||
 		    !tapir_vec__push(&e->graph.dependents, pair)) {
@@ -207,7 +194,7 @@ static bool on_dependents(struct tapir_heap_events *e, struct tapir_byte_input *
 static bool on_statics(struct tapir_heap_events *e, struct tapir_byte_input *in, uint64_t time_ns)
 {
 	char text[NAME_UNITS_MAX * 3 + 1];
-	uint32_t cnt = (uint32_t)take_number(in, 4);
+	uint32_t cnt = (uint32_t)tapir_byte_input__le(in, 4);
 
 	(void)time_ns;
 	tapir_byte_input__take(in, 8 + 2);
@@ -215,7 +202,7 @@ static bool on_statics(struct tapir_heap_events *e, struct tapir_byte_input *in,
 		uint64_t object_va;
 
 		tapir_byte_input__take(in, 8);
-		object_va = take_number(in, 8);
+		object_va = tapir_byte_input__le(in, 8);
 		tapir_byte_input__take(in, 8 + 4);
 		if (!take_text(in, text))
 			return false;

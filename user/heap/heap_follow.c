@@ -15,16 +15,6 @@
 #define SURVIVED_BYTES 16u
 #define MOVED_BYTES    24u
 
-static uint64_t take(struct tapir_byte_input *in, unsigned bytes)
-{
-	const uint8_t *at = tapir_byte_input__take(in, bytes);
-	uint64_t value = 0;
-
-	if (at)
-		memcpy(&value, at, bytes); /* little-endian, as all machines of this runtime */
-	return value;
-}
-
 void tapir_heap_follow__add(struct tapir_heap_follow *f, const struct tapir_heap_sample *sample)
 {
 	struct tapir_heap_sample added = *sample;
@@ -128,10 +118,11 @@ static void start_blocking(struct tapir_heap_follow *f, uint32_t number, uint32_
 /* number, generation, reason, type. */
 static bool on_start(struct tapir_heap_follow *f, struct tapir_byte_input *in)
 {
-	uint32_t number = (uint32_t)take(in, 4), generation = (uint32_t)take(in, 4), type;
+	uint32_t number = (uint32_t)tapir_byte_input__le(in, 4),
+		 generation = (uint32_t)tapir_byte_input__le(in, 4), type;
 
-	take(in, 4);
-	type = (uint32_t)take(in, 4);
+	tapir_byte_input__le(in, 4);
+	type = (uint32_t)tapir_byte_input__le(in, 4);
 	if (in->is_bad)
 		return false;
 	f->steps = 0;
@@ -183,7 +174,7 @@ static void end_blocking(struct tapir_heap_follow *f)
 
 static bool on_end(struct tapir_heap_follow *f, struct tapir_byte_input *in)
 {
-	uint32_t number = (uint32_t)take(in, 4);
+	uint32_t number = (uint32_t)tapir_byte_input__le(in, 4);
 
 	if (in->is_bad)
 		return false;
@@ -200,9 +191,9 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
 	unsigned one_bytes = is_moved ? MOVED_BYTES : SURVIVED_BYTES;
 	uint32_t cnt;
 
-	take(in, 4);
-	cnt = (uint32_t)take(in, 4);
-	take(in, 2);
+	tapir_byte_input__le(in, 4);
+	cnt = (uint32_t)tapir_byte_input__le(in, 4);
+	tapir_byte_input__le(in, 2);
 	if (in->is_bad || cnt > in->left / one_bytes)
 		return false;
 	sort(f);
@@ -211,8 +202,9 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
 	else if (f->is_in_background)
 		f->has_background_ranges = true;
 	for (uint32_t i = 0; i < cnt; i++) {
-		uint64_t from_va = take(in, 8), to_va = is_moved ? take(in, 8) : from_va;
-		uint64_t bytes = take(in, 8);
+		uint64_t from_va = tapir_byte_input__le(in, 8),
+			 to_va = is_moved ? tapir_byte_input__le(in, 8) : from_va;
+		uint64_t bytes = tapir_byte_input__le(in, 8);
 
 		if (f->is_collecting)
 			list(f, from_va, to_va, bytes);
@@ -228,11 +220,11 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
  */
 static bool on_generation(struct tapir_heap_follow *f, struct tapir_byte_input *in)
 {
-	uint8_t generation = (uint8_t)take(in, 1);
-	uint64_t from_va = take(in, 8), bytes;
+	uint8_t generation = (uint8_t)tapir_byte_input__le(in, 1);
+	uint64_t from_va = tapir_byte_input__le(in, 8), bytes;
 
-	take(in, 8);
-	bytes = take(in, 8);
+	tapir_byte_input__le(in, 8);
+	bytes = tapir_byte_input__le(in, 8);
 	if (in->is_bad)
 		return false;
 	if (f->is_collecting && f->has_ranges)

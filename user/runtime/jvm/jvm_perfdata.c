@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See jvm_perfdata.h. */
 #include "runtime/jvm/jvm_perfdata.h"
+#include "base/little_endian.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,19 +22,11 @@ struct entry {
 /* 0: go on; else what __each returns. */
 typedef int (*entry_fn)(void *ctx, const struct entry *entry);
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
 /* An entry of len bytes whose name and value lie inside. */
 static bool read_entry(const uint8_t *bytes, uint32_t len, struct entry *out)
 {
-	uint32_t name_off = u32_at(bytes + 4), vector_len = u32_at(bytes + 8);
-	uint32_t data_off = u32_at(bytes + 16);
+	uint32_t name_off = tapir_le__u32(bytes + 4), vector_len = tapir_le__u32(bytes + 8);
+	uint32_t data_off = tapir_le__u32(bytes + 16);
 
 	if (name_off >= len || data_off >= len || !memchr(bytes + name_off, '\0', len - name_off))
 		return false;
@@ -53,13 +46,13 @@ static int each_entry(const uint8_t *data, size_t len, entry_fn fn, void *ctx)
 
 	if (len < PROLOGUE_BYTES || memcmp(data, magic, sizeof(magic)) != 0)
 		return -ENODATA;
-	at = u32_at(data + 24);
-	for (uint32_t i = 0; i < MAX_ENTRIES && i < u32_at(data + 28) && !found; i++) {
+	at = tapir_le__u32(data + 24);
+	for (uint32_t i = 0; i < MAX_ENTRIES && i < tapir_le__u32(data + 28) && !found; i++) {
 		uint32_t entry_len;
 
 		if (at > len || len - at < ENTRY_BYTES)
 			return -ENODATA;
-		entry_len = u32_at(data + at);
+		entry_len = tapir_le__u32(data + at);
 		if (entry_len < ENTRY_BYTES || entry_len > len - at)
 			return -ENODATA;
 		if (read_entry(data + at, entry_len, &entry))

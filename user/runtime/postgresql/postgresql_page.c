@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See postgresql_page.h. Numbers have the byte order of the machine that the server runs on. */
 #include "runtime/postgresql/postgresql_page.h"
+#include "base/little_endian.h"
 
 #include <string.h>
 
@@ -25,26 +26,10 @@
 #define MAP_MAGIC    0x592717u
 #define MAP_HEADER   8u
 
-static uint16_t u16_at(const uint8_t *p)
-{
-	uint16_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
 static enum tapir_postgresql_row_state state_of(const uint8_t *row)
 {
-	uint16_t flags = u16_at(row + FLAGS_AT);
-	uint32_t replaced_by = u32_at(row + 4);
+	uint16_t flags = tapir_le__u16(row + FLAGS_AT);
+	uint32_t replaced_by = tapir_le__u32(row + 4);
 
 	if ((flags & MADE_MASK) == MADE_FAILED)
 		return TAPIR_POSTGRESQL_ROW_OLD;
@@ -55,34 +40,34 @@ static enum tapir_postgresql_row_state state_of(const uint8_t *row)
 
 static bool read_row(const uint8_t *row, uint32_t bytes, struct tapir_postgresql_row *out)
 {
-	bool has_oid = u16_at(row + FLAGS_AT) & HAS_OID;
+	bool has_oid = tapir_le__u16(row + FLAGS_AT) & HAS_OID;
 	uint32_t at = row[COLUMNS_AT], name_at = has_oid ? at : at + 4;
 
 	if (at < ROW_HEADER + (has_oid ? 4u : 0u) || name_at + NAME_BYTES > bytes)
 		return false;
-	*out = (struct tapir_postgresql_row){.oid = u32_at(row + (has_oid ? at - 4 : at)),
+	*out = (struct tapir_postgresql_row){.oid = tapir_le__u32(row + (has_oid ? at - 4 : at)),
 					     .state = state_of(row)};
 	memcpy(out->name, row + name_at, NAME_BYTES);
 	for (unsigned i = 0; i < TAPIR_POSTGRESQL_NUMBERS; i++) {
 		uint32_t number_at = name_at + NAME_BYTES + 4 * i;
 
 		if (number_at + 4 <= bytes)
-			out->numbers[i] = u32_at(row + number_at);
+			out->numbers[i] = tapir_le__u32(row + number_at);
 	}
 	return out->oid && *out->name && !out->name[NAME_BYTES - 1];
 }
 
 bool tapir_postgresql_page__each(const uint8_t *page, tapir_postgresql_row_fn fn, void *ctx)
 {
-	uint32_t items_end = u16_at(page + 12), rows_begin = u16_at(page + 14),
-		 rows_end = u16_at(page + 16);
+	uint32_t items_end = tapir_le__u16(page + 12), rows_begin = tapir_le__u16(page + 14),
+		 rows_end = tapir_le__u16(page + 16);
 	struct tapir_postgresql_row row;
 
-	if (u16_at(page + 18) != (PAGE_BYTES | PAGE_VERSION) || items_end < PAGE_HEADER ||
+	if (tapir_le__u16(page + 18) != (PAGE_BYTES | PAGE_VERSION) || items_end < PAGE_HEADER ||
 	    items_end > rows_begin || rows_begin > rows_end || rows_end > PAGE_BYTES)
 		return false;
 	for (uint32_t at = PAGE_HEADER; at + ITEM_BYTES <= items_end; at += ITEM_BYTES) {
-		uint32_t item = u32_at(page + at), from = item & 0x7fff, bytes = item >> 17;
+		uint32_t item = tapir_le__u32(page + at), from = item & 0x7fff, bytes = item >> 17;
 
 		if ((item >> 15 & 3) == ITEM_NORMAL && from >= rows_begin && bytes > ROW_HEADER &&
 		    from + bytes <= rows_end && read_row(page + from, bytes, &row))
@@ -95,11 +80,11 @@ uint32_t tapir_postgresql_map__file(const uint8_t *map, size_t bytes, uint32_t o
 {
 	uint32_t cnt;
 
-	if (bytes < MAP_HEADER || u32_at(map) != MAP_MAGIC)
+	if (bytes < MAP_HEADER || tapir_le__u32(map) != MAP_MAGIC)
 		return 0;
-	cnt = u32_at(map + 4);
+	cnt = tapir_le__u32(map + 4);
 	for (uint32_t i = 0; i < cnt && MAP_HEADER + 8ull * (i + 1) <= bytes; i++)
-		if (u32_at(map + MAP_HEADER + 8ull * i) == oid)
-			return u32_at(map + MAP_HEADER + 8ull * i + 4);
+		if (tapir_le__u32(map + MAP_HEADER + 8ull * i) == oid)
+			return tapir_le__u32(map + MAP_HEADER + 8ull * i + 4);
 	return 0;
 }

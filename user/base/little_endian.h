@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* little_endian.h - numbers in files and streams of others, at any alignment, lowest byte first. */
+#ifndef TAPIR_USER_LITTLE_ENDIAN_H
+#define TAPIR_USER_LITTLE_ENDIAN_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Of at most 8 bytes. */
+static inline uint64_t tapir_le__uint(const void *data, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, data, bytes);
+	return le64toh(value);
+}
+
+static inline uint16_t tapir_le__u16(const void *data)
+{
+	return (uint16_t)tapir_le__uint(data, 2);
+}
+
+static inline uint32_t tapir_le__u32(const void *data)
+{
+	return (uint32_t)tapir_le__uint(data, 4);
+}
+
+static inline uint64_t tapir_le__u64(const void *data)
+{
+	return tapir_le__uint(data, 8);
+}
+
+#endif
