@@ -78,7 +78,7 @@ def native(t, name, *flags):
 
 @made_once
 def go(t):
-    os.environ.setdefault("GOCACHE", os.path.join(t.build, "tests", "stacks", "go-cache"))
+    os.environ.setdefault("GOCACHE", os.path.join(t.build, "tests", "gocache"))
     os.environ.setdefault("GOFLAGS", "-mod=mod")
     return made(t, "graph-go", installed("go"), "build", "-o", "OUT", str(HERE / "graph.go"))
 
