@@ -34,8 +34,9 @@ class Spans:
         self.by_thread = collections.defaultdict(list)
         with open(path, encoding="ascii") as lines:
             for line in lines:
-                tid, begin, end, trace, span = line.split()
-                self.by_thread[int(tid)].append((int(begin) - ahead_ns, int(end) - ahead_ns, trace, span))
+                tid, *times, trace, span = line.split()
+                before, begin, end, after = (int(time_ns) - ahead_ns for time_ns in times)
+                self.by_thread[int(tid)].append((begin, end, trace, span, before, after))
 
     def at(self, tid, time_ns):
         """The ids that the thread had; None: it was outside any span; False: at its edge, or no thread of it."""
@@ -44,11 +45,10 @@ class Spans:
             return False
         i = bisect.bisect_right(spans, (time_ns,)) - 1
         if i >= 0 and time_ns < spans[i][1]:
-            return spans[i][2:]
-        after = spans[i][1] if i >= 0 else 0
-        before = spans[i + 1][0] if i + 1 < len(spans) else 1 << 63
-        # Published before the log's begin, withdrawn after its end: an instant of either may be preempted.
-        return None if after + 50000 < time_ns < before - 50000 else False
+            return spans[i][2:4]
+        after = spans[i][5] if i >= 0 else 0
+        before = spans[i + 1][4] if i + 1 < len(spans) else 1 << 63
+        return None if after + 50000 < time_ns < before - 50000 else False  # a record's time is not the one when its ids were read
 
 
 def start(t, model):

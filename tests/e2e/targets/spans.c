@@ -3,9 +3,9 @@
  * spans [--wait] LOG SPANS THREADS [LIB] - threads that work in spans, one after the other: 2 ms of
  * CPU and a short sleep within the span, then a little outside any; the probe spans:work fires
  * within each, and where libtapir publishes its event Spans-Ring:Work, too. Each span is a line of
- * LOG: thread, begin, end (CLOCK_MONOTONIC; after it was published, before it was withdrawn), trace
- * id, span id. The publisher is a library that was loaded with the program (LD_PRELOAD), or LIB, by
- * dlopen; spansle.c and spanslib.c have it in the program.
+ * LOG: thread, times (CLOCK_MONOTONIC) before and after it was published, and before and after it
+ * was withdrawn, trace id, span id. The publisher is a library that was loaded with the program
+ * (LD_PRELOAD), or LIB, by dlopen; spansle.c and spanslib.c have it in the program.
  */
 // build: -ldl
 #include <dlfcn.h>
@@ -34,8 +34,9 @@ static struct tapir_event *const ring_events[] = {&ring_event};
 #include "span.h"
 #endif
 
+/* A thread has ids from begin to end and none outside of before to after. */
 struct span_line {
-	uint64_t begin_ns, end_ns;
+	uint64_t before_ns, begin_ns, end_ns, after_ns;
 	uint8_t trace[16], span[8];
 };
 
@@ -67,6 +68,7 @@ static void work_in_span(struct worker *w)
 	memset(line->trace, 0xa5, sizeof(line->trace));
 	memcpy(line->trace + 8, &number, 8);
 	memcpy(line->span, &number, 8);
+	line->before_ns = target__now_ns();
 	set_span(line->trace, line->span);
 	line->begin_ns = target__now_ns();
 	/* Payloads of every remainder by 8. */
@@ -78,6 +80,7 @@ static void work_in_span(struct worker *w)
 	target__sleep_ns(100000);
 	line->end_ns = target__now_ns();
 	set_span(NULL, NULL);
+	line->after_ns = target__now_ns();
 }
 
 static void *work(void *argument)
@@ -108,8 +111,9 @@ static void write_log(const char *path, long thread_cnt)
 		for (unsigned i = 0; i < workers[t].cnt; i++) {
 			const struct span_line *line = &workers[t].lines[i];
 
-			fprintf(out, "%ld %" PRIu64 " %" PRIu64 " ", workers[t].tid, line->begin_ns,
-				line->end_ns);
+			fprintf(out, "%ld %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ",
+				workers[t].tid, line->before_ns, line->begin_ns, line->end_ns,
+				line->after_ns);
 			print_hex(out, line->trace, 16);
 			fputc(' ', out);
 			print_hex(out, line->span, 8);
