@@ -55,6 +55,11 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 	if (tapir_sv__is(probe->provider, "Microsoft-Diagnostics-DiagnosticSource") &&
 	    tapir_sv__is(probe->event, "Activity2Start"))
 		return TAPIR_MEANS_REQUEST_SENT;
+	if (tapir_sv__is(probe->provider, "System.Threading.Tasks.TplEventSource"))
+		return tapir_sv__is(probe->event, "TaskWaitBegin") ? TAPIR_MEANS_AWAIT
+		       : tapir_sv__is(probe->event, "TraceSynchronousWorkBegin")
+			       ? TAPIR_MEANS_CONTINUED
+			       : TAPIR_MEANS_NOTHING;
 	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
 
@@ -125,6 +130,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_finding_pool__event(f, &e);
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
+	tapir_finding_awaits__event(f, &e);
 }
 
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
@@ -260,6 +266,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_doing__list(f, list);
 	tapir_finding_loop__list(f, list);
 	tapir_finding_requests__list(f, list);
+	tapir_finding_awaits__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
 	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
@@ -277,6 +284,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);
 	tapir_finding_doing__fini(f);
+	tapir_finding_awaits__fini(f);
 	tapir_finding_gil__fini(f);
 	tapir_finding_loop__fini(f);
 	tapir_finding_pool__fini(f);

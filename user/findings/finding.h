@@ -8,6 +8,7 @@
 
 #include "analyze/allocators.h"
 #include "findings/cut_waits.h"
+#include "findings/finding_awaits.h"
 #include "findings/finding_blocked.h"
 #include "findings/finding_doing.h"
 #include "findings/finding_gil.h"
@@ -149,6 +150,7 @@ struct tapir_finding {
 		struct tapir_map by_node;
 	} throws;
 	struct tapir_doings doings;
+	struct tapir_awaited awaits;
 	struct tapir_gil gil;
 	struct tapir_loops loops;
 	struct tapir_vec(struct tapir_request_kind *) requests;

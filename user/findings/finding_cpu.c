@@ -194,7 +194,7 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 /* Where the CPU is not what a program waits for, it may be what no thread waits for. */
 static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
 {
-	if (f->has_dotnet && !f->requests.cnt)
+	if (f->has_dotnet && !f->requests.cnt && !f->awaits.functions.rows.cnt)
 		tapir_str__adds(out, "; requests and awaits were not recorded (--profile http, "
 				     "--profile async)");
 }

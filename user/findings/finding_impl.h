@@ -22,6 +22,8 @@ enum tapir_meaning {
 	TAPIR_MEANS_POOL_IDLE,
 	TAPIR_MEANS_METHOD_LOAD,
 	TAPIR_MEANS_REQUEST_SENT,
+	TAPIR_MEANS_AWAIT,
+	TAPIR_MEANS_CONTINUED,
 };
 
 struct tapir_finding_event {

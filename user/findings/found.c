@@ -3,8 +3,8 @@
  * The thresholds. A finding weighs `low` when it just counts and `high` from `severe` on; between
  * them in proportion. What stops a program weighs most, what slows it down next, what only uses a
  * CPU least: a busy CPU may be what the program is for. A wait for another end of a connection may
- * be a wait for work; nobody waits for a disk to have something to do. Slow requests are a symptom:
- * a cause that explains them is worth more.
+ * be a wait for work, as an await may be; nobody waits for a disk to have something to do. Slow
+ * requests are a symptom: a cause that explains them is worth more.
  */
 #include "findings/found.h"
 
@@ -42,6 +42,7 @@ static const struct threshold {
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
 	[TAPIR_FOUND_DISK] = {"disk", "threads", "offcpu", 0.2, 2, 30, 60},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
+	[TAPIR_FOUND_AWAITS] = {"awaits", "awaits", "offcpu", 0.5, 8, 5, 28},
 	[TAPIR_FOUND_UNTIMED] = {"untimed-requests", "requests", "offcpu", 1, 1, 4, 4},
 	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };

@@ -37,6 +37,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_WAITS,	/* threads that wait, on average */
 	TAPIR_FOUND_DISK,	/* threads that wait for one, on average */
 	TAPIR_FOUND_HEADERS,	/* requests with a header that the recording caused */
+	TAPIR_FOUND_AWAITS,	/* at a time, on average */
 	TAPIR_FOUND_UNTIMED,	/* requests without a duration that is known */
 	TAPIR_FOUND_IDLE,	/* percent of the time without CPU */
 	TAPIR_FOUND_KIND_CNT

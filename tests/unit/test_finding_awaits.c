@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the report says of awaits of .NET's tasks, where they were recorded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "finding_state.h"
+
+#define TPL "System.Threading.Tasks.TplEventSource"
+
+enum { AWAIT = 100, CONTINUED };
+enum { OWN = 1, LIBRARY, CALLER };
+
+static void add_probe(uint32_t id, const char *event, const char *const texts[3])
+{
+	struct tapir_rec_probe probe = {.probe_id = id};
+	struct tapir_field fields[3];
+	struct tapir_sv names[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		fields[i] = (struct tapir_field){.type = TAPIR_FIELD_UINT, .size = 8};
+		names[i] = feeder_sv(texts[i]);
+	}
+	feeder_add(&f, tapir_recbuf__probe(&f.buf, &probe, feeder_sv(TPL), feeder_sv(event),
+					   feeder_sv("/bin/x"), feeder_sv(""), fields, names, 3));
+}
+
+static int setup(void **state)
+{
+	const uint64_t own[] = {0x3008, 0x1008}, library[] = {0x2008, 0x1008};
+	const uint64_t caller[] = {0x3008, 0x4008};
+
+	(void)state;
+	if (finding_begin())
+		return -1;
+	name_method(1, "Shop.Checkout (async)");
+	name_method(2, "System.Net.Http.HttpConnection.SendAsync (async)");
+	name_method(3, "System.Threading.Tasks.TaskAwaiter.UnsafeOnCompleted()");
+	name_method(4, "Shop.Serve (async)");
+	feeder_stack(&f, CALLER, caller, 2);
+	feeder_stack(&f, OWN, own, 2);
+	feeder_stack(&f, LIBRARY, library, 2);
+	add_probe(AWAIT, "TaskWaitBegin",
+		  (const char *const[]){"TaskID", "Behavior", "ContinueWithTaskID"});
+	add_probe(CONTINUED, "TraceSynchronousWorkBegin",
+		  (const char *const[]){"TaskID", "Work", "Unused"});
+	return finding_listen();
+}
+
+static void fire(uint32_t probe, uint64_t ms, uint64_t stack, const uint64_t values[3])
+{
+	struct tapir_rec_event fixed = {.h = {.time_ns = ms * MS},
+					.probe_id = probe,
+					.tgid = TGID,
+					.tid = 2,
+					.stack_id = stack};
+	struct tapir_event_view view = {.rec = &fixed,
+					.payload = (const uint8_t *)values,
+					.payload_bytes = 3 * sizeof(*values)};
+
+	feeder_add(&f, tapir_recbuf__event(&f.buf, &view));
+}
+
+static void await(uint64_t ms, uint64_t stack, uint64_t awaiter, uint64_t task, uint64_t behavior)
+{
+	fire(AWAIT, ms, stack, (const uint64_t[3]){task, behavior, awaiter});
+}
+
+static void continue_task(uint64_t ms, uint64_t task, uint64_t work)
+{
+	fire(CONTINUED, ms, 0, (const uint64_t[3]){task, work});
+}
+
+static const struct tapir_found *awaits_at(uint64_t ms)
+{
+	feeder_come(&f, 99, ms * MS, ms * MS, 0);
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	assert_false(found.failed);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		if (found.rows.data[i].kind == TAPIR_FOUND_AWAITS)
+			return &found.rows.data[i];
+	return NULL;
+}
+
+/* As a loop that waits for connections that never come. */
+static void await_that_does_not_end_is_no_finding(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	await(10, OWN, 7, 107, 2);
+	assert_null(awaits_at(1000));
+}
+
+/* Two at a time; the library's within them, and their callers', last as long, and are not added. */
+static void awaits_that_end_last_until_then(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t ms = 100; ms < 1000; ms += 100) {
+		for (uint64_t task = 7; task < 9; task++) {
+			await(ms, LIBRARY, task + 100, task + 200, 2);
+			await(ms, OWN, task, task + 100, 2);
+			await(ms, CALLER, task + 10, task, 2);
+		}
+		for (uint64_t task = 7; task < 9; task++) {
+			continue_task(ms + 90, task + 100, 2);
+			continue_task(ms + 90, task, 1); /* not the task's own code */
+			continue_task(ms + 90, task, 2);
+			continue_task(ms + 95, task + 10, 2);
+		}
+	}
+	row = awaits_at(1000);
+	assert_non_null(row);
+	assert_string_equal(row->text,
+			    "1.8 awaits at a time in Shop.Checkout (async), 90.00 ms each of 18");
+}
+
+/* Task.Wait blocks its thread, whose wait is counted. */
+static void blocking_waits_are_no_awaits(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	await(10, OWN, 7, 107, 1);
+	continue_task(990, 7, 2);
+	assert_null(awaits_at(1000));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(await_that_does_not_end_is_no_finding),
+		TEST(awaits_that_end_last_until_then),
+		TEST(blocking_waits_are_no_awaits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
