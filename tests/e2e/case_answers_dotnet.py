@@ -16,7 +16,7 @@ from harness import Failure, made_once
 ALONE = True  # it measures time
 TIMEOUT = 300
 CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_defects_of_native_aot",
-                "test_collector_of_a_server_leads", "test_worse_of_two_defects_leads"}
+                "test_what_is_made_for_each_call_leads", "test_collector_of_a_server_leads", "test_worse_of_two_defects_leads"}
 SECONDS = "6"
 
 
@@ -222,6 +222,24 @@ COMPILED_AHEAD = {"convoy": ("locks", ("for locks",), waiting), "idle": CAUSES["
 @alone
 def test_defects_of_native_aot(t):
     leads_everywhere(t, publish_aot(t), COMPILED_AHEAD)
+
+
+# ---- what is made anew for each call ------------------------------------------------------------------
+
+
+@alone
+def test_what_is_made_for_each_call_leads(t):
+    one = recorded_at_once(t, ["processes"])["processes"]
+    one.first = finding_of(t, one.report, "processes", "processes are started a second, most by Defects.ConvertImage()")
+    near(t, one.first["magnitude"], one.rate("count"), "processes a second")
+    for mode, words in (("serializer", ("JsonSerializerOptions", "Defects.WriteOrder()")), ("connections", ("an HttpClient", "Defects.FetchPrice (async)"))):
+        one = recorded_at_once(t, [mode])[mode]
+        one.first = finding_of(t, one.report, "cpu-purpose", *words)
+    one = recorded_at_once(t, ["journal"])["journal"]
+    one.first = finding_of(t, one.report, "disk", "for a disk in Defects.WriteJournal()")
+    # A call that waits for the disk uses a CPU, too, and may wait for one.
+    flushing = one.rate("waited_ns") / 1e9
+    measures(t, 0.3 * flushing <= one.first["magnitude"] <= flushing, f"{one.first['text']}; in Flush {flushing} threads")
 
 
 # ---- a server's collector ---------------------------------------------------------------------------

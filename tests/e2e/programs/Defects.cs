@@ -8,11 +8,14 @@ using System.IO.Pipes;
 using System.Linq;
 using System.Linq.Expressions;
 using System.Net;
+using System.Net.Http;
 using System.Net.Sockets;
 using System.Runtime;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
+using System.Text.Json;
+using System.Text.Json.Serialization;
 using System.Text.RegularExpressions;
 using System.Threading;
 using System.Threading.Tasks;
@@ -432,6 +435,71 @@ static class Defects
         }
     }
 
+    // ---- what is made anew for each call ------------------------------------------------------------
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ConvertImage()
+    {
+        using var converter = Process.Start(new ProcessStartInfo("/bin/true"));
+        Count();
+        converter.WaitForExit();
+    }
+
+    public sealed class Order
+    {
+        public int Id { get; set; }
+        public DayOfWeek Day { get; set; }
+        public List<int> Lines { get; set; } = new() { 1, 2, 3 };
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WriteOrder()
+    {
+        JsonSerializer.Serialize(new Order(), new JsonSerializerOptions { Converters = { new JsonStringEnumConverter() } });
+        Count();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static async Task FetchPrice()
+    {
+        using var client = new HttpClient();
+        await client.GetStringAsync($"http://127.0.0.1:{port}/price");
+        Count();
+    }
+
+    static void FetchPrices()
+    {
+        var listener = new TcpListener(IPAddress.Loopback, 0);
+        listener.Start();
+        port = ((IPEndPoint)listener.LocalEndpoint).Port;
+        byte[] question = new byte[4096], answer = Encoding.ASCII.GetBytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        Run(1, () =>
+        {
+            using var socket = listener.AcceptSocket();
+            socket.Receive(question);
+            socket.Send(answer);
+        });
+        for (int i = 0; i < 4; i++)
+            _ = Task.Run(async () => { while (!isOver) await FetchPrice(); });
+    }
+
+    static FileStream journal;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void WriteJournal()
+    {
+        journal.Write(new byte[200]);
+        Waits.Begin();
+        journal.Flush(true);
+        Waits.End();
+        Count();
+    }
+
+    static void KeepJournal()
+    {
+        journal = new FileStream(Path.GetTempFileName(), FileMode.Create, FileAccess.Write, FileShare.None, 4096, FileOptions.DeleteOnClose);
+        Run(1, WriteJournal);
+    }
+
     static int rule;
 
     static readonly Dictionary<string, Action> modes = new()
@@ -454,6 +522,10 @@ static class Defects
         ["induced"] = () => Run(1, CleanUp),
         ["timers"] = Tick,
         ["finalizer"] = () => Run(1, DropHeld),
+        ["processes"] = () => Run(1, ConvertImage),
+        ["serializer"] = () => Run(1, WriteOrder),
+        ["connections"] = FetchPrices,
+        ["journal"] = KeepJournal,
         ["idle"] = () => { },
     };
 
