@@ -136,6 +136,9 @@ def test_convoy_leads(t):
     report, _, said = record(t, "convoy")
     first = leads(t, report, "locks", "Defects.Reserve()")
     near(t, first["magnitude"], waiting(t, said), "waiting threads, five of six")
+    # In a part of it, too, although waits begin before it and end after it.
+    part = json.loads(t.tapir("report", t.path("answer.tapir"), "--from", "1", "--to", "1.2", "--json").out)
+    near(t, leads(t, part, "locks", "Defects.Reserve()")["magnitude"], 5, "threads that wait in a part")
     text = t.tapir("report", t.path("answer.tapir"), "--view", "contention").out
     worst = text.split("\n\n")[1]  # the lock with most of the waits
     t.ok(re.search(r" Defects\.Reserve\(\) < .* Defects\.Reserve\(\) < ", worst) and "futex" not in worst, f"waiter and holder in own code: {text}")

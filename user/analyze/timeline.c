@@ -113,6 +113,10 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	}
 	if (!tl->stats.first_ns)
 		tl->stats.first_ns = rec->time_ns;
+	if (tl->opts.until_ns && rec->time_ns > tl->opts.until_ns && !tl->is_past_range) {
+		tl->is_past_range = true;
+		tapir_tl__end_range(tl);
+	}
 	if (rec->time_ns > tl->stats.last_ns)
 		tl->stats.last_ns = rec->time_ns;
 	switch (rec->type) {
@@ -233,6 +237,16 @@ uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl)
 uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl)
 {
 	return span_since(tl, tl->stats.switched_ns);
+}
+
+uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
+				   uint64_t until_ns)
+{
+	if (from_ns < tl->opts.from_ns)
+		from_ns = tl->opts.from_ns;
+	if (tl->opts.until_ns && until_ns > tl->opts.until_ns)
+		until_ns = tl->opts.until_ns;
+	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)

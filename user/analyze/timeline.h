@@ -208,6 +208,9 @@ uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
  * earlier. Of shares and averages of waits and of CPU time.
  */
 uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl);
+/* How much of that time lies in the range that was asked for. */
+uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
+				   uint64_t until_ns);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);

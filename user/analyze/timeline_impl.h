@@ -56,6 +56,7 @@ struct tapir_timeline {
 	struct tapir_stack_tree tree;
 	struct tapir_event_fields fields;
 	struct tapir_lock_names lock_names;
+	bool is_past_range;
 	bool failed; /* out of memory */
 };
 
@@ -107,6 +108,8 @@ void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid);
 void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_tl__free_dead(struct tapir_timeline *tl);
 void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);
+/* What still waits where the range ends is told as at the end of a recording. */
+void tapir_tl__end_range(struct tapir_timeline *tl);
 
 /* timeline_intervals.c */
 void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec);

@@ -128,6 +128,21 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 		TELL(tl, cut_wait, &wait);
 }
 
+void tapir_tl__end_range(struct tapir_timeline *tl)
+{
+	uint64_t end_ns = tl->opts.until_ns;
+
+	for (size_t i = 0; i < tl->processes.cap; i++) {
+		const struct tapir_map_slot *slot = &tl->processes.slots[i];
+		struct tapir_tl_process *p =
+			slot->used ? (void *)(uintptr_t)slot->value : NULL; // NOLINT
+
+		for (struct tapir_tl_thread *t = p ? p->threads : NULL; t; t = t->next)
+			if (t->state == TAPIR_THREAD_SLEEPING)
+				tell_cut_wait(tl, t, t->out_ns, end_ns);
+	}
+}
+
 static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	tapir_tl__advance(t, now_ns);
