@@ -118,15 +118,9 @@ class Target:
 
 
 def cpu_seconds(pid):
-    """CPU time of a running process, from the scheduler's own ns counts of its threads."""
-    total = 0
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{tid}/schedstat") as file:
-                total += int(file.read().split()[0])
-        except OSError:
-            continue  # the thread has just ended
-    return total / 1e9
+    """CPU time of a running process in ns resolution, with that of threads that have ended: a sum over those that are there
+    became smaller when one ended. OSError: there is no such process."""
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
 
 
 def resident_mib(pid):
