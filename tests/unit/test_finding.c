@@ -464,6 +464,22 @@ static void requests_without_ids_are_said_to_have_no_duration(void **state)
 			    "events have no activity id and change threads (record --activities)");
 }
 
+static void requests_from_before_the_ids_are_not_reported(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 90, "System.Net.Http", "RequestStart", NULL, NULL);
+	feeder_probe(&f, 91, "System.Net.Http", "RequestStop", NULL, NULL);
+	flow(90, 1, 10 * MS, 0, 0);
+	flow(90, 1, 11 * MS, 0, 0);
+	for (uint8_t id = 1; id < 10; id++) {
+		flow(90, 1, (100 + 100 * id) * MS, id, 0);
+		flow(91, 2, (150 + 100 * id) * MS, id, 0);
+	}
+	(void)finding_text(0);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_UNTIMED);
+}
+
 static void slow_requests_are_reported_with_what_they_waited_for(void **state)
 {
 	(void)state;
@@ -511,6 +527,7 @@ int main(void)
 		TEST(finalizer_that_waits_for_work_is_not_stuck),
 		TEST(worse_one_of_two_leads),
 		TEST(requests_without_ids_are_said_to_have_no_duration),
+		TEST(requests_from_before_the_ids_are_not_reported),
 		TEST(slow_requests_are_reported_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),
 	};

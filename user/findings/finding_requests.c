@@ -192,14 +192,17 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most
 	return !most || kind->unended > most->unended;
 }
 
-/* Begins and ends were recorded, but which of them belong together is not known. */
+/*
+ * Begins and ends were recorded, but which of them belong together is not known. With --activities
+ * a few are left, which began before the ids were switched on.
+ */
 static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_kind *kind, *most = NULL;
 	struct tapir_str text = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
-		if (kind->is_unknown_by_thread && kind->unended &&
+		if (kind->is_unknown_by_thread && kind->unended > kind->cnt &&
 		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
 			most = kind;
 	if (!most)
