@@ -90,6 +90,12 @@ static __always_inline __u64 tapir_task__cgroup_id(struct task_struct *task, __u
 	return BPF_CORE_READ(ancestor, kn, id);
 }
 
+/* The id of its cgroup of version 2. */
+static __always_inline __u64 tapir_task__own_cgroup_id(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
 /*
  * Whether the task has memory of its own: what is read of a kernel thread's, or of one that has
  * given it up, is another process's. Not task->mm: see tapir_task__cgroup_id.

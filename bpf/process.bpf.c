@@ -5,15 +5,19 @@
  * These programs are not sleepable and few hit them: a per-CPU buffer is private here.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/program.bpf.h"
 #include "bpf/trace_context.bpf.h"
 
-#define SIGNAL_GROUP_EXIT 4   /* include/linux/sched/signal.h */
-#define PATH_BYTES	  256 /* a power of two */
+#define SIGNAL_GROUP_EXIT 4 /* include/linux/sched/signal.h */
 
+/* Names are behind the record one after the other: each bound is a power of two's. */
 struct process_buf {
 	struct tapir_rec_process rec;
-	char names[TAPIR_COMM_BYTES + 2 * PATH_BYTES];
+	char names[8192 + 8]; /* the bound of what is sent, and a word */
+	struct exe_path path;
 };
+
+static const __u64 no_bytes;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -44,18 +48,41 @@ static __always_inline int exit_status(struct task_struct *leader)
 	return BPF_CORE_READ(leader, exit_code);
 }
 
+/* What program it executes: the bytes behind its name. exe: where /proc has to be asked. */
+static __always_inline __u32 add_program(struct process_buf *buf, struct task_struct *leader,
+					 const char *exe, __u32 comm_len)
+{
+	__u32 at = 0, is_cut = 0, exe_len = read_exe(leader, &buf->path, &at) & (EXE_BYTES - 1);
+	char *out = buf->names + (comm_len & (TAPIR_COMM_BYTES - 1));
+	long cmdline_len = exe_len ? read_cmdline(leader, out + exe_len, &is_cut) : -1;
+	long n;
+
+	if (exe_len && cmdline_len >= 0) {
+		bpf_probe_read_kernel(out, exe_len, &buf->path.text[at & (EXE_BYTES - 1)]);
+		buf->rec.flags =
+			TAPIR_PROCESS_HAS_PROGRAM | (is_cut ? TAPIR_PROCESS_CMDLINE_CUT : 0);
+		buf->rec.cmdline_len = cmdline_len;
+	} else {
+		n = exe ? bpf_probe_read_kernel_str(out, EXE_BYTES, exe) : 0;
+		exe_len = n > 0 ? (n - 1) & (EXE_BYTES - 1) : 0;
+		cmdline_len = 0;
+	}
+	buf->rec.exe_len = exe_len;
+	return exe_len + cmdline_len;
+}
+
 static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
 					 const char *exe, __u64 time_ns)
 {
-	__u32 comm_len = 0, exe_len = 0;
 	struct process_buf *buf = bpf_map_lookup_elem(&process_bufs, &zero_key);
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	struct tapir_live *now = tapir_live();
+	__u32 comm_len = 0, program_bytes = 0;
 	long n;
 
 	if (!buf || !now || !now->enabled)
 		return;
-	__builtin_memset(buf, 0, sizeof(*buf));
+	__builtin_memset(&buf->rec, 0, sizeof(buf->rec));
 	buf->rec.h.type = TAPIR_REC_PROCESS;
 	buf->rec.h.cpu = bpf_get_smp_processor_id();
 	buf->rec.h.time_ns = time_ns;
@@ -65,21 +92,19 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	buf->rec.ns_tgid = tapir_task__ns_pid(leader);
 	buf->rec.uid = BPF_CORE_READ(task, cred, uid.val);
 	buf->rec.start_ns = BPF_CORE_READ(leader, start_time);
-	buf->rec.cgroup_id = bpf_get_current_cgroup_id();
+	buf->rec.cgroup_id = tapir_task__own_cgroup_id(leader);
 	if (kind == TAPIR_PROCESS_EXIT)
 		buf->rec.exit_status = exit_status(leader);
 	n = bpf_core_read_str(buf->names, TAPIR_COMM_BYTES, &leader->comm);
 	if (n > 0)
 		comm_len = (n - 1) & (TAPIR_COMM_BYTES - 1);
-	if (exe) {
-		n = bpf_probe_read_kernel_str(buf->names + comm_len, PATH_BYTES, exe);
-		if (n > 0)
-			exe_len = (n - 1) & (PATH_BYTES - 1);
-	}
 	buf->rec.comm_len = comm_len;
-	buf->rec.exe_len = exe_len;
-	buf->rec.h.size = (sizeof(buf->rec) + comm_len + exe_len + 7) & ~7u;
-	send_control(buf, buf->rec.h.size & 1023);
+	if (kind != TAPIR_PROCESS_EXIT)
+		program_bytes = add_program(buf, leader, exe, comm_len);
+	/* What fills it up to a word. */
+	bpf_probe_read_kernel(buf->names + ((comm_len + program_bytes) & 8191), 8, &no_bytes);
+	buf->rec.h.size = (sizeof(buf->rec) + comm_len + program_bytes + 7) & ~7u;
+	send_control(buf, buf->rec.h.size & 8191);
 }
 
 /* ---- code that processes map (unwind.h) ---------------------------------------------------- */

@@ -400,6 +400,9 @@ enum tapir_process_kind {
 	TAPIR_PROCESS_EXIT = 3
 };
 
+#define TAPIR_PROCESS_HAS_PROGRAM (1u << 0) /* the kernel's programs read exe and cmdline */
+#define TAPIR_PROCESS_CMDLINE_CUT (1u << 1) /* it is longer than what is here */
+
 struct tapir_rec_process {
 	struct tapir_rec h;
 	uint32_t tgid;
@@ -410,7 +413,8 @@ struct tapir_rec_process {
 	uint64_t cgroup_id;  /* v2, 0 unknown */
 	int32_t exit_status; /* as wait(2) has it; EXIT only */
 	uint8_t kind;	     /* enum tapir_process_kind */
-	uint8_t pad0[3];
+	uint8_t flags;	     /* TAPIR_PROCESS_HAS_PROGRAM ... */
+	uint8_t pad0[2];
 	uint16_t comm_len;
 	uint16_t exe_len;
 	uint16_t cmdline_len; /* arguments separated by NUL, as in /proc */

@@ -62,3 +62,34 @@ def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
     samples = [s for s in t.events(file, "sample") if s["pid"] in pids]
     named = {s["pid"] for s in samples if "short_life" in innermost([s])}
     t.eq(len(named), 20, "programs whose function has its name")
+
+
+def launched(words):
+    """The process id of /bin/true with these arguments, which has ended."""
+    pid = os.posix_spawn("/bin/true", words, os.environ)
+    os.waitpid(pid, 0)
+    return pid
+
+
+def test_programs_of_a_millisecond_keep_their_command_lines(t):
+    """All of them, as the launcher gave them. A line that is too long to be copied at once may be cut, and is marked as cut."""
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "-F", 99, "--no-sched", "-a", "-o", file)
+    tapir.wait_ready()
+    lines = [["true", f"--one={i}", "", "two words", "é"] for i in range(200)] + [["true", "x" * 3900, "end"]]
+    started = {launched(words): words for words in lines}
+    cut = {launched(words): words for words in (["true", "y" * 6000, "end"], ["true", *["z" * 1000] * 40])}
+    waits = ["sh", "-c", "sleep 1; :", "v" * 20000, "end"]
+    lives = os.posix_spawn("/bin/sh", waits, os.environ)
+    os.waitpid(lives, 0)
+    tapir.signal(2)
+    t.eq(tapir.wait().rc, 0, "exit")
+    seen = {p["pid"]: p for p in t.events(file, "process") if p["kind"] == "exec"}
+    t.eq({pid: seen.get(pid, {}).get("cmdline") for pid in started}, started, "command lines of short programs")
+    t.eq({seen[pid]["exe"] for pid in started}, {os.path.realpath("/bin/true")}, "their file")
+    t.ok(not any("cmdline_is_cut" in seen[pid] for pid in started), "none of them is said to be cut")
+    for pid, words in cut.items():
+        whole, got = "\0".join(words), "\0".join(seen[pid]["cmdline"])
+        t.ok(whole.startswith(got) and len(got) >= 4000, f"{len(got)} bytes of {len(whole)} are its beginning")
+        t.eq("cmdline_is_cut" in seen[pid], got != whole, f"{len(got)} bytes of {len(whole)}: said to be cut")
+    t.eq((seen[lives]["cmdline"], "cmdline_is_cut" in seen[lives]), (waits, False), "a long line of a program that is still there")

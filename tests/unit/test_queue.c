@@ -223,6 +223,26 @@ static void session_is_woken_once_when_records_come_in_a_batch(void **state)
 	}
 }
 
+/* It is there with whatever wakes the session thread, or when that wakes by itself. */
+static void unhurried_record_wakes_nobody(void **state)
+{
+	const struct tapir_rec rec = {.type = TAPIR_REC_LOSS, .size = sizeof(rec)};
+	unsigned cnt = 0;
+	pthread_t waiter;
+
+	(void)state;
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_notes, &cnt), 0);
+	usleep(50000);
+	assert_int_equal(tapir_queue__post_unhurried(queue, &rec), 0);
+	tapir_queue__begin_batch(queue);
+	assert_int_equal(tapir_queue__post_unhurried(queue, &rec), 0);
+	tapir_queue__end_batch(queue);
+	usleep(50000);
+	post(1, -1);
+	pthread_join(waiter, NULL);
+	assert_int_equal(cnt, 3);
+}
+
 static void files_are_closed_when_nobody_took_them(void **state)
 {
 	int taken = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -383,6 +403,7 @@ int main(void)
 		CASE(waiting_ends_at_its_time_when_nothing_comes),
 		CASE(notes_come_all_at_once_when_posted),
 		CASE(session_is_woken_once_when_records_come_in_a_batch),
+		CASE(unhurried_record_wakes_nobody),
 		CASE(files_are_closed_when_nobody_took_them),
 		CASE(what_is_left_comes_when_closed),
 		CASE(each_block_and_note_comes_once_when_threads_race),

@@ -226,11 +226,29 @@ static void more_processes_than_bursts_wait_for_their_turn(void **state)
 
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
+static uint32_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return (uint32_t)pid;
+}
+
+static void end_sleeper(uint32_t pid)
+{
+	kill((pid_t)pid, SIGKILL);
+	waitpid((pid_t)pid, NULL, 0);
+}
+
 /* A program maps its libraries a moment after it began: these cause no row of looks of their own,
  * a library that comes later does. */
 static void library_is_looked_at_when_it_comes_late(void **state)
 {
-	const uint32_t nobody = 1u << 24;
+	const uint32_t somebody = start_sleeper();
 	const unsigned late_ms[] = {2, 150}, last_ms[] = {200, 350};
 
 	(void)state;
@@ -239,10 +257,10 @@ static void library_is_looked_at_when_it_comes_late(void **state)
 		struct tapir_ring_scan looks = {.rings = reader};
 		uint64_t start_ns = tapir_clock__now_ns(), last_ns = 0, again_ns;
 
-		tapir_ring_scan__expect(&looks, nobody);
+		tapir_ring_scan__expect(&looks, somebody);
 		usleep(late_ms[i] * 1000);
 		again_ns = tapir_clock__now_ns();
-		tapir_ring_scan__expect(&looks, nobody);
+		tapir_ring_scan__expect(&looks, somebody);
 		while (tapir_ring_scan__next_ns(&looks) != UINT64_MAX) {
 			last_ns = tapir_ring_scan__next_ns(&looks);
 			usleep(500);
@@ -256,6 +274,46 @@ static void library_is_looked_at_when_it_comes_late(void **state)
 				    again_ns + last_ms[0] * TAPIR_NS_PER_MS - TAPIR_NS_PER_MS);
 		tapir_ring_scan__fini(&looks);
 	}
+	end_sleeper(somebody);
+	stop_reader();
+}
+
+static void process_that_has_ended_is_not_looked_at_again(void **state)
+{
+	const uint32_t somebody = start_sleeper();
+	struct tapir_ring_scan looks = {};
+
+	(void)state;
+	start_reader("prov:*");
+	looks.rings = reader;
+	tapir_ring_scan__expect(&looks, somebody);
+	tapir_ring_scan__expect(&looks, 1u << 24); /* above any pid */
+	usleep(6000);				   /* the first look is due, four would follow */
+	tapir_ring_scan__run(&looks);
+	assert_int_equal(looks.bursts.cnt, 1);
+	assert_int_equal(looks.bursts.data[0].tgid, somebody);
+	tapir_ring_scan__fini(&looks);
+	end_sleeper(somebody);
+	stop_reader();
+}
+
+static void looks_that_are_due_are_taken_together(void **state)
+{
+	const uint32_t somebody[] = {start_sleeper(), start_sleeper(), start_sleeper()};
+	struct tapir_ring_scan looks = {};
+
+	(void)state;
+	start_reader("prov:*");
+	looks.rings = reader;
+	for (unsigned i = 0; i < 3; i++)
+		tapir_ring_scan__expect(&looks, somebody[i]);
+	usleep(6000);
+	tapir_ring_scan__run(&looks);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_not_equal(looks.bursts.data[i].step, 0);
+		end_sleeper(somebody[i]);
+	}
+	tapir_ring_scan__fini(&looks);
 	stop_reader();
 }
 
@@ -265,6 +323,8 @@ int main(void)
 		T(lanes_over_the_limit_are_gaps_until_others_end),
 		T(more_processes_than_bursts_wait_for_their_turn),
 		T(library_is_looked_at_when_it_comes_late),
+		T(process_that_has_ended_is_not_looked_at_again),
+		T(looks_that_are_due_are_taken_together),
 		T(what_finds_no_room_for_its_description_is_counted),
 	};
 

@@ -387,6 +387,40 @@ static void arguments_are_left_out_where_nobody_may_see_them(void **state)
 	tapir_recbuf__fini(&buf);
 }
 
+/* What BPF has read of a program that is gone; a longer line in place of its beginning. */
+static void program_is_what_bpf_read(void **state)
+{
+	const size_t lens[] = {3, 5, 0};
+	static const char line[] = "a\0b\0", longer[] = "a\0b\0c";
+	struct tapir_rec_process fixed = {.tgid = 5,
+					  .kind = TAPIR_PROCESS_EXEC,
+					  .flags = TAPIR_PROCESS_HAS_PROGRAM |
+						   TAPIR_PROCESS_CMDLINE_CUT};
+	struct tapir_recbuf bpf = {}, out = {};
+	struct tapir_process_view view;
+	const struct tapir_rec *seen, *rec;
+
+	(void)state;
+	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), 123);
+	seen = tapir_recbuf__process(&bpf, &fixed, tapir_sv__of("a"), tapir_sv__of("/bin/a"),
+				     (struct tapir_sv){line, sizeof(line) - 1}, tapir_sv__of(""));
+	for (int i = 0; i < 3; i++) {
+		struct tapir_sv whole = {i == 1 ? longer : NULL, i == 1 ? sizeof(longer) - 1 : 0};
+
+		rec = tapir_describe__process_read(&out, (const void *)seen, whole, "/x", i == 2);
+		assert_true(tapir_record__ok(rec, rec->size));
+		tapir_process_view__of(rec, &view);
+		assert_int_equal(view.exe.len, 6);
+		assert_int_equal(view.cgroup.len, 2);
+		assert_int_equal(view.cmdline.len, lens[i]);
+		assert_memory_equal(view.cmdline.data, longer, view.cmdline.len);
+		assert_int_equal(view.rec->flags & TAPIR_PROCESS_CMDLINE_CUT,
+				 i ? 0 : TAPIR_PROCESS_CMDLINE_CUT);
+	}
+	tapir_recbuf__fini(&bpf);
+	tapir_recbuf__fini(&out);
+}
+
 static void mapping_says_what_the_line_says(void **state)
 {
 	struct tapir_mapping_line line = {.start_va = 0x1000,
@@ -477,6 +511,7 @@ int main(void)
 		CASE(record_is_ignored_when_malformed),
 		CASE(path_is_bpfs_when_proc_does_not_tell),
 		CASE(arguments_are_left_out_where_nobody_may_see_them),
+		CASE(program_is_what_bpf_read),
 		CASE(mapping_says_what_the_line_says),
 		CASE(meta_has_the_command_only_when_given),
 	};

@@ -44,6 +44,9 @@ int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
+/* The path of its cgroup of version 2, yours; "" where there is none, NULL: it has ended. */
+char *tapir_proc__read_cgroup(uint32_t tgid);
+
 /*
  * Two readings of when a process began, in ms of CLOCK_MONOTONIC: of the same one? Those of one
  * process differ by what lies between readings of two clocks, those of two by a clock tick, 10 ms.

@@ -288,9 +288,9 @@ static int see_mapped(const struct tapir_mapping_line *line, void *ctx)
 
 /*
  * A process has its lanes mapped as long as it writes them, so that one question is enough for
- * almost all processes. true: surely none.
+ * almost all processes. 1: surely none; -ESRCH: it has ended.
  */
-static bool maps_none(const struct walk *w)
+static int maps_none(const struct walk *w)
 {
 	uint32_t dev = tapir_mapping_line__dev(makedev(w->dev_major, w->dev_minor));
 	tapir_autofd int fd = -1;
@@ -298,16 +298,18 @@ static bool maps_none(const struct walk *w)
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", w->tgid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && !tapir_maps__has_shared(fd, dev, CTL_PATH);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH ? -ESRCH : 0;
+	return !tapir_maps__has_shared(fd, dev, CTL_PATH);
 }
 
 static int walk_process(struct walk *w)
 {
 	int mark = tapir_diag__cnt();
-	int err = find_device(w) ? 0 : -errno;
+	int err = find_device(w) ? maps_none(w) : -errno;
 
-	if (err || maps_none(w))
-		return err;
+	if (err)
+		return err < 0 ? err : 0;
 	err = see_descriptors(w);
 	if (!err)
 		err = tapir_proc__each_mapping(w->tgid, see_mapped, w);

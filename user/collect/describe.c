@@ -54,6 +54,34 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 			    proc->exe ? tapir_sv__of(proc->exe) : seen.exe, no_command_lines);
 }
 
+static struct tapir_sv without_last_nuls(struct tapir_sv sv)
+{
+	while (sv.len && !sv.data[sv.len - 1])
+		sv.len--;
+	return sv;
+}
+
+const struct tapir_rec *tapir_describe__process_read(struct tapir_recbuf *buf,
+						     const struct tapir_rec_process *rec,
+						     struct tapir_sv cmdline,
+						     const char *cgroup_path, bool no_command_lines)
+{
+	struct tapir_rec_process fixed = *rec;
+	struct tapir_process_view seen;
+
+	tapir_process_view__of(&rec->h, &seen);
+	if (cmdline.data)
+		fixed.flags &= (uint8_t)~TAPIR_PROCESS_CMDLINE_CUT;
+	if (!cmdline.data)
+		cmdline = seen.cmdline;
+	if (no_command_lines) {
+		cmdline.len = 0;
+		fixed.flags &= (uint8_t)~TAPIR_PROCESS_CMDLINE_CUT;
+	}
+	return tapir_recbuf__process(buf, &fixed, seen.comm, seen.exe, without_last_nuls(cmdline),
+				     tapir_sv__of(cgroup_path));
+}
+
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
 						uint64_t from_ns,
 						const struct tapir_mapping_line *line,

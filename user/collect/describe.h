@@ -21,6 +21,16 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      bool no_command_lines);
 
 /*
+ * What BPF saw happen, with the path and the command line that it has read. cmdline: in place of
+ * that, if it is longer; else with data NULL.
+ */
+const struct tapir_rec *tapir_describe__process_read(struct tapir_recbuf *buf,
+						     const struct tapir_rec_process *rec,
+						     struct tapir_sv cmdline,
+						     const char *cgroup_path,
+						     bool no_command_lines);
+
+/*
  * image: NULL for memory without a file, or a file that could not be opened. from_ns: since when
  * it is mapped, or earlier than anything that is recorded of it.
  */

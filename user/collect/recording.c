@@ -19,11 +19,12 @@
 #include "foreign/helper.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS	      500
-#define LOOK_AGAIN_NS (50 * TAPIR_NS_PER_MS)
-#define REST_NS	      (2 * TAPIR_NS_PER_MS)
-#define RING_REST_NS  (20 * TAPIR_NS_PER_MS)
-#define HURRY_NS      (300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
+#define POLL_MS		500
+#define LOOK_AGAIN_NS	(50 * TAPIR_NS_PER_MS)
+#define REST_NS		(2 * TAPIR_NS_PER_MS)
+#define PROCESS_REST_NS (50 * TAPIR_NS_PER_MS)
+#define RING_REST_NS	(20 * TAPIR_NS_PER_MS)
+#define HURRY_NS	(300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
 enum {
 	FD_SIGNAL,
@@ -149,27 +150,46 @@ static void look_at_threads(struct recording *r)
 }
 
 /* How long files that are mapped wait, after one that was handled at once. */
-static uint64_t rest_of(const struct recording *r)
+static uint64_t mapping_rest_of(const struct recording *r)
 {
 	if (r->opts->ring)
 		return RING_REST_NS;
 	return r->rules.all ? REST_NS : 0;
 }
 
+/* A source of news that is left alone for a moment after it woke this thread. */
+struct paced {
+	struct pollfd *poll;
+	int fd;
+	uint64_t rest_ns;  /* 0: it never is */
+	uint64_t until_ns; /* UINT64_MAX: it is not */
+};
+
 /*
- * Every file that any process of the machine maps wakes this thread: a compiler's start does so
- * thirty times. Where the machine is recorded it then takes what comes in the next moment together;
- * a flight recorder, which runs for days, of a longer one.
+ * Every program that starts anywhere wakes this thread for its fork, exec and exit, and for every
+ * file that it maps: a compiler thirty times. Where the machine is recorded it then takes what
+ * comes in the next moment together. Records of processes lack nothing that could be gone by then,
+ * but files do.
  */
-static void pace_sideband(const struct recording *r, struct pollfd *sideband, uint64_t *rest_ns)
+static void pace(struct paced *paced)
 {
-	if (sideband->fd >= 0 && sideband->revents && rest_of(r)) {
-		*rest_ns = tapir_clock__now_ns() + rest_of(r);
-		sideband->fd = -1;
-	} else if (sideband->fd < 0 && tapir_clock__now_ns() >= *rest_ns) {
-		*rest_ns = UINT64_MAX;
-		sideband->fd = tapir_sideband__fd(r->sideband);
+	uint64_t now_ns;
+
+	if (!paced->rest_ns)
+		return;
+	now_ns = tapir_clock__now_ns();
+	if (paced->poll->fd >= 0 && paced->poll->revents) {
+		paced->until_ns = now_ns + paced->rest_ns;
+		paced->poll->fd = -1;
+	} else if (paced->poll->fd < 0 && now_ns >= paced->until_ns) {
+		paced->until_ns = UINT64_MAX;
+		paced->poll->fd = paced->fd;
 	}
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void look_at_publishers(const struct recording *r, bool is_last)
@@ -200,15 +220,22 @@ static int watch(struct recording *r)
 		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
 		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
 	};
-	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS, rest_ns = UINT64_MAX;
+	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_rest_of(r),
+			      UINT64_MAX};
+	struct paced processes = {&fds[FD_CONTROL], fds[FD_CONTROL].fd,
+				  tapir_recording__is_unhurried(r) ? PROCESS_REST_NS : 0,
+				  UINT64_MAX};
+	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
 	look_at_publishers(r, false);
 	for (;;) {
-		if (poll(fds, FD_CNT, poll_timeout_ms(r, next_ns < rest_ns ? next_ns : rest_ns)) <
-			    0 &&
+		uint64_t rest_ns = least_of(files.until_ns, processes.until_ns);
+
+		if (poll(fds, FD_CNT, poll_timeout_ms(r, least_of(next_ns, rest_ns))) < 0 &&
 		    errno != EINTR)
 			return -errno;
-		pace_sideband(r, &fds[FD_SIDEBAND], &rest_ns);
+		pace(&files);
+		pace(&processes);
 		tapir_recording__drain_control(r);
 		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {

@@ -83,6 +83,8 @@ bool tapir_recording__is_without_probes(const struct recording *r);
 /* What was requested, for the report that it was not found. */
 struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
+bool tapir_recording__is_unhurried(const struct recording *r);
+
 /* Events of rings that match a SPEC. */
 size_t tapir_recording__ring_events(const struct recording *r);
 

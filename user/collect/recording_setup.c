@@ -155,6 +155,12 @@ static int start_rings(struct recording *r)
 	return err ? err : tapir_recording__start_dotnet(r);
 }
 
+/* What a file has of the whole machine need not be there at once: it is read later. */
+bool tapir_recording__is_unhurried(const struct recording *r)
+{
+	return r->rules.all && r->writer;
+}
+
 static int make_parts(struct recording *r)
 {
 	static const struct tapir_spec_list no_specs;
@@ -179,6 +185,7 @@ static int make_parts(struct recording *r)
 		.holder = r->holder,
 		.link_by_pid = r->link_by_pid,
 		.no_command_lines = r->opts->no_command_lines,
+		.is_unhurried = tapir_recording__is_unhurried(r),
 		.rings = r->rings,
 		.lanes = r->dotnet.lanes,
 	};

@@ -43,6 +43,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_map__fini(&t->ended);
 	tapir_lateness__fini(&t->lateness);
 	tapir_ring_scan__fini(&t->looks);
+	tapir_cgroup_paths__fini(&t->cgroups);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
 }
@@ -258,6 +259,47 @@ void tapir_targets__look_again(struct tapir_targets *t)
 
 /* ---- what happens to them --------------------------------------------------------------- */
 
+/*
+ * The command line of a record that has only its beginning, if the process still executes that
+ * program; data NULL: it is not to be had.
+ */
+static struct tapir_sv whole_cmdline(const struct tapir_rec_process *rec, struct tapir_proc *proc)
+{
+	struct tapir_process_view seen;
+	int mark = tapir_diag__cnt();
+
+	if (!(rec->flags & TAPIR_PROCESS_CMDLINE_CUT) ||
+	    tapir_proc__read_program(rec->tgid, proc)) {
+		tapir_diag__rewind(mark);
+		return (struct tapir_sv){};
+	}
+	tapir_process_view__of(&rec->h, &seen);
+	if (proc->cmdline_len < seen.cmdline.len ||
+	    memcmp(proc->cmdline, seen.cmdline.data, seen.cmdline.len) != 0)
+		return (struct tapir_sv){};
+	return (struct tapir_sv){proc->cmdline, proc->cmdline_len};
+}
+
+/* rec: NULL when there was no memory for it. */
+static void post_happened(struct tapir_targets *t, const struct tapir_rec *rec)
+{
+	if (rec && t->opts.is_unhurried)
+		tapir_queue__post_unhurried(t->opts.queue, rec);
+	else
+		tapir_targets__post(t, rec, -1);
+}
+
+static void post_read_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	struct tapir_proc proc = {};
+	struct tapir_sv cmdline = whole_cmdline(rec, &proc);
+	const char *cgroup = tapir_cgroup_paths__of(&t->cgroups, rec->cgroup_id, rec->tgid);
+
+	post_happened(t, tapir_describe__process_read(&t->recbuf, rec, cmdline, cgroup,
+						      t->opts.no_command_lines));
+	tapir_proc__fini(&proc);
+}
+
 /* What BPF could not read at that point: command line, path, cgroup. */
 static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
@@ -267,14 +309,17 @@ static void post_process(struct tapir_targets *t, const struct tapir_rec_process
 	struct tapir_proc proc;
 	int mark = tapir_diag__cnt();
 
-	if (rec->kind == TAPIR_PROCESS_EXIT || read_of(rec->tgid, &proc)) {
-		tapir_diag__rewind(mark);
-		tapir_targets__post(t, &rec->h, -1);
+	if (rec->flags & TAPIR_PROCESS_HAS_PROGRAM) {
+		post_read_process(t, rec);
 		return;
 	}
-	tapir_targets__post(
-		t, tapir_describe__process_event(&t->recbuf, rec, &proc, t->opts.no_command_lines),
-		-1);
+	if (rec->kind == TAPIR_PROCESS_EXIT || read_of(rec->tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		post_happened(t, &rec->h);
+		return;
+	}
+	post_happened(
+		t, tapir_describe__process_event(&t->recbuf, rec, &proc, t->opts.no_command_lines));
 	tapir_proc__fini(&proc);
 }
 
@@ -328,7 +373,7 @@ void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *
 	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_PROCESS)
 		on_process(t, (const struct tapir_rec_process *)rec);
 	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_THREAD)
-		tapir_targets__post(t, rec, -1);
+		post_happened(t, rec);
 }
 
 uint64_t tapir_targets__dropped(const struct tapir_targets *t)

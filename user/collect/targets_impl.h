@@ -5,6 +5,7 @@
 #define TAPIR_USER_TARGETS_IMPL_H
 
 #include "base/map.h"
+#include "collect/cgroup_paths.h"
 #include "collect/lateness.h"
 #include "collect/targets.h"
 #include "trace/recbuf.h"
@@ -22,6 +23,7 @@ struct tapir_targets {
 	struct tapir_lateness lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_ring_scan looks;
+	struct tapir_cgroup_paths cgroups;
 	struct tapir_recbuf recbuf;
 };
 

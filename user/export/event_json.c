@@ -378,6 +378,8 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 	tapir_json__u64(&j, "uid", view.rec->uid);
 	add_text(&j, "exe", view.exe);
 	add_cmdline(&j, view.cmdline);
+	if (view.rec->flags & TAPIR_PROCESS_CMDLINE_CUT)
+		tapir_json__bool(&j, "cmdline_is_cut", true);
 	add_text(&j, "cgroup", view.cgroup);
 	if (view.rec->kind == TAPIR_PROCESS_EXIT)
 		tapir_json__i64(&j, "exit_status", view.rec->exit_status);

@@ -323,7 +323,7 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 		tapir_str__adds(out, at ? " " : ": ");
 		add_sv(out, (struct tapir_sv){view.cmdline.data + at, end - at});
 	}
-	tapir_str__addc(out, '\n');
+	tapir_str__adds(out, p->flags & TAPIR_PROCESS_CMDLINE_CUT ? "... (cut)\n" : "\n");
 }
 
 static void add_span(const struct tapir_event_lines *l, struct tapir_str *out, uint64_t from_ns,

@@ -177,7 +177,7 @@ struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q)
 	return refused;
 }
 
-int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd)
+static int post(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool can_wait)
 {
 	struct tapir_note *note = malloc(sizeof(*note) + rec->size);
 
@@ -194,12 +194,23 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 	*q->notes_tail = note;
 	q->notes_tail = &note->next;
 	q->note_cnt++;
-	if (q->has_batch && q->note_cnt < BATCH_MAX && pthread_equal(q->batch_of, pthread_self()))
-		q->has_unsaid = true;
+	if (q->note_cnt < BATCH_MAX &&
+	    (can_wait || (q->has_batch && pthread_equal(q->batch_of, pthread_self()))))
+		q->has_unsaid |= !can_wait;
 	else
 		pthread_cond_signal(&q->to_session);
 	pthread_mutex_unlock(&q->lock);
 	return 0;
+}
+
+int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd)
+{
+	return post(q, rec, fd, false);
+}
+
+int tapir_queue__post_unhurried(struct tapir_queue *q, const struct tapir_rec *rec)
+{
+	return post(q, rec, -1, true);
 }
 
 void tapir_queue__begin_batch(struct tapir_queue *q)

@@ -2,27 +2,23 @@
 /* A short list of processes, each with its step in the same row of times. */
 #include "rings/ring_scan.h"
 
+#include <errno.h>
+
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-#define TURN_MAX 32 /* looks of a turn */
-#define COST	 4  /* times what a look took are left to others */
-#define CALM_MAX 16 /* turns that a process is passed over which mapped nothing */
-#define FEW	 2  /* processes; of more, looks are made together */
-#define GRID_NS	 (10 * TAPIR_NS_PER_MS)
+#define TURN_MAX   32 /* looks of a turn */
+#define COST	   4  /* times what looks took are left to others */
+#define CALM_MAX   16 /* turns that a process is passed over which mapped nothing */
+#define FEW	   2  /* processes; of more, looks are made together */
+#define GRID_NS	   (10 * TAPIR_NS_PER_MS)
+#define RUN_MAX_NS TAPIR_NS_PER_MS /* of looks without a pause */
 
 /* After what was expected. */
 static const unsigned step_ms[] = {5, 20, 50, 100, 200};
 
 #define STEP_CNT (sizeof(step_ms) / sizeof(step_ms[0]))
-
-struct tapir_ring_burst {
-	uint32_t tgid;
-	unsigned step;
-	uint64_t from_ns;
-	uint64_t again_ns; /* when something was executed last; from_ns: not since */
-};
 
 static uint64_t due_ns(const struct tapir_ring_burst *b)
 {
@@ -71,13 +67,18 @@ void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)
 	tapir_map__del(&l->calm, tgid);
 }
 
-static void look(struct tapir_ring_scan *l, uint32_t tgid)
+/* false: it has ended. */
+static bool look(struct tapir_ring_scan *l, uint32_t tgid)
 {
-	uint64_t start_ns = tapir_clock__now_ns(), end_ns;
+	return tapir_ring_reader__add(l->rings, tgid) != -ESRCH;
+}
 
-	tapir_ring_reader__add(l->rings, tgid);
-	end_ns = tapir_clock__now_ns();
-	l->free_ns = end_ns + COST * (end_ns - start_ns);
+/* Others have their turn after looks, four times as long. */
+static void pay_since(struct tapir_ring_scan *l, uint64_t start_ns)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	l->free_ns = now_ns + COST * (now_ns - start_ns);
 }
 
 static bool skip_past(struct tapir_ring_burst *b, uint64_t now_ns)
@@ -102,19 +103,24 @@ static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
 	return skip_past(b, now_ns + GRID_NS);
 }
 
+/* What is due is looked at together, so that it costs one wake-up. */
 void tapir_ring_scan__run(struct tapir_ring_scan *l)
 {
-	for (size_t i = 0; i < l->bursts.cnt; i++) {
-		uint64_t now_ns = tapir_clock__now_ns();
+	uint64_t start_ns = tapir_clock__now_ns(), now_ns = start_ns;
+	bool has_looked = false;
 
-		if (now_ns < l->free_ns)
-			return;
+	if (now_ns < l->free_ns)
+		return;
+	for (size_t i = 0; i < l->bursts.cnt && now_ns - start_ns < RUN_MAX_NS; i++) {
 		if (due_ns(&l->bursts.data[i]) > now_ns)
 			continue;
-		look(l, l->bursts.data[i].tgid);
-		if (!advance(&l->bursts.data[i], now_ns))
+		has_looked = true;
+		if (!look(l, l->bursts.data[i].tgid) || !advance(&l->bursts.data[i], now_ns))
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
+		now_ns = tapir_clock__now_ns();
 	}
+	if (has_looked)
+		pay_since(l, start_ns);
 	l->is_full &= l->bursts.cnt > TAPIR_RING_BURSTS_MAX / 2;
 }
 
@@ -153,7 +159,8 @@ static bool is_calm(struct tapir_ring_scan *l, uint32_t tgid)
 
 void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live)
 {
-	uint64_t end_ns = tapir_clock__now_ns() + 20 * TAPIR_NS_PER_MS;
+	uint64_t start_ns = tapir_clock__now_ns(), end_ns = start_ns + 20 * TAPIR_NS_PER_MS;
+	bool has_looked = false;
 
 	if (!l->rings)
 		return;
@@ -166,10 +173,13 @@ void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *li
 		looks++;
 		if (is_calm(l, tgid))
 			continue;
-		look(l, tgid);
+		has_looked = true;
+		(void)look(l, tgid);
 		if (tapir_clock__now_ns() >= end_ns)
-			return;
+			break;
 	}
+	if (has_looked)
+		pay_since(l, start_ns);
 }
 
 void tapir_ring_scan__fini(struct tapir_ring_scan *l)

@@ -16,6 +16,14 @@
 
 #define TAPIR_RING_BURSTS_MAX 256u /* processes at a time; others wait for their turn */
 
+/* A process in which something was executed. */
+struct tapir_ring_burst {
+	uint32_t tgid;
+	unsigned step; /* looks that were taken, or skipped because they were late */
+	uint64_t from_ns;
+	uint64_t again_ns; /* when something was executed last; from_ns: not since */
+};
+
 struct tapir_ring_scan {
 	struct tapir_ring_reader *rings; /* borrowed; NULL: no scans */
 	struct tapir_vec(struct tapir_ring_burst) bursts;

@@ -112,6 +112,7 @@ const struct tapir_rec *tapir_recbuf__process(struct tapir_recbuf *b,
 	p.exe_len = (uint16_t)parts[1].len;
 	p.cmdline_len = (uint16_t)parts[2].len;
 	p.cgroup_len = (uint16_t)parts[3].len;
+	p.flags |= parts[2].len < cmdline.len ? TAPIR_PROCESS_CMDLINE_CUT : 0;
 	return build(b, TAPIR_REC_PROCESS, &p, sizeof(p), parts, 4);
 }
 
