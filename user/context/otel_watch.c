@@ -18,10 +18,12 @@
 struct watched {
 	struct tapir_otel_process process;
 	uint64_t next_ns, interval_ns;
-	uint64_t pages; /* that it had mapped at its last look */
-	bool is_owed;	/* the last look failed; the next one may not */
-	bool is_told;	/* that it could not be read */
-	bool is_left;	/* it did not answer: it is not asked again */
+	uint64_t pages;	      /* that it had mapped at its last look */
+	uint64_t start_ticks; /* by which it is told from a later process of its number */
+	uint32_t round;	      /* in which it was alive last */
+	bool is_owed;	      /* the last look failed; the next one may not */
+	bool is_told;	      /* that it could not be read */
+	bool is_left;	      /* it did not answer: it is not asked again */
 };
 
 struct tapir_otel_watch {
@@ -29,6 +31,7 @@ struct tapir_otel_watch {
 	struct tapir_otel_reader reader;
 	struct tapir_map by_tgid; /* idx + 1 */
 	struct tapir_vec(struct watched) all;
+	uint32_t round; /* of looks */
 	struct tapir_recbuf recbuf;
 };
 
@@ -135,17 +138,56 @@ static bool is_calm(struct watched *one)
 	return false;
 }
 
+/* Its number belongs to another process now, of which nothing is known. */
+static void begin_again_if_replaced(struct watched *one)
+{
+	uint64_t start_ticks = tapir_proc__start_ticks(one->process.tgid);
+
+	if (one->start_ticks == start_ticks)
+		return;
+	*one = (struct watched){
+		.process.tgid = one->process.tgid, .start_ticks = start_ticks, .round = one->round};
+}
+
 static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
 {
-	int got = is_calm(one) ? 0
-			       : tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
+	int got = 0;
 
+	begin_again_if_replaced(one);
+	if (!one->is_left && !is_calm(one))
+		got = tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
 	plan_next(one, now_ns);
 	one->is_owed = got == -EAGAIN || got == -ECANCELED; /* it changes, or the user ends us */
 	if (got > 0)
 		post(w, one->process.tgid);
 	else if (got < 0 && !one->is_owed)
 		count_unread(w, one, now_ns);
+}
+
+/* What ended has its place taken by the last one. */
+static void forget(struct tapir_otel_watch *w, size_t idx)
+{
+	struct watched *one = &w->all.data[idx], *last = &w->all.data[w->all.cnt - 1];
+	uint64_t *moved;
+
+	tapir_map__del(&w->by_tgid, one->process.tgid);
+	*one = *last;
+	w->all.cnt--;
+	moved = idx < w->all.cnt ? tapir_map__get(&w->by_tgid, one->process.tgid) : NULL;
+	if (moved)
+		*moved = idx + 1;
+}
+
+/* With what they published until their end, if that could not be read. */
+static void forget_ended(struct tapir_otel_watch *w, uint64_t now_ns)
+{
+	for (size_t i = w->all.cnt; i-- > 0;) {
+		if (w->all.data[i].round == w->round)
+			continue;
+		if (w->all.data[i].is_owed)
+			count_unread(w, &w->all.data[i], now_ns);
+		forget(w, i);
+	}
 }
 
 void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids *live,
@@ -156,9 +198,18 @@ void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids 
 
 	if (!w)
 		return;
+	w->round++;
+	tapir_vec_for_each (tgid, live) {
+		one = tapir_map__get(&w->by_tgid, *tgid) ? watched_of(w, *tgid) : NULL;
+		if (one)
+			one->round = w->round;
+	}
+	forget_ended(w, now_ns); /* first: those that are new need the room */
 	tapir_vec_for_each (tgid, live) {
 		one = watched_of(w, *tgid);
-		if (one && !one->is_left && (is_last || now_ns >= one->next_ns))
+		if (one)
+			one->round = w->round;
+		if (one && (is_last || now_ns >= one->next_ns))
 			look_at(w, one, now_ns);
 	}
 	tapir_vec_for_each (one, &w->all)
