@@ -119,10 +119,9 @@ struct sender {
  * how full the ring is costs a call; that it is time to wake the loader may as well be noticed
  * a little later.
  */
-static __always_inline long tapir_send(struct tapir_live *now, struct sender *sender, void *rec,
-				       __u64 size)
+static __always_inline long tapir_send_with(struct tapir_live *now, struct sender *sender,
+					    void *rec, __u64 size, __u64 flags)
 {
-	__u64 flags = BPF_RB_NO_WAKEUP;
 	void *ring;
 
 	sender->pair = bpf_get_smp_processor_id() >> 1;
@@ -136,6 +135,12 @@ static __always_inline long tapir_send(struct tapir_live *now, struct sender *se
 			flags = BPF_RB_FORCE_WAKEUP;
 	}
 	return bpf_ringbuf_output(ring, rec, size, flags);
+}
+
+static __always_inline long tapir_send(struct tapir_live *now, struct sender *sender, void *rec,
+				       __u64 size)
+{
+	return tapir_send_with(now, sender, rec, size, BPF_RB_NO_WAKEUP);
 }
 
 /* Who a thread is. */

@@ -197,17 +197,24 @@ static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_s
 		forget_wake(rec->out_tid);
 }
 
-/* The ids are those of the thread that leaves: it is the current one still. */
+/*
+ * The ids are those of the thread that leaves: it is the current one still. The one that comes may
+ * fire events into its ring, whose reader may have gone to sleep.
+ */
 static __noinline int send_switch(struct switch_scratch *s, struct tapir_live *now)
 {
-	__u64 size = sizeof(s->rec);
+	__u64 size = sizeof(s->rec), flags = BPF_RB_NO_WAKEUP;
 
 	if (s->rec.out_tgid && take_trace_ids(&s->trace, now, s->rec.out_tgid)) {
 		__builtin_memcpy(&s->ids, &s->trace.record, sizeof(s->ids));
 		size += sizeof(s->ids);
 	}
 	s->rec.h.size = size;
-	if (tapir_send(now, &s->stacks.sender, &s->rec, size))
+	if (s->rec.in_tgid && now->rings_asleep) {
+		now->rings_asleep = 0;
+		flags = BPF_RB_FORCE_WAKEUP;
+	}
+	if (tapir_send_with(now, &s->stacks.sender, &s->rec, size, flags))
 		tapir_lose(&zero_key, TAPIR_LOSS_SWITCH_RING_FULL);
 	return 0;
 }

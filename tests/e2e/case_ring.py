@@ -12,6 +12,7 @@ from case_ring_life import lane_file
 from harness import EVENTS_ONLY, args_of, named
 
 # They trace every ringer.
+CHECK_LONG = {"test_nothing_is_lost_when_a_burst_follows_a_rest"}
 ALONE = ["test_a_lane_is_found_soon_when_something_new_is_executed", "test_many_processes_are_looked_at_in_turn"]
 
 
@@ -312,3 +313,32 @@ def status_of(pid, key):
             return next(line.split()[1] for line in status if line.startswith(key + ":"))
     except (OSError, StopIteration):
         return None
+
+
+def switches_of(pid):
+    """Of each thread, by its id: how often it went to sleep."""
+    cnt = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as file:
+            cnt[tid] = next(int(line.split()[1]) for line in file if line.startswith("voluntary"))
+    return cnt
+
+
+def test_nothing_is_lost_when_a_burst_follows_a_rest(t):
+    """While the program rests, its reader sleeps; a burst has more than the 4 MB of a ring."""
+    hits, file = 700000, t.path("trace.tapir")
+    ringer = t.target("ringer", "--await", hits, 1, 500, 2500)
+    tapir = t.start_tapir("record", "ringer:*", "--no-samples", "--sched", "-p", ringer.pid, "-o", file)
+    tapir.wait_ready()
+    seen = []
+    while ringer.child.poll() is None:
+        seen.append(switches_of(tapir.pid))
+        time.sleep(0.5)
+    t.eq(ringer.wait().witness()["fired"], hits, "fired")
+    t.eq(tapir.wait().rc, 0, "exit")
+    report = t.report(file)
+    t.eq((report["events"][0]["captured"], report["lost"]), (hits, {}), "events, lost")
+    # Every thread of tapir but the main one, which wakes for files that other processes map.
+    rates = [max(after[tid] - before[tid] for tid in before if tid in after and tid != str(tapir.pid))
+             for before, after in zip(seen, seen[1:])]
+    t.ok(min(rates) < 25, f"wake-ups of the busiest thread, by half seconds: {rates}")

@@ -486,6 +486,11 @@ int tapir_programs__set_trace_place(struct tapir_programs *p, uint32_t tgid,
 	return err;
 }
 
+volatile uint32_t *tapir_programs__rings_asleep(struct tapir_programs *p)
+{
+	return p->live ? &p->live->rings_asleep : NULL;
+}
+
 struct tapir_holds *tapir_programs__holds(struct tapir_programs *p)
 {
 	return p->holds;

@@ -50,6 +50,12 @@ bool tapir_programs__are_there(const struct tapir_programs *p);
 /* Context switches and wake-ups; TAPIR_FAMILY_SWITCH only. */
 int tapir_programs__attach_switches(struct tapir_programs *p);
 
+/*
+ * A word that is 1 until a traced thread runs, if it was set: that clears it and wakes whoever
+ * waits for the ring buffers. Only once switches are attached. NULL: there are no programs.
+ */
+volatile uint32_t *tapir_programs__rings_asleep(struct tapir_programs *p);
+
 /* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). Nothing
  * with no_processes. */
 int tapir_programs__attach_process(struct tapir_programs *p, bool hold);

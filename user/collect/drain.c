@@ -168,8 +168,9 @@ static void *run(void *arg)
 
 		if (stop && !looked.any && !looked.is_behind)
 			break; /* nothing new is coming: the programs are switched off */
-		if (!stop)
-			epoll_wait(d->epoll_fd, events, 8, (int)d->opts.wait_ms);
+		if (!stop && epoll_wait(d->epoll_fd, events, 8, (int)d->opts.wait_ms) > 0 &&
+		    d->opts.on_woken)
+			d->opts.on_woken(d->opts.ctx);
 	}
 	return NULL;
 }

@@ -17,6 +17,8 @@ struct tapir_drain_opts {
 	struct tapir_queue *queue;	 /* likewise */
 	size_t max_ring_bytes;		 /* a ring does not grow beyond that */
 	unsigned wait_ms;		 /* records stay in a ring for at most that long */
+	void (*on_woken)(void *ctx);	 /* a ring woke this thread, not the clock; may be NULL */
+	void *ctx;
 };
 
 struct tapir_drain;

@@ -377,6 +377,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	}
 	if (r->targets)
 		tapir_targets__finish(r->targets);
+	if (r->rings) /* which programs that are disabled do not wake */
+		tapir_ring_reader__sleep_by(r->rings, NULL);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
 	if (has_begun)

@@ -83,6 +83,9 @@ static int start_switches(struct recording *r)
 {
 	int err = tapir_programs__attach_switches(r->programs);
 
+	/* Not by name or cgroup: a process that changes those keeps its lane. */
+	if (!err && r->rings && (r->rules.all || r->rules.pids.cnt))
+		tapir_ring_reader__sleep_by(r->rings, tapir_programs__rings_asleep(r->programs));
 	return err ? err : tapir_meta__post_one(r->queue, "switches", "on");
 }
 

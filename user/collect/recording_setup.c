@@ -74,6 +74,15 @@ static int start_children(struct recording *r)
 	return start_holder(r);
 }
 
+/* A traced thread may have begun to run, for which the reader waits. */
+static void wake_rings(void *recording)
+{
+	const struct recording *r = recording;
+
+	if (r->rings)
+		tapir_ring_reader__wake(r->rings);
+}
+
 static int start_threads(struct recording *r)
 {
 	struct tapir_session_opts session = {
@@ -104,6 +113,8 @@ static int start_threads(struct recording *r)
 		.queue = r->queue,
 		.max_ring_bytes = tapir_recording__ring_bytes(r),
 		.wait_ms = r->writer ? DRAIN_MS : LIVE_DRAIN_MS,
+		.on_woken = wake_rings,
+		.ctx = r,
 	};
 	int err;
 

@@ -20,9 +20,9 @@
 #include "base/log.h"
 #include "rings/ring_drain.h"
 #include "rings/ring_limits.h"
+#include "rings/ring_rest.h"
 #include "rings/ring_select.h"
 
-#define ROUND_MS      10
 #define WAITED_FOR_MS 1 /* where threads wait for room */
 #define LOSSES_NS     TAPIR_NS_PER_SEC
 #define CHILD_MAX     TAPIR_RING_CHILDREN
@@ -49,6 +49,8 @@ struct tapir_ring_reader {
 	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
 				   without a gap */
 	atomic_bool stop;
+	struct tapir_ring_rest rest;
+	atomic_bool is_asleep;
 	int epoll_fd, wake_fd; /* written for the first lane, and to stop */
 	pthread_t thread;
 	bool is_running;
@@ -313,10 +315,14 @@ static void open_children(struct tapir_ring_reader *r)
 	tapir_diag__rewind(mark);
 }
 
-/* true: come again without sleeping. */
-static bool drain_all(struct tapir_ring_reader *r)
+struct drained {
+	bool any;
+	bool again; /* come again without sleeping */
+};
+
+static struct drained drain_all(struct tapir_ring_reader *r)
 {
-	bool again = false;
+	struct drained all = {};
 
 	for (size_t i = 0; i < r->lanes.cnt; i++) {
 		struct lane *lane = &r->lanes.data[i];
@@ -328,11 +334,43 @@ static bool drain_all(struct tapir_ring_reader *r)
 			warn_ended(r, lane->tgid);
 		if (r->sink.with_children)
 			note_children(r, lane->process);
-		again |= drained.is_filling || drained.is_behind || drained.has_more;
+		all.any |= drained.any;
+		all.again |= drained.is_filling || drained.is_behind || drained.has_more;
 		if (lane->is_over || drained.is_ended)
 			close_lane(r, i--);
 	}
-	return again;
+	return all;
+}
+
+/* A tapir_ring_cpu_fn, under the lock. */
+static uint64_t cpu_of_lanes(void *ctx)
+{
+	const struct tapir_ring_reader *r = ctx;
+	const struct lane *lane;
+	uint64_t sum_ns = 0;
+
+	tapir_vec_for_each (lane, &r->lanes) {
+		clockid_t clock;
+		struct timespec ts;
+
+		if (clock_getcpuclockid((pid_t)lane->tgid, &clock) || clock_gettime(clock, &ts))
+			return UINT64_MAX;
+		sum_ns += (uint64_t)ts.tv_sec * TAPIR_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	}
+	return sum_ns;
+}
+
+/* How long to wait after a round; under the lock. -1: until there is a lane. */
+static int wait_after(struct tapir_ring_reader *r, struct drained drained)
+{
+	int wait_ms;
+
+	if (drained.again)
+		return 0;
+	if (!r->lanes.cnt)
+		return -1;
+	wait_ms = tapir_ring_rest__after(&r->rest, drained.any, cpu_of_lanes, r);
+	return r->sink.wait_ms ? WAITED_FOR_MS : wait_ms;
 }
 
 static void report_losses(struct tapir_ring_reader *r, uint64_t *next_ns)
@@ -347,10 +385,25 @@ static void report_losses(struct tapir_ring_reader *r, uint64_t *next_ns)
 	*next_ns = now_ns + LOSSES_NS;
 }
 
-static void note_ends(struct tapir_ring_reader *r, int timeout_ms)
+/* A thread that runs between the question and the wait finds that we are asleep, and wakes us. */
+static int wait_for(struct tapir_ring_reader *r, struct epoll_event *events, int max, int wait_ms)
+{
+	int cnt;
+
+	if (wait_ms == TAPIR_RING_SLEEP_MS) {
+		atomic_store(&r->is_asleep, true);
+		if (tapir_ring_rest__is_over(&r->rest))
+			wait_ms = 0;
+	}
+	cnt = epoll_wait(r->epoll_fd, events, max, wait_ms);
+	atomic_store(&r->is_asleep, false);
+	return cnt;
+}
+
+static void note_ends(struct tapir_ring_reader *r, int wait_ms)
 {
 	struct epoll_event events[16];
-	int cnt = epoll_wait(r->epoll_fd, events, 16, timeout_ms);
+	int cnt = wait_for(r, events, 16, wait_ms);
 	struct lane *lane;
 	eventfd_t wakes;
 
@@ -374,22 +427,34 @@ static void *run(void *arg)
 	/* As for the drain thread: what we are late for is lost in the process. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	while (!atomic_load(&r->stop)) {
-		bool again, has_lanes;
+		struct drained drained;
+		int wait_ms;
 
 		pthread_mutex_lock(&r->lock);
-		again = drain_all(r);
+		drained = drain_all(r);
 		report_losses(r, &next_losses_ns);
-		has_lanes = r->lanes.cnt;
+		wait_ms = wait_after(r, drained);
 		pthread_mutex_unlock(&r->lock);
 		open_children(r);
-		if (again && atomic_load(&r->waiting_cnt))
+		if (drained.again && atomic_load(&r->waiting_cnt))
 			usleep(100);
-		note_ends(r, again	       ? 0
-			     : !has_lanes      ? -1
-			     : r->sink.wait_ms ? WAITED_FOR_MS
-					       : ROUND_MS);
+		note_ends(r, wait_ms);
 	}
 	return NULL;
+}
+
+void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep)
+{
+	lock(r);
+	r->rest = (struct tapir_ring_rest){.asleep = asleep};
+	pthread_mutex_unlock(&r->lock);
+	eventfd_write(r->wake_fd, 1);
+}
+
+void tapir_ring_reader__wake(struct tapir_ring_reader *r)
+{
+	if (atomic_load(&r->is_asleep))
+		eventfd_write(r->wake_fd, 1);
 }
 
 /* ---- lifecycle -------------------------------------------------------------------------- */

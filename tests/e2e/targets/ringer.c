@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ringer [--wait] [--late | --dlopen | --await] [--fork] [--exec] [--end] [--private] COUNT
- * [THREADS [PACE]] - fires ringer:tick(thread, i) COUNT times a thread through the ring lane, from
- * tick below ring_inner below ring_outer, with 1 ms of sleep behind each PACE events (0: none).
- * ringer:other and one without a name are there and never fired. --late: the lane is made half a
- * second after the start, --dlopen: right behind the loading of a library; there, and with --await,
- * events wait until somebody wants them. --fork: a child of it fires as well. --exec: then it is
- * executed anew, with --await COUNT. --private: the lane is another tracer's. --end: killed by
- * itself behind the last event.
+ * [THREADS [PACE [REST]]] - fires ringer:tick(thread, i) COUNT times a thread through the ring
+ * lane, from tick below ring_inner below ring_outer, with 1 ms of sleep behind each PACE events (0:
+ * none) and REST ms between the halves. ringer:other and one without a name are there and never
+ * fired. --late: the lane is made half a second after the start, --dlopen: right behind the loading
+ * of a library; there, and with --await, events wait until somebody wants them. --fork: a child of
+ * it fires as well. --exec: then it is executed anew, with --await COUNT. --private: the lane is
+ * another tracer's. --end: killed by itself behind the last event.
  */
 // build: -I. -fno-optimize-sibling-calls
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ static const struct tapir_ring_about other_about = {.provider = "ringer", .event
 static const struct tapir_ring_about numbered_about = {
 	.provider = "ringer", .event = "", .event_id = 7, .level = 2, .keywords = 0x40};
 static struct tapir_ring_event tick_event, other_event, numbered_event;
-static long hits, pace;
+static long hits, pace, rest_ms;
 static bool is_private;
 
 /* As the thread itself sees them. */
@@ -78,6 +78,8 @@ static void *run(void *arg)
 	seen_by[thread].first_ns = target__now_ns();
 	for (long i = 0; i < hits; i++) {
 		ring_outer((uint64_t)(uintptr_t)arg, (uint64_t)i);
+		if (rest_ms && i == hits / 2)
+			target__sleep_ns((uint64_t)rest_ms * 1000000);
 		if (pace && i % pace == pace - 1)
 			target__sleep_ns(1000000);
 	}
@@ -137,6 +139,7 @@ int main(int argc, char **argv)
 	hits = target__number(argc, argv, 1, 1);
 	thread_cnt = target__number(argc, argv, 2, 1);
 	pace = target__number(argc, argv, 3, 0);
+	rest_ms = target__number(argc, argv, 4, 0); /* between the halves */
 	if (thread_cnt < 1 || thread_cnt > 64)
 		return 2;
 	if (late)
