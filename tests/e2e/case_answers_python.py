@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The first line of a report names a CPython whose threads wait for the GIL, and the thread that has it. programs/gil.py has a mode for
-each way; the witness is what its workers' clocks say beyond what they meant to sleep. Debian's python3 has no symbols but exported ones."""
+each way; the witness is what its workers' clocks say beyond what they meant to sleep. So does programs/asyncio_loop.py, of whose event
+loop the witness is how long its handler kept it. Debian's python3 has no symbols but exported ones."""
 import pathlib
 import re
 
 from answers import alone, leads, measures, near, recorded, span, within
 
 ALONE = True  # it measures time
-SOURCE = str(pathlib.Path(__file__).parent / "programs" / "gil.py")
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+SOURCE, LOOP = str(PROGRAMS / "gil.py"), str(PROGRAMS / "asyncio_loop.py")
 SECONDS = 3
+CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked"}  # unit tests of made-up recordings hold it, too
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
@@ -27,3 +30,13 @@ def test_first_line_names_the_gil_and_who_has_it(t):
     for mode in ("released", "idle"):
         waiting = [f["text"] for f in answers[mode][0]["findings"] if "GIL" in f["text"] and f["magnitude"] > 0.6]
         measures(t, not waiting, f"{mode}: {waiting}")
+
+
+@alone
+def test_first_line_names_the_event_loop_that_is_blocked(t):
+    answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "idle")}, SECONDS)
+    begin, end = span(t, t.path("answers.tapir"))
+    for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",))):
+        report, counted = answers[mode]
+        near(t, leads(t, report, "event-loop", *words), 100e9 * within(counted["waits"], begin, end) / (end - begin), f"percent of the time, {mode}")
+    measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")

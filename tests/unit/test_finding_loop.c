@@ -22,7 +22,9 @@ enum {
 	NUMPY,
 	INTERPRETER,
 	ELSEWHERE,
-	PYTHON_LOCK
+	PYTHON_LOCK,
+	SELECT,
+	TASK_SLEEP
 };
 
 /* Functions by their place; those of files without symbols have none. */
@@ -42,6 +44,8 @@ enum {
 	START,
 	ACQUIRE_LOCK,
 	SEM_WAIT,
+	TASK_STEP,
+	NANOSLEEP,
 	FUNCTION_CNT
 };
 
@@ -63,6 +67,8 @@ static const struct {
 	[START] = {"/x/libc.so.6", "clone3"},
 	[ACQUIRE_LOCK] = {"/x/python3.11", "PyThread_acquire_lock_timed"},
 	[SEM_WAIT] = {"/x/libc.so.6", "__new_sem_wait_slow64"},
+	[TASK_STEP] = {"/x/_asyncio.cpython-311-x86_64-linux-gnu.so", NULL},
+	[NANOSLEEP] = {"/x/postgres", "pg_sleep"}, /* of which it is known that it sleeps */
 };
 
 static void name_function(unsigned at)
@@ -114,6 +120,8 @@ static int setup(void **state)
 	STACK(NUMPY, COND_WAIT, LIBNUMPY, EVAL, START);
 	STACK(INTERPRETER, STRIPPED, EVAL, START);
 	STACK(ELSEWHERE, EPOLL, START);
+	STACK(SELECT, EPOLL, STRIPPED, EVAL, START);
+	STACK(TASK_SLEEP, NANOSLEEP, EVAL, TASK_STEP, EVAL, START);
 	STACK(PYTHON_LOCK, SEM_WAIT, ACQUIRE_LOCK, STRIPPED, EVAL, START);
 	return finding_listen();
 }
@@ -188,6 +196,49 @@ static void blocked_by_a_function_when_the_loop_does_not_get_back(void **state)
 	       "more, 300.00 ms at most, 100% of it in draw shop.js:12:3",
 	       1010);
 	assert_true(found.rows.data[0].magnitude > 39 && found.rows.data[0].magnitude < 41);
+}
+
+/* It woke up in the loop, and lost its CPU there at once: no sign of short turns. */
+static void blocked_although_it_is_seen_where_it_wakes_up(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 200) {
+		sleep_until(2, at, at + 100, POLL);
+		sample(2, at + 101, READ);
+		run(2, at + 102, at + 200, DRAW);
+	}
+	lead_at(1010);
+	assert_true(found.rows.cnt && found.rows.data[0].kind == TAPIR_FOUND_LOOP);
+	assert_true(found.rows.data[0].magnitude > 45 && found.rows.data[0].magnitude < 55);
+}
+
+/* Of asyncio, which is no function: it calls the program, or asks for events, for the interpreter.
+ */
+static void loop_of_an_interpreter_is_blocked_too(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 200) {
+		sleep_until(2, at, at + 100, TASK_SLEEP);
+		sleep_until(2, at + 100, at + 200, SELECT);
+	}
+	expect("the event loop of process 100 was blocked 50% of the time: 5 times for 50 ms and "
+	       "more, 100.00 ms at most, asleep; its functions have no names: start python 3.12 or "
+	       "newer with -X perf",
+	       1012);
+}
+
+/* Sleeps of a thread that runs no loop, and waits for events of one without tasks. */
+static void thread_of_an_interpreter_without_tasks_is_no_loop(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 200) {
+		sleep_until(2, at, at + 100, SELECT);
+		sleep_until(2, at + 100, at + 200, ELSEWHERE);
+	}
+	expect_no_loop(1012);
 }
 
 /* Until tables are loaded, stacks lack their callers: nobody knows whether it was blocked then. */
@@ -367,6 +418,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
+		CASE(blocked_although_it_is_seen_where_it_wakes_up),
+		CASE(loop_of_an_interpreter_is_blocked_too),
+		CASE(thread_of_an_interpreter_without_tasks_is_no_loop),
 		CASE(share_is_of_the_time_that_is_known),
 		CASE(worker_that_computes_blocks_no_loop),
 		CASE(threads_that_wait_for_a_python_lock_are_reported),

@@ -6,6 +6,9 @@
  * Where they come often, a time without any is a call only if it is much longer than those between
  * them by chance. Time of which neither samples nor waits tell anything is not counted: records
  * were lost, or nobody asked for them.
+ *
+ * A loop may be a function of the runtime (libuv's), or be written in its language (asyncio): then
+ * the function that calls the program is on the stacks of what it calls.
  */
 #include "findings/finding_loop.h"
 
@@ -17,6 +20,7 @@
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 #include "symbol/frame_kind.h"
+#include "symbol/unnamed_frames.h"
 
 #define MAX_LOOPS     1024u
 #define MAX_TIMES     4096u
@@ -61,35 +65,91 @@ static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
 	return false;
 }
 
+struct spot {
+	enum place place;
+	const struct tapir_lore *lore; /* of the loop; NULL: ELSEWHERE */
+};
+
 /* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
-static enum place look_up(const struct tapir_stack_tree *tree, uint32_t node)
+static struct spot look_up_function(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	enum place place = ELSEWHERE;
+	struct spot spot = {ELSEWHERE, NULL};
 	bool is_own = true;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		const char *name = tree->names.data[tree->nodes.data[node].name];
+		const struct tapir_lore *lore = loop_of_function(name);
 
-		if (loop_of_function(name))
-			place = is_own ? IN_LOOP : CALLED;
+		if (lore)
+			spot = (struct spot){is_own ? IN_LOOP : CALLED, lore};
 		else
 			is_own &= is_of_loop(&tree->nodes.data[node], name);
 	}
-	return place;
+	return spot;
 }
 
-static enum place place_of(struct tapir_finding *f, uint32_t node)
+static const struct tapir_lore *loop_of_caller(const char *name)
 {
-	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node);
-	enum place place;
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->loop_callers; p && *p; p++)
+			if (tapir_sv__starts_with(tapir_sv__of(name), *p))
+				return lore;
+	return NULL;
+}
+
+static const struct tapir_lore *loop_of_interpreter(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->interpreter_loops; p && *p; p++)
+			if (lore->loop_callers && !strcmp(name, *p))
+				return lore;
+	return NULL;
+}
+
+/* One that has no function: it calls the program, or asks for events, for the interpreter. */
+static struct spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
+	bool asks = false;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const char *name = tree->names.data[tree->nodes.data[node].name];
+
+		asks |= strstr(name, "epoll_wait") != NULL || strstr(name, "epoll_pwait") != NULL;
+		caller = caller ? caller : loop_of_caller(name);
+		interpreter = loop_of_interpreter(name);
+		lore = interpreter ? interpreter : lore;
+	}
+	if (caller && caller == lore)
+		return (struct spot){CALLED, caller};
+	return lore && asks ? (struct spot){IN_LOOP, lore} : (struct spot){ELSEWHERE, NULL};
+}
+
+static struct spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct spot spot = look_up_function(tree, node);
+
+	return spot.lore ? spot : look_up_caller(tree, node);
+}
+
+/* Kept as two numbers: of the lore, from 1, and of the place. */
+static struct spot spot_of(struct tapir_finding *f, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node), number = 0;
+	struct spot spot;
 
 	if (known)
-		return (enum place) * known;
-	place = look_up(tapir_timeline__stacks(f->tl), node);
+		return (struct spot){(enum place)(*known % PLACE_CNT),
+				     *known < PLACE_CNT ? NULL
+							: tapir_lore_all[*known / PLACE_CNT - 1]};
+	spot = look_up(tapir_timeline__stacks(f->tl), node);
+	if (spot.lore)
+		for (number = 1; tapir_lore_all[number - 1] != spot.lore;)
+			number++;
 	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
 	if (known)
-		*known = place;
-	return place;
+		*known = number * PLACE_CNT + spot.place;
+	return spot;
 }
 
 static bool is_plumbing(const char *name)
@@ -121,14 +181,14 @@ static uint32_t called_from(const struct tapir_stack_tree *tree, uint32_t node)
 /* ---- times ----------------------------------------------------------------------------------- */
 
 static struct tapir_loop *loop_of(struct tapir_finding *f, const struct tapir_tl_thread *thread,
-				  enum place place)
+				  const struct spot *spot)
 {
 	uint64_t *idx = tapir_map__get(&f->loops.by_tid, thread->tid);
 	struct tapir_loop *loop;
 
 	if (idx)
 		return &f->loops.rows.data[*idx];
-	if (place == ELSEWHERE || f->loops.rows.cnt == MAX_LOOPS)
+	if (spot->place == ELSEWHERE || f->loops.rows.cnt == MAX_LOOPS)
 		return NULL;
 	idx = tapir_map__put(&f->loops.by_tid, thread->tid, NULL);
 	if (!idx)
@@ -136,7 +196,8 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, const struct tapir_tl
 	*idx = f->loops.rows.cnt;
 	loop = tapir_vec__add(&f->loops.rows);
 	if (loop)
-		*loop = (struct tapir_loop){.tgid = thread->tgid, .tid = thread->tid};
+		*loop = (struct tapir_loop){
+			.tgid = thread->tgid, .tid = thread->tid, .lore = spot->lore};
 	else
 		tapir_map__del(&f->loops.by_tid, thread->tid);
 	return loop;
@@ -183,6 +244,7 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 		loop->long_turns.called += loop->turn.called;
 	}
 	loop->turn = (struct tapir_loop_points){};
+	loop->back_cnt = 0;
 	loop->slept_ns = 0;
 }
 
@@ -191,8 +253,14 @@ static void add_point(struct tapir_loop *loop, enum place place, uint64_t now_ns
 {
 	if (!loop->slept_ns)
 		loop->slept_ns = now_ns; /* later, in truth */
-	loop->turn.in_loop += place == IN_LOOP;
-	loop->turn.called += place == CALLED;
+	/* Where it woke up, and where it goes to sleep, is in the loop in any case. */
+	if (place == IN_LOOP && loop->turn.called)
+		loop->back_cnt++;
+	if (place == CALLED) {
+		loop->turn.in_loop += loop->back_cnt;
+		loop->back_cnt = 0;
+		loop->turn.called++;
+	}
 	loop->points += place == CALLED;
 	if (place == IN_LOOP)
 		end_stand(loop, now_ns, false);
@@ -223,8 +291,9 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 				const struct tapir_rec_sample *sample, uint32_t node)
 {
 	uint64_t now_ns = sample->h.time_ns;
-	enum place place = place_of(f, node);
-	struct tapir_loop *loop = loop_of(f, thread, place);
+	struct spot spot = spot_of(f, node);
+	struct tapir_loop *loop = loop_of(f, thread, &spot);
+	enum place place = spot.place;
 
 	if (!loop)
 		return;
@@ -249,8 +318,10 @@ static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	enum place place = w->node == TAPIR_NO_NODE ? ELSEWHERE : place_of(f, w->node);
-	struct tapir_loop *loop = loop_of(f, w->thread, place);
+	struct spot spot =
+		w->node == TAPIR_NO_NODE ? (struct spot){ELSEWHERE, NULL} : spot_of(f, w->node);
+	struct tapir_loop *loop = loop_of(f, w->thread, &spot);
+	enum place place = spot.place;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
 
 	if (!loop)
@@ -357,6 +428,13 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, 
 	return worst;
 }
 
+static bool has_name(const struct tapir_finding *f, uint32_t name)
+{
+	const char *text = tapir_timeline__stacks(f->tl)->names.data[name];
+
+	return !tapir_unnamed_frame__module(text).len;
+}
+
 /* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
 static void add_function(const struct tapir_finding *f, const struct tapir_loop *loop,
 			 struct tapir_str *out)
@@ -368,12 +446,17 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 				tapir_finding__percent(loop->own.best, loop->ns));
 		tapir_finding__add_name(f, loop->own.best_name, out);
 	}
-	if (loop->called.best * 100 >= loop->ns * MOST_PERCENT) {
+	if (loop->called.best * 100 >= loop->ns * MOST_PERCENT &&
+	    has_name(f, loop->called.best_name)) {
 		tapir_str__adds(out, ", in a call of ");
 		tapir_finding__add_name(f, loop->called.best_name, out);
 	}
-	if (reason && reason->ns * 100 >= loop->ns * MOST_PERCENT)
-		tapir_str__addf(out, ", waiting for a %s", reason->label);
+	if (reason && reason->ns * 100 >= loop->ns * MOST_PERCENT) {
+		if (!strcmp(reason->label, "sleep"))
+			tapir_str__adds(out, ", asleep");
+		else
+			tapir_str__addf(out, ", waiting for a %s", reason->label);
+	}
 	if (loop->runnable_ns * 100 >= loop->ns * WORTH_PERCENT)
 		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
 				tapir_finding__percent(loop->runnable_ns, loop->ns));
@@ -399,7 +482,7 @@ static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t lo
 		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
 	if (!loop->own.best)
 		tapir_str__addf(&text, "; its functions have no names: %s",
-				tapir_lore__named("Node.js")->names.remedy);
+				loop->lore->names.remedy);
 	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(loop->ns, sum));
 	tapir_found_list__add(list, TAPIR_FOUND_LOOP, percent, tapir_finding__most(f, &loop->own),
 			      &text, &evidence, NULL);

@@ -12,6 +12,7 @@
 
 struct tapir_finding;
 struct tapir_rec_sample;
+struct tapir_lore;
 struct tapir_tl_thread;
 struct tapir_wait;
 
@@ -37,12 +38,14 @@ struct tapir_loop_points {
 
 struct tapir_loop {
 	uint32_t tgid, tid;
-	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
-	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
-	uint64_t told_ns, points;  /* of that: times of the rows below */
-	uint64_t unknown_ns;	   /* it waited, and stacks do not tell where */
+	const struct tapir_lore *lore; /* whose loop it is */
+	uint64_t slept_ns;	       /* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns;     /* since it was last seen in the loop; 0: not known */
+	uint64_t told_ns, points;      /* of that: times of the rows below */
+	uint64_t unknown_ns;	       /* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points turn, long_turns;
+	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
 	uint64_t long_turn_cnt;
 	struct tapir_vec(struct tapir_loop_stand) stands;
 	struct tapir_vec(struct tapir_loop_time) kept;

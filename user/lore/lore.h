@@ -257,6 +257,9 @@ struct tapir_lore {
 	 * by which it finds events, and what lies between the runtime's functions and their
 	 * callers. */
 	const char *loop_function, *loop_prefix;
+	/* Of a loop that is written in the runtime's language, and so has no function: prefixes of
+	 * those by which it calls the program; where it waits is known by the system call. */
+	const char *const *loop_callers;
 	const char *const *loop_plumbing;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_doing *doings;

@@ -81,6 +81,8 @@ const struct tapir_lore tapir_lore_cpython = {
 	.modules = modules,
 	.functions = functions,
 	.waits = waits,
+	/* Of asyncio; a stripped one's functions are called by its file. */
+	.loop_callers = TAPIR_LIST_OF("_asyncio.cpython-", "_asyncio.so", "task_step"),
 	.interpreter_loops = TAPIR_LIST_OF("_PyEval_EvalFrameDefault",
 					   "_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx"),
 	.interpreted = TAPIR_LIST_OF("py::"),

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""asyncio_loop.py MODE: an event loop whose handler calls what does not await ("sleep", "compute"), or awaits ("idle"). Prints "pid N",
+and for each line of input from when until when the handler kept the loop, as JSON: in ns of its own clock, which is CLOCK_MONOTONIC."""
+import asyncio
+import json
+import os
+import sys
+import threading
+import time
+
+blocked = []
+
+
+def ask_database():
+    time.sleep(0.12)
+
+
+def count_up():
+    until = time.monotonic() + 0.12
+    while time.monotonic() < until:
+        sum(range(1000))
+
+
+async def handle(call):
+    while True:
+        begin = time.monotonic_ns()
+        if call:
+            call()
+            blocked.append((begin, time.monotonic_ns()))
+        await asyncio.sleep(0.08)
+
+
+async def tick():
+    while True:
+        await asyncio.sleep(0.01)
+
+
+def answer():
+    for _ in sys.stdin:
+        print(json.dumps({"waits": blocked[:]}), flush=True)
+        blocked.clear()
+    os._exit(0)
+
+
+async def main():
+    call = {"sleep": ask_database, "compute": count_up, "idle": None}[sys.argv[1]]
+    print("pid", os.getpid(), flush=True)
+    threading.Thread(target=answer, daemon=True).start()
+    await asyncio.gather(handle(call), tick(), tick())
+
+
+asyncio.run(main())
