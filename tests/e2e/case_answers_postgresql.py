@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import subprocess
-import threading
 import time
 
 from answers import NotSeen, alone, leads, measures, near, span, within
@@ -228,57 +227,39 @@ def test_lock_of_a_table_has_its_name(t):
     t.eq(len([row for row in locks if f"relation orders (OID {orders} of database shop)" in str(row)]), 1, f"one row for all that wait: {locks}")
 
 
-class Sampled:
-    """How many clients' processes wait for a flush of the WAL, by the server's own list, read every 2 ms."""
-
-    def __init__(self, server, name):
-        self.psql = subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-A", "-t", "-h", server.dir, "-d", "postgres"], stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, text=True, user="postgres")
-        self.query = ("select count(*) from pg_stat_activity where wait_event in ('WALSync', 'WALWrite') and "
-                      f"application_name = '{name}';\n")
-        self.seen, self.over = [], threading.Event()
-        self.thread = threading.Thread(target=self.watch)
-        self.thread.start()
-
-    def watch(self):
-        while not self.over.wait(0.002):
-            self.psql.stdin.write(self.query)
-            self.psql.stdin.flush()
-            self.seen.append((time.monotonic_ns(), int(self.psql.stdout.readline())))
-
-    def end(self):
-        self.over.set()
-        self.thread.join()
-        self.psql.communicate()
-
-    def waiting(self, begin_ns, end_ns):
-        counts = [count for at_ns, count in self.seen if begin_ns <= at_ns <= end_ns]
-        return sum(counts) / len(counts)
+def in_fdatasync(t, file):
+    """Seconds of all processes in fdatasync(): asleep, or waiting for a CPU, and on one by samples."""
+    rows = json.loads(t.tapir("report", file, "--view", "offcpu", "--json", "--all").out)["waits"]
+    samples = (event for event in t.tapir("events", file, "--json").json_lines() if event["type"] == "sample")
+    return (sum(row["ns"] for row in rows if any("fdatasync" in name for name in row["stack"])) +
+            sum(event["period"] for event in samples if any("fdatasync" in (frame["name"] or "") for frame in event.get("stack", [])))) / 1e9
 
 
 @alone
 def test_first_line_names_the_disk_that_commits_wait_for(t):
-    with Server(t, *LOGGING, "fsync=on") as server:
+    with Server(t, *LOGGING, "fsync=on", "track_wal_io_timing=on") as server:
         make_tables(server)
         file = t.path("commit.tapir")
-        commit = Clients(server, "commit", "insert into orders values (1, 1, 'x');\n", 4, 6)
-        sampled = Sampled(server, "commit")
+        tapir = t.start_tapir("record", "--comm", "postgres", "-f", "-o", file)
+        tapir.wait_ready()
+        time.sleep(1)  # unwind tables are there
+        answer(server, "select pg_stat_reset_shared('wal')")
+        commit = Clients(server, "commit", "insert into orders values (1, 1, 'x');\n", 4, 4)
         time.sleep(1)
         pids = commit.pids()
-        t.tapir("record", "--comm", "postgres", "-d", 3, "-f", "-o", file)
-        sampled.end()
         commit.said()
+        synced = float(answer(server, "select wal_sync_time from pg_stat_wal")) / 1e3  # of clients that have ended it is complete
+        tapir.signal(2)
+        t.eq(tapir.wait(30).rc, 0, "exit")
     report = json.loads(t.tapir("report", file, "-p", ",".join(pids), "--json").out)
     if t.verbose:
-        print(f"      commit: {report['headline']}", flush=True)
+        print(f"      commit: {report['headline']}; in fdatasync by the server {synced:.3f} s, by tapir {in_fdatasync(t, file):.3f} s", flush=True)
     begin, end = span(t, file)
     waits = json.loads(t.tapir("report", file, "-p", ",".join(pids), "--view", "offcpu", "--json").out)["waits"]
     flushes = [row for row in waits if row["reason"] == "WAL flush"]
     slept, for_cpu = (sum(row[key] or 0 for row in flushes) / (end - begin) for key in ("ns", "ready_ns"))
     near(t, leads(t, report, "locks", "for a WAL flush"), slept - for_cpu, "of the same waits in the view, without those for a CPU")
-    # What the server calls waiting lasts until the process has a CPU again, and has the CPU time of fdatasync and of semaphores in it: some 30 us
-    # each of about a ms.
-    near(t, slept, sampled.waiting(begin, end), "waiting clients", 0.15)
+    near(t, in_fdatasync(t, file), synced, "seconds in fdatasync, by the server's own clock")
 
 
 @alone
