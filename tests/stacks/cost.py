@@ -51,8 +51,9 @@ def rss_bytes(pid):
     return int(re.search(r"VmRSS:\s*(\d+)", open(f"/proc/{pid}/status", encoding="ascii").read())[1]) * 1024
 
 
-def started(t, *options):
-    return subprocess.Popen([t.tapir_path, "record", *options, "-f", "-o", t.path("cost.tapir")], stderr=subprocess.DEVNULL,
+def started(t, *options, tapir=None):
+    file = t.path("cost.tapir" if tapir is None else "other.tapir")
+    return subprocess.Popen([tapir or t.tapir_path, "record", *options, "-f", "-o", file], stderr=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL)
 
 
@@ -77,16 +78,28 @@ def started_processes():
     return int(re.search(r"^processes (\d+)", open("/proc/stat", encoding="ascii").read(), re.M)[1])
 
 
-def cpu_share(t, seconds):
-    """Of all CPUs, in percent, once it is under way: by tapir itself, not by its programs in the kernel; and how many processes
-    and threads of the machine started per second meanwhile."""
-    tapir = started(t, "-a", "-F", "99", "--no-sched", "--duration", str(seconds + 6))
+def start_programs(seconds, rate):
+    """/bin/true, this many times per second."""
+    began = time.monotonic()
+    for i in range(seconds * rate):
+        time.sleep(max(0, began + i / rate - time.monotonic()))
+        os.waitpid(os.posix_spawn("/bin/true", ["true", str(i)], os.environ), 0)
+    time.sleep(max(0, began + seconds - time.monotonic()))
+
+
+def cpu_share(t, seconds, other, rate):
+    """Of all CPUs, in percent, once it is under way: by tapir itself, not by its programs in the kernel, and by another one at
+    the same time; and how many processes and threads of the machine started per second meanwhile."""
+    options = "-a", "-F", "99", "--no-sched", "--duration", str(seconds + 6)
+    tapirs = [started(t, *options, tapir=path) for path in ([None, other] if other else [None])]
     time.sleep(5)
-    before, started_before = cpu_seconds(tapir.pid), started_processes()
-    time.sleep(seconds)
-    used, started_cnt = cpu_seconds(tapir.pid) - before, started_processes() - started_before
-    tapir.wait(60)
-    return 100 * used / seconds / os.cpu_count(), started_cnt / seconds
+    before, started_before = [cpu_seconds(tapir.pid) for tapir in tapirs], started_processes()
+    start_programs(seconds, rate)
+    used = [cpu_seconds(tapir.pid) - at_first for tapir, at_first in zip(tapirs, before)]
+    started_cnt = started_processes() - started_before
+    for tapir in tapirs:
+        tapir.wait(60)
+    return [100 * one / seconds / os.cpu_count() for one in used], started_cnt / seconds
 
 
 def start_seconds(tapir, t):
@@ -101,14 +114,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build")
     parser.add_argument("--seconds", type=int, default=20, help="of the recording at 99 Hz (%(default)s)")
-    parser.add_argument("--other", metavar="TAPIR", help="another tapir, whose start is compared")
+    parser.add_argument("--other", metavar="TAPIR", help="another tapir, whose start and CPU time are compared")
+    parser.add_argument("--starts", type=int, default=0, help="programs that it starts per second meanwhile (%(default)s)")
     options = parser.parse_args()
 
     def measure(t):
         rss, memlock = memory(t)
         print(f"| {PROCESSES} processes, RSS + maps | <= 150 MB | {rss:.0f} + {memlock:.0f} = {rss + memlock:.0f} |")
-        share, started_per_s = cpu_share(t, options.seconds)
-        print(f"| 99 Hz machine-wide, {started_per_s:.0f} processes started per second | <= 0.3 % | {share:.2f} |")
+        shares, started_per_s = cpu_share(t, options.seconds, options.other, options.starts)
+        print(f"| 99 Hz machine-wide, {started_per_s:.0f} processes started per second | <= 0.3 % | " +
+              ", ".join(f"{share:.2f}" for share in shares) + " |")
         least = {}
         for _ in range(8):
             for path in filter(None, (t.tapir_path, options.other)):
