@@ -256,6 +256,21 @@ def test_doctor_says_what_stacks_and_names_there_will_be(t):
             t.ok(symbols[2].startswith(f"install package {owner}, or name them later"), f"{name}: {symbols}")
 
 
+NO_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+
+
+def test_doctor_says_where_stacks_of_a_native_program_end(t):
+    """Without a runtime, a file's own tables decide; crt1.o has some in each program."""
+    for name, flags, stacks in (("graph-c-o3-witness", ["-O3"], "ok"), ("graph-c-no-tables", ["-O2", *NO_TABLES], "limited")):
+        path = programs.native(t, name, *flags, *programs.NOT_FRAMES)
+        process = t.start(path, "waits", "20")
+        pid = process.wait_line("pid ").split()[1]
+        state, means, remedy = checks(t, pid)["process_stacks"]
+        process.kill()
+        t.eq((state, "has no unwind table" in means), (stacks, stacks == "limited"), f"{name}: {means}")
+        t.eq("-fasynchronous-unwind-tables" in (remedy or ""), stacks == "limited", f"{name}: {remedy}")
+
+
 def test_remedies_are_those_of_the_runtime(t):
     """Where names or callers are missing, record's last lines and the first page name the flag, or the package with symbols."""
     for name, callers, names, file in (

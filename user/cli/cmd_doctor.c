@@ -11,6 +11,7 @@
 #include "dotnet/doctor_dotnet.h"
 #include "runtime/doctor_runtime.h"
 #include "symbol/doctor_symbols.h"
+#include "symbol/doctor_tables.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
 
@@ -156,7 +157,8 @@ static int verdict(const struct tapir_checkup *checkup)
 static void check_runtime(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	tapir_doctor_dotnet__check(checkup, tgid);
-	tapir_doctor_runtime__check(checkup, tgid);
+	if (!tapir_doctor_runtime__check(checkup, tgid))
+		tapir_doctor_tables__check(checkup, tgid);
 	tapir_doctor_symbols__check(checkup, tgid);
 }
 

@@ -127,12 +127,13 @@ static void add_check(struct tapir_checkup *checkup, const char *name,
 	check->remedy = yield->remedy;
 }
 
-void tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
+bool tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	struct tapir_runtime_info runtime;
 	const struct tapir_lore *lore = NULL;
 	struct tapir_str options = {};
 	int mark = tapir_diag__cnt();
+	bool has_stacks = false;
 
 	if (!tapir_runtime__recognize(tgid, &runtime))
 		lore = tapir_lore__named(runtime.name);
@@ -140,9 +141,12 @@ void tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
 		read_options(tgid, &options);
 		add_check(checkup, "process_stacks", &lore->stacks, &options, &runtime, tgid);
 		add_check(checkup, "process_names", &lore->names, &options, &runtime, tgid);
+		has_stacks = lore->stacks.with != NULL;
 	} else if (is_go(tgid)) {
 		add_go(checkup);
+		has_stacks = true;
 	}
 	tapir_diag__rewind(mark);
 	tapir_str__fini(&options);
+	return has_stacks;
 }

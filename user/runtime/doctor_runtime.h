@@ -5,7 +5,7 @@
 
 #include "attach/doctor.h"
 
-/* Adds nothing where the runtime is not known. */
-void tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid);
+/* Adds nothing where the runtime is not known. Did it add "process_stacks"? */
+bool tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid);
 
 #endif

@@ -14,12 +14,16 @@
 #include "foreign/foreign_file.h"
 #include "symbol/symbol_package.h"
 
-#define LATER "name them later with 'tapir symbolize FILE --symbols DIR|URL'"
+#define LATER	       "name them later with 'tapir symbolize FILE --symbols DIR|URL'"
 
-/* The largest piece of code that is of an ELF file. */
+#define LAUNCHER_BYTES (128u << 10) /* of code: what only starts a runtime is far below */
+
+/* The program; or the largest piece of code that is of an ELF file, where the program only loads
+ * it. */
 struct search {
 	uint32_t tgid;
 	uint64_t bytes;
+	bool is_found;
 	struct tapir_elf *elf; /* NULL: none */
 	char path[512];
 };
@@ -28,8 +32,9 @@ static int see(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 	struct tapir_elf *elf = NULL;
+	bool is_first = !search->elf;
 
-	if (!m->is_executable || !tapir_mapping_line__is_file(m) ||
+	if (search->is_found || !m->is_executable || !tapir_mapping_line__is_file(m) ||
 	    m->end_va - m->start_va <= search->bytes || m->path_len >= sizeof(search->path))
 		return 0;
 	tapir_autofd int fd = tapir_proc__open_mapped(search->tgid, m, NULL);
@@ -41,6 +46,7 @@ static int see(const struct tapir_mapping_line *m, void *ctx)
 	search->bytes = m->end_va - m->start_va;
 	memcpy(search->path, m->path, m->path_len);
 	search->path[m->path_len] = 0;
+	search->is_found = is_first && search->bytes > LAUNCHER_BYTES;
 	return 0;
 }
 
@@ -86,7 +92,8 @@ static void add_check(struct tapir_checkup *checkup, const struct search *search
 	tapir_autofd int root_fd = tapir_foreign__root(0);
 	struct tapir_check *check;
 
-	check = tapir_checkup__add(checkup, "process_symbols", "functions of its largest file");
+	check = tapir_checkup__add(checkup, "process_symbols",
+				   "functions of its program or its largest file");
 	snprintf(check->found, sizeof(check->found), "%.100s", slash ? slash + 1 : search->path);
 	if (!has_names(search, root_fd)) {
 		check->state = TAPIR_CHECK_LIMITED;
