@@ -142,7 +142,7 @@ def test_owners_of_java_locks_are_known_when_the_jvm_is_asked(t):
     result = t.tapir("stacks", "-p", jvm.pid, "--json", "--jvm-locks")
     found = json.loads(result.out)
     tids = {member["name"]: member["tid"] for group in found["groups"] for member in group["members"]}
-    words = ["left {left} waits for a lock that right {right} holds", "right {right} waits for a monitor that left {left} holds"]
+    words = ["left {left} waits for a java.util.concurrent lock that right {right} holds", "right {right} waits for a monitor that left {left} holds"]
     words = [text.format(**tids) for text in words]
     headline = found["headline"].split("; ")[0]
     t.ok(headline in (f"deadlock: {', '.join(words)}", f"deadlock: {', '.join(words[::-1])}"), found["headline"])

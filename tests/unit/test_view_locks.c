@@ -136,6 +136,48 @@ static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
 	assert_false(cell(locks, 0, "type")->is_there);
 }
 
+/* Another tracer came to the tracepoint in between, whose function is on the kernel's stack then.
+ */
+static void waits_for_one_lock_differ_in_the_kernel_alone(void **state)
+{
+	static const uint64_t kernel_va[] = {0xffffffff81001008, 0xffffffff81000008};
+	const struct tapir_view_result_table *locks;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
+						    .start_va = kernel_va[1 - i] & ~0xfffull,
+						    .end_va =
+							    (kernel_va[1 - i] & ~0xfffull) + 0x1000,
+						    .file_id = 98 + i};
+		struct tapir_rec_symbol symbol = {.file_id = 98 + i, .size = 0x1000};
+		struct tapir_rec_stack stack = {.stack_id = 8 + i, .flags = TAPIR_STACK_KERNEL};
+
+		feeder_add(&f,
+			   tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
+		feeder_add(&f, tapir_recbuf__symbol(
+				       &f.buf, &symbol,
+				       feeder_sv(i ? "__traceiter_sched_switch" : "futex_wait")));
+		feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, kernel_va + i, 2 - (uint16_t)i));
+	}
+	name_code(0x1000, "pthread_mutex_lock");
+	add_stack(1, 0x1010, TAPIR_STACK_END_WHOLE);
+	ask("contention", 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		feeder_switch(&f, (1 + 20 * i) * MS,
+			      (struct tapir_rec_switch){.out_tgid = 100,
+							.out_tid = 1,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = 1,
+							.out_kstack_id = 8 + i});
+		feeder_come(&f, 1, (11 + 20 * i) * MS, (11 + 20 * i) * MS, 5);
+	}
+	assert_int_equal(answer(), 0);
+	locks = table("locks", 0);
+	assert_int_equal(tapir_view_result_table__rows(locks), 1);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 20 * MS);
+}
+
 /* Thread 2 waits, thread 1 has got the lock and is away from its CPU. */
 static void hold_up(uint64_t at_ns, uint64_t took_ns, uint64_t stack)
 {
@@ -246,6 +288,7 @@ int main(void)
 		TEST(locks_come_by_waited_time_with_who_held_them),
 		TEST(lock_of_a_server_is_one_for_its_processes),
 		TEST(lock_that_a_snapshot_knows_is_the_one_of_the_events),
+		TEST(waits_for_one_lock_differ_in_the_kernel_alone),
 		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
 		TEST(preemptions_within_one_function_are_one_row),

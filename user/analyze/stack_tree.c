@@ -472,6 +472,13 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 	return top == NO_NODE ? node : top;
 }
 
+uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	while (node && node < tree->nodes.cnt && tree->nodes.data[node].kind == TAPIR_FRAME_KERNEL)
+		node = tree->nodes.data[node].parent;
+	return node;
+}
+
 void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
 				 uint32_t node)
 {

@@ -85,6 +85,8 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 /* The node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
+/* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
+uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
 /* What a node is called: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */
 void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
 				 uint32_t node);

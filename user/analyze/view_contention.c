@@ -155,13 +155,17 @@ static uint64_t shared_key(const struct contention *v, const struct tapir_wait *
 	return tapir_hash__bytes(key, text, strlen(text));
 }
 
-/* By the stack of the wait: the program's own function, if there is one. */
+/*
+ * By the stack of the wait: the program's own function, if there is one, or what it called. The
+ * kernel's frames differ where another tracer has the tracepoint, too.
+ */
 static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, const char *reason)
 {
-	uint32_t own = tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), w->node);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	uint32_t own = tapir_own_code__of(&v->own, tree, w->node);
 	bool has_own = own != TAPIR_OWN_CODE_NONE;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
-				       has_own ? own : w->node);
+				       has_own ? own : tapir_stack_tree__user_leaf(tree, w->node));
 
 	return tapir_hash__bytes(key, reason, strlen(reason));
 }

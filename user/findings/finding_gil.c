@@ -29,19 +29,11 @@ static bool is_loop(const char *name)
 	return false;
 }
 
-/* The innermost frame that is not the kernel's; 0: there is none. */
-static uint32_t innermost(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	while (node && tree->nodes.data[node].kind == TAPIR_FRAME_KERNEL)
-		node = tree->nodes.data[node].parent;
-	return node;
-}
-
 static enum place look_up(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait = tapir_wait_reasons__find(&f->reasons, tree, node);
-	uint32_t leaf = innermost(tree, node);
+	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
 
 	if (wait && wait->is_interpreter) /* it is about to wait itself */
 		return ELSEWHERE;
@@ -90,7 +82,8 @@ static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t own = tapir_own_code__of(&f->own, tree, node), leaf = innermost(tree, node);
+	uint32_t own = tapir_own_code__of(&f->own, tree, node),
+		 leaf = tapir_stack_tree__user_leaf(tree, node);
 
 	if (own != TAPIR_OWN_CODE_NONE)
 		return own;
