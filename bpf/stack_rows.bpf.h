@@ -10,14 +10,15 @@
 #include "bpf/unwind_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
 
-#define PAGE_BYTES	4096
-#define WINDOW_BYTES	2048
-#define WINDOW_WORDS	(WINDOW_BYTES / 8)
-#define KEPT_ROWS	128 /* a power of two */
+#define PAGE_BYTES	 4096
+#define WINDOW_BYTES	 2048
+#define WINDOW_WORDS	 (WINDOW_BYTES / 8)
+#define KEPT_ROWS	 128 /* a power of two */
 
 /* Rules that no table has. */
-#define RULE_PATCHPOINT 29 /* where CoreCLR may have replaced a running method */
-#define RULE_STOP	30 /* the walk ends here; fp holds why */
+#define RULE_INTERPRETED 28 /* rbp leads to the frame record; the caller's rsp is in the frame */
+#define RULE_PATCHPOINT	 29 /* where CoreCLR may have replaced a running method */
+#define RULE_STOP	 30 /* the walk ends here; fp holds why */
 
 /* What a row is based on. */
 enum row_source {
@@ -83,6 +84,7 @@ struct user_stack {
 	__u64 cfa;
 	__u64 pair[2]; /* a frame record: the caller's frame pointer, the return address */
 	struct tapir_unwind_space_key key;
+	__u64 segment; /* in a code heap, counted from address 0 */
 	__u32 file_idx, pc, at;
 	__u32 owner;			     /* enum stack_owner */
 	struct tapir_unwind_mapping mapping; /* the last one, good while seed is mapping_seed */
@@ -225,6 +227,79 @@ static __always_inline int is_sigreturn(struct user_stack *u, __u64 ip)
 {
 	return !u->walk.is_exact && !read_code(u, ip + 1) &&
 	       tapir_unwind__is_sigreturn(u->code.bytes);
+}
+
+/* ---- HotSpot's code: unwind.h ---------------------------------------------------------------- */
+
+static long segment_step(__u64 idx, void *ctx)
+{
+	struct user_stack *u = *(struct user_stack **)ctx;
+	__u8 back = TAPIR_UNWIND_SEGMENT_FREE;
+
+	bpf_probe_read_user(&back, sizeof(back), (void *)(u->mapping.bias + u->segment));
+	if (back == TAPIR_UNWIND_SEGMENT_FREE)
+		u->segment = 0;
+	u->segment -= u->segment ? back : 0;
+	return !back || !u->segment;
+}
+
+/* The size of a frame of the code at ip, in words; 0: not known. Not static: see find_row. */
+__weak __noinline int heap_frame_words(struct user_stack *u, __u64 ip)
+{
+	__u32 shift, words;
+
+	if (!u)
+		return 0;
+	shift = u->mapping.segment_shift & 31;
+	u->segment = ip >> shift;
+	bpf_loop(TAPIR_UNWIND_SEGMENT_STEPS, segment_step, &u, 0);
+	if (!u->segment ||
+	    bpf_probe_read_user(&words, sizeof(words),
+				(void *)((u->segment << shift) + 4 * u->mapping.frame_size_at)))
+		return 0;
+	return words >= 2 && words <= TAPIR_UNWIND_HEAP_WORDS ? words : 0;
+}
+
+/*
+ * That of an interrupted method that has no frame at the moment. Not 0: it has one. Not static: see
+ * find_row.
+ */
+__weak __noinline int set_edge_row(struct user_stack *u, __u64 ip)
+{
+	__u32 words;
+	__u8 before = 0;
+
+	if (!u)
+		return -1;
+	bpf_probe_read_user(&before, sizeof(before), (void *)(ip - 1));
+	words = tapir_unwind__heap_edge_words(u->code.bytes, before);
+	/* Two: the saved rbp is on top. */
+	return words ? set_row(u, TAPIR_UNWIND_SP, words, words & 2, ROW_OF_CODE) : -1;
+}
+
+/*
+ * Of an interpreter, and of compiled code as far as its frame's size is known. With a frame pointer
+ * such a row depends on the address alone. Not static: see find_row.
+ */
+__weak __noinline int set_hotspot_row(struct user_stack *u, __u64 ip)
+{
+	__u32 is_heap, is_exact, words = 0;
+
+	if (!u)
+		return 0;
+	is_heap = u->mapping.kind == TAPIR_UNWIND_KIND_CODE_HEAP;
+	is_exact = u->walk.is_exact;
+	if (is_heap)
+		words = heap_frame_words(u, ip);
+	if (is_exact || (is_heap && !words))
+		decode_row(u, ip + !is_exact, ROW_OF_CODE);
+	if (is_exact && (u->row.rule == TAPIR_UNWIND_SP || (words && !set_edge_row(u, ip))))
+		return 0;
+	if (!is_heap)
+		return set_row(u, RULE_INTERPRETED, 2, 2, ROW_OF_CODE);
+	if (words && u->fp + 16 != u->sp + 8 * (__u64)words)
+		return set_row(u, TAPIR_UNWIND_SP, words, 2, ROW_OF_CODE);
+	return words ? set_fp_row(u, ROW_OF_CODE) : 0;
 }
 
 /* May the return address ip + 1 be in code that was replaced while it ran? */
@@ -385,6 +460,8 @@ static __always_inline int find_any_row(struct user_stack *u, __u64 ip)
 		return set_row(u, TAPIR_UNWIND_SP, 1, 0, ROW_OF_CODE);
 	if (u->mapping.kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
 		return set_stop(u, TAPIR_STACK_END_JIT_NO_FP);
+	if (u->mapping.kind >= TAPIR_UNWIND_KIND_INTERPRETER)
+		return set_hotspot_row(u, ip);
 	if (is_patchpoint(u, ip))
 		return set_row(u, RULE_PATCHPOINT, 0, 0, ROW_OF_CODE);
 	if (u->mapping.kind != TAPIR_UNWIND_KIND_FILE)

@@ -305,4 +305,21 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_patchpoint(const uint8_t *bytes)
 	return bytes[7] == 0xbe && bytes[12] == 0xe8 && (is_near || is_far);
 }
 
+/*
+ * Code of HotSpot's compilers that has not made its frame yet, or left it: it begins with mov [rsp
+ * - n], eax; push rbp; sub rsp, n and ends with pop rbp; cmp rsp, [r15 + n]; ja; ret. bytes: the
+ * instruction that is next; before: the byte in front of it. How many words there are between the
+ * stack pointer and the end of the frame, the return address included; 0: it is in its body.
+ */
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__heap_edge_words(const uint8_t *bytes, uint8_t before)
+{
+	uint32_t first = bytes[0] | bytes[1] << 8 | bytes[2] << 16;
+	uint32_t is_probe = first == 0x248489, is_poll = first == 0xa73b49;
+	uint32_t is_sub = (first & ~0x000200u) == 0xec8148; /* with an imm32 or an imm8 */
+	uint32_t has_pushed = (bytes[0] == 0x5d) | (is_sub & (before == 0x55));
+	uint32_t is_edge = (bytes[0] == 0x55) | is_probe | is_poll | is_sub | has_pushed;
+
+	return is_edge + has_pushed;
+}
+
 #endif

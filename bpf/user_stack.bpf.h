@@ -26,7 +26,8 @@
 #define KNOWN_AT_ONCE	   8
 #define COMPARED_AT_ONCE   32u
 
-#define MAX_REPLACED_WORDS 512 /* of the frame of a method that was replaced while it ran */
+#define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
+#define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */
 
 static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 {
@@ -50,7 +51,7 @@ __weak __noinline int take_method(struct user_stack *u)
 {
 	__u64 method;
 
-	if (!u || u->row.rule != TAPIR_UNWIND_FP)
+	if (!u || u->row.rule != RULE_INTERPRETED)
 		return 0;
 	if (read_word(u, u->fp - TAPIR_UNWIND_METHOD_BELOW_FP, &u->cfa))
 		return 0;
@@ -130,6 +131,27 @@ __weak __noinline int switch_to_goroutine(struct user_stack *u)
 	return OTHER_CALLER;
 }
 
+/*
+ * From a method that is interpreted. What called it may be compiled, with a frame that begins where
+ * the stack pointer was: an adapter between both has moved it, and the frame says from where. Not
+ * static: see find_row.
+ */
+__weak __noinline int step_from_interpreter(struct user_stack *u)
+{
+	if (!u)
+		return OTHER_END;
+	if (!tapir_walk__fp_ok(u->fp, u->sp - 8) || read_pair(u, u->fp) ||
+	    read_word(u, u->fp - 8, &u->cfa)) {
+		end_walk(u, TAPIR_STACK_END_JIT_NO_FP);
+		return OTHER_END;
+	}
+	u->sp = u->fp + 16;
+	if (u->cfa - u->sp < MAX_ARGUMENT_BYTES && !(u->cfa & 7))
+		u->sp = u->cfa;
+	u->fp = u->pair[0];
+	return OTHER_CALLER;
+}
+
 /* Rules but SP and FP: enum other_step. Not static: see find_row. */
 __weak __noinline int step_otherwise(struct user_stack *u)
 {
@@ -145,6 +167,8 @@ __weak __noinline int step_otherwise(struct user_stack *u)
 		return step_over_signal(u);
 	case TAPIR_UNWIND_GO_STACK:
 		return switch_to_goroutine(u);
+	case RULE_INTERPRETED:
+		return step_from_interpreter(u);
 	case TAPIR_UNWIND_FP_DEREF:
 		at = u->fp + 8 * (__s64)(__s16)u->row.cfa;
 		break;
@@ -260,12 +284,12 @@ static __always_inline long take_interrupted(struct user_stack *u)
 	return ret;
 }
 
-static __always_inline long take_switched(struct user_stack *u)
+static __always_inline long take_switched(struct user_stack *u, enum row_source source)
 {
-	u->walk.sources |= ROW_OF_TABLE;
+	u->walk.sources |= source;
 	if (frame_cnt(u) >= u->walk.limit)
 		return end_walk(u, TAPIR_STACK_END_MORE);
-	return take_caller(u, ROW_OF_TABLE, u->pair[1]);
+	return take_caller(u, source, u->pair[1]);
 }
 
 /* From the frame taken last to its caller. Not 0: the walk ended. */
@@ -286,7 +310,7 @@ static __always_inline long walk_step(struct user_stack *u)
 		ret = step_otherwise(u);
 		if (ret != OTHER_CFA)
 			return ret == OTHER_SIGNAL   ? take_interrupted(u)
-			       : ret == OTHER_CALLER ? take_switched(u)
+			       : ret == OTHER_CALLER ? take_switched(u, source)
 						     : 1;
 		cfa = u->cfa;
 	}

@@ -14,7 +14,8 @@ from case_runtimes import Server
 from case_threads import assert_as_gdb, native, stacks_of
 
 TIMEOUT = 180
-CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_interpreted_methods_are_those_of_jstack", "test_processes_of_postgresql_are_those_of_gdb"}
+CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_interpreted_methods_are_those_of_jstack",
+                "test_compiled_methods_are_those_of_jstack", "test_processes_of_postgresql_are_those_of_gdb"}
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 STARTS = {"_start", "clone3"}
 
@@ -133,6 +134,24 @@ def test_interpreted_methods_are_those_of_jstack(t):
         for name in ("Reference Handler", *(f"pool-1-thread-{i}" for i in range(1, 5))):
             t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java}")
             t.ok("Interpreter" not in native(ours[name[:15]]), f"frames without a name: {native(ours[name[:15]])}")
+        jvm.kill()
+
+
+def test_compiled_methods_are_those_of_jstack(t):
+    """Every Java method of every thread, without frame pointers: all are compiled before they run, and none is inlined."""
+    for java in javas(t):
+        classes = t.path("classes")
+        os.makedirs(classes, exist_ok=True)
+        t.eq(t.run(t.need("javac"), "--release", "11", "-d", classes, os.path.join(PROGRAMS, "JvmDefects.java")).rc, 0, "javac")
+        jvm = t.start(java, "-Xmx128m", "-Xcomp", "-XX:-Inline", "-cp", classes, "JvmDefects", "starved")
+        jvm.wait_line("pid", TIMEOUT)
+        time.sleep(2)
+        jstack = by_jstack(t, jvm.pid)
+        ours = {member["name"]: group for group in stacks_of(t, jvm.pid)["groups"] for member in group["members"]}
+        t.ok(len(jstack["pool-1-thread-4"]) >= 9, f"by jstack: {jstack}")
+        for name in ("Reference Handler", "Common-Cleaner", "clients", *(f"pool-1-thread-{i}" for i in range(1, 5))):
+            t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java}")
+            t.ok(native(ours[name[:15]])[-1] in STARTS, f"end of {name}: {native(ours[name[:15]])}")
         jvm.kill()
 
 

@@ -287,7 +287,7 @@ PROGRAMS = [
     Program("Node", script("node", "waits.js"), "node::Start|start_thread|clone3"),
     Program("Node --perf-basic-prof", script("node", "waits.js", "--perf-basic-prof"), "node::Start|start_thread|clone3"),
     Program("Node 18 of Debian", command(node18, str(HERE / "waits.js"), "SECONDS"), "node::Start|start_thread|clone3"),
-    Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, goal=None, events=HOTSPOT),
+    Program("JVM", jvm(), "JavaMain|thread_native_entry|start_thread", JAVA, events=HOTSPOT),
     Program("JVM +PreserveFramePointer", jvm("-XX:+PreserveFramePointer"), "JavaMain|thread_native_entry|start_thread", JAVA,
             events=HOTSPOT),
     Program(".NET", command(lambda t: build_dotnet(t, "Graph"), "SECONDS"), "^main$|start_thread|Main|Waiter", DOTNET,

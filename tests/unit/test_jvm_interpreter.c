@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The methods of a made-up HotSpot: a description and structures that are right, and what is not.
+/*
+ * The methods and the code heaps of a made-up HotSpot: a description and structures that are right,
+ * and what is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +29,13 @@ enum {
 	SIGNATURE = MEMORY_VA + 0x4700,
 	STRUCT_BYTES = 48,
 	TYPE_BYTES = 40,
+	HEAPS = MEMORY_VA + 0x4800, /* CodeCache::_heaps, the list, its elements */
+	HEAP_LIST = HEAPS + 0x10,
+	HEAP_ELEMENTS = HEAPS + 0x40,
+	HEAP = HEAPS + 0x80, /* the first; 0x80 each */
+	HEAP_VA = 0x7f0000000000,
+	HEAP_BYTES = 0x100000,
+	SEGMENTS_VA = 0x7f0010000000,
 	CODE_VA = 0x7f0000001000,
 	CODE_BYTES = 0x2000,
 };
@@ -88,6 +97,35 @@ static void describe(void)
 	add_type("Klass", 200);
 	add_type("Method", 88);
 	add_type("ConstantPool", 72);
+	add_field("CodeCache", "_heaps", 0, HEAPS);
+	add_field("GrowableArrayBase", "_len", 0, 0);
+	add_field("GrowableArray<int>", "_data", 8, 0);
+	add_field("CodeHeap", "_memory", 8, 0);
+	add_field("CodeHeap", "_segmap", 48, 0);
+	add_field("CodeHeap", "_log2_segment_size", 96, 0);
+	add_field("VirtualSpace", "_low", 8, 0);
+	add_field("VirtualSpace", "_high_boundary", 16, 0);
+	add_field("CodeBlob", "_frame_size", 28, 0);
+	add_type("HeapBlock", 16);
+}
+
+static uint64_t heap_va(unsigned at)
+{
+	return HEAP + 0x80ull * at;
+}
+
+static void add_heaps(unsigned cnt)
+{
+	put(HEAPS, HEAP_LIST);
+	fake_memory__put32(&memory, HEAP_LIST, cnt);
+	put(HEAP_LIST + 8, HEAP_ELEMENTS);
+	for (unsigned i = 0; i < cnt && i < 5; i++) {
+		put(HEAP_ELEMENTS + 8 * i, heap_va(i));
+		put(heap_va(i) + 8 + 8, HEAP_VA + HEAP_BYTES * i);
+		put(heap_va(i) + 8 + 16, HEAP_VA + HEAP_BYTES * (i + 1ull));
+		put(heap_va(i) + 48 + 8, SEGMENTS_VA + 0x10000ull * i);
+		fake_memory__put32(&memory, heap_va(i) + 96, 7);
+	}
 }
 
 static void export(enum tapir_jvm_export which, uint64_t value)
@@ -307,6 +345,71 @@ static void name_that_is_longer_than_any_is_cut(void **state)
 	}
 }
 
+/* ---- code heaps ------------------------------------------------------------------------------ */
+
+static unsigned heap_cnt(void)
+{
+	struct tapir_jvm_interpreter i;
+
+	assert_true(reads(&i)); /* names do not depend on them */
+	return i.code.heap_cnt;
+}
+
+static void heaps_are_where_the_code_cache_has_them(void **state)
+{
+	struct tapir_jvm_interpreter i;
+
+	(void)state;
+	add_heaps(3);
+	assert_true(reads(&i));
+	assert_int_equal(i.code.heap_cnt, 3);
+	assert_int_equal(i.code.segment_shift, 7);
+	assert_int_equal(i.code.frame_size_at, (16 + 28) / 4);
+	assert_true(i.code.heaps[2].start_va == HEAP_VA + 2 * HEAP_BYTES);
+	assert_true(i.code.heaps[2].end_va == HEAP_VA + 3 * HEAP_BYTES);
+	assert_true(i.code.heaps[2].segment_map_va == SEGMENTS_VA + 0x20000);
+}
+
+static void heaps_that_cannot_be_are_refused(void **state)
+{
+	static const struct {
+		uint64_t va, value;
+	} wrong[] = {
+		{HEAPS, 0},
+		{HEAPS, 0xdead0000},
+		{HEAP_LIST + 8, 0},
+		{HEAP_ELEMENTS, 0},
+		{HEAP_ELEMENTS + 8, UINT64_MAX - 64},
+		{HEAP + 16, 0},			     /* begins nowhere */
+		{HEAP + 16, HEAP_VA + 64},	     /* within a segment */
+		{HEAP + 24, HEAP_VA},		     /* has no bytes */
+		{HEAP + 24, HEAP_VA + (1ull << 40)}, /* more than HotSpot allows */
+		{HEAP + 24, UINT64_MAX},
+		{HEAP + 56, 0}, /* no segment map */
+		{HEAP + 56, UINT64_MAX},
+		{HEAP + 96, 0}, /* segments of a byte */
+		{HEAP + 96, 64},
+		{HEAP + 96, 0xffffffff},
+		{HEAP + 96, 8}, /* the other heap has 7 */
+	};
+
+	for (size_t at = 0; at < sizeof(wrong) / sizeof(*wrong); at++) {
+		set_up(state);
+		add_heaps(2);
+		put(wrong[at].va, wrong[at].value);
+		assert_int_equal(heap_cnt(), 0);
+	}
+	for (unsigned cnt = 5; cnt < 8; cnt++) {
+		set_up(state);
+		add_heaps(cnt == 7 ? UINT32_MAX : cnt);
+		assert_int_equal(heap_cnt(), 0);
+	}
+	set_up(state);
+	add_heaps(2);
+	put(STRUCTS + 20 * STRUCT_BYTES + 32, 4000); /* CodeBlob::_frame_size */
+	assert_int_equal(heap_cnt(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +422,8 @@ int main(void)
 		cmocka_unit_test_setup(table_without_an_end_is_read_up_to_a_bound, set_up),
 		cmocka_unit_test_setup(what_is_no_method_has_no_name, set_up),
 		cmocka_unit_test_setup(name_that_is_longer_than_any_is_cut, set_up),
+		cmocka_unit_test_setup(heaps_are_where_the_code_cache_has_them, set_up),
+		cmocka_unit_test_setup(heaps_that_cannot_be_are_refused, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

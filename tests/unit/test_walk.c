@@ -349,6 +349,134 @@ static void memory_may_hold_anything(void **state)
 	}
 }
 
+/* ---- a heap that knows its frames' sizes ------------------------------------------------------- */
+
+/* Segments of 16 bytes from CODE_VA on; the map is behind the code. */
+#define MAP_VA	       (CODE_VA + 0x800)
+#define BLOCK_VA       0x1200 /* its code is in the third segment after it */
+#define IN_BLOCK_VA    0x1238
+#define INTERPRETER_VA 0x1700
+#define FRAME_SIZE_AT  4 /* byte 16 of a block */
+
+static const struct tapir_walk_heap heap = {.start_va = CODE_VA,
+					    .end_va = 0x1600,
+					    .segment_map_va = MAP_VA,
+					    .segment_shift = 4,
+					    .frame_size_at = FRAME_SIZE_AT};
+
+static void put_segment(uint64_t va, uint8_t back)
+{
+	code_bytes[MAP_VA - CODE_VA + (va - CODE_VA) / 16] = back;
+}
+
+/* A method whose frame has five words, and which does not keep a frame pointer. */
+static struct tapir_walk walk_of_heap(const uint64_t *memory, size_t bytes)
+{
+	struct tapir_walk walk = walk_of_code(&generated, memory, bytes);
+
+	put_code(BLOCK_VA + 4 * FRAME_SIZE_AT, "\x05\x00\x00\x00", 4);
+	memset(code_bytes + (IN_BLOCK_VA - CODE_VA), 0x90, 0x100);
+	put_segment(BLOCK_VA, 0);
+	put_segment(BLOCK_VA + 0x10, 1);
+	put_segment(BLOCK_VA + 0x20, 1); /* in two steps */
+	put_segment(BLOCK_VA + 0x30, 1);
+	walk.ip = IN_BLOCK_VA;
+	walk.fp = 0x9030; /* a caller's, which would lead past one */
+	walk.heaps = &heap;
+	walk.heap_cnt = 1;
+	return walk;
+}
+
+static void frames_of_a_heap_have_the_size_that_it_says(void **state)
+{
+	uint64_t memory[16] = {
+		[3] = 0x9060, [4] = CALLER_VA, [6] = 0, [7] = CALLER_VA + 1, [13] = CALLER_VA + 2};
+	struct tapir_walk walk = walk_of_heap(memory, sizeof(memory));
+
+	(void)state;
+	tapir_walk__run(&walk);
+	assert_true(walk.frame_cnt >= 3);
+	assert_int_equal(walk.frames[1], CALLER_VA);
+	assert_int_equal(walk.frames[2], CALLER_VA + 2); /* by the frame pointer it has saved */
+	put_segment(BLOCK_VA + 0x10, TAPIR_UNWIND_SEGMENT_FREE);
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[1], CALLER_VA + 1); /* as other generated code */
+}
+
+static void segment_map_that_leads_nowhere_is_not_followed(void **state)
+{
+	uint64_t memory[16] = {[7] = CALLER_VA + 1};
+	struct tapir_walk walk = walk_of_heap(memory, sizeof(memory));
+	uint32_t sizes[] = {0, 1, TAPIR_UNWIND_HEAP_WORDS + 1, UINT32_MAX};
+
+	(void)state;
+	put_segment(BLOCK_VA + 0x30, 0xfe); /* before the heap */
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[1], CALLER_VA + 1);
+	put_segment(BLOCK_VA + 0x30, 3);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		memcpy(code_bytes + (BLOCK_VA + 4 * FRAME_SIZE_AT - CODE_VA), &sizes[i], 4);
+		tapir_walk__run(&walk);
+		assert_int_equal(walk.frames[1], CALLER_VA + 1);
+	}
+}
+
+/* Interrupted where the frame is not there yet, or not any more. */
+static void edges_of_a_method_have_no_frame(void **state)
+{
+	uint64_t memory[16] = {[0] = CALLER_VA + 3, [1] = CALLER_VA + 4, [4] = CALLER_VA};
+	struct tapir_walk walk = walk_of_heap(memory, sizeof(memory));
+	static const struct {
+		const char *bytes; /* the first one is before */
+		size_t len;
+		uint64_t caller;
+	} edges[] = {
+		{"\x90\x89\x84\x24\x00\xc0\xfe\xff", 8, CALLER_VA + 3},
+		{"\x90\x55", 2, CALLER_VA + 3},
+		{"\x55\x48\x83\xec\x20", 5, CALLER_VA + 4},
+		{"\x90\x48\x83\xec\x20", 5, CALLER_VA + 3},
+		{"\x90\x5d\x49\x3b\xa7", 5, CALLER_VA + 4},
+		{"\x5d\x49\x3b\xa7\x38\x03\x00\x00", 8, CALLER_VA + 3},
+		{"\x90\x90\x90", 3, CALLER_VA},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
+		memset(code_bytes + (IN_BLOCK_VA - CODE_VA), 0x90, 0x20);
+		put_code(IN_BLOCK_VA - 1, edges[i].bytes, edges[i].len);
+		tapir_walk__run(&walk);
+		assert_true(walk.frame_cnt >= 2);
+		assert_int_equal(walk.frames[1], edges[i].caller);
+	}
+}
+
+/* What a compiled method passed on the stack lies between its frame and the interpreted one's. */
+static void caller_of_an_interpreted_method_begins_where_its_frame_says(void **state)
+{
+	uint64_t memory[32] = {[1] = 0x9040 + 16, /* at 0x9008, below the frame pointer */
+			       [2] = 0x9100,
+			       [3] = IN_BLOCK_VA,
+			       [13] = 0x9100,
+			       [14] = CALLER_VA};
+	struct tapir_walk walk = walk_of_heap(memory, sizeof(memory));
+
+	(void)state;
+	walk.ip = INTERPRETER_VA;
+	walk.fp = 0x9010;
+	walk.interpreter_va = INTERPRETER_VA;
+	walk.interpreter_end_va = INTERPRETER_VA + 0x40;
+	walk.method_below = 0x100; /* in no memory: it has no name */
+	tapir_walk__run(&walk);
+	assert_true(walk.frame_cnt >= 3);
+	assert_int_equal(walk.frames[1], IN_BLOCK_VA);
+	assert_int_equal(walk.frames[2], CALLER_VA);
+	memory[1] = 0x9009; /* no stack pointer: nothing was passed */
+	memory[7] = CALLER_VA + 5;
+	memory[8] = CALLER_VA + 6;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[2], CALLER_VA + 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +487,10 @@ int main(void)
 		cmocka_unit_test(file_without_a_table_ends_the_stack),
 		cmocka_unit_test(generated_code_is_walked_by_its_frame_pointers),
 		cmocka_unit_test(caller_of_a_small_method_is_found),
+		cmocka_unit_test(frames_of_a_heap_have_the_size_that_it_says),
+		cmocka_unit_test(segment_map_that_leads_nowhere_is_not_followed),
+		cmocka_unit_test(edges_of_a_method_have_no_frame),
+		cmocka_unit_test(caller_of_an_interpreted_method_begins_where_its_frame_says),
 		cmocka_unit_test(replaced_method_is_one_frame),
 		cmocka_unit_test(memory_may_hold_anything),
 	};

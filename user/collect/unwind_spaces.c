@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "collect/unwind_mappings.h"
 #include "collect/unwind_tables.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/jvm/jvm.h"
@@ -19,28 +20,22 @@
 #include "symbol/vdso.h"
 #include "trace/record.h"
 
-#define MAX_MAPPINGS	  (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
 #define PRUNED_PER_SEC	  4
 #define INTERPRETER_LOOKS 10u
 #define JVMS_AT_ONCE	  8u
 #define MAX_VA		  (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
 
-struct mapping {
-	struct tapir_unwind_mapping m;
-	uint64_t since_ns;
-	bool is_seen; /* while /proc/PID/maps is read */
-};
-
 struct space {
 	uint32_t tgid;
 	uint32_t block_cnt; /* in the kernel */
 	uint64_t generation;
-	struct tapir_vec(struct mapping) mappings; /* sorted, without overlap */
+	struct tapir_unwind_mappings mappings;
 	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
 	bool is_stale;		    /* some of it may be gone */
 	/* Of a JVM: how often its interpreter is still to be looked for; where that is. */
 	unsigned interpreter_looks;
 	uint64_t interpreter_va, interpreter_end_va;
+	struct tapir_jvm_code code;
 };
 
 struct tapir_unwind_spaces {
@@ -104,91 +99,6 @@ static void mark(struct tapir_unwind_spaces *s, struct space *space)
 		space->is_listed = true;
 }
 
-/* ---- mappings --------------------------------------------------------------------------------- */
-
-static bool is_same(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
-{
-	return a->kind == b->kind && a->file_idx == b->file_idx && a->bias == b->bias;
-}
-
-/* Generated code grows piece by piece: pieces that touch are one. */
-static bool can_join(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
-{
-	return a->end_va == b->start_va && is_same(a, b);
-}
-
-static bool insert_at(struct space *space, size_t at, const struct mapping *new)
-{
-	if (space->mappings.cnt >= MAX_MAPPINGS || !tapir_vec__add(&space->mappings))
-		return false;
-	memmove(&space->mappings.data[at + 1], &space->mappings.data[at],
-		(space->mappings.cnt - 1 - at) * sizeof(*new));
-	space->mappings.data[at] = *new;
-	return true;
-}
-
-static void remove_at(struct space *space, size_t at, size_t cnt)
-{
-	memmove(&space->mappings.data[at], &space->mappings.data[at + cnt],
-		(space->mappings.cnt - at - cnt) * sizeof(*space->mappings.data));
-	space->mappings.cnt -= cnt;
-}
-
-/* Takes [start, end) out of what is there; the index where it belongs. */
-static size_t make_hole(struct space *space, uint64_t start, uint64_t end)
-{
-	size_t at =
-		tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va, start);
-	struct mapping *before = at ? &space->mappings.data[at - 1] : NULL, rest;
-	size_t cnt = 0;
-
-	if (before && before->m.end_va > start) {
-		rest = *before;
-		before->m.end_va = start;
-		rest.m.start_va = end;
-		if (rest.m.end_va > end)
-			(void)insert_at(space, at, &rest);
-		if (space->mappings.data[at - 1].m.start_va == start)
-			remove_at(space, --at, 1);
-	}
-	while (at + cnt < space->mappings.cnt && space->mappings.data[at + cnt].m.end_va <= end)
-		cnt++;
-	if (cnt)
-		remove_at(space, at, cnt);
-	if (at < space->mappings.cnt && space->mappings.data[at].m.start_va < end)
-		space->mappings.data[at].m.start_va = end;
-	return at;
-}
-
-static bool is_known(const struct space *space, const struct tapir_unwind_mapping *m)
-{
-	size_t at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
-					 m->start_va);
-	const struct tapir_unwind_mapping *there = at ? &space->mappings.data[at - 1].m : NULL;
-
-	return there && there->end_va >= m->end_va && is_same(there, m);
-}
-
-static bool add_mapping(struct space *space, const struct mapping *new)
-{
-	size_t at = make_hole(space, new->m.start_va, new->m.end_va);
-	struct mapping *data = space->mappings.data;
-
-	if (at && can_join(&data[at - 1].m, &new->m)) {
-		data[at - 1].m.end_va = new->m.end_va;
-		if (at < space->mappings.cnt && can_join(&data[at - 1].m, &data[at].m)) {
-			data[at - 1].m.end_va = data[at].m.end_va;
-			remove_at(space, at, 1);
-		}
-		return true;
-	}
-	if (at < space->mappings.cnt && can_join(&new->m, &data[at].m)) {
-		data[at].m.start_va = new->m.start_va;
-		return true;
-	}
-	return insert_at(space, at, new);
-}
-
 /* ---- records ---------------------------------------------------------------------------------- */
 
 /* A fork runs its parent's code. */
@@ -196,7 +106,7 @@ static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_
 {
 	const struct space *parent = space_of(s, parent_tgid);
 	struct space *space = parent ? add_space(s, tgid) : NULL;
-	struct mapping *data;
+	struct tapir_space_mapping *data;
 
 	if (!space || !parent->mappings.cnt)
 		return;
@@ -224,6 +134,7 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 	space->mappings.cnt = kept;
 	space->interpreter_va = 0;
 	space->interpreter_looks = 0;
+	space->code.heap_cnt = 0;
 	mark(s, space);
 }
 
@@ -291,21 +202,68 @@ static void want_interpreter(struct tapir_unwind_spaces *s, struct space *space,
 /* Generated code that is mapped, as far as it is the interpreter's. */
 static void mark_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 {
-	struct mapping new = {.m = {.start_va = space->interpreter_va,
-				    .end_va = space->interpreter_end_va,
-				    .file_idx = TAPIR_UNWIND_NO_FILE,
-				    .kind = TAPIR_UNWIND_KIND_INTERPRETER}};
+	struct tapir_space_mapping new = {.m = {.start_va = space->interpreter_va,
+						.end_va = space->interpreter_end_va,
+						.file_idx = TAPIR_UNWIND_NO_FILE,
+						.kind = TAPIR_UNWIND_KIND_INTERPRETER}};
 	size_t at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
 					 new.m.start_va);
-	const struct mapping *there = at ? &space->mappings.data[at - 1] : NULL;
+	const struct tapir_space_mapping *there = at ? &space->mappings.data[at - 1] : NULL;
 
 	if (!new.m.start_va || !there || there->m.kind != TAPIR_UNWIND_KIND_JIT ||
 	    there->m.end_va < new.m.end_va)
 		return;
 	new.since_ns = there->since_ns;
-	if (!add_mapping(space, &new))
+	if (!tapir_unwind_mappings__add(&space->mappings, &new))
 		s->refused_cnt++;
 	mark(s, space);
+}
+
+/* The first generated code in [start, end) that nothing more is known of. */
+static const struct tapir_space_mapping *next_generated(const struct space *space, uint64_t start,
+							uint64_t end)
+{
+	const struct tapir_space_mapping *m;
+
+	tapir_vec_for_each (m, &space->mappings)
+		if (m->m.kind == TAPIR_UNWIND_KIND_JIT && m->m.start_va < end &&
+		    m->m.end_va > start)
+			return m;
+	return NULL;
+}
+
+/* What is mapped of the heaps that compiled code is in, but the interpreter, which is marked. */
+static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
+{
+	for (unsigned i = 0; i < space->code.heap_cnt; i++) {
+		const struct tapir_jvm_code_heap *heap = &space->code.heaps[i];
+		uint8_t shift = space->code.segment_shift;
+		const struct tapir_space_mapping *there;
+
+		while ((there = next_generated(space, heap->start_va, heap->end_va))) {
+			struct tapir_space_mapping new = *there;
+
+			if (new.m.start_va < heap->start_va)
+				new.m.start_va = heap->start_va;
+			if (new.m.end_va > heap->end_va)
+				new.m.end_va = heap->end_va;
+			new.m.kind = TAPIR_UNWIND_KIND_CODE_HEAP;
+			new.m.bias = heap->segment_map_va - (heap->start_va >> shift);
+			new.m.segment_shift = shift;
+			new.m.frame_size_at = space->code.frame_size_at;
+			if (!tapir_unwind_mappings__add(&space->mappings, &new)) {
+				s->refused_cnt++;
+				return;
+			}
+			mark(s, space);
+		}
+	}
+}
+
+static void mark_jvm(struct tapir_unwind_spaces *s, struct space *space)
+{
+	mark_interpreter(s, space);
+	mark_code_heaps(s, space);
 }
 
 static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
@@ -318,7 +276,8 @@ static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 	space->interpreter_looks = 0;
 	space->interpreter_va = found.code_va;
 	space->interpreter_end_va = found.code_end_va;
-	mark_interpreter(s, space);
+	space->code = found.code;
+	mark_jvm(s, space);
 }
 
 /* Each takes some ms: those that are left are looked at a second later. */
@@ -341,11 +300,11 @@ static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 
 static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
 {
-	struct mapping new = {.m = {.start_va = rec->start_va,
-				    .end_va = rec->end_va,
-				    .bias = rec->start_va - rec->file_off,
-				    .kind = kind_of(rec)},
-			      .since_ns = rec->h.time_ns};
+	struct tapir_space_mapping new = {.m = {.start_va = rec->start_va,
+						.end_va = rec->end_va,
+						.bias = rec->start_va - rec->file_off,
+						.kind = kind_of(rec)},
+					  .since_ns = rec->h.time_ns};
 	struct space *space;
 
 	if (!(rec->flags & TAPIR_MAPPING_EXEC) || rec->end_va <= rec->start_va || !rec->tgid ||
@@ -355,12 +314,12 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	if (new.m.kind != TAPIR_UNWIND_KIND_FILE)
 		new.m.bias = 0; /* of no meaning: so that pieces are equal */
 	space = add_space(s, rec->tgid);
-	if (!space || is_known(space, &new.m))
+	if (!space || tapir_unwind_mappings__have(&space->mappings, &new.m))
 		return;
-	if (!add_mapping(space, &new))
+	if (!tapir_unwind_mappings__add(&space->mappings, &new))
 		s->refused_cnt++;
 	want_interpreter(s, space, rec);
-	mark_interpreter(s, space);
+	mark_jvm(s, space);
 	if (!space->is_stale && tapir_vec__push(&s->stale, rec->tgid))
 		space->is_stale = true;
 	mark(s, space);

@@ -204,6 +204,8 @@ struct tapir_lore_yield {
 	const char *remedy;	    /* how to get more; NULL: nothing to do */
 	/* Or the same holds of a process that executes code there, whatever its options. */
 	const char *unless_code_in;
+	/* Or its generated code says how large its frames are (runtime/jvm/jvm_code.h). */
+	bool unless_it_has_frame_sizes;
 };
 
 /* Events of .NET tasks and awaits (awaits/await_stacks.c). */

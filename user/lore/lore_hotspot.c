@@ -203,7 +203,8 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.conditions = conditions,
 	.stacks = {TAPIR_LIST_OF("-XX:+PreserveFramePointer"),
 		   "complete, with compiled Java methods", "end at the first compiled Java method",
-		   "start java with -XX:+PreserveFramePointer (or in JAVA_TOOL_OPTIONS)"},
+		   "start java with -XX:+PreserveFramePointer (or in JAVA_TOOL_OPTIONS)",
+		   .unless_it_has_frame_sizes = true},
 	.names = {.with = "Java methods and the JVM's functions"},
 	.specs =
 		{

@@ -14,6 +14,7 @@
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "lore/lore.h"
+#include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/recognize.h"
 
 #define ENVIRON_MAX_BYTES (256u << 10)
@@ -61,9 +62,18 @@ static int sees_code(const struct tapir_mapping_line *m, void *ctx)
 	return m->is_executable && !strncmp(m->path, path, strlen(path));
 }
 
+static bool has_frame_sizes(uint32_t tgid)
+{
+	struct tapir_jvm_interpreter jvm;
+
+	return tapir_jvm_interpreter__of(&jvm, tgid) && jvm.code.heap_cnt;
+}
+
 static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,
 		       uint32_t tgid)
 {
+	if (yield->unless_it_has_frame_sizes && has_frame_sizes(tgid))
+		return false;
 	if (yield->unless_code_in)
 		return tapir_proc__each_mapping(tgid, sees_code,
 						(void *)(uintptr_t)yield->unless_code_in) > 0;

@@ -8,7 +8,8 @@
 #include "unwind/unwind_table.h"
 #include "unwind/walk_code.h"
 
-#define MAX_REPLACED_WORDS 512 /* of the frame of a method that was replaced while it ran */
+#define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
+#define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */
 
 /* What is known of one frame while the walk is there. */
 struct frame {
@@ -48,13 +49,47 @@ static int step_by_fp(const struct tapir_walk *w, struct frame *f)
 	return 0;
 }
 
-/* By what its instructions say; where they say nothing, by its frame record. */
+static bool is_interpreted(const struct tapir_walk *w, uint64_t ip)
+{
+	return ip >= w->interpreter_va && ip < w->interpreter_end_va;
+}
+
+/*
+ * What called an interpreted method may be compiled, with a frame that begins where the stack
+ * pointer was: an adapter between both has moved it, and the frame says from where.
+ */
+static int step_from_interpreter(const struct tapir_walk *w, struct frame *f)
+{
+	uint64_t sender_sp = 0, own_fp = f->fp;
+	int end = step_by_fp(w, f);
+
+	if (!end && read_word(w, own_fp - 8, &sender_sp) && !(sender_sp & 7) &&
+	    sender_sp - f->sp < MAX_ARGUMENT_BYTES)
+		f->sp = sender_sp;
+	return end;
+}
+
+static bool heap_frame_at(const struct tapir_walk *w, const struct frame *f,
+			  struct tapir_walk_code_frame *frame)
+{
+	for (size_t i = 0; i < w->heap_cnt; i++)
+		if (f->ip >= w->heaps[i].start_va && f->ip < w->heaps[i].end_va)
+			return tapir_walk_code__heap_frame_at(w, &w->heaps[i], f->ip,
+							      f->is_interrupted, frame);
+	return false;
+}
+
+/* By what its heap or its instructions say; where they say nothing, by its frame record. */
 static int step_from_code(const struct tapir_walk *w, struct frame *f)
 {
 	struct tapir_walk_code_frame frame;
 	struct frame up;
 
-	if (f->is_patchpoint || !tapir_walk_code__frame_at(w, f->ip, &frame))
+	if (is_interpreted(w, f->ip) &&
+	    (!f->is_interrupted || !tapir_walk_code__frame_at(w, f->ip, &frame)))
+		return step_from_interpreter(w, f);
+	if (f->is_patchpoint ||
+	    (!heap_frame_at(w, f, &frame) && !tapir_walk_code__frame_at(w, f->ip, &frame)))
 		return step_by_fp(w, f);
 	up = (struct frame){.sp = f->sp + (uint64_t)(int64_t)frame.cfa_off, .fp = f->fp};
 	if ((frame.has_fp_off && !read_word(w, f->sp + (uint64_t)(int64_t)frame.fp_off, &up.fp)) ||
@@ -229,7 +264,7 @@ static uint64_t address_of(const struct tapir_walk *w, const struct frame *f, bo
 {
 	uint64_t method;
 
-	if (f->ip >= w->interpreter_va && f->ip < w->interpreter_end_va && has_own_fp(w, f) &&
+	if (is_interpreted(w, f->ip) && has_own_fp(w, f) &&
 	    read_word(w, f->fp - w->method_below, &method) && w->is_method(w->code_ctx, method))
 		return method + 1;
 	return f->ip + (f->is_interrupted && !is_first);

@@ -24,6 +24,13 @@ struct tapir_walk_code {
 	uint8_t kind;				/* enum tapir_unwind_kind */
 };
 
+/* Where compiled code is that says how large its frames are: TAPIR_UNWIND_KIND_CODE_HEAP. */
+struct tapir_walk_heap {
+	uint64_t start_va, end_va;
+	uint64_t segment_map_va; /* the byte of the first segment */
+	uint8_t segment_shift, frame_size_at;
+};
+
 struct tapir_walk {
 	/* Set these. */
 	const struct tapir_walk_code *codes; /* sorted by start_va, without overlap; borrowed */
@@ -43,6 +50,8 @@ struct tapir_walk {
 	 */
 	uint64_t interpreter_va, interpreter_end_va;
 	uint32_t method_below;
+	const struct tapir_walk_heap *heaps; /* borrowed; read by read_code */
+	size_t heap_cnt;
 	bool (*is_method)(const void *ctx, uint64_t va); /* ctx: code_ctx */
 
 	/*

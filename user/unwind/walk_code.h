@@ -24,6 +24,14 @@ struct tapir_walk_code_frame {
 bool tapir_walk_code__frame_at(const struct tapir_walk *walk, uint64_t ip,
 			       struct tapir_walk_code_frame *out);
 
+/*
+ * The same of code in a heap that knows its frames' sizes (walk.h). False: it does not know that
+ * one; ask tapir_walk_code__frame_at.
+ */
+bool tapir_walk_code__heap_frame_at(const struct tapir_walk *walk,
+				    const struct tapir_walk_heap *heap, uint64_t ip,
+				    bool is_interrupted, struct tapir_walk_code_frame *out);
+
 /* May the return address stand for code that CoreCLR replaced while it ran? */
 bool tapir_walk_code__is_patchpoint(const struct tapir_walk *walk, uint64_t return_va);
 

@@ -93,6 +93,7 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	};
 	if (!find_code(&found, memory, s))
 		return false;
+	(void)tapir_jvm_code__read(&found.code, memory, vas);
 	*out = found;
 	return true;
 }

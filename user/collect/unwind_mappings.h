@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind_mappings.h - the executable memory of one process, as the walk is told of it: what comes
+ * last counts. One thread.
+ */
+#ifndef TAPIR_USER_UNWIND_MAPPINGS_H
+#define TAPIR_USER_UNWIND_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "bpf/unwind.h"
+
+struct tapir_space_mapping {
+	struct tapir_unwind_mapping m;
+	uint64_t since_ns;
+	bool is_seen; /* while /proc/PID/maps is read */
+};
+
+/* Sorted by start, without overlap. */
+struct tapir_unwind_mappings tapir_vec(struct tapir_space_mapping);
+
+/* Is all of it there, as the same? */
+bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
+				 const struct tapir_unwind_mapping *m);
+/* In place of what is there. False: there are too many, or there is no memory. */
+bool tapir_unwind_mappings__add(struct tapir_unwind_mappings *mappings,
+				const struct tapir_space_mapping *new);
+
+#endif

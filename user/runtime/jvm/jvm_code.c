@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/jvm/jvm_code.h"
+
+#include <string.h>
+
+#define MAX_USER_VA   (1ull << 47)
+#define MAX_HEAP_SIZE (2ull << 30) /* HotSpot's own limit */
+#define MAX_SHIFT     16u
+
+/* What is needed of the description, in the order in which it is used below. */
+enum {
+	HEAPS,
+	ARRAY_LEN,
+	ARRAY_DATA,
+	MEMORY,
+	SEGMENT_MAP,
+	SEGMENT_SHIFT,
+	LOW,
+	HIGH_BOUNDARY,
+	BLOCK_BYTES,
+	FRAME_SIZE,
+	WANTED_CNT
+};
+
+static const struct tapir_jvm_struct wanted_structs[WANTED_CNT] = {
+	[HEAPS] = {"CodeCache", "_heaps", .is_static = true},
+	[ARRAY_LEN] = {"GrowableArrayBase", "_len"},
+	[ARRAY_DATA] = {"GrowableArray<int>", "_data"},
+	[MEMORY] = {"CodeHeap", "_memory"},
+	[SEGMENT_MAP] = {"CodeHeap", "_segmap"},
+	[SEGMENT_SHIFT] = {"CodeHeap", "_log2_segment_size"},
+	[LOW] = {"VirtualSpace", "_low"},
+	[HIGH_BOUNDARY] = {"VirtualSpace", "_high_boundary"},
+	[BLOCK_BYTES] = {"HeapBlock", NULL},
+	[FRAME_SIZE] = {"CodeBlob", "_frame_size"},
+};
+
+static bool read_shift(const struct tapir_process_memory *memory, uint64_t va, uint8_t *shift)
+{
+	int32_t value;
+
+	if (!tapir_process_memory__get(memory, va, &value, sizeof(value)) || value < 3 ||
+	    value > (int)MAX_SHIFT)
+		return false;
+	*shift = (uint8_t)value;
+	return true;
+}
+
+/* Does its map have a place for the segments of all addresses, counted from 0? */
+static bool is_sound(const struct tapir_jvm_code_heap *heap, uint8_t shift)
+{
+	return heap->start_va && heap->start_va < heap->end_va && heap->end_va < MAX_USER_VA &&
+	       heap->end_va - heap->start_va <= MAX_HEAP_SIZE &&
+	       !(heap->start_va & ((1ull << shift) - 1)) && heap->segment_map_va &&
+	       heap->segment_map_va < MAX_USER_VA;
+}
+
+static bool read_heap(struct tapir_jvm_code *code, const struct tapir_process_memory *memory,
+		      const struct tapir_jvm_struct *s, uint64_t va)
+{
+	struct tapir_jvm_code_heap *heap = &code->heaps[code->heap_cnt];
+	uint64_t memory_va = va + s[MEMORY].value;
+	uint8_t shift;
+
+	*heap = (struct tapir_jvm_code_heap){
+		.start_va = tapir_process_memory__u64(memory, memory_va + s[LOW].value),
+		.end_va = tapir_process_memory__u64(memory, memory_va + s[HIGH_BOUNDARY].value),
+		.segment_map_va =
+			tapir_process_memory__u64(memory, va + s[SEGMENT_MAP].value + s[LOW].value),
+	};
+	if (!va || !read_shift(memory, va + s[SEGMENT_SHIFT].value, &shift) ||
+	    !is_sound(heap, shift) || (code->heap_cnt && shift != code->segment_shift))
+		return false;
+	code->segment_shift = shift;
+	code->heap_cnt++;
+	return true;
+}
+
+static bool read_heaps(struct tapir_jvm_code *code, const struct tapir_process_memory *memory,
+		       const struct tapir_jvm_struct *s)
+{
+	uint64_t array_va = tapir_process_memory__u64(memory, s[HEAPS].value), data_va;
+	int32_t cnt;
+
+	if (!array_va ||
+	    !tapir_process_memory__get(memory, array_va + s[ARRAY_LEN].value, &cnt, sizeof(cnt)) ||
+	    cnt < 1 || cnt > (int)TAPIR_JVM_CODE_HEAPS)
+		return false;
+	data_va = tapir_process_memory__u64(memory, array_va + s[ARRAY_DATA].value);
+	for (int i = 0; i < cnt; i++)
+		if (!data_va || !read_heap(code, memory, s,
+					   tapir_process_memory__u64(memory, data_va + 8u * i)))
+			return false;
+	return true;
+}
+
+bool tapir_jvm_code__read(struct tapir_jvm_code *out, const struct tapir_process_memory *memory,
+			  const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
+{
+	struct tapir_jvm_struct s[WANTED_CNT];
+	struct tapir_jvm_code code = {};
+	uint64_t at;
+
+	*out = code;
+	memcpy(s, wanted_structs, sizeof(s));
+	if (!tapir_jvm_structs__find(memory, vas, s, WANTED_CNT))
+		return false;
+	at = s[BLOCK_BYTES].value + s[FRAME_SIZE].value; /* the block's header, then the CodeBlob */
+	if (at & 3 || at / 4 > UINT8_MAX || !read_heaps(&code, memory, s))
+		return false;
+	code.frame_size_at = (uint8_t)(at / 4);
+	*out = code;
+	return true;
+}

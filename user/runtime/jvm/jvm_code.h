@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jvm_code.h - where HotSpot keeps compiled code, and where it says how large the frames of that
+ * are: what the walk needs to go through compiled methods, which have no frame pointers
+ * (bpf/unwind.h, TAPIR_UNWIND_KIND_CODE_HEAP). Layouts are those that the JVM describes itself
+ * (jvm_structs.h). Pure but for reads.
+ */
+#ifndef TAPIR_USER_JVM_CODE_H
+#define TAPIR_USER_JVM_CODE_H
+
+#include "runtime/jvm/jvm_structs.h"
+
+#define TAPIR_JVM_CODE_HEAPS 4u /* a JVM has three at most, by what the code is for */
+
+struct tapir_jvm_code {
+	struct tapir_jvm_code_heap {
+		uint64_t start_va, end_va; /* all that is reserved for it */
+		uint64_t segment_map_va;   /* of a byte for each segment */
+	} heaps[TAPIR_JVM_CODE_HEAPS];
+	unsigned heap_cnt; /* 0: not known */
+	uint8_t segment_shift;
+	uint8_t frame_size_at; /* behind the start of a block, in units of 4 bytes */
+};
+
+/* False: it does not describe what is needed, or has not made its heaps yet; *out is then empty. */
+bool tapir_jvm_code__read(struct tapir_jvm_code *out, const struct tapir_process_memory *memory,
+			  const uint64_t vas[TAPIR_JVM_EXPORT_CNT]);
+
+#endif
