@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The input is the memory of a process that claims to be CoreCLR, PostgreSQL, and a publisher of
- * OpenTelemetry's process context: what is found in it ends.
+ * The input is the memory of a process that claims to be CoreCLR, HotSpot, PostgreSQL, and a
+ * publisher of OpenTelemetry's process context: what is found in it ends.
  */
 #include <stdlib.h>
 
 #include "context/otel_process.h"
 #include "runtime/dotnet/dotnet_monitors.h"
+#include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/postgresql/postgresql_locks.h"
 #include "tapir/abi.h"
 #include "tests/unit/fake_memory.h"
@@ -25,6 +26,31 @@ static void copy_context(const struct tapir_process_memory *source)
 		return;
 	if (!published_ns || bytes > sizeof(payload))
 		abort();
+}
+
+/* The description is in the input; and as if it had described these layouts. */
+static void read_jvm(const struct tapir_process_memory *source)
+{
+	struct tapir_jvm_interpreter found, known = {.const_method = 8,
+						     .pool = 16,
+						     .name = 34,
+						     .signature = 36,
+						     .pool_bytes = 72,
+						     .pool_holder = 24,
+						     .class_name = 24,
+						     .symbol_len = 2,
+						     .symbol_bytes = 6};
+	uint64_t vas[TAPIR_JVM_EXPORT_CNT];
+	struct tapir_str name = {};
+
+	for (unsigned i = 0; i < TAPIR_JVM_EXPORT_CNT; i++)
+		vas[i] = MEMORY_VA + 8ull * i;
+	if (tapir_jvm_interpreter__read(&found, source, vas) &&
+	    (found.code_va >= found.code_end_va || found.code.heap_cnt > TAPIR_JVM_CODE_HEAPS))
+		abort();
+	if (tapir_jvm_interpreter__add_name(&known, source, MEMORY_VA, &name) && !name.len)
+		abort();
+	tapir_str__fini(&name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -53,5 +79,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    (!holder.pid || holder.pid == TID))
 		abort();
 	copy_context(&source);
+	read_jvm(&source);
 	return 0;
 }

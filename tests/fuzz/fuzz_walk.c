@@ -57,6 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		 .end_va = TEXT_VA + 0x3000,
 		 .kind = TAPIR_UNWIND_KIND_JIT},
 	};
+	/* Its segment map and its blocks are the same bytes, too. */
+	const struct tapir_walk_heap heap = {.start_va = TEXT_VA + 0x2000,
+					     .end_va = TEXT_VA + 0x2800,
+					     .segment_map_va = STACK_VA,
+					     .segment_shift = 7,
+					     .frame_size_at = 11};
 	struct tapir_walk walk = {.codes = codes,
 				  .code_cnt = 2,
 				  .ip = TEXT_VA + (size > 2 ? data[size - 1] * 64u : 0),
@@ -66,7 +72,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .stack_va = STACK_VA,
 				  .stack_bytes = size - half,
 				  .read_code = read_code,
-				  .code_ctx = &in};
+				  .code_ctx = &in,
+				  .heaps = &heap,
+				  .heap_cnt = 1};
 
 	tapir_walk__run(&walk);
 	assert(walk.frame_cnt >= 1 && walk.frame_cnt <= TAPIR_MAX_FRAMES);
