@@ -203,6 +203,18 @@ static void look_at_publishers(const struct recording *r, bool is_last)
 	tapir_vec__fini(&live);
 }
 
+/* What is looked at twice a second. */
+static void look_around(struct recording *r)
+{
+	tapir_targets__poll(r->targets);
+	tapir_sampler__poll(r->sampler);
+	tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
+	look_at_publishers(r, false);
+	post_sideband_loss(r);
+	tapir_recording__post_lanes(r);
+	report_progress(r, false, 0);
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -256,13 +268,7 @@ static int watch(struct recording *r)
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
 		tapir_publish__look(r->publish, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
-			tapir_targets__poll(r->targets);
-			tapir_sampler__poll(r->sampler);
-			tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
-			look_at_publishers(r, false);
-			post_sideband_loss(r);
-			tapir_recording__post_lanes(r);
-			report_progress(r, false, 0);
+			look_around(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 		}
 		if (is_over(r, fds))

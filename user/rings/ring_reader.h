@@ -48,8 +48,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 
 /*
  * From now on it may sleep until a thread that may fire runs: asleep is a word that this clears,
- * and then somebody calls __wake. Borrowed until __stop. NULL: it
- * comes by every 10 ms again.
+ * and then somebody calls __wake. Borrowed until __stop. NULL: it comes by every 10 ms again.
  */
 void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep);
 void tapir_ring_reader__wake(struct tapir_ring_reader *r); /* any thread; costs nothing if awake */

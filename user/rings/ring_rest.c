@@ -4,9 +4,8 @@
 #include <stddef.h>
 
 #define QUIET_ROUNDS 5 /* before it asks */
-#define SURE_ROUNDS                                                                                \
-	4 /* after: the kernel accounts CPU time at clock ticks, at most 10 ms apart               \
-	   */
+/* After: the kernel accounts CPU time at clock ticks, at most 10 ms apart. */
+#define SURE_ROUNDS  4
 
 static void set_asleep(const struct tapir_ring_rest *rest, uint32_t value)
 {

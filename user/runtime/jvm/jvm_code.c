@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/jvm/jvm_code.h"
 
-#include <string.h>
-
 #define MAX_USER_VA   (1ull << 47)
 #define MAX_HEAP_SIZE (2ull << 30) /* HotSpot's own limit */
 #define MAX_SHIFT     16u
@@ -19,10 +17,9 @@ enum {
 	HIGH_BOUNDARY,
 	BLOCK_BYTES,
 	FRAME_SIZE,
-	WANTED_CNT
 };
 
-static const struct tapir_jvm_struct wanted_structs[WANTED_CNT] = {
+const struct tapir_jvm_struct tapir_jvm_code_structs[TAPIR_JVM_CODE_STRUCT_CNT] = {
 	[HEAPS] = {"CodeCache", "_heaps", .is_static = true},
 	[ARRAY_LEN] = {"GrowableArrayBase", "_len"},
 	[ARRAY_DATA] = {"GrowableArray<int>", "_data"},
@@ -95,18 +92,18 @@ static bool read_heaps(struct tapir_jvm_code *code, const struct tapir_process_m
 }
 
 bool tapir_jvm_code__read(struct tapir_jvm_code *out, const struct tapir_process_memory *memory,
-			  const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
+			  const struct tapir_jvm_struct found[TAPIR_JVM_CODE_STRUCT_CNT])
 {
-	struct tapir_jvm_struct s[WANTED_CNT];
 	struct tapir_jvm_code code = {};
 	uint64_t at;
 
 	*out = code;
-	memcpy(s, wanted_structs, sizeof(s));
-	if (!tapir_jvm_structs__find(memory, vas, s, WANTED_CNT))
-		return false;
-	at = s[BLOCK_BYTES].value + s[FRAME_SIZE].value; /* the block's header, then the CodeBlob */
-	if (at & 3 || at / 4 > UINT8_MAX || !read_heaps(&code, memory, s))
+	for (unsigned i = 0; i < TAPIR_JVM_CODE_STRUCT_CNT; i++)
+		if (!found[i].is_found)
+			return false;
+	/* The block's header, then the CodeBlob. */
+	at = found[BLOCK_BYTES].value + found[FRAME_SIZE].value;
+	if (at & 3 || at / 4 > UINT8_MAX || !read_heaps(&code, memory, found))
 		return false;
 	code.frame_size_at = (uint8_t)(at / 4);
 	*out = code;

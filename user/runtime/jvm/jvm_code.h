@@ -22,8 +22,15 @@ struct tapir_jvm_code {
 	uint8_t frame_size_at; /* behind the start of a block, in units of 4 bytes */
 };
 
-/* False: it does not describe what is needed, or has not made its heaps yet; *out is then empty. */
+/* What of the description it is read by: to be looked for with what else is. */
+#define TAPIR_JVM_CODE_STRUCT_CNT 10u
+extern const struct tapir_jvm_struct tapir_jvm_code_structs[TAPIR_JVM_CODE_STRUCT_CNT];
+
+/*
+ * found: the above, with what was found. False: it does not describe what is needed, or has not
+ * made its heaps yet; *out is then empty.
+ */
 bool tapir_jvm_code__read(struct tapir_jvm_code *out, const struct tapir_process_memory *memory,
-			  const uint64_t vas[TAPIR_JVM_EXPORT_CNT]);
+			  const struct tapir_jvm_struct found[TAPIR_JVM_CODE_STRUCT_CNT]);
 
 #endif

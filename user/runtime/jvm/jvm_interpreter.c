@@ -72,12 +72,16 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 				 const struct tapir_process_memory *memory,
 				 const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
 {
-	struct tapir_jvm_struct s[WANTED_CNT];
+	struct tapir_jvm_struct s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT];
 	struct tapir_jvm_interpreter found;
 
-	memcpy(s, wanted_structs, sizeof(s));
-	if (!tapir_jvm_structs__find(memory, vas, s, WANTED_CNT) || s[METHOD_BYTES].value < 8 ||
-	    s[METHOD_BYTES].value > MAX_METHOD_BYTES)
+	memcpy(s, wanted_structs, sizeof(wanted_structs));
+	memcpy(&s[WANTED_CNT], tapir_jvm_code_structs, sizeof(tapir_jvm_code_structs));
+	tapir_jvm_structs__find(memory, vas, s, WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT);
+	for (unsigned i = 0; i < WANTED_CNT; i++)
+		if (!s[i].is_found)
+			return false;
+	if (s[METHOD_BYTES].value < 8 || s[METHOD_BYTES].value > MAX_METHOD_BYTES)
 		return false;
 	found = (struct tapir_jvm_interpreter){
 		.method_bytes = (uint32_t)s[METHOD_BYTES].value,
@@ -93,7 +97,7 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	};
 	if (!find_code(&found, memory, s))
 		return false;
-	(void)tapir_jvm_code__read(&found.code, memory, vas);
+	(void)tapir_jvm_code__read(&found.code, memory, &s[WANTED_CNT]);
 	*out = found;
 	return true;
 }

@@ -117,17 +117,16 @@ static void search(struct pages *p, const struct table *t, struct tapir_jvm_stru
 	}
 }
 
-bool tapir_jvm_structs__find(const struct tapir_process_memory *memory,
+void tapir_jvm_structs__find(const struct tapir_process_memory *memory,
 			     const uint64_t vas[TAPIR_JVM_EXPORT_CNT],
 			     struct tapir_jvm_struct *wanted, size_t cnt)
 {
 	struct pages *p = calloc(1, sizeof(*p));
 	uint64_t values[TAPIR_JVM_EXPORT_CNT];
 	struct table fields, types;
-	bool are_found = true;
 
 	if (!p)
-		return false;
+		return;
 	p->memory = memory;
 	for (unsigned i = 0; i < TAPIR_JVM_EXPORT_CNT; i++)
 		values[i] = u64_at(p, vas[i]);
@@ -145,8 +144,5 @@ bool tapir_jvm_structs__find(const struct tapir_process_memory *memory,
 		search(p, &fields, wanted, cnt);
 	if (fits(&types))
 		search(p, &types, wanted, cnt);
-	for (size_t i = 0; i < cnt; i++)
-		are_found &= wanted[i].is_found;
 	free(p);
-	return are_found;
 }

@@ -45,9 +45,8 @@ struct tapir_jvm_struct {
 	uint64_t value; /* the offset, the size, or the address */
 };
 
-/* vas: of the exported variables. False: not all of them were found, or something is out of bounds.
- */
-bool tapir_jvm_structs__find(const struct tapir_process_memory *memory,
+/* vas: of the exported variables. What is out of bounds is not found. */
+void tapir_jvm_structs__find(const struct tapir_process_memory *memory,
 			     const uint64_t vas[TAPIR_JVM_EXPORT_CNT],
 			     struct tapir_jvm_struct *wanted, size_t cnt);
 
