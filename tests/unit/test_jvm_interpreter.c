@@ -363,8 +363,8 @@ static void heaps_are_where_the_code_cache_has_them(void **state)
 	add_heaps(3);
 	assert_true(reads(&i));
 	assert_int_equal(i.code.heap_cnt, 3);
-	assert_int_equal(i.code.segment_shift, 7);
-	assert_int_equal(i.code.frame_size_at, (16 + 28) / 4);
+	assert_int_equal(i.code.heaps[2].segment_shift, 7);
+	assert_int_equal(i.code.heaps[2].frame_size_at, (16 + 28) / 4);
 	assert_true(i.code.heaps[2].start_va == HEAP_VA + 2 * HEAP_BYTES);
 	assert_true(i.code.heaps[2].end_va == HEAP_VA + 3 * HEAP_BYTES);
 	assert_true(i.code.heaps[2].segment_map_va == SEGMENTS_VA + 0x20000);

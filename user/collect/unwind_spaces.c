@@ -236,8 +236,7 @@ static const struct tapir_space_mapping *next_generated(const struct space *spac
 static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
 {
 	for (unsigned i = 0; i < space->code.heap_cnt; i++) {
-		const struct tapir_jvm_code_heap *heap = &space->code.heaps[i];
-		uint8_t shift = space->code.segment_shift;
+		const struct tapir_walk_heap *heap = &space->code.heaps[i];
 		const struct tapir_space_mapping *there;
 
 		while ((there = next_generated(space, heap->start_va, heap->end_va))) {
@@ -248,9 +247,9 @@ static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
 			if (new.m.end_va > heap->end_va)
 				new.m.end_va = heap->end_va;
 			new.m.kind = TAPIR_UNWIND_KIND_CODE_HEAP;
-			new.m.bias = heap->segment_map_va - (heap->start_va >> shift);
-			new.m.segment_shift = shift;
-			new.m.frame_size_at = space->code.frame_size_at;
+			new.m.bias = heap->segment_map_va - (heap->start_va >> heap->segment_shift);
+			new.m.segment_shift = heap->segment_shift;
+			new.m.frame_size_at = heap->frame_size_at;
 			if (!tapir_unwind_mappings__add(&space->mappings, &new)) {
 				s->refused_cnt++;
 				return;

@@ -47,7 +47,6 @@ struct code_pages {
 /* Methods that HotSpot's interpreter runs in stacks of a process: where each is, or 0: no name. */
 struct methods {
 	struct tapir_jvm_interpreter interpreter;
-	struct tapir_walk_heap heaps[TAPIR_JVM_CODE_HEAPS]; /* of what it compiled */
 	struct tapir_map is_named;
 	struct tapir_str name; /* of one, being put together */
 	struct tapir_recbuf recbuf;
@@ -118,23 +117,6 @@ static uint64_t vdso_of(struct tapir_walk_tables *tables, int fd)
 	return tables->vdso;
 }
 
-static void find_jvm(struct methods *methods, uint32_t tgid,
-		     const struct tapir_mapping_line *libjvm)
-{
-	const struct tapir_jvm_code *code = &methods->interpreter.code;
-
-	if (!tapir_jvm_interpreter__find(&methods->interpreter, tgid, libjvm))
-		return;
-	for (unsigned i = 0; i < code->heap_cnt; i++)
-		methods->heaps[i] = (struct tapir_walk_heap){
-			.start_va = code->heaps[i].start_va,
-			.end_va = code->heaps[i].end_va,
-			.segment_map_va = code->heaps[i].segment_map_va,
-			.segment_shift = code->segment_shift,
-			.frame_size_at = code->frame_size_at,
-		};
-}
-
 static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct space *space = ctx;
@@ -151,7 +133,7 @@ static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 		return 0;
 	if (!space->methods->interpreter.code_va &&
 	    tapir_jvm__is_libjvm_path(line->path, line->path_len))
-		find_jvm(space->methods, space->tgid, line);
+		(void)tapir_jvm_interpreter__find(&space->methods->interpreter, space->tgid, line);
 	if (vdso) {
 		code.bias = line->start_va;
 		set_kind(space, vdso_of(space->tables, vdso->fd), &code);
@@ -346,7 +328,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.interpreter_end_va = space->methods->interpreter.code_end_va,
 		.method_below = TAPIR_UNWIND_METHOD_BELOW_FP,
 		.is_method = is_method,
-		.heaps = space->methods->heaps,
+		.heaps = space->methods->interpreter.code.heaps,
 		.heap_cnt = space->methods->interpreter.code.heap_cnt,
 	};
 

@@ -44,31 +44,29 @@ static bool read_shift(const struct tapir_process_memory *memory, uint64_t va, u
 }
 
 /* Does its map have a place for the segments of all addresses, counted from 0? */
-static bool is_sound(const struct tapir_jvm_code_heap *heap, uint8_t shift)
+static bool is_sound(const struct tapir_walk_heap *heap)
 {
 	return heap->start_va && heap->start_va < heap->end_va && heap->end_va < MAX_USER_VA &&
 	       heap->end_va - heap->start_va <= MAX_HEAP_SIZE &&
-	       !(heap->start_va & ((1ull << shift) - 1)) && heap->segment_map_va &&
+	       !(heap->start_va & ((1ull << heap->segment_shift) - 1)) && heap->segment_map_va &&
 	       heap->segment_map_va < MAX_USER_VA;
 }
 
 static bool read_heap(struct tapir_jvm_code *code, const struct tapir_process_memory *memory,
 		      const struct tapir_jvm_struct *s, uint64_t va)
 {
-	struct tapir_jvm_code_heap *heap = &code->heaps[code->heap_cnt];
+	struct tapir_walk_heap *heap = &code->heaps[code->heap_cnt];
 	uint64_t memory_va = va + s[MEMORY].value;
-	uint8_t shift;
 
-	*heap = (struct tapir_jvm_code_heap){
+	*heap = (struct tapir_walk_heap){
 		.start_va = tapir_process_memory__u64(memory, memory_va + s[LOW].value),
 		.end_va = tapir_process_memory__u64(memory, memory_va + s[HIGH_BOUNDARY].value),
 		.segment_map_va =
 			tapir_process_memory__u64(memory, va + s[SEGMENT_MAP].value + s[LOW].value),
 	};
-	if (!va || !read_shift(memory, va + s[SEGMENT_SHIFT].value, &shift) ||
-	    !is_sound(heap, shift) || (code->heap_cnt && shift != code->segment_shift))
+	if (!va || !read_shift(memory, va + s[SEGMENT_SHIFT].value, &heap->segment_shift) ||
+	    !is_sound(heap) || heap->segment_shift != code->heaps[0].segment_shift)
 		return false;
-	code->segment_shift = shift;
 	code->heap_cnt++;
 	return true;
 }
@@ -105,7 +103,8 @@ bool tapir_jvm_code__read(struct tapir_jvm_code *out, const struct tapir_process
 	at = found[BLOCK_BYTES].value + found[FRAME_SIZE].value;
 	if (at & 3 || at / 4 > UINT8_MAX || !read_heaps(&code, memory, found))
 		return false;
-	code.frame_size_at = (uint8_t)(at / 4);
+	for (unsigned i = 0; i < code.heap_cnt; i++)
+		code.heaps[i].frame_size_at = (uint8_t)(at / 4);
 	*out = code;
 	return true;
 }

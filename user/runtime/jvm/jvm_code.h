@@ -9,17 +9,13 @@
 #define TAPIR_USER_JVM_CODE_H
 
 #include "runtime/jvm/jvm_structs.h"
+#include "unwind/walk.h"
 
 #define TAPIR_JVM_CODE_HEAPS 4u /* a JVM has three at most, by what the code is for */
 
 struct tapir_jvm_code {
-	struct tapir_jvm_code_heap {
-		uint64_t start_va, end_va; /* all that is reserved for it */
-		uint64_t segment_map_va;   /* of a byte for each segment */
-	} heaps[TAPIR_JVM_CODE_HEAPS];
-	unsigned heap_cnt; /* 0: not known */
-	uint8_t segment_shift;
-	uint8_t frame_size_at; /* behind the start of a block, in units of 4 bytes */
+	struct tapir_walk_heap heaps[TAPIR_JVM_CODE_HEAPS]; /* to the end of what is reserved */
+	unsigned heap_cnt;				    /* 0: not known */
 };
 
 /* What of the description it is read by: to be looked for with what else is. */
