@@ -40,6 +40,16 @@ static inline int finding_teardown(void **state)
 	return 0;
 }
 
+/* A thread of it goes to sleep there. */
+static inline void finding_sleep(uint32_t tid, uint64_t at_ms, uint64_t stack)
+{
+	feeder_switch(&f, at_ms * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = stack});
+}
+
 /* A generated function, at 0x1000 times its number. */
 static inline void name_method(unsigned at, const char *name)
 {

@@ -126,19 +126,10 @@ static int setup(void **state)
 	return finding_listen();
 }
 
-static void leave(uint32_t tid, uint64_t at_ms, uint64_t stack)
-{
-	feeder_switch(&f, at_ms * MS,
-		      (struct tapir_rec_switch){.out_tgid = TGID,
-						.out_tid = tid,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = stack});
-}
-
 /* Sleeps there until then. */
 static void sleep_until(uint32_t tid, uint64_t from_ms, uint64_t until_ms, uint64_t stack)
 {
-	leave(tid, from_ms, stack);
+	finding_sleep(tid, from_ms, stack);
 	feeder_come(&f, tid, until_ms * MS, until_ms * MS, 0);
 }
 

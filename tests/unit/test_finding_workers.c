@@ -53,22 +53,13 @@ static int setup(void **state)
 	return finding_listen();
 }
 
-static void leave(uint32_t tid, uint64_t at_ms, uint64_t stack)
-{
-	feeder_switch(&f, at_ms * MS,
-		      (struct tapir_rec_switch){.out_tgid = TGID,
-						.out_tid = tid,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = stack});
-}
-
 /* In waits of so many ms, from 10 ms to 1 s, with 1 ms between them. */
 static void wait_in(uint32_t tid, const char *name, uint64_t each_ms, uint64_t stack)
 {
 	feeder_thread(&f, tid, name);
 	feeder_come(&f, tid, 9 * MS, 0, 0);
 	for (uint64_t at = 10; at < 1000; at += each_ms + 1) {
-		leave(tid, at, stack);
+		finding_sleep(tid, at, stack);
 		if (at + each_ms < 1000)
 			feeder_come(&f, tid, (at + each_ms) * MS, (at + each_ms) * MS, 0);
 	}
@@ -160,7 +151,7 @@ static void pool_is_not_judged_by_stacks_that_lack_callers(void **state)
 	for (uint32_t tid = 2; tid < 5; tid++) {
 		wait_in(tid, "pool-1-thread-1", 2000, CUT);
 		feeder_come(&f, tid, 200 * MS, 200 * MS, 0);
-		leave(tid, 201, TASK);
+		finding_sleep(tid, 201, TASK);
 	}
 	expect_neither();
 }

@@ -38,9 +38,8 @@ bool tapir_own_code__is_library(const char *name)
 	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
 
 	tapir_lore_for_each (lore)
-		for (const char *const *prefix = lore->library_code; prefix && *prefix; prefix++)
-			if (tapir_sv__starts_with(text, *prefix))
-				return true;
+		if (tapir_sv__starts_with_any(text, lore->library_code))
+			return true;
 	/* Node.js and CPython: the file says it. */
 	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ");
 }
@@ -69,9 +68,8 @@ bool tapir_own_code__is_plumbing(const char *name)
 	struct tapir_sv text = tapir_sv__of(name);
 
 	tapir_lore_for_each (lore)
-		for (const char *const *prefix = lore->plumbing; prefix && *prefix; prefix++)
-			if (tapir_sv__starts_with(text, *prefix))
-				return true;
+		if (tapir_sv__starts_with_any(text, lore->plumbing))
+			return true;
 	return false;
 }
 

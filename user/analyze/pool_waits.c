@@ -33,9 +33,8 @@ static bool has_no_work(struct tapir_pool_waits *p, const struct tapir_wait *w)
 static bool is_idle_function(const char *name)
 {
 	tapir_lore_for_each (lore)
-		for (const char *const *prefix = lore->pool_idle; prefix && *prefix; prefix++)
-			if (tapir_sv__starts_with(tapir_sv__of(name), *prefix))
-				return true;
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->pool_idle))
+			return true;
 	return false;
 }
 

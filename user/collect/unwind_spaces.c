@@ -148,13 +148,6 @@ static void on_process(struct tapir_unwind_spaces *s, const struct tapir_rec_pro
 		inherit(s, rec->parent_tgid, rec->tgid);
 }
 
-static bool begins_with(struct tapir_sv path, const char *start)
-{
-	size_t len = strlen(start);
-
-	return path.len >= len && !memcmp(path.data, start, len);
-}
-
 /*
  * Memory has names, too: of the kernel in brackets, of memory files a path. CoreCLR's begins with
  * copies of its write barriers, which have no frames.
@@ -168,8 +161,9 @@ static uint8_t kind_of(const struct tapir_rec_mapping *rec)
 	tapir_mapping_view__of(&rec->h, &view);
 	if (tapir_dotnet__is_code_memory(view.path.data, view.path.len) && !rec->file_off)
 		return TAPIR_UNWIND_KIND_LEAF;
-	if (rec->flags & TAPIR_MAPPING_ANON || !begins_with(view.path, "/") ||
-	    begins_with(view.path, "/memfd:") || begins_with(view.path, "/dev/"))
+	if (rec->flags & TAPIR_MAPPING_ANON || !tapir_sv__starts_with(view.path, "/") ||
+	    tapir_sv__starts_with(view.path, "/memfd:") ||
+	    tapir_sv__starts_with(view.path, "/dev/"))
 		return TAPIR_UNWIND_KIND_JIT;
 	return TAPIR_UNWIND_KIND_IMAGE;
 }

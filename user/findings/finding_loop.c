@@ -91,9 +91,8 @@ static struct spot look_up_function(const struct tapir_stack_tree *tree, uint32_
 static const struct tapir_lore *loop_of_caller(const char *name)
 {
 	tapir_lore_for_each (lore)
-		for (const char *const *p = lore->loop_callers; p && *p; p++)
-			if (tapir_sv__starts_with(tapir_sv__of(name), *p))
-				return lore;
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_callers))
+			return lore;
 	return NULL;
 }
 
@@ -155,9 +154,8 @@ static struct spot spot_of(struct tapir_finding *f, uint32_t node)
 static bool is_plumbing(const char *name)
 {
 	tapir_lore_for_each (lore)
-		for (const char *const *p = lore->loop_plumbing; p && *p; p++)
-			if (tapir_sv__starts_with(tapir_sv__of(name), *p))
-				return true;
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_plumbing))
+			return true;
 	return false;
 }
 

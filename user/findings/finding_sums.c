@@ -173,9 +173,8 @@ void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, stru
 static enum tapir_thread_role find_role(struct tapir_sv comm)
 {
 	tapir_lore_for_each (lore) {
-		for (const char *const *name = lore->tracer_threads; name && *name; name++)
-			if (tapir_sv__starts_with(comm, *name))
-				return TAPIR_ROLE_TRACER;
+		if (tapir_sv__starts_with_any(comm, lore->tracer_threads))
+			return TAPIR_ROLE_TRACER;
 		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
 			return TAPIR_ROLE_WORKER;
 		if (lore->finalizer_thread && tapir_sv__starts_with(comm, lore->finalizer_thread))

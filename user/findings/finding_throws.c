@@ -13,9 +13,8 @@
 static bool throws(const char *name)
 {
 	tapir_lore_for_each (lore)
-		for (const char *const *prefix = lore->throwing; prefix && *prefix; prefix++)
-			if (!strncmp(name, *prefix, strlen(*prefix)))
-				return true;
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
+			return true;
 	return false;
 }
 

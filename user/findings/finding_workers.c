@@ -22,23 +22,15 @@ enum { IS_KNOWN = 1, IS_WORKER = 2, IS_IDLE = 4, IS_FOR_TASK = 8 };
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-static bool begins_with_any(const char *name, const char *const *prefixes)
-{
-	for (; prefixes && *prefixes; prefixes++)
-		if (!strncmp(name, *prefixes, strlen(*prefixes)))
-			return true;
-	return false;
-}
-
 static unsigned traits_of(const char *name)
 {
+	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
 	unsigned traits = 0;
 
-	name = tapir_own_code__without_type(name);
 	tapir_lore_for_each (lore) {
-		traits |= begins_with_any(name, lore->workers) ? IS_WORKER : 0;
-		traits |= begins_with_any(name, lore->takes_work) ? IS_IDLE : 0;
-		traits |= begins_with_any(name, lore->task_waits) ? IS_FOR_TASK : 0;
+		traits |= tapir_sv__starts_with_any(text, lore->workers) ? IS_WORKER : 0;
+		traits |= tapir_sv__starts_with_any(text, lore->takes_work) ? IS_IDLE : 0;
+		traits |= tapir_sv__starts_with_any(text, lore->task_waits) ? IS_FOR_TASK : 0;
 	}
 	return traits;
 }

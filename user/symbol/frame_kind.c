@@ -61,9 +61,8 @@ static bool is_interpreter_loop(struct tapir_sv name)
 static bool is_interpreted(struct tapir_sv name)
 {
 	tapir_lore_for_each (lore)
-		for (const char *const *p = lore->interpreted; p && *p; p++)
-			if (tapir_sv__starts_with(name, *p))
-				return true;
+		if (tapir_sv__starts_with_any(name, lore->interpreted))
+			return true;
 	return false;
 }
 

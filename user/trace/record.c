@@ -46,6 +46,14 @@ bool tapir_sv__starts_with(struct tapir_sv text, const char *start)
 	return text.len >= len && !memcmp(text.data, start, len);
 }
 
+bool tapir_sv__starts_with_any(struct tapir_sv text, const char *const *starts)
+{
+	for (; starts && *starts; starts++)
+		if (tapir_sv__starts_with(text, *starts))
+			return true;
+	return false;
+}
+
 bool tapir_sv__ends_with(struct tapir_sv text, const char *end)
 {
 	size_t len = strlen(end);

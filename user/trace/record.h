@@ -23,6 +23,8 @@ struct tapir_sv {
 struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
 bool tapir_sv__is(struct tapir_sv sv, const char *text);
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
+/* starts: ended by NULL; NULL: there are none. */
+bool tapir_sv__starts_with_any(struct tapir_sv text, const char *const *starts);
 bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */
 /* As a string, as far as it goes. */
