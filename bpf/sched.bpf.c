@@ -109,7 +109,14 @@ int BPF_PROG(tapir_wake_new, struct task_struct *woken)
 
 struct switch_scratch {
 	struct tapir_rec_switch rec;
-	struct tapir_trace_ids ids; /* part of the record, if there are some */
+	/* Parts of the record, if there are some: the futex, then the ids. */
+	union {
+		struct {
+			__u64 va;
+			struct tapir_trace_ids ids;
+		} futex;
+		struct tapir_trace_ids ids;
+	} more;
 	struct cpu_stacks stacks;
 	struct kernel_window window;
 	struct trace_context trace;
@@ -197,6 +204,22 @@ static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_s
 		forget_wake(rec->out_tid);
 }
 
+#define SYS_FUTEX 202 /* x86-64 */
+
+/* By the registers with which the thread that leaves entered the kernel. */
+static __always_inline void take_futex(struct switch_scratch *s, struct task_struct *task)
+{
+	const struct pt_regs *regs;
+
+	if (!s->rec.out_state || !tapir_task__has_memory(task))
+		return;
+	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+	if (regs->orig_ax != SYS_FUTEX)
+		return;
+	s->more.futex.va = regs->di;
+	s->rec.flags |= TAPIR_SWITCH_HAS_FUTEX;
+}
+
 /*
  * The ids are those of the thread that leaves: it is the current one still. The one that comes may
  * fire events into its ring, whose reader may have gone to sleep.
@@ -204,10 +227,15 @@ static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_s
 static __noinline int send_switch(struct switch_scratch *s, struct tapir_live *now)
 {
 	__u64 size = sizeof(s->rec), flags = BPF_RB_NO_WAKEUP;
+	struct tapir_trace_ids *ids = &s->more.ids;
 
+	if (s->rec.flags & TAPIR_SWITCH_HAS_FUTEX) {
+		ids = &s->more.futex.ids;
+		size += sizeof(s->more.futex.va);
+	}
 	if (s->rec.out_tgid && take_trace_ids(&s->trace, now, s->rec.out_tgid)) {
-		__builtin_memcpy(&s->ids, &s->trace.record, sizeof(s->ids));
-		size += sizeof(s->ids);
+		__builtin_memcpy(ids, &s->trace.record, sizeof(*ids));
+		size += sizeof(*ids);
 	}
 	s->rec.h.size = size;
 	if (s->rec.in_tgid && now->rings_asleep) {
@@ -245,6 +273,7 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 		fill_out(&s->rec, prev, preempt, prev_state);
 		announce(s, prev);
 		take_stacks(s, now, ctx, prev);
+		take_futex(s, prev);
 	}
 	if (in) {
 		fill_in(&s->rec, next);

@@ -340,10 +340,13 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
  */
 #define TAPIR_SWITCH_SNAPSHOT	    (1u << 3)
 #define TAPIR_SWITCH_AT_END	    (1u << 4) /* of a snapshot: when it ended */
+#define TAPIR_SWITCH_HAS_FUTEX	    (1u << 5) /* the address it waits for follows the record */
 
 /*
  * One record when the thread that goes out or the one that comes in is of a traced process. A
- * side that is not has tgid and tid 0 (and out_state, stacks, wake-up 0 with it).
+ * side that is not has tgid and tid 0 (and out_state, stacks, wake-up 0 with it). The thread that
+ * sleeps in futex(2) says for which address, in 8 bytes between this and the ids of a trace:
+ * threads that wait for one lock have the same.
  */
 struct tapir_rec_switch {
 	struct tapir_rec h;

@@ -79,6 +79,8 @@ def test_waker_is_the_thread_that_releases_it(t):
     # One of the pipe's and one of the mutex's may come too late to wait for.
     t.ok(wakers.count(said["tid"]) >= said["writes"] + 2 * said["locks"] - 4, f"{wakers}, {said}")
     t.ok(wakers.count(said["tid"]) >= 0.9 * len(wakers), f"others woke it: {wakers}, {said}")
+    futexes = [s["futex"] for s in switches if s["tid"] == said["woken_tid"] and "futex" in s]
+    t.ok(futexes.count(said["futex"]) >= said["locks"] - 2, f"{futexes}, the mutex is {said['futex']}")
     late = [s for s in back if not 0 <= s["time_ns"] - s["in_wake_ns"] < 1e9]
     t.eq(late, [], "woken before it came")
 

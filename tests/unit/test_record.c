@@ -272,6 +272,28 @@ static void stack_is_refused_when_it_is_too_deep_or_has_no_id(void **state)
 	assert_false(tapir_record__ok(rec, rec->size));
 }
 
+/* Between the record and the ids of a trace; neither is taken for the other. */
+static void futex_follows_a_switch_that_says_so(void **state)
+{
+	struct {
+		struct tapir_rec_switch sw;
+		uint64_t futex_va;
+		struct tapir_trace_ids ids;
+	} rec = {.futex_va = 0x7f001000};
+
+	(void)state;
+	tapir_rec__init(&rec.sw.h, TAPIR_REC_SWITCH, sizeof(rec), 1);
+	assert_int_equal(tapir_switch__futex_va(&rec.sw), 0);
+	rec.sw.flags = TAPIR_SWITCH_HAS_FUTEX;
+	assert_int_equal(tapir_switch__futex_va(&rec.sw), 0x7f001000);
+	assert_ptr_equal(tapir_rec__trace_ids(&rec.sw.h), &rec.ids);
+	rec.sw.h.size = offsetof(typeof(rec), ids);
+	assert_int_equal(tapir_switch__futex_va(&rec.sw), 0x7f001000);
+	assert_null(tapir_rec__trace_ids(&rec.sw.h));
+	rec.sw.h.size = sizeof(rec.sw);
+	assert_int_equal(tapir_switch__futex_va(&rec.sw), 0);
+}
+
 static void records_without_variable_part_are_checked_by_size(void **state)
 {
 	static const struct {
@@ -344,6 +366,7 @@ int main(void)
 		CASE(event_optional_parts_are_found_when_flagged),
 		CASE(event_trace_ids_are_found_when_flagged),
 		CASE(trace_ids_are_known_by_the_size_of_a_sample),
+		CASE(futex_follows_a_switch_that_says_so),
 		CASE(event_is_refused_when_its_payload_length_lies),
 		CASE(stack_is_refused_when_it_is_too_deep_or_has_no_id),
 		CASE(records_without_variable_part_are_checked_by_size),

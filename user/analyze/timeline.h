@@ -68,8 +68,9 @@ struct tapir_tl_thread {
 	uint64_t since_ns;	/* parts hold everything before */
 	uint64_t gc_ns, any_ns; /* time the process had been stopped at since_ns */
 	struct tapir_parts parts;
-	uint64_t out_ns;   /* when it left its CPU */
-	uint32_t out_node; /* with which stack; TAPIR_NO_NODE: not asked for */
+	uint64_t out_ns;       /* when it left its CPU */
+	uint64_t out_futex_va; /* for which it then waited; 0: none, or unknown */
+	uint32_t out_node;     /* with which stack; TAPIR_NO_NODE: not asked for */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
 	uint32_t last_node, whole_node;
 	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */
@@ -131,6 +132,7 @@ struct tapir_wait {
 	uint32_t node;			     /* the stack with which it left */
 	uint16_t state, flags;		     /* as in the SWITCH record */
 	uint32_t waker_tid;		     /* 0: unknown, or an interrupt */
+	uint64_t futex_va;		     /* 0: it waited for none, or unknown */
 	struct tapir_parts parts;	     /* sleeping and runnable, by cause */
 };
 

@@ -120,6 +120,7 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 		wait.node = t->out_node;
 		wait.state = t->out_state;
 		wait.flags = t->out_flags;
+		wait.futex_va = t->out_futex_va;
 	}
 	if (from_ns < tl->opts.from_ns)
 		wait.from_ns = tl->opts.from_ns;
@@ -384,6 +385,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.node = t->out_node;
 	wait.state = t->out_state;
 	wait.flags = t->out_flags;
+	wait.futex_va = t->out_futex_va;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
 	if (!t->is_ours && tapir_tl__in_range(tl, wait.until_ns) &&
@@ -441,6 +443,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 	t->has_chosen = is_of_trace(tl) && tapir_tl__is_chosen(tl, t, &rec->h);
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
+	t->out_futex_va = tapir_switch__futex_va(rec);
 	t->out_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
 	if (!t->is_ours && t->look_cnt < OWN_LOOKS) {
 		t->look_cnt++;

@@ -320,6 +320,8 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 {
 	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
 	struct tapir_json j = begin_line(l, rec, out);
+	uint64_t futex_va = tapir_switch__futex_va(s);
+	char futex[24];
 
 	add_known(&j, "pid", s->out_tgid);
 	add_known(&j, "tid", s->out_tid);
@@ -332,6 +334,9 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_known(&j, "in_wake_ns", s->in_wake_ns);
 	add_known(&j, "in_waker_tid", s->in_waker_tid);
 	tapir_json__bool(&j, "in_woken_by_irq", s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
+	snprintf(futex, sizeof(futex), "%#llx", (unsigned long long)futex_va);
+	if (futex_va)
+		tapir_json__str(&j, "futex", futex);
 	add_trace_ids(&j, rec);
 	if (s->flags & TAPIR_SWITCH_SNAPSHOT)
 		tapir_json__bool(&j, "snapshot", true);

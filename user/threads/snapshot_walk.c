@@ -346,24 +346,30 @@ static void post_thread(struct tapir_queue *queue, const struct space *space,
 			const struct tapir_copy *copy, bool is_end)
 {
 	const struct tapir_thread_seen *seen = &copy->seen;
-	struct tapir_rec_switch rec = {.flags = TAPIR_SWITCH_SNAPSHOT |
-						(is_end ? TAPIR_SWITCH_AT_END : 0)};
+	struct {
+		struct tapir_rec_switch rec;
+		uint64_t futex_va;
+	} with_futex = {.rec.flags = TAPIR_SWITCH_SNAPSHOT | (is_end ? TAPIR_SWITCH_AT_END : 0),
+			.futex_va = copy->has_moved ? 0 : copy->futex_va};
+	struct tapir_rec_switch *rec = &with_futex.rec;
 
-	tapir_rec__init(&rec.h, tapir_families[TAPIR_FAMILY_SWITCH].type, sizeof(rec),
+	rec->flags |= with_futex.futex_va ? TAPIR_SWITCH_HAS_FUTEX : 0;
+	tapir_rec__init(&rec->h, tapir_families[TAPIR_FAMILY_SWITCH].type,
+			with_futex.futex_va ? sizeof(with_futex) : sizeof(*rec),
 			seen->thread.h.time_ns);
 	(void)tapir_queue__post(queue, &seen->thread.h, -1);
 	if (copy->has_moved) { /* it runs */
-		rec.in_tgid = seen->thread.tgid;
-		rec.in_tid = seen->thread.tid;
+		rec->in_tgid = seen->thread.tgid;
+		rec->in_tid = seen->thread.tid;
 	} else {
-		rec.out_tgid = seen->thread.tgid;
-		rec.out_tid = seen->thread.tid;
-		rec.out_state = (uint16_t)seen->state;
-		rec.out_kstack_id = post_kernel_stack(queue, seen);
-		rec.out_stack_id = post_user_stack(queue, space, copy);
-		rec.flags |= seen->state ? 0 : TAPIR_SWITCH_PREEMPTED;
+		rec->out_tgid = seen->thread.tgid;
+		rec->out_tid = seen->thread.tid;
+		rec->out_state = (uint16_t)seen->state;
+		rec->out_kstack_id = post_kernel_stack(queue, seen);
+		rec->out_stack_id = post_user_stack(queue, space, copy);
+		rec->flags |= seen->state ? 0 : TAPIR_SWITCH_PREEMPTED;
 	}
-	(void)tapir_queue__post(queue, &rec.h, -1);
+	(void)tapir_queue__post(queue, &rec->h, -1);
 }
 
 static uint64_t first_ns(const struct tapir_process_copy *p)

@@ -408,6 +408,15 @@ const char *tapir_rec_type__name(unsigned type)
 	return type < TAPIR_REC_TYPE_CNT ? names[type] : "unknown";
 }
 
+uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec)
+{
+	uint64_t va = 0;
+
+	if (rec->flags & TAPIR_SWITCH_HAS_FUTEX && rec->h.size >= sizeof(*rec) + sizeof(va))
+		memcpy(&va, rec + 1, sizeof(va));
+	return va;
+}
+
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)
 {
 	static const struct {

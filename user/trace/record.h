@@ -185,6 +185,8 @@ int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 /* Whether a complete event, sample or switch is missing, not only a part of one. */
 bool tapir_loss__is_whole(unsigned cause);
 
+/* Of the thread that leaves its CPU, the address of the futex for which it waits; 0: none. */
+uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec);
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 

@@ -169,8 +169,8 @@ int main(int argc, char **argv)
 	print_marks("sleeps", &start, &slept);
 	print_marks("burn", &slept, &burnt);
 	printf("\"sleep_ms\": %d, \"burn_ms\": %d, \"tid\": %d, \"woken_tid\": %d, "
-	       "\"writes\": %d, \"locks\": %d}\n",
+	       "\"writes\": %d, \"locks\": %d, \"futex\": \"%p\"}\n",
 	       SLEEPS * (int)(SLEEP_NS / 1000000u), (int)(BURN_NS / 1000000u), (int)gettid(),
-	       woken_tid, WRITES, LOCKS);
+	       woken_tid, WRITES, LOCKS, (void *)&mutex);
 	return 0;
 }
