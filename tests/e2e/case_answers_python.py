@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The first line of a report names a CPython whose threads wait for the GIL, and the thread that has it. programs/gil.py has a mode for
 each way; the witness is what its workers' clocks say beyond what they meant to sleep. So does programs/asyncio_loop.py, of whose event
-loop the witness is how long its handler kept it. Debian's python3 has no symbols but exported ones."""
+loop the witness is how long its handler kept it, and programs/python_locks.py, of whose threads the clocks say how long they waited for a
+lock. Debian's python3 has no symbols but exported ones."""
 import pathlib
 import re
 
-from answers import alone, leads, measures, near, recorded, span, within
+from answers import alone, has_none, leads, measures, near, recorded, span, within
 
 ALONE = True  # it measures time
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-SOURCE, LOOP = str(PROGRAMS / "gil.py"), str(PROGRAMS / "asyncio_loop.py")
+SOURCE, LOOP, LOCKS = (str(PROGRAMS / name) for name in ("gil.py", "asyncio_loop.py", "python_locks.py"))
 SECONDS = 3
+LOCK_SECONDS = 1.5
 CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked"}  # unit tests of made-up recordings hold it, too
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
@@ -40,3 +42,16 @@ def test_first_line_names_the_event_loop_that_is_blocked(t):
         report, counted = answers[mode]
         near(t, leads(t, report, "event-loop", *words), 100e9 * within(counted["waits"], begin, end) / (end - begin), f"percent of the time, {mode}")
     measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")
+
+
+@alone
+def test_first_line_names_the_lock_for_which_threads_wait(t):
+    answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("convoy", "hog", "queue", "pool")}, LOCK_SECONDS)
+    begin, end = span(t, t.path("answers.tapir"))
+    for mode, words in (("convoy", "; whoever has it sleeps"), ("hog", ", and sleeps")):
+        report, counted = answers[mode]
+        near(t, leads(t, report, "locks", "for a Python lock: ", words), 1e9 * within(counted["waits"], begin, end) / (end - begin), f"threads, {mode}")
+    report, counted = answers["hog"]
+    t.eq(int(re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)), counted["holder"], "the thread that holds it")
+    for mode in ("queue", "pool"):  # threads that wait for work
+        has_none(t, answers[mode][0], "locks")

@@ -148,7 +148,8 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	tapir_finding_workers__wait(f, wait);
 	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_blocked__wait(f, wait, is_open) &&
 	    !tapir_finding_locks__wait(f, wait, is_open) &&
-	    !tapir_finding_passed__wait(f, wait, is_open))
+	    !tapir_finding_passed__wait(f, wait, is_open) &&
+	    !tapir_finding_either__wait(f, wait, is_open))
 		tapir_finding_waits__wait(f, wait, is_open);
 }
 
@@ -258,6 +259,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_gc__list(f, list, !tapir_finding_jvm__list(f, list));
 	tapir_finding_locks__list(f, list);
 	tapir_finding_passed__list(f, list);
+	tapir_finding_either__list(f, list);
 	tapir_finding_blocked__list(f, list);
 	tapir_finding_pool__list(f, list);
 	tapir_finding_workers__list(f, list);
@@ -280,6 +282,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_blocked__fini(f);
 	tapir_cut_waits__fini(f);
 	tapir_finding_passed__fini(f);
+	tapir_finding_either__fini(f);
 	tapir_finding_workers__fini(f);
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);

@@ -11,6 +11,7 @@
 #include "findings/finding_awaits.h"
 #include "findings/finding_blocked.h"
 #include "findings/finding_doing.h"
+#include "findings/finding_either.h"
 #include "findings/finding_gil.h"
 #include "findings/finding_jvm.h"
 #include "findings/finding_loop.h"
@@ -125,7 +126,6 @@ struct tapir_finding {
 	} exceptions;
 	struct {
 		struct tapir_waited by_reason[TAPIR_WAITED_FOR_CNT];
-		struct tapir_found_labels maybe;       /* waits for a lock, or for work */
 		struct tapir_found_labels for_threads; /* in own code: for others, or for work */
 		struct tapir_map repeaters; /* threads and their functions that waited there */
 		struct tapir_vec(struct tapir_begun_wait) begun;
@@ -142,6 +142,7 @@ struct tapir_finding {
 	struct tapir_blocked blocked;
 	struct tapir_cut_waits cuts;
 	struct tapir_passed passed;
+	struct tapir_either either;
 	struct tapir_workers workers;
 	struct tapir_jvm_findings jvm;
 	struct {

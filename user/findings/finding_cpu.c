@@ -250,7 +250,7 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 			(double)f->cpu.ns / 1e9, seconds);
 	if (idle < IDLE_PERCENT)
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
-	tapir_finding_waits__add_maybe(f, &text);
+	tapir_finding_either__add_rest(f, &text);
 	tapir_finding_passed__add_parked(f, &text);
 	if (f->has_dotnet)
 		tapir_finding_waits__add_for_threads(f, &text);

@@ -115,8 +115,6 @@ void tapir_finding_requests__fini(struct tapir_finding *f);
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
-/* "; 4.8 threads waited for a Python lock or for work" */
-void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_str *out);
 /* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_waits__fini(struct tapir_finding *f);

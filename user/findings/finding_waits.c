@@ -105,8 +105,6 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	int what = dependency_of(reason);
 	bool has_own, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
 
-	if (wait && wait->may_be_work)
-		tapir_found_labels__add(&f->waits.maybe, 1, reason, TAPIR_OWN_CODE_NONE, took_ns);
 	if (is_for_thread(reason))
 		count_for_thread(f, w, reason);
 	if (what < 0)
@@ -159,17 +157,6 @@ void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list 
 		list_one(f, what, list);
 }
 
-void tapir_finding_waits__add_maybe(const struct tapir_finding *f, struct tapir_str *out)
-{
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.maybe);
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
-
-	if (tapir_found__counts(TAPIR_FOUND_WAITS, threads))
-		tapir_str__addf(out, "; %.1f threads waited for a %s or for work", threads,
-				worst->label);
-}
-
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.for_threads);
@@ -185,7 +172,6 @@ void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct 
 
 void tapir_finding_waits__fini(struct tapir_finding *f)
 {
-	tapir_found_labels__fini(&f->waits.maybe);
 	tapir_found_labels__fini(&f->waits.for_threads);
 	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++) {
 		tapir_found_labels__fini(&f->waits.by_reason[what].threads);

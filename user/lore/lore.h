@@ -167,7 +167,8 @@ struct tapir_lore_wait {
 	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
 			   */
 	bool is_shared;	  /* a lock of all processes of a server */
-	bool may_be_work; /* a lock or a wait for work: no finding, but what an idle program does */
+	bool may_be_work; /* a lock or a wait for work: findings/finding_either.c tells them apart
+			   */
 	const char *passed;	/* what it is they then pass; NULL: the reason */
 	const char *instead_of; /* of a wait for that reason within it: it is a part of this one */
 	bool has_turns; /* a lock that others may get again and again while one waits throughout */
