@@ -62,6 +62,28 @@ static void single_waiting_thread_is_not_named(void **state)
 		       "recorded (--profile http, --profile async)");
 }
 
+/* Only one, in a pool that is not starved: others may wait for what it consumes. */
+static void idle_process_shows_where_a_pools_thread_is_blocked(void **state)
+{
+	(void)state;
+	finding.has_clock = true;
+	call_thread(2, ".NET TP Worker");
+	for (uint32_t tid = 3; tid < 6; tid++) {
+		call_thread(tid, ".NET TP Worker");
+		feeder_come(&f, tid, 2 * MS, 0, 0);
+		fire_on(POOL_IDLE, tid, 3 * MS, 0, NULL, 0);
+		feeder_leave(&f, tid, 4 * MS, TAPIR_STATE_SLEEPING);
+	}
+	wait_for_others(2);
+	for (uint32_t tid = 3; tid < 6; tid++)
+		feeder_come(&f, tid, 4001 * MS, 4001 * MS, 1);
+	sample(1, 1 * MS, 20, 1);
+	fire(TICK, 4003 * MS, 0, "Object", 0);
+	expect_finding("idle: 0.02 s of CPU in 4.0 s; threads of the pool were blocked for 3.900 s "
+		       "in Shop.Draw(int); requests and awaits were not recorded (--profile http, "
+		       "--profile async)");
+}
+
 static void busy_function_is_the_programs_own(void **state)
 {
 	(void)state;
@@ -238,3 +260,4 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+		TEST(idle_process_shows_where_a_pools_thread_is_blocked),

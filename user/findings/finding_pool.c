@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyze/view.h"
 #include "findings/finding_impl.h"
 
 #define BLOCKED_PERCENT 50 /* of the time of its threads, where the runtime did not add any */
@@ -92,6 +93,20 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 			(double)waits->idle_ns / 1e9);
 	tapir_found_list__add(list, TAPIR_FOUND_STARVATION, threads,
 			      tapir_finding__most(f, &f->pool.blockers), &text, &evidence, NULL);
+}
+
+/* Too few to starve others, but a consumer that all wait for may be one. */
+void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t blocked_ns = f->pool.waits.blocked_ns;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	if (tapir_finding__percent(blocked_ns, tapir_timeline__switched_ns(f->tl)) <
+	    BLOCKED_PERCENT)
+		return;
+	tapir_str__addf(out, "; threads of the pool were blocked for %s",
+			tapir_ns__text(blocked_ns, text));
+	tapir_finding__add_most(f, &f->pool.blockers, " in ", out);
 }
 
 void tapir_finding_pool__fini(struct tapir_finding *f)
