@@ -23,7 +23,8 @@ enum {
 	ASK,
 	ASKED,
 	METHOD_LOADED,
-	GC_DUE
+	GC_DUE,
+	HEAP_GREW
 };
 
 /* Methods at 0x100, 0x200, ... and a runtime without symbols at 0x400000. */
@@ -88,6 +89,7 @@ static inline int setup(void **state)
 	feeder_probe(&f, POOL_IDLE, RUNTIME, "ThreadPoolWorkerThreadWait", "Active", NULL);
 	feeder_probe(&f, METHOD_LOADED, RUNTIME, "MethodLoadVerbose", "MethodID", "MethodName");
 	feeder_probe(&f, GC_DUE, RUNTIME, "GCTriggered", "ClrInstanceID", "Reason");
+	feeder_probe(&f, HEAP_GREW, RUNTIME, "GCCreateSegment", "Size", "Type");
 	feeder_probe(&f, ASK, "Shop-Orders", "OrderStart", "id", NULL);
 	feeder_probe(&f, ASKED, "Shop-Orders", "OrderStop", "id", NULL);
 	describe_code();

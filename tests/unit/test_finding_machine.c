@@ -187,6 +187,38 @@ static void neighbours_that_leave_cpus_are_no_cause(void **state)
 	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
 }
 
+/* Four threads wait for CPUs, 800 ms each of a second. */
+static void want_more_cpus_than_there_are(unsigned used_ms)
+{
+	finding.has_clock = true;
+	sample(1, 1 * MS, used_ms, 1);
+	for (uint32_t tid = 2; tid <= 5; tid++) {
+		feeder_come(&f, tid, 2 * MS, 0, 0);
+		feeder_leave(&f, tid, 202 * MS, 0);
+		feeder_come(&f, tid, 1002 * MS, 0, 0);
+	}
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+}
+
+static void waits_of_threads_for_one_another_are_not_the_neighbours(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 2 1000000000\n1000000000 77 cc1\n");
+	want_more_cpus_than_there_are(800);
+	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
+	assert_int_equal(kind_at(1), TAPIR_FOUND_KIND_CNT);
+}
+
+static void neighbours_that_take_most_are_named_beside_own_threads(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 3 2600000000\n2600000000 77 cc1\n");
+	want_more_cpus_than_there_are(300);
+	expect_finding("threads waited 3.200 s for a CPU, 91% of the time that they wanted one, at "
+		       "least 500.00 ms of it for one another: other processes used 2.60 of 3 "
+		       "CPUs, most cc1 (77) 2.60");
+}
+
 static void memory_that_grows_all_the_time_is_a_finding(void **state)
 {
 	(void)state;
@@ -195,6 +227,38 @@ static void memory_that_grows_all_the_time_is_a_finding(void **state)
 	fire(GC_START, 1 * MS, 1, "0 AllocSmall NonConcurrentGC", 0);
 	fire(TICK, 1001 * MS, 0, "Object", 0);
 	expect_finding("resident memory grows by 10.2 MB/s: from 102.4 MB to 133.1 MB in 3.0 s");
+}
+
+static void memory_of_the_heap_names_who_needs_more(void **state)
+{
+	(void)state;
+	measured("memory", "100 1000:90000:50000 2000:100000:50000 3000:110000:50000 "
+			   "4000:120000:50000 5000:130000:50000\n");
+	fire(GC_START, 1 * MS, 1, "0 AllocSmall NonConcurrentGC", 0);
+	for (uint64_t ms = 10; ms < 60; ms += 10)
+		fire(HEAP_GREW, ms * MS, 4194264, "SmallObjectHeap", ms < 40 ? 1 : 2);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("resident memory grows by 10.2 MB/s: from 102.4 MB to 133.1 MB in 3.0 s; "
+		       "the heap took memory 5 times, most for Shop.Draw(int)");
+}
+
+/* It wants half a CPU: a second of neighbours costs it less than a whole one. */
+static void neighbours_cost_less_what_hardly_wants_a_cpu(void **state)
+{
+	double whole;
+
+	(void)state;
+	measured("neighbours", "1000000000 2 1900000000\n1900000000 77 cc1\n");
+	finding.has_clock = true;
+	sample(1, 1 * MS, 100, 1);
+	feeder_come(&f, 2, 2 * MS, 0, 0);
+	feeder_leave(&f, 2, 302 * MS, 0);
+	feeder_come(&f, 2, 702 * MS, 0, 0);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+	expect_finding("threads waited 400.00 ms for a CPU, 80% of the time that they wanted one: "
+		       "other processes used 1.90 of 2 CPUs, most cc1 (77) 1.90");
+	whole = found.rows.data[0].magnitude;
+	assert_true(whole > 39 && whole < 41);
 }
 
 static void memory_that_was_filled_once_is_none(void **state)
@@ -244,6 +308,7 @@ int main(void)
 		TEST(process_that_hardly_runs_is_idle_whoever_compiles),
 		TEST(idle_process_shows_where_threads_wait_for_others),
 		TEST(single_waiting_thread_is_not_named),
+		TEST(idle_process_shows_where_a_pools_thread_is_blocked),
 		TEST(busy_function_is_the_programs_own),
 		TEST(code_that_is_generated_all_the_time_is_a_finding),
 		TEST(warming_up_costs_half),
@@ -252,7 +317,11 @@ int main(void)
 		TEST(neighbours_that_have_the_cpus_are_named),
 		TEST(neighbours_that_have_ended_count),
 		TEST(neighbours_that_leave_cpus_are_no_cause),
+		TEST(waits_of_threads_for_one_another_are_not_the_neighbours),
+		TEST(neighbours_that_take_most_are_named_beside_own_threads),
 		TEST(memory_that_grows_all_the_time_is_a_finding),
+		TEST(memory_of_the_heap_names_who_needs_more),
+		TEST(neighbours_cost_less_what_hardly_wants_a_cpu),
 		TEST(memory_that_was_filled_once_is_none),
 		TEST(nonsense_that_was_measured_is_nothing),
 		TEST(samples_after_the_exec_of_a_program_are_its_own),
@@ -260,4 +329,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-		TEST(idle_process_shows_where_a_pools_thread_is_blocked),

@@ -24,6 +24,7 @@ static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
 		{"ContentionStop", TAPIR_MEANS_CONTENTION_END},
 		{"GCStart", TAPIR_MEANS_GC_START},
 		{"GCTriggered", TAPIR_MEANS_GC_TRIGGERED},
+		{"GCCreateSegment", TAPIR_MEANS_HEAP_MEMORY},
 		{"GCHeapStats", TAPIR_MEANS_HEAP},
 		{"GCFinalizersEnd", TAPIR_MEANS_FINALIZED},
 		{"ThreadPoolWorkerThreadWait", TAPIR_MEANS_POOL_IDLE},

@@ -98,7 +98,8 @@ struct tapir_finding {
 		struct tapir_vec(struct tapir_heap_low) heap_lows;
 		uint64_t finalized_cnt;
 		struct tapir_weights callers;  /* of GC.Collect */
-		struct tapir_weights triggers; /* who allocated when another one was due */
+		struct tapir_weights triggers; /* who allocated when another one was due, */
+		struct tapir_weights growers;  /* and when the heap needed more memory */
 		struct tapir_weights finalizers;
 	} gc;
 	struct {

@@ -87,6 +87,9 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 		tapir_finding__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
 				     1);
 		break;
+	case TAPIR_MEANS_HEAP_MEMORY:
+		tapir_finding__weigh(f, &f->gc.growers, e->node, 1);
+		break;
 	case TAPIR_MEANS_FINALIZED:
 		f->gc.finalized_cnt++;
 		break;
@@ -348,6 +351,7 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 	tapir_vec__fini(&f->gc.heap_lows);
 	tapir_weights__fini(&f->gc.callers);
 	tapir_weights__fini(&f->gc.triggers);
+	tapir_weights__fini(&f->gc.growers);
 	tapir_weights__fini(&f->gc.finalizers);
 	free(f->gc.dotnet_label);
 }

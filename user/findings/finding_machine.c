@@ -11,13 +11,15 @@
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
 
-#define MIN_RUNNABLE   0.2 /* threads, on average */
-#define BUSY_SHARE     0.8 /* of all CPUs */
-#define MIN_POINTS     4   /* of memory: a line through fewer is none */
-#define GROWTH_PERCENT 20  /* of what it had at the beginning */
-#define STEADY_PERCENT 30  /* of the growth is in its second half */
-#define HEAP_EXPLAINS  50  /* percent of it */
-#define ENDED_PERCENT  25  /* of the time of others: worth a word */
+#define MIN_RUNNABLE	 0.2 /* threads, on average */
+#define MIN_WAIT_PERCENT 40  /* of the time that threads want a CPU */
+#define BUSY_SHARE	 0.8 /* of all CPUs */
+#define MIN_POINTS	 4   /* of memory: a line through fewer is none */
+#define GROWTH_PERCENT	 20  /* of what it had at the beginning */
+#define STEADY_PERCENT	 30  /* of the growth is in its second half */
+#define HEAP_EXPLAINS	 50  /* percent of it */
+#define MIN_GROWERS	 3   /* times */
+#define ENDED_PERCENT	 25  /* of the time of others: worth a word */
 
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
 {
@@ -91,26 +93,52 @@ static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbour
 	       (double)(others_ns(f, n) + f->cpu.ns) >= BUSY_SHARE * all_ns;
 }
 
+/* What threads that want more than all the CPUs would have waited with nobody else there. */
+static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_neighbours *n,
+			    uint64_t span_ns)
+{
+	double all_ns = (double)n->cpu_cnt * (double)span_ns;
+	double own_ns = (double)f->cpu.ns + (double)f->machine.runnable_ns - all_ns;
+
+	if (own_ns <= 0)
+		return 0;
+	return own_ns < (double)f->machine.runnable_ns ? (uint64_t)own_ns : f->machine.runnable_ns;
+}
+
+static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, struct tapir_str *out)
+{
+	uint64_t all_ns = f->machine.runnable_ns;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, "threads waited %s for a CPU, %.0f%% of the time that they wanted one",
+			tapir_ns__text(all_ns, text),
+			tapir_finding__percent(all_ns, f->cpu.ns + all_ns));
+	if (own_ns)
+		tapir_str__addf(out, ", at least %s of it for one another",
+				tapir_ns__text(own_ns, text));
+}
+
 static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double percent =
-		tapir_finding__percent(f->machine.runnable_ns, f->cpu.ns + f->machine.runnable_ns);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
 	struct tapir_neighbours n;
 	struct tapir_str text = {};
-	char waited[TAPIR_NS_TEXT_BYTES];
+	double percent, wanted;
 
 	if (!f->has_clock || (double)f->machine.runnable_ns < MIN_RUNNABLE * (double)span_ns ||
-	    !tapir_found__counts(TAPIR_FOUND_NEIGHBOUR, percent) ||
 	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n) ||
 	    !are_busy(f, &n))
 		return;
-	tapir_str__addf(&text,
-			"threads waited %s for a CPU, %.0f%% of the time that they wanted one",
-			tapir_ns__text(f->machine.runnable_ns, waited), percent);
+	own_ns = own_wait_ns(f, &n, span_ns);
+	percent = tapir_finding__percent(f->machine.runnable_ns - own_ns,
+					 f->cpu.ns + f->machine.runnable_ns);
+	if (percent < MIN_WAIT_PERCENT)
+		return;
+	add_wait_for_cpus(f, own_ns, &text);
 	add_others(f, &n, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, percent, n.cnt ? n.rows[0].comm : NULL,
-			      &text, NULL, NULL);
+	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
+			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -142,6 +170,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 		       struct tapir_found_list *list)
 {
 	const struct tapir_memory_point *first = &s->points[1], *last = &s->points[s->cnt - 1];
+	const struct tapir_weights *growers = &f->gc.growers;
 	struct tapir_str text = {};
 
 	tapir_str__addf(&text,
@@ -156,7 +185,13 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 	else if (f->has_dotnet && !f->gc.started_cnt)
 		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
 				       "collected");
-	tapir_found_list__add(list, TAPIR_FOUND_MEMORY, rate, NULL, &text, NULL, NULL);
+	if (growers->sum >= MIN_GROWERS && tapir_finding__most(f, growers)) {
+		tapir_str__addf(&text, "; the heap took memory %" PRIu64 " times, most for ",
+				growers->sum);
+		tapir_finding__add_name(f, growers->best_name, &text);
+	}
+	tapir_found_list__add(list, TAPIR_FOUND_MEMORY, rate, tapir_finding__most(f, growers),
+			      &text, NULL, NULL);
 }
 
 /* What a finding about the heap says, it need not say again. */

@@ -4,7 +4,8 @@
  * them in proportion. What stops a program weighs most, what slows it down next, what only uses a
  * CPU least: a busy CPU may be what the program is for. A wait for another end of a connection may
  * be a wait for work, as an await may be; nobody waits for a disk to have something to do. Slow
- * requests are a symptom: a cause that explains them is worth more.
+ * requests are a symptom: a cause that explains them is worth more. Neighbours come and go: what a
+ * program does itself, or loses for good, is worth more than what they take.
  */
 #include "findings/found.h"
 
@@ -37,7 +38,7 @@ static const struct threshold {
 	[TAPIR_FOUND_JIT] = {"jit", "%", "jit", 20, 60, 35, 76},
 	[TAPIR_FOUND_CPU] = {"cpu", "CPUs", "cpu", 0.1, 1, 20, 45},
 	[TAPIR_FOUND_QUOTA] = {"quota", "%", "offcpu", 5, 50, 60, 94},
-	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 40, 80, 30, 60},
+	[TAPIR_FOUND_NEIGHBOUR] = {"neighbour", "%", "offcpu", 8, 80, 10, 50},
 	[TAPIR_FOUND_WORKERS] = {"busy-pool", "threads", "stacks", 1.5, 16, 22, 50},
 	[TAPIR_FOUND_WAITS] = {"waits", "threads", "offcpu", 0.5, 4, 20, 48},
 	[TAPIR_FOUND_DISK] = {"disk", "threads", "offcpu", 0.2, 2, 30, 60},
