@@ -11,7 +11,7 @@
 
 #define KERNEL_VA 0xffffffff81000000ull
 
-enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON };
+enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS };
 
 static void add_kernel(void)
 {
@@ -28,9 +28,18 @@ static void add_kernel(void)
 	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
 }
 
+static void add_libc(void)
+{
+	struct tapir_rec_symbol symbol = {.file_id = 0x5000, .size = 0x1000};
+
+	feeder_mapping(&f, 0x5000, "/x/libc.so.6");
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("__lll_lock_wait")));
+}
+
 /* Stacks: innermost function first. */
 static int setup(void **state)
 {
+	const uint64_t starts[] = {0x5008, 0x4008, 0x2008};
 	const uint64_t child[] = {0x1008, 0x2008}, own[] = {0x2008};
 	const uint64_t connects[] = {0x3008, 0x2008}, goes_on[] = {0x2008, 0x3008};
 
@@ -40,7 +49,10 @@ static int setup(void **state)
 	name_method(1, "System.Diagnostics.Process.StartCore(System.Diagnostics.ProcessStartInfo)");
 	name_method(2, "Shop.Ask()");
 	name_method(3, "System.Net.Sockets.Socket.ConnectAsync(SocketAsyncEventArgs)");
+	name_method(4, "System.Threading.Thread.Start()");
+	add_libc();
 	add_kernel();
+	feeder_stack(&f, STARTS, starts, 3);
 	feeder_stack(&f, CHILD, child, 2);
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, CONNECTS, connects, 2);
@@ -125,6 +137,86 @@ static void few_processes_are_no_finding(void **state)
 	assert_null(found_at(1000, TAPIR_FOUND_PROCESSES));
 }
 
+static void describe_thread(uint32_t tid, uint64_t start_ms)
+{
+	struct tapir_rec_thread thread = {
+		.tgid = TGID, .tid = tid, .start_ns = start_ms * MS, .comm = "shop"};
+
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), start_ms * MS);
+	feeder_add(&f, &thread.h);
+}
+
+/* Threads that start one after another, each with a lock of the runtime held by another one. */
+static void start_threads(unsigned cnt)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint64_t ms = 10 + 5 * (uint64_t)i;
+
+		describe_thread(1000 + i, ms);
+		feeder_come(&f, 1000 + i, ms * MS, ms * MS, 0);
+		feeder_leave(&f, 1000 + i, (ms + 1) * MS, TAPIR_STATE_SLEEPING);
+		finding_sleep(2, ms, STARTS);
+		feeder_come(&f, 2, (ms + 4) * MS, (ms + 4) * MS, 99);
+	}
+}
+
+/* That the runtime's lists of them are locked is no convoy of the program's. */
+static void threads_that_are_started_name_who_starts_them(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	start_threads(198);
+	row = found_at(1001, TAPIR_FOUND_THREADS);
+	assert_non_null(row);
+	assert_string_equal(row->text, "199 threads are started a second, most by Shop.Ask()");
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOCKS);
+}
+
+static void snapshot(uint32_t tid, uint64_t ms, bool is_at_end)
+{
+	feeder_switch(&f, ms * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = tid,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = OWN,
+						.flags = TAPIR_SWITCH_SNAPSHOT |
+							 (is_at_end ? TAPIR_SWITCH_AT_END : 0)});
+}
+
+static void threads_that_do_not_end_are_a_leak(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint32_t tid = 200; tid < 210; tid++)
+		snapshot(tid, 1, false);
+	start_threads(100);
+	for (uint32_t tid = 200; tid < 210; tid++)
+		snapshot(tid, 1000, true);
+	for (uint32_t tid = 1000; tid < 1100; tid++)
+		snapshot(tid, 1000, true);
+	row = found_at(1001, TAPIR_FOUND_THREAD_GROWTH);
+	assert_non_null(row);
+	assert_string_equal(row->text, "100 more threads each second: 10 at the beginning, 110 at "
+				       "the end, most of the new ones in Shop.Ask()");
+	assert_ptr_equal(row, &found.rows.data[0]);
+}
+
+static void pool_that_has_grown_is_no_leak(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	snapshot(200, 1, false);
+	start_threads(10);
+	for (uint32_t tid = 1000; tid < 1010; tid++)
+		snapshot(tid, 1000, true);
+	assert_null(found_at(1001, TAPIR_FOUND_THREAD_GROWTH));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -133,6 +225,9 @@ int main(void)
 		TEST(connections_are_what_the_cpu_is_used_for),
 		TEST(processes_that_are_started_are_counted),
 		TEST(few_processes_are_no_finding),
+		TEST(threads_that_are_started_name_who_starts_them),
+		TEST(threads_that_do_not_end_are_a_leak),
+		TEST(pool_that_has_grown_is_no_leak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

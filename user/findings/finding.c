@@ -186,8 +186,8 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
-	(void)node;
 	tapir_finding_locks__snapshot(ctx, rec);
+	tapir_finding_doing__snapshot(ctx, rec, node);
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)

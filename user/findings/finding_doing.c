@@ -3,6 +3,7 @@
 #include "findings/finding_doing.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "findings/finding_impl.h"
@@ -12,6 +13,7 @@
 #define MAX_PROCESSES	65536u
 #define STATEMENT_BYTES 120u
 #define MOST_PERCENT	50
+#define MIN_NEW_THREADS 20u /* fewer, and a pool has grown */
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
@@ -149,12 +151,12 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 						     wait->node)
 			    : NULL;
 
-	if (!reason || strcmp(reason, "start of a process") != 0)
-		return;
-	f->doings.child_cnt++;
-	tapir_weights__add(&f->doings.parents,
-			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node),
-			   1);
+	if (reason && !strcmp(reason, "start of a process")) {
+		f->doings.child_cnt++;
+		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
+	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
+		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
+	}
 }
 
 /* Where the stack of the wait has no callers, those that use the CPU for it tell. */
@@ -224,13 +226,73 @@ static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, 
 	return rec;
 }
 
-/* The thread with that key of a map began in the recording, and is not a process's first. */
-static bool is_started(const struct tapir_finding *f, const struct tapir_map_slot *slot)
+/* It began in the recording, and is not its process's first. */
+static bool is_started(const struct tapir_finding *f, uint32_t tid)
 {
-	const struct tapir_rec_thread *rec = slot->used ? with_start(f, (uint32_t)slot->key) : NULL;
+	const struct tapir_rec_thread *rec = with_start(f, tid);
 
 	return rec && rec->tgid != rec->tid &&
 	       rec->start_ns > tapir_timeline__stats(f->tl)->first_ns;
+}
+
+static bool is_of_new_process(const struct tapir_finding *f, uint32_t tgid)
+{
+	const struct tapir_rec_thread *first = with_start(f, tgid);
+
+	return first && first->start_ns > tapir_timeline__stats(f->tl)->first_ns;
+}
+
+void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				   uint32_t node)
+{
+	uint32_t tid = rec->out_tid ? rec->out_tid : rec->in_tid;
+
+	if (!(rec->flags & TAPIR_SWITCH_AT_END)) {
+		f->doings.first_thread_cnt++;
+		return;
+	}
+	if (is_of_new_process(f, rec->out_tid ? rec->out_tgid : rec->in_tgid))
+		return;
+	f->doings.last_thread_cnt++;
+	if (is_started(f, tid))
+		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
+}
+
+/* Those that are started and do not end. */
+static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_doings *d = &f->doings;
+	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
+	uint64_t grown = d->last_thread_cnt > d->first_thread_cnt
+				 ? d->last_thread_cnt - d->first_thread_cnt
+				 : 0;
+	double rate = seconds > 0 && d->first_thread_cnt ? (double)grown / seconds : 0;
+	struct tapir_str text = {};
+
+	if (grown < MIN_NEW_THREADS || !tapir_found__counts(TAPIR_FOUND_THREAD_GROWTH, rate))
+		return;
+	tapir_str__addf(&text,
+			"%.0f more threads each second: %" PRIu64 " at the beginning, %" PRIu64
+			" at the end",
+			rate, d->first_thread_cnt, d->last_thread_cnt);
+	tapir_finding__add_most(f, &d->new_threads, ", most of the new ones in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_THREAD_GROWTH, rate,
+			      tapir_finding__most(f, &d->new_threads), &text, NULL, NULL);
+}
+
+/* name: of most of them, or "": a thread without one of its own has that of who started it. */
+static void add_starters(struct tapir_finding *f, const char *name, double rate,
+			 struct tapir_found_list *list)
+{
+	const struct tapir_weights *starters = &f->doings.thread_starters;
+	const char *starter = tapir_finding__most(f, starters);
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%.0f threads are started a second", rate);
+	if (!tapir_finding__add_most(f, starters, ", most by ", &text) && *name)
+		tapir_str__addf(&text, ", most of them %s", name);
+	tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter ? starter : name, &text,
+			      NULL, NULL);
 }
 
 /* A thread for each task costs more than the threads of a pool. */
@@ -239,16 +301,17 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9, rate;
 	struct tapir_found_labels names = {};
 	const struct tapir_found_label *most;
-	struct tapir_str text = {};
 	uint64_t cnt = 0;
 
 	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
 		struct tapir_str name = {};
 
-		if (!is_started(f, &f->role_by_tid.slots[i]))
+		uint32_t tid = (uint32_t)f->role_by_tid.slots[i].key;
+
+		if (!f->role_by_tid.slots[i].used || !is_started(f, tid))
 			continue;
 		cnt++;
-		tapir_finding__add_thread(f, (uint32_t)f->role_by_tid.slots[i].key, &name);
+		tapir_finding__add_thread(f, tid, &name);
 		if (name.data)
 			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
 		tapir_str__fini(&name);
@@ -256,11 +319,8 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	most = tapir_found_labels__worst(&names);
 	rate = seconds > 0 ? (double)cnt / seconds : 0;
 	if (cnt >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
-		tapir_str__addf(&text, "%.0f threads are started a second", rate);
-		if (most && *most->label && most->ns * 100 >= cnt * MOST_PERCENT)
-			tapir_str__addf(&text, ", most of them %s", most->label);
-		tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, most ? most->label : NULL,
-				      &text, NULL, NULL);
+		add_starters(f, most && most->ns * 100 >= cnt * MOST_PERCENT ? most->label : "",
+			     rate, list);
 	}
 	tapir_found_labels__fini(&names);
 }
@@ -271,6 +331,7 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 	list_processes(f, list);
 	list_children(f, list);
 	list_threads(f, list);
+	list_thread_growth(f, list);
 }
 
 void tapir_finding_doing__fini(struct tapir_finding *f)
@@ -280,6 +341,8 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->doings.callers);
 	tapir_weights__fini(&f->doings.parents);
 	tapir_weights__fini(&f->doings.starters);
+	tapir_weights__fini(&f->doings.thread_starters);
+	tapir_weights__fini(&f->doings.new_threads);
 	tapir_found_labels__fini(&f->doings.sums);
 	tapir_found_labels__fini(&f->doings.statements);
 }

@@ -98,9 +98,9 @@ void tapir_finding_cpu__fini(struct tapir_finding *f);
 void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 /* True: it is a thread of a pool, and this was its own affair. */
 bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time */
 void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_pool__fini(struct tapir_finding *f);
 
 void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);

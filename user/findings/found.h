@@ -11,35 +11,36 @@
 #include "base/vec.h"
 
 enum tapir_found_kind {
-	TAPIR_FOUND_DEADLOCK,	/* threads in a cycle */
-	TAPIR_FOUND_STARVATION, /* threads of the pool that are blocked, on average */
-	TAPIR_FOUND_REQUESTS,	/* milliseconds of the 99th percentile */
-	TAPIR_FOUND_LOCKS,	/* threads that wait, on average */
-	TAPIR_FOUND_LOOP,	/* percent of the time in which an event loop was blocked */
-	TAPIR_FOUND_EXCEPTIONS, /* a second */
-	TAPIR_FOUND_GC,		/* percent of the time or of the CPU */
-	TAPIR_FOUND_INDUCED_GC, /* a second */
-	TAPIR_FOUND_HEAP,	/* MB a second */
-	TAPIR_FOUND_MEMORY,	/* MB a second */
-	TAPIR_FOUND_HUMONGOUS,	/* collections a second */
-	TAPIR_FOUND_CLASSES,	/* loaded a second and kept */
-	TAPIR_FOUND_DOING,	/* percent of the CPU */
-	TAPIR_FOUND_PROCESSES,	/* a second */
-	TAPIR_FOUND_THREADS,	/* started a second */
-	TAPIR_FOUND_THROWING,	/* percent of the CPU */
-	TAPIR_FOUND_FINALIZER,	/* seconds without an end */
-	TAPIR_FOUND_TIMERS,	/* percent of the CPU */
-	TAPIR_FOUND_JIT,	/* percent of a CPU */
-	TAPIR_FOUND_CPU,	/* CPUs */
-	TAPIR_FOUND_QUOTA,	/* percent of the time, throttled */
-	TAPIR_FOUND_NEIGHBOUR,	/* percent of the CPU time wanted */
-	TAPIR_FOUND_WORKERS,	/* threads of a pool that wait in their tasks, on average */
-	TAPIR_FOUND_WAITS,	/* threads that wait, on average */
-	TAPIR_FOUND_DISK,	/* threads that wait for one, on average */
-	TAPIR_FOUND_HEADERS,	/* requests with a header that the recording caused */
-	TAPIR_FOUND_AWAITS,	/* at a time, on average */
-	TAPIR_FOUND_UNTIMED,	/* requests without a duration that is known */
-	TAPIR_FOUND_IDLE,	/* percent of the time without CPU */
+	TAPIR_FOUND_DEADLOCK,	   /* threads in a cycle */
+	TAPIR_FOUND_STARVATION,	   /* threads of the pool that are blocked, on average */
+	TAPIR_FOUND_REQUESTS,	   /* milliseconds of the 99th percentile */
+	TAPIR_FOUND_LOCKS,	   /* threads that wait, on average */
+	TAPIR_FOUND_LOOP,	   /* percent of the time in which an event loop was blocked */
+	TAPIR_FOUND_EXCEPTIONS,	   /* a second */
+	TAPIR_FOUND_GC,		   /* percent of the time or of the CPU */
+	TAPIR_FOUND_INDUCED_GC,	   /* a second */
+	TAPIR_FOUND_HEAP,	   /* MB a second */
+	TAPIR_FOUND_MEMORY,	   /* MB a second */
+	TAPIR_FOUND_HUMONGOUS,	   /* collections a second */
+	TAPIR_FOUND_CLASSES,	   /* loaded a second and kept */
+	TAPIR_FOUND_DOING,	   /* percent of the CPU */
+	TAPIR_FOUND_PROCESSES,	   /* a second */
+	TAPIR_FOUND_THREADS,	   /* started a second */
+	TAPIR_FOUND_THREAD_GROWTH, /* more, each second */
+	TAPIR_FOUND_THROWING,	   /* percent of the CPU */
+	TAPIR_FOUND_FINALIZER,	   /* seconds without an end */
+	TAPIR_FOUND_TIMERS,	   /* percent of the CPU */
+	TAPIR_FOUND_JIT,	   /* percent of a CPU */
+	TAPIR_FOUND_CPU,	   /* CPUs */
+	TAPIR_FOUND_QUOTA,	   /* percent of the time, throttled */
+	TAPIR_FOUND_NEIGHBOUR,	   /* percent of the CPU time wanted, or of a CPU if that is less */
+	TAPIR_FOUND_WORKERS,	   /* threads of a pool that wait in their tasks, on average */
+	TAPIR_FOUND_WAITS,	   /* threads that wait, on average */
+	TAPIR_FOUND_DISK,	   /* threads that wait for one, on average */
+	TAPIR_FOUND_HEADERS,	   /* requests with a header that the recording caused */
+	TAPIR_FOUND_AWAITS,	   /* at a time, on average */
+	TAPIR_FOUND_UNTIMED,	   /* requests without a duration that is known */
+	TAPIR_FOUND_IDLE,	   /* percent of the time without CPU */
 	TAPIR_FOUND_KIND_CNT
 };
 

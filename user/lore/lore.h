@@ -179,6 +179,8 @@ struct tapir_lore_wait {
  * (findings/finding_doing.c).
  */
 #define TAPIR_DOING_STARTS_PROCESSES "starts processes"
+/* And what one waits for meanwhile, for locks of the runtime, too. */
+#define TAPIR_REASON_THREAD_START    "start of a thread"
 
 struct tapir_lore_doing {
 	const char *function, *what;

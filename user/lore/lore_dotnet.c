@@ -110,6 +110,11 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("System.Threading.Tasks.Task.InternalWait*", "task"),
 	TAPIR_WAIT("System.Threading.Thread.Sleep*", "sleep"),
 	TAPIR_WAIT("System.Threading.Thread.Join*", "join"),
+	/* Not Start*: each thread begins in StartCallback. */
+	TAPIR_WAIT_ROW("System.Threading.Thread.Start(*", TAPIR_REASON_THREAD_START,
+		       .instead_of = "mutex"),
+	TAPIR_WAIT_ROW("System.Threading.Thread.UnsafeStart(*", TAPIR_REASON_THREAD_START,
+		       .instead_of = "mutex"),
 	/* Nobody else's answer is awaited there. */
 	TAPIR_WAIT_ROW("System.ConsolePal.*", "standard input", .instead_of = "pipe"),
 	{}};

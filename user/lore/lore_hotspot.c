@@ -128,6 +128,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("ObjectMonitor::enter*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::EnterI*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::ReenterI*", "monitor"),
+	TAPIR_WAIT_ROW("JVM_StartThread*", TAPIR_REASON_THREAD_START, .instead_of = "mutex"),
 	TAPIR_WAIT("ObjectMonitor::wait*", "condition"),
 	TAPIR_WAIT("JavaThread::sleep*", "sleep"),
 	PARK("Unsafe_Park*"),
