@@ -12,21 +12,21 @@
 
 #define KERNEL_VA 0xffffffff81000000ull
 
-enum { SOCKET = 1, UNNAMED, OWN, LIBRARY, DISK };
+enum { SOCKET = 1, UNNAMED, OWN, LIBRARY, DISK, POLL, RESOLVES };
 
 static void add_kernel(void)
 {
 	static const struct {
 		uint64_t stack;
 		const char *name;
-	} functions[] = {{SOCKET, "sk_wait_data"}, {DISK, "io_schedule"}};
+	} functions[] = {{SOCKET, "sk_wait_data"}, {DISK, "io_schedule"}, {POLL, "do_sys_poll"}};
 	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
 					    .start_va = KERNEL_VA,
-					    .end_va = KERNEL_VA + 0x2000,
+					    .end_va = KERNEL_VA + 0x3000,
 					    .file_id = 99};
 
 	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
-	for (uint64_t i = 0; i < 2; i++) {
+	for (uint64_t i = 0; i < 3; i++) {
 		struct tapir_rec_symbol symbol = {
 			.file_id = 99, .start_off = 0x1000 * i, .size = 0x1000};
 		struct tapir_rec_stack stack = {.stack_id = functions[i].stack,
@@ -41,6 +41,8 @@ static void add_kernel(void)
 static int setup(void **state)
 {
 	const uint64_t unnamed[] = {0x1008}, own[] = {0x2008}, library[] = {0x3008};
+	const uint64_t resolves[] = {0x4008, 0x2008};
+	struct tapir_rec_symbol symbol = {.file_id = 0x4000, .size = 0x1000};
 
 	(void)state;
 	if (finding_begin())
@@ -48,7 +50,10 @@ static int setup(void **state)
 	name_method(1, "Interpreter");
 	name_method(2, "void Shop.ask()");
 	name_method(3, "int java.net.SocketInputStream.read()");
+	feeder_mapping(&f, 0x4000, "/x/libc.so.6");
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("getaddrinfo")));
 	add_kernel();
+	feeder_stack(&f, RESOLVES, resolves, 2);
 	feeder_stack(&f, UNNAMED, unnamed, 1);
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, LIBRARY, library, 1);
@@ -170,6 +175,20 @@ static void waits_for_a_disk_are_told_apart_and_lead(void **state)
 	assert_true(disk->severity > socket->severity);
 }
 
+/* Nobody resolves names to get work: it counts from beginning to end, too. */
+static void wait_for_a_name_server_counts_throughout(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	leave_for(POLL, 2, 1, RESOLVES, TAPIR_SWITCH_SNAPSHOT);
+	leave_for(POLL, 3, 1, OWN, TAPIR_SWITCH_SNAPSHOT);
+	row = waits_at(1000);
+	assert_non_null(row);
+	assert_string_equal(row->text, "threads waited 999.00 ms for a name server in Shop.ask()");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -181,6 +200,7 @@ int main(void)
 		TEST(last_wait_alone_is_no_finding),
 		TEST(library_that_waits_for_work_is_no_finding),
 		TEST(waits_for_a_disk_are_told_apart_and_lead),
+		TEST(wait_for_a_name_server_counts_throughout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ struct tapir_request_kind {
 };
 
 /* What a thread waits for that somebody else has to do: rows of finding_waits.c. */
-#define TAPIR_WAITED_FOR_CNT 5
+#define TAPIR_WAITED_FOR_CNT 6
 
 struct tapir_waited {
 	uint64_t ns;

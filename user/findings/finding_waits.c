@@ -16,11 +16,11 @@ static const struct {
 	const char *reason;
 	enum tapir_found_kind kind;
 	bool is_no_work; /* nobody waits there to have something to do */
-} dependencies[TAPIR_WAITED_FOR_CNT] = {{"socket", TAPIR_FOUND_WAITS, false},
-					{"disk", TAPIR_FOUND_DISK, true},
-					{"pipe", TAPIR_FOUND_WAITS, false},
-					{"file lock", TAPIR_FOUND_WAITS, true},
-					{"full queue", TAPIR_FOUND_WAITS, false}};
+} dependencies[TAPIR_WAITED_FOR_CNT] = {
+	{"socket", TAPIR_FOUND_WAITS, false},	  {"disk", TAPIR_FOUND_DISK, true},
+	{"pipe", TAPIR_FOUND_WAITS, false},	  {"file lock", TAPIR_FOUND_WAITS, true},
+	{"name server", TAPIR_FOUND_WAITS, true}, {"full queue", TAPIR_FOUND_WAITS, false},
+};
 
 /* Idx of its row; -1: it has none. */
 static int dependency_of(const char *reason)
@@ -113,7 +113,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
 	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
 		return;
-	if (is_begun || (is_cut && !has_own && !is_no_work)) {
+	if (!is_no_work && (is_begun || (is_cut && !has_own))) {
 		if (!is_begun || !is_cut)
 			keep_begun(f, w, what);
 		return;
