@@ -50,6 +50,40 @@ static inline void finding_sleep(uint32_t tid, uint64_t at_ms, uint64_t stack)
 						.out_stack_id = stack});
 }
 
+#define FINDING_FIELDS 8u
+
+/* An event whose fields are numbers; names: at most FINDING_FIELDS, ended by NULL. */
+static inline void finding_probe(uint32_t id, const char *provider, const char *event,
+				 const char *const *names)
+{
+	struct tapir_rec_probe probe = {.probe_id = id};
+	struct tapir_field fields[FINDING_FIELDS];
+	struct tapir_sv texts[FINDING_FIELDS];
+	unsigned cnt = 0;
+
+	for (; names[cnt]; cnt++) {
+		fields[cnt] = (struct tapir_field){.type = TAPIR_FIELD_UINT, .size = 8};
+		texts[cnt] = feeder_sv(names[cnt]);
+	}
+	feeder_add(&f, tapir_recbuf__probe(&f.buf, &probe, feeder_sv(provider), feeder_sv(event),
+					   feeder_sv("/bin/x"), feeder_sv(""), fields, texts, cnt));
+}
+
+static inline void finding_fire(uint32_t probe, uint64_t ms, uint64_t stack, const uint64_t *values,
+				uint32_t cnt)
+{
+	struct tapir_rec_event fixed = {.h = {.time_ns = ms * MS},
+					.probe_id = probe,
+					.tgid = TGID,
+					.tid = 2,
+					.stack_id = stack};
+	struct tapir_event_view view = {.rec = &fixed,
+					.payload = (const uint8_t *)values,
+					.payload_bytes = cnt * sizeof(*values)};
+
+	feeder_add(&f, tapir_recbuf__event(&f.buf, &view));
+}
+
 /* A generated function, at 0x1000 times its number. */
 static inline void name_method(unsigned at, const char *name)
 {

@@ -14,20 +14,6 @@
 enum { AWAIT = 100, CONTINUED };
 enum { OWN = 1, LIBRARY, CALLER };
 
-static void add_probe(uint32_t id, const char *event, const char *const texts[3])
-{
-	struct tapir_rec_probe probe = {.probe_id = id};
-	struct tapir_field fields[3];
-	struct tapir_sv names[3];
-
-	for (unsigned i = 0; i < 3; i++) {
-		fields[i] = (struct tapir_field){.type = TAPIR_FIELD_UINT, .size = 8};
-		names[i] = feeder_sv(texts[i]);
-	}
-	feeder_add(&f, tapir_recbuf__probe(&f.buf, &probe, feeder_sv(TPL), feeder_sv(event),
-					   feeder_sv("/bin/x"), feeder_sv(""), fields, names, 3));
-}
-
 static int setup(void **state)
 {
 	const uint64_t own[] = {0x3008, 0x1008}, library[] = {0x2008, 0x1008};
@@ -43,35 +29,21 @@ static int setup(void **state)
 	feeder_stack(&f, CALLER, caller, 2);
 	feeder_stack(&f, OWN, own, 2);
 	feeder_stack(&f, LIBRARY, library, 2);
-	add_probe(AWAIT, "TaskWaitBegin",
-		  (const char *const[]){"TaskID", "Behavior", "ContinueWithTaskID"});
-	add_probe(CONTINUED, "TraceSynchronousWorkBegin",
-		  (const char *const[]){"TaskID", "Work", "Unused"});
+	finding_probe(AWAIT, TPL, "TaskWaitBegin",
+		      (const char *const[]){"TaskID", "Behavior", "ContinueWithTaskID", NULL});
+	finding_probe(CONTINUED, TPL, "TraceSynchronousWorkBegin",
+		      (const char *const[]){"TaskID", "Work", NULL});
 	return finding_listen();
-}
-
-static void fire(uint32_t probe, uint64_t ms, uint64_t stack, const uint64_t values[3])
-{
-	struct tapir_rec_event fixed = {.h = {.time_ns = ms * MS},
-					.probe_id = probe,
-					.tgid = TGID,
-					.tid = 2,
-					.stack_id = stack};
-	struct tapir_event_view view = {.rec = &fixed,
-					.payload = (const uint8_t *)values,
-					.payload_bytes = 3 * sizeof(*values)};
-
-	feeder_add(&f, tapir_recbuf__event(&f.buf, &view));
 }
 
 static void await(uint64_t ms, uint64_t stack, uint64_t awaiter, uint64_t task, uint64_t behavior)
 {
-	fire(AWAIT, ms, stack, (const uint64_t[3]){task, behavior, awaiter});
+	finding_fire(AWAIT, ms, stack, (const uint64_t[]){task, behavior, awaiter}, 3);
 }
 
 static void continue_task(uint64_t ms, uint64_t task, uint64_t work)
 {
-	fire(CONTINUED, ms, 0, (const uint64_t[3]){task, work});
+	finding_fire(CONTINUED, ms, 0, (const uint64_t[]){task, work}, 2);
 }
 
 static const struct tapir_found *awaits_at(uint64_t ms)

@@ -54,9 +54,10 @@ struct tapir_begun_wait {
 	int what; /* idx of what it waits for */
 };
 
-/* The least that survived collections of a tenth of a second. */
-struct tapir_heap_low {
-	uint64_t at_ns, bytes;
+/* What a collection of .NET left, by generation; 3: large objects, 4: pinned ones. */
+struct tapir_heap_size {
+	uint64_t at_ns;
+	uint64_t bytes[5];
 };
 
 struct tapir_request_kind {
@@ -93,9 +94,11 @@ struct tapir_finding {
 		uint64_t induced_cnt, started_cnt; /* of .NET, in the background too */
 		uint64_t dotnet_ns;		   /* the longest one, */
 		char *dotnet_label;		   /* "2 AllocLarge NonConcurrentGC"; NULL */
-		uint64_t heap_cnt, heap_first_bytes, heap_last_bytes, heap_first_ns, heap_last_ns;
-		uint64_t heap_first[5], heap_last[5]; /* by generation; 3: large, 4: pinned */
-		struct tapir_vec(struct tapir_heap_low) heap_lows;
+		uint64_t heap_cnt;
+		struct tapir_heap_size heap_first, heap_last;
+		/* Those of a tenth of a second that left the least. */
+		struct tapir_vec(struct tapir_heap_size) heap_lows;
+		bool has_collected_young; /* a generation above 0, after the first of them */
 		uint64_t finalized_cnt;
 		struct tapir_weights callers;  /* of GC.Collect */
 		struct tapir_weights triggers; /* who allocated when another one was due, */

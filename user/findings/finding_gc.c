@@ -12,6 +12,7 @@
 #define CPU_PERCENT	 10 /* in GC: from there on it is worth a word without long pauses */
 #define CPU_SAMPLES	 50 /* fewer say nothing of a share */
 #define ALLOCATE_PERCENT 10 /* of what was allocated, from one method */
+#define GENERATIONS	 (sizeof(((struct tapir_heap_size *)NULL)->bytes) / sizeof(uint64_t))
 #define LOW_NS		 100000000u
 #define MAX_LOWS	 65536u
 #define STEADY_PERCENT	 25 /* of the growth, at its least in the later half */
@@ -21,44 +22,41 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-/* Of all but the youngest: what survived. */
-static uint64_t surviving_bytes(const struct tapir_event_fields *f, uint64_t *generations)
+uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest)
 {
 	uint64_t sum = 0;
-	char name[32];
 
-	for (unsigned generation = 1; generation < 5; generation++) {
-		snprintf(name, sizeof(name), "GenerationSize%u", generation);
-		generations[generation] = tapir_event_fields__u64(f, name);
-		sum += generations[generation];
-	}
+	for (unsigned i = youngest; i < GENERATIONS; i++)
+		sum += size->bytes[i];
 	return sum;
 }
 
-static void add_low(struct tapir_finding *f, uint64_t bytes, uint64_t now_ns)
+static void add_low(struct tapir_finding *f, const struct tapir_heap_size *size)
 {
 	size_t cnt = f->gc.heap_lows.cnt;
-	struct tapir_heap_low *last = cnt ? &f->gc.heap_lows.data[cnt - 1] : NULL;
+	struct tapir_heap_size *last = cnt ? &f->gc.heap_lows.data[cnt - 1] : NULL;
 
-	if (last && now_ns < last->at_ns + LOW_NS)
-		last->bytes = bytes < last->bytes ? bytes : last->bytes;
-	else if (cnt < MAX_LOWS)
-		(void)tapir_vec__push(&f->gc.heap_lows,
-				      ((struct tapir_heap_low){.at_ns = now_ns, .bytes = bytes}));
+	if (!last || size->at_ns >= last->at_ns + LOW_NS) {
+		if (cnt < MAX_LOWS)
+			(void)tapir_vec__push(&f->gc.heap_lows, *size);
+	} else if (tapir_heap_size__sum(size, 1) < tapir_heap_size__sum(last, 1)) {
+		memcpy(last->bytes, size->bytes, sizeof(last->bytes));
+	}
 }
 
 static void count_heap(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
-	uint64_t bytes = surviving_bytes(e->fields, f->gc.heap_last);
+	struct tapir_heap_size size = {.at_ns = e->now_ns};
+	char name[32];
 
-	if (!f->gc.heap_cnt++) {
-		memcpy(f->gc.heap_first, f->gc.heap_last, sizeof(f->gc.heap_first));
-		f->gc.heap_first_bytes = bytes;
-		f->gc.heap_first_ns = e->now_ns;
+	for (unsigned i = 0; i < GENERATIONS; i++) {
+		snprintf(name, sizeof(name), "GenerationSize%u", i);
+		size.bytes[i] = tapir_event_fields__u64(e->fields, name);
 	}
-	add_low(f, bytes, e->now_ns);
-	f->gc.heap_last_bytes = bytes;
-	f->gc.heap_last_ns = e->now_ns;
+	if (!f->gc.heap_cnt++)
+		f->gc.heap_first = size;
+	f->gc.heap_last = size;
+	add_low(f, &size);
 }
 
 /* GC.Collect and the like, by the reason's name or number. */
@@ -81,6 +79,8 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 		break;
 	case TAPIR_MEANS_GC_START:
 		f->gc.started_cnt++;
+		f->gc.has_collected_young |=
+			f->gc.heap_cnt && tapir_event_fields__u64(e->fields, "Depth");
 		f->gc.induced_cnt += is_induced(e);
 		break;
 	case TAPIR_MEANS_GC_TRIGGERED:
@@ -265,16 +265,27 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude, allocator(f), &text, NULL, NULL);
 }
 
+/*
+ * Collections of gen 0 alone fill gen 1 of any program: what is in it has not been collected. It
+ * counts where it was.
+ */
+static unsigned youngest_that_counts(const struct tapir_finding *f)
+{
+	return f->gc.has_collected_young ? 1 : 2;
+}
+
 /* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
 static bool is_steady(const struct tapir_finding *f)
 {
-	uint64_t first = f->gc.heap_first_bytes, last = f->gc.heap_last_bytes, least = last;
-	uint64_t middle_ns = (f->gc.heap_first_ns + f->gc.heap_last_ns) / 2;
-	const struct tapir_heap_low *low;
+	unsigned from = youngest_that_counts(f);
+	uint64_t first = tapir_heap_size__sum(&f->gc.heap_first, from),
+		 last = tapir_heap_size__sum(&f->gc.heap_last, from);
+	uint64_t middle_ns = (f->gc.heap_first.at_ns + f->gc.heap_last.at_ns) / 2, least = last;
+	const struct tapir_heap_size *low;
 
 	tapir_vec_for_each (low, &f->gc.heap_lows)
-		if (low->at_ns >= middle_ns && low->bytes < least)
-			least = low->bytes;
+		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
+			least = tapir_heap_size__sum(low, from);
 	return least > first && (least - first) * 100 >= (last - first) * STEADY_PERCENT;
 }
 
@@ -286,8 +297,8 @@ static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
 	double most = 0;
 	unsigned where = 0;
 
-	for (unsigned i = 1; i < sizeof(names) / sizeof(*names); i++) {
-		double grown = (double)f->gc.heap_last[i] - (double)f->gc.heap_first[i];
+	for (unsigned i = youngest_that_counts(f); i < sizeof(names) / sizeof(*names); i++) {
+		double grown = (double)f->gc.heap_last.bytes[i] - (double)f->gc.heap_first.bytes[i];
 
 		if (grown > most) {
 			most = grown;
@@ -300,8 +311,10 @@ static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
 
 static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t took_ns = f->gc.heap_last_ns - f->gc.heap_first_ns;
-	double from = (double)f->gc.heap_first_bytes, to = (double)f->gc.heap_last_bytes;
+	uint64_t took_ns = f->gc.heap_last.at_ns - f->gc.heap_first.at_ns;
+	unsigned youngest = youngest_that_counts(f);
+	double from = (double)tapir_heap_size__sum(&f->gc.heap_first, youngest);
+	double to = (double)tapir_heap_size__sum(&f->gc.heap_last, youngest);
 	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
 	struct tapir_str text = {};
 

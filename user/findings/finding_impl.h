@@ -71,6 +71,8 @@ void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interva
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
 			    bool with_pauses);
 void tapir_finding_gc__fini(struct tapir_finding *f);
+/* Of that generation and those above. */
+uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);

@@ -181,7 +181,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 		tapir_str__addf(&text,
 				"; %" PRIu64 " collection%s, after which the heap had %.1f MB",
 				f->gc.started_cnt, f->gc.started_cnt == 1 ? "" : "s",
-				mb(f->gc.heap_last_bytes));
+				mb(tapir_heap_size__sum(&f->gc.heap_last, 1)));
 	else if (f->has_dotnet && !f->gc.started_cnt)
 		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
 				       "collected");

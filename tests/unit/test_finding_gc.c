@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the report says of a heap of .NET that grows, or seems to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "finding_case.h"
+
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+#define MB	1000000u
+
+enum { GC_START = 1, HEAP };
+
+static int setup(void **state)
+{
+	(void)state;
+	if (finding_begin())
+		return -1;
+	finding_probe(GC_START, RUNTIME, "GCStart", (const char *const[]){"Count", "Depth", NULL});
+	finding_probe(HEAP, RUNTIME, "GCHeapStats",
+		      (const char *const[]){"GenerationSize0", "GenerationSize1", "GenerationSize2",
+					    "GenerationSize3", "GenerationSize4", NULL});
+	return finding_listen();
+}
+
+static void collect(uint64_t ms, uint64_t depth, const uint64_t megabytes[5])
+{
+	uint64_t bytes[5];
+
+	for (unsigned i = 0; i < 5; i++)
+		bytes[i] = megabytes[i] * MB;
+	finding_fire(GC_START, ms, 0, (const uint64_t[]){ms, depth}, 2);
+	finding_fire(HEAP, ms + 5, 0, bytes, 5);
+}
+
+static bool is_said_to_grow(void)
+{
+	const struct tapir_found *row;
+
+	tapir_vec_for_each (row, &found.rows)
+		if (row->kind == TAPIR_FOUND_HEAP)
+			return true;
+	return false;
+}
+
+/* What survives collections of gen 0 lies in gen 1 until that is collected, in a sound program,
+ * too. */
+static void gen_1_that_was_not_collected_does_not_grow(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		collect(i * 1000, 0, (const uint64_t[5]){0, 6 + 5 * i, 2});
+	end_at(5000 * MS);
+	assert_false(is_said_to_grow());
+}
+
+/* The collection before the first that is measured says nothing of what grew since. */
+static void gen_1_collected_before_says_nothing(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		collect(i * 1000, !i, (const uint64_t[5]){0, 6 + 5 * i, 2});
+	end_at(5000 * MS);
+	assert_false(is_said_to_grow());
+}
+
+static void gen_1_grows_where_it_was_collected(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		collect(i * 1000, i == 3, (const uint64_t[5]){0, 6 + 5 * i, 2});
+	end_at(5000 * MS);
+	expect(TAPIR_FOUND_HEAP,
+	       "the heap grows by 5.0 MB/s: 28.0 MB survive the last of 5 collections, 8.0 MB the first, "
+	       "4.0 s before, most in gen 1");
+}
+
+/* Of older generations, without gen 1, whose rest has not been collected. */
+static void older_generations_grow_by_themselves(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		collect(i * 1000, 0, (const uint64_t[5]){9, 6 + 50 * i, 2, 10 + 5 * i});
+	end_at(5000 * MS);
+	expect(TAPIR_FOUND_HEAP,
+	       "the heap grows by 5.0 MB/s: 32.0 MB survive the last of 5 collections, 12.0 MB the first, "
+	       "4.0 s before, most in large objects");
+}
+
+/* It ends high by chance. */
+static void heap_that_falls_back_does_not_grow(void **state)
+{
+	static const uint64_t sizes[] = {10, 40, 40, 10, 40};
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		collect(i * 1000, 1, (const uint64_t[5]){0, 2, sizes[i]});
+	end_at(5000 * MS);
+	assert_false(is_said_to_grow());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(gen_1_that_was_not_collected_does_not_grow),
+		TEST(gen_1_collected_before_says_nothing),
+		TEST(gen_1_grows_where_it_was_collected),
+		TEST(older_generations_grow_by_themselves),
+		TEST(heap_that_falls_back_does_not_grow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
