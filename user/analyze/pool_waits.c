@@ -67,14 +67,31 @@ static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timel
 									  : TAPIR_POOL_UNBEGUN;
 }
 
+static void count_alive(struct tapir_pool_waits *p, const struct tapir_wait *w)
+{
+	bool is_new = false;
+	uint64_t *until = p->alive_until.cnt < MAX_THREADS
+				  ? tapir_map__put(&p->alive_until, w->thread->tid, &is_new)
+				  : NULL;
+
+	if (!until)
+		return;
+	if (is_new)
+		*until = w->from_ns;
+	if (w->until_ns > *until) {
+		p->alive_ns += w->until_ns - *until;
+		*until = w->until_ns;
+	}
+}
+
 enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 					   const struct tapir_wait *w, bool has_own)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	enum tapir_pool_wait what = w->state ? judge(p, tl, w, has_own) : TAPIR_POOL_SHORT;
 
-	if (w->state && p->tids.cnt < MAX_THREADS)
-		tapir_map__put(&p->tids, w->thread->tid, NULL);
+	if (w->state)
+		count_alive(p, w);
 	p->idle_ns += what == TAPIR_POOL_IDLE ? took_ns : 0;
 	p->unbegun_ns += what == TAPIR_POOL_UNBEGUN ? took_ns : 0;
 	p->blocked_ns += what == TAPIR_POOL_BLOCKED ? took_ns : 0;
@@ -84,7 +101,7 @@ enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct ta
 void tapir_pool_waits__fini(struct tapir_pool_waits *p)
 {
 	tapir_map__fini(&p->idle_since);
-	tapir_map__fini(&p->tids);
+	tapir_map__fini(&p->alive_until);
 }
 
 /* The runtime's number, if it has no name. */

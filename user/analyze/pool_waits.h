@@ -20,9 +20,10 @@ enum tapir_pool_wait {
 
 struct tapir_pool_waits {
 	uint64_t blocked_ns, idle_ns, unbegun_ns;
-	struct tapir_map tids; /* of the pool's threads that waited */
+	uint64_t alive_ns; /* of the pool's threads that waited, each from its first wait on */
 	/* for this module alone */
-	struct tapir_map idle_since; /* tid -> when it said that it has nothing to do */
+	struct tapir_map alive_until; /* tid -> end of its last wait */
+	struct tapir_map idle_since;  /* tid -> when it said that it has nothing to do */
 };
 
 void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);

@@ -147,6 +147,7 @@ static bool is_same_start(uint64_t a, uint64_t b)
 
 static uint64_t new_thread_row(struct tapir_summary *s, const struct who *who)
 {
+	uint64_t process = process_row(s, who);
 	struct tapir_thread_row row = {.pid = who->pid,
 				       .tid = who->tid,
 				       .start_ns = who->thread_ns,
@@ -155,11 +156,14 @@ static uint64_t new_thread_row(struct tapir_summary *s, const struct who *who)
 	if (s->threads.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;
 	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
-	if (tapir_vec__push(&s->threads, row))
-		return s->threads.cnt - 1;
-	free(row.comm);
-	s->failed = true;
-	return NO_ROW;
+	if (!tapir_vec__push(&s->threads, row)) {
+		free(row.comm);
+		s->failed = true;
+		return NO_ROW;
+	}
+	if (process != NO_ROW)
+		s->processes.data[process].thread_cnt++;
+	return s->threads.cnt - 1;
 }
 
 /* Threads of one process that had the same id follow each other, the first one first. */

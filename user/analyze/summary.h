@@ -37,12 +37,13 @@ struct tapir_event_row {
 
 struct tapir_process_row {
 	uint32_t pid;
-	char *comm, *exe; /* "" unknown */
-	char *service;	  /* service.name, as it publishes it; "": it does not */
+	char *comm, *exe;    /* "" unknown */
+	char *service;	     /* service.name, as it publishes it; "": it does not */
+	uint64_t thread_cnt; /* of which a row was made */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 
-/* A thread of which there is an event, a sample or a switch. */
+/* A thread that did something, or is described. */
 struct tapir_thread_row {
 	uint32_t pid, tid;
 	char *comm;	   /* "" unknown */

@@ -303,9 +303,10 @@ static void write_places(struct threadpool *v, struct tapir_view_result *result,
 		return;
 	if (first->node)
 		name = result->tree->names.data[result->tree->nodes.data[first->node].name];
-	tapir_str__addf(&result->headline, "; %.1f of %zu threads are blocked on average%s%s",
-			(double)sum_ns / (double)span_ns, v->waits.tids.cnt,
-			name ? ", most in " : "", name ? name : "");
+	tapir_str__addf(&result->headline, "; %.1f of %.1f threads are blocked on average%s%s",
+			(double)sum_ns / (double)span_ns,
+			(double)v->waits.alive_ns / (double)span_ns, name ? ", most in " : "",
+			name ? name : "");
 }
 
 static void write_task_waits(struct threadpool *v, struct tapir_view_result *result)

@@ -80,14 +80,14 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < BLOCKED_PERCENT) ||
 	    !tapir_found__counts(TAPIR_FOUND_STARVATION, threads))
 		return;
-	tapir_str__addf(&text, "%s%.1f of %zu pool threads are blocked on average",
+	tapir_str__addf(&text, "%s%.1f of %.1f pool threads are blocked on average",
 			f->pool.starved_cnt ? "thread pool starvation: " : "", threads,
-			waits->tids.cnt);
+			(double)waits->alive_ns / (double)span_ns);
 	tapir_finding__add_most(f, &f->pool.blockers, " in ", &text);
 	if (f->pool.starved_cnt)
-		tapir_str__addf(&text,
-				"; the pool changed its size for blocked threads %" PRIu64 " times",
-				f->pool.starved_cnt);
+		tapir_str__addf(
+			&text, "; the pool changed its size for blocked threads %" PRIu64 " time%s",
+			f->pool.starved_cnt, f->pool.starved_cnt == 1 ? "" : "s");
 	tapir_str__addf(&evidence, "%" PRIu64 " changes, %.3f s blocked, %.3f s without work",
 			f->pool.starved_cnt, (double)blocked_ns / 1e9,
 			(double)waits->idle_ns / 1e9);

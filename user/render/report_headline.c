@@ -47,13 +47,14 @@ static const char *at_least(size_t row_cnt)
 static void add_threads(const struct tapir_summary *s, size_t from, struct tapir_str *out)
 {
 	const struct tapir_process_row *first = s->processes.data, *process;
-	const struct tapir_thread_row *thread;
 	size_t processes = 0, threads = 0;
 
-	tapir_vec_for_each (process, &s->processes)
-		processes += tapir_captured__sum(process->captured) > 0;
-	tapir_vec_for_each (thread, &s->threads)
-		threads += tapir_captured__sum(thread->captured) > 0;
+	tapir_vec_for_each (process, &s->processes) {
+		if (!tapir_captured__sum(process->captured))
+			continue;
+		processes++;
+		threads += process->thread_cnt; /* also those that slept all the time */
+	}
 	if (!processes)
 		return;
 	begin_part(out, from);
