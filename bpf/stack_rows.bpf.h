@@ -358,6 +358,8 @@ static __noinline int find_in_table(struct user_stack *u, const struct tapir_unw
 	const struct tapir_unwind_row *row;
 	void *table = find_by_idx(&unwind_tables, u->file_idx);
 
+	if (file->segments_end && u->pc >= file->segments_end)
+		return set_row(u, TAPIR_UNWIND_FRAME, 0, 0, ROW_OF_CODE);
 	if (u->pc < file->first_pc || granule >= file->granule_cnt || !table)
 		return set_stop(u, TAPIR_STACK_END_NO_TABLE);
 	u->at = granule / TAPIR_UNWIND_BLOCK_WORDS;
@@ -418,7 +420,8 @@ static __noinline int refine_row(struct user_stack *u, __u64 ip)
 	if ((!is_described || rule == TAPIR_UNWIND_FRAME) && is_sigreturn(u, ip))
 		return set_row(u, TAPIR_UNWIND_SIGNAL, 0, 0, ROW_OF_TABLE);
 	if (rule == TAPIR_UNWIND_FRAME)
-		return set_code_row(u, ip, ROW_OF_COMPILER);
+		return set_code_row(u, ip,
+				    u->row.source == ROW_OF_CODE ? ROW_OF_CODE : ROW_OF_COMPILER);
 	if (rule == TAPIR_UNWIND_GAP)
 		return set_gap_row(u, ip);
 	if (rule == TAPIR_UNWIND_UNSUPPORTED)

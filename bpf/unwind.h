@@ -123,7 +123,12 @@ struct tapir_unwind_file {
 	uint32_t used; /* BPF sets it to 1 when it is 0 and looks in the table; the loader clears it
 			*/
 	uint32_t wanted; /* BPF sets it to 1 when it is 0 and the table is EVICTED */
-	uint32_t pad0[3];
+	/*
+	 * Where the file's segments end; what is mapped of the rest is other code with frame
+	 * pointers: the assemblies of a .NET single-file app. 0: not known.
+	 */
+	uint32_t segments_end;
+	uint32_t pad0[2];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_file) == 32, "tapir_unwind_file");
 

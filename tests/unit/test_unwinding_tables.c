@@ -98,6 +98,7 @@ static void table_is_there_for_a_deleted_file(void **state)
 	assert_int_equal(stats.table_cnt, 1);
 	assert_true(stats.bytes >= 2 * sizeof(struct tapir_unwind_block));
 	assert_int_equal(tapir_unwind_maps__file(fixture->maps, idx)->first_pc, TEXT_OFF);
+	assert_int_equal(tapir_unwind_maps__file(fixture->maps, idx)->segments_end, IMAGE_BYTES);
 	end();
 }
 

@@ -239,6 +239,35 @@ static void generated_code_is_walked_by_its_frame_pointers(void **state)
 	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
 }
 
+/* A .NET single-file app has its assemblies behind the segments of its own ELF file. */
+static void code_behind_the_segments_of_a_file_has_frame_pointers(void **state)
+{
+	const uint64_t memory[4] = {0, 0x1200, 0, 0x1300};
+	struct tapir_unwind_table table = {.shape = {.segments_end = 0x1000}};
+	const struct tapir_walk_code code = {.start_va = 0x1000,
+					     .end_va = 0x2000,
+					     .table = &table,
+					     .kind = TAPIR_UNWIND_KIND_FILE};
+	struct tapir_walk walk = {.codes = &code,
+				  .code_cnt = 1,
+				  .ip = 0x1100,
+				  .sp = 0x9000,
+				  .fp = 0x9000,
+				  .stack = (const uint8_t *)memory,
+				  .stack_va = 0x9000,
+				  .stack_bytes = sizeof(memory)};
+
+	(void)state;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 2);
+	assert_int_equal(walk.frames[1], 0x1200);
+	assert_int_equal(walk.end, TAPIR_STACK_END_JIT_NO_FP);
+	table.shape.segments_end = 0x2000; /* it is the file's own code, which has no row */
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 1);
+	assert_int_equal(walk.end, TAPIR_STACK_END_NO_TABLE);
+}
+
 /* ---- what instructions say -------------------------------------------------------------------- */
 
 #define CODE_VA	    0x1000
@@ -486,6 +515,7 @@ int main(void)
 		cmocka_unit_test(address_of_no_code_is_the_only_frame),
 		cmocka_unit_test(file_without_a_table_ends_the_stack),
 		cmocka_unit_test(generated_code_is_walked_by_its_frame_pointers),
+		cmocka_unit_test(code_behind_the_segments_of_a_file_has_frame_pointers),
 		cmocka_unit_test(caller_of_a_small_method_is_found),
 		cmocka_unit_test(frames_of_a_heap_have_the_size_that_it_says),
 		cmocka_unit_test(segment_map_that_leads_nowhere_is_not_followed),

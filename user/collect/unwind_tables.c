@@ -199,6 +199,7 @@ static int add_made(struct tapir_unwind_tables *t, uint32_t idx,
 		return fd;
 	shared->first_pc = table->shape.first_pc;
 	shared->granule_cnt = table->shape.granule_cnt;
+	shared->segments_end = table->shape.segments_end;
 	shared->used = shared->wanted = 0;
 	t->made_idxs[t->made_cnt] = idx;
 	t->made_fds[t->made_cnt++] = fd;

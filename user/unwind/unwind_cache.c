@@ -29,7 +29,7 @@
 #define MAX_FILES  4096u /* looked at when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
-	8u /* of the header, of the blocks (bpf/unwind.h) and of the rules (unwind/rule.c) */
+	9u /* of the header, of the blocks (bpf/unwind.h) and of the rules (unwind/rule.c) */
 #define MAGIC  (0x31776e75ull << 32 | 0x72706174) /* "taprunw1" */
 #define SUFFIX ".unwind"
 

@@ -11,6 +11,7 @@
 #include "unwind/undescribed.h"
 
 #define GRANULE_BYTES (1u << TAPIR_UNWIND_GRANULE_SHIFT)
+#define PAGE_BYTES    4096ull
 
 static uint32_t index_blocks(uint32_t granule_cnt)
 {
@@ -122,6 +123,20 @@ int tapir_unwind_table__pack(const struct tapir_unwind_rows *rows, struct tapir_
 	return 0;
 }
 
+/* The kernel maps whole pages. */
+static uint32_t segments_end(const struct tapir_elf *elf)
+{
+	uint64_t end = 0;
+	const Elf64_Phdr *ph;
+
+	for (size_t i = 0; (ph = tapir_elf__phdr_at_idx(elf, i)); i++)
+		if (ph->p_type == PT_LOAD && ph->p_offset < UINT32_MAX &&
+		    ph->p_filesz < UINT32_MAX && ph->p_offset + ph->p_filesz > end)
+			end = ph->p_offset + ph->p_filesz;
+	end = (end + PAGE_BYTES - 1) & -PAGE_BYTES;
+	return end < UINT32_MAX ? (uint32_t)end : 0;
+}
+
 int tapir_unwind_table__build(struct tapir_elf *elf, struct tapir_unwind_table **out)
 {
 	struct tapir_unwind_rows rows = {};
@@ -129,6 +144,8 @@ int tapir_unwind_table__build(struct tapir_elf *elf, struct tapir_unwind_table *
 
 	if (!err)
 		err = tapir_unwind_table__pack(&rows, out);
+	if (!err)
+		(*out)->shape.segments_end = segments_end(elf);
 	tapir_unwind_rows__fini(&rows);
 	return err;
 }

@@ -22,7 +22,7 @@ struct tapir_unwind_shape {
 	uint32_t block_cnt; /* index blocks included */
 	uint32_t row_cnt;
 	uint32_t unsupported_cnt, lost_fp_cnt, broken_cnt; /* rows.h */
-	uint32_t pad0;
+	uint32_t segments_end;				   /* of struct tapir_unwind_file */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_shape) == 32, "tapir_unwind_shape");
 
@@ -44,6 +44,12 @@ void tapir_unwind_table__free(struct tapir_unwind_table *t);
 static inline size_t tapir_unwind_table__bytes(const struct tapir_unwind_shape *shape)
 {
 	return (size_t)shape->block_cnt * sizeof(struct tapir_unwind_block);
+}
+
+/* Is pc behind the file's segments, in code that it has no rows for? */
+static inline bool tapir_unwind_table__is_behind(const struct tapir_unwind_table *t, uint32_t pc)
+{
+	return t->shape.segments_end && pc >= t->shape.segments_end;
 }
 
 /* Whether every index word leads to rows that are there and sorted: for what a file was read from.
