@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/stack_ends.h"
+#include "symbol/stack_ends.h"
 #include "analyze/stack_tree.h"
 #include "lore/lore.h"
 #include "render/remedies.h"

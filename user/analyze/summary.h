@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_SUMMARY_H
 #define TAPIR_USER_SUMMARY_H
 
-#include "analyze/stack_ends.h"
+#include "symbol/stack_ends.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "symbol/frame_kind.h"

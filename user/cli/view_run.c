@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/recorded.h"
-#include "analyze/stack_ends.h"
+#include "symbol/stack_ends.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "trace/pids_seen.h"

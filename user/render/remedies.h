@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_REMEDIES_H
 #define TAPIR_USER_REMEDIES_H
 
-#include "analyze/stack_ends.h"
+#include "symbol/stack_ends.h"
 #include "base/str.h"
 
 /* Of a row: what gives complete stacks; NULL: nothing is known to. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A stack of a process is looked up once while its names hold: its number is its row's. */
-#include "analyze/stack_ends.h"
+#include "symbol/stack_ends.h"
 
 #include <stdlib.h>
 #include <string.h>
