@@ -212,16 +212,9 @@ def publish_aot(t):
     return done
 
 
-def most_of_waiting(t, one):
-    """NativeAOT has no end of a contention whose begin came before its events were enabled, and its lock is not fair: those of this one's
-    first waits that lasted on were up to 2.4 of 30 s."""
-    said, waited = one.first["magnitude"], one.rate("waited_ns") / 1e9
-    measures(t, 0.88 * waited <= said <= 1.01 * waited, f"{one.first['text']}: {said} threads, its own count is {waited}")
-
-
 # Ahead of time nothing is compiled in the program, and its methods are functions of its file: which of them are its own is not known, so that
 # what is told by them is not (starvation, deadlocks, waits for others, timers); tapir-dotnet(7) says so.
-COMPILED_AHEAD = {"convoy": ("locks", ("for locks",), most_of_waiting), "idle": CAUSES["idle"],
+COMPILED_AHEAD = {"convoy": ("locks", ("for locks",), waiting), "idle": CAUSES["idle"],
                   "exceptions": ("exceptions", ("System.FormatException",), thrown), "loh": ("gc", (" in GC: ",), pauses),
                   "leak": CAUSES["leak"], "native": CAUSES["native"], "induced": ("induced-gc", ("are induced",), collected)}
 

@@ -123,6 +123,28 @@ static void waits_that_have_not_ended_count(void **state)
 		       "Shop.Price(); 1 still waited at the end");
 }
 
+/* Without names its stack alone says nothing; it is that of a wait with events. */
+static void wait_from_before_the_events_counts_by_its_stack(void **state)
+{
+	const uint64_t frames_va[] = {0x400040, 0x400050};
+	struct tapir_rec_stack stack = {.stack_id = 20, .end = TAPIR_STACK_END_WHOLE};
+
+	(void)state;
+	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, frames_va, 2));
+	fire_on(BLOCKED, 3, 9 * MS, 9, "0xa", 0);
+	for (uint32_t tid = 2; tid <= 3; tid++)
+		feeder_switch(&f, 10 * MS,
+			      (struct tapir_rec_switch){.out_tgid = TGID,
+							.out_tid = tid,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = 20});
+	feeder_come(&f, 2, 70 * MS, 70 * MS, 9);
+	feeder_come(&f, 3, 109 * MS, 109 * MS, 9);
+	fire_on(ENTERED, 3, 109 * MS, 0, NULL, 0);
+	fire(TICK, 110 * MS, 0, "Object", 0);
+	expect_finding("threads waited 160.00 ms for locks, 62% of it for lock 0xa");
+}
+
 static void exceptions_are_reported_with_their_thrower(void **state)
 {
 	(void)state;
@@ -527,6 +549,7 @@ int main(void)
 		TEST(threads_that_got_their_locks_are_no_deadlock),
 		TEST(chain_into_a_cycle_ends),
 		TEST(waits_that_have_not_ended_count),
+		TEST(wait_from_before_the_events_counts_by_its_stack),
 		TEST(exceptions_are_reported_with_their_thrower),
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),

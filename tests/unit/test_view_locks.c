@@ -178,6 +178,43 @@ static void waits_for_one_lock_differ_in_the_kernel_alone(void **state)
 	assert_int_equal(cell(locks, 0, "ns")->u64, 20 * MS);
 }
 
+/* Nothing but the events of the third wait tells what such a stack is. */
+static void wait_from_before_the_events_has_the_stack_of_one_with_events(void **state)
+{
+	const struct tapir_view_result_table *locks;
+
+	(void)state;
+	feeder_probe(&f, 1, "Microsoft-Windows-DotNETRuntime", "ContentionStart",
+		     "LockOwnerThreadID", "LockID");
+	feeder_probe(&f, 2, "Microsoft-Windows-DotNETRuntime", "ContentionStop", "DurationNs",
+		     NULL);
+	name_code(0x1000, "Enter");
+	name_code(0x3000, "Rest");
+	add_stack(1, 0x1010, TAPIR_STACK_END_WHOLE);
+	add_stack(2, 0x3010, TAPIR_STACK_END_WHOLE);
+	ask("contention", 0);
+	for (uint32_t tid = 1; tid <= 3; tid++) {
+		if (tid == 3)
+			fire_with(1, tid, 20 * MS, 7, "16");
+		feeder_switch(&f, (20 + tid) * MS,
+			      (struct tapir_rec_switch){.out_tgid = 100,
+							.out_tid = tid,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = tid == 2 ? 2 : 1});
+	}
+	for (uint32_t tid = 1; tid <= 3; tid++)
+		feeder_come(&f, tid, (30 + tid) * MS, (30 + tid) * MS, 5);
+	fire_with(2, 3, 34 * MS, 0, NULL);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("waited_ns"), 24 * MS);
+	assert_int_equal(fact("count"), 2);
+	locks = table("locks", 0);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 14 * MS);
+	assert_int_equal(cell(locks, 1, "ns")->u64, 10 * MS);
+	assert_string_equal(cell(locks, 1, "kind")->text, "monitor");
+	assert_false(cell(locks, 1, "label")->is_there);
+}
+
 /* Thread 2 waits, thread 1 has got the lock and is away from its CPU. */
 static void hold_up(uint64_t at_ns, uint64_t took_ns, uint64_t stack)
 {
@@ -289,6 +326,7 @@ int main(void)
 		TEST(lock_of_a_server_is_one_for_its_processes),
 		TEST(lock_that_a_snapshot_knows_is_the_one_of_the_events),
 		TEST(waits_for_one_lock_differ_in_the_kernel_alone),
+		TEST(wait_from_before_the_events_has_the_stack_of_one_with_events),
 		TEST(owner_of_the_event_holds_it_when_a_stranger_ends_the_wait),
 		TEST(holder_is_shown_where_it_mostly_held_up_others),
 		TEST(preemptions_within_one_function_are_one_row),

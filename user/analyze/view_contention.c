@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyze/own_code.h"
+#include "analyze/untold_locks.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "decode/dotnet_tables.h"
@@ -57,6 +58,7 @@ struct contention {
 	struct tapir_vec(struct seen) seen;
 	struct tapir_map seen_by_tid; /* the last one, idx + 1 */
 	struct tapir_own_code own;
+	struct tapir_untold_locks untold;
 	bool failed;
 };
 
@@ -71,6 +73,7 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->seen);
 	tapir_map__fini(&v->seen_by_tid);
 	tapir_own_code__fini(&v->own);
+	tapir_untold_locks__fini(&v->untold);
 	tapir_vec_for_each (lock, &v->locks) {
 		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
 			free((*lock)->ways[i].holder_in);
@@ -343,9 +346,18 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 	way->longest_ns = ns;
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void count_waits(struct contention *v, struct lock *lock, uint64_t cnt, uint64_t ns,
+			uint64_t worst_ns)
 {
-	struct contention *v = ctx;
+	lock->cnt += cnt;
+	lock->waited_ns += ns;
+	lock->worst_ns = worst_ns > lock->worst_ns ? worst_ns : lock->worst_ns;
+	v->cnt += cnt;
+	v->waited_ns += ns;
+}
+
+static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_open)
+{
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
@@ -355,6 +367,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 
 	number_thread(v, w->thread, w->from_ns);
 	if (is_told) {
+		tapir_untold_locks__see(&v->untold, v->asked.tl, w, is_open);
 		lock = lock_of(v, causing);
 		if (lock)
 			count_way(v, lock, w,
@@ -366,24 +379,27 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 		return;
 	}
 	wait = w->state ? tapir_wait_reasons__find(&v->reasons, tree, w->node) : NULL;
-	if (!wait || !tapir_wait_reason__is_lock(wait->reason))
+	if (!wait || !tapir_wait_reason__is_lock(wait->reason)) {
+		tapir_untold_locks__see(&v->untold, v->asked.tl, w, is_open);
 		return;
+	}
 	lock = untold_lock(v, w, wait);
 	if (!lock)
 		return;
 	count_way(v, lock, w, w->node, ns);
-	lock->cnt++;
-	lock->waited_ns += ns;
-	lock->worst_ns = ns > lock->worst_ns ? ns : lock->worst_ns;
-	v->cnt++;
-	v->waited_ns += ns;
+	count_waits(v, lock, 1, ns, ns);
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *w)
+{
+	see_wait(ctx, w, false);
 }
 
 /* It began before the recording, or has not ended in it: by its stack, if that is known. */
 static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 {
 	if (w->node != TAPIR_NO_NODE)
-		on_wait(ctx, w);
+		see_wait(ctx, w, true);
 }
 
 static void on_close(void *ctx, struct tapir_interval *i)
@@ -402,14 +418,38 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	if (!lock)
 		return;
 	v->half += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
-	v->cnt++;
-	v->waited_ns += took_ns;
-	lock->cnt++;
-	lock->waited_ns += took_ns;
-	lock->worst_ns = took_ns > lock->worst_ns ? took_ns : lock->worst_ns;
+	count_waits(v, lock, 1, took_ns, took_ns);
 	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
 		lock->ways[lock->way_cnt++] = (struct way){
 			.node = i->node, .holder_node = TAPIR_NO_NODE, .ns = took_ns, .cnt = 1};
+	}
+}
+
+/* One for each stack: which lock it was is not known. */
+static void count_untold(struct contention *v)
+{
+	const struct tapir_untold_lock *row;
+
+	tapir_vec_for_each (row, &v->untold.rows) {
+		uint32_t leaf =
+			tapir_stack_tree__user_leaf(tapir_timeline__stacks(v->asked.tl), row->node);
+		uint64_t key = tapir_hash__mix(tapir_hash__mix(4, row->tgid), leaf);
+		const uint64_t *idx = tapir_map__get(&v->by_key, key);
+		struct lock *lock;
+
+		if (!tapir_untold_locks__is_one(&v->untold, v->asked.tl, row))
+			continue;
+		lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+		if (!lock)
+			continue;
+		lock->reason = "monitor";
+		if (!lock->way_cnt)
+			lock->ways[lock->way_cnt++] =
+				(struct way){.node = row->node, .holder_node = TAPIR_NO_NODE};
+		lock->ways[0].ns += row->ns;
+		lock->ways[0].cnt += row->cnt;
+		count_waits(v, lock, row->cnt, row->ns, row->worst_ns);
+		v->half += row->open_cnt;
 	}
 }
 
@@ -496,6 +536,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct contention *v = ctx;
 	size_t t = tapir_view_result__table(result, "locks", "locks", columns), tiny = 0;
 
+	count_untold(v);
 	if (v->locks.cnt)
 		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
 	for (size_t i = 0; i < v->locks.cnt && i < v->asked.top; i++) {

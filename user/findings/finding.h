@@ -24,6 +24,7 @@
 #include "analyze/pool_waits.h"
 #include "analyze/runtime_work.h"
 #include "analyze/timeline.h"
+#include "analyze/untold_locks.h"
 #include "analyze/wait_reason.h"
 
 /* A thread waits for a lock that another one holds. */
@@ -114,6 +115,7 @@ struct tapir_finding {
 		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
 		struct tapir_vec(struct tapir_stuck) stuck_in;
 		struct tapir_map turned; /* keys of reasons of whose locks some were got */
+		struct tapir_untold_locks untold;
 		struct tapir_vec(struct tapir_held_up) held_up;
 		struct tapir_map held_up_by_tid;
 		bool has_ended; /* the last snapshot began: it replaces the first */

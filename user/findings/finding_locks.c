@@ -378,6 +378,22 @@ static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapi
 	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
 }
 
+static void count_untold(struct tapir_finding *f)
+{
+	const struct tapir_untold_lock *row;
+
+	tapir_vec_for_each (row, &f->locks.untold.rows) {
+		if (!tapir_untold_locks__is_one(&f->locks.untold, f->tl, row))
+			continue;
+		f->locks.cnt += row->cnt;
+		f->locks.ns += row->ns;
+		f->locks.open_cnt += row->open_cnt;
+		tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
+					TAPIR_OWN_CODE_NONE, row->ns);
+		tapir_finding__weigh(f, &f->locks.waiters, row->node, row->ns);
+	}
+}
+
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
 {
 	const char *reason = lock_by_stack(f, w);
@@ -385,8 +401,10 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 
 	if (!reason && is_stuck_in_runtime(f, w, is_open))
 		reason = "monitor";
-	if (!reason)
+	if (!reason) {
+		tapir_untold_locks__see(&f->locks.untold, f->tl, w, is_open);
 		return false;
+	}
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	f->locks.open_cnt += is_open;
@@ -547,6 +565,7 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 
 void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
+	count_untold(f);
 	if (!list_deadlock(f, list) && !list_stuck(f, list))
 		list_waits(f, list);
 }
@@ -568,6 +587,7 @@ void tapir_finding_locks__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->locks.stuck);
 	tapir_vec__fini(&f->locks.stuck_in);
 	tapir_map__fini(&f->locks.turned);
+	tapir_untold_locks__fini(&f->locks.untold);
 	tapir_vec__fini(&f->locks.held_up);
 	tapir_map__fini(&f->locks.held_up_by_tid);
 }

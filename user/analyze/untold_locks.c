@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Stacks are the same from the program's innermost frame on: the kernel's differ by who looks. */
+#include "analyze/untold_locks.h"
+
+#include "analyze/wait_reason.h"
+
+#define MAX_ROWS 65536u
+
+/* 0: it did not sleep, or where it did is not known to its thread's start. */
+static uint32_t place_of(struct tapir_timeline *tl, const struct tapir_wait *w)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(tl);
+
+	return w->state && tapir_stack__is_whole(tree, w->node)
+		       ? tapir_stack_tree__user_leaf(tree, w->node)
+		       : 0;
+}
+
+static struct tapir_untold_lock *row_of(struct tapir_untold_locks *u, const struct tapir_wait *w,
+					uint32_t place)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), place);
+	uint64_t *idx = tapir_map__get(&u->by_key, key);
+	const struct tapir_untold_lock new = {
+		.tgid = w->thread->tgid, .tid = w->thread->tid, .node = w->node};
+
+	if (!idx && u->rows.cnt < MAX_ROWS)
+		idx = tapir_map__put(&u->by_key, key, NULL);
+	if (idx && !*idx && tapir_vec__push(&u->rows, new))
+		*idx = u->rows.cnt;
+	return idx && *idx ? &u->rows.data[*idx - 1] : NULL;
+}
+
+static void add(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,
+		bool is_open)
+{
+	uint64_t ns = w->wake_ns - w->from_ns;
+	struct tapir_untold_lock *row = row_of(u, w, place);
+
+	if (!row)
+		return;
+	row->cnt++;
+	row->ns += ns;
+	row->open_cnt += is_open;
+	row->worst_ns = ns > row->worst_ns ? ns : row->worst_ns;
+}
+
+void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline *tl,
+			     const struct tapir_wait *w, bool is_open)
+{
+	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
+	uint32_t place = place_of(tl, w);
+
+	if (!place)
+		return;
+	if (!causing || causing->cause != TAPIR_CAUSE_LOCK)
+		add(u, w, place, is_open);
+	else if (u->told.cnt < MAX_ROWS)
+		tapir_map__put(&u->told, place, NULL);
+}
+
+bool tapir_untold_locks__is_one(const struct tapir_untold_locks *u, struct tapir_timeline *tl,
+				const struct tapir_untold_lock *row)
+{
+	return tapir_map__get(&u->told,
+			      tapir_stack_tree__user_leaf(tapir_timeline__stacks(tl), row->node));
+}
+
+void tapir_untold_locks__fini(struct tapir_untold_locks *u)
+{
+	tapir_vec__fini(&u->rows);
+	tapir_map__fini(&u->by_key);
+	tapir_map__fini(&u->told);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * untold_locks.h - waits for locks whose events are missing: they began before the events were
+ * enabled, and where the runtime has no names (NativeAOT) their stacks tell nothing by themselves.
+ * But a wait with the very stack that other threads had inside the events of a lock is one for a
+ * lock. That is known once all have been seen. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_UNTOLD_LOCKS_H
+#define TAPIR_USER_UNTOLD_LOCKS_H
+
+#include "analyze/timeline.h"
+
+/* Waits of one thread with one stack. */
+struct tapir_untold_lock {
+	uint32_t tgid, tid, node;
+	uint64_t cnt, ns, worst_ns, open_cnt;
+};
+
+struct tapir_untold_locks {
+	struct tapir_vec(struct tapir_untold_lock) rows;
+	struct tapir_map by_key; /* idx + 1 */
+	struct tapir_map told;	 /* stacks of waits inside a lock's events */
+};
+
+/* A wait inside a lock's events, or one that nothing tells what it is for. */
+void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline *tl,
+			     const struct tapir_wait *w, bool is_open);
+/* When all have been seen: is that row's a lock's stack? */
+bool tapir_untold_locks__is_one(const struct tapir_untold_locks *u, struct tapir_timeline *tl,
+				const struct tapir_untold_lock *row);
+void tapir_untold_locks__fini(struct tapir_untold_locks *u);
+
+#endif
