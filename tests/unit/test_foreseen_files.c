@@ -6,10 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "attach/sideband.h"
-#include "elf/image.h"
+#include "base/clock.h"
 #include "targets_fixture.h"
 #include "trace/record.h"
 
@@ -25,26 +26,18 @@ static pid_t ended_child(void)
 	return pid;
 }
 
-/* As the kernel reports it: by the build ID, without an inode. */
-static struct tapir_sideband_mmap mmap_of(int fd, pid_t tgid)
+/* As the kernel reports it. */
+static struct tapir_sideband_mmap mmap_of(const struct stat *st, const char *path, pid_t tgid)
 {
-	struct tapir_sideband_mmap mmap = {.time_ns = 1,
-					   .tgid = (uint32_t)tgid,
-					   .tid = (uint32_t)tgid,
-					   .start_va = 0x10000,
-					   .len_bytes = 0x1000,
-					   .path = "/no/such/file"};
-	struct tapir_elf *elf;
-	const uint8_t *build_id;
-	size_t len = 0;
-
-	assert_int_equal(tapir_elf__open_fd(fd, &elf), 0);
-	build_id = tapir_elf__build_id(elf, &len);
-	assert_in_range(len, 1, sizeof(mmap.build_id));
-	memcpy(mmap.build_id, build_id, len);
-	mmap.build_id_bytes = (uint8_t)len;
-	tapir_elf__free(elf);
-	return mmap;
+	return (struct tapir_sideband_mmap){.time_ns = tapir_clock__now_ns(),
+					    .tgid = (uint32_t)tgid,
+					    .tid = (uint32_t)tgid,
+					    .start_va = 0x10000,
+					    .len_bytes = 0x1000,
+					    .inode = st->st_ino,
+					    .dev_major = major(st->st_dev),
+					    .dev_minor = minor(st->st_dev),
+					    .path = path};
 }
 
 /* Mappings that were posted; file_cnt: with a descriptor of the file. */
@@ -75,17 +68,19 @@ static void first_mapping_has_the_file_when_its_process_has_ended(void **state)
 {
 	int fd = open(FILE_PATH, O_RDONLY | O_CLOEXEC);
 	struct tapir_sideband_mmap mmap;
+	char path[4096] = "";
 	unsigned file_cnt;
 	struct stat st;
 
 	(void)state;
 	assert_true(fd >= 0);
+	assert_true(readlink(FILE_PATH, path, sizeof(path) - 1) > 0);
 	rules.all = true;
 	start();
 	assert_int_equal(fstat(fd, &st), 0);
-	mmap = mmap_of(fd, ended_child());
-	assert_int_equal(tapir_targets__foresee(targets, fd, FILE_PATH), 0);
+	assert_int_equal(tapir_targets__foresee(targets, fd, path), 0);
 	close(fd);
+	mmap = mmap_of(&st, path, ended_child());
 	tapir_targets__on_mmap(targets, &mmap);
 	assert_int_equal(take_mappings(&st, &file_cnt), 1);
 	assert_int_equal(file_cnt, 1);

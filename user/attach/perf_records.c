@@ -6,21 +6,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The fixed part of PERF_RECORD_MMAP2; the path follows, then the sample id. */
+/*
+ * The fixed part of PERF_RECORD_MMAP2; the path follows, then the sample id. No build IDs were
+ * requested: PERF_RECORD_MISC_MMAP_BUILD_ID means nothing here, the kernel leaves it set when
+ * another tracer gets them (seen: 6.18).
+ */
 struct mmap2_record {
 	struct perf_event_header h;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	union { /* by PERF_RECORD_MISC_MMAP_BUILD_ID */
-		struct {
-			uint32_t maj, min;
-			uint64_t ino, ino_generation;
-		};
-		struct {
-			uint8_t build_id_bytes, pad[3];
-			uint8_t build_id[TAPIR_BUILD_ID_BYTES];
-		};
-	};
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
 	uint32_t prot, flags;
 };
 
@@ -54,6 +50,9 @@ static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void 
 		.start_va = rec->addr,
 		.len_bytes = rec->len,
 		.file_off = rec->pgoff,
+		.inode = rec->ino,
+		.dev_major = rec->maj,
+		.dev_minor = rec->min,
 	};
 	struct sample_id id;
 	const char *path = (const char *)(rec + 1);
@@ -67,14 +66,6 @@ static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void 
 		return false;
 	mmap.time_ns = id.time_ns;
 	mmap.path = path;
-	if (!(rec->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		mmap.inode = rec->ino;
-		mmap.dev_major = rec->maj;
-		mmap.dev_minor = rec->min;
-	} else if (rec->build_id_bytes <= sizeof(mmap.build_id)) {
-		mmap.build_id_bytes = rec->build_id_bytes;
-		memcpy(mmap.build_id, rec->build_id, rec->build_id_bytes);
-	}
 	fn(ctx, &mmap);
 	return true;
 }

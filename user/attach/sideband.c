@@ -45,7 +45,6 @@ static int open_event(int cpu)
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.mmap = 1,
 		.mmap2 = 1,
-		.build_id = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -58,7 +57,6 @@ static int open_event(int cpu)
 
 	if (fd < 0 && errno == EINVAL) { /* not before 119a784c8127 "... number of lost samples" */
 		attr.read_format = 0;
-		attr.build_id = 0;
 		fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	}
 	return fd >= 0 ? (int)fd : -errno;

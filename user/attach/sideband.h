@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * sideband.h - files that are mapped executable, as they are mapped: a perf dummy event on each CPU
- * with mmap2 records, on CLOCK_MONOTONIC, with build IDs where the kernel reads them (5.12,
- * 88a16a130933 "perf: Add build id data in mmap2 event"): the name of a file is then known even if
- * its process is gone.
+ * with mmap2 records, on CLOCK_MONOTONIC. Build IDs are not requested: see images/mapped_files.h.
  *
  * Needs CAP_PERFMON (or perf_event_paranoid < 0). Costs the machine nothing but a record an
  * executable mmap. One thread.
@@ -22,11 +20,9 @@ struct tapir_sideband_mmap {
 	uint64_t time_ns;
 	uint32_t tgid, tid;
 	uint64_t start_va, len_bytes, file_off;
-	uint8_t build_id[TAPIR_BUILD_ID_BYTES];
-	uint8_t build_id_bytes; /* 0: the file has none, or the kernel did not read it */
-	uint64_t inode;		/* and its device: 0 where there is a build ID */
-	uint32_t dev_major, dev_minor;
-	const char *path; /* as the process sees it, or //anon, [vdso] …; borrowed */
+	uint64_t inode;		       /* 0: not a file */
+	uint32_t dev_major, dev_minor; /* of its file system; stat(2) may show another */
+	const char *path;	       /* as the process sees it, or //anon, [vdso] …; borrowed */
 };
 
 typedef void (*tapir_sideband_fn)(void *ctx, const struct tapir_sideband_mmap *mmap);

@@ -37,7 +37,7 @@ struct mapping_walk {
 	int err;
 };
 
-bool tapir_targets__is_ours(const struct tapir_targets *t, uint32_t tgid)
+static bool is_ours(const struct tapir_targets *t, uint32_t tgid)
 {
 	return t->opts.rules->all ? tgid != (uint32_t)getpid()
 				  : tapir_map__get(&t->live, tgid) != NULL;
@@ -214,6 +214,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	tapir_autofd int fd = tapir_proc__open_mapped(walk->tgid, line, NULL);
 	struct tapir_image *image = NULL;
 	struct tapir_file_key key;
+	struct tapir_mapped_file file;
 	bool has_key = false;
 	int err;
 
@@ -231,7 +232,10 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	}
 	if (walk->t->opts.holder)
 		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
+	file = tapir_mapped_files__watch(&walk->t->files, fd, walk->told, line);
 	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
+	if (!err)
+		tapir_mapped_files__add(&walk->t->files, file, image);
 	if (!err && image->is_unread)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_NOT_READ);
@@ -287,41 +291,44 @@ static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap 
 		fd);
 }
 
-/* Of mappings that the kernel gives a build ID, it gives no inode. */
-static bool is_other_inode(const struct tapir_sideband_mmap *mmap, int path_fd)
+/* What is in it now may not be what was mapped. A file's times are UTC. */
+static bool is_changed_since(const struct stat *st, uint64_t time_ns)
 {
-	struct stat st;
+	uint64_t ago_ns = tapir_clock__now_ns() - time_ns;
+	uint64_t changed_ns =
+		(uint64_t)st->st_ctim.tv_sec * TAPIR_NS_PER_SEC + (uint64_t)st->st_ctim.tv_nsec;
 
-	return !mmap->build_id_bytes &&
-	       (tapir_foreign__stat(path_fd, &st) || st.st_ino != mmap->inode ||
-		major(st.st_dev) != mmap->dev_major || minor(st.st_dev) != mmap->dev_minor);
+	return changed_ns > tapir_clock__ns(CLOCK_REALTIME) - ago_ns;
 }
 
-static bool is_other_build(const struct tapir_sideband_mmap *mmap, const struct tapir_image *image)
+/* Nothing is opened that is not a regular file, is another one, or may have been written since. */
+static int open_missed_below(const struct tapir_sideband_mmap *mmap, uint32_t root_tgid)
 {
-	return mmap->build_id_bytes &&
-	       (image->build_id_bytes != mmap->build_id_bytes ||
-		memcmp(image->build_id, mmap->build_id, mmap->build_id_bytes) != 0);
+	tapir_autofd int root_fd = tapir_foreign__root(root_tgid), path_fd = -1;
+	struct stat st;
+	int err;
+
+	if (root_fd < 0)
+		return root_fd;
+	path_fd = tapir_foreign__take(root_fd, mmap->path, root_tgid, 0);
+	if (path_fd < 0)
+		return path_fd;
+	err = tapir_foreign__stat(path_fd, &st);
+	if (!err && (!tapir_mapped_files__is_it(mmap, path_fd, &st) ||
+		     is_changed_since(&st, mmap->time_ns)))
+		err = -ESTALE;
+	return err ? err : tapir_foreign__open_taken(path_fd, root_tgid);
 }
 
 /*
- * The file of the path below the root of the process or, if that has ended, below tapir's: nothing
- * is opened that is not a regular file, or is known to be another one.
+ * The file of the path below the root of the process or, if that has ended or has another root by
+ * now, below tapir's.
  */
 static int open_missed(const struct tapir_sideband_mmap *mmap)
 {
-	tapir_autofd int root_fd = tapir_foreign__root(mmap->tgid), path_fd = -1;
-	uint32_t seen_by = mmap->tgid;
+	int fd = open_missed_below(mmap, mmap->tgid);
 
-	if (root_fd == -ESRCH) {
-		seen_by = 0;
-		root_fd = tapir_foreign__root(0);
-	}
-	path_fd = tapir_foreign__take(root_fd, mmap->path, seen_by, 0);
-	if (path_fd < 0)
-		return path_fd;
-	return is_other_inode(mmap, path_fd) ? -ESTALE
-					     : tapir_foreign__open_taken(path_fd, seen_by);
+	return fd == -ESRCH || fd == -ENOENT || fd == -ESTALE ? open_missed_below(mmap, 0) : fd;
 }
 
 static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
@@ -346,12 +353,14 @@ static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mma
 static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
 	tapir_autofd int fd = open_missed(mmap);
+	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, mmap, NULL);
 	int mark = tapir_diag__cnt();
 	struct tapir_image *image = NULL;
 
-	if (fd < 0 || tapir_images__look(t->opts.images, fd, mmap->path, &image) ||
-	    is_other_build(mmap, image))
+	if (fd < 0 || tapir_images__look(t->opts.images, fd, mmap->path, &image))
 		image = NULL;
+	if (image)
+		tapir_mapped_files__add(&t->files, file, image);
 	if (is_a_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt)
@@ -447,14 +456,17 @@ int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 	bool has_key = false;
 	struct tapir_image *image = NULL;
 	struct tapir_file_key key;
+	struct tapir_mapped_file file;
 	int err;
 
 	if (t->opts.holder)
 		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
+	file = tapir_mapped_files__watch(&t->files, fd, NULL, NULL);
 	err = tapir_images__look(t->opts.images, fd, path, &image);
 	if (err) {
 		tapir_targets__warn_from(mark);
 	} else {
+		tapir_mapped_files__add(&t->files, file, image);
 		tapir_image__keep(image, fd);
 		err = tapir_images__attach(t->opts.images, image, 0);
 	}
@@ -475,7 +487,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	struct tapir_image *known;
 	int mark = tapir_diag__cnt();
 
-	if (!tapir_targets__is_ours(t, mmap->tgid))
+	if (!is_ours(t, mmap->tgid))
 		return;
 	if (mmap->path[0] == '/' && mmap->path[1] != '/')
 		tapir_ring_scan__expect(&t->looks, mmap->tgid);
@@ -483,7 +495,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		t->dropped_cnt++;
 		return;
 	}
-	known = tapir_images__of_build_id(t->opts.images, mmap->build_id, mmap->build_id_bytes);
+	known = tapir_mapped_files__find(&t->files, mmap);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
 		post_told(t, mmap, known, fd_to_post(known, -1));
 		return;

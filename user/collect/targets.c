@@ -30,6 +30,7 @@ int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targe
 		return -ENOMEM;
 	t->opts = *opts;
 	t->looks.rings = opts->rings;
+	tapir_mapped_files__init(&t->files);
 	*out = t;
 	return 0;
 }
@@ -40,6 +41,7 @@ void tapir_targets__free(struct tapir_targets *t)
 		return;
 	tapir_map__fini(&t->live);
 	tapir_map__fini(&t->told);
+	tapir_mapped_files__fini(&t->files);
 	tapir_map__fini(&t->ended);
 	tapir_lateness__fini(&t->lateness);
 	tapir_ring_scan__fini(&t->looks);

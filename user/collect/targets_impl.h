@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "collect/cgroup_paths.h"
 #include "collect/lateness.h"
+#include "images/mapped_files.h"
 #include "collect/targets.h"
 #include "trace/recbuf.h"
 
@@ -14,6 +15,7 @@ struct tapir_targets {
 	struct tapir_targets_opts opts;
 	struct tapir_map live; /* tgids that are traced and run */
 	struct tapir_map told; /* mappings; without programs only */
+	struct tapir_mapped_files files;
 	struct tapir_map
 		ended;	   /* tgids, and when they began (0: unknown), until they are forgotten */
 	size_t sweep_at;   /* a slot of live */
@@ -28,8 +30,6 @@ struct tapir_targets {
 };
 
 /* ---- target_maps.c ---------------------------------------------------------------------------- */
-
-bool tapir_targets__is_ours(const struct tapir_targets *t, uint32_t tgid);
 
 /* rec: NULL when there was no memory for it; takes fd. */
 void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, int fd);

@@ -43,7 +43,6 @@ void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
 	tapir_map__fini(&images->by_inode);
-	tapir_map__fini(&images->by_build_id);
 	tapir_recbuf__fini(&images->recbuf);
 	free(images);
 }
@@ -104,19 +103,6 @@ static int no_room(struct tapir_images *images, struct tapir_image **out)
 	return 0;
 }
 
-static void index_build_id(struct tapir_images *images, const struct tapir_image *image,
-			   uint64_t nth)
-{
-	uint64_t *idx;
-
-	if (!image->build_id_bytes)
-		return;
-	idx = tapir_map__put(&images->by_build_id,
-			     tapir_hash__bytes(0, image->build_id, image->build_id_bytes), NULL);
-	if (idx)
-		*idx = nth;
-}
-
 /*
  * Memory that a runtime maps from a file of its own is no program, and with each write it is
  * another file: .NET's alone would fill the table within hours of processes that come and go.
@@ -168,24 +154,8 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		*out = &images->none;
 		return 0;
 	}
-	if (added)
-		index_build_id(images, added, *idx);
 	*out = images->all.data[*idx - 1];
 	return 0;
-}
-
-struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
-					      const uint8_t *build_id, size_t bytes)
-{
-	const uint64_t *idx =
-		bytes ? tapir_map__get(&images->by_build_id, tapir_hash__bytes(0, build_id, bytes))
-		      : NULL;
-	struct tapir_image *image = idx && *idx ? images->all.data[*idx - 1] : NULL;
-
-	return image && !image->site_cnt && image->build_id_bytes == bytes &&
-			       !memcmp(image->build_id, build_id, bytes)
-		       ? image
-		       : NULL;
 }
 
 void tapir_image__keep(struct tapir_image *image, int fd)

@@ -81,13 +81,6 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **image);
 
 /*
- * The image with that build ID, as long as it has no sites: sites are attached file by file. Or
- * NULL.
- */
-struct tapir_image *tapir_images__of_build_id(const struct tapir_images *images,
-					      const uint8_t *build_id, size_t bytes);
-
-/*
  * A file that no process has mapped yet: it is kept open (a copy of fd) for the first mapping that
  * is posted, whose process may have ended by then. __take: the caller's from then on; -1: none.
  */

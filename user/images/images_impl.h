@@ -27,9 +27,8 @@ struct tapir_growing {
 struct tapir_images {
 	struct tapir_images_opts opts;
 	struct tapir_vec(struct tapir_image *) all;
-	struct tapir_map by_file;     /* tapir_file__key_of_fd -> index in all + 1 */
-	struct tapir_map by_inode;    /* device and inode -> index in all + 1 of the latest */
-	struct tapir_map by_build_id; /* a hash of it -> index in all + 1 */
+	struct tapir_map by_file;  /* tapir_file__key_of_fd -> index in all + 1 */
+	struct tapir_map by_inode; /* device and inode -> index in all + 1 of the latest */
 	struct tapir_recbuf recbuf;
 	uint32_t next_probe_id;
 	size_t for_names_cnt; /* sites that were not requested */

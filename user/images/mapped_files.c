@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A table by device and inode. inotify's events are read before each look at it. */
+#include "images/mapped_files.h"
+
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "foreign/foreign_file.h"
+
+/* Of the watches that a user may have (fs.inotify.max_user_watches): at least 8,192. */
+#define FILES_MAX 2048
+
+/* Its content is written, or it is deleted (a link less is a change of its attributes). */
+#define CHANGES	  (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_ONESHOT)
+
+void tapir_mapped_files__init(struct tapir_mapped_files *files)
+{
+	*files = (struct tapir_mapped_files){.inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+}
+
+static void free_all(struct tapir_mapped_files *files)
+{
+	for (size_t i = 0; i < files->by_watch.cap; i++)
+		if (files->by_watch.slots[i].used)
+			free((void *)(uintptr_t)files->by_watch.slots[i].value);
+	tapir_map__clear(&files->by_watch);
+	tapir_map__clear(&files->by_inode);
+}
+
+void tapir_mapped_files__fini(struct tapir_mapped_files *files)
+{
+	tapir_guard__fd(&files->inotify_fd);
+	free_all(files);
+	tapir_map__fini(&files->by_inode);
+	tapir_map__fini(&files->by_watch);
+}
+
+static struct tapir_mapped_file *get(const struct tapir_map *map, uint64_t key)
+{
+	const uint64_t *value = tapir_map__get(map, key);
+
+	return value ? (void *)(uintptr_t)*value : NULL;
+}
+
+static uint32_t dev_of(const struct tapir_sideband_mmap *mmap)
+{
+	return tapir_mapping_line__dev(makedev(mmap->dev_major, mmap->dev_minor));
+}
+
+static uint64_t hash_of(uint64_t inode, uint32_t dev)
+{
+	return tapir_hash__mix(tapir_hash__mix(1, dev), inode);
+}
+
+/* stat(2) shows another device for each subvolume and for an overlay; records show the disk's. */
+static bool has_own_devices(int fd)
+{
+	struct statfs fs;
+
+	return !tapir_foreign__statfs(fd, &fs) &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
+			       const struct stat *st)
+{
+	return st->st_ino == mmap->inode &&
+	       (tapir_mapping_line__dev(st->st_dev) == dev_of(mmap) || has_own_devices(fd));
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+static void forget(struct tapir_mapped_files *files, int watch)
+{
+	struct tapir_mapped_file *file = get(&files->by_watch, (uint64_t)watch);
+
+	if (!file)
+		return;
+	if (get(&files->by_inode, hash_of(file->inode, file->dev)) == file)
+		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
+	tapir_map__del(&files->by_watch, (uint64_t)watch);
+	free(file);
+}
+
+static void see_changes(struct tapir_mapped_files *files)
+{
+	_Alignas(struct inotify_event) char room[4096];
+	ssize_t len;
+
+	while ((len = read(files->inotify_fd, room, sizeof(room))) > 0) {
+		for (ssize_t at = 0; at < len;) {
+			const struct inotify_event *event = (const void *)(room + at);
+
+			if (event->mask & IN_Q_OVERFLOW)
+				free_all(files);
+			else
+				forget(files, event->wd);
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+}
+
+static int watch_fd(const struct tapir_mapped_files *files, int fd)
+{
+	struct tapir_fs *fs;
+	char link[32];
+
+	if (files->inotify_fd < 0 || files->by_watch.cnt >= FILES_MAX ||
+	    tapir_foreign__is_foreign(fd, &fs))
+		return -1;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return inotify_add_watch(files->inotify_fd, link, CHANGES);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
+						   const struct tapir_sideband_mmap *told,
+						   const struct tapir_mapping_line *line)
+{
+	struct tapir_mapped_file file = {.watch = watch_fd(files, fd)};
+	struct stat st;
+
+	file.from_ns = tapir_clock__now_ns();
+	if (file.watch < 0 || tapir_foreign__stat(fd, &st) || !st.st_nlink)
+		return file;
+	if (told && tapir_mapped_files__is_it(told, fd, &st))
+		file.dev = dev_of(told);
+	else if (line && line->inode == st.st_ino)
+		file.dev = line->dev;
+	else if (!told && !line)
+		file.dev = tapir_mapping_line__dev(st.st_dev);
+	else
+		return file;
+	file.inode = st.st_ino;
+	return file;
+}
+
+void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
+			     struct tapir_image *image)
+{
+	uint64_t *by_inode, *by_watch;
+	struct tapir_mapped_file *to;
+
+	if (!file.inode || !image->file_id)
+		return;
+	by_inode = tapir_map__put(&files->by_inode, hash_of(file.inode, file.dev), NULL);
+	by_watch = by_inode ? tapir_map__put(&files->by_watch, (uint64_t)file.watch, NULL) : NULL;
+	if (!by_watch)
+		return;
+	to = *by_watch ? (void *)(uintptr_t)*by_watch : calloc(1, sizeof(*to));
+	if (!to)
+		return;
+	if (to->image == image) /* watched since then: it has not changed */
+		file.from_ns = to->from_ns;
+	*to = file;
+	to->image = image;
+	*by_inode = *by_watch = (uintptr_t)to;
+}
+
+struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
+					     const struct tapir_sideband_mmap *mmap)
+{
+	uint32_t dev = dev_of(mmap);
+	uint64_t hash = hash_of(mmap->inode, dev);
+	const struct tapir_mapped_file *file;
+
+	if (!get(&files->by_inode, hash))
+		return NULL;
+	see_changes(files);
+	file = get(&files->by_inode, hash);
+	if (!file || file->inode != mmap->inode || file->dev != dev ||
+	    file->from_ns > mmap->time_ns || file->image->site_cnt || file->image->is_growing ||
+	    file->image->is_unread)
+		return NULL;
+	return file->image;
+}
