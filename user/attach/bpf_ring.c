@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A consumer of BPF ring buffers. */
+/* BPF ring buffers: made, and read. */
 #include "attach/bpf_ring.h"
 
 #include <bpf/bpf.h>
@@ -19,7 +19,7 @@ int tapir_bpf_ring__new(size_t bytes)
 					  tapir_errno__text(fd));
 }
 
-int tapir_bpf_ring__new_array(unsigned cnt)
+static int new_array(unsigned cnt)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
 	int fd, template_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tapir_ring", 0, 0, 4096, NULL);
@@ -31,6 +31,57 @@ int tapir_bpf_ring__new_array(unsigned cnt)
 			    cnt, &opts);
 	close(template_fd);
 	return fd;
+}
+
+int tapir_bpf_ring__put(int array_fd, unsigned idx, int fd)
+{
+	uint32_t key = idx;
+
+	if (!bpf_map_update_elem(array_fd, &key, &fd, BPF_ANY))
+		return 0;
+	return tapir_diag__fail(-errno, "cannot use a ring buffer: %s", tapir_errno__text(errno));
+}
+
+static int make_ring(struct tapir_bpf_ring_maker *maker, unsigned idx)
+{
+	int fd = tapir_bpf_ring__new(maker->bytes), err;
+
+	if (fd < 0)
+		return fd;
+	err = tapir_bpf_ring__put(maker->array_fd, idx, fd);
+	if (err)
+		close(fd);
+	else
+		maker->fds[idx] = fd;
+	return err;
+}
+
+static void *make_rings(void *arg)
+{
+	struct tapir_bpf_ring_maker *maker = arg;
+
+	for (unsigned i = 0; i < maker->cnt && !maker->err; i++)
+		maker->err = make_ring(maker, i);
+	maker->diag = tapir_diag__take();
+	return NULL;
+}
+
+int tapir_bpf_ring_maker__start(struct tapir_bpf_ring_maker *maker)
+{
+	maker->array_fd = new_array(maker->cnt);
+	if (maker->array_fd < 0)
+		return maker->array_fd;
+	if (!pthread_create(&maker->thread, NULL, make_rings, maker))
+		return maker->array_fd;
+	close(maker->array_fd);
+	return -EAGAIN;
+}
+
+int tapir_bpf_ring_maker__finish(struct tapir_bpf_ring_maker *maker)
+{
+	pthread_join(maker->thread, NULL);
+	tapir_diag__give(maker->diag);
+	return maker->err;
 }
 
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)

@@ -11,6 +11,7 @@
 #ifndef TAPIR_USER_BPF_RING_H
 #define TAPIR_USER_BPF_RING_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,8 +26,27 @@ struct tapir_bpf_ring {
 
 /* A ring of this size, a power of two: its map's fd, yours; or -errno, with a line. */
 int tapir_bpf_ring__new(size_t bytes);
-/* An array for cnt rings: its map's fd, yours; or -errno, without a line. */
-int tapir_bpf_ring__new_array(unsigned cnt);
+/* Puts the ring fd into an array of rings. 0, or -errno with a line. */
+int tapir_bpf_ring__put(int array_fd, unsigned idx, int fd);
+
+/*
+ * An array of rings, made by a thread: each update of an array of maps waits for an RCU grace
+ * period, tens of milliseconds.
+ */
+struct tapir_bpf_ring_maker {
+	int *fds; /* cnt; those that were made are yours */
+	unsigned cnt;
+	size_t bytes; /* of each */
+	/* The rest is the maker's. */
+	int array_fd, err;
+	pthread_t thread;
+	struct tapir_diag *diag;
+};
+
+/* The array's map fd, yours; or -errno, without a line. */
+int tapir_bpf_ring_maker__start(struct tapir_bpf_ring_maker *maker);
+/* Waits for it. 0, or -errno with a line. */
+int tapir_bpf_ring_maker__finish(struct tapir_bpf_ring_maker *maker);
 
 /* Maps the ring of map fd, whose size the kernel reports. */
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out);

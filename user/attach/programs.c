@@ -6,8 +6,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,84 +139,32 @@ static int map_shared(struct tapir_programs *p)
 
 int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, int *old_fd)
 {
-	uint32_t key = pair;
+	int err = tapir_bpf_ring__put(p->rings_fd, pair, fd);
 
-	if (bpf_map_update_elem(p->rings_fd, &key, &fd, BPF_ANY))
-		return tapir_diag__fail(-errno, "cannot use a ring buffer: %s",
-					tapir_errno__text(errno));
+	if (err)
+		return err;
 	*old_fd = p->ring_fds[pair];
 	p->ring_fds[pair] = fd;
 	return 0;
 }
 
-static int make_ring(struct tapir_programs *p, unsigned pair, size_t bytes)
-{
-	int fd = tapir_bpf_ring__new(bytes), none, err;
-
-	if (fd < 0)
-		return fd;
-	err = tapir_programs__use_ring(p, pair, fd, &none);
-	if (err)
-		close(fd);
-	return err;
-}
-
-/*
- * An update of an array of maps waits for an RCU grace period, tens of milliseconds. The rings are
- * created by a separate thread while the verifier checks the programs.
- */
-struct ring_maker {
-	struct tapir_programs *programs;
-	size_t bytes;
-	pthread_t thread;
-	bool is_running;
-	int err;
-	struct tapir_diag *diag;
-};
-
-static void *make_rings(void *arg)
-{
-	struct ring_maker *maker = arg;
-	struct tapir_programs *p = maker->programs;
-
-	for (unsigned pair = 0; pair < p->ring_cnt && !maker->err; pair++)
-		maker->err = make_ring(p, pair, maker->bytes);
-	maker->diag = tapir_diag__take();
-	return NULL;
-}
-
-static int start_making_rings(struct ring_maker *maker)
-{
-	struct tapir_programs *p = maker->programs;
-
-	p->rings_fd = tapir_bpf_ring__new_array(p->ring_cnt);
-	if (p->rings_fd < 0)
-		return tapir_load__error(p->rings_fd);
-	maker->is_running = !pthread_create(&maker->thread, NULL, make_rings, maker);
-	return maker->is_running ? bpf_map__reuse_fd(p->skel->maps.rings, p->rings_fd) : -EAGAIN;
-}
-
-static int finish_making_rings(struct ring_maker *maker)
-{
-	if (!maker->is_running)
-		return 0;
-	pthread_join(maker->thread, NULL);
-	maker->is_running = false;
-	tapir_diag__give(maker->diag);
-	return maker->err;
-}
-
+/* The rings are made while the verifier checks the programs. */
 static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
-	struct ring_maker maker = {.programs = p, .bytes = opts->ring_bytes};
-	int err = start_making_rings(&maker), rings_err;
+	struct tapir_bpf_ring_maker maker = {
+		.fds = p->ring_fds, .cnt = p->ring_cnt, .bytes = opts->ring_bytes};
+	int err, rings_err;
 
+	p->rings_fd = tapir_bpf_ring_maker__start(&maker);
+	if (p->rings_fd < 0)
+		return tapir_load__error(p->rings_fd);
+	err = bpf_map__reuse_fd(p->skel->maps.rings, p->rings_fd);
 	if (!err) {
 		err = tapir_bpf__load(p->skel);
 		if (err)
 			tapir_load__error(err);
 	}
-	rings_err = finish_making_rings(&maker);
+	rings_err = tapir_bpf_ring_maker__finish(&maker);
 	return err ? err : rings_err;
 }
 

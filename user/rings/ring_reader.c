@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Drains all lanes in rounds under one lock, which threads that add processes share. */
-#include "rings/ring_reader.h"
+#include "rings/ring_reader_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,39 +28,11 @@
 #define CHILD_MAX     TAPIR_RING_CHILDREN
 #define WAKE_TGID     0ull
 
-struct lane {
-	uint32_t tgid;
-	int pid_fd;
-	bool is_over; /* its process ended, or it gave the lane up */
-	struct tapir_ring_process *process;
-};
-
-struct tapir_ring_reader {
-	struct tapir_ring_sink sink;
-	struct tapir_ring_ask *ask;
-	struct tapir_vec(struct lane) lanes;
-	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
-	struct tapir_ring_limits limits;
-	struct tapir_vec(uint32_t) children; /* that made lanes: to be opened */
-	uint64_t child_fired, inherited;     /* of lanes that are closed: ring.h, FORK */
-	uint64_t start_ns;
-	struct tapir_ring_reader_stats ended; /* of lanes that are closed; lane_cnt of all */
-	pthread_mutex_t lock;
-	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
-				   without a gap */
-	atomic_bool stop;
-	struct tapir_ring_rest rest;
-	atomic_bool is_asleep;
-	int epoll_fd, wake_fd; /* written for the first lane, and to stop */
-	pthread_t thread;
-	bool is_running;
-};
-
 /* ---- lanes ------------------------------------------------------------------------------ */
 
 static void close_lane(struct tapir_ring_reader *r, size_t idx)
 {
-	struct lane lane = r->lanes.data[idx];
+	struct tapir_ring_reader_lane lane = r->lanes.data[idx];
 
 	r->lanes.data[idx] = r->lanes.data[--r->lanes.cnt];
 	r->ended.wanted_cnt += tapir_ring_process__wanted_cnt(lane.process);
@@ -76,20 +48,10 @@ static void close_lane(struct tapir_ring_reader *r, size_t idx)
 
 static bool has_lane(const struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 {
-	const struct lane *lane;
+	const struct tapir_ring_reader_lane *lane;
 
 	tapir_vec_for_each (lane, &r->lanes)
 		if (lane->tgid == tgid && tapir_ring_process__key(lane->process) == key)
-			return true;
-	return false;
-}
-
-static bool has_any_lane(const struct tapir_ring_reader *r, uint32_t tgid)
-{
-	const struct lane *lane;
-
-	tapir_vec_for_each (lane, &r->lanes)
-		if (lane->tgid == tgid && !lane->is_over)
 			return true;
 	return false;
 }
@@ -107,7 +69,7 @@ static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring
 static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = tgid};
-	struct lane lane = {.tgid = tgid};
+	struct tapir_ring_reader_lane lane = {.tgid = tgid};
 	int err;
 
 	lane.pid_fd = (int)syscall(SYS_pidfd_open, tgid, 0);
@@ -133,7 +95,7 @@ static int start_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_r
 static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ring_lane *files)
 {
 	enum tapir_ring_left_cause cause = TAPIR_RING_LEFT_FAILED;
-	bool is_first = !has_any_lane(r, tgid);
+	bool is_first = !tapir_ring_reader__has_any(r, tgid);
 	int err = 0;
 
 	if (!is_for_us(r, files) || has_lane(r, tgid, files->key))
@@ -159,7 +121,7 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
 			   const struct tapir_ring_lanes *offered)
 {
-	struct lane *lane;
+	struct tapir_ring_reader_lane *lane;
 
 	tapir_vec_for_each (lane, &r->lanes) {
 		const struct tapir_ring_lane *files;
@@ -169,23 +131,6 @@ static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
 			is_there |= files->key == tapir_ring_process__key(lane->process);
 		lane->is_over |= !is_there;
 	}
-}
-
-static void lock(struct tapir_ring_reader *r)
-{
-	atomic_fetch_add(&r->waiting_cnt, 1);
-	pthread_mutex_lock(&r->lock);
-	atomic_fetch_sub(&r->waiting_cnt, 1);
-}
-
-int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
-{
-	bool is_kept;
-
-	lock(r);
-	is_kept = tapir_vec__push(&r->own_keys, key);
-	pthread_mutex_unlock(&r->lock);
-	return is_kept ? 0 : -ENOMEM;
 }
 
 /* Of a child that was not requested by name: only lanes that have inherited from an open one. */
@@ -200,7 +145,7 @@ static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 	if (offered.refused)
 		tapir_debug("process %u: a file with the name of a ring lane is %s", tgid,
 			    offered.refused);
-	lock(r);
+	tapir_ring_reader__lock(r);
 	if (offered.other_version && !is_child)
 		tapir_ring_limits__refuse_version(&r->limits, tgid, offered.other_version);
 	give_up_others(r, tgid, &offered);
@@ -217,72 +162,6 @@ static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 {
 	return add(r, tgid, false);
-}
-
-bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
-{
-	bool has;
-
-	lock(r);
-	has = has_any_lane(r, tgid);
-	pthread_mutex_unlock(&r->lock);
-	return has;
-}
-
-bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
-{
-	const struct lane *lane;
-	bool is_followed = true;
-
-	lock(r);
-	tapir_vec_for_each (lane, &r->lanes)
-		if (lane->tgid == tgid && !lane->is_over &&
-		    tapir_ring_process__key(lane->process) == key)
-			is_followed &= tapir_ring_process__is_followed(lane->process);
-	pthread_mutex_unlock(&r->lock);
-	return is_followed;
-}
-
-bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r)
-{
-	const struct lane *lane;
-	bool is_behind = false;
-
-	lock(r);
-	tapir_vec_for_each (lane, &r->lanes)
-		is_behind |= !lane->is_over && tapir_ring_process__is_behind(lane->process);
-	pthread_mutex_unlock(&r->lock);
-	return is_behind;
-}
-
-bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
-				  struct tapir_ring_published *out)
-{
-	const struct lane *lane;
-	bool has = false;
-
-	lock(r);
-	tapir_vec_for_each (lane, &r->lanes)
-		if (!has && lane->tgid == tgid && !lane->is_over &&
-		    tapir_ring_process__key(lane->process) == key) {
-			tapir_ring_process__published(lane->process, out);
-			has = true;
-		}
-	pthread_mutex_unlock(&r->lock);
-	return has;
-}
-
-bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
-{
-	const struct lane *lane;
-	bool has = false;
-
-	lock(r);
-	tapir_vec_for_each (lane, &r->lanes)
-		has |= lane->tgid == tgid && !lane->is_over &&
-		       tapir_ring_process__key(lane->process) == key;
-	pthread_mutex_unlock(&r->lock);
-	return has;
 }
 
 /* ---- rounds ----------------------------------------------------------------------------- */
@@ -325,7 +204,7 @@ static struct drained drain_all(struct tapir_ring_reader *r)
 	struct drained all = {};
 
 	for (size_t i = 0; i < r->lanes.cnt; i++) {
-		struct lane *lane = &r->lanes.data[i];
+		struct tapir_ring_reader_lane *lane = &r->lanes.data[i];
 		struct tapir_ring_drained drained = {};
 
 		if (!lane->is_over)
@@ -346,7 +225,7 @@ static struct drained drain_all(struct tapir_ring_reader *r)
 static uint64_t cpu_of_lanes(void *ctx)
 {
 	const struct tapir_ring_reader *r = ctx;
-	const struct lane *lane;
+	const struct tapir_ring_reader_lane *lane;
 	uint64_t sum_ns = 0;
 
 	tapir_vec_for_each (lane, &r->lanes) {
@@ -375,7 +254,7 @@ static int wait_after(struct tapir_ring_reader *r, struct drained drained)
 
 static void report_losses(struct tapir_ring_reader *r, uint64_t *next_ns)
 {
-	struct lane *lane;
+	struct tapir_ring_reader_lane *lane;
 	uint64_t now_ns = tapir_clock__now_ns();
 
 	if (now_ns < *next_ns)
@@ -404,13 +283,13 @@ static void note_ends(struct tapir_ring_reader *r, int wait_ms)
 {
 	struct epoll_event events[16];
 	int cnt = wait_for(r, events, 16, wait_ms);
-	struct lane *lane;
+	struct tapir_ring_reader_lane *lane;
 	eventfd_t wakes;
 
 	if (cnt <= 0)
 		return;
 	(void)eventfd_read(r->wake_fd, &wakes);
-	lock(r);
+	tapir_ring_reader__lock(r);
 	for (int i = 0; i < cnt; i++) {
 		tapir_vec_for_each (lane, &r->lanes)
 			lane->is_over |= lane->tgid == events[i].data.u64;
@@ -445,7 +324,7 @@ static void *run(void *arg)
 
 void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep)
 {
-	lock(r);
+	tapir_ring_reader__lock(r);
 	r->rest = (struct tapir_ring_rest){.asleep = asleep};
 	pthread_mutex_unlock(&r->lock);
 	eventfd_write(r->wake_fd, 1);
@@ -536,7 +415,7 @@ static void report_children(struct tapir_ring_reader *r)
 
 void tapir_ring_reader__stop(struct tapir_ring_reader *r)
 {
-	struct lane *lane;
+	struct tapir_ring_reader_lane *lane;
 
 	if (!r || !r->is_running)
 		return;
@@ -571,35 +450,4 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	tapir_guard__fd(&r->wake_fd);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
-}
-
-void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out)
-{
-	const struct lane *lane;
-
-	lock(r);
-	*out = r->ended;
-	tapir_vec_for_each (lane, &r->lanes) {
-		out->wanted_cnt += tapir_ring_process__wanted_cnt(lane->process);
-		out->event_cnt += tapir_ring_process__event_cnt(lane->process);
-		out->malformed_cnt += tapir_ring_process__malformed_cnt(lane->process);
-	}
-	pthread_mutex_unlock(&r->lock);
-}
-
-bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx)
-{
-	bool matched;
-
-	lock(r);
-	matched = r->sink.spec_matched[spec_idx];
-	pthread_mutex_unlock(&r->lock);
-	return matched;
-}
-
-void tapir_ring_reader__add_seen(struct tapir_ring_reader *r, struct tapir_seen_names *out)
-{
-	lock(r);
-	tapir_seen_names__add_all(out, &r->sink.seen);
-	pthread_mutex_unlock(&r->lock);
 }

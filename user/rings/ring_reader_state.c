@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What other threads ask of the reader, and tell it, while it reads: each under its lock. */
+#include <errno.h>
+
+#include "rings/ring_reader_impl.h"
+
+bool tapir_ring_reader__has_any(const struct tapir_ring_reader *r, uint32_t tgid)
+{
+	const struct tapir_ring_reader_lane *lane;
+
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over)
+			return true;
+	return false;
+}
+
+int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
+{
+	bool is_kept;
+
+	tapir_ring_reader__lock(r);
+	is_kept = tapir_vec__push(&r->own_keys, key);
+	pthread_mutex_unlock(&r->lock);
+	return is_kept ? 0 : -ENOMEM;
+}
+
+bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
+{
+	bool has;
+
+	tapir_ring_reader__lock(r);
+	has = tapir_ring_reader__has_any(r, tgid);
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct tapir_ring_reader_lane *lane;
+	bool is_followed = true;
+
+	tapir_ring_reader__lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key)
+			is_followed &= tapir_ring_process__is_followed(lane->process);
+	pthread_mutex_unlock(&r->lock);
+	return is_followed;
+}
+
+bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r)
+{
+	const struct tapir_ring_reader_lane *lane;
+	bool is_behind = false;
+
+	tapir_ring_reader__lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		is_behind |= !lane->is_over && tapir_ring_process__is_behind(lane->process);
+	pthread_mutex_unlock(&r->lock);
+	return is_behind;
+}
+
+bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
+				  struct tapir_ring_published *out)
+{
+	const struct tapir_ring_reader_lane *lane;
+	bool has = false;
+
+	tapir_ring_reader__lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		if (!has && lane->tgid == tgid && !lane->is_over &&
+		    tapir_ring_process__key(lane->process) == key) {
+			tapir_ring_process__published(lane->process, out);
+			has = true;
+		}
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+{
+	const struct tapir_ring_reader_lane *lane;
+	bool has = false;
+
+	tapir_ring_reader__lock(r);
+	tapir_vec_for_each (lane, &r->lanes)
+		has |= lane->tgid == tgid && !lane->is_over &&
+		       tapir_ring_process__key(lane->process) == key;
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out)
+{
+	const struct tapir_ring_reader_lane *lane;
+
+	tapir_ring_reader__lock(r);
+	*out = r->ended;
+	tapir_vec_for_each (lane, &r->lanes) {
+		out->wanted_cnt += tapir_ring_process__wanted_cnt(lane->process);
+		out->event_cnt += tapir_ring_process__event_cnt(lane->process);
+		out->malformed_cnt += tapir_ring_process__malformed_cnt(lane->process);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx)
+{
+	bool matched;
+
+	tapir_ring_reader__lock(r);
+	matched = r->sink.spec_matched[spec_idx];
+	pthread_mutex_unlock(&r->lock);
+	return matched;
+}
+
+void tapir_ring_reader__add_seen(struct tapir_ring_reader *r, struct tapir_seen_names *out)
+{
+	tapir_ring_reader__lock(r);
+	tapir_seen_names__add_all(out, &r->sink.seen);
+	pthread_mutex_unlock(&r->lock);
+}
