@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Records that come in nearly the right order leave the window in order, however full it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

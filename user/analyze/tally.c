@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows by a hash of their text. The heaviest stacks of a row that begin in one place are shown as
+ * one.
+ */
 #include "analyze/tally.h"
 
 #include <stdlib.h>

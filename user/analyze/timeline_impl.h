@@ -76,11 +76,6 @@ bool tapir_tl__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread
 			 const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
 void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
-/*
- * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.
- */
-void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
-		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns);
 /* From now on it is this thread's time that it takes; t->parts are up to date. */
 void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);

@@ -83,7 +83,10 @@ static uint64_t less_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-void tapir_parts__add(struct tapir_parts *parts, unsigned state, unsigned own_cause,
+/*
+ * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.
+ */
+static void add_parts(struct tapir_parts *parts, unsigned state, unsigned own_cause,
 		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns)
 {
 	uint64_t gc_part = less_of(gc_ns, took_ns);
@@ -102,9 +105,9 @@ void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns)
 		return;
 	gc_ns = tapir_pauses__at(&t->process->gc, now_ns);
 	any_ns = tapir_pauses__at(&t->process->any, now_ns);
-	tapir_parts__add(&t->parts, t->state, t->own_cause, now_ns - t->since_ns,
-			 gc_ns > t->gc_ns ? gc_ns - t->gc_ns : 0,
-			 any_ns > t->any_ns ? any_ns - t->any_ns : 0);
+	add_parts(&t->parts, t->state, t->own_cause, now_ns - t->since_ns,
+		  gc_ns > t->gc_ns ? gc_ns - t->gc_ns : 0,
+		  any_ns > t->any_ns ? any_ns - t->any_ns : 0);
 	t->since_ns = now_ns;
 	t->gc_ns = gc_ns;
 	t->any_ns = any_ns;
@@ -207,9 +210,9 @@ static void add_away(struct tapir_interval *i, const struct tapir_tl_process *p,
 
 	if (now_ns <= i->last_ns)
 		return;
-	tapir_parts__add(&i->parts, state, TAPIR_CAUSE_NONE, now_ns - i->last_ns,
-			 gc_ns > i->gc_ns ? gc_ns - i->gc_ns : 0,
-			 any_ns > i->any_ns ? any_ns - i->any_ns : 0);
+	add_parts(&i->parts, state, TAPIR_CAUSE_NONE, now_ns - i->last_ns,
+		  gc_ns > i->gc_ns ? gc_ns - i->gc_ns : 0,
+		  any_ns > i->any_ns ? any_ns - i->any_ns : 0);
 	i->last_ns = now_ns;
 	i->gc_ns = gc_ns;
 	i->any_ns = any_ns;
@@ -233,8 +236,7 @@ static void add_queued(struct tapir_interval *i, const struct tapir_tl_thread *t
 
 	if (!i->activity || !t->queued_ns || until_ns <= from_ns)
 		return;
-	tapir_parts__add(&i->parts, TAPIR_THREAD_QUEUED, TAPIR_CAUSE_NONE, until_ns - from_ns, 0,
-			 0);
+	add_parts(&i->parts, TAPIR_THREAD_QUEUED, TAPIR_CAUSE_NONE, until_ns - from_ns, 0, 0);
 	i->last_ns += until_ns - from_ns;
 }
 

@@ -12,7 +12,6 @@ struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char
 				       const char *means);
 
 bool tapir_doctor__has_cap(cap_value_t cap); /* effective in this thread */
-bool tapir_doctor__may_trace(void);	     /* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
 
 void tapir_doctor__check_system(struct tapir_checkup *checkup);
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid);

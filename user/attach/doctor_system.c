@@ -43,7 +43,8 @@ bool tapir_doctor__has_cap(cap_value_t cap)
 	return value == CAP_SET;
 }
 
-bool tapir_doctor__may_trace(void)
+/* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN. */
+static bool may_trace(void)
 {
 	return tapir_doctor__has_cap(CAP_SYS_ADMIN) ||
 	       (tapir_doctor__has_cap(CAP_BPF) && tapir_doctor__has_cap(CAP_PERFMON));
@@ -69,8 +70,8 @@ static void check_paranoid(struct tapir_checkup *checkup)
 	struct tapir_check *check =
 		tapir_checkup__add(checkup, "perf_event_paranoid", "irrelevant with cap_perfmon");
 
-	if (!read_setting("/proc/sys/kernel/perf_event_paranoid", check) ||
-	    tapir_doctor__may_trace() || atoi(check->found) <= -1)
+	if (!read_setting("/proc/sys/kernel/perf_event_paranoid", check) || may_trace() ||
+	    atoi(check->found) <= -1)
 		return;
 	check->state = TAPIR_CHECK_LIMITED;
 	check->means = "without cap_perfmon, only your own processes can be sampled, or none";

@@ -106,7 +106,8 @@ static long open_event(const void *ctx)
 	return fd >= 0 ? fd : -errno;
 }
 
-int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+/* The event of site idx, without its program and without a line. -ENODEV: the kernel has none. */
+static int try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	struct event_request rq;
 	int err = prepare_event(&rq, sites, idx, tgid);
@@ -206,7 +207,7 @@ static int attach_there(const struct helper_request *r, const int *fds, bool is_
 		return err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
 	err = is_multi ? tapir_link__try_multi(fds[2], path, &sites, r->tgid)
-		       : tapir_link__try_perf(&sites, 0, r->tgid);
+		       : try_perf(&sites, 0, r->tgid);
 	unmap_sites(&sites);
 	return err;
 }

@@ -50,9 +50,6 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
  */
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
-/* The event of site idx, without its program and without a line. -ENODEV: the kernel has none. */
-int tapir_link__try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
-
 /* The type of such perf events on this machine. -ENOENT: it has none; no line. */
 int tapir_link__perf_type(uint64_t *type);
 

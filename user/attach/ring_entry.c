@@ -71,7 +71,8 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	return 1;
 }
 
-uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane)
+/* Entries begun so far, in bounds. */
+static uint32_t entry_cnt(const struct tapir_ring_lane *lane)
 {
 	uint32_t cnt = 0;
 
@@ -131,7 +132,7 @@ static void say_what_is_no_probe(uint32_t tgid, const struct tapir_ring_lane *la
 
 static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane, const struct lists *to)
 {
-	uint32_t cnt = tapir_ring_entry__cnt(lane);
+	uint32_t cnt = entry_cnt(lane);
 
 	say_what_is_no_probe(tgid, lane);
 	for (uint32_t i = 0; i < cnt; i++) {

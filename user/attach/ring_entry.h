@@ -25,9 +25,6 @@ struct tapir_rec_metadata *tapir_ring_entry__metadata(struct tapir_rec *probe, s
 /* It describes a counter, not an event. */
 bool tapir_ring_entry__is_counter(struct tapir_rec *probe, size_t bytes);
 
-/* Entries begun so far, in bounds. */
-uint32_t tapir_ring_entry__cnt(const struct tapir_ring_lane *lane);
-
 /* All events of all lanes a process offers; private lanes of others too. */
 struct tapir_ring_event_info {
 	uint32_t tgid;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Events that hold buffers are handed on; all other records are passed over. */
 #include "awaits/await_scan.h"
 
 #include <errno.h>

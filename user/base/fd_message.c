@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* sendmsg and recvmsg with one control message; descriptors that do not fit are closed. */
 #include "base/fd_message.h"
 
 #include <errno.h>

@@ -29,7 +29,8 @@ static bool is_chosen_event(struct tapir_export_job *job, const struct tapir_rec
 					(const void *)rec));
 }
 
-int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec)
+/* As tapir_long_read__next, except samples, switches and events that are not chosen. */
+static int next_chosen(struct tapir_export_job *job, const struct tapir_rec **rec)
 {
 	int more;
 
@@ -71,7 +72,7 @@ int tapir_export__perf_script(struct tapir_export_job *job)
 	int err;
 
 	add_comments(job);
-	while ((err = tapir_export_job__next(job, &rec)) > 0) {
+	while ((err = next_chosen(job, &rec)) > 0) {
 		if (is_perf_script_record(job, rec))
 			tapir_perf_script__add(&script, rec, &job->out);
 		err = tapir_output_file__flush_much(&job->file, &job->out);
@@ -120,7 +121,7 @@ int tapir_export__speedscope(struct tapir_export_job *job)
 	const struct tapir_rec *rec;
 	int err = -ENOMEM;
 
-	while (s && (err = tapir_export_job__next(job, &rec)) > 0) {
+	while (s && (err = next_chosen(job, &rec)) > 0) {
 		err = tapir_speedscope__add(s, rec);
 		if (err)
 			break;
@@ -266,7 +267,7 @@ static int fold(struct tapir_export_job *job, struct folded *samples, struct fol
 
 	if (job->of_offcpu)
 		return fold_offcpu(job, &events->tree);
-	while ((err = tapir_export_job__next(job, &rec)) > 0)
+	while ((err = next_chosen(job, &rec)) > 0)
 		fold_record(rec->type == TAPIR_REC_SAMPLE ? samples : events,
 			    tapir_reader__catalog(job->reader), rec, has_spans);
 	return err;

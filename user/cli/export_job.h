@@ -21,9 +21,6 @@ struct tapir_export_job {
 	uint64_t chosen_cnt;		  /* records that were given */
 };
 
-/* As tapir_long_read__next, except samples, switches and events that are not chosen. */
-int tapir_export_job__next(struct tapir_export_job *job, const struct tapir_rec **rec);
-
 /* Each reads all of it and leaves the last bytes in job->out. 0 or -errno, with a line. */
 int tapir_export__folded(struct tapir_export_job *job);
 int tapir_export__pprof(struct tapir_export_job *job);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The clock is read every CHECK_EVERY records. The signal handler sets a flag. */
 #include "cli/long_read.h"
 
 #include <errno.h>

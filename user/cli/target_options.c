@@ -54,7 +54,8 @@ const struct tapir_option tapir_capture_options[] = {
 		       struct tapir_capture_args, duration_ns, 1, UINT64_MAX),
 	{}};
 
-int tapir_target_args__kind_cnt(const struct tapir_target_args *target)
+/* The number of kinds of targets given; a program is not one. */
+static int kind_cnt(const struct tapir_target_args *target)
 {
 	return (target->pids.cnt > 0) + (target->comms.cnt > 0) + (target->cgroups.cnt > 0) +
 	       target->all;
@@ -80,7 +81,7 @@ static bool is_command_line(const struct tapir_words *words)
 
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli)
 {
-	int kinds = tapir_target_args__kind_cnt(target);
+	int kinds = kind_cnt(target);
 	char path[PATH_MAX];
 
 	if (kinds && !cli->program && cli->command->takes_program && is_command_line(&cli->words))

@@ -21,9 +21,6 @@ struct tapir_target_args {
 
 extern const struct tapir_option tapir_target_options[];
 
-/* The number of kinds of targets given; a program is not one. */
-int tapir_target_args__kind_cnt(const struct tapir_target_args *target);
-
 /* A usage error unless exactly one kind of target is named, or a program, or both. */
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli);
 

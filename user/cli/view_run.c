@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The notes below a result: losses, gaps, what was not covered, and how stacks get their callers.
+ */
 #include "cli/view_run.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One allocation per path; all of them are dropped when PATHS_MAX is reached. */
 #include "collect/cgroup_paths.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* An array sorted by address, without overlaps; pieces of generated code that touch are joined. */
 #include "collect/unwind_mappings.h"
 
 #include <string.h>

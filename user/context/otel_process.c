@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The header is read before and after its payload; if it has changed in between, both are read
+ * again.
+ */
 #include "context/otel_process.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* When each process is looked at next: soon after a change, later and later while it is silent. */
 #include "context/otel_watch.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A table of names under one lock; a longer name than MAX_NAME_BYTES stays mangled. */
 #include "decode/cxx_type.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Values are decoded once per event; pairs and inner fields are added after the plain ones. */
 #include "decode/event_fields.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* A map from an interval's key to an allocated span; an early end is a span without a begin. */
 #include "flight/open_spans.h"
 
 #include <stdlib.h>

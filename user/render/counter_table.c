@@ -132,7 +132,8 @@ int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_r
 
 /* ---- drawing ---------------------------------------------------------------------------------- */
 
-void tapir_counter__add_value(struct tapir_str *out, double value)
+/* A value as a person reads it: 12, 3.142, 1,234,567. */
+static void add_value(struct tapir_str *out, double value)
 {
 	char digits[32];
 	size_t len;
@@ -182,7 +183,7 @@ static void add_number(struct tapir_table *table, bool is_there, double value)
 	struct tapir_str text = {};
 
 	if (is_there)
-		tapir_counter__add_value(&text, value);
+		add_value(&text, value);
 	tapir_table__cell(table, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }

@@ -22,7 +22,4 @@ int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_r
 bool tapir_counter_table__draw(struct tapir_counter_table *t, uint64_t now_ns,
 			       struct tapir_str *out);
 
-/* A value as a person reads it: 12, 3.142, 1,234,567. */
-void tapir_counter__add_value(struct tapir_str *out, double value);
-
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One decimal; a KB is 1,000 bytes. */
 #include "render/human_units.h"
 
 #include "base/clock.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One line per family of stacks that loses many callers, and a few lines on names that are
+ * missing.
+ */
 #include "render/remedies.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* One pass over .dynsym for all names; addresses as linked become those of the mapping. */
 #include "runtime/exported.h"
 
 #include <string.h>

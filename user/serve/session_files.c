@@ -19,7 +19,7 @@
 #define MAX_JSON_BYTES 65536
 #define NAME_BYTES     (TAPIR_SESSION_ID_DIGITS + 16)
 
-const char *tapir_session_state__name(enum tapir_session_state state)
+static const char *state_name(enum tapir_session_state state)
 {
 	static const char *const names[] = {"recording", "stopping", "finished", "failed", "cut"};
 
@@ -54,7 +54,7 @@ void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir
 	tapir_json__str(j, "name", *s->name ? s->name : NULL);
 	tapir_json__u64(j, "started", s->started);
 	tapir_json__str(j, "created", s->utc);
-	tapir_json__str(j, "state", tapir_session_state__name(s->state));
+	tapir_json__str(j, "state", state_name(s->state));
 	tapir_json__str(j, "error", *p->error ? p->error : NULL);
 	tapir_json__f64(j, "seconds", (double)p->elapsed_ns / 1e9);
 	if (!tapir_session__is_frozen(

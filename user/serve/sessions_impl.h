@@ -41,8 +41,6 @@ struct tapir_sessions {
 /* NULL: out of memory. */
 struct tapir_session_page *tapir_session_page__new(void);
 
-const char *tapir_session_state__name(enum tapir_session_state state);
-
 /* One session as a JSON object. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);

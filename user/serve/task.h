@@ -64,12 +64,7 @@ int tapir_task__check_processes(const struct tapir_ask *ask);
  * one. */
 int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers);
 
-/* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
-int tapir_task__record(const struct tapir_task *task, int fd);
-
 /* A trace that nobody else can open and that goes with its last descriptor. -errno with a line. */
 int tapir_task__open_trace(int state_fd);
-/* Hands out a trace: HEAD, content in this format, END; or an error. name: before the suffix. */
-int tapir_task__send_trace(int trace_fd, const char *format, const char *name, int client_fd);
 
 #endif

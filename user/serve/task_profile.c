@@ -131,7 +131,8 @@ static int send_converted(struct trace_answer *a, int fd, const char *const *arg
 	return err;
 }
 
-int tapir_task__send_trace(int fd, const char *format, const char *name, int client_fd)
+/* Hands out a trace: HEAD, content in this format, END; or an error. name: before the suffix. */
+static int send_trace(int fd, const char *format, const char *name, int client_fd)
 {
 	struct tapir_answer_format f;
 	struct trace_answer a = {.client_fd = client_fd,
@@ -244,7 +245,8 @@ static void add_events_of_view(const struct tapir_task *task, struct tapir_reque
 		request->profiles = (struct tapir_words){.data = both, .cnt = 2, .cap = 2};
 }
 
-int tapir_task__record(const struct tapir_task *task, int fd)
+/* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
+static int record_into(const struct tapir_task *task, int fd)
 {
 	struct tapir_containers containers = {};
 	struct tapir_recording_plan plan = {};
@@ -288,7 +290,7 @@ static void name_trace(const struct tapir_ask *ask, char *out, size_t size)
 static int make_trace(const struct tapir_task *task, int client_fd)
 {
 	int fd = tapir_task__open_trace(*task->state_fd);
-	int err = fd < 0 ? fd : tapir_task__record(task, fd);
+	int err = fd < 0 ? fd : record_into(task, fd);
 
 	if (!err)
 		return fd;
@@ -305,20 +307,20 @@ int tapir_task__profile(void *ctx, int client_fd)
 	if (fd < 0)
 		return fd;
 	name_trace(task->ask, name, sizeof(name));
-	return tapir_task__send_trace(fd, task->ask->format, name, client_fd);
+	return send_trace(fd, task->ask->format, name, client_fd);
 }
 
 int tapir_task__trace(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
 
-	return tapir_task__send_trace(task->trace_fd, task->format, task->path_arg, client_fd);
+	return send_trace(task->trace_fd, task->format, task->path_arg, client_fd);
 }
 
 int tapir_task__session(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
-	int err = tapir_task__record(task, task->trace_fd);
+	int err = record_into(task, task->trace_fd);
 	struct tapir_str text = {};
 
 	(void)client_fd;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Generated code comes first, then the symbols of the file; the module is known in either case. */
 #include "symbol/frame.h"
 
 #include <inttypes.h>

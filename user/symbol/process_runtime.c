@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The first mapped file that user/lore knows decides which runtime it is. */
 #include "symbol/process_runtime.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* The texts and remedies of each end, and the names of functions that no one calls. */
 #include "symbol/stack_end.h"
 
 #include <string.h>
@@ -121,7 +122,8 @@ struct tapir_sv tapir_stack_end__module(const struct tapir_catalog *catalog, uin
 	return last.is_jit ? tapir_sv__of("generated code") : tapir_frame__module_name(&last);
 }
 
-void tapir_stack_end__add(struct tapir_str *out, enum tapir_stack_end end, struct tapir_sv module)
+/* "callers lost in libfoo.so: no unwind table". */
+static void add_end(struct tapir_str *out, enum tapir_stack_end end, struct tapir_sv module)
 {
 	tapir_str__adds(out, "callers lost");
 	if (module.len && end != TAPIR_STACK_END_JIT_NO_FP) {
@@ -138,6 +140,6 @@ bool tapir_stack_end__add_of(struct tapir_str *out, const struct tapir_catalog *
 
 	if (!tapir_stack_end__lost_callers(end))
 		return false;
-	tapir_stack_end__add(out, end, tapir_stack_end__module(catalog, tgid, time_ns, stack));
+	add_end(out, end, tapir_stack_end__module(catalog, tgid, time_ns, stack));
 	return true;
 }

@@ -42,9 +42,6 @@ const char *tapir_stack_end__remedy(enum tapir_stack_end end);
 struct tapir_sv tapir_stack_end__module(const struct tapir_catalog *catalog, uint32_t tgid,
 					uint64_t time_ns, const struct tapir_rec_stack *stack);
 
-/* "callers lost in libfoo.so: no unwind table". */
-void tapir_stack_end__add(struct tapir_str *out, enum tapir_stack_end end, struct tapir_sv module);
-
 /* The same for a stack whose callers are missing; false: they are not, nothing was added. */
 bool tapir_stack_end__add_of(struct tapir_str *out, const struct tapir_catalog *catalog,
 			     uint32_t tgid, uint64_t time_ns, const struct tapir_rec_stack *stack);

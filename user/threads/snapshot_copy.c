@@ -167,7 +167,7 @@ void tapir_copy__fini(struct tapir_copy *copy)
 	free(copy->type_path);
 }
 
-void tapir_copies__fini(struct tapir_copies *copies)
+static void fini_copies(struct tapir_copies *copies)
 {
 	struct tapir_copy *copy;
 
@@ -202,7 +202,7 @@ static int look(struct tapir_process_copy *p, struct tapir_programs *programs, b
 		err = keep_settled(p, &copies, &after, is_last);
 	if (!err)
 		err = p->copies.cnt < before.vec.cnt;
-	tapir_copies__fini(&copies);
+	fini_copies(&copies);
 	tapir_thread_list__fini(&before);
 	tapir_thread_list__fini(&after);
 	return err;
@@ -224,6 +224,6 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 
 void tapir_process_copy__fini(struct tapir_process_copy *p)
 {
-	tapir_copies__fini(&p->copies);
+	fini_copies(&p->copies);
 	tapir_map__fini(&p->idx_by_tid);
 }

@@ -43,7 +43,6 @@ static inline uint32_t tapir_number_of_thread(uint32_t tid, uint32_t ns_tid)
 
 struct tapir_copies tapir_vec(struct tapir_copy);
 void tapir_copy__fini(struct tapir_copy *copy);
-void tapir_copies__fini(struct tapir_copies *copies);
 
 /* Threads of a process. */
 struct tapir_process_copy {

@@ -18,7 +18,8 @@ uint64_t tapir_catalog__max_bytes(const struct tapir_catalog *c)
 					     : TAPIR_CATALOG_MAX_BYTES;
 }
 
-bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes)
+/* Is there room for so much more? What is refused is counted. */
+static bool has_room(struct tapir_catalog *c, uint64_t bytes)
 {
 	if (c->bytes + c->stacks.bytes + bytes <= tapir_catalog__max_bytes(c))
 		return true;
@@ -34,7 +35,7 @@ int tapir_catalog__new_entry(struct tapir_catalog *c, const struct tapir_rec *re
 {
 	struct entry *e;
 
-	if (!tapir_catalog__has_room(c, cost_of(rec)))
+	if (!has_room(c, cost_of(rec)))
 		return -ENOSPC;
 	e = malloc(sizeof(*e) + rec->size);
 	if (!e)
@@ -49,8 +50,7 @@ int tapir_catalog__new_entry(struct tapir_catalog *c, const struct tapir_rec *re
 
 int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
 {
-	return tapir_catalog__has_room(c, rec->h.size) ? tapir_stack_store__put(&c->stacks, rec)
-						       : -ENOSPC;
+	return has_room(c, rec->h.size) ? tapir_stack_store__put(&c->stacks, rec) : -ENOSPC;
 }
 
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e)
@@ -90,7 +90,7 @@ int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e)
 	return err;
 }
 
-void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set)
+static void free_set(struct tapir_catalog *c, struct tapir_ordset *set)
 {
 	while (set->root) {
 		struct tapir_ordset_node *node = set->root;
@@ -104,7 +104,7 @@ void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f)
 {
 	if (!f)
 		return;
-	tapir_catalog__free_set(c, &f->symbols);
+	free_set(c, &f->symbols);
 	c->bytes -= sizeof(*f) + TAPIR_CATALOG_OVERHEAD_BYTES;
 	free(f);
 }
@@ -115,8 +115,8 @@ void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
 		return;
 	tapir_catalog__free_chain(c, p->newest);
 	tapir_catalog__free_chain(c, p->resource);
-	tapir_catalog__free_set(c, &p->mappings);
-	tapir_catalog__free_set(c, &p->jits);
+	free_set(c, &p->mappings);
+	free_set(c, &p->jits);
 	tapir_vec__fini(&p->lives);
 	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
 	free(p);

@@ -87,8 +87,6 @@ struct tapir_catalog {
 };
 
 uint64_t tapir_catalog__max_bytes(const struct tapir_catalog *c); /* of its mode */
-/* Is there room for so much more? What is refused is counted. */
-bool tapir_catalog__has_room(struct tapir_catalog *c, uint64_t bytes);
 /* A copy of the record. -ENOSPC or -ENOMEM. */
 int tapir_catalog__new_entry(struct tapir_catalog *c, const struct tapir_rec *rec,
 			     struct entry **out);
@@ -101,7 +99,6 @@ void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest); /
 /* The two below accept NULL: a slot whose owner was freed already. */
 void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f);
 void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p);
-void tapir_catalog__free_set(struct tapir_catalog *c, struct tapir_ordset *set);
 struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
 					  uint64_t time_ns);
 struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,

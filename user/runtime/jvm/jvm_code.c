@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* What of CodeCache, CodeHeap and CodeBlob is read, and the checks that each value passes. */
 #include "runtime/jvm/jvm_code.h"
 
 #define MAX_USER_VA   (1ull << 47)

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Finds the interpreter's code; from a frame's Method follows ConstMethod and ConstantPool to
+ * Symbols.
+ */
 #include "runtime/jvm/jvm_interpreter.h"
 
 #include <string.h>

@@ -171,7 +171,8 @@ uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_proc
 	return p->vas[MY_PROC];
 }
 
-uint32_t tapir_postgresql_process__database(const struct tapir_postgresql_process *p)
+/* The database that it is connected to; 0: none. */
+static uint32_t database_of(const struct tapir_postgresql_process *p)
 {
 	uint32_t database = 0;
 
@@ -184,7 +185,7 @@ uint32_t tapir_postgresql_process__database(const struct tapir_postgresql_proces
 static void find_dir(const struct tapir_postgresql_process *p, uint32_t database, char *out)
 {
 	*out = 0;
-	if (database == tapir_postgresql_process__database(p))
+	if (database == database_of(p))
 		read_text(p, tapir_process_memory__u64(&p->memory, p->vas[DATABASE_PATH]), out,
 			  TAPIR_POSTGRESQL_DIR_BYTES);
 	if (!*out)
@@ -199,7 +200,7 @@ void tapir_postgresql_process__name_relations(struct tapir_postgresql_process *p
 	int mark = tapir_diag__cnt();
 
 	if (!database) /* each database lists them */
-		database = tapir_postgresql_process__database(p);
+		database = database_of(p);
 	find_dir(p, database, dir);
 	tapir_postgresql_names__relations(&p->server, database, dir, relations, cnt);
 	tapir_diag__rewind(mark);

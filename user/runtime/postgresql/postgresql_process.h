@@ -17,8 +17,6 @@ void tapir_postgresql_process__free(struct tapir_postgresql_process *p);
 
 /* The address of MyProc (postgresql_locks.h). */
 uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_process *p);
-/* The database that it is connected to; 0: none. */
-uint32_t tapir_postgresql_process__database(const struct tapir_postgresql_process *p);
 /*
  * Names of relations of a database, 0: of those that all share; as postgresql_names.h. Files of a
  * database in another tablespace are found by a process that is connected to it only.
