@@ -10,6 +10,7 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
+#include "bpf/kept_walks.bpf.h"
 #include "bpf/kernel_memo.bpf.h"
 #include "bpf/trace_context.bpf.h"
 
@@ -150,7 +151,7 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 	if (tapir_task__has_memory(task)) {
 		s->stacks.user.owner = STACK_OF_SWITCH;
 		set_user_regs(&s->stacks.user, task);
-		s->rec.out_stack_id = take_user_stack(&s->stacks, now, &s->rec.h, &err);
+		s->rec.out_stack_id = take_known_user_stack(&s->stacks, now, task, &s->rec.h, &err);
 		if (err)
 			s->rec.flags |= TAPIR_SWITCH_STACK_LOST;
 	}

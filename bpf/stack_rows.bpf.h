@@ -10,9 +10,11 @@
 #include "bpf/unwind_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
 
-#define PAGE_BYTES	 4096
-#define WINDOW_BYTES	 2048
-#define WINDOW_WORDS	 (WINDOW_BYTES / 8)
+#define PAGE_BYTES   4096
+#define WINDOW_BYTES 2048
+#define WINDOW_WORDS (WINDOW_BYTES / 8)
+#define MEMO_WORDS                                                                                 \
+	(2 * WINDOW_WORDS)   /* of a stack, from its pointer up: as far as a kept walk goes */
 #define KEPT_ROWS	 128 /* a power of two */
 
 /* Rules that no table has. */
@@ -43,6 +45,7 @@ struct found_row {
 
 struct walk {
 	__u64 hash;
+	__u64 start;	    /* the first base */
 	__u64 base;	    /* of the window */
 	__u32 window_bytes; /* a multiple of 8 */
 	__u32 cnt;	    /* frames taken */
@@ -52,21 +55,22 @@ struct walk {
 	__u32 has_space;    /* something is known of the process */
 	__u32 sources;	    /* enum row_source of all rows followed */
 	__u32 is_exact;	    /* ip is that of an instruction, not a return address */
-	__u32 is_odd;	    /* it depends on more than the rows kept and the words read */
+	__u32 is_odd;	    /* it depends on more than code and the words read */
+	__u32 word_cnt;	    /* from start on: what it depends on; 0: it may not be kept */
 };
 
 /*
- * The last walk, if only kept rows and words of the window led it: from the same registers, by the
- * same words, it would be the same. read_at[i]: the places in the window, in words, of the return
- * address that is frame i + 1, and of the word that was read with it, which is fps[i].
+ * The last walk, if only code and words near its beginning led it: from the same registers, by the
+ * same words, it would be the same. read_at[i]: the places, in words from the beginning on, of the
+ * return address that is frame i + 1, and of the word that was read with it, which is fps[i].
  */
 struct walk_memo {
 	__u64 ip, sp, fp;
 	__u64 seed; /* 0: none */
 	__u32 frame_cnt;
 	__u32 pad0;
-	struct {
-		__u8 ip, fp;
+	struct word_places {
+		__u16 ip, fp;
 	} read_at[TAPIR_FRAMES + 1];
 	__u64 fps[TAPIR_FRAMES + 1];
 };
@@ -91,8 +95,8 @@ struct user_stack {
 	struct tapir_unwind_code code;
 	struct found_row kept[KEPT_ROWS];
 	struct walk_memo memo;
-	__u64 window[WINDOW_WORDS];
-	struct tapir_rec_stack rec;	/* filled but for its header; the frames follow it */
+	__u64 window[MEMO_WORDS];   /* the second half: what a kept walk reads beyond the first */
+	struct tapir_rec_stack rec; /* filled but for its header; the frames follow it */
 	__u64 frames[TAPIR_FRAMES + 2]; /* as far as differs_from may look */
 };
 
@@ -493,6 +497,13 @@ static __always_inline int is_interpreted(const struct user_stack *u)
 	       u->ip >= u->mapping.start_va && u->ip < u->mapping.end_va;
 }
 
+/* ... but not other code in which the same call returns to the same place on a stack. */
+static __always_inline int depends_on_call(const struct user_stack *u)
+{
+	return u->row.source == ROW_OF_CODE && u->row.rule == TAPIR_UNWIND_SP &&
+	       !u->walk.is_exact && !is_interpreted(u);
+}
+
 /*
  * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Kept is what
  * depends on the address alone. Not static: the verifier then checks it once, not once for each
@@ -505,7 +516,7 @@ __weak __noinline int find_row(struct user_stack *u)
 	find_any_row(u, u->ip);
 	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u) ||
 	    is_interpreted(u)) {
-		u->walk.is_odd |= u->row.rule != RULE_STOP;
+		u->walk.is_odd |= u->row.rule != RULE_STOP && !depends_on_call(u);
 		return 0;
 	}
 	u->row.tag = u->ip ^ u->seed;

@@ -20,11 +20,10 @@
 
 #include "bpf/common.bpf.h"
 #include "bpf/deep_stack.bpf.h"
-#include "bpf/stack_rows.bpf.h"
+#include "bpf/walk_memo.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier checks each iteration of an inline loop. */
 #define KNOWN_AT_ONCE	   8
-#define COMPARED_AT_ONCE   32u
 
 #define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
 #define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */
@@ -300,13 +299,13 @@ static __always_inline long walk_step(struct user_stack *u)
 	__u64 cfa;
 	long ret;
 
-	if (rule != TAPIR_UNWIND_END)
-		u->walk.is_odd = 1; /* walk_known does the others */
 	if (rule == TAPIR_UNWIND_SP) {
 		cfa = u->sp + 8 * (__u64)u->row.cfa;
 	} else if (rule == TAPIR_UNWIND_FP) {
 		cfa = u->fp + 8 * (__s64)(__s16)u->row.cfa;
 	} else {
+		if (rule != TAPIR_UNWIND_END)
+			u->walk.is_odd = 1;
 		ret = step_otherwise(u);
 		if (ret != OTHER_CFA)
 			return ret == OTHER_SIGNAL   ? take_interrupted(u)
@@ -325,6 +324,7 @@ static __always_inline long walk_step(struct user_stack *u)
 	if (fp == 2)
 		u->fp = u->pair[0];
 	u->sp = cfa;
+	note_words(u, cfa, fp);
 	return take_caller(u, source, u->pair[1]);
 }
 
@@ -335,20 +335,6 @@ static __always_inline int is_in_window(const struct user_stack *u, __u64 off, _
 	__u32 bytes = u->walk.window_bytes;
 
 	return off < bytes && !(off & 7) && fp_off < bytes && fp_rule < TAPIR_UNWIND_FP_AT_FP;
-}
-
-static __always_inline __u64 window_word(const struct user_stack *u, __u64 off)
-{
-	return u->window[(off >> 3) & (WINDOW_WORDS - 1)];
-}
-
-static __always_inline void keep_words(struct user_stack *u, __u64 off, __u64 fp_off)
-{
-	__u32 i = (frame_cnt(u) - 1) & 127;
-
-	u->memo.read_at[i].ip = off >> 3;
-	u->memo.read_at[i].fp = fp_off >> 3;
-	u->memo.fps[i] = window_word(u, fp_off);
 }
 
 /*
@@ -409,7 +395,6 @@ __weak __noinline int move_window(struct user_stack *u)
 	if (!u || u->sp - u->walk.base < WINDOW_BYTES / 2 || (__s64)(u->sp - u->walk.base) < 0)
 		return 0;
 	u->walk.base = u->sp & ~7ull;
-	u->walk.is_odd = 1; /* what is kept of a walk is of its first window */
 	read_window(u);
 	return 0;
 }
@@ -442,74 +427,17 @@ static __noinline int begin_space(struct user_stack *u)
 	return 0;
 }
 
-/* Of COMPARED_AT_ONCE callers. Not static: see find_row. */
-__weak __noinline int differs_from(struct user_stack *u, __u32 first)
+/* All but the words of the stack. Not static: see find_row. */
+__weak __noinline int begin_walk(struct user_stack *u)
 {
-	__u64 differs = 0;
-	__u32 cnt;
-
-	if (!u)
-		return 1;
-	first &= TAPIR_FRAMES & ~(COMPARED_AT_ONCE - 1);
-	cnt = u->memo.frame_cnt - 1 - first;
-	for (__u32 i = 0; i < COMPARED_AT_ONCE && i < cnt; i++) {
-		differs |= u->window[u->memo.read_at[first + i].ip] ^ u->frames[first + i + 1];
-		differs |= u->window[u->memo.read_at[first + i].fp] ^ u->memo.fps[first + i];
-	}
-	return differs != 0;
-}
-
-/* Are the words the same by which the last walk went? */
-static __always_inline int has_same_words(struct user_stack *u)
-{
-	/* Stacks that differ do so near their tops, most times. */
-	if (u->memo.frame_cnt > 2 && (u->window[u->memo.read_at[0].ip] != u->frames[1] ||
-				      u->window[u->memo.read_at[1].ip] != u->frames[2]))
-		return 0;
-	for (__u32 first = 0; first < TAPIR_FRAMES; first += COMPARED_AT_ONCE) {
-		if (first + 1 >= u->memo.frame_cnt)
-			break;
-		if (differs_from(u, first))
-			return 0;
-	}
-	return 1;
-}
-
-/* Is the record already that of this stack? Not static: see find_row. */
-__weak __noinline int is_last_walk(struct user_stack *u)
-{
-	struct walk_memo *m;
-
 	if (!u)
 		return 0;
-	m = &u->memo;
-	if (u->seed && m->seed == u->seed && m->sp == u->sp && m->ip == u->ip && m->fp == u->fp &&
-	    u->walk.window_bytes == WINDOW_BYTES && has_same_words(u))
-		return 1;
-	m->seed = 0;
-	m->ip = u->ip;
-	m->sp = u->sp;
-	m->fp = u->fp;
-	return 0;
-}
-
-static __always_inline void keep_walk(struct user_stack *u)
-{
-	if (u->walk.is_odd || u->walk.end != TAPIR_STACK_END_WHOLE ||
-	    u->walk.window_bytes != WINDOW_BYTES || u->walk.cnt > TAPIR_FRAMES)
-		return;
-	u->memo.frame_cnt = u->walk.cnt;
-	u->memo.seed = u->seed;
-}
-
-static __always_inline void begin_walk(struct user_stack *u)
-{
 	__builtin_memset(&u->walk, 0, sizeof(u->walk));
 	u->walk.limit = frame_limit;
 	u->walk.known_limit = frame_limit < TAPIR_FRAMES ? frame_limit : TAPIR_FRAMES;
-	u->walk.base = u->sp & ~7ull;
+	u->walk.start = u->walk.base = u->sp & ~7ull;
 	begin_space(u);
-	read_window(u);
+	return 0;
 }
 
 static __always_inline void take_first(struct user_stack *u, const struct tapir_site *site)
@@ -545,21 +473,25 @@ static __always_inline void end_record(struct user_stack *u)
 }
 
 /*
- * Fills frames and record. site: has a row for the first frame of a process without tables; or
- * NULL. Not static: see find_row.
+ * Fills frames and record of a walk that has begun. site: has a row for the first frame of a
+ * process without tables; or NULL. Not static: see find_row.
  */
-__weak __noinline int walk(struct user_stack *u, const struct tapir_site *site)
+__weak __noinline int walk_on(struct user_stack *u, const struct tapir_site *site)
 {
 	if (!u)
-		return 0;
-	begin_walk(u);
-	if (is_last_walk(u))
 		return 0;
 	take_first(u, site);
 	bpf_loop(frame_limit + 2, walk_next, &u, 0);
 	end_record(u);
 	keep_walk(u);
 	return 0;
+}
+
+static __always_inline void walk(struct user_stack *u, const struct tapir_site *site)
+{
+	begin_walk(u);
+	if (!is_last_walk(u))
+		walk_on(u, site);
 }
 
 #endif /* TAPIR_BPF_USER_STACK_BPF_H */

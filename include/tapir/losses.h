@@ -66,7 +66,8 @@
 	X(TRACE_PLACES_FULL, PART, "no space to remember where a process publishes trace ids")     \
 	X(UNWIND_FILE_CHANGED, PART,                                                               \
 	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")    \
-	X(RESOURCE_UNREADABLE, PART, "what a process publishes of itself could not be read")
+	X(RESOURCE_UNREADABLE, PART, "what a process publishes of itself could not be read")       \
+	X(USER_STACK_STALE, PART, "a user stack was not the one it was taken for")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kernel stacks that keep the id of an earlier walk: with each match walked anyway, over switches
- * of many kinds, not one is another. Needs root.
+ * Kernel and user stacks that keep the id of an earlier walk: with each match walked anyway, over
+ * switches of many kinds, not one is another. Needs root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -25,15 +26,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/maps.h"
+#include "attach/unwind_maps.h"
 #include "bpf/control.h"
 #include "bpf/memo_logic.bpf.h"
+#include "elf/image.h"
 #include "may_trace.h"
 #include "tapir.skel.h"
+#include "unwind/unwind_table.h"
 
-#define RING_BYTES (1u << 20)
-#define RINGS	   64
-#define TURNS	   2000
-#define KINDS	   8
+#define RING_BYTES	(1u << 20)
+#define RINGS		64
+#define TURNS		2000
+#define KINDS		8
+
+/* In an element of kept_walks (bpf/kept_walks.bpf.h). */
+#define KEPT_MATCHES_AT 48
 
 static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -54,7 +62,7 @@ static struct tapir_bpf *load(uint32_t check_every)
 	uint32_t zero = 0;
 
 	assert_non_null(skel);
-	skel->rodata->kernel_memo_check = check_every;
+	skel->rodata->kernel_memo_check = skel->rodata->kept_walk_check = check_every;
 	bpf_object__for_each_program(prog, skel->obj)
 		bpf_program__set_autoload(prog, prog == skel->progs.tapir_switch);
 	bpf_map__set_max_entries(skel->maps.rings, RINGS);
@@ -72,6 +80,69 @@ static struct tapir_bpf *load(uint32_t check_every)
 	skel->links.tapir_switch = bpf_program__attach(skel->progs.tapir_switch);
 	assert_non_null(skel->links.tapir_switch);
 	return skel;
+}
+
+/* ---- the code of this program ---------------------------------------------------------------- */
+
+struct own_code {
+	struct tapir_bpf *skel;
+	struct tapir_unwind_space space;
+};
+
+static void put_table(struct tapir_bpf *skel, uint32_t idx, const struct tapir_unwind_table *table)
+{
+	const struct tapir_unwind_file file = {.first_pc = table->shape.first_pc,
+					       .granule_cnt = table->shape.granule_cnt,
+					       .state = TAPIR_UNWIND_READY};
+	int fd = tapir_unwind_maps__make_table(table->blocks, table->shape.block_cnt);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.unwind_tables), &idx, &fd, 0),
+			 0);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.unwind_files), &idx, &file, 0),
+			 0);
+	close(fd);
+}
+
+static int add_code(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct own_code *own = ctx;
+	struct tapir_unwind_table *table = NULL;
+	uint32_t idx = own->space.cnt;
+	struct tapir_elf *elf;
+
+	if (!line->is_executable || !tapir_mapping_line__is_file(line) ||
+	    idx == TAPIR_UNWIND_SPACE_MAPPINGS || tapir_elf__open(line->path, &elf))
+		return 0;
+	if (!tapir_unwind_table__build(elf, &table)) {
+		put_table(own->skel, idx, table);
+		own->space.mappings[own->space.cnt++] =
+			(struct tapir_unwind_mapping){.start_va = line->start_va,
+						      .end_va = line->end_va,
+						      .bias = line->start_va - line->file_off,
+						      .file_idx = idx,
+						      .kind = TAPIR_UNWIND_KIND_FILE};
+	}
+	tapir_unwind_table__free(table);
+	tapir_elf__free(elf);
+	return 0;
+}
+
+static void describe_own_code(struct tapir_bpf *skel)
+{
+	struct tapir_unwind_space_key key = {.tgid = (uint32_t)getpid()};
+	struct own_code own = {.skel = skel};
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	memset(own.space.first_va, 0xff, sizeof(own.space.first_va));
+	own.space.first_va[0] = 0;
+	own.space.block_cnt = own.space.generation = 1;
+	assert_int_equal(tapir_maps__each(fd, add_code, &own, NULL), 0);
+	close(fd);
+	assert_in_range(own.space.cnt, 2, TAPIR_UNWIND_SPACE_MAPPINGS);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.unwind_spaces), &key,
+					     &own.space, BPF_ANY),
+			 0);
 }
 
 /* ---- ways to leave a CPU ------------------------------------------------------------------- */
@@ -152,6 +223,19 @@ static void leave(unsigned kind, int epoll_fd)
 	}
 }
 
+/* Two callers whose stacks differ in one return address alone. */
+static __attribute__((noinline)) void leave_here(unsigned kind, int epoll_fd)
+{
+	leave(kind, epoll_fd);
+	__asm__ volatile("" ::: "memory");
+}
+
+static __attribute__((noinline)) void leave_there(unsigned kind, int epoll_fd)
+{
+	leave(kind, epoll_fd);
+	__asm__ volatile("nop" ::: "memory");
+}
+
 static void *work(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg, rare;
@@ -159,7 +243,8 @@ static void *work(void *arg)
 
 	for (int i = 0; i < TURNS; i++) {
 		rare = (unsigned)rand_r(&seed) % 100;
-		leave(rare == 99 ? KINDS - 1 : rare % (KINDS - 1), epoll_fd);
+		(i & 1 ? leave_here : leave_there)(rare == 99 ? KINDS - 1 : rare % (KINDS - 1),
+						   epoll_fd);
 	}
 	close(epoll_fd);
 	return NULL;
@@ -183,32 +268,35 @@ static void leave_often(void)
 
 /* ---- results ----------------------------------------------------------------------- */
 
-static uint64_t matches_of(struct tapir_bpf *skel)
+/* The sum of a counter at `at` in the elements of a map that has them for each CPU. */
+static uint64_t sum_of(const struct bpf_map *map, size_t at)
 {
-	uint32_t cpu_cnt = (uint32_t)libbpf_num_possible_cpus();
-	size_t size = (sizeof(struct tapir_memo) + 7) / 8 * 8;
+	uint32_t cpu_cnt = (uint32_t)libbpf_num_possible_cpus(), cnt;
+	size_t size = (bpf_map__value_size(map) + 7) / 8 * 8;
 	char *values = calloc(cpu_cnt, size);
 	uint64_t sum = 0;
 
 	assert_non_null(values);
-	for (uint32_t i = 0; i < bpf_map__max_entries(skel->maps.kernel_memos); i++) {
-		if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.kernel_memos), &i, values))
+	for (uint32_t i = 0; i < bpf_map__max_entries(map); i++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(map), &i, values))
 			break;
-		for (uint32_t cpu = 0; cpu < cpu_cnt; cpu++)
-			sum += ((const struct tapir_memo *)(const void *)(values + cpu * size))
-				       ->match_cnt;
+		for (uint32_t cpu = 0; cpu < cpu_cnt; cpu++) {
+			memcpy(&cnt, values + cpu * size + at, sizeof(cnt));
+			sum += cnt;
+		}
 	}
 	free(values);
 	return sum;
 }
 
-static uint64_t stale_of(struct tapir_bpf *skel)
+static void assert_none_is_stale(struct tapir_bpf *skel)
 {
 	struct tapir_losses losses;
 	uint32_t zero = 0;
 
 	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.losses), &zero, &losses), 0);
-	return losses.cnt[TAPIR_LOSS_KERNEL_STACK_STALE];
+	assert_int_equal(losses.cnt[TAPIR_LOSS_KERNEL_STACK_STALE], 0);
+	assert_int_equal(losses.cnt[TAPIR_LOSS_USER_STACK_STALE], 0);
 }
 
 static void stack_that_matches_is_the_one_that_was_walked(void **state)
@@ -222,9 +310,11 @@ static void stack_that_matches_is_the_one_that_was_walked(void **state)
 	}
 	libbpf_set_print(ignore_log);
 	skel = load(1);
+	describe_own_code(skel);
 	leave_often();
-	assert_int_equal(stale_of(skel), 0);
-	assert_true(matches_of(skel) > 1000);
+	assert_none_is_stale(skel);
+	assert_true(sum_of(skel->maps.kernel_memos, offsetof(struct tapir_memo, match_cnt)) > 1000);
+	assert_true(sum_of(skel->maps.kept_walks, KEPT_MATCHES_AT) > 1000);
 	tapir_bpf__destroy(skel);
 }
 
