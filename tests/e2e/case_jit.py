@@ -33,7 +33,8 @@ def check_periods(t, file, periods, grain_ns):
         until = p["until_ns"] - (grain_ns if i + 1 < len(periods) else 0)
         inside = [name for time, va, name in frames
                   if p["from_ns"] < time < until and p["va"] <= va < p["va"] + 64]
-        t.ok(len(inside) >= (until - p["from_ns"]) / 1e9 * HZ * 0.05, f"{len(inside)} samples in {p}")
+        of_it = (until - p["from_ns"]) / (p["until_ns"] - p["from_ns"])
+        t.ok(len(inside) >= of_it * p["cpu_ns"] / 1e9 * HZ * 0.2, f"{len(inside)} samples in {p}")
         t.eq(set(inside), {p["name"]}, f"names in the period of {p['name']}")
 
 

@@ -92,11 +92,21 @@ static void tell(bool is_dump, const char *name, const unsigned char *at)
 	fflush(file);
 }
 
-static void *end_period(void *unused)
+/* On a busy machine a period lasts longer: a quarter of it is spent on a CPU, or there are no
+ * samples. */
+static void *end_period(void *runner_clock)
 {
-	target__sleep_ns(period_ns);
+	clockid_t clock = *(clockid_t *)runner_clock;
+	struct timespec from, now;
+
+	clock_gettime(clock, &from);
+	do {
+		target__sleep_ns(period_ns);
+		clock_gettime(clock, &now);
+	} while ((uint64_t)((now.tv_sec - from.tv_sec) * 1000000000l + now.tv_nsec - from.tv_nsec) <
+		 period_ns / 4);
 	is_over = 1;
-	return unused;
+	return NULL;
 }
 
 static __attribute__((noipa)) void run(unsigned char *at)
@@ -108,7 +118,8 @@ static void play(bool is_dump, char *argument, bool is_first)
 {
 	char *slot = strchr(argument, '@');
 	unsigned char *at = code + SLOT_BYTES * strtoul(slot ? slot + 1 : "0", NULL, 10);
-	uint64_t from_ns;
+	uint64_t from_ns, from_cpu_ns;
+	clockid_t clock;
 	pthread_t timer;
 
 	if (slot)
@@ -118,12 +129,15 @@ static void play(bool is_dump, char *argument, bool is_first)
 	tell(is_dump, argument, at);
 	is_over = 0;
 	from_ns = target__now_ns();
-	pthread_create(&timer, NULL, end_period, NULL);
+	from_cpu_ns = target__cpu_ns();
+	pthread_getcpuclockid(pthread_self(), &clock);
+	pthread_create(&timer, NULL, end_period, &clock);
 	run(at);
 	printf("%s{\"name\":", is_first ? "" : ",");
 	target__print_json(argument);
-	printf(",\"va\":%" PRIu64 ",\"from_ns\":%" PRIu64 ",\"until_ns\":%" PRIu64 "}",
-	       (uint64_t)(uintptr_t)at, from_ns, target__now_ns());
+	printf(",\"va\":%" PRIu64 ",\"from_ns\":%" PRIu64 ",\"until_ns\":%" PRIu64
+	       ",\"cpu_ns\":%" PRIu64 "}",
+	       (uint64_t)(uintptr_t)at, from_ns, target__now_ns(), target__cpu_ns() - from_cpu_ns);
 	pthread_join(timer, NULL);
 }
 
