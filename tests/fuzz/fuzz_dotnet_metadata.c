@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// user/base/arena.c
 /*
  * Metadata of assemblies, which anybody may have written: every text that is kept has its end. An
  * even first byte: the rest is metadata; an odd one: it is changes (u16 place, u8 value) to some

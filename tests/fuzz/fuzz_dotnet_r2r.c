@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// user/trace/family.c user/base/*.c fuzz: user/foreign/foreign_file.c user/foreign/foreign_path.c
-// user/foreign/file_system.c fuzz: user/foreign/helper.c user/foreign/helper_child.c
-// user/foreign/mount_list.c fuzz: user/foreign/overlay.c
 /*
  * An assembly with compiled code: a sound one (tests/unit/fake_r2r.h) of which three bytes each,
  * two for the place, are changed. What is found has a name of bounded length.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// user/trace/family.c user/base/*.c
 /*
  * Two bytes: the length of a metadata blob, of either format; the blob; a payload of its event.
  * What a blob says of fields is bounded, and a payload is never read behind its end; text and JSON

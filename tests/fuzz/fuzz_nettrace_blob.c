@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* EventPipe metadata blobs, which other processes write. */
-// user/decode/packed.c fuzz: user/decode/layout.c
 #include <stdint.h>
 #include <stdlib.h>
 
