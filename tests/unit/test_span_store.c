@@ -85,6 +85,27 @@ static void overlapping_children_are_counted_once(void **state)
 	tapir_span_store__fini(&s);
 }
 
+/* A server ends its span after its client has the answer, and calls others then. */
+static void time_after_the_callers_end_is_not_counted(void **state)
+{
+	struct tapir_span_store s = {};
+	uint32_t root = add(&s, 1, 0, 1000, 1100), server, late;
+	struct seen seen;
+
+	(void)state;
+	add(&s, 2, 1, 1010, 1090);
+	server = add(&s, 3, 2, 1020, 1500);
+	add(&s, 4, 3, 1050, 1200);
+	late = add(&s, 5, 3, 1300, 1400);
+	tapir_span_store__link(&s);
+	seen = walk(&s, root);
+	assert_int_equal(seen.cnt, 5);
+	assert_int_equal(seen.own_ns, 100);
+	assert_int_equal(tapir_span__counted_ns(&s.all.data[server]), 70);
+	assert_int_equal(tapir_span__counted_ns(&s.all.data[late]), 0);
+	tapir_span_store__fini(&s);
+}
+
 static void circles_end(void **state)
 {
 	struct tapir_span_store s = {};
@@ -180,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_times_add_up_to_the_whole),
 		cmocka_unit_test(overlapping_children_are_counted_once),
+		cmocka_unit_test(time_after_the_callers_end_is_not_counted),
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(reused_ids_are_other_spans),
 		cmocka_unit_test(one_span_that_two_sources_announce_is_one),

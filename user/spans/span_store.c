@@ -98,40 +98,55 @@ void tapir_span_store__link(struct tapir_span_store *s)
 	}
 }
 
+static uint64_t counted_until_ns(const struct tapir_span *span)
+{
+	return span->counted_until_ns ? span->counted_until_ns : span->until_ns;
+}
+
+uint64_t tapir_span__counted_ns(const struct tapir_span *span)
+{
+	return counted_until_ns(span) - span->from_ns;
+}
+
 uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span)
 {
 	const struct tapir_span *of = &s->all.data[span];
-	uint64_t covered_ns = of->from_ns, own_ns = 0;
+	uint64_t covered_ns = of->from_ns, own_ns = 0, until_ns = counted_until_ns(of);
 
 	for (uint32_t i = of->first_child; i != TAPIR_NO_SPAN; i = s->all.data[i].next_sibling) {
 		const struct tapir_span *child = &s->all.data[i];
 
+		if (child->from_ns >= until_ns)
+			break;
 		if (child->from_ns > covered_ns)
 			own_ns += child->from_ns - covered_ns;
 		if (child->until_ns > covered_ns)
-			covered_ns =
-				child->until_ns < of->until_ns ? child->until_ns : of->until_ns;
+			covered_ns = child->until_ns < until_ns ? child->until_ns : until_ns;
 	}
-	return own_ns + (of->until_ns > covered_ns ? of->until_ns - covered_ns : 0);
+	return own_ns + (until_ns > covered_ns ? until_ns - covered_ns : 0);
 }
 
-static void visit(struct tapir_span_store *s, uint32_t idx, unsigned depth, tapir_span_fn fn,
-		  void *ctx)
+static void visit(struct tapir_span_store *s, uint32_t idx, unsigned depth, uint64_t until_ns,
+		  tapir_span_fn fn, void *ctx)
 {
 	struct tapir_span *span = &s->all.data[idx];
 
 	if (span->is_visited || depth > TAPIR_SPAN_DEPTH_MAX)
 		return;
 	span->is_visited = true;
+	if (span->until_ns && span->until_ns < until_ns)
+		until_ns = span->until_ns;
+	if (span->until_ns)
+		span->counted_until_ns = until_ns > span->from_ns ? until_ns : span->from_ns;
 	fn(ctx, span, idx, depth);
 	for (uint32_t i = span->first_child; i != TAPIR_NO_SPAN; i = s->all.data[i].next_sibling)
-		visit(s, i, depth + 1, fn, ctx);
+		visit(s, i, depth + 1, until_ns, fn, ctx);
 }
 
 void tapir_span_store__each_below(struct tapir_span_store *s, uint32_t root, tapir_span_fn fn,
 				  void *ctx)
 {
-	visit(s, root, 0, fn, ctx);
+	visit(s, root, 0, UINT64_MAX, fn, ctx);
 }
 
 void tapir_span_store__fini(struct tapir_span_store *s)

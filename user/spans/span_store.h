@@ -39,6 +39,7 @@ struct tapir_span {
 	uint32_t outer_on_thread; /* that was open there when it began */
 	/* for the store alone */
 	uint32_t first_child, next_sibling;
+	uint64_t counted_until_ns; /* 0: until_ns */
 	bool has_parent, is_visited;
 };
 
@@ -61,7 +62,12 @@ void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uin
 
 /* After the last one: makes the trees. */
 void tapir_span_store__link(struct tapir_span_store *s);
-/* Of its time, what no child covers. */
+/*
+ * Its time that is part of its parent's: a server may end its span after its client has the answer,
+ * and what it does then delays nobody. Known once the span was given by __each_below.
+ */
+uint64_t tapir_span__counted_ns(const struct tapir_span *span);
+/* Of that, what no child covers. */
 uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span);
 
 typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,

@@ -2,7 +2,8 @@
 /*
  * Requests by trace id, through all recorded processes: the slowest that none of them was asked for
  * by another, each with the spans below it. What a span's children do not cover is its own time;
- * what its thread waited for then is known where it began and ended on one thread.
+ * what its thread waited for then is known where it began and ended on one thread. Own times and
+ * waits add up to the request; rows of the kind "after" are not part of it.
  */
 #include "spans/view_requests.h"
 
@@ -210,11 +211,16 @@ static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t i
 static void add_span(void *ctx, const struct tapir_span *span, uint32_t idx, unsigned depth)
 {
 	struct rows *rows = ctx;
+	uint64_t counted_ns;
 
 	if (!span->until_ns)
 		return;
-	add_row(rows, span, span->label ? span->label : "(no name)", depth, took_ns(span), "span");
+	counted_ns = tapir_span__counted_ns(span);
+	add_row(rows, span, span->label ? span->label : "(no name)", depth, counted_ns, "span");
 	add_own(rows, span, idx, depth);
+	if (took_ns(span) > counted_ns)
+		add_row(rows, span, "after its caller's end", depth + 1, took_ns(span) - counted_ns,
+			"after");
 }
 
 struct root {
