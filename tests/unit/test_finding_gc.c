@@ -107,6 +107,19 @@ static void heap_that_falls_back_does_not_grow(void **state)
 	assert_false(is_said_to_grow());
 }
 
+/* A collection on the thread that allocates looks like that thread's work. */
+static void share_of_the_collectors_threads_is_a_lower_limit(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 98, ".NET BGC");
+	feeder_thread(&f, 99, "server-0");
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 400; i++)
+		feeder_sample(&f, 100, i % 4 ? 99 : 98, i * MS, 0);
+	end_at(400 * MS);
+	expect(TAPIR_FOUND_GC, "at least 25% of the CPU in GC, whose events were not recorded");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -117,6 +130,7 @@ int main(void)
 		TEST(gen_1_grows_where_it_was_collected),
 		TEST(older_generations_grow_by_themselves),
 		TEST(heap_that_falls_back_does_not_grow),
+		TEST(share_of_the_collectors_threads_is_a_lower_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,7 +214,12 @@ static void add_times(const struct tapir_finding *f, double time, struct tapir_s
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 
-	if (has_cpu_share(f))
+	/* Without its events only the collector's own threads are known to collect. */
+	if (has_cpu_share(f) && !f->gc.cnt && !f->gc.started_cnt)
+		tapir_str__addf(out,
+				"at least %.0f%% of the CPU in GC, whose events were not recorded",
+				cpu);
+	else if (has_cpu_share(f))
 		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
