@@ -2,12 +2,15 @@
 """tapir stacks of runtimes: every thread down to its start while they run, and address by address what gdb finds in the same
 process when it is stopped. Snapshots at the begin and the end of a recording hold threads that sleep throughout."""
 import contextlib
+import glob
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
+from answers import Witness
 from case_answers import service
 from case_jvm import javas
 from case_runtimes import Server
@@ -135,6 +138,32 @@ def test_interpreted_methods_are_those_of_jstack(t):
             t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java}")
             t.ok("Interpreter" not in native(ours[name[:15]]), f"frames without a name: {native(ours[name[:15]])}")
         jvm.kill()
+
+
+def pythons(t):
+    """Of versions whose frames are known: Debian's, and those of pyenv."""
+    found = [t.need("/usr/bin/python3")]
+    if shutil.which("pyenv"):
+        found += sorted(glob.glob(t.run("pyenv", "root").out.strip() + "/versions/3.1[123].*/bin/python3"))
+    return found
+
+
+def test_functions_of_python_are_those_that_it_says_itself(t):
+    """Every function of every thread that sleeps, through calls from C and from generators, and where recursion is deep."""
+    programs = {python: Witness(python, os.path.join(PROGRAMS, "python_frames.py")) for python in pythons(t)}
+    for python, program in programs.items():
+        pid = int(program.first())
+        groups = stacks_of(t, pid)["groups"]
+        ours = {member["tid"]: [frame["function"][4:] for frame in group["frames"] if frame["function"].startswith("py::")]
+                for group in groups for member in group["members"]}
+        program.ask()
+        said = {int(tid): names for tid, names in program.answer().items()}
+        program.end()
+        t.ok(len(said) == 5 and max(map(len, said.values())) > 60, said)
+        for tid, names in said.items():
+            if tid != pid:  # it read its input and answered meanwhile
+                t.eq(ours[tid], names, f"functions of thread {tid} of {python}")
+        t.ok(ours[pid][-1].startswith("<module>:"), f"first thread: {ours[pid]}")
 
 
 def test_compiled_methods_are_those_of_jstack(t):

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The input is the memory of a process that claims to be CoreCLR, HotSpot, PostgreSQL, and a
- * publisher of OpenTelemetry's process context: what is found in it ends.
+ * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, PostgreSQL, and
+ * a publisher of OpenTelemetry's process context: what is found in it ends.
  */
 #include <stdlib.h>
 
 #include "context/otel_process.h"
+#include "runtime/cpython/cpython_frames.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/postgresql/postgresql_locks.h"
@@ -53,6 +54,53 @@ static void read_jvm(const struct tapir_process_memory *source)
 	tapir_str__fini(&name);
 }
 
+/* As if its version had been that one, or as it says. */
+static bool read_layout(uint64_t version, const struct tapir_process_memory *source,
+			struct tapir_cpython *out)
+{
+	static const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA + 8, MEMORY_VA};
+	static struct fake_memory memory = {.size = 8};
+	const struct tapir_process_memory known = fake_memory__of(&memory);
+
+	memcpy(memory.bytes, &version, sizeof(version));
+	return tapir_cpython__read(out, version ? &known : source, vas);
+}
+
+static void name_all(const struct tapir_cpython *python, const struct tapir_process_memory *source,
+		     const struct tapir_cpython_frame *frames, size_t cnt)
+{
+	struct tapir_str name = {};
+
+	if (cnt > TAPIR_MAX_FRAMES)
+		abort();
+	for (size_t i = 0; i < cnt; i++) {
+		tapir_str__clear(&name);
+		if (tapir_cpython__add_name(python, source, frames[i].code_va, &name) &&
+		    (name.len < 7 || memchr(name.data, 0, name.len)))
+			abort();
+	}
+	tapir_str__fini(&name);
+}
+
+static void read_cpython(uint64_t version, const struct tapir_process_memory *source)
+{
+	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
+	struct tapir_cpython python;
+	struct tapir_map states = {};
+
+	if (!read_layout(version, source, &python))
+		return;
+	tapir_cpython__threads(&python, source, &states);
+	for (size_t i = 0; i < states.cap && i < 64; i++)
+		if (states.slots[i].used)
+			name_all(&python, source, frames,
+				 tapir_cpython__frames(&python, source, states.slots[i].value,
+						       frames, TAPIR_MAX_FRAMES));
+	name_all(&python, source, frames,
+		 tapir_cpython__frames(&python, source, MEMORY_VA, frames, TAPIR_MAX_FRAMES));
+	tapir_map__fini(&states);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake_memory memory;
@@ -80,5 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	copy_context(&source);
 	read_jvm(&source);
+	read_cpython(0, &source);
+	read_cpython(0x030b02f0, &source);
+	read_cpython(0x030c01f0, &source);
 	return 0;
 }

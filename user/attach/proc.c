@@ -226,6 +226,16 @@ char *tapir_proc__read_cgroup(uint32_t tgid)
 	return dir_fd < 0 ? NULL : read_cgroup(dir_fd);
 }
 
+char *tapir_proc__read_exe(uint32_t tgid)
+{
+	tapir_autofd int dir_fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir_fd < 0 ? NULL : read_exe(dir_fd);
+}
+
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out)
 {
 	struct tapir_proc proc;

@@ -46,6 +46,8 @@ void tapir_proc__fini(struct tapir_proc *proc);
 
 /* The path of its cgroup of version 2, yours; "" where there is none, NULL: it has ended. */
 char *tapir_proc__read_cgroup(uint32_t tgid);
+/* The path of its program, yours; NULL: it has ended, has none, or may not be inspected. */
+char *tapir_proc__read_exe(uint32_t tgid);
 
 /*
  * Two readings of when a process began, in ms of CLOCK_MONOTONIC: of the same one? Those of one

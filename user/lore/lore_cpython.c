@@ -47,6 +47,9 @@ static const struct tapir_lore_work functions[] = {
 #define GIL_WAIT(name, ...)                                                                        \
 	TAPIR_WAIT_ROW(name, "GIL", .is_lock = true, .is_interpreter = true, __VA_ARGS__)
 
+#define OF_THREADING(function, reason, part)                                                       \
+	TAPIR_WAIT_ROW("py::" function ":*threading.py", reason, .instead_of = (part))
+
 /*
  * The global interpreter lock: there is one, and who has it runs Python. take_gil is not exported;
  * its callers are, of which the loop is left to wait for other things, too. Of those that its own
@@ -63,6 +66,12 @@ static const struct tapir_lore_wait waits[] = {
 	/* All who wait for a SimpleQueue wait for one lock. */
 	TAPIR_WAIT_ROW("_queue.cpython-*", "work", .instead_of = "Python lock"),
 	TAPIR_WAIT_ROW("_queue_SimpleQueue_get*", "work", .instead_of = "Python lock"),
+	/* Its own functions have names with -X perf, and in snapshots. */
+	OF_THREADING("Condition.wait", "condition", "Python lock"),
+	OF_THREADING("Event.wait", "event", "condition"),
+	OF_THREADING("Thread._wait_for_tstate_lock", "join", "Python lock"),
+	TAPIR_WAIT_ROW("py::Queue.put:*queue.py", "full queue", .instead_of = "condition"),
+	TAPIR_WAIT_ROW("py::Queue.get:*queue.py", "work", .instead_of = "condition"),
 	{},
 };
 
@@ -95,7 +104,8 @@ const struct tapir_lore tapir_lore_cpython = {
 	.conditions = conditions,
 	.stacks = {.with = "complete, of the interpreter's functions"},
 	.names = {TAPIR_LIST_OF("-X perf", "-Xperf", "PYTHONPERFSUPPORT=1"),
-		  "Python functions and native ones", "native functions; none of Python's",
+		  "Python functions and native ones",
+		  "native functions; Python's where threads sleep as it begins or ends",
 		  "start python 3.12 or newer with -X perf"},
 	.specs =
 		{

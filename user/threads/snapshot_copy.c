@@ -10,6 +10,7 @@
 #include "attach/thread_list.h"
 #include "base/map.h"
 #include "threads/lock_owners.h"
+#include "threads/python_reader.h"
 #include "threads/snapshot_impl.h"
 
 #define ROUND_NS      2000000 /* between looks */
@@ -59,6 +60,7 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 struct readers {
 	struct tapir_call_reader *calls;
 	struct tapir_lock_owners *owners;
+	struct tapir_python_reader *python;
 };
 
 static int copy_thread(const struct tapir_process_copy *p, const struct readers *readers,
@@ -80,15 +82,16 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	err = tapir_call_reader__read(readers->calls, copy);
 	if (!err && copy->call && !copy->owner)
 		tapir_lock_owners__find(readers->owners, copy);
-	return err;
+	return err ? err : tapir_python_reader__read(readers->python, copy);
 }
 
 static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
 		    const struct tapir_thread_list *list, size_t *room)
 {
 	const struct readers readers = {tapir_call_reader__new(p->tgid),
-					tapir_lock_owners__new(p->tgid, list)};
-	int err = readers.calls && readers.owners ? 0 : -ENOMEM;
+					tapir_lock_owners__new(p->tgid, list),
+					tapir_python_reader__new(p->tgid)};
+	int err = readers.calls && readers.owners && readers.python ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
 		struct tapir_copy copy = {.seen = list->vec.data[i]};
@@ -101,6 +104,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *cop
 		if (err)
 			tapir_copy__fini(&copy);
 	}
+	tapir_python_reader__free(readers.python);
 	tapir_lock_owners__free(readers.owners);
 	tapir_call_reader__free(readers.calls);
 	return err;
@@ -116,6 +120,7 @@ static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
 	copy->memory = NULL; /* the process's now */
 	copy->call = NULL;
 	copy->type_path = NULL;
+	copy->python = NULL;
 	return 0;
 }
 
@@ -165,6 +170,7 @@ void tapir_copy__fini(struct tapir_copy *copy)
 	free(copy->memory);
 	free(copy->call);
 	free(copy->type_path);
+	free(copy->python);
 }
 
 static void fini_copies(struct tapir_copies *copies)

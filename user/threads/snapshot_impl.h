@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "bpf/control.h"
 #include "decode/postgresql_text.h"
+#include "runtime/cpython/cpython_frames.h"
 #include "threads/snapshot.h"
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
@@ -19,7 +20,9 @@ struct tapir_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
-	bool has_moved; /* whenever it was looked at: it runs */
+	bool has_moved;			    /* whenever it was looked at: it runs */
+	struct tapir_cpython_frame *python; /* functions of Python that it runs; NULL: none */
+	size_t python_cnt;
 	/* Of a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */
 	uint64_t futex_va;

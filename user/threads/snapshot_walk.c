@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "runtime/cpython/cpython_process.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "tapir/stack_walk.h"
@@ -29,9 +30,10 @@ struct tapir_walk_tables {
 	struct tapir_unwind_cache *cache; /* may be NULL */
 };
 
-#define CODE_PAGE_BYTES 4096u
-#define CODE_PAGES_MAX	4096u /* of a process */
-#define METHODS_MAX	65536u
+#define CODE_PAGE_BYTES	  4096u
+#define CODE_PAGES_MAX	  4096u /* of a process */
+#define METHODS_MAX	  65536u
+#define PYTHON_CODE_BYTES 16u /* at least that many are no other function's */
 
 /* Generated code that its threads' stacks lead through: a thousand threads wait at few places. */
 struct code_page {
@@ -44,9 +46,10 @@ struct code_pages {
 	struct tapir_vec(struct code_page *) vec;
 };
 
-/* Methods that HotSpot's interpreter runs in stacks of a process: where each is, or 0: no name. */
+/* What interpreters (HotSpot's, CPython) run in stacks of a process: whether it has a name. */
 struct methods {
 	struct tapir_jvm_interpreter interpreter;
+	struct tapir_cpython python; /* zeros: none of its threads runs it */
 	struct tapir_map is_named;
 	struct tapir_str name; /* of one, being put together */
 	struct tapir_recbuf recbuf;
@@ -261,13 +264,13 @@ static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes
 	return done;
 }
 
-static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va)
+static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va, uint32_t bytes)
 {
 	struct tapir_rec_jit fixed = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = methods->from_ns},
 				      .tgid = tgid,
 				      .source = TAPIR_JIT_INTERPRETED,
 				      .start_va = method_va,
-				      .size = methods->interpreter.method_bytes,
+				      .size = bytes,
 				      .from_ns = methods->from_ns};
 	const struct tapir_rec *rec = tapir_recbuf__jit(
 		&methods->recbuf, &fixed, (struct tapir_sv){methods->name.data, methods->name.len});
@@ -276,29 +279,86 @@ static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va
 		(void)tapir_queue__post(methods->queue, rec, -1); /* it counts what it refuses */
 }
 
-/* A thousand threads wait in few methods: each is looked at once. */
+/* A thousand threads wait in few methods: each is looked at once. NULL: there are too many. */
+static uint64_t *is_named(struct methods *methods, uint64_t va, bool *is_new)
+{
+	*is_new = false;
+	if (methods->is_named.cnt >= METHODS_MAX)
+		return tapir_map__get(&methods->is_named, va);
+	return tapir_map__put(&methods->is_named, va, is_new);
+}
+
 static bool is_method(const void *ctx, uint64_t va)
 {
 	const struct space *space = ctx;
 	struct methods *methods = space->methods;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
 					      (void *)(uintptr_t)&space->tgid};
-	bool is_new = false;
-	uint64_t *known =
-		methods->is_named.cnt < METHODS_MAX || tapir_map__get(&methods->is_named, va)
-			? tapir_map__put(&methods->is_named, va, &is_new)
-			: NULL;
+	bool is_new;
+	uint64_t *known = is_named(methods, va, &is_new);
 
-	if (!known)
-		return false;
-	if (!is_new)
-		return *known;
+	if (!known || !is_new)
+		return known && *known;
 	tapir_str__clear(&methods->name);
 	*known =
 		tapir_jvm_interpreter__add_name(&methods->interpreter, &memory, va, &methods->name);
 	if (*known)
-		post_name(methods, space->tgid, va);
+		post_name(methods, space->tgid, va, methods->interpreter.method_bytes);
 	return *known;
+}
+
+static bool is_python_code(void *ctx, uint64_t va)
+{
+	const struct space *space = ctx;
+	struct methods *methods = space->methods;
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
+					      (void *)(uintptr_t)&space->tgid};
+	bool is_new;
+	uint64_t *known = is_named(methods, va, &is_new);
+
+	if (!known || !is_new)
+		return known && *known;
+	tapir_str__clear(&methods->name);
+	*known = tapir_cpython__add_name(&methods->python, &memory, va, &methods->name);
+	if (*known)
+		post_name(methods, space->tgid, va, PYTHON_CODE_BYTES);
+	return *known;
+}
+
+static bool is_generated(void *ctx, uint64_t va)
+{
+	const struct space *space = ctx;
+	const struct tapir_walk_code *code;
+
+	tapir_vec_for_each (code, &space->codes)
+		if (va > code->start_va && va <= code->end_va)
+			return code->kind == TAPIR_UNWIND_KIND_JIT;
+	return false;
+}
+
+/* The threads of a process whose program has ended meanwhile have native stacks. */
+static void find_python(struct methods *methods, const struct tapir_process_copy *p)
+{
+	const struct tapir_copy *copy;
+
+	tapir_vec_for_each (copy, &p->copies)
+		if (copy->python && tapir_cpython__of(&methods->python, p->tgid))
+			return;
+}
+
+/* Puts Python's functions among those of the walk. */
+static void add_frames(struct stack_rec *stack, const struct space *space,
+		       const struct tapir_copy *copy, const struct tapir_walk *walk)
+{
+	const struct tapir_cpython_namer namer = {is_python_code, is_generated,
+						  (void *)(uintptr_t)space};
+	size_t cnt = tapir_cpython__merge(&space->methods->python, copy->python, copy->python_cnt,
+					  &namer, walk->frames, walk->frame_cnt, stack->frames,
+					  TAPIR_MAX_FRAMES);
+
+	stack->rec.frame_cnt = (uint16_t)(cnt < TAPIR_MAX_FRAMES ? cnt : TAPIR_MAX_FRAMES);
+	stack->rec.end = cnt > TAPIR_MAX_FRAMES ? TAPIR_STACK_END_MORE : walk->end;
+	stack->rec.flags = walk->used_table ? TAPIR_STACK_UNWOUND : 0;
 }
 
 static void free_methods(struct methods *methods)
@@ -335,10 +395,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 	if (!seen->ip)
 		return 0;
 	tapir_walk__run(&walk);
-	stack.rec.frame_cnt = walk.frame_cnt;
-	stack.rec.end = walk.end;
-	stack.rec.flags = walk.used_table ? TAPIR_STACK_UNWOUND : 0;
-	memcpy(stack.frames, walk.frames, 8u * walk.frame_cnt);
+	add_frames(&stack, space, copy, &walk);
 	return post_stack(queue, &stack, 0, seen->thread.h.time_ns);
 }
 
@@ -395,6 +452,7 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, const struct t
 	if (err)
 		tapir_debug("cannot read the mappings of process %u: %s", p->tgid,
 			    tapir_errno__text(err));
+	find_python(&methods, p);
 	tapir_vec_for_each (copy, &p->copies)
 		post_thread(poster->queue, &space, copy, poster->is_end);
 	tapir_process_copy__post_calls(p, poster);

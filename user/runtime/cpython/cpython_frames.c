@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The offsets of 3.11 and 3.12 are what their headers give on x86-64; those of 3.13 begin
+ * _PyRuntime.
+ */
+#include "runtime/cpython/cpython_frames.h"
+
+#include <string.h>
+
+#define MAX_INTERPRETERS 256u
+#define MAX_THREADS	 65536u
+#define MAX_USER_VA	 (1ull << 56)
+#define MAX_NAME_CHARS	 256u /* longer names are cut */
+#define MAX_FILE_CHARS	 1024u
+#define MAX_TEXT_LEN	 65536u /* of more it is no name */
+#define MAX_OFFSET	 (1u << 20)
+#define OWNED_BY_C	 3 /* a frame of no function, for a call of the loop; 3.12 */
+
+/* ---- layouts -------------------------------------------------------------------------------- */
+
+static const struct tapir_cpython_layout layout_3_11 = {
+	.interpreters = 40,
+	.interpreter_next = 0,
+	.threads = 16,
+	.thread_next = 8,
+	.tid = 160,
+	.frame = 56,
+	.has_cframe = true,
+	.frame_of_cframe = 8,
+	.code = 32,
+	.previous = 48,
+	.owner = 68,
+	.has_entry = true,
+	.file = 112,
+	.name = 128,
+	.text_len = 16,
+	.text_state = 32,
+	.ascii_bytes = 48,
+	.compact_bytes = 72,
+};
+
+static const struct tapir_cpython_layout layout_3_12 = {
+	.interpreters = 40,
+	.interpreter_next = 0,
+	.threads = 72,
+	.thread_next = 8,
+	.tid = 144,
+	.frame = 56,
+	.has_cframe = true,
+	.frame_of_cframe = 0,
+	.code = 0,
+	.previous = 8,
+	.owner = 70,
+	.file = 112,
+	.name = 128,
+	.text_len = 16,
+	.text_state = 32,
+	.ascii_bytes = 40,
+	.compact_bytes = 56,
+};
+
+/* The members of 3.13's _Py_DebugOffsets, a word each; the first is a mark of eight characters. */
+enum debug_offset {
+	MARK,
+	VERSION,
+	FREE_THREADED,
+	INTERPRETERS = 5,
+	INTERPRETER_NEXT = 8,
+	THREADS,
+	THREAD_NEXT = 21,
+	FRAME = 23,
+	TID = 25,
+	PREVIOUS = 29,
+	CODE,
+	OWNER = 33,
+	FILE_NAME = 35,
+	QUALIFIED_NAME = 37,
+	TEXT_STATE = 68,
+	TEXT_LEN,
+	ASCII_BYTES,
+	DEBUG_OFFSET_CNT
+};
+
+static bool are_offsets(const uint64_t *words)
+{
+	for (unsigned i = INTERPRETERS; i < DEBUG_OFFSET_CNT; i++)
+		if (words[i] > MAX_OFFSET)
+			return false;
+	return true;
+}
+
+/* One without a global lock frees what others may read at any time: nothing was tried there. */
+static bool read_layout(const struct tapir_process_memory *memory, uint64_t va, uint64_t version,
+			struct tapir_cpython_layout *out)
+{
+	uint64_t words[DEBUG_OFFSET_CNT];
+
+	if (!tapir_process_memory__get(memory, va, words, sizeof(words)) ||
+	    memcmp(words, "xdebugpy", 8) != 0 || words[VERSION] != version ||
+	    words[FREE_THREADED] || !are_offsets(words))
+		return false;
+	*out = (struct tapir_cpython_layout){
+		.interpreters = words[INTERPRETERS],
+		.interpreter_next = words[INTERPRETER_NEXT],
+		.threads = words[THREADS],
+		.thread_next = words[THREAD_NEXT],
+		.tid = words[TID],
+		.frame = words[FRAME],
+		.code = words[CODE],
+		.previous = words[PREVIOUS],
+		.owner = words[OWNER],
+		.file = words[FILE_NAME],
+		.name = words[QUALIFIED_NAME],
+		.text_len = words[TEXT_LEN],
+		.text_state = words[TEXT_STATE],
+		.ascii_bytes = words[ASCII_BYTES],
+		.compact_bytes = words[ASCII_BYTES] + 16,
+	};
+	return true;
+}
+
+bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_memory *memory,
+			 const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT])
+{
+	uint64_t version = tapir_process_memory__u64(memory, vas[TAPIR_CPYTHON_VERSION]);
+	struct tapir_cpython found = {.runtime_va = vas[TAPIR_CPYTHON_RUNTIME],
+				      .loop_va = vas[TAPIR_CPYTHON_LOOP]};
+
+	if (!found.runtime_va || !found.loop_va)
+		return false;
+	switch (version >> 16) {
+	case 0x030b:
+		found.layout = layout_3_11;
+		break;
+	case 0x030c:
+		found.layout = layout_3_12;
+		break;
+	case 0x030d:
+		if (!read_layout(memory, found.runtime_va, version, &found.layout))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*out = found;
+	return true;
+}
+
+/* ---- threads and frames --------------------------------------------------------------------- */
+
+static bool is_object(uint64_t va)
+{
+	return va && !(va & 7) && va < MAX_USER_VA;
+}
+
+static uint64_t object_at(const struct tapir_process_memory *memory, uint64_t va)
+{
+	uint64_t object_va = tapir_process_memory__u64(memory, va);
+
+	return is_object(object_va) ? object_va : 0;
+}
+
+/* Lists may be circles: another process wrote them. */
+void tapir_cpython__threads(const struct tapir_cpython *python,
+			    const struct tapir_process_memory *memory,
+			    struct tapir_map *state_by_tid)
+{
+	const struct tapir_cpython_layout *l = &python->layout;
+	uint64_t interpreter_va = object_at(memory, python->runtime_va + l->interpreters), *state;
+	unsigned interpreters = 0, threads = 0;
+
+	while (interpreter_va && interpreters++ < MAX_INTERPRETERS) {
+		uint64_t va = object_at(memory, interpreter_va + l->threads);
+
+		for (bool is_new = true; va && threads < MAX_THREADS && is_new; threads++) {
+			uint64_t tid = tapir_process_memory__u64(memory, va + l->tid);
+
+			state = tapir_map__put(state_by_tid, tid, &is_new);
+			if (state && is_new)
+				*state = va;
+			va = object_at(memory, va + l->thread_next);
+		}
+		interpreter_va = object_at(memory, interpreter_va + l->interpreter_next);
+	}
+}
+
+static bool read_frame(const struct tapir_cpython_layout *l,
+		       const struct tapir_process_memory *memory, uint64_t va,
+		       struct tapir_cpython_frame *out)
+{
+	uint8_t owner;
+
+	if (!tapir_process_memory__get(memory, va + l->owner, &owner, sizeof(owner)))
+		return false;
+	out->is_last = l->has_entry ? owner != 0 : owner == OWNED_BY_C;
+	out->code_va = !l->has_entry && out->is_last ? 0 : object_at(memory, va + l->code);
+	return true;
+}
+
+size_t tapir_cpython__frames(const struct tapir_cpython *python,
+			     const struct tapir_process_memory *memory, uint64_t state_va,
+			     struct tapir_cpython_frame *out, size_t cnt)
+{
+	const struct tapir_cpython_layout *l = &python->layout;
+	uint64_t va = object_at(memory, state_va + l->frame);
+	size_t found = 0;
+
+	if (l->has_cframe && va)
+		va = object_at(memory, va + l->frame_of_cframe);
+	for (; va && found < cnt && read_frame(l, memory, va, &out[found]); found++)
+		va = object_at(memory, va + l->previous);
+	return found;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Neither control characters nor halves of pairs. */
+static bool add_character(uint32_t c, struct tapir_str *out)
+{
+	if (c < ' ' || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		return false;
+	if (c < 0x80) {
+		tapir_str__addc(out, (char)c);
+		return true;
+	}
+	if (c >= 0x10000) {
+		tapir_str__addc(out, (char)(0xf0 | c >> 18));
+		tapir_str__addc(out, (char)(0x80 | (c >> 12 & 0x3f)));
+	} else if (c >= 0x800) {
+		tapir_str__addc(out, (char)(0xe0 | c >> 12));
+	}
+	if (c >= 0x800)
+		tapir_str__addc(out, (char)(0x80 | (c >> 6 & 0x3f)));
+	else
+		tapir_str__addc(out, (char)(0xc0 | c >> 6));
+	tapir_str__addc(out, (char)(0x80 | (c & 0x3f)));
+	return true;
+}
+
+static bool add_characters(const uint8_t *bytes, size_t cnt, unsigned width, struct tapir_str *out)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		uint32_t c = 0;
+
+		memcpy(&c, bytes + i * width, width);
+		if (!add_character(c, out))
+			return false;
+	}
+	return true;
+}
+
+/* A str, as all names are: its characters, of 1, 2 or 4 bytes, follow it. */
+static bool add_text(const struct tapir_cpython_layout *l,
+		     const struct tapir_process_memory *memory, uint64_t va, size_t max_cnt,
+		     struct tapir_str *out)
+{
+	uint8_t bytes[4 * MAX_FILE_CHARS];
+	uint64_t len;
+	uint32_t state;
+	unsigned width;
+	bool is_compact, is_ascii;
+	size_t cnt;
+
+	if (!va || !tapir_process_memory__get(memory, va + l->text_len, &len, sizeof(len)) ||
+	    !tapir_process_memory__get(memory, va + l->text_state, &state, sizeof(state)) || !len ||
+	    len > MAX_TEXT_LEN)
+		return false;
+	width = state >> 2 & 7;
+	is_compact = state >> 5 & 1;
+	is_ascii = state >> 6 & 1;
+	if (!is_compact || (width != 1 && width != 2 && width != 4) || (is_ascii && width != 1))
+		return false;
+	cnt = len < max_cnt ? (size_t)len : max_cnt;
+	va += is_ascii ? l->ascii_bytes : l->compact_bytes;
+	return tapir_process_memory__get(memory, va, bytes, cnt * width) &&
+	       add_characters(bytes, cnt, width, out);
+}
+
+bool tapir_cpython__add_name(const struct tapir_cpython *python,
+			     const struct tapir_process_memory *memory, uint64_t code_va,
+			     struct tapir_str *out)
+{
+	const struct tapir_cpython_layout *l = &python->layout;
+
+	tapir_str__adds(out, "py::");
+	if (!is_object(code_va) ||
+	    !add_text(l, memory, object_at(memory, code_va + l->name), MAX_NAME_CHARS, out))
+		return false;
+	tapir_str__addc(out, ':');
+	return add_text(l, memory, object_at(memory, code_va + l->file), MAX_FILE_CHARS, out) &&
+	       !out->failed;
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+struct merged {
+	uint64_t *frames;
+	size_t cnt, max;
+};
+
+static void push(struct merged *m, uint64_t va)
+{
+	if (m->cnt < m->max)
+		m->frames[m->cnt] = va;
+	m->cnt++;
+}
+
+/* Those of one call of the loop; returns how many that are. */
+static size_t push_call(struct merged *m, const struct tapir_cpython_frame *frames, size_t cnt,
+			const struct tapir_cpython_namer *namer, bool has_names)
+{
+	size_t i = 0;
+
+	while (i < cnt) {
+		const struct tapir_cpython_frame *frame = &frames[i++];
+
+		if (!has_names && frame->code_va && namer->is_named(namer->ctx, frame->code_va))
+			push(m, frame->code_va + 1);
+		if (frame->is_last)
+			break;
+	}
+	return i;
+}
+
+size_t tapir_cpython__merge(const struct tapir_cpython *python,
+			    const struct tapir_cpython_frame *frames, size_t cnt,
+			    const struct tapir_cpython_namer *namer, const uint64_t *native,
+			    size_t native_cnt, uint64_t *out, size_t max)
+{
+	struct merged merged = {out, 0, max};
+	size_t done = 0;
+
+	for (size_t i = 0; i < native_cnt; i++) {
+		bool has_names =
+			i + 1 < native_cnt && namer->is_generated(namer->ctx, native[i + 1]);
+
+		push(&merged, native[i]);
+		if (native[i] > python->loop_va && native[i] <= python->loop_end_va)
+			done += push_call(&merged, frames + done, cnt - done, namer, has_names);
+	}
+	return merged.cnt;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/cpython/cpython_process.h"
+
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "elf/image.h"
+#include "runtime/exported.h"
+
+static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
+	[TAPIR_CPYTHON_VERSION] = "Py_Version",
+	[TAPIR_CPYTHON_RUNTIME] = "_PyRuntime",
+	[TAPIR_CPYTHON_LOOP] = "_PyEval_EvalFrameDefault",
+};
+
+/* The program or the library: "python3.11", "libpython3.11.so.1.0". */
+static bool is_python(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return !strncmp(name, "python", 6) ||
+	       (!strncmp(name, "libpython", 9) && strstr(name, ".so"));
+}
+
+/* Of each process of a snapshot: the mappings of those that are none are not read. */
+static bool has_program(uint32_t tgid)
+{
+	tapir_autofree char *path = tapir_proc__read_exe(tgid);
+
+	return path && is_python(path);
+}
+
+static uint64_t loop_bytes(struct tapir_elf *elf)
+{
+	struct tapir_elf_syms syms;
+
+	if (tapir_elf__syms(elf, SHT_DYNSYM, &syms))
+		return 0;
+	for (size_t i = 0; i < syms.cnt; i++)
+		if (!strcmp(tapir_elf_syms__name(&syms, i), exports[TAPIR_CPYTHON_LOOP]) &&
+		    syms.syms[i].st_shndx != SHN_UNDEF)
+			return syms.syms[i].st_size;
+	return 0;
+}
+
+struct search {
+	struct tapir_cpython *out;
+	uint32_t tgid;
+	bool is_found;
+};
+
+/* The program exports nothing where the interpreter is in its library. */
+static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct search *s = ctx;
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &s->tgid};
+	uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT];
+	struct tapir_elf *elf = NULL;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m) || !is_python(m->path))
+		return 0;
+	tapir_autofd int fd = tapir_proc__open_mapped(s->tgid, m, NULL);
+	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
+		return 0;
+	tapir_exported__vas(elf, m, exports, vas, TAPIR_CPYTHON_EXPORT_CNT);
+	s->is_found = tapir_cpython__read(s->out, &memory, vas);
+	if (s->is_found)
+		s->out->loop_end_va = s->out->loop_va + loop_bytes(elf);
+	tapir_elf__free(elf);
+	return s->is_found;
+}
+
+bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid)
+{
+	struct search search = {.out = out, .tgid = tgid};
+	int mark = tapir_diag__cnt();
+
+	if (has_program(tgid))
+		(void)tapir_proc__each_mapping(tgid, on_mapping, &search);
+	tapir_diag__rewind(mark);
+	return search.is_found;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "threads/python_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cpython/cpython_process.h"
+
+struct tapir_python_reader {
+	struct tapir_cpython python;
+	struct tapir_process_memory memory;
+	uint32_t tgid;
+	struct tapir_map state_by_tid; /* empty where it is no Python */
+};
+
+struct tapir_python_reader *tapir_python_reader__new(uint32_t tgid)
+{
+	struct tapir_python_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return NULL;
+	reader->tgid = tgid;
+	reader->memory =
+		(struct tapir_process_memory){tapir_process_memory__read_fn, &reader->tgid};
+	if (tapir_cpython__of(&reader->python, tgid))
+		tapir_cpython__threads(&reader->python, &reader->memory, &reader->state_by_tid);
+	return reader;
+}
+
+void tapir_python_reader__free(struct tapir_python_reader *reader)
+{
+	if (!reader)
+		return;
+	tapir_map__fini(&reader->state_by_tid);
+	free(reader);
+}
+
+int tapir_python_reader__read(const struct tapir_python_reader *reader, struct tapir_copy *copy)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
+	const uint64_t *state_va = tapir_map__get(
+		&reader->state_by_tid, tapir_number_of_thread(thread->tid, thread->ns_tid));
+	size_t cnt = state_va ? tapir_cpython__frames(&reader->python, &reader->memory, *state_va,
+						      frames, TAPIR_MAX_FRAMES)
+			      : 0;
+
+	if (!cnt)
+		return 0;
+	copy->python = malloc(cnt * sizeof(*frames));
+	if (!copy->python)
+		return -ENOMEM;
+	memcpy(copy->python, frames, cnt * sizeof(*frames));
+	copy->python_cnt = cnt;
+	return 0;
+}

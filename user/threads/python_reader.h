@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* python_reader.h - the Python functions of a process's threads, for one look at it. */
+#ifndef TAPIR_USER_PYTHON_READER_H
+#define TAPIR_USER_PYTHON_READER_H
+
+#include "threads/snapshot_impl.h"
+
+struct tapir_python_reader;
+
+struct tapir_python_reader *tapir_python_reader__new(uint32_t tgid); /* NULL: no memory */
+void tapir_python_reader__free(struct tapir_python_reader *reader);
+/* Those of a thread, if it has any. 0 or -ENOMEM. */
+int tapir_python_reader__read(const struct tapir_python_reader *reader, struct tapir_copy *copy);
+
+#endif
