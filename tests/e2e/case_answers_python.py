@@ -13,7 +13,8 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SOURCE, LOOP, LOCKS = (str(PROGRAMS / name) for name in ("gil.py", "asyncio_loop.py", "python_locks.py"))
 SECONDS = 3
 LOCK_SECONDS = 1.5
-CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked"}  # unit tests of made-up recordings hold it, too
+# Unit tests of made-up recordings hold them, too.
+CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_tells_waits_for_locks_from_others_by_names"}
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
@@ -44,14 +45,33 @@ def test_first_line_names_the_event_loop_that_is_blocked(t):
     measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")
 
 
+def waiting(t, counted):
+    """Threads, on average, by their own clocks."""
+    begin, end = span(t, t.path("answers.tapir"))
+    return 1e9 * within(counted["waits"], begin, end) / (end - begin)
+
+
+def is_lock(t, report, counted, words):
+    """Its functions have names where threads were seen at the beginning and at the end."""
+    near(t, leads(t, report, "locks", "for a Python lock: ", ", in got_lock python_locks.py", words), waiting(t, counted), f"threads {words}")
+
+
 @alone
 def test_first_line_names_the_lock_for_which_threads_wait(t):
-    answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("convoy", "hog", "queue", "pool")}, LOCK_SECONDS)
-    begin, end = span(t, t.path("answers.tapir"))
-    for mode, words in (("convoy", "; whoever has it sleeps"), ("hog", ", and sleeps")):
-        report, counted = answers[mode]
-        near(t, leads(t, report, "locks", "for a Python lock: ", words), 1e9 * within(counted["waits"], begin, end) / (end - begin), f"threads, {mode}")
+    answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("convoy", "hog", "queue")}, LOCK_SECONDS)
+    is_lock(t, *answers["convoy"], "; whoever has it sleeps")
     report, counted = answers["hog"]
+    is_lock(t, report, counted, ", and sleeps")
     t.eq(int(re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)), counted["holder"], "the thread that holds it")
-    for mode in ("queue", "pool"):  # threads that wait for work
-        has_none(t, answers[mode][0], "locks")
+    has_none(t, answers["queue"][0], "locks")  # threads that wait for work
+
+
+@alone
+def test_first_line_tells_waits_for_locks_from_others_by_names(t):
+    answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("pair", "full", "deadlock", "pool")}, LOCK_SECONDS)
+    is_lock(t, *answers["pair"], "; whoever has it sleeps")
+    report, counted = answers["full"]
+    near(t, leads(t, report, "waits", "for a full queue in fill python_locks.py"), waiting(t, counted), "threads, full")
+    report, counted = answers["deadlock"]
+    near(t, leads(t, report, "deadlock", "for a Python lock throughout", " in transfer python_locks.py"), waiting(t, counted), "threads, deadlock")
+    has_none(t, answers["pool"][0], "locks")

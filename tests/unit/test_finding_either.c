@@ -11,13 +11,14 @@
 #include "finding_state.h"
 #include "trace/record.h"
 
-enum { LOCK = 1, QUEUE, SLEEP, UNKNOWN };
+enum { LOCK = 1, QUEUE, SLEEP, UNKNOWN, IN_SERVE, IN_PUT };
 #define NOBODY 99
 
 static int setup(void **state)
 {
 	const uint64_t lock[] = {0x1008}, queue[] = {0x1008, 0x2008}, sleep[] = {0x3008},
-		       unknown[] = {0x4008};
+		       unknown[] = {0x4008}, in_serve[] = {0x1008, 0x5008},
+		       in_put[] = {0x1008, 0x6008, 0x7008, 0x5008};
 
 	(void)state;
 	if (finding_begin())
@@ -26,6 +27,11 @@ static int setup(void **state)
 	name_method(2, "_queue.cpython-311-x86_64-linux-gnu.so!fn_4a70");
 	name_method(3, "JavaThread::sleep_nanos");
 	name_method(4, "fn_4");
+	name_method(5, "py::serve:/srv/shop.py");
+	name_method(6, "py::Condition.wait:/usr/lib/python3.11/threading.py");
+	name_method(7, "py::Queue.put:/usr/lib/python3.11/queue.py");
+	feeder_stack(&f, IN_SERVE, in_serve, 2);
+	feeder_stack(&f, IN_PUT, in_put, 4);
 	feeder_stack(&f, LOCK, lock, 1);
 	feeder_stack(&f, QUEUE, queue, 2);
 	feeder_stack(&f, SLEEP, sleep, 1);
@@ -33,7 +39,7 @@ static int setup(void **state)
 	return finding_listen();
 }
 
-static void leave_for(uint64_t futex_va, uint32_t tid, uint64_t ms, uint64_t stack)
+static void leave_with(uint64_t futex_va, uint32_t tid, uint64_t ms, uint64_t stack, uint16_t flags)
 {
 	struct {
 		struct tapir_rec_switch rec;
@@ -42,11 +48,22 @@ static void leave_for(uint64_t futex_va, uint32_t tid, uint64_t ms, uint64_t sta
 			 .out_tid = tid,
 			 .out_state = TAPIR_STATE_SLEEPING,
 			 .out_stack_id = stack,
-			 .flags = TAPIR_SWITCH_HAS_FUTEX},
+			 .flags = TAPIR_SWITCH_HAS_FUTEX | flags},
 		 .futex_va = futex_va};
 
 	tapir_rec__init(&out.rec.h, TAPIR_REC_SWITCH, sizeof(out), ms * MS);
 	feeder_add(&f, &out.rec.h);
+}
+
+static void leave_for(uint64_t futex_va, uint32_t tid, uint64_t ms, uint64_t stack)
+{
+	leave_with(futex_va, tid, ms, stack, 0);
+}
+
+/* As it is in a look at all threads. */
+static void is_at(uint64_t futex_va, uint32_t tid, uint64_t ms, uint64_t stack)
+{
+	leave_with(futex_va, tid, ms, stack, TAPIR_SWITCH_SNAPSHOT | TAPIR_SWITCH_AT_END);
 }
 
 static void come(uint32_t tid, uint64_t ms, uint32_t waker)
@@ -54,16 +71,21 @@ static void come(uint32_t tid, uint64_t ms, uint32_t waker)
 	feeder_come(&f, tid, ms * MS, ms * MS, waker);
 }
 
-static const struct tapir_found *lock_at(uint64_t ms)
+static const struct tapir_found *one_at(uint64_t ms, enum tapir_found_kind kind)
 {
 	come(NOBODY, ms, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_finding__list(&finding, &found);
 	assert_false(found.failed);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		if (found.rows.data[i].kind == TAPIR_FOUND_LOCKS)
+		if (found.rows.data[i].kind == kind)
 			return &found.rows.data[i];
 	return NULL;
+}
+
+static const struct tapir_found *lock_at(uint64_t ms)
+{
+	return one_at(ms, TAPIR_FOUND_LOCKS);
 }
 
 /* Thread 2 has it from begin to end, and sleeps; 3 and 4 wait. */
@@ -150,6 +172,61 @@ static void lock_that_nobody_gets_is_not_told(void **state)
 			       "; 2.0 threads waited for a Python lock or for work"));
 }
 
+/* Of two threads one waits at a time. */
+static void lock_of_two_threads_is_known_by_names(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	come(NOBODY, 100, 0);
+	for (uint64_t ms = 100; ms < 1100; ms += 100) {
+		leave_for(0x7000, 3, ms, LOCK);
+		come(3, ms + 49, 4);
+		leave_for(0x7000, 4, ms + 50, LOCK);
+		come(4, ms + 99, 3);
+	}
+	leave_for(0x7000, 3, 1100, LOCK);
+	is_at(0x7000, 3, 1101, IN_SERVE);
+	row = lock_at(1102);
+	assert_non_null(row);
+	assert_non_null(strstr(row->text, "1.0 of 2 threads at any time, in serve shop.py"));
+}
+
+static void threads_that_were_seen_at_a_full_queue_wait_for_that(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	come(NOBODY, 100, 0);
+	for (uint64_t ms = 100; ms < 1100; ms += 100) {
+		leave_for(0x7000, 3, ms, LOCK);
+		come(3, ms + 99, 2);
+	}
+	leave_for(0x8000, 3, 1100, LOCK);
+	is_at(0x8000, 3, 1101, IN_PUT);
+	row = one_at(1102, TAPIR_FOUND_WAITS);
+	assert_non_null(row);
+	assert_string_equal(row->text,
+			    "threads waited 992.00 ms for a full queue in serve shop.py");
+}
+
+static void locks_that_nobody_lets_go_are_a_deadlock_by_names(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	come(NOBODY, 100, 0);
+	leave_with(0x7000, 3, 101, IN_SERVE, TAPIR_SWITCH_SNAPSHOT);
+	leave_with(0x8000, 4, 101, IN_SERVE, TAPIR_SWITCH_SNAPSHOT);
+	is_at(0x7000, 3, 1099, IN_SERVE);
+	is_at(0x8000, 4, 1099, IN_SERVE);
+	row = one_at(1101, TAPIR_FOUND_DEADLOCK);
+	assert_non_null(row);
+	assert_float_equal(row->magnitude, 2, 0);
+	assert_non_null(strstr(row->text, "2 threads waited for a Python lock throughout"));
+	assert_non_null(strstr(row->text, " in serve shop.py"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +242,13 @@ int main(void)
 						setup, finding_teardown),
 		cmocka_unit_test_setup_teardown(lock_that_nobody_gets_is_not_told, setup,
 						finding_teardown),
+		cmocka_unit_test_setup_teardown(lock_of_two_threads_is_known_by_names, setup,
+						finding_teardown),
+		cmocka_unit_test_setup_teardown(
+			threads_that_were_seen_at_a_full_queue_wait_for_that, setup,
+			finding_teardown),
+		cmocka_unit_test_setup_teardown(locks_that_nobody_lets_go_are_a_deadlock_by_names,
+						setup, finding_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

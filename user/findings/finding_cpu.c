@@ -252,10 +252,10 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
 	tapir_finding_either__add_rest(f, &text);
 	tapir_finding_passed__add_parked(f, &text);
-	if (f->has_dotnet) {
+	if (f->has_dotnet)
 		tapir_finding_pool__add_blocked(f, &text);
+	if (f->has_dotnet || f->either.seen_ns)
 		tapir_finding_waits__add_for_threads(f, &text);
-	}
 	add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
 }

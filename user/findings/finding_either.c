@@ -12,10 +12,12 @@
 #include "analyze/view.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
+#include "trace/record.h"
 
-#define MAX_ROWS     65536u
-#define MOST_PERCENT 50
-#define ONE_PERCENT  80 /* of the time that others waited: one thread has it */
+#define MAX_ROWS      65536u
+#define STUCK_PERCENT 95 /* of the recording */
+#define MOST_PERCENT  50
+#define ONE_PERCENT   80 /* of the time that others waited: one thread has it */
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -39,8 +41,9 @@ static struct tapir_either_lock *lock_of(struct tapir_either *e, const struct ta
 }
 
 static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
-			uint64_t ns)
+			uint64_t ns, bool is_open)
 {
+	struct tapir_either_share *share;
 	struct tapir_either_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(19, tid), made.lock);
 	uint64_t *idx = tapir_map__get(&e->share_by_key, key);
@@ -52,7 +55,9 @@ static void count_share(struct tapir_either *e, const struct tapir_either_lock *
 		if (idx)
 			*idx = e->shares.cnt - 1;
 	}
-	e->shares.data[idx ? *idx : e->shares.cnt - 1].ns += ns;
+	share = &e->shares.data[idx ? *idx : e->shares.cnt - 1];
+	share->ns += ns;
+	share->got_cnt += !is_open;
 }
 
 /* Waits are told in the order of their ends. */
@@ -113,23 +118,81 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	if (!lock)
 		return is_told;
 	lock->wait = is_told ? wait : lock->wait;
+	lock->is_named |= is_told &&
+			  tapir_own_code__or_library(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
 	lock->told_ns += is_told ? took_ns : 0;
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
 	tapir_weights__add(&lock->callers, tapir_own_code__of(&f->own, tree, w->node), took_ns);
-	count_share(&f->either, lock, w->thread->tid, took_ns);
+	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare(lock, w);
 	if (!is_open)
 		count_held(f, lock, w);
 	return is_told;
 }
 
+/* Whether the wait is, or is a part of, one for such a lock. */
+static bool passes(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
+			if (w->may_be_work && tapir_wait_reason__passes(tree, node, w))
+				return true;
+	return false;
+}
+
+static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_lore_wait *wait,
+		      uint32_t name)
+{
+	uint64_t *idx = tapir_map__get(&e->seen_by_tid, tid);
+	struct tapir_either_seen made = {.wait = wait, .name = name};
+
+	if (idx) {
+		e->seen.data[*idx].differs |= e->seen.data[*idx].name != name ||
+					      strcmp(e->seen.data[*idx].wait->reason, wait->reason);
+		return;
+	}
+	idx = e->seen.cnt < MAX_ROWS ? tapir_map__put(&e->seen_by_tid, tid, NULL) : NULL;
+	if (!idx)
+		return;
+	*idx = e->seen.cnt;
+	if (!tapir_vec__push(&e->seen, made))
+		tapir_map__del(&e->seen_by_tid, tid);
+}
+
+void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				    uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		rec->out_tid ? tapir_wait_reasons__find(&f->reasons, tree, node) : NULL;
+	uint32_t name =
+		wait ? tapir_own_code__or_library(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
+	uint64_t key =
+		tapir_hash__mix(tapir_hash__mix(17, rec->out_tgid), tapir_switch__futex_va(rec));
+	const uint64_t *idx;
+
+	if (name == TAPIR_OWN_CODE_NONE || !passes(tree, node))
+		return;
+	keep_seen(&f->either, rec->out_tid, wait, name);
+	idx = tapir_map__get(&f->either.lock_by_key, key);
+	if (idx && wait->may_be_work)
+		f->either.locks.data[*idx].is_named = true;
+}
+
+static const struct tapir_either_seen *seen_of(const struct tapir_either *e, uint32_t tid)
+{
+	const uint64_t *idx = tapir_map__get(&e->seen_by_tid, tid);
+
+	return idx ? &e->seen.data[*idx] : NULL;
+}
+
 /* ---- findings ------------------------------------------------------------------------------- */
 
 static bool is_lock(const struct tapir_either_lock *lock)
 {
-	return lock->wait && lock->is_shared && lock->got_cnt;
+	return lock->wait && (lock->is_shared || lock->is_named) && lock->got_cnt;
 }
 
 struct lock_sum {
@@ -162,6 +225,26 @@ static struct lock_sum sum_of(const struct tapir_either *e)
 	return all;
 }
 
+/* By the stacks of their waits; else where they stood when all threads were looked at. */
+static void add_function(struct tapir_finding *f, const struct tapir_either_lock *lock,
+			 struct tapir_str *out)
+{
+	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+	struct tapir_weights places = {};
+
+	if (tapir_finding__add_most(f, &lock->callers, ", in ", out))
+		return;
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = share->lock == idx ? seen_of(&f->either, share->tid) : NULL;
+		if (seen && seen->wait->may_be_work)
+			tapir_weights__add(&places, seen->name, share->ns);
+	}
+	tapir_finding__add_most(f, &places, ", in ", out);
+	tapir_weights__fini(&places);
+}
+
 /* "; thread 7 (python3) has it 98% of the time, and sleeps"; "; whoever has it sleeps" */
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
 		       struct tapir_str *out)
@@ -188,7 +271,24 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 		tapir_str__addf(out, "waits for a %s", most->label);
 }
 
-void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list)
+/* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
+static void count_seen(struct tapir_finding *f)
+{
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = seen_of(&f->either, share->tid);
+		if (!seen || seen->differs || seen->wait->may_be_work ||
+		    !f->either.locks.data[share->lock].wait ||
+		    is_lock(&f->either.locks.data[share->lock]))
+			continue;
+		tapir_finding_waits__count(f, seen->wait->reason, seen->name, share->ns);
+		f->either.seen_ns += share->ns;
+	}
+}
+
+static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct lock_sum all = sum_of(&f->either);
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -204,18 +304,60 @@ void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list
 	if (all.lock_cnt > 1)
 		tapir_str__addf(&text, ", %.0f%% of it for one of %zu locks",
 				tapir_finding__percent(all.worst->ns, all.ns), all.lock_cnt);
-	tapir_finding__add_most(f, &all.worst->callers, ", in ", &text);
+	add_function(f, all.worst, &text);
 	add_holder(f, all.worst, &text);
 	tapir_str__addf(&evidence, "%" PRIu64 " waits", all.wait_cnt);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all.worst->wait->reason, &text,
 			      &evidence, "offcpu");
 }
 
+/* Threads that wait in functions for locks which nobody lets go: each other's, or another's. */
+static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+	struct tapir_weights places = {};
+	struct tapir_str text = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+	const char *reason = NULL;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = seen_of(&f->either, share->tid);
+		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
+		    f->either.locks.data[share->lock].got_cnt ||
+		    share->ns * 100 < span_ns * STUCK_PERCENT)
+			continue;
+		reason = seen->wait->reason;
+		tapir_weights__add(&places, seen->name, 1);
+		cnt++;
+	}
+	if (cnt > 1) {
+		tapir_str__addf(
+			&text,
+			"deadlock, or a lock that is never released: %zu threads waited for "
+			"a %s throughout the recording (%s)",
+			cnt, reason, tapir_ns__text(span_ns, span));
+		tapir_finding__add_most(f, &places, " in ", &text);
+		tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)cnt, reason, &text, NULL,
+				      "stacks");
+	}
+	tapir_weights__fini(&places);
+}
+
+void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_stuck(f, list);
+	list_locks(f, list);
+	count_seen(f);
+}
+
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
-	uint64_t shared_ns = sum_of(&f->either).told_ns;
+	uint64_t shared_ns = sum_of(&f->either).told_ns + f->either.seen_ns;
 	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
 
@@ -235,6 +377,8 @@ void tapir_finding_either__fini(struct tapir_finding *f)
 	}
 	tapir_vec__fini(&f->either.locks);
 	tapir_vec__fini(&f->either.shares);
+	tapir_vec__fini(&f->either.seen);
+	tapir_map__fini(&f->either.seen_by_tid);
 	tapir_found_labels__fini(&f->either.told);
 	tapir_map__fini(&f->either.lock_by_key);
 	tapir_map__fini(&f->either.share_by_key);

@@ -119,6 +119,9 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
+/* Waits of a function for that reason, which their stacks do not tell. */
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+				uint64_t ns);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);

@@ -123,6 +123,20 @@ static void add_script_name(const char *name, struct tapir_str *out)
 					 strlen(path ? path + 1 : name + len));
 }
 
+/* CPython's "py::Shop.draw:/srv/shop/shop.py"; name: after "py::". */
+static void add_python_name(const char *name, struct tapir_str *out)
+{
+	const char *path = strchr(name, ':'), *slash;
+
+	tapir_str__add_printable(out, name, path ? (size_t)(path - name) : strlen(name));
+	if (!path)
+		return;
+	slash = strrchr(path, '/');
+	path = slash ? slash + 1 : path + 1;
+	tapir_str__addc(out, ' ');
+	tapir_str__add_printable(out, path, strlen(path));
+}
+
 /* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
  */
 static void add_method(const char *name, struct tapir_str *out)
@@ -151,7 +165,10 @@ void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struc
 		add_script_name(text + len + 1, out);
 		return;
 	}
-	add_method(text, out);
+	if (!strncmp(text, "py::", 4))
+		add_python_name(text + 4, out);
+	else
+		add_method(text, out);
 }
 
 /* "clerk-*": threads of one purpose have a name in common. */

@@ -129,6 +129,19 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	count(f, w->node, what, took_ns);
 }
 
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+				uint64_t ns)
+{
+	int what = dependency_of(reason);
+
+	if (what >= 0) {
+		f->waits.by_reason[what].ns += ns;
+		tapir_weights__add(&f->waits.by_reason[what].callers, own, ns);
+	} else if (is_for_thread(reason)) {
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own, ns);
+	}
+}
+
 static void list_one(struct tapir_finding *f, int what, struct tapir_found_list *list)
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[what];
