@@ -37,9 +37,9 @@ def test_first_line_names_the_gil_and_who_has_it(t):
 
 @alone
 def test_first_line_names_the_event_loop_that_is_blocked(t):
-    answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "idle")}, SECONDS)
+    answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "callback", "idle")}, SECONDS)
     begin, end = span(t, t.path("answers.tapir"))
-    for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",))):
+    for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",)), ("callback", ("event loop", "asleep"))):
         report, counted = answers[mode]
         near(t, leads(t, report, "event-loop", *words), 100e9 * within(counted["waits"], begin, end) / (end - begin), f"percent of the time, {mode}")
     measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")

@@ -24,7 +24,11 @@ enum {
 	ELSEWHERE,
 	PYTHON_LOCK,
 	SELECT,
-	TASK_SLEEP
+	TASK_SLEEP,
+	CALLBACK_SLEEP,
+	CALLBACK,
+	RUN_ONCE,
+	SEEN_IN_CALLBACK
 };
 
 /* Functions by their place; those of files without symbols have none. */
@@ -46,6 +50,9 @@ enum {
 	SEM_WAIT,
 	TASK_STEP,
 	NANOSLEEP,
+	PY_RUN_ONCE,
+	PY_RUN,
+	PY_DRAW,
 	FUNCTION_CNT
 };
 
@@ -68,6 +75,10 @@ static const struct {
 	[ACQUIRE_LOCK] = {"/x/python3.11", "PyThread_acquire_lock_timed"},
 	[SEM_WAIT] = {"/x/libc.so.6", "__new_sem_wait_slow64"},
 	[TASK_STEP] = {"/x/_asyncio.cpython-311-x86_64-linux-gnu.so", NULL},
+	[PY_RUN_ONCE] = {NULL,
+			 "py::BaseEventLoop._run_once:/usr/lib/python3.11/asyncio/base_events.py"},
+	[PY_RUN] = {NULL, "py::Handle._run:/usr/lib/python3.11/asyncio/events.py"},
+	[PY_DRAW] = {NULL, "py::draw:/srv/shop.py"},
 	[NANOSLEEP] = {"/x/postgres", "pg_sleep"}, /* of which it is known that it sleeps */
 };
 
@@ -122,6 +133,11 @@ static int setup(void **state)
 	STACK(ELSEWHERE, EPOLL, START);
 	STACK(SELECT, EPOLL, STRIPPED, EVAL, START);
 	STACK(TASK_SLEEP, NANOSLEEP, EVAL, TASK_STEP, EVAL, START);
+	STACK(CALLBACK_SLEEP, NANOSLEEP, EVAL, STRIPPED, EVAL, START);
+	STACK(CALLBACK, STRIPPED, EVAL, STRIPPED, EVAL, START);
+	STACK(RUN_ONCE, EPOLL, EVAL, PY_RUN_ONCE, START);
+	STACK(SEEN_IN_CALLBACK, NANOSLEEP, EVAL, PY_DRAW, STRIPPED, EVAL, PY_RUN, PY_RUN_ONCE,
+	      START);
 	STACK(PYTHON_LOCK, SEM_WAIT, ACQUIRE_LOCK, STRIPPED, EVAL, START);
 	return finding_listen();
 }
@@ -218,6 +234,74 @@ static void loop_of_an_interpreter_is_blocked_too(void **state)
 	       "more, 100.00 ms at most, asleep; its functions have no names: start python 3.12 or "
 	       "newer with -X perf",
 	       1012);
+}
+
+static void seen_at(uint32_t tid, uint64_t ms, uint64_t stack)
+{
+	feeder_switch(
+		&f, ms * MS,
+		(struct tapir_rec_switch){.out_tgid = TGID,
+					  .out_tid = tid,
+					  .out_state = TAPIR_STATE_SLEEPING,
+					  .out_stack_id = stack,
+					  .flags = TAPIR_SWITCH_SNAPSHOT | TAPIR_SWITCH_AT_END});
+}
+
+/* The first one is not counted: nobody knows yet that it is a loop. */
+static void call_back(void)
+{
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 200) {
+		sleep_until(2, at, at + 100, CALLBACK_SLEEP);
+		sleep_until(2, at + 100, at + 200, SELECT);
+	}
+}
+
+/* Of call_soon: the interpreter itself calls it. Snapshots tell that the thread runs a loop. */
+static void callback_that_is_no_task_blocks_the_loop(void **state)
+{
+	(void)state;
+	call_back();
+	finding_sleep(2, 1011, SELECT);
+	seen_at(2, 1012, RUN_ONCE);
+	expect("the event loop of process 100 was blocked 40% of the time: 4 times for 50 ms and "
+	       "more, 100.00 ms at most, asleep; its functions have no names: start python 3.12 or "
+	       "newer with -X perf",
+	       1013);
+}
+
+static void callback_has_a_name_where_it_was_seen(void **state)
+{
+	(void)state;
+	call_back();
+	finding_sleep(2, 1011, CALLBACK_SLEEP);
+	seen_at(2, 1012, SEEN_IN_CALLBACK);
+	expect("the event loop of process 100 was blocked 40% of the time: 4 times for 50 ms and "
+	       "more, 100.00 ms at most, asleep; it was seen in draw shop.py",
+	       1013);
+}
+
+/* It asks for events and does what it is there for: nobody else's events wait. */
+static void program_that_asks_for_events_without_asyncio_is_no_loop(void **state)
+{
+	(void)state;
+	call_back();
+	expect_no_loop(1012);
+}
+
+/* The loop's own code is no deeper in the interpreter than where it asks for events. */
+static void never_blocked_when_short_callbacks_take_all_the_cpu(void **state)
+{
+	(void)state;
+	start(2);
+	sleep_until(2, 11, 12, SELECT);
+	for (uint64_t at = 13; at < 1000; at += 10) {
+		run(2, at, at + 9, CALLBACK);
+		sample(2, at + 9, INTERPRETER);
+	}
+	finding_sleep(2, 1011, SELECT);
+	seen_at(2, 1012, RUN_ONCE);
+	expect_no_loop(1013);
 }
 
 /* Sleeps of a thread that runs no loop, and waits for events of one without tasks. */
@@ -411,6 +495,10 @@ int main(void)
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
 		CASE(blocked_although_it_is_seen_where_it_wakes_up),
 		CASE(loop_of_an_interpreter_is_blocked_too),
+		CASE(callback_that_is_no_task_blocks_the_loop),
+		CASE(callback_has_a_name_where_it_was_seen),
+		CASE(program_that_asks_for_events_without_asyncio_is_no_loop),
+		CASE(never_blocked_when_short_callbacks_take_all_the_cpu),
 		CASE(thread_of_an_interpreter_without_tasks_is_no_loop),
 		CASE(share_is_of_the_time_that_is_known),
 		CASE(worker_that_computes_blocks_no_loop),

@@ -187,6 +187,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
 	tapir_finding_either__snapshot(ctx, rec, node);
+	tapir_finding_loop__snapshot(ctx, rec, node);
 	tapir_finding_locks__snapshot(ctx, rec);
 	tapir_finding_doing__snapshot(ctx, rec, node);
 }

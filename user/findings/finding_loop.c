@@ -68,12 +68,14 @@ static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
 struct spot {
 	enum place place;
 	const struct tapir_lore *lore; /* of the loop; NULL: ELSEWHERE */
+	bool is_proof;		       /* that its thread runs one */
+	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */
 };
 
 /* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
 static struct spot look_up_function(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	struct spot spot = {ELSEWHERE, NULL};
+	struct spot spot = {ELSEWHERE, NULL, false, 0};
 	bool is_own = true;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
@@ -81,7 +83,7 @@ static struct spot look_up_function(const struct tapir_stack_tree *tree, uint32_
 		const struct tapir_lore *lore = loop_of_function(name);
 
 		if (lore)
-			spot = (struct spot){is_own ? IN_LOOP : CALLED, lore};
+			spot = (struct spot){is_own ? IN_LOOP : CALLED, lore, true, 0};
 		else
 			is_own &= is_of_loop(&tree->nodes.data[node], name);
 	}
@@ -105,10 +107,15 @@ static const struct tapir_lore *loop_of_interpreter(const char *name)
 	return NULL;
 }
 
-/* One that has no function: it calls the program, or asks for events, for the interpreter. */
+/*
+ * One that has no function: it calls the program, or asks for events, for the interpreter. What
+ * calls a callback which is no task is the interpreter itself: then it takes another stack of the
+ * thread to know that it runs a loop.
+ */
 static struct spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
+	unsigned depth = 0;
 	bool asks = false;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
@@ -118,10 +125,13 @@ static struct spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t 
 		caller = caller ? caller : loop_of_caller(name);
 		interpreter = loop_of_interpreter(name);
 		lore = interpreter ? interpreter : lore;
+		depth += interpreter && depth < UINT8_MAX;
 	}
 	if (caller && caller == lore)
-		return (struct spot){CALLED, caller};
-	return lore && asks ? (struct spot){IN_LOOP, lore} : (struct spot){ELSEWHERE, NULL};
+		return (struct spot){CALLED, caller, true, (uint8_t)depth};
+	if (!lore)
+		return (struct spot){ELSEWHERE, NULL, false, 0};
+	return (struct spot){asks ? IN_LOOP : CALLED, lore, false, (uint8_t)depth};
 }
 
 static struct spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
@@ -131,23 +141,25 @@ static struct spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
 	return spot.lore ? spot : look_up_caller(tree, node);
 }
 
-/* Kept as two numbers: of the lore, from 1, and of the place. */
+/* Kept as a number: of the lore, from 1, of the place, whether it is a proof, and the depth. */
 static struct spot spot_of(struct tapir_finding *f, uint32_t node)
 {
 	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node), number = 0;
 	struct spot spot;
 
-	if (known)
-		return (struct spot){(enum place)(*known % PLACE_CNT),
-				     *known < PLACE_CNT ? NULL
-							: tapir_lore_all[*known / PLACE_CNT - 1]};
+	if (known) {
+		number = *known / 512 / PLACE_CNT;
+		return (struct spot){(enum place)(*known / 512 % PLACE_CNT),
+				     number ? tapir_lore_all[number - 1] : NULL, *known / 256 % 2,
+				     *known % 256};
+	}
 	spot = look_up(tapir_timeline__stacks(f->tl), node);
 	if (spot.lore)
 		for (number = 1; tapir_lore_all[number - 1] != spot.lore;)
 			number++;
 	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
 	if (known)
-		*known = number * PLACE_CNT + spot.place;
+		*known = ((number * PLACE_CNT + spot.place) * 2 + spot.is_proof) * 256 + spot.depth;
 	return spot;
 }
 
@@ -178,27 +190,43 @@ static uint32_t called_from(const struct tapir_stack_tree *tree, uint32_t node)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static struct tapir_loop *loop_of(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+/* NULL: the thread runs none, as far as is known. */
+static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
 				  const struct spot *spot)
 {
-	uint64_t *idx = tapir_map__get(&f->loops.by_tid, thread->tid);
-	struct tapir_loop *loop;
+	uint64_t *idx = tapir_map__get(&f->loops.by_tid, tid);
+	struct tapir_loop *loop = idx ? &f->loops.rows.data[*idx] : NULL;
 
-	if (idx)
-		return &f->loops.rows.data[*idx];
-	if (spot->place == ELSEWHERE || f->loops.rows.cnt == MAX_LOOPS)
+	if (loop)
+		loop->is_proven |= spot->is_proof;
+	if (loop)
+		return loop;
+	if (!(spot->place == IN_LOOP || spot->is_proof) || f->loops.rows.cnt == MAX_LOOPS)
 		return NULL;
-	idx = tapir_map__put(&f->loops.by_tid, thread->tid, NULL);
+	idx = tapir_map__put(&f->loops.by_tid, tid, NULL);
 	if (!idx)
 		return NULL;
 	*idx = f->loops.rows.cnt;
 	loop = tapir_vec__add(&f->loops.rows);
 	if (loop)
 		*loop = (struct tapir_loop){
-			.tgid = thread->tgid, .tid = thread->tid, .lore = spot->lore};
+			.tgid = tgid, .tid = tid, .lore = spot->lore, .is_proven = spot->is_proof};
 	else
-		tapir_map__del(&f->loops.by_tid, thread->tid);
+		tapir_map__del(&f->loops.by_tid, tid);
 	return loop;
+}
+
+/*
+ * What runs in the interpreter no deeper than where the loop asks for events is the loop's own
+ * code: it has called nothing.
+ */
+static enum place place_of(struct tapir_loop *loop, const struct spot *spot)
+{
+	if (spot->place == IN_LOOP && (!loop->depth || spot->depth < loop->depth))
+		loop->depth = spot->depth;
+	if (spot->place == CALLED && !spot->is_proof && spot->depth <= loop->depth)
+		return IN_LOOP;
+	return spot->place;
 }
 
 static void forget_times(struct tapir_loop *loop)
@@ -290,11 +318,12 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 {
 	uint64_t now_ns = sample->h.time_ns;
 	struct spot spot = spot_of(f, node);
-	struct tapir_loop *loop = loop_of(f, thread, &spot);
-	enum place place = spot.place;
+	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
+	enum place place;
 
 	if (!loop)
 		return;
+	place = place_of(loop, &spot);
 	loop->seen_ns = now_ns;
 	add_point(loop, place, now_ns);
 	if (loop->from_ns && place != IN_LOOP)
@@ -316,14 +345,17 @@ static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	struct spot spot =
-		w->node == TAPIR_NO_NODE ? (struct spot){ELSEWHERE, NULL} : spot_of(f, w->node);
-	struct tapir_loop *loop = loop_of(f, w->thread, &spot);
-	enum place place = spot.place;
+	struct spot spot = w->node == TAPIR_NO_NODE ? (struct spot){ELSEWHERE, NULL, false, 0}
+						    : spot_of(f, w->node);
+	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
+	enum place place;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
 
 	if (!loop)
 		return;
+	place = place_of(loop, &spot);
+	if (w->state)
+		place = spot.place; /* the loop itself sleeps for events alone */
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
 		add_point(loop, place, w->from_ns);
@@ -345,6 +377,32 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 		add_time(f, loop, w->node,
 			 (struct tapir_loop_time){.ns = w->until_ns - ready_ns,
 						  .is_runnable = true});
+}
+
+/* A function of the loop itself, of which stacks of its waits have no name. */
+static const struct tapir_lore *loop_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
+		tapir_lore_for_each (lore)
+			if (lore->loop_names &&
+			    tapir_sv__starts_with_any(
+				    tapir_sv__of(tree->names.data[tree->nodes.data[node].name]),
+				    lore->loop_names))
+				return lore;
+	return NULL;
+}
+
+void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				  uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore *lore = rec->out_tid ? loop_of_stack(tree, node) : NULL;
+	struct spot spot = {ELSEWHERE, lore, true, 0};
+	struct tapir_loop *loop = lore ? loop_of(f, rec->out_tgid, rec->out_tid, &spot) : NULL;
+	uint32_t own = loop ? tapir_own_code__of(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
+
+	if (own != TAPIR_OWN_CODE_NONE && spot_of(f, node).place == CALLED)
+		tapir_weights__add(&loop->seen, own, 1);
 }
 
 /* ---- the finding ----------------------------------------------------------------------------- */
@@ -417,7 +475,7 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, 
 		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
 		end_turn(loop, loop->seen_ns);
 		count_stands(loop);
-		if (is_worker(f, loop) || !is_blocked(loop, span_ns))
+		if (!loop->is_proven || is_worker(f, loop) || !is_blocked(loop, span_ns))
 			continue;
 		++*cnt;
 		if (!worst || loop->ns > worst->ns)
@@ -478,7 +536,8 @@ static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t lo
 		tapir_str__adds(&text, "; it still was when the recording ended");
 	if (loop_cnt > 1)
 		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
-	if (!loop->own.best)
+	if (loop->own.best * 100 < loop->ns * MOST_PERCENT &&
+	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", &text) && !loop->own.best)
 		tapir_str__addf(&text, "; its functions have no names: %s",
 				loop->lore->names.remedy);
 	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(loop->ns, sum));
@@ -509,6 +568,7 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_vec__fini(&loop->stands);
 		tapir_vec__fini(&loop->kept);
 		tapir_weights__fini(&loop->own);
+		tapir_weights__fini(&loop->seen);
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}

@@ -12,6 +12,7 @@
 
 struct tapir_finding;
 struct tapir_rec_sample;
+struct tapir_rec_switch;
 struct tapir_lore;
 struct tapir_tl_thread;
 struct tapir_wait;
@@ -39,10 +40,13 @@ struct tapir_loop_points {
 struct tapir_loop {
 	uint32_t tgid, tid;
 	const struct tapir_lore *lore; /* whose loop it is */
-	uint64_t slept_ns;	       /* until when it last slept in the loop; 0: not known */
-	uint64_t from_ns, seen_ns;     /* since it was last seen in the loop; 0: not known */
-	uint64_t told_ns, points;      /* of that: times of the rows below */
-	uint64_t unknown_ns;	       /* it waited, and stacks do not tell where */
+	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
+	bool is_proven; /* else its thread may ask for events for other reasons */
+	struct tapir_weights seen; /* functions, where it stood when all threads were looked at */
+	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
+	uint64_t told_ns, points;  /* of that: times of the rows below */
+	uint64_t unknown_ns;	   /* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points turn, long_turns;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
@@ -64,6 +68,8 @@ struct tapir_loops {
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 				const struct tapir_rec_sample *sample, uint32_t node);
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				  uint32_t node);
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_loop__fini(struct tapir_finding *f);
 

@@ -265,6 +265,8 @@ struct tapir_lore {
 	/* Of a loop that is written in the runtime's language, and so has no function: prefixes of
 	 * those by which it calls the program; where it waits is known by the system call. */
 	const char *const *loop_callers;
+	/* Prefixes of its own functions, by which a thread is known that runs one. */
+	const char *const *loop_names;
 	const char *const *loop_plumbing;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_doing *doings;

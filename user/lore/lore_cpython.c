@@ -94,7 +94,9 @@ const struct tapir_lore tapir_lore_cpython = {
 	.functions = functions,
 	.waits = waits,
 	/* Of asyncio; a stripped one's functions are called by its file. */
-	.loop_callers = TAPIR_LIST_OF("_asyncio.cpython-", "_asyncio.so", "task_step"),
+	.loop_callers =
+		TAPIR_LIST_OF("_asyncio.cpython-", "_asyncio.so", "task_step", "py::Handle._run:"),
+	.loop_names = TAPIR_LIST_OF("py::BaseEventLoop._run_once:"),
 	.interpreter_loops = TAPIR_LIST_OF("_PyEval_EvalFrameDefault",
 					   "_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx"),
 	.interpreted = TAPIR_LIST_OF("py::"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""asyncio_loop.py MODE: an event loop whose handler calls what does not await ("sleep", "compute"), or awaits ("idle"). Prints "pid N",
+"""asyncio_loop.py MODE: an event loop whose handler calls what does not await ("sleep", "compute"; "callback": it is no task), or awaits
+("idle"). Prints "pid N",
 and for each line of input from when until when the handler kept the loop, as JSON: in ns of its own clock, which is CLOCK_MONOTONIC."""
 import asyncio
 import json
@@ -30,6 +31,13 @@ async def handle(call):
         await asyncio.sleep(0.08)
 
 
+def call_back():
+    begin = time.monotonic_ns()
+    ask_database()
+    blocked.append((begin, time.monotonic_ns()))
+    asyncio.get_running_loop().call_later(0.08, call_back)
+
+
 async def tick():
     while True:
         await asyncio.sleep(0.01)
@@ -43,7 +51,9 @@ def answer():
 
 
 async def main():
-    call = {"sleep": ask_database, "compute": count_up, "idle": None}[sys.argv[1]]
+    call = {"sleep": ask_database, "compute": count_up}.get(sys.argv[1])
+    if sys.argv[1] == "callback":
+        asyncio.get_running_loop().call_soon(call_back)
     print("pid", os.getpid(), flush=True)
     threading.Thread(target=answer, daemon=True).start()
     await asyncio.gather(handle(call), tick(), tick())
