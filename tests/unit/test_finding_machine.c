@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -207,6 +208,10 @@ static void waits_of_threads_for_one_another_are_not_the_neighbours(void **state
 	want_more_cpus_than_there_are(800);
 	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
 	assert_int_equal(kind_at(1), TAPIR_FOUND_KIND_CNT);
+	assert_non_null(
+		strstr(found.rows.data[0].text,
+		       "; its threads want 4.0 CPUs of 2: they waited 3.200 s for one, most "
+		       "of it for one another"));
 }
 
 static void neighbours_that_take_most_are_named_beside_own_threads(void **state)

@@ -230,6 +230,7 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding__add_name(f, f->cpu.leaf.best_name, &text);
 		tapir_str__addc(&text, ')');
 	}
+	tapir_finding_machine__add_crowd(f, &text);
 	if (share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
 		add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);

@@ -106,6 +106,8 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 void tapir_finding_pool__fini(struct tapir_finding *f);
 
 void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+/* "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one another" */
+void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out);
 /* After what the heap's growth is. */
 void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
 

@@ -19,6 +19,8 @@
 #define STEADY_PERCENT	 30  /* of the growth is in its second half */
 #define HEAP_EXPLAINS	 50  /* percent of it */
 #define MIN_GROWERS	 3   /* times */
+#define CROWD		 1.5 /* times the CPUs that there are: too many threads compute */
+#define CROWD_PERCENT	 50  /* of their waits are for one another */
 #define ENDED_PERCENT	 25  /* of the time of others: worth a word */
 
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
@@ -139,6 +141,29 @@ static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *li
 	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
 	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
 			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
+}
+
+void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
+	struct tapir_neighbours n;
+	char text[TAPIR_NS_TEXT_BYTES];
+	double wanted;
+
+	if (!f->has_clock || !span_ns ||
+	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
+		return;
+	own_ns = own_wait_ns(f, &n, span_ns);
+	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	if (wanted < CROWD * (double)n.cpu_cnt ||
+	    own_ns * 100 < f->machine.runnable_ns * CROWD_PERCENT)
+		return;
+	tapir_str__addf(out,
+			"; its threads want %.1f CPUs of %" PRIu64
+			": they waited %s for one, %s of "
+			"it for one another",
+			wanted, n.cpu_cnt, tapir_ns__text(f->machine.runnable_ns, text),
+			own_ns == f->machine.runnable_ns ? "all" : "most");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
