@@ -28,7 +28,8 @@ enum {
 	CALLBACK_SLEEP,
 	CALLBACK,
 	RUN_ONCE,
-	SEEN_IN_CALLBACK
+	SEEN_IN_CALLBACK,
+	SYNC
 };
 
 /* Functions by their place; those of files without symbols have none. */
@@ -53,6 +54,8 @@ enum {
 	PY_RUN_ONCE,
 	PY_RUN,
 	PY_DRAW,
+	UV_FS_WORK,
+	FS_READ,
 	FUNCTION_CNT
 };
 
@@ -79,6 +82,8 @@ static const struct {
 			 "py::BaseEventLoop._run_once:/usr/lib/python3.11/asyncio/base_events.py"},
 	[PY_RUN] = {NULL, "py::Handle._run:/usr/lib/python3.11/asyncio/events.py"},
 	[PY_DRAW] = {NULL, "py::draw:/srv/shop.py"},
+	[UV_FS_WORK] = {"/x/node", "uv__fs_work"},
+	[FS_READ] = {"/x/node", "node::fs::Read"},
 	[NANOSLEEP] = {"/x/postgres", "pg_sleep"}, /* of which it is known that it sleeps */
 };
 
@@ -138,6 +143,7 @@ static int setup(void **state)
 	STACK(RUN_ONCE, EPOLL, EVAL, PY_RUN_ONCE, START);
 	STACK(SEEN_IN_CALLBACK, NANOSLEEP, EVAL, PY_DRAW, STRIPPED, EVAL, PY_RUN, PY_RUN_ONCE,
 	      START);
+	STACK(SYNC, UV_FS_WORK, FS_READ, JS_DRAW, UV_RUN, START);
 	STACK(PYTHON_LOCK, SEM_WAIT, ACQUIRE_LOCK, STRIPPED, EVAL, START);
 	return finding_listen();
 }
@@ -234,6 +240,21 @@ static void loop_of_an_interpreter_is_blocked_too(void **state)
 	       "more, 100.00 ms at most, asleep; its functions have no names: start python 3.12 or "
 	       "newer with -X perf",
 	       1012);
+}
+
+/* None of them is long: others wait for all of them. */
+static void short_calls_that_do_at_once_what_could_wait_are_summed(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 11; at < 1000; at += 40) {
+		sleep_until(2, at, at + 20, POLL);
+		run(2, at + 20, at + 40, SYNC);
+	}
+	expect("the event loop of process 100 was in synchronous calls 50% of the time, 100% of it "
+	       "in node::fs::Read for draw shop.js:12:3",
+	       1012);
+	assert_float_equal(found.rows.data[0].magnitude, 50, 1);
 }
 
 static void seen_at(uint32_t tid, uint64_t ms, uint64_t stack)
@@ -495,6 +516,7 @@ int main(void)
 		CASE(blocked_by_a_function_when_the_loop_does_not_get_back),
 		CASE(blocked_although_it_is_seen_where_it_wakes_up),
 		CASE(loop_of_an_interpreter_is_blocked_too),
+		CASE(short_calls_that_do_at_once_what_could_wait_are_summed),
 		CASE(callback_that_is_no_task_blocks_the_loop),
 		CASE(callback_has_a_name_where_it_was_seen),
 		CASE(program_that_asks_for_events_without_asyncio_is_no_loop),

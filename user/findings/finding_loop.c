@@ -18,8 +18,8 @@
 
 #include "analyze/view.h"
 #include "findings/finding_impl.h"
+#include "findings/loop_spot.h"
 #include "lore/lore.h"
-#include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
 
 #define MAX_LOOPS     1024u
@@ -29,170 +29,17 @@
 #define TOLD_PERCENT  50 /* of a time: with less, too little is known of it */
 #define WORTH_PERCENT 25 /* of that time, for the wait for a CPU to be told */
 #define MOST_PERCENT  50
+#define MORE_PERCENT  120 /* synchronous calls, of the time in which it was blocked for long */
 #define MAX_KEPT      (1u << 20)
-#define MIN_IN_LOOP   3 /* points: fewer say nothing */
+#define MIN_ITSELF    3 /* points: fewer say nothing */
 #define TURNS_OF_ONE  4 /* long turns with one such point: fewer, and they are many short ones */
 #define BY_CHANCE     5 /* times the mean time between such points: hardly by chance */
-
-enum place {
-	ELSEWHERE, /* no loop is on the stack, or it was cut short */
-	IN_LOOP,   /* in its own functions: it looks for events */
-	CALLED,	   /* in what an event called */
-	PLACE_CNT
-};
-
-/* ---- where a stack is ------------------------------------------------------------------------ */
-
-static const struct tapir_lore *loop_of_function(const char *name)
-{
-	tapir_lore_for_each (lore)
-		if (lore->loop_function && !strcmp(name, lore->loop_function))
-			return lore;
-	return NULL;
-}
-
-/* Functions that a loop may call to find events: its own, the kernel's, the C library's. */
-static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
-{
-	if (node->kind == TAPIR_FRAME_KERNEL)
-		return true;
-	if (node->kind == TAPIR_FRAME_NATIVE)
-		return strncmp(name, "0x", 2) != 0; /* code of no file may be anything */
-	tapir_lore_for_each (lore)
-		if (lore->loop_prefix &&
-		    tapir_sv__starts_with(tapir_sv__of(name), lore->loop_prefix))
-			return true;
-	return false;
-}
-
-struct spot {
-	enum place place;
-	const struct tapir_lore *lore; /* of the loop; NULL: ELSEWHERE */
-	bool is_proof;		       /* that its thread runs one */
-	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */
-};
-
-/* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
-static struct spot look_up_function(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	struct spot spot = {ELSEWHERE, NULL, false, 0};
-	bool is_own = true;
-
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		const char *name = tree->names.data[tree->nodes.data[node].name];
-		const struct tapir_lore *lore = loop_of_function(name);
-
-		if (lore)
-			spot = (struct spot){is_own ? IN_LOOP : CALLED, lore, true, 0};
-		else
-			is_own &= is_of_loop(&tree->nodes.data[node], name);
-	}
-	return spot;
-}
-
-static const struct tapir_lore *loop_of_caller(const char *name)
-{
-	tapir_lore_for_each (lore)
-		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_callers))
-			return lore;
-	return NULL;
-}
-
-static const struct tapir_lore *loop_of_interpreter(const char *name)
-{
-	tapir_lore_for_each (lore)
-		for (const char *const *p = lore->interpreter_loops; p && *p; p++)
-			if (lore->loop_callers && !strcmp(name, *p))
-				return lore;
-	return NULL;
-}
-
-/*
- * One that has no function: it calls the program, or asks for events, for the interpreter. What
- * calls a callback which is no task is the interpreter itself: then it takes another stack of the
- * thread to know that it runs a loop.
- */
-static struct spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
-	unsigned depth = 0;
-	bool asks = false;
-
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		const char *name = tree->names.data[tree->nodes.data[node].name];
-
-		asks |= strstr(name, "epoll_wait") != NULL || strstr(name, "epoll_pwait") != NULL;
-		caller = caller ? caller : loop_of_caller(name);
-		interpreter = loop_of_interpreter(name);
-		lore = interpreter ? interpreter : lore;
-		depth += interpreter && depth < UINT8_MAX;
-	}
-	if (caller && caller == lore)
-		return (struct spot){CALLED, caller, true, (uint8_t)depth};
-	if (!lore)
-		return (struct spot){ELSEWHERE, NULL, false, 0};
-	return (struct spot){asks ? IN_LOOP : CALLED, lore, false, (uint8_t)depth};
-}
-
-static struct spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	struct spot spot = look_up_function(tree, node);
-
-	return spot.lore ? spot : look_up_caller(tree, node);
-}
-
-/* Kept as a number: of the lore, from 1, of the place, whether it is a proof, and the depth. */
-static struct spot spot_of(struct tapir_finding *f, uint32_t node)
-{
-	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node), number = 0;
-	struct spot spot;
-
-	if (known) {
-		number = *known / 512 / PLACE_CNT;
-		return (struct spot){(enum place)(*known / 512 % PLACE_CNT),
-				     number ? tapir_lore_all[number - 1] : NULL, *known / 256 % 2,
-				     *known % 256};
-	}
-	spot = look_up(tapir_timeline__stacks(f->tl), node);
-	if (spot.lore)
-		for (number = 1; tapir_lore_all[number - 1] != spot.lore;)
-			number++;
-	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
-	if (known)
-		*known = ((number * PLACE_CNT + spot.place) * 2 + spot.is_proof) * 256 + spot.depth;
-	return spot;
-}
-
-static bool is_plumbing(const char *name)
-{
-	tapir_lore_for_each (lore)
-		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_plumbing))
-			return true;
-	return false;
-}
-
-/* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
-static uint32_t called_from(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	uint32_t called = TAPIR_OWN_CODE_NONE;
-
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		const struct tapir_tree_node *n = &tree->nodes.data[node];
-		const char *name = tree->names.data[n->name];
-
-		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
-			return called;
-		if (n->kind == TAPIR_FRAME_RUNTIME && !is_plumbing(name))
-			called = n->name;
-	}
-	return TAPIR_OWN_CODE_NONE;
-}
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
 /* NULL: the thread runs none, as far as is known. */
 static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
-				  const struct spot *spot)
+				  const struct tapir_loop_spot *spot)
 {
 	uint64_t *idx = tapir_map__get(&f->loops.by_tid, tid);
 	struct tapir_loop *loop = idx ? &f->loops.rows.data[*idx] : NULL;
@@ -201,7 +48,7 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
 		loop->is_proven |= spot->is_proof;
 	if (loop)
 		return loop;
-	if (!(spot->place == IN_LOOP || spot->is_proof) || f->loops.rows.cnt == MAX_LOOPS)
+	if (!(spot->place == TAPIR_LOOP_ITSELF || spot->is_proof) || f->loops.rows.cnt == MAX_LOOPS)
 		return NULL;
 	idx = tapir_map__put(&f->loops.by_tid, tid, NULL);
 	if (!idx)
@@ -220,12 +67,12 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
  * What runs in the interpreter no deeper than where the loop asks for events is the loop's own
  * code: it has called nothing.
  */
-static enum place place_of(struct tapir_loop *loop, const struct spot *spot)
+static enum tapir_loop_place place_of(struct tapir_loop *loop, const struct tapir_loop_spot *spot)
 {
-	if (spot->place == IN_LOOP && (!loop->depth || spot->depth < loop->depth))
+	if (spot->place == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
 		loop->depth = spot->depth;
-	if (spot->place == CALLED && !spot->is_proof && spot->depth <= loop->depth)
-		return IN_LOOP;
+	if (spot->place == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
+		return TAPIR_LOOP_ITSELF;
 	return spot->place;
 }
 
@@ -275,22 +122,22 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 }
 
 /* A sample, or a moment when it lost its CPU. */
-static void add_point(struct tapir_loop *loop, enum place place, uint64_t now_ns)
+static void add_point(struct tapir_loop *loop, enum tapir_loop_place place, uint64_t now_ns)
 {
 	if (!loop->slept_ns)
 		loop->slept_ns = now_ns; /* later, in truth */
 	/* Where it woke up, and where it goes to sleep, is in the loop in any case. */
-	if (place == IN_LOOP && loop->turn.called)
+	if (place == TAPIR_LOOP_ITSELF && loop->turn.called)
 		loop->back_cnt++;
-	if (place == CALLED) {
+	if (place == TAPIR_LOOP_CALLED) {
 		loop->turn.in_loop += loop->back_cnt;
 		loop->back_cnt = 0;
 		loop->turn.called++;
 	}
-	loop->points += place == CALLED;
-	if (place == IN_LOOP)
+	loop->points += place == TAPIR_LOOP_CALLED;
+	if (place == TAPIR_LOOP_ITSELF)
 		end_stand(loop, now_ns, false);
-	if (!loop->from_ns && place != ELSEWHERE)
+	if (!loop->from_ns && place != TAPIR_LOOP_ELSEWHERE)
 		loop->from_ns = now_ns;
 }
 
@@ -302,7 +149,7 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 
 	loop->told_ns += time.ns;
 	time.name = tapir_own_code__of(&f->own, tree, node);
-	time.called = called_from(tree, node);
+	time.called = tapir_loop_spot__called(tree, node);
 	tapir_vec_for_each (row, &loop->times)
 		if (row->name == time.name && row->called == time.called &&
 		    row->reason == time.reason && row->is_runnable == time.is_runnable) {
@@ -313,21 +160,31 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 		(void)tapir_vec__push(&loop->times, time);
 }
 
+static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+		     const char *reason, uint64_t ns, uint64_t runnable_ns)
+{
+	tapir_loop_sync__add(f, &loop->sync, node,
+			     tapir_loop_spot__called(tapir_timeline__stacks(f->tl), node), reason,
+			     ns, runnable_ns);
+}
+
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 				const struct tapir_rec_sample *sample, uint32_t node)
 {
 	uint64_t now_ns = sample->h.time_ns;
-	struct spot spot = spot_of(f, node);
+	struct tapir_loop_spot spot = tapir_loop_spot__of(f, node);
 	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
-	enum place place;
+	enum tapir_loop_place place;
 
 	if (!loop)
 		return;
 	place = place_of(loop, &spot);
 	loop->seen_ns = now_ns;
 	add_point(loop, place, now_ns);
-	if (loop->from_ns && place != IN_LOOP)
+	if (loop->from_ns && place != TAPIR_LOOP_ITSELF)
 		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
+	if (place == TAPIR_LOOP_CALLED)
+		add_sync(f, loop, node, NULL, sample->period, 0);
 }
 
 static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
@@ -345,10 +202,12 @@ static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	struct spot spot = w->node == TAPIR_NO_NODE ? (struct spot){ELSEWHERE, NULL, false, 0}
-						    : spot_of(f, w->node);
+	struct tapir_loop_spot spot =
+		w->node == TAPIR_NO_NODE
+			? (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0}
+			: tapir_loop_spot__of(f, w->node);
 	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
-	enum place place;
+	enum tapir_loop_place place;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
 
 	if (!loop)
@@ -356,20 +215,25 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	place = place_of(loop, &spot);
 	if (w->state)
 		place = spot.place; /* the loop itself sleeps for events alone */
+	if (place == TAPIR_LOOP_CALLED)
+		add_sync(
+			f, loop, w->node,
+			tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node),
+			w->until_ns - w->from_ns, w->until_ns - ready_ns);
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
 		add_point(loop, place, w->from_ns);
-	} else if (place == CALLED) {
+	} else if (place == TAPIR_LOOP_CALLED) {
 		sleep_in_call(f, loop, w);
 	} else {
 		/* In the loop, or nobody knows where. */
-		if (place == IN_LOOP)
+		if (place == TAPIR_LOOP_ITSELF)
 			end_stand(loop, w->from_ns, false);
 		else
 			loop->unknown_ns += w->wake_ns - w->from_ns;
 		end_turn(loop, w->from_ns);
 		forget_times(loop);
-		loop->slept_ns = place == IN_LOOP ? w->until_ns : 0;
+		loop->slept_ns = place == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
 		loop->from_ns = loop->slept_ns;
 		return;
 	}
@@ -379,29 +243,16 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 						  .is_runnable = true});
 }
 
-/* A function of the loop itself, of which stacks of its waits have no name. */
-static const struct tapir_lore *loop_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
-		tapir_lore_for_each (lore)
-			if (lore->loop_names &&
-			    tapir_sv__starts_with_any(
-				    tapir_sv__of(tree->names.data[tree->nodes.data[node].name]),
-				    lore->loop_names))
-				return lore;
-	return NULL;
-}
-
 void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				  uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore *lore = rec->out_tid ? loop_of_stack(tree, node) : NULL;
-	struct spot spot = {ELSEWHERE, lore, true, 0};
+	const struct tapir_lore *lore = rec->out_tid ? tapir_loop_spot__lore(tree, node) : NULL;
+	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
 	struct tapir_loop *loop = lore ? loop_of(f, rec->out_tgid, rec->out_tid, &spot) : NULL;
 	uint32_t own = loop ? tapir_own_code__of(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
 
-	if (own != TAPIR_OWN_CODE_NONE && spot_of(f, node).place == CALLED)
+	if (own != TAPIR_OWN_CODE_NONE && tapir_loop_spot__of(f, node).place == TAPIR_LOOP_CALLED)
 		tapir_weights__add(&loop->seen, own, 1);
 }
 
@@ -422,7 +273,7 @@ static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_
 {
 	const struct tapir_loop_points *all = &loop->long_turns;
 
-	return all->in_loop >= MIN_IN_LOOP && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
+	return all->in_loop >= MIN_ITSELF && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
 	       stand->points * all->in_loop < BY_CHANCE * all->called;
 }
 
@@ -450,12 +301,30 @@ static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
 }
 
 /* Without the time in which others had the CPU, which is not its own fault. */
-static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
+static bool counts(const struct tapir_loop *loop, uint64_t ns, uint64_t runnable_ns,
+		   uint64_t span_ns)
 {
-	uint64_t own_ns = loop->ns > loop->runnable_ns ? loop->ns - loop->runnable_ns : 0;
+	uint64_t own_ns = ns > runnable_ns ? ns - runnable_ns : 0;
 
 	return tapir_found__counts(TAPIR_FOUND_LOOP,
 				   tapir_finding__percent(own_ns, known_ns(loop, span_ns)));
+}
+
+/* Rather than by long calls. */
+static bool is_by_sync(const struct tapir_loop *loop)
+{
+	return loop->sync.ns * 100 > loop->ns * MORE_PERCENT;
+}
+
+static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
+{
+	return is_by_sync(loop) ? counts(loop, loop->sync.ns, loop->sync.runnable_ns, span_ns)
+				: counts(loop, loop->ns, loop->runnable_ns, span_ns);
+}
+
+static uint64_t blocked_ns(const struct tapir_loop *loop)
+{
+	return is_by_sync(loop) ? loop->sync.ns : loop->ns;
 }
 
 /* A worker beside the loop of the process's first thread: it is there to compute. */
@@ -478,7 +347,7 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, 
 		if (!loop->is_proven || is_worker(f, loop) || !is_blocked(loop, span_ns))
 			continue;
 		++*cnt;
-		if (!worst || loop->ns > worst->ns)
+		if (!worst || blocked_ns(loop) > blocked_ns(worst))
 			worst = loop;
 	}
 	return worst;
@@ -518,31 +387,44 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 				tapir_finding__percent(loop->runnable_ns, loop->ns));
 }
 
+static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, double percent,
+			struct tapir_str *out)
+{
+	char worst[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out,
+			" blocked %.0f%% of the time: %" PRIu64
+			" time%s for %u ms and more, %s at most",
+			percent, loop->cnt, loop->cnt == 1 ? "" : "s", BLOCKED_MS,
+			tapir_ns__text(loop->worst_ns, worst));
+	add_function(f, loop, out);
+	if (loop->is_open)
+		tapir_str__adds(out, "; it still was when the recording ended");
+}
+
 static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t loop_cnt,
 		     struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double percent = tapir_finding__percent(loop->ns, known_ns(loop, span_ns));
+	double percent = tapir_finding__percent(blocked_ns(loop), known_ns(loop, span_ns));
+	const struct tapir_weights *own = is_by_sync(loop) ? &loop->sync.own : &loop->own;
 	struct tapir_str text = {}, evidence = {};
-	char worst[TAPIR_NS_TEXT_BYTES], sum[TAPIR_NS_TEXT_BYTES];
+	char sum[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(&text,
-			"the event loop of process %u was blocked %.0f%% of the time: %" PRIu64
-			" time%s for %u ms and more, %s at most",
-			loop->tgid, percent, loop->cnt, loop->cnt == 1 ? "" : "s", BLOCKED_MS,
-			tapir_ns__text(loop->worst_ns, worst));
-	add_function(f, loop, &text);
-	if (loop->is_open)
-		tapir_str__adds(&text, "; it still was when the recording ended");
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	if (is_by_sync(loop))
+		tapir_loop_sync__add_text(f, &loop->sync, percent, &text);
+	else
+		add_blocked(f, loop, percent, &text);
 	if (loop_cnt > 1)
 		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
-	if (loop->own.best * 100 < loop->ns * MOST_PERCENT &&
-	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", &text) && !loop->own.best)
+	if (own->best * 100 < blocked_ns(loop) * MOST_PERCENT &&
+	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", &text) && !own->best)
 		tapir_str__addf(&text, "; its functions have no names: %s",
 				loop->lore->names.remedy);
-	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(loop->ns, sum));
-	tapir_found_list__add(list, TAPIR_FOUND_LOOP, percent, tapir_finding__most(f, &loop->own),
-			      &text, &evidence, NULL);
+	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(blocked_ns(loop), sum));
+	tapir_found_list__add(list, TAPIR_FOUND_LOOP, percent, tapir_finding__most(f, own), &text,
+			      &evidence, NULL);
 }
 
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -569,10 +451,12 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_vec__fini(&loop->kept);
 		tapir_weights__fini(&loop->own);
 		tapir_weights__fini(&loop->seen);
+		tapir_loop_sync__fini(&loop->sync);
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}
 	tapir_vec__fini(&f->loops.rows);
 	tapir_map__fini(&f->loops.by_tid);
 	tapir_map__fini(&f->loops.place_by_node);
+	tapir_map__fini(&f->loops.sync_by_node);
 }

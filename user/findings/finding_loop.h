@@ -8,6 +8,7 @@
 #define TAPIR_USER_FINDING_LOOP_H
 
 #include "findings/found.h"
+#include "findings/loop_sync.h"
 #include "findings/weights.h"
 
 struct tapir_finding;
@@ -58,11 +59,12 @@ struct tapir_loop {
 	bool is_open; /* it was when the recording ended */
 	struct tapir_weights own, called;
 	struct tapir_found_labels reasons;
+	struct tapir_loop_sync sync; /* also when it was not blocked for long */
 };
 
 struct tapir_loops {
 	struct tapir_vec(struct tapir_loop) rows;
-	struct tapir_map by_tid, place_by_node;
+	struct tapir_map by_tid, place_by_node, sync_by_node;
 };
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,

@@ -268,6 +268,8 @@ struct tapir_lore {
 	/* Prefixes of its own functions, by which a thread is known that runs one. */
 	const char *const *loop_names;
 	const char *const *loop_plumbing;
+	/* Prefixes of functions that do at once what a loop would do beside others. */
+	const char *const *loop_sync;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_doing *doings;
 	const struct tapir_hint_table *hints[2]; /* NULL: none */

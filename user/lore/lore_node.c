@@ -66,6 +66,7 @@ const struct tapir_lore tapir_lore_node = {
 			      "Builtins_HandleApiCall", "v8::internal::Builtin_HandleApiCall",
 			      "v8::internal::(anonymous namespace)::HandleApiCallHelper",
 			      "v8::internal::FunctionCallbackArguments::Call"),
+	.loop_sync = TAPIR_LIST_OF("uv__fs_work", "node::SyncProcessRunner::"),
 	.waits = waits,
 	.pairs = TAPIR_TABLE(pairs),
 	.headlines = headlines,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// event_loop.js MODE: a service whose event loop is blocked, or not. It prints "pid N", and for each line of input what it saw since
+// event_loop.js MODE [DIR]: a service whose event loop is blocked, or not; it may write files there. It prints "pid N", and for each line of input what it saw since
 // the line before, as JSON: perf_hooks' own histogram of how late the loop came, and from when until when its blocking functions ran,
 // in ns of process.hrtime, which is CLOCK_MONOTONIC.
 'use strict';
 
 const { monitorEventLoopDelay, performance } = require('perf_hooks');
 const { execFileSync } = require('child_process');
+const fs = require('fs');
 const net = require('net');
+const path = require('path');
+const { Worker } = require('worker_threads');
 
 let calls = [];
 
@@ -34,6 +37,30 @@ function answer(socket) {
   socket.write('.');
 }
 
+// Eight clients that ask again as soon as they have an answer.
+function serve(work) {
+  const server = net.createServer((socket) => socket.on('data', () => { work(); socket.write('.'); }));
+  server.listen(0, '127.0.0.1', () => {
+    for (let i = 0; i < 8; i++) {
+      const client = net.connect(server.address().port, '127.0.0.1', () => client.write('.'));
+      client.on('data', () => client.write('.'));
+    }
+  });
+}
+
+function keepJournal() {
+  const fd = fs.openSync(path.join(process.argv[3], 'journal'), 'a');
+  timed(() => {
+    fs.writeSync(fd, 'x'.repeat(4096));
+    fs.fsyncSync(fd);
+  });
+  fs.closeSync(fd);
+}
+
+function readTemplate() {
+  timed(() => fs.readFileSync(path.join(process.argv[3], 'template')));
+}
+
 const modes = {
   // A timer computes for 200 of each 300 ms.
   report: () => setInterval(() => timed(renderReport), 300),
@@ -53,6 +80,17 @@ const modes = {
         client.on('data', () => client.write('.'));
       }
     });
+  },
+  // Each request waits for the disk.
+  fsync: () => serve(keepJournal),
+  // Each reads a file that is in memory.
+  read: () => {
+    fs.writeFileSync(path.join(process.argv[3], 'template'), Buffer.alloc(1 << 20));
+    serve(readTemplate);
+  },
+  // More threads compute than there are CPUs.
+  workers: () => {
+    for (let i = 0; i < 12; i++) new Worker('for (;;);', { eval: true });
   },
   idle: () => setInterval(() => {}, 20),
 };
