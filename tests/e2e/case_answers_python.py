@@ -11,10 +11,12 @@ from answers import alone, has_none, leads, measures, near, recorded, span, with
 ALONE = True  # it measures time
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SOURCE, LOOP, LOCKS = (str(PROGRAMS / name) for name in ("gil.py", "asyncio_loop.py", "python_locks.py"))
+PAIRS = str(PROGRAMS / "python_pairs.py")
 SECONDS = 3
 LOCK_SECONDS = 1.5
 # Unit tests of made-up recordings hold them, too.
-CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_tells_waits_for_locks_from_others_by_names"}
+CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_tells_waits_for_locks_from_others_by_names",
+              "test_worse_one_of_two_defects_leads"}
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
@@ -75,3 +77,13 @@ def test_first_line_tells_waits_for_locks_from_others_by_names(t):
     report, counted = answers["deadlock"]
     near(t, leads(t, report, "deadlock", "for a Python lock throughout", " in transfer python_locks.py"), waiting(t, counted), "threads, deadlock")
     has_none(t, answers["pool"][0], "locks")
+
+
+@alone
+def test_worse_one_of_two_defects_leads(t):
+    """One program after the other: what keeps the interpreter takes a CPU."""
+    for mode, words in (("gil-lock", ("locks", "for the GIL", "of the interpreter's CPU time")), ("lock-gil", ("locks", "for a Python lock: ", "in hold"))):
+        report, counted = recorded(t, {mode: (PYTHON, PAIRS, mode)}, LOCK_SECONDS)[mode]
+        near(t, leads(t, report, *words), waiting(t, counted), f"threads, {mode}")
+    report, counted = recorded(t, {"loop": (PYTHON, PAIRS, "loop-exceptions")}, SECONDS)["loop"]
+    near(t, leads(t, report, "event-loop", "asleep"), 100 * waiting(t, counted), "percent of the time")
