@@ -11,7 +11,7 @@
 
 #define PG "postgresql"
 
-enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, ABORT };
+enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, LWLOCK, LWLOCK_DONE, ABORT };
 
 static int setup(void **state)
 {
@@ -27,6 +27,8 @@ static int setup(void **state)
 	feeder_probe(&f, QUERY_DONE, PG, "query__done", NULL, "query");
 	feeder_probe(&f, WAIT, PG, "lock__wait__start", "tag_field1", "tag_type");
 	feeder_probe(&f, WAIT_DONE, PG, "lock__wait__done", "tag_field1", "tag_type");
+	feeder_probe(&f, LWLOCK, PG, "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, LWLOCK_DONE, PG, "lwlock__wait__done", "mode", "tranche");
 	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
 	for (unsigned i = 0; i < 4; i++) {
 		struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (i + 1), .size = 0x1000};
@@ -111,6 +113,18 @@ static void locks_of_many_transactions_are_one_kind(void **state)
 	assert_string_equal(first(TAPIR_FOUND_LOCKS),
 			    "threads waited 1.000 s for locks, 100% of it for lock transaction, "
 			    "most for update a set n = ? where id1 = ?");
+}
+
+static void wait_within_a_wait_is_no_time_of_its_own(void **state)
+{
+	(void)state;
+	fire(WAIT, 11, 1, 42, "relation");
+	fire(LWLOCK, 11, 301, 1, "LockManager");
+	fire(LWLOCK_DONE, 11, 501, 1, "LockManager");
+	fire(WAIT_DONE, 11, 801, 42, "relation");
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+			    "threads waited 800.00 ms for locks, 75% of it for lock relation 42");
 }
 
 /* lock_timeout: the event of the end is missing. */
@@ -216,6 +230,7 @@ int main(void)
 		TEST(lock_is_one_for_all_processes),
 		TEST(locks_of_two_servers_are_two),
 		TEST(locks_of_many_transactions_are_one_kind),
+		TEST(wait_within_a_wait_is_no_time_of_its_own),
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
 		TEST(scans_of_tables_are_reported_with_the_statement),

@@ -90,6 +90,31 @@ static void lock_of_a_server_is_one_for_its_processes(void **state)
 	assert_string_equal(cell(locks, 0, "label")->text, "WALWrite");
 }
 
+/* A process that waits for a table waits for locks of the server's own memory meanwhile. */
+static void waits_within_a_wait_do_not_count_twice(void **state)
+{
+	const struct tapir_view_result_table *locks;
+
+	(void)state;
+	feeder_probe(&f, 1, "postgresql", "lock__wait__start", "tag_field1", "tag_type");
+	feeder_probe(&f, 2, "postgresql", "lock__wait__done", "tag_field1", "tag_type");
+	feeder_probe(&f, 3, "postgresql", "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, 4, "postgresql", "lwlock__wait__done", "mode", "tranche");
+	ask("contention", 0);
+	fire_with(1, 1, 1 * MS, 42, "relation");
+	fire_with(3, 1, 3 * MS, 1, "LockManager");
+	fire_with(4, 1, 6 * MS, 1, "LockManager");
+	fire_with(3, 1, 7 * MS, 1, "LockManager");
+	fire_with(4, 1, 8 * MS, 1, "LockManager");
+	fire_with(2, 1, 11 * MS, 42, "relation");
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("waited_ns"), 10 * MS);
+	locks = table("locks", 0);
+	assert_int_equal(cell(locks, 0, "ns")->u64, 6 * MS);
+	assert_int_equal(cell(locks, 1, "ns")->u64, 4 * MS);
+	assert_string_equal(cell(locks, 1, "label")->text, "LockManager");
+}
+
 static void name_code(uint64_t start_va, const char *name)
 {
 	struct tapir_rec_jit jit = {
@@ -324,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(locks_come_by_waited_time_with_who_held_them),
 		TEST(lock_of_a_server_is_one_for_its_processes),
+		TEST(waits_within_a_wait_do_not_count_twice),
 		TEST(lock_that_a_snapshot_knows_is_the_one_of_the_events),
 		TEST(waits_for_one_lock_differ_in_the_kernel_alone),
 		TEST(wait_from_before_the_events_has_the_stack_of_one_with_events),

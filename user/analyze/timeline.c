@@ -249,6 +249,13 @@ uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t fro
 	return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
+uint64_t tapir_timeline__waited_ns(const struct tapir_timeline *tl, const struct tapir_interval *i)
+{
+	uint64_t ns = tapir_timeline__within_ns(tl, i->from_ns, i->until_ns);
+
+	return ns > i->inner_ns ? ns - i->inner_ns : 0;
+}
+
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl)
 {
 	return tl->pairs;

@@ -107,6 +107,7 @@ struct tapir_interval {
 	uint32_t node;	   /* stack of the begin event, or TAPIR_NO_NODE */
 	uint32_t end_tid;
 	struct tapir_parts parts; /* whole once it is closed */
+	uint64_t inner_ns;	  /* a wait for a lock: of it, in the range, for other ones */
 	/* for the timeline alone, while it is open */
 	struct tapir_parts at;
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
@@ -213,6 +214,11 @@ uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl);
 /* How much of that time lies in the range that was asked for. */
 uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
 				   uint64_t until_ns);
+/*
+ * Of a wait for a lock: that part, without what its thread waited for another lock meanwhile, which
+ * is that one's. So the waits of a thread never add up to more than its time.
+ */
+uint64_t tapir_timeline__waited_ns(const struct tapir_timeline *tl, const struct tapir_interval *i);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);

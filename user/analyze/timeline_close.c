@@ -123,6 +123,17 @@ static void remember_label(struct tapir_tl_thread *t, struct tapir_interval *i)
 	i->label = NULL;
 }
 
+/* PostgreSQL, for one, takes locks of its own while a process waits for a table's. */
+static void take_from_outer(const struct tapir_timeline *tl, const struct tapir_interval *i)
+{
+	struct tapir_interval *outer = i->outer;
+
+	while (outer && (outer->cause != TAPIR_CAUSE_LOCK || outer->map_key))
+		outer = outer->outer;
+	if (outer)
+		outer->inner_ns += tapir_timeline__within_ns(tl, i->from_ns, i->until_ns);
+}
+
 void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
 {
 	struct tapir_tl_process *p = process_in(tl, i->tgid);
@@ -131,6 +142,8 @@ void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64
 	i->until_ns = now_ns > i->from_ns ? now_ns : i->from_ns;
 	tapir_interval__forget_await(tl, i);
 	if (i->thread) {
+		if (i->cause == TAPIR_CAUSE_LOCK && !i->map_key)
+			take_from_outer(tl, i);
 		tapir_interval__take_parts(i, i->until_ns);
 		tapir_interval__leave(i);
 	} else if (p) {

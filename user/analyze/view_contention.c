@@ -405,7 +405,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct contention *v = ctx;
-	uint64_t took_ns = tapir_timeline__within_ns(v->asked.tl, i->from_ns, i->until_ns);
+	uint64_t took_ns = tapir_timeline__waited_ns(v->asked.tl, i);
 	struct lock *lock;
 
 	if (i->cause != TAPIR_CAUSE_LOCK)

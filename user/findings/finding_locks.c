@@ -309,7 +309,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i)
 {
-	uint64_t took_ns = tapir_timeline__within_ns(f->tl, i->from_ns, i->until_ns);
+	uint64_t took_ns = tapir_timeline__waited_ns(f->tl, i);
 
 	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_UNBEGUN)
 		return;
