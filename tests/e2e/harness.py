@@ -42,7 +42,7 @@ def made_once(function):
         locks = os.path.join(t.build, "tests", "locks")
         os.makedirs(locks, exist_ok=True)
         name = "-".join([function.__name__, *(word for word in args if isinstance(word, str))])
-        with open(os.path.join(locks, name), "w", encoding="ascii") as lock:
+        with open(os.path.join(locks, name.replace("/", "+")), "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return function(t, *args, **options)
     return locked

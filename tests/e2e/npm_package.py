@@ -11,7 +11,7 @@ def npm_package(t, name):
     """The directory of NAME@VERSION."""
     npm = t.need("npm")
     home = os.path.join(t.build, "tests", "npm")
-    package = os.path.join(home, name)
+    package = os.path.join(home, name.replace("/", "+"))
     if not os.path.exists(package):
         os.makedirs(home, exist_ok=True)
         packed = t.run(npm, "pack", "--silent", "--pack-destination", home, name, timeout=60)

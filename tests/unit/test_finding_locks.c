@@ -200,6 +200,26 @@ static void the_last_of_those_who_hold_a_lock_is_reported(void **state)
 				  "keeper 2 holds it");
 }
 
+/* PostgreSQL's deadlock_timeout: it looks, and waits on for the same lock. */
+static void timer_that_ends_a_wait_is_no_release(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 2, "keeper");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	leave(2, 12 * MS, MONITOR + 100);
+	wait_for_ever(3, "transfer", MONITOR);
+	feeder_switch(&f, 500 * MS,
+		      (struct tapir_rec_switch){.in_tgid = TGID,
+						.in_tid = 3,
+						.in_wake_ns = 500 * MS,
+						.flags = TAPIR_SWITCH_WOKEN_BY_IRQ});
+	leave(3, 501 * MS, MONITOR);
+	is_owned(3, 1000 * MS, 2);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+				  "time, transfer, in Shop.reserve(); keeper 2 holds it");
+}
+
 /* It waited for a lock that it got, and holds one that the other waits for now. */
 static void waits_of_two_snapshots_make_no_deadlock(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
 		TEST(matching_is_reported_when_callers_are_missing),
 		TEST(throwing_is_reported_without_events),
 		TEST(the_last_of_those_who_hold_a_lock_is_reported),
+		TEST(timer_that_ends_a_wait_is_no_release),
 		TEST(threads_that_are_started_all_the_time_are_reported),
 		TEST(threads_that_are_parked_throughout_are_reported),
 		TEST(objects_that_threads_pass_on_are_reported),

@@ -384,7 +384,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.wake_ns = later_of(ends->wake_ns, wait.from_ns);
 	wait.node = t->out_node;
 	wait.state = t->out_state;
-	wait.flags = t->out_flags;
+	wait.flags = (t->out_flags & ~TAPIR_SWITCH_WOKEN_BY_IRQ) | ends->flags;
 	wait.futex_va = t->out_futex_va;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
@@ -494,7 +494,10 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 		waker_tid = rec->in_waker_tid;
 	tell_wait(tl, t,
 		  &(struct tapir_wait){
-			  .wake_ns = wake_ns, .until_ns = now_ns, .waker_tid = waker_tid},
+			  .wake_ns = wake_ns,
+			  .until_ns = now_ns,
+			  .waker_tid = waker_tid,
+			  .flags = t->out_state ? rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ : 0},
 		  &before);
 }
 

@@ -125,7 +125,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 		return false;
 	thread->ns += took_ns;
 	thread->cnt++;
-	thread->got_cnt += !is_cut;
+	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	thread->place = own;
 	tapir_weights__add(&kind->callers, own, took_ns);
 	return true;

@@ -21,7 +21,9 @@ struct tapir_wait;
 /* A thread that waited for a kind of lock. */
 struct tapir_blocked_thread {
 	uint32_t tid;
-	uint64_t ns, cnt, got_cnt; /* got: the wait ended in the recording */
+	/* got: the wait ended in the recording, and not by a timer, after which it looks for a
+	 * deadlock, say, and sleeps again */
+	uint64_t ns, cnt, got_cnt;
 	uint64_t other_ns;	   /* it waited for anything else */
 	uint64_t cut_ns, cut_cnt;  /* of ns and cnt: their stacks do not tell the lock */
 	uint32_t place;		   /* function of the program in which it waited last, or none */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See postgresql_locks.h. Structures: PGPROC, LOCK and PROCLOCK, as observed in PostgreSQL 15; the
- * headers of 18.3 (proc.h, lock.h) have them with the same members in the same order.
+ * See postgresql_locks.h. Structures: PGPROC, LOCK and PROCLOCK, as observed in PostgreSQL 13 to 18.
  */
 #include "runtime/postgresql/postgresql_locks.h"
 

@@ -6,8 +6,8 @@
  * buffer is in the file as it is.
  *
  * Memory and files are checked (postgresql_page.h) and reads are bounded: what cannot be found has
- * no name. Structures: the descriptor of a buffer, as observed in PostgreSQL 15 and as
- * buf_internals.h of 18.3 has it (of 64 bytes, valid: bit 24); of 11 to 17 by knowledge. No lines.
+ * no name. Structures: the descriptor of a buffer (of 64 bytes, valid: bit 24), as observed in
+ * PostgreSQL 13 to 18. No lines.
  */
 #ifndef TAPIR_USER_POSTGRESQL_NAMES_H
 #define TAPIR_USER_POSTGRESQL_NAMES_H

