@@ -220,6 +220,39 @@ static void timer_that_ends_a_wait_is_no_release(void **state)
 				  "time, transfer, in Shop.reserve(); keeper 2 holds it");
 }
 
+/* Some kernels do not tell that it was a timer: whoever ran then counts as the one that woke it. */
+static void thread_that_waits_for_the_same_again_never_got_it(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 2, "keeper");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	leave(2, 12 * MS, MONITOR + 100);
+	wait_for_ever(3, "transfer", MONITOR);
+	is_owned(3, 20 * MS, 2);
+	feeder_come(&f, 3, 500 * MS, 500 * MS, 9);
+	leave(3, 501 * MS, MONITOR);
+	is_owned(3, 1000 * MS, 2);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+				  "time, transfer, in Shop.reserve(); keeper 2 holds it");
+}
+
+static void lock_that_had_two_holders_was_released(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 2, "keeper");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	leave(2, 12 * MS, MONITOR + 100);
+	wait_for_ever(3, "transfer", MONITOR);
+	is_owned(3, 20 * MS, 4);
+	feeder_come(&f, 3, 500 * MS, 500 * MS, 4);
+	leave(3, 501 * MS, MONITOR);
+	is_owned(3, 1000 * MS, 2);
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+				  "time, transfer, in Shop.reserve()");
+}
+
 /* It waited for a lock that it got, and holds one that the other waits for now. */
 static void waits_of_two_snapshots_make_no_deadlock(void **state)
 {
@@ -440,6 +473,8 @@ int main(void)
 		TEST(throwing_is_reported_without_events),
 		TEST(the_last_of_those_who_hold_a_lock_is_reported),
 		TEST(timer_that_ends_a_wait_is_no_release),
+		TEST(thread_that_waits_for_the_same_again_never_got_it),
+		TEST(lock_that_had_two_holders_was_released),
 		TEST(threads_that_are_started_all_the_time_are_reported),
 		TEST(threads_that_are_parked_throughout_are_reported),
 		TEST(objects_that_threads_pass_on_are_reported),

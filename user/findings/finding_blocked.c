@@ -131,21 +131,48 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	return true;
 }
 
+static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
+{
+	const uint64_t *idx = tapir_map__get(&f->blocked.seen_by_tid, tid);
+
+	return idx && *idx ? &f->blocked.seen.data[*idx - 1] : NULL;
+}
+
+static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
+{
+	struct tapir_seen_wait *seen = seen_of(f, tid);
+	uint64_t *idx;
+
+	if (seen || f->blocked.seen.cnt == MAX_THREADS)
+		return seen;
+	idx = tapir_map__put(&f->blocked.seen_by_tid, tid, NULL);
+	seen = idx ? tapir_vec__add(&f->blocked.seen) : NULL;
+	if (seen) {
+		*seen = (struct tapir_seen_wait){};
+		*idx = f->blocked.seen.cnt;
+	}
+	return seen;
+}
+
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec)
 {
 	struct tapir_str text = {};
 	struct tapir_wait_view wait;
-	uint64_t *idx;
+	struct tapir_seen_wait *seen;
 
 	tapir_wait_view__of(rec, &wait);
-	if (!wait.object.len || f->blocked.objects.cnt == MAX_THREADS)
+	seen = wait.object.len || wait.rec->owner_tid ? make_seen(f, wait.rec->tid) : NULL;
+	if (!seen)
 		return;
-	tapir_str__add_printable(&text, wait.object.data, wait.object.len);
-	idx = text.failed ? NULL : tapir_map__put(&f->blocked.object_by_tid, wait.rec->tid, NULL);
-	if (idx && tapir_vec__push(&f->blocked.objects, text.data))
-		*idx = f->blocked.objects.cnt;
-	else
-		tapir_str__fini(&text);
+	if (wait.object.len)
+		tapir_str__add_printable(&text, wait.object.data, wait.object.len);
+	seen->has_changed |= seen->cnt && (seen->owner_tid != wait.rec->owner_tid ||
+					   strcmp(seen->object ? seen->object : "",
+						  text.data ? text.data : "") != 0);
+	free(seen->object);
+	seen->object = text.data;
+	seen->owner_tid = wait.rec->owner_tid;
+	seen->cnt++;
 }
 
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i)
@@ -239,16 +266,29 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_found_labels__fini(&names);
 }
 
-/* Of a thread that waits throughout, what it was seen to wait for. */
-static const char *object_of(const struct tapir_finding *f, const struct tapir_blocked_thread *t)
+/*
+ * It never got the lock, or began and ended the recording with a wait for the same one, held by the
+ * same thread, and did little else: whatever woke it meanwhile was no release. PostgreSQL's
+ * processes look for a deadlock after a second, and wait on.
+ */
+static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread *t)
 {
-	const uint64_t *idx = t->got_cnt ? NULL : tapir_map__get(&f->blocked.object_by_tid, t->tid);
+	const struct tapir_seen_wait *seen = t->got_cnt ? seen_of(f, t->tid) : NULL;
 
-	return idx && *idx ? f->blocked.objects.data[*idx - 1] : NULL;
+	return !t->got_cnt || (seen && seen->cnt > 1 && !seen->has_changed && seen->owner_tid &&
+			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
+}
+
+/* Of a thread that waits throughout, what it was seen to wait for. */
+static const char *object_of(struct tapir_finding *f, const struct tapir_blocked_thread *t)
+{
+	const struct tapir_seen_wait *seen = never_got(f, t) ? seen_of(f, t->tid) : NULL;
+
+	return seen ? seen->object : NULL;
 }
 
 /* " (relation orders (OID 16412 of database shop))", if more than half of the time was for it. */
-static void add_object(const struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		       bool are_stuck, uint64_t all_ns, struct tapir_str *out)
 {
 	struct tapir_found_labels objects = {};
@@ -288,12 +328,12 @@ static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_ki
 	return best;
 }
 
-static bool has_moved(const struct tapir_blocked_kind *kind)
+static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *kind)
 {
 	const struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads)
-		if (t->got_cnt)
+		if (!never_got(f, t))
 			return true;
 	return false;
 }
@@ -370,7 +410,7 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	if (kind->wait->is_interpreter)
 		tapir_finding_gil__add_holder(f, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
-	if (!has_moved(kind)) /* else the one who held it at the end was one of many */
+	if (!has_moved(f, kind)) /* else the one who held it at the end was one of many */
 		add_holder(f, holder_of(f, kind, false), &text);
 	add_waits(all, &evidence);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
@@ -417,7 +457,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 void tapir_finding_blocked__fini(struct tapir_finding *f)
 {
 	struct tapir_blocked_kind *kind;
-	char **object;
+	struct tapir_seen_wait *seen;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
 		tapir_weights__fini(&kind->callers);
@@ -425,8 +465,8 @@ void tapir_finding_blocked__fini(struct tapir_finding *f)
 		tapir_map__fini(&kind->thread_by_tid);
 	}
 	tapir_vec__fini(&f->blocked.kinds);
-	tapir_vec_for_each (object, &f->blocked.objects)
-		free(*object);
-	tapir_vec__fini(&f->blocked.objects);
-	tapir_map__fini(&f->blocked.object_by_tid);
+	tapir_vec_for_each (seen, &f->blocked.seen)
+		free(seen->object);
+	tapir_vec__fini(&f->blocked.seen);
+	tapir_map__fini(&f->blocked.seen_by_tid);
 }

@@ -38,12 +38,18 @@ struct tapir_blocked_kind {
 	struct tapir_map thread_by_tid;
 };
 
+/* What a thread waited for when snapshots saw it. */
+struct tapir_seen_wait {
+	char *object; /* the last one; NULL: not known */
+	uint32_t owner_tid, cnt;
+	bool has_changed; /* they saw different things, or owners */
+};
+
 struct tapir_blocked {
 	struct tapir_vec(struct tapir_blocked_kind) kinds;
 	uint64_t event_ns; /* of waits for locks that have events */
-	/* What threads waited for when a snapshot saw them. */
-	struct tapir_vec(char *) objects;
-	struct tapir_map object_by_tid; /* -> idx and 1 */
+	struct tapir_vec(struct tapir_seen_wait) seen;
+	struct tapir_map seen_by_tid; /* -> idx and 1 */
 };
 
 /*
