@@ -15,10 +15,16 @@ enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, LWLOCK, LWLOCK_DONE, ABORT };
 
 static int setup(void **state)
 {
-	static const char *const functions[] = {"ExecQual", "heap_getnextslot", "ExecScan",
-						"index_getnext_slot"};
-	static const uint64_t stacks[][2] = {
-		{0x1008, 0x3008}, {0x2008, 0x3008}, {0x4008, 0x3008}, {0x1008, 0x1008}};
+	static const char *const functions[] = {"ExecQual",
+						"heap_getnextslot",
+						"ExecScan",
+						"index_getnext_slot",
+						"tuplestore_gettupleslot",
+						"tuplesort_performsort",
+						"hash_any"};
+	static const uint64_t stacks[][2] = {{0x1008, 0x3008}, {0x2008, 0x3008}, {0x4008, 0x3008},
+					     {0x1008, 0x1008}, {0x5008, 0x3008}, {0x1008, 0x6008},
+					     {0x7008, 0x7008}};
 
 	(void)state;
 	if (finding_begin())
@@ -30,7 +36,7 @@ static int setup(void **state)
 	feeder_probe(&f, LWLOCK, PG, "lwlock__wait__start", "mode", "tranche");
 	feeder_probe(&f, LWLOCK_DONE, PG, "lwlock__wait__done", "mode", "tranche");
 	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 7; i++) {
 		struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (i + 1), .size = 0x1000};
 
 		feeder_mapping(&f, 0x1000 * (i + 1), "/x/postgres");
@@ -179,6 +185,48 @@ static void scans_of_tables_are_reported_with_the_statement(void **state)
 			    "most for select count(*) from big where id = ?");
 }
 
+/* What is evaluated for each row of a function is called by ExecScan as well. */
+static void rows_of_a_function_are_no_scan_of_a_table(void **state)
+{
+	(void)state;
+	fire(QUERY, 100, 1, 0, "select f(i) from generate_series(1, 1000) i");
+	scan(90, 1);
+	scan(10, 5);
+	fire(QUERY_DONE, 100, 590, 0, NULL);
+	fire(QUERY, 100, 591, 0, "select * from small");
+	scan(1, 2 + 4); /* at 610 ms */
+	end_at(620);
+	assert_string_equal(
+		first(TAPIR_FOUND_DOING),
+		"99% of the CPU goes through rows of a function, a WITH query or a "
+		"join in nested loops, most for select f(i) from generate_series(?, ?) i");
+}
+
+/* Two statements: each does another thing, and the one that is named is the one that does it. */
+static void statement_is_the_one_that_does_what_is_said(void **state)
+{
+	(void)state;
+	fire(QUERY, 100, 1, 0, "select * from small order by a");
+	scan(190, 2);
+	fire(QUERY_DONE, 100, 500, 0, NULL);
+	fire(QUERY, 100, 501, 0, "select * from big order by b");
+	scan(195, 6); /* from 610 ms on */
+	end_at(806);
+	assert_string_equal(first(TAPIR_FOUND_DOING),
+			    "51% of the CPU sorts rows, most for select * from big order by b");
+}
+
+static void statement_of_a_busy_process_is_named(void **state)
+{
+	(void)state;
+	fire(QUERY, 100, 1, 0, "select md5(a) from big");
+	scan(90, 7); /* from 710 ms on */
+	end_at(800);
+	assert_string_equal(first(TAPIR_FOUND_CPU),
+			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big, 100% of "
+			    "the CPU in hash_any");
+}
+
 /* Who writes the log for all waits for the disk, within the function that all others wait in. */
 static void wait_for_the_disk_is_a_part_of_a_flush(void **state)
 {
@@ -234,6 +282,9 @@ int main(void)
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
 		TEST(scans_of_tables_are_reported_with_the_statement),
+		TEST(rows_of_a_function_are_no_scan_of_a_table),
+		TEST(statement_is_the_one_that_does_what_is_said),
+		TEST(statement_of_a_busy_process_is_named),
 		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
 	};

@@ -214,6 +214,7 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 		return;
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
+	tapir_finding_doing__add_share(f, &text);
 	if (share >= TELLING_PERCENT)
 		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
 	else if (share >= 1)

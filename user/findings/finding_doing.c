@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "findings/finding_impl.h"
@@ -14,6 +15,8 @@
 #define STATEMENT_BYTES 120u
 #define MOST_PERCENT	50
 #define MIN_NEW_THREADS 20u /* fewer, and a pool has grown */
+#define MAX_SUMS	4096u
+#define SOURCE_SHARE	20u /* times as many samples as give its rows may be with them */
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
@@ -35,20 +38,25 @@ static void add_without_numbers(const char *text, struct tapir_str *out)
 	}
 }
 
-void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
-					struct tapir_found_labels *statements, uint64_t weight)
+bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
 	const struct tapir_interval *i = thread ? thread->open : NULL;
-	struct tapir_str text = {};
 
 	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
 		i = i->outer;
-	if (!i)
-		return;
-	add_without_numbers(i->label, &text);
-	if (text.data)
+	if (i)
+		add_without_numbers(i->label, out);
+	return out->len && !out->failed;
+}
+
+void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+					struct tapir_found_labels *statements, uint64_t weight)
+{
+	struct tapir_str text = {};
+
+	if (tapir_finding_doing__statement(f, tid, &text))
 		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
 	tapir_str__fini(&text);
 }
@@ -64,7 +72,7 @@ void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements,
 
 /* ---- what for ------------------------------------------------------------------------------- */
 
-static const char *doing_of(const char *name)
+static const struct tapir_lore_doing *doing_of(const char *name)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
@@ -73,7 +81,7 @@ static const char *doing_of(const char *name)
 
 			if (is_prefix ? !strncmp(name, d->function, len - 1)
 				      : !strcmp(name, d->function))
-				return d->what;
+				return d;
 		}
 	return NULL;
 }
@@ -82,57 +90,143 @@ static const char *doing_of(const char *name)
  * Of any function on the stack, up to the program's own: what its caller does is another matter,
  * as of code that goes on where a connection was opened. Kept by node as a pointer.
  */
-static const char *what_for(struct tapir_finding *f, uint32_t node)
+static const struct tapir_lore_doing *doing_at(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint64_t *known = tapir_map__get(&f->doings.by_node, node);
-	const char *what = NULL;
+	const struct tapir_lore_doing *doing = NULL;
 
 	if (known)
-		return (const char *)(uintptr_t)*known; // NOLINT
-	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !what;
+		return (const void *)(uintptr_t)*known; // NOLINT
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !doing;
 	     n = tree->nodes.data[n].parent) {
 		const char *name = tree->names.data[tree->nodes.data[n].name];
 
 		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
 			break;
-		what = doing_of(tapir_own_code__without_type(name));
+		doing = doing_of(tapir_own_code__without_type(name));
 	}
 	known = tapir_map__put(&f->doings.by_node, node, NULL);
 	if (known)
-		*known = (uintptr_t)what;
-	return what;
+		*known = (uintptr_t)doing;
+	return doing;
+}
+
+static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapir_lore_doing *doing,
+				      const struct tapir_str *statement)
+{
+	uint64_t key = tapir_hash__bytes((uintptr_t)doing->what,
+					 statement->data ? statement->data : "", statement->len);
+	struct tapir_doing_sum sum = {.doing = doing};
+	uint64_t *idx = tapir_map__get(&f->doings.sum_by_key, key);
+
+	if (idx)
+		return &f->doings.sums.data[*idx];
+	if (f->doings.sums.cnt == MAX_SUMS)
+		return NULL;
+	sum.statement = statement->len ? strdup(statement->data) : NULL;
+	idx = tapir_map__put(&f->doings.sum_by_key, key, NULL);
+	if (idx && tapir_vec__push(&f->doings.sums, sum)) {
+		*idx = f->doings.sums.cnt - 1;
+		return &f->doings.sums.data[*idx];
+	}
+	if (idx)
+		tapir_map__del(&f->doings.sum_by_key, key);
+	free(sum.statement);
+	return NULL;
 }
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node)
 {
-	const char *what = what_for(f, node);
+	const struct tapir_lore_doing *doing = doing_at(f, node);
+	struct tapir_str statement = {};
+	struct tapir_doing_sum *sum;
 	uint32_t own;
 
-	if (!what)
+	if (tapir_finding_doing__statement(f, tid, &statement))
+		tapir_found_labels__add(&f->doings.statements, 1, statement.data,
+					TAPIR_OWN_CODE_NONE, 1);
+	sum = doing ? sum_of(f, doing, &statement) : NULL;
+	tapir_str__fini(&statement);
+	if (!sum)
 		return;
-	tapir_found_labels__add(&f->doings.sums, 1, what, TAPIR_OWN_CODE_NONE, 1);
-	tapir_finding_doing__add_statement(f, tid, &f->doings.statements, 1);
+	sum->cnt++;
 	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 	tapir_weights__add(&f->doings.callers, own, 1);
-	if (!strcmp(what, TAPIR_DOING_STARTS_PROCESSES))
+	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
 		tapir_weights__add(&f->doings.starters, own, 1);
+}
+
+static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
+{
+	return !strcmp(a->statement ? a->statement : "", b->statement ? b->statement : "");
+}
+
+/* Where its rows come from: a tiny part of the time tells that, too. NULL: not known. */
+static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
+						const struct tapir_doing_sum *with_rows)
+{
+	const struct tapir_doing_sum *sum, *most = NULL;
+
+	tapir_vec_for_each (sum, &f->doings.sums)
+		if (sum->doing->gives_rows && is_for_same(sum, with_rows) &&
+		    (!most || sum->cnt > most->cnt))
+			most = sum;
+	return most && most->cnt * SOURCE_SHARE >= with_rows->cnt ? most->doing : NULL;
+}
+
+/* By what is done, and for what most of it is. */
+static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *whats,
+		   struct tapir_found_labels *statements, const char *what)
+{
+	const struct tapir_doing_sum *sum;
+
+	tapir_vec_for_each (sum, &f->doings.sums) {
+		bool is_with_rows = !strcmp(sum->doing->what, TAPIR_DOING_WITH_ROWS);
+		const struct tapir_lore_doing *doing =
+			is_with_rows ? source_of(f, sum) : sum->doing;
+
+		if (doing && whats)
+			tapir_found_labels__add(whats, 1, doing->what, TAPIR_OWN_CODE_NONE,
+						sum->cnt);
+		if (doing && statements && sum->statement && !strcmp(doing->what, what))
+			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_OWN_CODE_NONE,
+						sum->cnt);
+	}
 }
 
 static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.sums);
-	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
-	double cpus = tapir_finding__wanted_cpus(f);
-	double cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	struct tapir_found_labels whats = {}, statements = {};
+	const struct tapir_found_label *worst;
+	double share, cpus = tapir_finding__wanted_cpus(f), cost;
 	struct tapir_str text = {};
 
-	if (!worst || worst->ns < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_DOING, cost))
-		return;
-	tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
-	tapir_finding_doing__add_worst(&f->doings.statements, worst->ns, &text);
-	tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL, NULL);
+	sum_up(f, &whats, NULL, NULL);
+	worst = tapir_found_labels__worst(&whats);
+	share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+	cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	if (worst && worst->ns >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_DOING, cost)) {
+		tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
+		sum_up(f, NULL, &statements, worst->label);
+		tapir_finding_doing__add_worst(&statements, worst->ns, &text);
+		tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
+		f->doings.is_told = statements.rows.cnt;
+		tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL,
+				      NULL);
+	}
+	tapir_found_labels__fini(&whats);
+	tapir_found_labels__fini(&statements);
+}
+
+/* "98% of the CPU for select ..., " */
+void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
+	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+
+	if (share >= MOST_PERCENT && !f->doings.is_told)
+		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -336,6 +430,8 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 
 void tapir_finding_doing__fini(struct tapir_finding *f)
 {
+	struct tapir_doing_sum *sum;
+
 	tapir_map__fini(&f->doings.by_node);
 	tapir_map__fini(&f->doings.tgids);
 	tapir_weights__fini(&f->doings.callers);
@@ -343,6 +439,9 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->doings.starters);
 	tapir_weights__fini(&f->doings.thread_starters);
 	tapir_weights__fini(&f->doings.new_threads);
-	tapir_found_labels__fini(&f->doings.sums);
+	tapir_vec_for_each (sum, &f->doings.sums)
+		free(sum->statement);
+	tapir_vec__fini(&f->doings.sums);
+	tapir_map__fini(&f->doings.sum_by_key);
 	tapir_found_labels__fini(&f->doings.statements);
 }

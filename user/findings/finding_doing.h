@@ -14,10 +14,22 @@ struct tapir_finding;
 struct tapir_wait;
 struct tapir_rec_switch;
 
+struct tapir_lore_doing;
+
+/* CPU samples of one doing for one kind of requests. */
+struct tapir_doing_sum {
+	const struct tapir_lore_doing *doing;
+	char *statement; /* NULL: for none that is known */
+	uint64_t cnt;
+};
+
 struct tapir_doings {
-	struct tapir_map by_node; /* what it is done for, a pointer */
-	struct tapir_found_labels sums, statements;
-	struct tapir_weights callers; /* of the program's own functions */
+	struct tapir_map by_node; /* -> struct tapir_lore_doing * */
+	struct tapir_vec(struct tapir_doing_sum) sums;
+	struct tapir_map sum_by_key;	      /* -> idx */
+	struct tapir_found_labels statements; /* of all samples */
+	bool is_told;			      /* what most of a CPU is used for, and for which */
+	struct tapir_weights callers;	      /* of the program's own functions */
 	struct tapir_map tgids;
 	uint64_t child_cnt; /* started by a thread that waited until they were */
 	struct tapir_weights parents, starters;	    /* of its waits; of the CPU time for it */
@@ -33,12 +45,16 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 				   uint32_t node);
 /* An event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
-/* Weighs the request that a thread works for, its numbers left out. */
+/* The request that a thread works for, its numbers left out; false: none is known. */
+bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+/* Weighs it. */
 void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight);
 /* ", most for SELECT ...", if one has most of it. */
 void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
 				    struct tapir_str *out);
+/* "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
+void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_doing__fini(struct tapir_finding *f);
 

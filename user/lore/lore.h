@@ -181,10 +181,17 @@ struct tapir_lore_wait {
 #define TAPIR_DOING_STARTS_PROCESSES "starts processes"
 /* And what one waits for meanwhile, for locks of the runtime, too. */
 #define TAPIR_REASON_THREAD_START    "start of a thread"
+/* What is done with each row that a function of the same request gets, which tells what for. */
+#define TAPIR_DOING_WITH_ROWS	     ""
 
 struct tapir_lore_doing {
 	const char *function, *what;
+	bool gives_rows;
 };
+#define TAPIR_DOING(function, what)                                                                \
+	{                                                                                          \
+		(function), (what), false                                                          \
+	}
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
 

@@ -143,7 +143,8 @@ static const struct tapir_lore_wait waits[] = {
 
 /* Compiled code without frame pointers hides who asked for it. */
 static const struct tapir_lore_doing doings[] = {
-	{"java.util.regex.*", "matches regular expressions (a pattern may backtrack)"}, {}};
+	TAPIR_DOING("java.util.regex.*", "matches regular expressions (a pattern may backtrack)"),
+	{}};
 
 /* JDK 17 passes no right size. */
 static const struct tapir_tally_event allocations[] = {

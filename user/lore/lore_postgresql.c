@@ -142,13 +142,38 @@ static const struct tapir_lore_wait waits[] = {
 	{},
 };
 
-#define SCANS "scans whole tables for rows (an index may be missing)"
+#define SCANS  "scans whole tables for rows (an index may be missing)"
+#define PLANS  "parses and plans statements (prepared ones are planned once)"
+#define HASHES "hashes rows, to join or to group them"
+#define FILES  "reads and writes temporary files (work_mem is too small)"
+#define KEPT   "goes through rows of a function, a WITH query or a join in nested loops"
+#define JIT    "compiles expressions (jit)"
 
-/* The innermost one decides. What a scan calls for each row is called by ExecScan, too. */
+/*
+ * The innermost one decides. What a scan evaluates for each row is called by ExecScan, whether the
+ * rows are those of a table, of an index, or of a function.
+ */
 static const struct tapir_lore_doing doings[] = {
-	{"index_getnext*", "fetches rows by an index"},
-	{"heap_getnextslot", SCANS},
-	{"ExecScan", SCANS},
+	{"index_getnext*", "fetches rows by an index", true},
+	{"heap_getnextslot", SCANS, true},
+	{"tuplestore_gettupleslot", KEPT, true},
+	TAPIR_DOING("ExecScan", TAPIR_DOING_WITH_ROWS),
+	TAPIR_DOING("ExecNestLoop", "joins rows in nested loops (an index may be missing)"),
+	TAPIR_DOING("tuplesort_*", "sorts rows"),
+	TAPIR_DOING("LookupTupleHashEntry*", HASHES),
+	TAPIR_DOING("ExecHashTableInsert", HASHES),
+	TAPIR_DOING("MultiExecHash", HASHES),
+	TAPIR_DOING("ExecScanHashBucket", HASHES),
+	TAPIR_DOING("BufFile*", FILES),
+	TAPIR_DOING("raw_parser", PLANS),
+	TAPIR_DOING("parse_analyze*", PLANS),
+	TAPIR_DOING("pg_analyze_and_rewrite*", PLANS),
+	TAPIR_DOING("standard_planner", PLANS),
+	TAPIR_DOING("llvm_get_function", JIT),
+	TAPIR_DOING("llvm_compile_expr", JIT),
+	TAPIR_DOING("llvm_release_context", JIT),
+	TAPIR_DOING("nextval_internal", "draws numbers from sequences"),
+	TAPIR_DOING("pg_regexec", "matches regular expressions"),
 	{},
 };
 
@@ -173,7 +198,8 @@ const struct tapir_lore tapir_lore_postgresql = {
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] =
 				TAPIR_LIST_OF("postgresql:query__*", "postgresql:transaction__*",
-					      "postgresql:lock__wait__*,deadlock__found"),
+					      "postgresql:lock__wait__*,deadlock__found",
+					      "postgresql:sort__*,checkpoint__*"),
 			[TAPIR_PROFILE_ID_CONTENTION] = TAPIR_LIST_OF(
 				"postgresql:lock__wait__*,lwlock__wait__*,deadlock__found"),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF("postgresql:*"),
