@@ -13,7 +13,7 @@ from case_runtimes import Server
 
 ALONE = True  # it measures time
 TIMEOUT_MS = 600
-CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for"}
+CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small"}
 
 
 def psql(server, *commands, database="postgres"):
@@ -273,3 +273,30 @@ def test_first_line_names_short_connections(t):
         begin, end = span(t, file)
         rate = Log(server).connections(begin, end) * 1e9 / (end - begin)
     near(t, leads(t, t.report(file), "processes", "started a second, each for one connection"), rate, "connections a second")
+
+
+# A sort of 40,000 rows, and an update that writes 2 MB of log.
+SORT = "select count(*) from (select * from orders where id < 40000 order by note, customer desc offset 0) x;\n"
+WRITE = "\\set a random(1, 90000)\nupdate orders set note = repeat('y', 200) where id between :a and :a + 4000;\n"
+
+
+@alone
+def test_first_line_names_settings_that_are_too_small(t):
+    """Memory of sorts, by the temporary files that the server logs, and the size of its log, by the checkpoints that it logs."""
+    with Server(t, *LOGGING, "log_temp_files=0", "log_checkpoints=on", "work_mem=64kB", "max_parallel_workers_per_gather=0", "max_wal_size=32MB",
+                "min_wal_size=32MB") as server:
+        make_tables(server)
+        for name, script in (("sorts", SORT), ("writes", WRITE)):
+            clients = Clients(server, name, script, 2, 5)
+            time.sleep(1)
+            t.tapir("record", "--comm", "postgres", "-d", 3, "-f", "-o", t.path(f"{name}.tapir"))
+            clients.said()
+        lines = Log(server).lines
+    for name, kind, words, logged in (("sorts", "file-sorts", " sorts did not fit work_mem", "temporary file: "),
+                                      ("writes", "checkpoints", ", most since max_wal_size was reached", "checkpoint starting: wal")):
+        begin, end = span(t, t.path(f"{name}.tapir"))
+        report = t.report(t.path(f"{name}.tapir"))
+        said = leads(t, report, kind, words) * (end - begin) / (60e9 if kind == "checkpoints" else 1e9)
+        witness = sum(logged in line and begin <= at_ns <= end for at_ns, _, line in lines)
+        t.ok(witness > 5, f"{name}: {witness} in the log: {report['headline']}")
+        measures(t, abs(said - witness) <= max(1.1, 0.05 * witness), f"{name}: {said:.1f} said, {witness} by the server")

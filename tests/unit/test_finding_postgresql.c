@@ -11,7 +11,7 @@
 
 #define PG "postgresql"
 
-enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, LWLOCK, LWLOCK_DONE, ABORT };
+enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, LWLOCK, LWLOCK_DONE, ABORT, CHECKPOINT };
 
 static int setup(void **state)
 {
@@ -35,6 +35,7 @@ static int setup(void **state)
 	feeder_probe(&f, WAIT_DONE, PG, "lock__wait__done", "tag_field1", "tag_type");
 	feeder_probe(&f, LWLOCK, PG, "lwlock__wait__start", "mode", "tranche");
 	feeder_probe(&f, LWLOCK_DONE, PG, "lwlock__wait__done", "mode", "tranche");
+	feeder_probe(&f, CHECKPOINT, PG, "checkpoint__start", "flags", NULL);
 	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
 	for (unsigned i = 0; i < 7; i++) {
 		struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (i + 1), .size = 0x1000};
@@ -227,6 +228,25 @@ static void statement_of_a_busy_process_is_named(void **state)
 			    "the CPU in hash_any");
 }
 
+static void checkpoints_that_follow_each_other_are_reported(void **state)
+{
+	(void)state;
+	for (uint64_t ms = 1; ms < 900; ms += 100)
+		fire(CHECKPOINT, 5, ms, 0x80, NULL); /* CHECKPOINT_CAUSE_XLOG */
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_CHECKPOINTS),
+			    "9 checkpoints in 1.0 s, most since max_wal_size was reached");
+}
+
+static void checkpoint_by_the_clock_is_none(void **state)
+{
+	(void)state;
+	fire(CHECKPOINT, 5, 1, 0x100, NULL);
+	end_at(1001);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_CHECKPOINTS);
+}
+
 /* Who writes the log for all waits for the disk, within the function that all others wait in. */
 static void wait_for_the_disk_is_a_part_of_a_flush(void **state)
 {
@@ -285,6 +305,8 @@ int main(void)
 		TEST(rows_of_a_function_are_no_scan_of_a_table),
 		TEST(statement_is_the_one_that_does_what_is_said),
 		TEST(statement_of_a_busy_process_is_named),
+		TEST(checkpoints_that_follow_each_other_are_reported),
+		TEST(checkpoint_by_the_clock_is_none),
 		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
 	};

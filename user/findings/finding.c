@@ -61,6 +61,10 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 		       : tapir_sv__is(probe->event, "TraceSynchronousWorkBegin")
 			       ? TAPIR_MEANS_CONTINUED
 			       : TAPIR_MEANS_NOTHING;
+	if (tapir_sv__is(probe->provider, "postgresql"))
+		return tapir_sv__is(probe->event, "checkpoint__start") ? TAPIR_MEANS_CHECKPOINT
+		       : tapir_sv__is(probe->event, "sort__done")      ? TAPIR_MEANS_SORTED
+								       : TAPIR_MEANS_NOTHING;
 	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
 
@@ -132,6 +136,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
 	tapir_finding_awaits__event(f, &e);
+	tapir_finding_postgresql__event(f, &e);
 }
 
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
@@ -272,6 +277,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_loop__list(f, list);
 	tapir_finding_requests__list(f, list);
 	tapir_finding_awaits__list(f, list);
+	tapir_finding_postgresql__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
 	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
@@ -291,6 +297,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_throws__fini(f);
 	tapir_finding_doing__fini(f);
 	tapir_finding_awaits__fini(f);
+	tapir_finding_postgresql__fini(f);
 	tapir_finding_gil__fini(f);
 	tapir_finding_loop__fini(f);
 	tapir_finding_pool__fini(f);

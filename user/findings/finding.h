@@ -16,6 +16,7 @@
 #include "findings/finding_jvm.h"
 #include "findings/finding_loop.h"
 #include "findings/finding_passed.h"
+#include "findings/finding_postgresql.h"
 #include "findings/finding_workers.h"
 #include "findings/found.h"
 #include "findings/weights.h"
@@ -141,6 +142,7 @@ struct tapir_finding {
 		double sum_ns;		 /* of the times of its samples, since the first record */
 		struct tapir_weights askers;
 	} jit;
+	struct tapir_postgresql_finding postgresql;
 	struct {
 		uint64_t runnable_ns; /* of threads, waiting for a CPU */
 	} machine;

@@ -24,10 +24,10 @@ struct tapir_blocked_thread {
 	/* got: the wait ended in the recording, and not by a timer, after which it looks for a
 	 * deadlock, say, and sleeps again */
 	uint64_t ns, cnt, got_cnt;
-	uint64_t other_ns;	   /* it waited for anything else */
-	uint64_t cut_ns, cut_cnt;  /* of ns and cnt: their stacks do not tell the lock */
-	uint32_t place;		   /* function of the program in which it waited last, or none */
-	bool is_stuck;		   /* known once all have been seen */
+	uint64_t other_ns;	  /* it waited for anything else */
+	uint64_t cut_ns, cut_cnt; /* of ns and cnt: their stacks do not tell the lock */
+	uint32_t place;		  /* function of the program in which it waited last, or none */
+	bool is_stuck;		  /* known once all have been seen */
 };
 
 /* All who wait for a kind of lock: "monitor", "mutex". */

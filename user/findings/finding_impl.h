@@ -25,6 +25,8 @@ enum tapir_meaning {
 	TAPIR_MEANS_REQUEST_SENT,
 	TAPIR_MEANS_AWAIT,
 	TAPIR_MEANS_CONTINUED,
+	TAPIR_MEANS_CHECKPOINT,
+	TAPIR_MEANS_SORTED,
 };
 
 struct tapir_finding_event {
