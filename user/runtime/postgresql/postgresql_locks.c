@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See postgresql_locks.h. Structures: PGPROC, LOCK and PROCLOCK, as observed in PostgreSQL 13 to 18.
+ * See postgresql_locks.h. Structures: PGPROC, LOCK and PROCLOCK, as observed in PostgreSQL 13
+ * to 18.
  */
 #include "runtime/postgresql/postgresql_locks.h"
 
