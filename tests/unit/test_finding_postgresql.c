@@ -11,7 +11,18 @@
 
 #define PG "postgresql"
 
-enum { QUERY = 1, QUERY_DONE, WAIT, WAIT_DONE, LWLOCK, LWLOCK_DONE, ABORT, CHECKPOINT };
+enum {
+	QUERY = 1,
+	QUERY_DONE,
+	WAIT,
+	WAIT_DONE,
+	LWLOCK,
+	LWLOCK_DONE,
+	ABORT,
+	CHECKPOINT,
+	EXECUTE,
+	EXECUTE_DONE
+};
 
 static int setup(void **state)
 {
@@ -35,6 +46,8 @@ static int setup(void **state)
 	feeder_probe(&f, WAIT_DONE, PG, "lock__wait__done", "tag_field1", "tag_type");
 	feeder_probe(&f, LWLOCK, PG, "lwlock__wait__start", "mode", "tranche");
 	feeder_probe(&f, LWLOCK_DONE, PG, "lwlock__wait__done", "mode", "tranche");
+	feeder_probe(&f, EXECUTE, PG, "query__execute__start", NULL, NULL);
+	feeder_probe(&f, EXECUTE_DONE, PG, "query__execute__done", NULL, NULL);
 	feeder_probe(&f, CHECKPOINT, PG, "checkpoint__start", "flags", NULL);
 	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
 	for (unsigned i = 0; i < 7; i++) {
@@ -55,7 +68,7 @@ static void fire(uint32_t probe, uint32_t pid, uint64_t ms, uint64_t number, con
 					       .tid = pid,
 					       .time_ns = ms * MS,
 					       .number = number,
-					       .has_number = probe >= WAIT,
+					       .has_number = probe >= WAIT && probe < EXECUTE,
 					       .text = text});
 }
 
@@ -160,6 +173,65 @@ static void abort_without_a_wait_ends_nothing(void **state)
 			assert_int_equal(kind->cnt, 1);
 			assert_int_equal(kind->unbegun, 0);
 		}
+}
+
+static const struct tapir_kind *kind_called(const char *name)
+{
+	const struct tapir_kind *kind;
+
+	tapir_vec_for_each (kind, &tapir_timeline__pairs(f.tl)->kinds)
+		if (tapir_kind__is_called(kind, name))
+			return kind;
+	fail();
+	return NULL;
+}
+
+/* An update tells twice that it is executed, a microsecond apart. */
+static void execution_of_a_statement_counts_once(void **state)
+{
+	const struct tapir_kind *kind;
+
+	(void)state;
+	fire(EXECUTE, 11, 1, 0, NULL);
+	fire(EXECUTE, 11, 2, 0, NULL);
+	fire(EXECUTE_DONE, 11, 101, 0, NULL);
+	fire(EXECUTE_DONE, 11, 102, 0, NULL);
+	end_at(201);
+	kind = kind_called("execute");
+	assert_int_equal(kind->cnt, 1);
+	assert_int_equal(kind->sum_ns, 101 * MS);
+}
+
+/* Neither of it nor of what it did then: an error leaves both. */
+static void failed_query_ends_and_those_after_it_count(void **state)
+{
+	(void)state;
+	fire(QUERY, 11, 1, 0, "select 1/0");
+	fire(EXECUTE, 11, 2, 0, NULL);
+	fire(ABORT, 11, 11, 5, NULL);
+	for (uint64_t ms = 101; ms < 500; ms += 100) {
+		fire(QUERY, 11, ms, 0, "select 1");
+		fire(EXECUTE, 11, ms + 1, 0, NULL);
+		fire(EXECUTE_DONE, 11, ms + 31, 0, NULL);
+		fire(QUERY_DONE, 11, ms + 50, 0, NULL);
+	}
+	end_at(601);
+	assert_int_equal(kind_called("query")->cnt, 5);
+	assert_int_equal(kind_called("query")->sum_ns, 210 * MS);
+	assert_int_equal(kind_called("execute")->sum_ns, 129 * MS); /* 9 and 4 x 30 */
+}
+
+/* In a transaction that has failed before, nothing tells the end: how long it took is not known. */
+static void query_that_is_followed_by_another_has_ended(void **state)
+{
+	(void)state;
+	fire(QUERY, 11, 1, 0, "select 1");
+	fire(QUERY, 11, 101, 0, "rollback");
+	fire(QUERY_DONE, 11, 102, 0, NULL);
+	end_at(601);
+	assert_int_equal(kind_called("query")->cnt, 1);
+	assert_int_equal(kind_called("query")->sum_ns, 1 * MS);
+	assert_int_equal(kind_called("query")->unended, 2); /* the first one, and end_at's */
 }
 
 static void scan(unsigned cnt, uint64_t stack)
@@ -301,6 +373,9 @@ int main(void)
 		TEST(wait_within_a_wait_is_no_time_of_its_own),
 		TEST(wait_ends_with_the_abort),
 		TEST(abort_without_a_wait_ends_nothing),
+		TEST(execution_of_a_statement_counts_once),
+		TEST(failed_query_ends_and_those_after_it_count),
+		TEST(query_that_is_followed_by_another_has_ended),
 		TEST(scans_of_tables_are_reported_with_the_statement),
 		TEST(rows_of_a_function_are_no_scan_of_a_table),
 		TEST(statement_is_the_one_that_does_what_is_said),

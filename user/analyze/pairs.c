@@ -55,6 +55,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	kind.label = dup_text(pairs, like->label);
 	kind.is_shared = more && more->is_shared;
 	kind.is_postgresql_lock = more && more->is_postgresql_lock;
+	kind.nesting = more ? more->nesting : TAPIR_NESTS;
 	pairs->kinds.data[*idx] = kind;
 	return (uint32_t)*idx;
 }

@@ -18,7 +18,7 @@
 const char *tapir_cause__name(unsigned cause); /* "gc"; NONE: "" */
 
 #define TAPIR_PAIRS_MAX_KINDS 1024
-#define TAPIR_PAIR_MAX_ROLES  4
+#define TAPIR_PAIR_MAX_ROLES  12
 #define TAPIR_NO_KIND	      UINT32_MAX
 
 struct tapir_kind {
@@ -27,6 +27,7 @@ struct tapir_kind {
 	char *key, *label;		    /* NULL: none */
 	bool is_guessed;		    /* by the names of its events */
 	bool is_shared, is_postgresql_lock; /* struct tapir_pair_more */
+	enum tapir_pair_nesting nesting;
 	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
 	uint64_t cnt, sum_ns, worst_ns;
 	/* By activity id, and events without one do not stay on their threads: the kind's intervals

@@ -36,6 +36,12 @@ static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct 
 		tapir_map__del(&tl->shared, i->map_key);
 }
 
+bool tapir_interval__is_told_before(const struct tapir_timeline *tl, const struct tapir_interval *i)
+{
+	return i->flags & TAPIR_INTERVAL_NESTED &&
+	       tl->pairs->kinds.data[i->kind].nesting == TAPIR_NESTS_AS_ONE;
+}
+
 static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i)
 {
 	struct tapir_kind *kind = &tl->pairs->kinds.data[i->kind];
@@ -59,7 +65,8 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 {
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
-	    !tapir_tl__is_told(tl, i->tgid, i->tid) || !i->is_chosen)
+	    !tapir_tl__is_told(tl, i->tgid, i->tid) || !i->is_chosen ||
+	    tapir_interval__is_told_before(tl, i))
 		return;
 	count_kind(tl, i);
 	TELL(tl, close, i);

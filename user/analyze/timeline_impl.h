@@ -82,6 +82,9 @@ void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
 void tapir_interval__leave(struct tapir_interval *i); /* without taking its parts */
 
 /* timeline_close.c */
+/* An interval around it is of the same, and tells of it (TAPIR_NESTS_AS_ONE). */
+bool tapir_interval__is_told_before(const struct tapir_timeline *tl,
+				    const struct tapir_interval *i);
 void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
 /* The thread is gone: its own intervals are closed, shared ones continue without it. */
 void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);

@@ -177,6 +177,20 @@ static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 	return cnt;
 }
 
+/* Of a kind that never nests: the end of the one before was not seen. */
+static void end_former(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
+{
+	struct tapir_interval *i, *outer;
+
+	for (i = h->thread->open; i; i = outer) {
+		outer = i->outer;
+		if (i->kind != kind_idx || i->map_key)
+			continue;
+		i->flags |= TAPIR_INTERVAL_UNENDED;
+		tapir_tl__close(tl, i, h->now_ns);
+	}
+}
+
 static uint32_t event_node(struct tapir_timeline *tl, const struct happening *h)
 {
 	struct tapir_stack_ref ref = {.tgid = h->thread->tgid,
@@ -269,6 +283,8 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	if (is_unknown(tl, h, kind_idx, true))
 		return;
 	tapir_tl__advance(h->thread, h->now_ns);
+	if (kind->nesting == TAPIR_NESTS_IN_NONE)
+		end_former(tl, h, kind_idx);
 	is_nested = limit_nesting(tl, h, kind_idx);
 	i = new_interval(tl, h, kind_idx);
 	if (!i)
@@ -295,7 +311,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	if (i->map_key)
 		tapir_tl__pause(h->thread->process, i, true, h->now_ns);
 	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid) &&
-	    i->is_chosen)
+	    i->is_chosen && !tapir_interval__is_told_before(tl, i))
 		TELL(tl, open, i);
 }
 

@@ -83,12 +83,20 @@ struct tapir_pair {
 	const char *label; /* fields of the begin event, separated by ' '; NULL: none */
 };
 
+/* What it means that an interval begins while one of its kind is open on the thread. */
+enum tapir_pair_nesting {
+	TAPIR_NESTS,	     /* it is inside of it */
+	TAPIR_NESTS_AS_ONE,  /* two events tell of the same: it is not told again */
+	TAPIR_NESTS_IN_NONE, /* the other one has ended, without an event */
+};
+
 /* What few pairs have beside it. */
 struct tapir_pair_more {
 	const char *provider, *kind;
 	const char *aborted_by;	 /* events after which the end does not come; NULL: none */
 	bool is_shared;		 /* what it is about is one thing for all processes of a server */
 	bool is_postgresql_lock; /* its label is a lock's (decode/postgresql_text.h) */
+	enum tapir_pair_nesting nesting;
 };
 
 struct tapir_pair_table {

@@ -111,10 +111,24 @@ static const struct tapir_pair pairs[] = {
 	 "relation_oid block"},
 };
 
-/* No event tells that lock_timeout or a cancellation has ended a wait, but the abort after it. */
+/*
+ * No event tells that lock_timeout or a cancellation has ended a wait, but the abort after it. An
+ * error ends a query, and what it does at that time, without an event as well; in a transaction
+ * that has failed before there is no abort either.
+ */
+#define BY_ERROR "transaction__abort"
+#define BY_QUERY "transaction__abort|query__done"
+
 static const struct tapir_pair_more pairs_more[] = {
-	{"postgresql", "lock", "transaction__abort", true, true},
-	{"postgresql", "lwlock", NULL, true, false},
+	{"postgresql", "lock", BY_ERROR, true, true, TAPIR_NESTS_IN_NONE},
+	{"postgresql", "lwlock", NULL, true, false, TAPIR_NESTS},
+	{"postgresql", "query", BY_ERROR, false, false, TAPIR_NESTS_IN_NONE},
+	{"postgresql", "parse", BY_QUERY, false, false, TAPIR_NESTS_IN_NONE},
+	{"postgresql", "rewrite", BY_QUERY, false, false, TAPIR_NESTS},
+	{"postgresql", "plan", BY_QUERY, false, false, TAPIR_NESTS},
+	/* by PortalRun and, of what returns no rows, by PortalRunMulti */
+	{"postgresql", "execute", BY_QUERY, false, false, TAPIR_NESTS_AS_ONE},
+	{"postgresql", "sort", BY_QUERY, false, false, TAPIR_NESTS},
 	{},
 };
 
