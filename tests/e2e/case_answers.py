@@ -203,9 +203,12 @@ def test_growth_of_native_memory_leads(t):
 def test_compilation_leads(t):
     report, _, said = record(t, "jit", is_busy=True)
     leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
-    found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "jit", "--json").out)
+    found = json.loads(t.tapir("report", t.path("answer.tapir"), "--view", "jit", "--json", "--all").out)
     most = found["groups"][0]
     t.eq((most["name"], most["dynamic"]), ("lambda_method#", "dynamic"), "generated code is one row")
+    names = [row["name"] for row in found["groups"] if not row["dynamic"]]
+    t.ok(any("(" in name for name in names), f"methods are called as in stacks: {names}")
+    t.eq([name for name in names if re.search(r"[+]<|^InvokeStub_EventAttribute", name)], [], "as in stacks, and none for the recording's sake")
     t.ok(most["asker"].startswith("Defects."), f"for whom: {most}")
     lines = t.tapir("events", t.path("answer.tapir"), "*:MethodLoadVerbose*", "--json").json_lines()
     loads = [line["time_ns"] for line in lines if line["args"]["MethodName"].startswith("lambda_method")]

@@ -11,11 +11,16 @@
 #include "analyze/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
+#include "symbol/dotnet_name.h"
 
 #define MAX_METHODS	  65536u
 #define MAX_THREADS	  4096u
 #define MAX_NAME_BYTES	  512
 #define METHOD_IS_DYNAMIC 1u /* of MethodFlags */
+#define TELLING_PERCENT	  10 /* a name with less of the methods is not what they are */
+
+/* The runtime makes them to describe its EventSources to whoever records them. */
+#define OF_RECORDING	  "InvokeStub_EventAttribute."
 
 struct method {
 	uint64_t took_ns, cpu_ns, at_ns, size;
@@ -42,7 +47,7 @@ struct group {
 struct jit {
 	struct tapir_view_asked asked;
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
-	uint64_t dynamic_cnt, more;
+	uint64_t dynamic_cnt, own_cnt, more; /* own: for the recording's sake */
 	struct tapir_vec(struct group) groups;
 	struct tapir_map group_by_name;
 	struct tapir_own_code own;
@@ -197,6 +202,34 @@ static void vote(struct group *group, uint32_t asker)
 		group->votes--;
 }
 
+/* As it is called in stacks: of "instance void  (int32)" and the parts of its name. */
+static void add_method_name(const struct tapir_event_fields *f, struct tapir_str *out)
+{
+	struct tapir_str signature = {}, raw = {};
+	const char *params;
+	struct tapir_sv tier;
+
+	tapir_event_fields__add_text(f, "MethodSignature", MAX_NAME_BYTES, &signature);
+	params = signature.data ? strchr(signature.data, '(') : NULL;
+	if (params) {
+		tapir_str__add(&raw, signature.data, (size_t)(params - signature.data));
+		tapir_str__adds(&raw, "[m] ");
+		tapir_event_fields__add_text(f, "MethodNamespace", MAX_NAME_BYTES, &raw);
+		tapir_str__adds(&raw, "::");
+		tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, &raw);
+		tapir_str__addf(&raw, "%s[Tier0]", params); /* a name has a tier, whichever */
+	}
+	if (!raw.len || raw.failed ||
+	    !tapir_dotnet_name__add(out, (struct tapir_sv){raw.data, raw.len}, &tier)) {
+		tapir_event_fields__add_text(f, "MethodNamespace", MAX_NAME_BYTES, out);
+		tapir_str__addc(out, '.');
+		tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, out);
+	}
+	out->failed |= raw.failed || signature.failed;
+	tapir_str__fini(&raw);
+	tapir_str__fini(&signature);
+}
+
 static void count_group(struct jit *v, const struct tapir_event_fields *f, uint32_t node,
 			uint64_t bytes)
 {
@@ -204,11 +237,10 @@ static void count_group(struct jit *v, const struct tapir_event_fields *f, uint3
 	struct tapir_str name = {}, masked = {};
 	struct group *group;
 
-	if (!is_dynamic) {
-		tapir_event_fields__add_text(f, "MethodNamespace", MAX_NAME_BYTES, &name);
-		tapir_str__addc(&name, '.');
-	}
-	tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, &name);
+	if (is_dynamic)
+		tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, &name);
+	else
+		add_method_name(f, &name);
 	if (name.data)
 		mask_digits(name.data, &masked);
 	group = masked.data ? group_of(v, &name, &masked, is_dynamic) : NULL;
@@ -229,6 +261,17 @@ static void count_group(struct jit *v, const struct tapir_event_fields *f, uint3
 	tapir_str__fini(&masked);
 }
 
+static bool is_of_recording(const struct tapir_event_fields *f)
+{
+	struct tapir_str name = {};
+	bool is_one;
+
+	tapir_event_fields__add_text(f, "MethodName", MAX_NAME_BYTES, &name);
+	is_one = name.data && !strncmp(name.data, OF_RECORDING, strlen(OF_RECORDING));
+	tapir_str__fini(&name);
+	return is_one;
+}
+
 /* Code that was made ready, with its size. */
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
@@ -244,6 +287,10 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	f = tapir_timeline__fields(v->asked.tl, probe, event);
 	bytes = (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
 			   tapir_event_fields__u64(f, "MethodSize"));
+	if (is_dotnet && is_of_recording(f)) {
+		v->own_cnt++;
+		return;
+	}
 	v->loaded_cnt++;
 	v->loaded_bytes += bytes;
 	if (is_dotnet)
@@ -298,10 +345,16 @@ static void add_loaded(const struct jit *v, struct tapir_view_result *result)
 		tapir_str__addf(&result->headline, ", %.0f a second",
 				(double)v->loaded_cnt / seconds);
 	if (v->groups.cnt)
-		tapir_str__addf(&result->headline,
-				", %llu of them dynamic; most often %s, %llu times",
-				(unsigned long long)v->dynamic_cnt, most->name,
+		tapir_str__addf(&result->headline, ", %llu of them dynamic",
+				(unsigned long long)v->dynamic_cnt);
+	if (v->groups.cnt && most->cnt * 100 >= v->loaded_cnt * TELLING_PERCENT)
+		tapir_str__addf(&result->headline, "; most often %s, %llu times", most->name,
 				(unsigned long long)most->cnt);
+	if (v->own_cnt)
+		tapir_view_result__note(result,
+					"%llu more were compiled since this recording asked what "
+					"events there are",
+					(unsigned long long)v->own_cnt);
 	tapir_view_result__note(result,
 				"how long each took was not recorded: `tapir record "
 				"'Microsoft-Windows-DotNETRuntime:Jit:Verbose'` records it");
