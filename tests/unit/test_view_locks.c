@@ -161,6 +161,32 @@ static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
 	assert_false(cell(locks, 0, "type")->is_there);
 }
 
+/* The first finding leaves such waits out; the view says how much they are. */
+static void waits_of_a_runtime_alone_are_told_apart(void **state)
+{
+	struct tapir_rec_symbol symbol = {.file_id = 0x5000, .size = 0x1000};
+
+	(void)state;
+	feeder_mapping(&f, 0x5000, "/x/libjvm.so");
+	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("ObjectMonitor::enter")));
+	add_stack(1, 0x5010, TAPIR_STACK_END_WHOLE);
+	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
+	ask("contention", 0);
+	feeder_switch(&f, 1 * MS,
+		      (struct tapir_rec_switch){.out_tgid = 100,
+						.out_tid = 100,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 1});
+	feeder_come(&f, 100, 3 * MS, 3 * MS, 101);
+	want(101, 12 * MS, 32 * MS, "A");
+	assert_int_equal(answer(), 0);
+	assert_string_equal(
+		result.headline.data,
+		"threads waited 22.00 ms for locks, 2 times; 91% for lwlock A, 2.00 ms in "
+		"a runtime or a library alone");
+}
+
 /* Another tracer came to the tracepoint in between, whose function is on the kernel's stack then.
  */
 static void waits_for_one_lock_differ_in_the_kernel_alone(void **state)
@@ -350,6 +376,7 @@ int main(void)
 		TEST(locks_come_by_waited_time_with_who_held_them),
 		TEST(lock_of_a_server_is_one_for_its_processes),
 		TEST(waits_within_a_wait_do_not_count_twice),
+		TEST(waits_of_a_runtime_alone_are_told_apart),
 		TEST(lock_that_a_snapshot_knows_is_the_one_of_the_events),
 		TEST(waits_for_one_lock_differ_in_the_kernel_alone),
 		TEST(wait_from_before_the_events_has_the_stack_of_one_with_events),

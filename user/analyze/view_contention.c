@@ -49,6 +49,7 @@ struct seen {
 struct contention {
 	struct tapir_view_asked asked;
 	uint64_t cnt, waited_ns, half, more;
+	uint64_t others_ns; /* of waited_ns: in no function of the program's own */
 	struct tapir_map by_key;
 	struct tapir_vec(struct lock *) locks;
 	struct tapir_wait_reasons reasons;
@@ -388,6 +389,8 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 		return;
 	count_way(v, lock, w, w->node, ns);
 	count_waits(v, lock, 1, ns, ns);
+	if (tapir_own_code__of(&v->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
+		v->others_ns += ns;
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *w)
@@ -520,6 +523,10 @@ static void add_headline(const struct contention *v, struct tapir_view_result *r
 			worst->label && *worst->label ? " " : "", worst->label ? worst->label : "");
 	if (worst->type)
 		tapir_str__addf(&result->headline, " (%s)", worst->type);
+	/* A finding leaves them out. */
+	if (v->others_ns && v->others_ns * 2 < v->waited_ns)
+		tapir_str__addf(&result->headline, ", %s in a runtime or a library alone",
+				tapir_ns__text(v->others_ns, waited));
 	if (worst->way_cnt && worst->ways[0].holder_tid)
 		tapir_str__addf(&result->headline, ", most often held by %s (%u)",
 				*worst->ways[0].holder ? worst->ways[0].holder : "?",
