@@ -444,6 +444,10 @@ static void write_works(const struct cpu *v, struct tapir_view_result *result)
 		tapir_view_result__u64(result, t, v->works[w]);
 		tapir_view_result__share(result, t, v->works[w], v->cnt);
 	}
+	/* The report's own line has shares of modules' code, whatever it was for. */
+	if (v->works[TAPIR_WORK_GC] || v->works[TAPIR_WORK_JIT])
+		tapir_view_result__note(result, "GC and the JIT compiler have their time in native "
+						"code and in the kernel as well");
 }
 
 static void write_intervals(const struct cpu *v, struct tapir_view_result *result)

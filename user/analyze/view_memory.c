@@ -121,6 +121,15 @@ static void add_bytes(struct tapir_view_result *result, size_t t, uint64_t bytes
 		tapir_view_result__none(result, t);
 }
 
+/* The collector says it when one begins: what it has after a long one may be more. */
+static void add_committed_bytes(struct tapir_view_result *result, size_t t,
+				const struct committed *committed, const struct heap *heap)
+{
+	bool is_known = committed && (!heap || committed->bytes >= heap->sum_bytes);
+
+	add_bytes(result, t, is_known ? committed->bytes : 0, is_known);
+}
+
 static void write_series(const struct memory *v, struct tapir_view_result *result, size_t t,
 			 const struct tapir_memory_series *s)
 {
@@ -136,7 +145,7 @@ static void write_series(const struct memory *v, struct tapir_view_result *resul
 		tapir_view_result__u64(result, t, p->resident_bytes);
 		tapir_view_result__u64(result, t, p->file_bytes);
 		add_bytes(result, t, heap ? heap->sum_bytes : 0, heap);
-		add_bytes(result, t, committed ? committed->bytes : 0, committed);
+		add_committed_bytes(result, t, committed, heap);
 		add_bytes(result, t, has_rest ? anonymous - heap->sum_bytes : 0, has_rest);
 	}
 }
@@ -166,7 +175,7 @@ static void write_heaps(const struct memory *v, struct tapir_view_result *result
 		for (unsigned g = 0; g < GENERATIONS; g++)
 			tapir_view_result__u64(result, t, heap->bytes[g]);
 		tapir_view_result__u64(result, t, heap->sum_bytes);
-		add_bytes(result, t, committed ? committed->bytes : 0, committed);
+		add_committed_bytes(result, t, committed, heap);
 	}
 	if (from || v->more)
 		tapir_view_result__note(result, "%zu more collections (--all shows them)",
