@@ -367,6 +367,31 @@ static void feed_sample(struct fixture *f, uint64_t time_ns, uint64_t stack_id)
 }
 
 /* It was sampled, then asked who it is. */
+/* Out of a CPU, into one, and from one thread to another: the head and the tables have three. */
+static void switches_are_as_many_in_the_tables_as_in_all(void **state)
+{
+	static const struct tapir_rec_switch switches[] = {
+		{.out_tgid = 10, .out_tid = 10},
+		{.in_tgid = 10, .in_tid = 10},
+		{.out_tgid = 10, .out_tid = 10, .in_tgid = 10, .in_tid = 11},
+	};
+	struct fixture *f = *state;
+	uint64_t in_threads = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct tapir_rec_switch rec = switches[i];
+
+		tapir_rec__init(&rec.h, TAPIR_REC_SWITCH, sizeof(rec), 100 + i);
+		feed(f, &rec.h);
+	}
+	tapir_summary__sort(&f->summary);
+	for (size_t i = 0; i < f->summary.threads.cnt; i++)
+		in_threads += f->summary.threads.data[i].captured[TAPIR_FAMILY_SWITCH];
+	assert_int_equal(f->summary.captured[TAPIR_FAMILY_SWITCH], 3);
+	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_SWITCH], 3);
+	assert_int_equal(in_threads, 3);
+}
+
 static void process_told_of_after_its_samples_has_its_name(void **state)
 {
 	struct fixture *f = *state;
@@ -560,6 +585,7 @@ int main(void)
 		TEST(processes_of_one_id_are_rows_of_their_own),
 		TEST(threads_of_one_id_are_rows_of_their_own),
 		TEST(process_told_of_after_its_samples_has_its_name),
+		TEST(switches_are_as_many_in_the_tables_as_in_all),
 		TEST(first_threads_of_processes_are_rows_of_their_own),
 		TEST(stack_told_of_later_counts_from_then_on),
 		TEST(stacks_have_functions_or_places),

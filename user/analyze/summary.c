@@ -403,7 +403,8 @@ static void add_resource(struct tapir_summary *s, const struct tapir_catalog *ca
 static void add_captured(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			 const struct tapir_rec *rec, int family)
 {
-	uint32_t tid = tapir_rec__tid(rec, 0);
+	int which = tapir_rec__tid(rec, 0) ? 0 : 1;
+	uint32_t tid = tapir_rec__tid(rec, which);
 	struct who who;
 
 	if (tapir_rec__is_snapshot(rec))
@@ -411,7 +412,7 @@ static void add_captured(struct tapir_summary *s, const struct tapir_catalog *ca
 	s->captured[family]++;
 	if (!tid)
 		return;
-	who = who_was(catalog, tapir_rec__tgid(rec, 0), tid, rec->time_ns);
+	who = who_was(catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns);
 	count(s, &who, family);
 }
 
