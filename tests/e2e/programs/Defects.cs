@@ -530,7 +530,19 @@ static class Defects
     };
 
     // Threads of a server's collector: one a heap.
-    static int Collectors() => Directory.GetDirectories("/proc/self/task").Count(task => File.ReadAllText(task + "/comm") == ".NET Server GC\n");
+    static int Collectors() => Directory.GetDirectories("/proc/self/task").Count(IsCollector);
+
+    static bool IsCollector(string task)
+    {
+        try
+        {
+            return File.ReadAllText(task + "/comm") == ".NET Server GC\n";
+        }
+        catch (IOException) // it has ended
+        {
+            return false;
+        }
+    }
 
     static void Main(string[] args)
     {
