@@ -87,6 +87,11 @@ uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which)
 	return (uint32_t)read_at(rec, who_of(rec, which)->tid_off, sizeof(uint32_t));
 }
 
+int tapir_rec__whose(const struct tapir_rec *rec)
+{
+	return !tapir_rec__tid(rec, 0) && tapir_rec__tid(rec, 1);
+}
+
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
 {
 	return read_at(rec, who_of(rec, 0)->stack_id_off, sizeof(uint64_t));

@@ -56,6 +56,9 @@ static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_
  */
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which);
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
+/* Which one it counts for: the second where the first is nobody, as of a thread that comes to a CPU
+ * which no thread of the recording leaves. */
+int tapir_rec__whose(const struct tapir_rec *rec);
 
 /* Its stacks; 0: none. */
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec);
