@@ -65,8 +65,7 @@ def waiting(t, one):
 
 
 def blocked(t, one):
-    # A new worker is known to be one once it has its name.
-    near(t, one.first["magnitude"], one.rate("waited_ns") / 1e9, "blocked threads", 0.08)
+    near(t, one.first["magnitude"], one.rate("waited_ns") / 1e9, "blocked threads")
 
 
 def exactly(number):

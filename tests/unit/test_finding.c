@@ -298,6 +298,19 @@ static void threads_that_wait_throughout_are_a_deadlock(void **state)
 	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
 }
 
+/* Events are recorded before switches are: a thread that fired one may sleep since then. */
+static void snapshot_shows_what_became_of_a_thread_that_fired_an_event(void **state)
+{
+	(void)state;
+	fire_on(METHOD_LOADED, 12, 1 * MS, 0, "Main", 0);
+	feeder_come(&f, 13, 1 * MS, 0, 0); /* but this one runs: it has come to a CPU */
+	for (uint32_t tid = 11; tid < 14; tid++)
+		was_asleep(tid, 6);
+	fire(TICK, 1002 * MS, 0, "Object", 0);
+	expect_finding("deadlock, or a lock that is never released: 2 threads waited for locks "
+		       "throughout (1.001 s), 2 in Shop.Draw(int)");
+}
+
 /* .NET 8 without symbols: its functions say nothing. */
 static void threads_that_wait_in_the_runtime_throughout_are_a_deadlock(void **state)
 {
@@ -554,6 +567,7 @@ int main(void)
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),
+		TEST(snapshot_shows_what_became_of_a_thread_that_fired_an_event),
 		TEST(threads_that_wait_in_the_runtime_throughout_are_a_deadlock),
 		TEST(what_the_holder_waits_for_is_reported),
 		TEST(threads_that_wait_where_others_pass_are_none),

@@ -57,10 +57,11 @@ struct tapir_tl_wait {
 
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
-	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
-	bool is_dead;	 /* for a while somebody may ask what it did */
-	bool has_chosen; /* it left its CPU in the trace that was asked for */
-	bool is_ours;	 /* tapir's, in a traced process: its waits are not reported */
+	bool is_gone; /* it left its last CPU: later records with its id are of another thread */
+	bool is_dead; /* for a while somebody may ask what it did */
+	bool has_switched; /* one of its switches was seen */
+	bool has_chosen;   /* it left its CPU in the trace that was asked for */
+	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */

@@ -427,6 +427,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 		tl->stats.unpaired++;
 		return;
 	}
+	t->has_switched |= !(rec->flags & TAPIR_SWITCH_SNAPSHOT);
 	/* A thread that leaves has run; for how long is unknown if this is its first record. */
 	if (t->state != TAPIR_THREAD_UNKNOWN)
 		tapir_tl__ran(tl, t, rec->h.time_ns);
@@ -473,6 +474,7 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 
 	if (!t)
 		return;
+	t->has_switched = true;
 	if (now_ns < t->since_ns || t->state <= TAPIR_THREAD_RUNNING) {
 		tl->stats.unpaired += t->state != TAPIR_THREAD_UNKNOWN;
 		if (t->state == TAPIR_THREAD_UNKNOWN) {
@@ -501,7 +503,17 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 		  &before);
 }
 
-/* Switches that were seen of the thread say more: since when it has been where it is. */
+/*
+ * Switches that were seen of the thread say more: since when it has been where it is. That it runs
+ * is otherwise known by an event or a sample, and events come before switches do: it may have gone
+ * to sleep since.
+ */
+static bool is_news(const struct tapir_tl_thread *t)
+{
+	return t->state == TAPIR_THREAD_UNKNOWN ||
+	       (t->state == TAPIR_THREAD_RUNNING && !t->has_switched);
+}
+
 static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	bool is_out = rec->out_tid;
@@ -515,7 +527,7 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 
 	if (!t)
 		return;
-	if (t->state == TAPIR_THREAD_UNKNOWN && is_out)
+	if (is_out && is_news(t))
 		go_out(tl, rec);
 	else if (t->state == TAPIR_THREAD_UNKNOWN)
 		tapir_tl__ran(tl, t, rec->h.time_ns);
