@@ -35,6 +35,17 @@ class TapirDefault(dotnet.Tapir):
         return {}
 
 
+class OtherTapir(TapirDefault):
+    """Another build, such as the one before a change."""
+
+    def __init__(self, context, path):
+        super().__init__(context, "other tapir", [])
+        self.path = path
+
+    def argv(self, pid):
+        return [self.path, *super().argv(pid)[1:]]
+
+
 class TraceDefault(dotnet.DotnetTrace):
     def argv(self, pid):
         return [self.context.dotnet_trace, "collect", "-p", str(pid), "--format", "NetTrace", "-o", self.output]
@@ -97,10 +108,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=5, help="of load, each (%(default)s)")
     parser.add_argument("--parts", action="store_true", help="events, samples, switches apart")
+    parser.add_argument("--other", metavar="TAPIR", help="another tapir, in turns with this one and without any")
     options = parser.parse_args()
     context = dotnet.Context(options.build)
     program = dotnet_program.build_dotnet(dotnet.Builder(context.build), "Web", "Microsoft.NET.Sdk.Web")
     traced = ([TapirDefault(context, name, [], *argv) for name, argv in PARTS.items()] if options.parts else
+              [TapirDefault(context, "tapir", []), OtherTapir(context, options.other)] if options.other else
               [TapirDefault(context, "tapir", []), TapirDefault(context, "tapir --no-sched", [], "--no-sched"),
                TraceDefault(context, "dotnet-trace", [])])
     context.recorders = [r for r in (dotnet.Nobody(context, "alone"), *traced, dotnet.Nobody(context, "after")) if not r.missing()]
