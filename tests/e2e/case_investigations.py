@@ -1,234 +1,171 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a symptom to its cause, as INVESTIGATIONS.md tells it: run with --only 'investigations*' -v to see what
-tapir says on the way."""
-import json
+"""From a symptom to its cause by two commands, as INVESTIGATIONS.md tells it: run with --only 'investigations*' -v to see
+what tapir says on the way."""
 import os
-import re
 import signal
 import statistics
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 
+from answers import alone, near
+from case_answers_postgresql import end_sessions, psql
 from case_runtimes import Server
-from case_timeline import MS, RUNTIME, sums, view
+from case_timeline import view
 from dotnet_program import build_dotnet
 
 ALONE = True  # they measure time
-LIGHT = {"test_jvm_lock_convoy", "test_postgresql_query_that_waits"}  # for most of it they wait
-TIMEOUT = 180
+TIMEOUT = 120
 
 
 def ask(t, file, *options):
     """What a person reads; shown when the run is verbose."""
     text = t.tapir("report", file, *options).out
     if t.verbose:
-        print("\n".join("      " + line for line in text.splitlines()[:30]), flush=True)
+        print("\n".join("      " + line for line in text.splitlines()[:24]), flush=True)
     return text
+
+
+# ---- checkouts that block the thread pool ------------------------------------------------------------
+
+CLIENTS = 60
+
+
+class Checkout:
+    """The service of tests/e2e/programs/Checkout.cs and its warehouse, and clients, each with one checkout at a time."""
+
+    def __init__(self, t, *how):
+        if "Microsoft.AspNetCore.App" not in t.run(t.need("dotnet"), "--list-runtimes").out:
+            t.skip("not installed: the ASP.NET runtime")
+        program = build_dotnet(t, "Checkout", "Microsoft.NET.Sdk.Web")
+        self.warehouse, self.stock = self.start(t, program)
+        self.service, self.url = self.start(t, program, self.stock, *how)
+        self.took, self.is_over = [], threading.Event()
+        self.clients = [threading.Thread(target=self.buy, args=(at,), daemon=True) for at in range(CLIENTS)]
+
+    @staticmethod
+    def start(t, program, *args):
+        process = t.start(program, *args)
+        return process, f"http://127.0.0.1:{process.wait_line('pid ', timeout=60).split()[3]}"
+
+    @staticmethod
+    def get(url):
+        begin = time.monotonic()
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            answer.read()
+        return time.monotonic() - begin
+
+    def buy(self, at):
+        while not self.is_over.is_set():
+            try:
+                self.took.append((time.monotonic(), self.get(f"{self.url}/checkout/{at}")))
+            except (OSError, urllib.error.URLError):
+                return  # the service has ended
+            at += CLIENTS
+
+    def workers(self):
+        """Of its thread pool, by /proc."""
+        tasks = f"/proc/{self.service.pid}/task"
+        names = []
+        for tid in os.listdir(tasks):
+            try:
+                with open(f"{tasks}/{tid}/comm", encoding="utf-8") as file:
+                    names.append(file.read().strip())
+            except OSError:
+                pass  # it has ended
+        return names.count(".NET TP Worker")
+
+    def end(self):
+        self.is_over.set()
+        for process in (self.service, self.warehouse):
+            process.signal(signal.SIGKILL)
+            process.wait()
+
+
+def record_checkouts(t, file, *how):
+    """Seconds of each checkout that began and ended meanwhile, by its client's clock, and the pool's threads, over time."""
+    checkout = Checkout(t, *how)
+    for client in checkout.clients:
+        client.start()
+    time.sleep(0.5)
+    tapir = t.start_tapir("record", "-p", checkout.service.pid, "-d", "6", "-f", "-o", file)
+    tapir.wait_ready(".NET events", timeout=30)
+    begin, workers = time.monotonic(), []
+    while time.monotonic() < begin + 6:
+        workers.append(checkout.workers())
+        time.sleep(0.05)
+    t.eq(tapir.wait(30).rc, 0, "exit")
+    took = [seconds for at, seconds in list(checkout.took) if at > begin]
+    asked = statistics.median(checkout.get(f"{checkout.stock}/stock/1") for _ in range(5))
+    checkout.end()
+    return took, statistics.mean(workers), asked
+
+
+@alone
+def test_dotnet_checkouts_that_block_the_pool(t):
+    file = t.path("checkout.tapir")
+    took, workers, asked = record_checkouts(t, file)
+    t.ok(len(took) < CLIENTS and asked < 0.5, f"the symptom: {len(took)} checkouts in 6 s, the warehouse answers in {asked} s")
+    first = ask(t, file).splitlines()[0]
+    t.ok(first.startswith("thread pool starvation: ") and " pool threads are blocked on average in Checkout.AskWarehouse(int)" in first,
+         f"the report leads with it: {first}")
+    near(t, float(first.split()[3]), workers, "threads of the pool, all of which are blocked")
+    ask(t, file, "--view", "threadpool", "--top", "2")
+    blocked = view(t, file, "threadpool")["blocked"][0]
+    t.ok(any(name.startswith("Checkout.Reserve(") for name in blocked["stack"]), f"who calls it: {blocked['stack']}")
+    fixed, _, _ = record_checkouts(t, file, "await")
+    first = ask(t, file).splitlines()[0]
+    t.ok("starvation" not in first, f"awaited: {first}")
+    t.ok(len(fixed) > 10 * max(len(took), CLIENTS), f"awaited: {len(fixed)} checkouts in 6 s, it were {len(took)}")
 
 
 # ---- a lock convoy in a JVM ------------------------------------------------------------------------
 
-COMPILED = ("-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,Convoy*::*",
-            "-XX:CompileCommand=dontinline,Convoy*::*")
-
-
-def convoy(t, *args, record=None):
-    java, javac = t.need("java", "javac")
-    classes = t.path("classes")
-    if not os.path.isdir(classes):
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Convoy.java")
-        t.eq(t.run(javac, "--release", "11", "-d", classes, source).rc, 0, "javac")
-    command = [java, "-XX:+DTraceMonitorProbes", "-XX:+PreserveFramePointer", *COMPILED, "-cp", classes, "Convoy", *args]
-    if not record:
-        return t.run(*command).witness()
-    return t.tapir("record", "hotspot:monitor__contended__*", "hotspot:thread__sleep__*", "--stack", "-f", "-o", record,
-                   "--", *command, timeout=90).witness()
+ORDERS = 1200  # a little above 5 ms each
 
 
 def test_jvm_lock_convoy(t):
-    file = t.path("convoy.tapir")
-    slow = convoy(t, "200", record=file)  # four workers and 1 ms of work an order: 50 ms would do
-    t.ok(slow["ms"] > 200 * 5, f"the symptom: {slow}")
+    java, javac = t.need("java", "javac")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Convoy.java")
+    t.eq(t.run(javac, "--release", "11", "-d", t.path("classes"), source).rc, 0, "javac")
+    file, command = t.path("convoy.tapir"), (java, "-cp", t.path("classes"), "Convoy", str(ORDERS))
+    convoy = t.start(*command)
+    time.sleep(0.7)  # it starts
+    t.eq(t.tapir("record", "-p", convoy.pid, "-d", "4", "-f", "-o", file).rc, 0, "record")
+    slow = convoy.wait(60).witness()
+    t.ok(slow["ms"] > ORDERS * 5, f"the symptom: {slow}, 5 ms an order, as many workers there are")
     first = ask(t, file).splitlines()[0]
-    t.ok("for locks, " in first and "Convoy$Inventory" in first, f"the report leads with it: {first}")
+    t.ok(first.startswith("threads waited ") and " for a monitor: " in first and "worker-*, in Convoy$Inventory.book(int)" in first,
+         f"the report leads with it: {first}")
     ask(t, file, "--view", "contention", "--top", "1")
     worst = view(t, file, "contention", "--top", "1")["locks"][0]
-    t.ok(worst["kind"] == "monitor" and worst["label"].startswith("Convoy$Inventory "), f"which lock: {worst['label']}")
-    t.ok(worst["percent"] > 90 and worst["ns"] > slow["ms"] * MS, f"four threads wait for most of the time: {worst['ns']}")
-    waiters = [way["stack"] for way in worst["waiters"] if way["stack"]]
-    t.ok(any("book" in name for name in waiters[0]), f"where they wait: {waiters[0]}")
-    holders = [name for way in worst["waiters"] for name in way["holder_stack"] or []]
-    t.ok(any("Audit.append" in name for name in holders), f"what the holder does meanwhile: {sorted(set(holders))}")
-    t.ok(all((way["held_by"] or "worker-").startswith("worker-") for way in worst["waiters"][:3]), "who lets go")
-    fixed = convoy(t, "200", "fixed", record=file)
-    left = sum(lock["ns"] for lock in view(t, file, "contention", "--all")["locks"] if lock["kind"] == "monitor")
-    t.ok(left < 0.2 * worst["ns"], f"the line behind the lock: {left / MS} ms, it was {worst['ns'] / MS} ms")
-    t.ok(fixed["ms"] < slow["ms"], f"and it is faster: {fixed}, it was {slow}")
+    t.ok(worst["kind"] == "monitor" and worst["percent"] > 90, f"nearly all of it: {worst['percent']} % {worst['kind']}")
+    t.ok(all((way["held_by"] or "worker-").startswith("worker-") for way in worst["waiters"][:3]), f"who lets go: {worst['waiters'][:3]}")
+    fixed = t.run(*command, "fixed").witness()
+    t.ok(fixed["ms"] < slow["ms"] / 2, f"written after the lock is released: {fixed}, it was {slow}")
 
 
-# ---- a query that waits ------------------------------------------------------------------------------
+# ---- payments that wait for a report -----------------------------------------------------------------
 
 
-def session(server, script):
-    """A client of its own, in the background."""
-    return subprocess.Popen([f"{server.bin}/psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c", script],
-                            user=server.user.pw_uid, group=server.user.pw_gid, extra_groups=[], cwd=server.dir,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-def test_postgresql_query_that_waits(t):
+@alone
+def test_postgresql_payments_that_wait(t):
+    file = t.path("waits.tapir")
     with Server(t) as server:
-        file = t.path("waits.tapir")
-        server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c",
-                   "create table accounts(id int primary key, cents bigint)", "-c",
-                   "insert into accounts select i, 0 from generate_series(1, 1000) i")
-        tapir = t.start_tapir("record", "postgresql:query__start", "postgresql:query__done", "postgresql:lock__wait__*",
-                              "--comm", "postgres", "-f", "-o", file)
-        tapir.wait_ready()
-        # A nightly report that holds a row while it sums up: 1 s; and clients that pay meanwhile.
-        holder = session(server, "begin; update accounts set cents = 0 where id = 7; select pg_sleep(1); commit")
-        payers = [session(server, f"select pg_sleep(0.2); update accounts set cents = cents + {i} where id = {i}")
-                  for i in (6, 7, 8)]
-        for process in [holder, *payers]:
-            t.eq(process.wait(20), 0, f"psql: {process.stdout.read()}")
-        tapir.signal(2)
-        t.eq(tapir.wait(30).rc, 0, "exit")
+        server.run("psql", "-X", "-q", "-h", server.dir, "-d", "postgres", "-c", "create table accounts(id int primary key, cents bigint)",
+                   "-c", "insert into accounts select i, 0 from generate_series(1, 1000) i")
+        report = psql(server, "begin", "update accounts set cents = 0 where id = 7", "select pg_sleep(60)")
+        time.sleep(0.5)  # it has the row
+        payers = [psql(server, f"update accounts set cents = cents + {i} where id = {i}") for i in (6, 7, 8)]
+        time.sleep(0.5)
+        waits = [payer.poll() is None for payer in payers]
+        t.eq(waits, [False, True, False], "the symptom: one of three payments is not made")
+        t.eq(t.tapir("record", "--comm", "postgres", "-d", "2", "-f", "-o", file).rc, 0, "record")
+        for client in (report, *payers):
+            client.kill()
+            client.wait()
+        end_sessions(server)
     first = ask(t, file).splitlines()[0]
-    t.ok("for locks, " in first, f"the report leads with it: {first}")
-    ask(t, file, "--view", "slow=query", "--top", "2")
-    queries = {q["label"]: q for q in view(t, file, "slow=query", "--all")["slowest"]}
-    waited = next(q for label, q in queries.items() if "where id = 7" in label and "+ 7" in label)
-    others = [q for label, q in queries.items() if "where id = 6" in label or "where id = 8" in label]
-    t.ok(waited["ns"] > 500 * MS and all(q["ns"] < 400 * MS for q in others), f"the symptom: {waited['ns'] / MS} ms")
-    lock = next(p for p in waited["parts"] if p["cause"] == "lock" and p["state"] == "sleeping")
-    t.ok(0.3 < lock["ns"] / waited["ns"] and lock["ns"] > 250 * MS, f"in a lock: {lock}")
-    t.ok(re.fullmatch(r"transaction \d+", lock["cause_label"]), lock["cause_label"])
-    t.ok("ProcSleep" in lock["stack"], f"where it waits: {lock['stack']}")
-    t.ok((lock["ended_in"] or "").startswith("query begin; update accounts set cents = 0"), f"who had it, in which query: {lock}")
-    t.ok("pg_sleep" in lock["holder_stack"], f"and what that did meanwhile: {lock['holder_stack']}")
-    t.eq(sum(p["ns"] for p in waited["parts"]), waited["ns"], "parts add up to the whole")
-    t.eq(sums(waited["parts"], cause="lock") > lock["ns"], True, "with what it ran and waited for a CPU inside")
-
-
-# ---- a .NET request slowed by collections --------------------------------------------------------------
-
-CLIENTS, REQUESTS = 3, 60
-WARM_ID = 1_000_000  # from there on: not measured
-
-
-class Catalog:
-    """The service of tests/e2e/programs/Catalog.cs, its collector as it is on one CPU, or by configuration."""
-
-    def __init__(self, t, *args):
-        if "Microsoft.AspNetCore.App" not in t.run(t.need("dotnet"), "--list-runtimes").out:
-            t.skip("not installed: the ASP.NET runtime")
-        self.process = t.start(build_dotnet(t, "Catalog", "Microsoft.NET.Sdk.Web"), *args,
-                               env={**os.environ, "DOTNET_gcServer": "0", "DOTNET_gcConcurrent": "0"})
-        self.port = int(self.process.wait_line("pid ", timeout=60).split()[3])
-        self.pid = self.process.pid
-
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
-            return json.load(answer)
-
-    def warm_up(self, seconds):
-        until, at = time.monotonic() + seconds, WARM_ID
-        while time.monotonic() < until:
-            self.get(f"/preview/{at}")
-            at += 1
-            time.sleep(0.05)
-
-    def load(self):
-        """Milliseconds by path: (what the service says, what its client waited)."""
-        took = {}
-
-        def client(number):
-            for at in range(number * REQUESTS, (number + 1) * REQUESTS):
-                begin = time.monotonic()
-                own = self.get(f"/preview/{at}")["ms"]
-                took[f"GET /preview/{at}"] = own, (time.monotonic() - begin) * 1000
-
-        clients = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
-        for each in clients:
-            each.start()
-        for each in clients:
-            each.join()
-        return took
-
-
-def catalog(t, file, *args):
-    """Milliseconds by path, and how many collections of generation 2 there were, and what they took."""
-    service = Catalog(t, "2000000", *args)
-    service.warm_up(0.5)
-    tapir = t.start_tapir("record", f"{RUNTIME}:GC:Verbose", "Microsoft.AspNetCore.Hosting", "-p", service.pid,
-                          "-f", "-o", file)
-    tapir.wait_ready(".NET events", timeout=30)
-    before = service.get("/health")
-    took = service.load()
-    after = service.get("/health")
-    time.sleep(0.2)
-    tapir.signal(signal.SIGINT)
-    t.eq(tapir.wait(30).rc, 0, "exit")
-    service.process.signal(signal.SIGTERM)
-    t.eq(service.process.wait().rc, 0, "the service ends as ever")
-    return took, after["gen2"] - before["gen2"], after["pause_ms"] - before["pause_ms"]
-
-
-def has(stack, function):
-    return any(name.startswith(function) for name in stack or [])
-
-
-def requests_are_those_of_the_witness(t, file, took):
-    found = {r["label"]: r["ns"] / MS for r in view(t, file, "slow=request", "--all")["slowest"]}
-    missing = sorted(set(took) - set(found))
-    t.ok(not missing, f"{len(missing)} of {len(took)} requests are not in the file: {missing[:3]}")
-    early = [(path, found[path], own) for path, (own, _) in took.items() if found[path] < own - 1]
-    t.ok(not early, f"shorter than the service says: {early[:3]}")
-    late = [(path, found[path], waited) for path, (_, waited) in took.items() if found[path] > waited + 2]
-    t.ok(len(late) < len(took) / 10, f"longer than the client waited: {late[:3]}")
-
-
-def slow_requests_stood_in_the_collector(t, file, gen2):
-    slow = [r for r in view(t, file, "slow=request", "--top", str(max(gen2, 2)))["slowest"] if r["ns"] > 40 * MS]
-    in_gc = [r for r in slow if sums(r["parts"], cause="gc") > 0.5 * r["ns"]]
-    t.ok(slow and len(in_gc) >= len(slow) / 2, f"{len(in_gc)} of the {len(slow)} slowest were in GC for the most part")
-    t.eq([sum(p["ns"] for p in r["parts"]) for r in slow], [r["ns"] for r in slow], "parts add up to the whole")
-    parts = [p for r in in_gc for p in r["parts"] if p["cause"] == "gc"]
-    collects = [p for p in parts if p["state"] == "running" and has(p["stack"], "Catalog.DrawPreview(")]
-    waits = [p for p in parts if (p["ended_in"] or "").startswith("request GET /preview/")
-             and has(p["holder_stack"], "Catalog.DrawPreview(")]
-    t.ok(collects or waits, "which request collects, or waits for another one that does, and from where")
-
-
-def test_dotnet_request_slowed_by_gen2_collections(t):
-    file = t.path("catalog.tapir")
-    took, gen2, pause_ms = catalog(t, file)
-    own = sorted(ms for ms, _ in took.values())
-    median = statistics.median(own)
-    t.ok(gen2 and own[-1] > 40 and own[-1] > 5 * median, f"the symptom: {own[-1]} ms, median {median} ms")
-    headline = ask(t, file).splitlines()[0]
-    t.ok(re.search(rf"GC: \d+ collections? \({gen2} gen 2\), .*; the longest collection: AllocLarge NonConcurrentGC; ", headline),
-         f"the report leads with it: {headline}")
-    t.ok(" allocated from Catalog.DrawPreview(" in headline, f"and with who allocates: {headline}")
-    requests_are_those_of_the_witness(t, file, took)
-    ask(t, file, "--view", "slow=request", "--top", "2")
-    slow_requests_stood_in_the_collector(t, file, gen2)
-    ask(t, file, "--view", "gc", "--top", "3")
-    gc = view(t, file, "gc", "--all")
-    full = [p for p in gc["pauses"] if (p["reason"] or "").startswith("gen 2 ")]
-    t.eq([p["reason"] for p in full], ["gen 2 AllocLarge NonConcurrentGC"] * gen2, "collections")
-    # A thread may lose its CPU between the runtime's look at its clock and its event.
-    t.ok(abs(gc["sum_ns"] / MS - pause_ms) <= max(gc["count"], 0.1 * pause_ms), f"paused {gc['sum_ns'] / MS} ms, the runtime says {pause_ms}")
-    t.ok(all(p["promoted_bytes"] > 100e6 for p in full), f"what it goes through each time: {full[0]}")
-    ask(t, file, "--view", "allocations", "--top", "1")
-    for name in ("gc", "allocations"):
-        most = view(t, file, name, "--top", "1")["allocations"][0]
-        t.ok(most["type"] == "System.Byte[]" and most["percent"] > 80, f"--view {name}, what: {most['type']}")
-        t.ok(has(most["stacks"][0]["stack"], "Catalog.DrawPreview("), f"and where: {most['stacks'][0]['stack']}")
-    fixed, left, _ = catalog(t, t.path("fixed.tapir"), "pooled")
-    t.ok(left < gen2 / 2, f"from a pool: {left} collections, they were {gen2}")
-    headline = ask(t, t.path("fixed.tapir")).splitlines()[0]
-    t.ok(left or "AllocLarge" not in headline, f"the report does not say so any more: {headline}")
-    requests_are_those_of_the_witness(t, t.path("fixed.tapir"), fixed)
+    t.ok("accounts" in first and "pg_sleep" in first, f"the report leads with it: {first}")

@@ -36,7 +36,7 @@ ONE = """
 # By the kind of their project.
 PROGRAMS = {"Microsoft.NET.Sdk": ("Alloc", "AwaitRate", "Awaits", "Busy", "Counting", "Defects", "Echo", "Fields", "Fire", "Heap", "Hot", "Known",
                                   "Many", "Shop", "Sources", "Storm"),
-            "Microsoft.NET.Sdk.Web": ("Catalog",)}
+            "Microsoft.NET.Sdk.Web": ("Catalog", "Checkout")}
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 
 
