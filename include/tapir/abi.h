@@ -376,8 +376,10 @@ struct tapir_rec_wait {
 	uint16_t syscall;   /* its number */
 	uint16_t text_len;
 	uint64_t object_va; /* of the futex; 0: it waits for something else */
-			    /* text: the call with its arguments, "read(fd 3 pipe:[4711])"; up to
-			     * the next zero, the type of the object whose lock it waits for */
+			    /* text: the call with its arguments, "read(fd 3 pipe:[4711])"; then,
+			     * each up to a zero: the type of the object whose lock it waits for;
+			     * the statement that it executes, of a server of databases; the one
+			     * that the lock's holder executes */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 

@@ -114,6 +114,8 @@ static void view(const struct tapir_rec *rec)
 	case TAPIR_REC_WAIT:
 		tapir_wait_view__of(rec, &v.wait);
 		touch_sv(v.wait.object);
+		touch_sv(v.wait.statement);
+		touch_sv(v.wait.holder_statement);
 		return touch_sv(v.wait.text);
 	case TAPIR_REC_RESOURCE:
 		tapir_resource_view__of(rec, &v.resource);

@@ -335,8 +335,9 @@ static void what_the_holder_waits_for_is_reported(void **state)
 	for (uint32_t tid = 11; tid < 14; tid++) {
 		was_asleep(tid, 6);
 		wait.tid = tid;
-		feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"),
-						  (struct tapir_sv){}));
+		feeder_add(&f, tapir_recbuf__wait(&f.buf, &(struct tapir_wait_view){
+								  .rec = &wait,
+								  .text = feeder_sv("futex()")}));
 	}
 	fire(TICK, 1002 * MS, 0, "Object", 0);
 	expect_finding("deadlock, or a lock that is never released: 3 threads waited for locks "

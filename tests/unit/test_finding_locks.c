@@ -153,7 +153,8 @@ static void is_held_up(uint32_t tid, const char *comm, uint64_t time_ns, uint32_
 						.out_state = TAPIR_STATE_SLEEPING,
 						.flags = TAPIR_SWITCH_SNAPSHOT | flags});
 	feeder_add(&f,
-		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"), (struct tapir_sv){}));
+		   tapir_recbuf__wait(&f.buf, &(struct tapir_wait_view){
+						      .rec = &wait, .text = feeder_sv("futex()")}));
 }
 
 static void owners_in_a_snapshot_make_a_deadlock(void **state)
@@ -180,7 +181,8 @@ static void is_owned(uint32_t tid, uint64_t time_ns, uint32_t owner)
 					    .syscall = 202};
 
 	feeder_add(&f,
-		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex()"), (struct tapir_sv){}));
+		   tapir_recbuf__wait(&f.buf, &(struct tapir_wait_view){
+						      .rec = &wait, .text = feeder_sv("futex()")}));
 }
 
 /* Thread 4 waits for 3, which waits for 2. */

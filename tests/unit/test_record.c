@@ -272,6 +272,37 @@ static void stack_is_refused_when_it_is_too_deep_or_has_no_id(void **state)
 	assert_false(tapir_record__ok(rec, rec->size));
 }
 
+/* Files from before have fewer of the texts, and damaged ones may end amid one. */
+static void texts_of_a_wait_end_at_zeros_or_with_the_record(void **state)
+{
+	struct tapir_recbuf b = {};
+	const struct tapir_rec_wait wait = {.tgid = 7, .tid = 7, .owner_tid = 8};
+	const struct tapir_rec *rec = tapir_recbuf__wait(
+		&b, &(struct tapir_wait_view){.rec = &wait,
+					      .text = tapir_sv__of("epoll_wait()"),
+					      .object = tapir_sv__of("transaction 726"),
+					      .statement = tapir_sv__of("update accounts"),
+					      .holder_statement = tapir_sv__of("select 1")});
+	struct tapir_wait_view v;
+
+	(void)state;
+	assert_true(tapir_record__ok(rec, rec->size));
+	tapir_wait_view__of(rec, &v);
+	assert_true(tapir_sv__is(v.text, "epoll_wait()"));
+	assert_true(tapir_sv__is(v.object, "transaction 726"));
+	assert_true(tapir_sv__is(v.statement, "update accounts"));
+	assert_true(tapir_sv__is(v.holder_statement, "select 1"));
+	((struct tapir_rec *)rec)->size = sizeof(wait) + strlen("epoll_wait()transaction 726");
+	tapir_wait_view__of(rec, &v);
+	assert_true(tapir_sv__is(v.object, "transaction 726"));
+	assert_int_equal(v.statement.len, 0);
+	((struct tapir_rec *)rec)->size = sizeof(wait) + strlen("epoll_wait()transaction 726") + 7;
+	tapir_wait_view__of(rec, &v);
+	assert_true(tapir_sv__is(v.statement, "update"));
+	assert_int_equal(v.holder_statement.len, 0);
+	tapir_recbuf__fini(&b);
+}
+
 /* Between the record and the ids of a trace; neither is taken for the other. */
 static void futex_follows_a_switch_that_says_so(void **state)
 {
@@ -366,6 +397,7 @@ int main(void)
 		CASE(event_optional_parts_are_found_when_flagged),
 		CASE(event_trace_ids_are_found_when_flagged),
 		CASE(trace_ids_are_known_by_the_size_of_a_sample),
+		CASE(texts_of_a_wait_end_at_zeros_or_with_the_record),
 		CASE(futex_follows_a_switch_that_says_so),
 		CASE(event_is_refused_when_its_payload_length_lies),
 		CASE(stack_is_refused_when_it_is_too_deep_or_has_no_id),

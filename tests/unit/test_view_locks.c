@@ -148,8 +148,10 @@ static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
 						.out_tid = 100,
 						.out_state = TAPIR_STATE_SLEEPING,
 						.out_stack_id = 1});
-	feeder_add(&f,
-		   tapir_recbuf__wait(&f.buf, &wait, feeder_sv("semaphore"), feeder_sv(orders)));
+	feeder_add(&f, tapir_recbuf__wait(&f.buf,
+					  &(struct tapir_wait_view){.rec = &wait,
+								    .text = feeder_sv("semaphore"),
+								    .object = feeder_sv(orders)}));
 	feeder_come(&f, 100, 11 * MS, 11 * MS, 101);
 	want(101, 12 * MS, 32 * MS, orders);
 	assert_int_equal(answer(), 0);

@@ -86,8 +86,9 @@ static void waits(uint32_t tid, uint64_t time_ns, uint32_t owner_tid)
 					    .owner_tid = owner_tid,
 					    .syscall = 202};
 
-	feeder_add(&f, tapir_recbuf__wait(&f.buf, &wait, feeder_sv("futex(wait 0x10)"),
-					  (struct tapir_sv){}));
+	feeder_add(&f, tapir_recbuf__wait(&f.buf, &(struct tapir_wait_view){
+							  .rec = &wait,
+							  .text = feeder_sv("futex(wait 0x10)")}));
 }
 
 /* Of the first group with that many frames; NULL: not found. */

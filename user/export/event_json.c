@@ -462,6 +462,10 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_known(&j, "owner_tid", view.rec->owner_tid);
 	if (view.object.len)
 		add_text(&j, "object_type", view.object);
+	if (view.statement.len)
+		add_text(&j, "statement", view.statement);
+	if (view.holder_statement.len)
+		add_text(&j, "holder_statement", view.holder_statement);
 	end_line(&j);
 }
 

@@ -396,6 +396,14 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	}
 	if (view.rec->owner_tid)
 		tapir_str__addf(out, ", held by %u", view.rec->owner_tid);
+	if (view.holder_statement.len) {
+		tapir_str__adds(out, " in ");
+		add_sv(out, view.holder_statement);
+	}
+	if (view.statement.len) {
+		tapir_str__adds(out, "; executes ");
+		add_sv(out, view.statement);
+	}
 	tapir_str__addc(out, '\n');
 }
 

@@ -12,11 +12,13 @@
 #include "runtime/postgresql/postgresql_locks.h"
 #include "runtime/postgresql/postgresql_process.h"
 
+#define STATEMENT_BYTES 256u /* of a longer one, its beginning */
+
 struct tapir_lock_owners {
 	struct tapir_process_memory memory;
 	uint32_t tgid;
 	struct tapir_dotnet_monitors *monitors; /* NULL: not CoreCLR, or before .NET 9 */
-	uint64_t my_proc_va;			/* 0: not PostgreSQL */
+	uint64_t my_proc_va, query_va;		/* 0: not PostgreSQL */
 };
 
 /* ---- .NET ----------------------------------------------------------------------------------- */
@@ -48,13 +50,24 @@ static bool may_be_postgresql(const struct tapir_thread_list *threads)
 	return threads->vec.cnt && !strcmp(threads->vec.data[0].thread.comm, "postgres");
 }
 
-static uint64_t my_proc_of(uint32_t tgid)
+static void open_postgresql(struct tapir_lock_owners *o)
 {
-	struct tapir_postgresql_process *p = tapir_postgresql_process__new(tgid);
-	uint64_t va = p ? tapir_postgresql_process__my_proc_va(p) : 0;
+	struct tapir_postgresql_process *p = tapir_postgresql_process__new(o->tgid);
 
+	if (!p)
+		return;
+	o->my_proc_va = tapir_postgresql_process__my_proc_va(p);
+	o->query_va = tapir_postgresql_process__query_va(p);
 	tapir_postgresql_process__free(p);
-	return va;
+}
+
+/* NULL: it executes none. */
+static char *statement_of(const struct tapir_lock_owners *o, uint32_t tgid)
+{
+	char text[STATEMENT_BYTES];
+
+	tapir_postgresql__statement(tgid, o->query_va, text, sizeof(text));
+	return *text ? strdup(text) : NULL;
 }
 
 struct holder_search {
@@ -94,6 +107,14 @@ static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tap
 		(void)tapir_proc__each(on_process, &search); /* in a namespace of its own */
 	copy->owner_tid = search.tgid;
 	copy->is_owner_elsewhere = !holder.is_cycle;
+	if (search.tgid)
+		copy->holder_statement = statement_of(o, search.tgid);
+}
+
+static void find_postgresql(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+{
+	copy->statement = statement_of(o, o->tgid);
+	find_postgresql_holder(o, copy);
 }
 
 /* --------------------------------------------------------------------------------------------- */
@@ -111,7 +132,7 @@ struct tapir_lock_owners *tapir_lock_owners__new(uint32_t tgid,
 	if (may_be_dotnet(threads))
 		open_monitors(o);
 	if (may_be_postgresql(threads))
-		o->my_proc_va = my_proc_of(tgid);
+		open_postgresql(o);
 	tapir_diag__rewind(mark); /* without them no owners are known */
 	return o;
 }
@@ -148,5 +169,5 @@ void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_cop
 	if (o->monitors && copy->futex_va)
 		find_monitor(o, copy);
 	if (o->my_proc_va && thread->tid == thread->tgid)
-		find_postgresql_holder(o, copy);
+		find_postgresql(o, copy);
 }

@@ -117,10 +117,7 @@ static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
 	if (!idx || !tapir_vec__push(&p->copies, *copy))
 		return -ENOMEM;
 	*idx = p->copies.cnt - 1;
-	copy->memory = NULL; /* the process's now */
-	copy->call = NULL;
-	copy->type_path = NULL;
-	copy->python = NULL;
+	*copy = (struct tapir_copy){.seen = copy->seen}; /* the rest is the process's now */
 	return 0;
 }
 
@@ -171,6 +168,8 @@ void tapir_copy__fini(struct tapir_copy *copy)
 	free(copy->call);
 	free(copy->type_path);
 	free(copy->python);
+	free(copy->statement);
+	free(copy->holder_statement);
 }
 
 static void fini_copies(struct tapir_copies *copies)

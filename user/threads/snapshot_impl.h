@@ -36,6 +36,7 @@ struct tapir_copy {
 	/* Of PostgreSQL, what it waits for. */
 	bool has_lock;
 	struct tapir_postgresql_lock lock;
+	char *statement, *holder_statement; /* what it and who holds that executes; NULL */
 };
 
 /* As its own namespace numbers it. ns_tid 0: unknown */

@@ -174,14 +174,19 @@ const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct t
 }
 
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
-					   const struct tapir_rec_wait *fixed, struct tapir_sv text,
-					   struct tapir_sv object)
+					   const struct tapir_wait_view *view)
 {
-	struct tapir_rec_wait w = *fixed;
-	struct tapir_sv parts[] = {STR(text), STR(object)};
+	static const struct tapir_sv zero = {"", 1};
+	struct tapir_rec_wait w = *view->rec;
+	struct tapir_sv parts[] = {STR(view->text),
+				   STR(view->object),
+				   zero,
+				   STR(view->statement),
+				   zero,
+				   STR(view->holder_statement)};
 
 	w.text_len = (uint16_t)parts[0].len;
-	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), parts, 2);
+	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), parts, 6);
 }
 
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,

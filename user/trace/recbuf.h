@@ -55,8 +55,7 @@ const struct tapir_rec *tapir_recbuf__counter(struct tapir_recbuf *b,
 const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct tapir_rec_gap *fixed,
 					  struct tapir_sv path);
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
-					   const struct tapir_rec_wait *fixed, struct tapir_sv text,
-					   struct tapir_sv object);
+					   const struct tapir_wait_view *view);
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,
 					   struct tapir_sv key, struct tapir_sv value);
 /* blob: at most TAPIR_MAX_RECORD_BYTES less the fixed part, not cut: NULL if it is longer. */

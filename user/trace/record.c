@@ -368,13 +368,24 @@ void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view
 	view->path = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->path_len};
 }
 
+static struct tapir_sv up_to_zero(const char **at, const char *end)
+{
+	struct tapir_sv text = {*at, strnlen(*at, (size_t)(end - *at))};
+
+	*at += text.len + (*at + text.len < end);
+	return text;
+}
+
 void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *view)
 {
+	const char *at, *end = (const char *)rec + rec->size;
+
 	view->rec = (const struct tapir_rec_wait *)rec;
 	view->text = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->text_len};
-	view->object.data = view->text.data + view->text.len;
-	view->object.len =
-		strnlen(view->object.data, rec->size - sizeof(*view->rec) - view->rec->text_len);
+	at = view->text.data + view->text.len;
+	view->object = up_to_zero(&at, end);
+	view->statement = up_to_zero(&at, end);
+	view->holder_statement = up_to_zero(&at, end);
 }
 
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)

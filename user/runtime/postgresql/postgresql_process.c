@@ -17,7 +17,16 @@
 #include "foreign/foreign_file.h"
 #include "runtime/exported.h"
 
-enum variable { MY_PROC, BLOCKS, DESCRIPTORS, BUFFER_CNT, DATA_DIR, DATABASE, DATABASE_PATH };
+enum variable {
+	MY_PROC,
+	BLOCKS,
+	DESCRIPTORS,
+	BUFFER_CNT,
+	DATA_DIR,
+	DATABASE,
+	DATABASE_PATH,
+	QUERY
+};
 
 static const char *const names[] = {
 	[MY_PROC] = "MyProc",
@@ -27,6 +36,7 @@ static const char *const names[] = {
 	[DATA_DIR] = "DataDir",
 	[DATABASE] = "MyDatabaseId",
 	[DATABASE_PATH] = "DatabasePath",
+	[QUERY] = "debug_query_string",
 };
 
 #define VARIABLE_CNT   (sizeof(names) / sizeof(*names))
@@ -60,16 +70,32 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	return 1;
 }
 
-/* Text that ends within max bytes; "" otherwise. What follows it may be unmapped. */
+/* What follows the text may be unmapped: else up to the end of its page. */
+static size_t read_up_to(uint32_t tgid, uint64_t va, char *out, size_t max)
+{
+	size_t n = va ? tapir_process_memory__read(tgid, va, out, max) : 0;
+
+	if (n || !va)
+		return n;
+	return tapir_process_memory__read(tgid, va, out,
+					  max < 4096 - va % 4096 ? max : 4096 - va % 4096);
+}
+
+/* Text that ends within max bytes; "" otherwise. */
 static void read_text(const struct tapir_postgresql_process *p, uint64_t va, char *out, size_t max)
 {
-	size_t n = va ? tapir_process_memory__read(p->tgid, va, out, max) : 0;
+	size_t n = read_up_to(p->tgid, va, out, max);
 
-	if (!n && va) /* up to the end of its page */
-		n = tapir_process_memory__read(p->tgid, va, out,
-					       max < 4096 - va % 4096 ? max : 4096 - va % 4096);
 	if (!memchr(out, 0, n))
 		*out = 0;
+}
+
+void tapir_postgresql__statement(uint32_t tgid, uint64_t query_va, char *out, size_t max)
+{
+	const struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};
+	uint64_t va = query_va ? tapir_process_memory__u64(&memory, query_va) : 0;
+
+	out[read_up_to(tgid, va, out, max - 1)] = 0;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -169,6 +195,11 @@ void tapir_postgresql_process__free(struct tapir_postgresql_process *p)
 uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_process *p)
 {
 	return p->vas[MY_PROC];
+}
+
+uint64_t tapir_postgresql_process__query_va(const struct tapir_postgresql_process *p)
+{
+	return p->vas[QUERY];
 }
 
 /* The database that it is connected to; 0: none. */

@@ -17,6 +17,13 @@ void tapir_postgresql_process__free(struct tapir_postgresql_process *p);
 
 /* The address of MyProc (postgresql_locks.h). */
 uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_process *p);
+/* The address of debug_query_string (tapir_postgresql__statement); 0: it is not exported. */
+uint64_t tapir_postgresql_process__query_va(const struct tapir_postgresql_process *p);
+/*
+ * The text of the statement that a process of the same server executes, cut to what has room. The
+ * server keeps it for its log; NULL there, as between statements: "".
+ */
+void tapir_postgresql__statement(uint32_t tgid, uint64_t query_va, char *out, size_t max);
 /*
  * Names of relations of a database, 0: of those that all share; as postgresql_names.h. Files of a
  * database in another tablespace are found by a process that is connected to it only.
