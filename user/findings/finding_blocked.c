@@ -138,6 +138,13 @@ static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
 	return idx && *idx ? &f->blocked.seen.data[*idx - 1] : NULL;
 }
 
+static void free_seen(struct tapir_seen_wait *seen)
+{
+	free(seen->object);
+	free(seen->statement);
+	free(seen->holder_statement);
+}
+
 static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
 {
 	struct tapir_seen_wait *seen = seen_of(f, tid);
@@ -152,6 +159,20 @@ static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
 		*idx = f->blocked.seen.cnt;
 	}
 	return seen;
+}
+
+/* Its numbers left out. NULL: there is none. */
+static char *statement_of(struct tapir_sv text)
+{
+	struct tapir_str whole = {}, out = {};
+
+	if (!text.len)
+		return NULL;
+	tapir_str__add(&whole, text.data, text.len);
+	if (whole.data)
+		tapir_finding_doing__add_without_numbers(whole.data, &out);
+	tapir_str__fini(&whole);
+	return out.data;
 }
 
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec)
@@ -169,8 +190,10 @@ void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec
 	seen->has_changed |= seen->cnt && (seen->owner_tid != wait.rec->owner_tid ||
 					   strcmp(seen->object ? seen->object : "",
 						  text.data ? text.data : "") != 0);
-	free(seen->object);
+	free_seen(seen);
 	seen->object = text.data;
+	seen->statement = statement_of(wait.statement);
+	seen->holder_statement = statement_of(wait.holder_statement);
 	seen->owner_tid = wait.rec->owner_tid;
 	seen->cnt++;
 }
@@ -307,6 +330,24 @@ static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind 
 	tapir_found_labels__fini(&objects);
 }
 
+/* ", most for update accounts ...", of those that wait throughout. */
+static void add_statement(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			  bool are_stuck, uint64_t all_ns, struct tapir_str *out)
+{
+	struct tapir_found_labels statements = {};
+	const struct tapir_blocked_thread *t;
+	const struct tapir_seen_wait *seen;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		seen = is_among(kind, t, are_stuck) && never_got(f, t) ? seen_of(f, t->tid) : NULL;
+		if (seen && seen->statement)
+			tapir_found_labels__add(&statements, 1, seen->statement,
+						TAPIR_OWN_CODE_NONE, t->ns);
+	}
+	tapir_finding_doing__add_worst(&statements, all_ns, out);
+	tapir_found_labels__fini(&statements);
+}
+
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
 static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 			  bool are_stuck)
@@ -342,6 +383,7 @@ static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *
 static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
+	const struct tapir_seen_wait *seen;
 	const struct tapir_lore_wait *wait;
 	struct tapir_sv comm;
 
@@ -358,6 +400,12 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 		tapir_str__adds(out, " and sleeps");
 	else if (wait && !wait->is_common) /* a futex may be anything */
 		tapir_str__addf(out, " and waits for a %s", wait->reason);
+	tapir_vec_for_each (seen, &f->blocked.seen) {
+		if (seen->owner_tid != tid || !seen->holder_statement)
+			continue;
+		tapir_str__addf(out, ", in %s", seen->holder_statement);
+		return;
+	}
 }
 
 /* "99 waits; callers of 1.2 s of them are missing" */
@@ -389,6 +437,7 @@ static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind 
 	tapir_str__addf(&text, " throughout the recording (%s)",
 			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
 	tapir_finding__add_most(f, &kind->callers, " in ", &text);
+	add_statement(f, kind, true, all->ns, &text);
 	add_holder(f, holder, &text);
 	tapir_found_list__add(list, holder ? TAPIR_FOUND_LOCKS : TAPIR_FOUND_DEADLOCK,
 			      (double)all->thread_cnt, kind->wait->reason, &text, &evidence,
@@ -410,6 +459,7 @@ static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind
 	if (kind->wait->is_interpreter)
 		tapir_finding_gil__add_holder(f, &text);
 	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
+	add_statement(f, kind, false, all->ns, &text);
 	if (!has_moved(f, kind)) /* else the one who held it at the end was one of many */
 		add_holder(f, holder_of(f, kind, false), &text);
 	add_waits(all, &evidence);
@@ -466,7 +516,7 @@ void tapir_finding_blocked__fini(struct tapir_finding *f)
 	}
 	tapir_vec__fini(&f->blocked.kinds);
 	tapir_vec_for_each (seen, &f->blocked.seen)
-		free(seen->object);
+		free_seen(seen);
 	tapir_vec__fini(&f->blocked.seen);
 	tapir_map__fini(&f->blocked.seen_by_tid);
 }

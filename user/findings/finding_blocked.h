@@ -40,7 +40,8 @@ struct tapir_blocked_kind {
 
 /* What a thread waited for when snapshots saw it. */
 struct tapir_seen_wait {
-	char *object; /* the last one; NULL: not known */
+	char *object;			    /* the last one; NULL: not known */
+	char *statement, *holder_statement; /* its own and its holder's; NULL: none, or unknown */
 	uint32_t owner_tid, cnt;
 	bool has_changed; /* they saw different things, or owners */
 };

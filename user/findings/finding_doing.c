@@ -20,8 +20,7 @@
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
-/* "where id = ?": those that differ in numbers alone are one. */
-static void add_without_numbers(const char *text, struct tapir_str *out)
+void tapir_finding_doing__add_without_numbers(const char *text, struct tapir_str *out)
 {
 	const char *end = text + strlen(text);
 	bool is_word = false;
@@ -47,7 +46,7 @@ bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struc
 	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
 		i = i->outer;
 	if (i)
-		add_without_numbers(i->label, out);
+		tapir_finding_doing__add_without_numbers(i->label, out);
 	return out->len && !out->failed;
 }
 
