@@ -341,12 +341,14 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 	uint32_t tid = rec->out_tid ? rec->out_tid : rec->in_tid;
 
 	if (!(rec->flags & TAPIR_SWITCH_AT_END)) {
-		f->doings.first_thread_cnt++;
+		if (!f->doings.first_thread_cnt++)
+			f->doings.first_thread_ns = rec->h.time_ns;
 		return;
 	}
 	if (is_of_new_process(f, rec->out_tid ? rec->out_tgid : rec->in_tgid))
 		return;
-	f->doings.last_thread_cnt++;
+	if (!f->doings.last_thread_cnt++)
+		f->doings.last_thread_ns = rec->h.time_ns;
 	if (is_started(f, tid))
 		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
 }
@@ -355,7 +357,7 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_doings *d = &f->doings;
-	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
+	double seconds = ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9;
 	uint64_t grown = d->last_thread_cnt > d->first_thread_cnt
 				 ? d->last_thread_cnt - d->first_thread_cnt
 				 : 0;

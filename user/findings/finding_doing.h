@@ -34,7 +34,8 @@ struct tapir_doings {
 	uint64_t child_cnt; /* started by a thread that waited until they were */
 	struct tapir_weights parents, starters;	    /* of its waits; of the CPU time for it */
 	struct tapir_weights thread_starters;	    /* by waits until a thread was started */
-	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots */
+	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
+	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
 	struct tapir_weights new_threads;	    /* where they are at the end */
 };
 
