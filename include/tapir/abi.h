@@ -73,6 +73,7 @@ enum tapir_rec_type {
 	TAPIR_REC_META = 16,	 /* key = value about the recording */
 	TAPIR_REC_WAIT = 17,	 /* what a thread of a snapshot waits for */
 	TAPIR_REC_RESOURCE = 18, /* what a process says that it is */
+	TAPIR_REC_INLINED = 19,	 /* what a compiler inlined at an address */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -505,6 +506,13 @@ struct tapir_rec_jit {
 			   /* name */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_jit) == 56, "tapir_rec_jit");
+
+/*
+ * INLINED: a struct tapir_rec_jit, too, of one address in code that has a JIT record. Its name has
+ * the functions that are inlined there, innermost first, with a line feed between two of them; the
+ * one of the JIT record is not among them. Empty: none, or not known. A stack's first frame is at
+ * that address; any other has the return address behind it.
+ */
 
 /* ---- COUNTER ---------------------------------------------------------------------------- */
 

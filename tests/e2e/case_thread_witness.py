@@ -18,7 +18,7 @@ from case_threads import assert_as_gdb, native, stacks_of
 
 TIMEOUT = 180
 CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_interpreted_methods_are_those_of_jstack",
-                "test_compiled_methods_are_those_of_jstack", "test_processes_of_postgresql_are_those_of_gdb"}
+                "test_compiled_methods_are_those_of_jstack", "test_inlined_methods_are_those_of_jstack", "test_processes_of_postgresql_are_those_of_gdb"}
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 STARTS = {"_start", "clone3"}
 
@@ -167,20 +167,45 @@ def test_functions_of_python_are_those_that_it_says_itself(t):
 
 
 def test_compiled_methods_are_those_of_jstack(t):
-    """Every Java method of every thread, without frame pointers: all are compiled before they run, and none is inlined."""
-    for java in javas(t):
+    """Every Java method of every thread, without frame pointers: all are compiled before they run, and inlined or not."""
+    for java, *options in ((java, *options) for java in javas(t) for options in (("-XX:-Inline",), ())):
         classes = t.path("classes")
         os.makedirs(classes, exist_ok=True)
         t.eq(t.run(t.need("javac"), "--release", "11", "-d", classes, os.path.join(PROGRAMS, "JvmDefects.java")).rc, 0, "javac")
-        jvm = t.start(java, "-Xmx128m", "-Xcomp", "-XX:-Inline", "-cp", classes, "JvmDefects", "starved")
+        jvm = t.start(java, "-Xmx128m", "-Xcomp", *options, "-cp", classes, "JvmDefects", "starved")
         jvm.wait_line("pid", TIMEOUT)
         time.sleep(2)
         jstack = by_jstack(t, jvm.pid)
         ours = {member["name"]: group for group in stacks_of(t, jvm.pid)["groups"] for member in group["members"]}
         t.ok(len(jstack["pool-1-thread-4"]) >= 9, f"by jstack: {jstack}")
         for name in ("Reference Handler", "Common-Cleaner", "clients", *(f"pool-1-thread-{i}" for i in range(1, 5))):
-            t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java}")
+            t.eq(java_methods(ours[name[:15]]), jstack[name], f"methods of {name} of {java} {options}")
             t.ok(native(ours[name[:15]])[-1] in STARTS, f"end of {name}: {native(ours[name[:15]])}")
+        jvm.kill()
+
+
+def test_inlined_methods_are_those_of_jstack(t):
+    """As people start it: what is hot is compiled, with what it calls inlined, and then waits there. In a recording, too."""
+    for java in javas(t):
+        classes = t.path("classes")
+        os.makedirs(classes, exist_ok=True)
+        t.eq(t.run(t.need("javac"), "--release", "11", "-d", classes, os.path.join(PROGRAMS, "JvmDefects.java")).rc, 0, "javac")
+        jvm = t.start(java, "-Xmx64m", "-cp", classes, "JvmDefects", "appender", "starved")  # starved: that keeps it alive
+        jvm.wait_line("pid", TIMEOUT)
+        until = time.monotonic() + 20
+        while t.tapir("stacks", "-p", jvm.pid).out.count("(inlined)") < 4:
+            t.ok(time.monotonic() < until, "nothing was inlined")
+        jstack = by_jstack(t, jvm.pid)
+        ours = {member["name"]: group for group in stacks_of(t, jvm.pid)["groups"] for member in group["members"]}
+        inlined = {frame["function"] for frame in ours["app-1"]["frames"] if "(inlined)" in frame["function"]}
+        t.ok(len(inlined) >= 2, f"inlined by {java}: {inlined}")
+        for name in ("app-0", "app-1", "app-2"):
+            t.eq(java_methods(ours[name]), jstack[name], f"methods of {name} of {java}")
+        file = t.path("inlined.tapir")
+        t.tapir("record", "-p", jvm.pid, "-d", "1", "-f", "-o", file)
+        waits = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
+        t.ok(re.search(r"JvmDefects.log\(.*;void java.util.concurrent.ArrayBlockingQueue.put\(.*;.*ConditionObject.await\(", waits),
+             "a wait with what is inlined: " + waits[:3000])
         jvm.kill()
 
 

@@ -106,6 +106,7 @@ static void view(const struct tapir_rec *rec)
 		tapir_symbol_view__of(rec, &v.symbol);
 		return touch_sv(v.symbol.name);
 	case TAPIR_REC_JIT:
+	case TAPIR_REC_INLINED:
 		tapir_jit_view__of(rec, &v.jit);
 		return touch_sv(v.jit.name);
 	case TAPIR_REC_GAP:

@@ -288,6 +288,33 @@ static void one_address_has_the_name_of_its_time(void **state)
 	check(f, node_at(f, idx)->next_sibling, "second", 3, 3);
 }
 
+/* In code from 100 to 200; its addresses are used again. */
+static void inlined_functions_are_frames_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t frames_va[] = {0x400110, 0x900011, 0x400020};
+	struct tapir_rec_jit inlined = {
+		.tgid = TGID, .start_va = 0x900010, .size = 1, .from_ns = 100};
+	uint32_t idx;
+
+	add_jit(f, 100, 200, SV("first"));
+	add_jit(f, 200, 0, SV("second"));
+	describe(f, tapir_recbuf__inlined(&f->buf, &inlined, SV("inner\nouter")));
+	inlined.start_va = 0x900018;
+	describe(f, tapir_recbuf__inlined(&f->buf, &inlined, SV("")));
+	add_stack(f, 1, frames_va, 3);
+	assert_true(add_samples(f, TGID, 150, 1, 2));
+	assert_true(add_samples(f, TGID, 250, 1, 5));
+	tapir_stack_tree__sort(&f->tree);
+	idx = node_at(f, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child)->first_child;
+	check(f, idx, "first", 2, 0);
+	check(f, node_at(f, idx)->next_sibling, "second", 5, 0);
+	idx = node_at(f, idx)->first_child;
+	check(f, idx, "outer", 2, 0);
+	assert_int_equal(node_at(f, idx)->kind, TAPIR_FRAME_JIT);
+	check(f, node_at(f, idx)->first_child, "inner", 2, 0);
+}
+
 static void processes_stand_apart_when_asked_for(void **state)
 {
 	struct tapir_rec_process process = {.tgid = TGID, .kind = TAPIR_PROCESS_EXISTING};
@@ -380,6 +407,7 @@ int main(void)
 		TEST(tree_is_bounded_when_every_stack_is_new),
 		TEST(frequent_stack_finds_room_when_rare_ones_fill_the_tree),
 		TEST(one_address_has_the_name_of_its_time),
+		TEST(inlined_functions_are_frames_of_their_own),
 		TEST(processes_stand_apart_when_asked_for),
 		TEST(narrow_frames_are_left_out_and_counted),
 		TEST(picture_is_xml_when_names_are_hostile),

@@ -413,6 +413,38 @@ static void stack_is_asked_for_again_when_a_name_of_its_process_ended(void **sta
 	assert_int_equal(u.time_ns, 4000);
 }
 
+/* Of generated code, of which somebody wants to know; an address without any is known, too. */
+static void stack_has_no_name_without_what_is_inlined(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_rec_jit jit = {.tgid = SAMPLE_TGID, .size = 1u << 30}, inlined = jit;
+	struct tapir_unnamed u;
+
+	sample_describe(f->live, &f->b);
+	use_stack_at(f, 2000);
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	tapir_catalog__describe(f->live, tapir_recbuf__jit(&f->b, &jit, SV("whole")));
+	tapir_catalog__ask_again(f->live, &u);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	tapir_catalog__ask_again(f->live, &u);
+	tapir_catalog__ask_for_inlined(f->live, SAMPLE_TGID);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	assert_true(tapir_catalog__next_unnamed(f->live, &u));
+	for (unsigned i = 0; i < u.stack->frame_cnt; i++) {
+		inlined.start_va = ((const uint64_t *)(u.stack + 1))[i] - (i > 0);
+		tapir_catalog__describe(f->live,
+					tapir_recbuf__inlined(&f->b, &inlined, SV(i ? "" : "a")));
+		assert_non_null(
+			tapir_catalog__inlined(f->live, SAMPLE_TGID, inlined.start_va, 2000));
+		assert_null(
+			tapir_catalog__inlined(f->live, SAMPLE_TGID, inlined.start_va + 9, 2000));
+	}
+	tapir_catalog__ask_again(f->live, &u);
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+	assert_false(tapir_catalog__next_unnamed(f->live, &u));
+}
+
 static void memory_is_bounded_when_descriptions_never_end(void **state)
 {
 	static char blob[120 * 1024];
@@ -525,6 +557,7 @@ int main(void)
 		CASE(unnamed_stacks_are_asked_for_once_a_segment),
 		CASE(stack_is_asked_for_in_the_next_round_when_its_name_is_late),
 		CASE(stack_is_asked_for_again_when_a_name_of_its_process_ended),
+		CASE(stack_has_no_name_without_what_is_inlined),
 		CASE(memory_is_bounded_when_descriptions_never_end),
 		CASE(ordset_agrees_with_a_model),
 		CASE(span_is_of_the_recording_when_it_says_when_it_ran),

@@ -21,8 +21,9 @@
 #define FILE_READ_NS	(120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
 #define REPORTERS_MAX	1024
 #define METHODS_MAX	65536u
-#define METHODS_AT_ONCE 256u /* are looked at again in a second: 1 ms */
-#define PARENTS_MAX	8    /* forks of forks that run their ancestor's code */
+#define INLINED_MAX	65536u /* addresses, of a process */
+#define METHODS_AT_ONCE 256u   /* are looked at again in a second: 1 ms */
+#define PARENTS_MAX	8      /* forks of forks that run their ancestor's code */
 
 /* A probe that reports generated code. */
 struct reporter {
@@ -462,6 +463,61 @@ bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, ui
 	if (s->methods.cnt < METHODS_MAX)
 		(void)tapir_vec__push(&s->methods, va);
 	return true;
+}
+
+/*
+ * The names of all but the outermost. What the code is now may not be what it was: false if the
+ * outermost is not the one that had the address.
+ */
+static bool add_inlined(struct tapir_code_sources *s, uint64_t va, bool is_return,
+			struct tapir_sv outermost, struct tapir_str *out)
+{
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &s->tgid};
+	const struct tapir_jvm_interpreter *jvm = &s->interpreter;
+	struct tapir_jvm_scope scopes[TAPIR_JVM_SCOPES_MAX];
+	unsigned cnt = tapir_jvm_scopes__at(&jvm->scopes, &jvm->code, &memory, va + is_return,
+					    is_return, scopes);
+	struct tapir_str last = {};
+	bool ok = cnt > 1 &&
+		  tapir_jvm_interpreter__add_name(jvm, &memory, scopes[cnt - 1].method_va, &last);
+
+	ok = ok && last.len == outermost.len && !memcmp(last.data, outermost.data, last.len);
+	tapir_str__fini(&last);
+	for (unsigned i = 0; ok && i < cnt - 1; i++) {
+		if (i)
+			tapir_str__addc(out, '\n');
+		ok = tapir_jvm_interpreter__add_name(jvm, &memory, scopes[i].method_va, out);
+	}
+	return ok;
+}
+
+int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+				   uint64_t time_ns, bool is_return)
+{
+	struct tapir_code_sources *s = sources_of(n, tgid);
+	const struct tapir_rec_jit *jit = tapir_catalog__jit(n->catalog, tgid, va, time_ns);
+	struct tapir_rec_jit fixed = {.tgid = tgid, .start_va = va, .size = 1};
+	const struct tapir_rec *rec;
+	struct tapir_jit_view view;
+
+	if (!s || !s->is_jvm || s->exit_ns || !jit || jit->source == TAPIR_JIT_INTERPRETED ||
+	    s->inlined_cnt >= INLINED_MAX || !read_interpreter(s) ||
+	    !s->interpreter.scopes.is_known)
+		return 0;
+	tapir_catalog__ask_for_inlined(n->catalog, tgid);
+	if (tapir_catalog__inlined(n->catalog, tgid, va, time_ns))
+		return 1;
+	s->inlined_cnt++;
+	tapir_jit_view__of(&jit->h, &view);
+	tapir_str__clear(&n->name);
+	if (!add_inlined(s, va, is_return, view.name, &n->name))
+		tapir_str__clear(&n->name);
+	fixed.source = jit->source;
+	fixed.from_ns = jit->from_ns;
+	tapir_rec__init(&fixed.h, TAPIR_REC_INLINED, sizeof(fixed), tapir_clock__now_ns());
+	rec = tapir_recbuf__inlined(&n->recbuf, &fixed,
+				    (struct tapir_sv){n->name.data, n->name.len});
+	return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
 }
 
 /* When classes are unloaded, others' methods may take the places of theirs. */

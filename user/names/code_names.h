@@ -93,6 +93,14 @@ bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_m
 bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 				   uint64_t time_ns);
 
+/*
+ * What is inlined at va, in the code that has a JIT record in the catalog: describes it (abi.h).
+ * is_return: va is the byte before a return address. 0: nothing is known of that; else 1 or the
+ * writer's error.
+ */
+int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
+				   uint64_t time_ns, bool is_return);
+
 /* Code of a file in the mapping has that name, by the file itself. False: it has another one. */
 bool tapir_code_names__add_compiled(struct tapir_code_names *n,
 				    const struct tapir_rec_mapping *mapping, uint64_t start_va,

@@ -32,6 +32,7 @@ struct tapir_code_sources {
 	struct tapir_vec(uint64_t) methods; /* of it that were named */
 	uint64_t next_check_ns;		    /* of these */
 	size_t checked_cnt;
+	size_t inlined_cnt;			  /* addresses that were looked up */
 	struct tapir_jvm_interpreter interpreter; /* read when a method of it is to be named */
 	bool dotnet_reports_methods;		  /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;

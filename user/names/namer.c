@@ -251,7 +251,8 @@ static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
  * 1: it has a name, 0: none is known, -EAGAIN: none yet, or the writer's error. Callers are return
  * addresses: the call is the instruction before, maybe of another function.
  */
-static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns)
+static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns,
+		      bool is_return)
 {
 	const struct tapir_rec_mapping *mapping =
 		tapir_catalog__mapping(n->catalog, tgid, va, time_ns);
@@ -261,8 +262,12 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	uint64_t off;
 	int err = 1;
 
-	if (name_code(n, tgid, va, time_ns, &err))
+	if (name_code(n, tgid, va, time_ns, &err)) {
+		if (err >= 0)
+			err = tapir_code_names__name_inlined(n->code_names, tgid, va, time_ns,
+							     is_return);
 		return err < 0 ? err : 1;
+	}
 	if (!mapping)
 		return tapir_code_names__name_method(n->code_names, tgid, va, time_ns) &&
 		       name_code(n, tgid, va, time_ns, &err);
@@ -297,7 +302,8 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 		cnt = TAPIR_MAX_FRAMES;
 	memcpy(frames, unnamed->stack + 1, cnt * sizeof(frames[0]));
 	for (unsigned i = 0; i < cnt; i++) {
-		int err = name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns);
+		int err =
+			name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns, i > 0);
 
 		if (err < 0 && err != -ENOSPC && err != -EAGAIN)
 			return err;

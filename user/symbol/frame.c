@@ -7,6 +7,8 @@
 
 #include "symbol/dotnet_name.h"
 
+#define FUNCTIONS_MAX 64u /* at one address */
+
 static bool shows_raw_names;
 
 /*
@@ -56,6 +58,12 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		frame.offset = frame.va - jit->start_va;
 		frame.is_jit = true;
 		frame.is_interpreted = jit->source == TAPIR_JIT_INTERPRETED;
+		jit = frame.is_interpreted ? NULL
+					   : tapir_catalog__inlined(catalog, owner, va, time_ns);
+		if (jit) {
+			tapir_jit_view__of(&jit->h, &jit_view);
+			frame.inlined = jit_view.name;
+		}
 		return frame;
 	}
 	if (!mapping || !mapping->file_id)
@@ -77,15 +85,49 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	return frame;
 }
 
+/* The next one of a list of names, which is moved behind it. */
+static struct tapir_sv next_name(struct tapir_sv *names)
+{
+	const char *end = memchr(names->data, '\n', names->len);
+	struct tapir_sv name = {names->data, end ? (size_t)(end - names->data) : names->len};
+
+	names->data += end ? name.len + 1 : name.len;
+	names->len -= end ? name.len + 1 : name.len;
+	return name;
+}
+
 unsigned tapir_frame__function_cnt(const struct tapir_frame *frame)
 {
-	return frame->places.cnt ? frame->places.cnt : 1;
+	struct tapir_sv names = frame->inlined;
+	unsigned cnt = 1;
+
+	for (; names.len && cnt < FUNCTIONS_MAX; cnt++)
+		(void)next_name(&names);
+	return frame->places.cnt ? frame->places.cnt : cnt;
+}
+
+static struct tapir_frame inlined_function(const struct tapir_frame *frame, unsigned idx)
+{
+	struct tapir_frame function = *frame;
+	struct tapir_sv names = frame->inlined;
+
+	function.inlined = (struct tapir_sv){};
+	if (idx + 1 >= tapir_frame__function_cnt(frame))
+		return function;
+	for (; idx; idx--)
+		(void)next_name(&names);
+	function.name = next_name(&names);
+	function.is_inlined = true;
+	function.offset = 0;
+	return function;
 }
 
 struct tapir_frame tapir_frame__function(const struct tapir_frame *frame, unsigned idx)
 {
 	struct tapir_frame function = *frame;
 
+	if (frame->inlined.len)
+		return inlined_function(frame, idx);
 	function.places = (struct tapir_source_places){};
 	if (idx >= frame->places.cnt)
 		return function;

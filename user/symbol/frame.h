@@ -26,6 +26,7 @@ struct tapir_frame {
 	 */
 	struct tapir_source_places places;
 	struct tapir_source_place source;
+	struct tapir_sv inlined; /* of JIT code: innermost first, with line feeds between them */
 	bool is_inlined;
 };
 

@@ -464,6 +464,24 @@ static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
 	return news;
 }
 
+static int describe_inlined(struct tapir_catalog *c, const struct tapir_rec_jit *inlined)
+{
+	struct process *p = owner_of(c, &c->processes, inlined->tgid, sizeof(*p));
+	struct entry *e;
+
+	return p ? describe_in_set(c, &p->inlined, inlined->start_va, inlined->from_ns, &inlined->h,
+				   &e)
+		 : -ENOMEM;
+}
+
+void tapir_catalog__ask_for_inlined(struct tapir_catalog *c, uint32_t tgid)
+{
+	struct process *p = tapir_catalog__in(&c->processes, tgid);
+
+	if (p)
+		p->asks_for_inlined = true;
+}
+
 /* ---- the recording itself ---------------------------------------------------------------------
  */
 
@@ -525,6 +543,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 		return describe_symbol(c, (const struct tapir_rec_symbol *)rec);
 	case TAPIR_REC_JIT:
 		return describe_jit(c, (const struct tapir_rec_jit *)rec);
+	case TAPIR_REC_INLINED:
+		return describe_inlined(c, (const struct tapir_rec_jit *)rec);
 	case TAPIR_REC_META:
 		return describe_meta(c, rec);
 	case TAPIR_REC_CLOCK:

@@ -115,6 +115,9 @@ const struct tapir_rec_mapping *tapir_catalog__next_mapping(const struct tapir_c
 							    const struct tapir_rec_mapping *after);
 const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
 					       uint64_t va, uint64_t time_ns);
+/* What is inlined there, as far as it was asked for; NULL: not known. */
+const struct tapir_rec_jit *tapir_catalog__inlined(const struct tapir_catalog *c, uint32_t tgid,
+						   uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
 						     uint64_t file_id, uint64_t off);
 /*
@@ -159,6 +162,8 @@ void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_s
 struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
 						 const struct tapir_rec_mapping *mapping,
 						 uint64_t off);
+/* From now on a frame of its generated code has no name without an INLINED record. */
+void tapir_catalog__ask_for_inlined(struct tapir_catalog *c, uint32_t tgid);
 /* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* The idx-th META record, in the order they came. */

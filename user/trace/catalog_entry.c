@@ -117,6 +117,7 @@ void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p)
 	tapir_catalog__free_chain(c, p->resource);
 	free_set(c, &p->mappings);
 	free_set(c, &p->jits);
+	free_set(c, &p->inlined);
 	tapir_vec__fini(&p->lives);
 	c->bytes -= sizeof(*p) + TAPIR_CATALOG_OVERHEAD_BYTES;
 	free(p);

@@ -27,9 +27,11 @@ struct entry {
 
 struct process {
 	struct entry *newest;
-	struct entry *resource;		  /* the newest */
-	struct tapir_ordset mappings;	  /* by start_va and the time from which they hold */
-	struct tapir_ordset jits;	  /* by start_va and from_ns */
+	struct entry *resource;	      /* the newest */
+	struct tapir_ordset mappings; /* by start_va and the time from which they hold */
+	struct tapir_ordset jits;     /* by start_va and from_ns */
+	struct tapir_ordset inlined;  /* likewise */
+	bool asks_for_inlined;
 	uint64_t exit_ns;		  /* 0: it lives */
 	uint64_t first_ns;		  /* of its first record; 0: none */
 	struct tapir_vec(uint64_t) lives; /* when one began that has the id of one before, rising */
@@ -103,6 +105,9 @@ struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_
 					  uint64_t time_ns);
 struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
 				      uint64_t time_ns);
+/* What is inlined at va in the code of that JIT entry. */
+struct entry *tapir_catalog__find_inlined(const struct tapir_catalog *c, const struct entry *jit,
+					  uint64_t va, uint64_t time_ns);
 struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,
 					 uint64_t off);
 /* When the program that ran at time_ns began: its EXEC or FORK, else 0. */

@@ -172,6 +172,19 @@ struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tg
 	return p ? find_in(p, &p->jits, va, time_ns, jit_holds) : NULL;
 }
 
+/* Of code that was there before, it does not tell. */
+struct entry *tapir_catalog__find_inlined(const struct tapir_catalog *c, const struct entry *jit,
+					  uint64_t va, uint64_t time_ns)
+{
+	const struct tapir_rec_jit *rec = (const struct tapir_rec_jit *)jit->rec;
+	const struct process *p = tapir_catalog__in(&c->processes, rec->tgid);
+	struct entry *e = p ? (struct entry *)tapir_ordset__floor(&p->inlined, va, time_ns) : NULL;
+
+	return e && e->node.pos == va && e->node.time <= time_ns && e->node.time >= jit->node.time
+		       ? e
+		       : NULL;
+}
+
 struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,
 					 uint64_t off)
 {
@@ -215,6 +228,15 @@ const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, ui
 					       uint64_t va, uint64_t time_ns)
 {
 	struct entry *e = tapir_catalog__find_jit(c, tgid, va, time_ns);
+
+	return e ? (const struct tapir_rec_jit *)e->rec : NULL;
+}
+
+const struct tapir_rec_jit *tapir_catalog__inlined(const struct tapir_catalog *c, uint32_t tgid,
+						   uint64_t va, uint64_t time_ns)
+{
+	struct entry *jit = tapir_catalog__find_jit(c, tgid, va, time_ns);
+	struct entry *e = jit ? tapir_catalog__find_inlined(c, jit, va, time_ns) : NULL;
 
 	return e ? (const struct tapir_rec_jit *)e->rec : NULL;
 }

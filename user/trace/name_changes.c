@@ -75,7 +75,8 @@ static bool add_process(struct tapir_catalog_changes *changes, const struct proc
 	for (const struct entry *e = p->newest; e; e = e->older)
 		if (!add(changes, TAPIR_CHANGE_ANYWHERE, e->rec->time_ns))
 			return false;
-	return add_set(changes, &p->mappings, add_mapping) && add_set(changes, &p->jits, add_jit);
+	return add_set(changes, &p->mappings, add_mapping) && add_set(changes, &p->jits, add_jit) &&
+	       add_set(changes, &p->inlined, add_jit);
 }
 
 int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,

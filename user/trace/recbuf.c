@@ -138,14 +138,27 @@ const struct tapir_rec *tapir_recbuf__symbol(struct tapir_recbuf *b,
 	return build(b, TAPIR_REC_SYMBOL, &s, sizeof(s), &name, 1);
 }
 
-const struct tapir_rec *tapir_recbuf__jit(struct tapir_recbuf *b, const struct tapir_rec_jit *fixed,
-					  struct tapir_sv name)
+static const struct tapir_rec *build_jit(struct tapir_recbuf *b, uint16_t type,
+					 const struct tapir_rec_jit *fixed, struct tapir_sv name)
 {
 	struct tapir_rec_jit j = *fixed;
 
 	name = STR(name);
 	j.name_len = (uint16_t)name.len;
-	return build(b, TAPIR_REC_JIT, &j, sizeof(j), &name, 1);
+	return build(b, type, &j, sizeof(j), &name, 1);
+}
+
+const struct tapir_rec *tapir_recbuf__jit(struct tapir_recbuf *b, const struct tapir_rec_jit *fixed,
+					  struct tapir_sv name)
+{
+	return build_jit(b, TAPIR_REC_JIT, fixed, name);
+}
+
+const struct tapir_rec *tapir_recbuf__inlined(struct tapir_recbuf *b,
+					      const struct tapir_rec_jit *fixed,
+					      struct tapir_sv names)
+{
+	return build_jit(b, TAPIR_REC_INLINED, fixed, names);
 }
 
 const struct tapir_rec *tapir_recbuf__counter(struct tapir_recbuf *b,

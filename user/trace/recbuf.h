@@ -46,6 +46,9 @@ const struct tapir_rec *tapir_recbuf__mapping(struct tapir_recbuf *b,
 const struct tapir_rec *tapir_recbuf__symbol(struct tapir_recbuf *b,
 					     const struct tapir_rec_symbol *fixed,
 					     struct tapir_sv name);
+const struct tapir_rec *tapir_recbuf__inlined(struct tapir_recbuf *b,
+					      const struct tapir_rec_jit *fixed,
+					      struct tapir_sv names);
 const struct tapir_rec *tapir_recbuf__jit(struct tapir_recbuf *b, const struct tapir_rec_jit *fixed,
 					  struct tapir_sv name);
 const struct tapir_rec *tapir_recbuf__counter(struct tapir_recbuf *b,

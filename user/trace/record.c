@@ -80,6 +80,7 @@ static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
 	[TAPIR_REC_WAIT] = sizeof(struct tapir_rec_wait),
 	[TAPIR_REC_RESOURCE] = sizeof(struct tapir_rec_resource),
+	[TAPIR_REC_INLINED] = sizeof(struct tapir_rec_jit),
 };
 
 static size_t fixed_bytes(unsigned type)
@@ -136,6 +137,7 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 	case TAPIR_REC_SYMBOL:
 		return r.symbol->name_len;
 	case TAPIR_REC_JIT:
+	case TAPIR_REC_INLINED:
 		return r.jit->name_len;
 	case TAPIR_REC_COUNTER:
 		return (uint64_t)r.counter->provider_len + r.counter->name_len +
@@ -188,7 +190,7 @@ bool tapir_rec_type__describes(unsigned type)
 		(1u << TAPIR_REC_PROBE | 1u << TAPIR_REC_METADATA | 1u << TAPIR_REC_STACK |
 		 1u << TAPIR_REC_THREAD | 1u << TAPIR_REC_PROCESS | 1u << TAPIR_REC_MAPPING |
 		 1u << TAPIR_REC_SYMBOL | 1u << TAPIR_REC_JIT | 1u << TAPIR_REC_CLOCK |
-		 1u << TAPIR_REC_META | 1u << TAPIR_REC_RESOURCE));
+		 1u << TAPIR_REC_META | 1u << TAPIR_REC_RESOURCE | 1u << TAPIR_REC_INLINED));
 }
 
 /* ---- views ------------------------------------------------------------------------------- */
@@ -411,6 +413,7 @@ const char *tapir_rec_type__name(unsigned type)
 		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
 		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
 		[TAPIR_REC_WAIT] = "wait",	   [TAPIR_REC_RESOURCE] = "resource",
+		[TAPIR_REC_INLINED] = "inlined",
 	};
 	int family = tapir_family__of(type);
 

@@ -132,6 +132,22 @@ static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t 
 	return tapir_catalog__find_symbol(c, m->file_id, va - m->start_va + m->file_off);
 }
 
+/* Writes what is inlined there, if it is asked for. False: it is not known. */
+static bool put_inlined(struct tapir_catalog *c, const struct stack_use *use,
+			const struct entry *name, uint64_t va)
+{
+	const struct process *p = tapir_catalog__in(&c->processes, use->tgid);
+	struct entry *inlined;
+
+	if (!p || !p->asks_for_inlined || name->rec->type != TAPIR_REC_JIT ||
+	    ((const struct tapir_rec_jit *)name->rec)->source == TAPIR_JIT_INTERPRETED)
+		return true;
+	inlined = tapir_catalog__find_inlined(c, name, va, use->time_ns);
+	if (inlined)
+		tapir_catalog__put_entry(c, inlined);
+	return inlined;
+}
+
 /* Writes the names that are known. True when they are all. */
 static bool put_names(struct tapir_catalog *c, const struct stack_use *use,
 		      const struct tapir_rec_stack *stack)
@@ -141,12 +157,12 @@ static bool put_names(struct tapir_catalog *c, const struct stack_use *use,
 
 	for (unsigned i = 0; i < stack->frame_cnt; i++) {
 		/* A caller is a return address: the call is before it. */
-		struct entry *name = find_name(c, use->tgid, frames_va[i] - (i > 0), use->time_ns);
+		uint64_t va = frames_va[i] - (i > 0);
+		struct entry *name = find_name(c, use->tgid, va, use->time_ns);
 
 		if (name)
 			tapir_catalog__put_entry(c, name);
-		else
-			all = false;
+		all &= name && put_inlined(c, use, name, va);
 	}
 	return all;
 }
@@ -234,7 +250,8 @@ static bool sweep_process(struct tapir_catalog *c, struct process *p)
 	sweep_chain(c, &p->resource, keep);
 	sweep_set(c, &p->mappings, tapir_catalog__image_ns(p, UINT64_MAX), !keep);
 	sweep_set(c, &p->jits, 0, true);
-	return !p->newest && !p->resource && !p->mappings.root && !p->jits.root;
+	sweep_set(c, &p->inlined, 0, true);
+	return !p->newest && !p->resource && !p->mappings.root && !p->jits.root && !p->inlined.root;
 }
 
 typedef bool (*sweep_fn)(struct tapir_catalog *c, uint64_t *value);

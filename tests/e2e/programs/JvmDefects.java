@@ -217,6 +217,41 @@ public class JvmDefects {
         }
     }
 
+    // ---- a log whose writer is slow -------------------------------------------------------------
+
+    static final ArrayBlockingQueue<Object> lines = new ArrayBlockingQueue<>(64);
+    static volatile int written;
+
+    static void log(Object line) throws InterruptedException {
+        Waits.begin();
+        lines.put(line);
+        Waits.end();
+        count.incrementAndGet();
+    }
+
+    static void logALot() throws InterruptedException {
+        for (int i = 0; i < 1000; i++) log("order");
+    }
+
+    // Fast until the compiler has inlined what logs.
+    static void writeLine() throws InterruptedException {
+        lines.take();
+        if (written > 300_000) Thread.sleep(2);
+        else written++;
+    }
+
+    // ---- threads that do not end ----------------------------------------------------------------
+
+    static void watch() {
+        sleep(100_000_000);
+    }
+
+    static void addWatcher() {
+        forever("watcher", JvmDefects::watch);
+        count.incrementAndGet();
+        sleep(20);
+    }
+
     static void start(String mode) throws Exception {
         switch (mode) {
         case "convoy": for (int i = 0; i < 6; i++) forever("clerk-" + i, JvmDefects::reserve); break;
@@ -226,6 +261,12 @@ public class JvmDefects {
             break;
         case "deadlock": deadlock(); break;
         case "starved": starve(); break;
+        case "appender":
+            forever("writer", JvmDefects::writeLine);
+            for (int i = 0; i < 6; i++) forever("app-" + i, JvmDefects::logALot);
+            while (written <= 300_000) sleep(5);
+            break;
+        case "watchers": forever("adder", JvmDefects::addWatcher); break;
         case "humongous": forever("painter", JvmDefects::drawPicture); break;
         case "leak": forever("cache", JvmDefects::remember); break;
         case "systemgc": forever("janitor", JvmDefects::cleanUp); break;

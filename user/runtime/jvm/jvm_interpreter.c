@@ -76,12 +76,15 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 				 const struct tapir_process_memory *memory,
 				 const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
 {
-	struct tapir_jvm_struct s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT];
+	struct tapir_jvm_struct
+		s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT + TAPIR_JVM_SCOPE_STRUCT_CNT];
+	struct tapir_jvm_struct *scopes = &s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT];
 	struct tapir_jvm_interpreter found;
 
 	memcpy(s, wanted_structs, sizeof(wanted_structs));
 	memcpy(&s[WANTED_CNT], tapir_jvm_code_structs, sizeof(tapir_jvm_code_structs));
-	tapir_jvm_structs__find(memory, vas, s, WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT);
+	memcpy(scopes, tapir_jvm_scope_structs, sizeof(tapir_jvm_scope_structs));
+	tapir_jvm_structs__find(memory, vas, s, sizeof(s) / sizeof(*s));
 	for (unsigned i = 0; i < WANTED_CNT; i++)
 		if (!s[i].is_found)
 			return false;
@@ -101,7 +104,8 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	};
 	if (!find_code(&found, memory, s))
 		return false;
-	(void)tapir_jvm_code__read(&found.code, memory, &s[WANTED_CNT]);
+	if (tapir_jvm_code__read(&found.code, memory, &s[WANTED_CNT]))
+		tapir_jvm_scopes__read(&found.scopes, memory, scopes);
 	*out = found;
 	return true;
 }

@@ -13,6 +13,7 @@
 #include "attach/maps.h"
 #include "base/str.h"
 #include "runtime/jvm/jvm_code.h"
+#include "runtime/jvm/jvm_scopes.h"
 #include "runtime/jvm/jvm_structs.h"
 
 struct tapir_jvm_interpreter {
@@ -24,6 +25,7 @@ struct tapir_jvm_interpreter {
 	uint32_t class_name;		   /* of a class */
 	uint32_t symbol_len, symbol_bytes; /* of a name */
 	struct tapir_jvm_code code;	   /* of what it compiles; may be empty */
+	struct tapir_jvm_scopes scopes;	   /* of that; may be not known */
 };
 
 /* False: it does not describe what is needed, or has not made its interpreter yet. */
