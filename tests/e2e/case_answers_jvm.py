@@ -10,7 +10,7 @@ from answers import Sums, Witness, alone, leads, measures, near, recorded, span,
 ALONE = True  # it measures time
 TIMEOUT = 120
 SECONDS = 3
-WAITING = ("convoy", "lock", "deadlock", "slow", "idle", "starved", "convoy leak", "systemgc slow")
+WAITING = ("convoy", "lock", "deadlock", "slow", "idle", "starved", "appender", "watchers", "convoy leak", "systemgc slow")
 WORKING = ("systemgc", "humongous", "leak", "metaspace")  # which take the CPUs from others
 # What unit tests of made-up recordings hold, too.
 CHECK_LONG = {"test_first_line_names_what_a_jvm_does_with_its_memory", "test_first_line_names_what_a_jvm_computes"}
@@ -68,6 +68,10 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     t.ok("waits" in kinds, f"the dependency, too: {jvms.reports['systemgc slow']['findings']}")
     starved = jvms.leads("starved", "starvation", "of 4 threads of the pool pool-1-thread-* wait for other tasks in JvmDefects.lambda$starve$")
     near(t, starved, 4, "threads of the pool, all of which wait")
+    full = jvms.leads("appender", "waits", "for a full queue in JvmDefects.log(")
+    near(t, full, jvms.waiting("appender"), "threads that wait for room")
+    watchers = jvms.leads("watchers", "thread-growth", "more threads each second", "in JvmDefects.sleep(")
+    near(t, watchers, jvms.rate("watchers", "count"), "threads more a second")
     idle = jvms.leads("idle", "idle", "s of CPU in ")
     t.ok(idle >= 98 and len(jvms.reports["idle"]["findings"]) == 1, f"{jvms.reports['idle']['findings']}")
 

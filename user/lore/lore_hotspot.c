@@ -124,6 +124,9 @@ static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}}
 	TAPIR_WAIT_ROW(function, "park", .is_common = true, .is_passed = true,                     \
 		       .passed = "permit or a pooled object")
 
+/* Until somebody takes what is in it. */
+#define FULL(function) TAPIR_WAIT(function, "full queue")
+
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("ObjectMonitor::enter*", "monitor"),
 	TAPIR_WAIT_LOCK("ObjectMonitor::EnterI*", "monitor"),
@@ -134,12 +137,23 @@ static const struct tapir_lore_wait waits[] = {
 	PARK("Unsafe_Park*"),
 	PARK("void jdk.internal.misc.Unsafe.park*"),
 	PARK("void java.util.concurrent.locks.LockSupport.park*"),
+	FULL("void java.util.concurrent.ArrayBlockingQueue.put*"),
+	FULL("boolean java.util.concurrent.ArrayBlockingQueue.offer*"),
+	FULL("void java.util.concurrent.LinkedBlockingQueue.put*"),
+	FULL("boolean java.util.concurrent.LinkedBlockingQueue.offer*"),
+	FULL("void java.util.concurrent.LinkedBlockingDeque.put*"),
+	FULL("boolean java.util.concurrent.LinkedBlockingDeque.offer*"),
+	FULL("void java.util.concurrent.SynchronousQueue.put*"),
+	FULL("boolean java.util.concurrent.SynchronousQueue.offer*"),
 	/* JDK 17 and later; before */
 	TAPIR_WAIT_MAYBE_LOCK(AQS("int", "acquire("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("boolean", "acquireQueued("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("void", "acquire("), "java.util.concurrent lock"),
 	{},
 };
+
+/* Not put(), which waits for room. */
+#define TAKES(queue) "java.util.concurrent." queue ".take", "java.util.concurrent." queue ".poll"
 
 /* Compiled code without frame pointers hides who asked for it. */
 static const struct tapir_lore_doing doings[] = {
@@ -180,13 +194,10 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.takes_work = TAPIR_LIST_OF("java.util.concurrent.ThreadPoolExecutor.getTask(",
 				    "java.util.concurrent.ForkJoinPool.awaitWork(",
 				    "org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask(",
-				    "java.util.concurrent.LinkedBlockingQueue.",
-				    "java.util.concurrent.LinkedBlockingDeque.",
-				    "java.util.concurrent.ArrayBlockingQueue.",
-				    "java.util.concurrent.PriorityBlockingQueue.",
-				    "java.util.concurrent.SynchronousQueue.",
-				    "java.util.concurrent.LinkedTransferQueue.",
-				    "java.util.concurrent.DelayQueue."),
+				    TAKES("LinkedBlockingQueue"), TAKES("LinkedBlockingDeque"),
+				    TAKES("ArrayBlockingQueue"), TAKES("PriorityBlockingQueue"),
+				    TAKES("SynchronousQueue"), TAKES("LinkedTransferQueue"),
+				    TAKES("DelayQueue")),
 	.task_waits = TAPIR_LIST_OF("java.util.concurrent.FutureTask.awaitDone(",
 				    "java.util.concurrent.FutureTask.get(",
 				    "java.util.concurrent.CompletableFuture.waitingGet(",
