@@ -302,6 +302,26 @@ def test_no_remedy_where_a_runtime_runs_no_function_of_its_language(t):
     t.ok("name none of its functions" not in said + text, f"{said} {text[:1500]}")
 
 
+def test_probes_that_have_their_option_do_not_ask_for_it(t):
+    """By the command line and by the environment; another option is another probe's."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Convoy.java")
+    jvm = t.start(t.need("java"), "-Xmx64m", "-XX:+DTraceMethodProbes", source,
+                  env={**os.environ, "JAVA_TOOL_OPTIONS": "-Xss1m -XX:+DTraceAllocProbes"})
+    time.sleep(2)
+    for said in (t.tapir("list", "-p", jvm.pid, "hotspot:*").err,
+                 t.tapir("record", "hotspot:method__entry,object__alloc,monitor__wait", "--no-samples", "--no-sched", "--duration", 0.2, "-f",
+                         "-o", t.path("jvm.tapir"), "-p", jvm.pid).err):
+        t.ok("DTraceMethodProbes" not in said and "DTraceAllocProbes" not in said, said)
+        t.ok("fires only in a JVM started with -XX:+DTraceMonitorProbes" in said, said)
+    jvm.kill()
+    php = t.start(t.need("php"), "-r", "sleep(60);", env={**os.environ, "USE_ZEND_DTRACE": "1"})
+    time.sleep(0.5)
+    if "function__entry" in t.tapir("list", "-p", php.pid, expect=None).out:
+        said = t.tapir("record", "php:function__entry", "--no-samples", "--no-sched", "--duration", 0.2, "-f", "-o", t.path("php.tapir"),
+                       "-p", php.pid).err
+        t.ok("fires only" not in said, said)
+
+
 def test_probes_that_need_an_option_say_so(t):
     with named("JVM").running(t, 12) as targets:
         said = t.tapir("record", "hotspot:method__entry,object__alloc,monitor__wait", "--no-samples", "--no-sched",
@@ -313,6 +333,11 @@ def test_probes_that_need_an_option_say_so(t):
             said = t.tapir("record", "php:function__entry", "--no-samples", "--no-sched", "--duration", 1, "-f", "-o",
                            t.path("php.tapir"), *targets).err
             t.ok("php:function__entry fires only in a PHP started with USE_ZEND_DTRACE=1 in its environment" in said, said)
+    with named("JVM").running(t, 8) as targets:
+        said = t.tapir("list", *targets, "hotspot:monitor__*").err
+        t.eq(said.count("hotspot:monitor__contended__enter fires only in a JVM started with -XX:+DTraceMonitorProbes"), 1, said)
+        said = t.tapir("list", *targets, "hotspot:gc__*").err
+        t.ok("fires only" not in said, said)
     with named("CPython").running(t, 8) as targets:
         if "function__entry" not in t.tapir("list", *targets, expect=None).out:
             return

@@ -227,11 +227,12 @@ static void say_not_recorded(const struct tapir_recorded *r, const struct subjec
 static void note_need(const struct asked *asked, const struct tapir_tally_event *counted,
 		      struct tapir_view_result *result)
 {
-	const char *needs = tapir_lore__needs(counted->provider, counted->event);
+	const struct tapir_lore_condition *condition =
+		tapir_lore__condition(counted->provider, counted->event);
 
-	if (needs && is_asked(asked, counted->provider, counted->event))
+	if (condition && is_asked(asked, counted->provider, counted->event))
 		tapir_view_result__note(result, "%s:%s fires only %s%s", counted->provider,
-					counted->event, needs,
+					counted->event, condition->needs,
 					strcmp(counted->provider, "hotspot") != 0
 						? ""
 						: "; 'tapir heap --live -p PID' samples objects "

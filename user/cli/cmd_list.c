@@ -22,7 +22,9 @@
 #include "dotnet/probe_links.h"
 #include "flow/seen_names.h"
 #include "foreign/foreign_file.h"
+#include "lore/lore.h"
 #include "runtime/runtime_ops.h"
+#include "runtime/started_with.h"
 
 struct args {
 	struct tapir_pids pids;
@@ -293,6 +295,28 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 		tapir_debug("%zu mapped files could not be read", d->skipped_file_cnt);
 }
 
+/* Once for each condition that any of the processes was not started with. */
+static void say_what_does_not_fire(const struct tapir_chosen_sites *chosen, const struct args *args)
+{
+	const struct tapir_lore_condition *said[16] = {}, *c;
+	const struct tapir_site_info *site;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (site, chosen) {
+		bool is_known = false, fires = true;
+
+		c = tapir_lore__condition(site->note->provider, site->note->name);
+		for (size_t i = 0; i < cnt; i++)
+			is_known |= said[i] == c;
+		for (size_t i = 0; c && !is_known && i < args->pids.cnt; i++)
+			fires &= tapir_started_with(args->pids.data[i], c);
+		if (fires || cnt == sizeof(said) / sizeof(*said))
+			continue;
+		said[cnt++] = c;
+		tapir_info("%s:%s fires only %s", site->note->provider, site->note->name, c->needs);
+	}
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -308,6 +332,8 @@ static int run(struct tapir_cli *cli)
 		err = choose(&found, q.glob, &chosen);
 	if (!err)
 		say_what_was_not_seen(&found.sites, &q);
+	if (!err)
+		say_what_does_not_fire(&chosen, args);
 	if (!err)
 		err = write_all(&chosen, &found, &q, args->json);
 	tapir_vec__fini(&chosen);

@@ -85,6 +85,7 @@ void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_imag
 {
 	struct tapir_growing *g;
 
+	tapir_image__report_conditions(images, image, tgid);
 	if (!image->is_growing)
 		return;
 	tapir_vec_for_each (g, &images->growing) {

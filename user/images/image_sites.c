@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "elf/notes.h"
 #include "decode/note_select.h"
 #include "lore/lore.h"
+#include "runtime/started_with.h"
 #include "tapir/coreclr.h"
 #include "tapir/otel_context.h"
 #include "tapir/ring.h"
@@ -37,20 +39,46 @@ static const struct tapir_spec *matching_spec(const struct tapir_images *images,
 	return first;
 }
 
-/* Once for each condition: a probe may be attached, and never fire. */
-static void report_condition(struct tapir_images *images, const struct tapir_usdt_note *note)
+static void keep_condition(struct tapir_images *images, const struct tapir_image *image,
+			   const struct tapir_usdt_note *note)
 {
-	const char *needs = tapir_lore__needs(note->provider, note->name);
-	size_t cnt = sizeof(images->conditions) / sizeof(images->conditions[0]);
+	const struct tapir_lore_condition *condition =
+		tapir_lore__condition(note->provider, note->name);
+	struct tapir_image_condition *c = images->conditions;
+	const struct tapir_image_condition *end = c + TAPIR_IMAGE_CONDITIONS;
 
-	for (size_t i = 0; needs && i < cnt; i++) {
-		if (images->conditions[i] == needs)
-			return;
-		if (images->conditions[i])
-			continue;
-		images->conditions[i] = needs;
-		tapir_info("%s:%s fires only %s", note->provider, note->name, needs);
+	while (c < end && c->condition && (c->condition != condition || c->image != image))
+		c++;
+	if (!condition || c == end || c->condition)
 		return;
+	*c = (struct tapir_image_condition){.condition = condition, .image = image};
+	snprintf(c->event, sizeof(c->event), "%s", note->name);
+}
+
+/* Once for each condition, in whichever file. */
+static bool is_reported(const struct tapir_images *images,
+			const struct tapir_lore_condition *condition)
+{
+	for (size_t i = 0; i < TAPIR_IMAGE_CONDITIONS; i++)
+		if (images->conditions[i].condition == condition &&
+		    images->conditions[i].is_reported)
+			return true;
+	return false;
+}
+
+void tapir_image__report_conditions(struct tapir_images *images, const struct tapir_image *image,
+				    uint32_t tgid)
+{
+	struct tapir_image_condition *c = images->conditions;
+	const struct tapir_image_condition *end = c + TAPIR_IMAGE_CONDITIONS;
+
+	for (; c < end && c->condition; c++) {
+		if (c->image != image || is_reported(images, c->condition) ||
+		    tapir_started_with(tgid, c->condition))
+			continue;
+		c->is_reported = true;
+		tapir_info("%s:%s fires only %s", c->condition->provider, c->event,
+			   c->condition->needs);
 	}
 }
 
@@ -128,7 +156,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 		image->cover_keys[image->site_cnt] = tapir_lane_coverage__key(
 			tapir_sv__of(note->provider), tapir_sv__of(note->name));
 	if (!for_names)
-		report_condition(images, note);
+		keep_condition(images, image, note);
 	image->site_cnt++;
 	images->next_probe_id++;
 	images->for_names_cnt += for_names;

@@ -96,7 +96,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 /* Whether its probes are attached in that process, or everywhere. */
 bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);
 
-/* A process maps the image, which may be growing. */
+/* A process maps the image, which may be growing, and have probes that do not fire there. */
 void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_image *image,
 			    uint32_t tgid);
 

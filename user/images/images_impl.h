@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "images/images.h"
+#include "lore/lore.h"
 #include "trace/recbuf.h"
 
 /* A file that may get more probes. */
@@ -22,6 +23,16 @@ struct tapir_growing {
 	size_t note_cnt;
 	uint64_t looked_ns;		  /* it had no more then */
 	struct tapir_vec(uint32_t) tgids; /* that map it */
+};
+
+#define TAPIR_IMAGE_CONDITIONS 16u
+
+/* A probe may be attached and never fire, in processes that were not started with what it needs. */
+struct tapir_image_condition {
+	const struct tapir_lore_condition *condition; /* NULL: none */
+	const struct tapir_image *image;
+	char event[64]; /* of the first such probe */
+	bool is_reported;
 };
 
 struct tapir_images {
@@ -39,8 +50,9 @@ struct tapir_images {
 	struct tapir_vec(struct tapir_growing) growing;
 	uint64_t grown_ns; /* the last look at them */
 	bool is_full;
-	bool has_growing_left;	   /* one for which there was no room; it was reported */
-	const char *conditions[8]; /* that were reported; see tapir_lore__needs */
+	bool has_growing_left; /* one for which there was no room; it was reported */
+	struct tapir_image_condition
+		conditions[TAPIR_IMAGE_CONDITIONS]; /* of probes that were requested */
 };
 
 /* ---- image_sites.c -------------------------------------------------------------------------- */
@@ -52,6 +64,10 @@ void tapir_image__name(struct tapir_image *image, int fd);
  * ELF has none: 0. */
 int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
 		      size_t from_note);
+
+/* A process maps the image: says what its probes need to fire, if it was not started with that. */
+void tapir_image__report_conditions(struct tapir_images *images, const struct tapir_image *image,
+				    uint32_t tgid);
 
 /* ---- image_entry.c -------------------------------------------------------------------------- */
 

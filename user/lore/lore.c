@@ -75,14 +75,14 @@ const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t
 	return NULL;
 }
 
-const char *tapir_lore__needs(const char *provider, const char *event)
+const struct tapir_lore_condition *tapir_lore__condition(const char *provider, const char *event)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_condition *c = lore->conditions; c && c->provider; c++)
 			for (const char *const *glob = c->events; *glob; glob++)
 				if (!strcmp(provider, c->provider) &&
 				    tapir_glob__match(*glob, event))
-					return c->needs;
+					return c;
 	return NULL;
 }
 

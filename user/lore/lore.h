@@ -203,11 +203,17 @@ struct tapir_lore_doing {
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
 
-/* Probes that fire only then (images/image_sites.c); events: globs. */
+/*
+ * Probes that fire only then; events: globs. Whether a process was started so, its command line and
+ * environment tell (runtime/started_with.h): any of the options, in one of those variables, too; or
+ * the variable, if it is a number but 0.
+ */
 struct tapir_lore_condition {
 	const char *provider;
 	const char *const *events;
 	const char *needs; /* "in a JVM started with -XX:+DTraceMethodProbes" */
+	const char *const *options, *const *option_variables;
+	const char *variable;
 };
 
 /* By names. */
@@ -309,8 +315,8 @@ extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
 /* By which a process is known: the index of the lore whose first provider this is, or -1. */
 int tapir_lore__of_provider(const char *provider, size_t len);
 
-/* What a probe needs to fire, see struct tapir_lore_condition; NULL: nothing. */
-const char *tapir_lore__needs(const char *provider, const char *event);
+/* What a probe needs to fire; NULL: nothing. */
+const struct tapir_lore_condition *tapir_lore__condition(const char *provider, const char *event);
 
 /* The lanes without a trap record its events without stacks, unless all are asked for. */
 bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const char *event,

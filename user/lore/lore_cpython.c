@@ -79,7 +79,7 @@ static const struct tapir_lore_headline headlines[] = {{"python", "gc__start", "
 
 static const struct tapir_lore_condition conditions[] = {
 	{"python", TAPIR_LIST_OF("function__entry", "function__return"),
-	 "while python:line is attached too, in CPython 3.11"},
+	 "while python:line is attached too, in CPython 3.11", NULL, NULL, NULL},
 	{}};
 
 const struct tapir_lore tapir_lore_cpython = {

@@ -166,11 +166,15 @@ static const struct tapir_tally_event allocations[] = {
 
 static const struct tapir_lore_headline headlines[] = {{"hotspot", "gc__begin", "GC"}, {}};
 
+#define STARTED_WITH(option)                                                                       \
+	"in a JVM started with " option, TAPIR_LIST_OF(option, "-XX:+ExtendedDTraceProbes"),       \
+		TAPIR_LIST_OF("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"), NULL
+
 static const struct tapir_lore_condition conditions[] = {
 	{"hotspot", TAPIR_LIST_OF("method__entry", "method__return"),
-	 "in a JVM started with -XX:+DTraceMethodProbes"},
-	{"hotspot", TAPIR_LIST_OF("object__alloc"), "in a JVM started with -XX:+DTraceAllocProbes"},
-	{"hotspot", TAPIR_LIST_OF("monitor__*"), "in a JVM started with -XX:+DTraceMonitorProbes"},
+	 STARTED_WITH("-XX:+DTraceMethodProbes")},
+	{"hotspot", TAPIR_LIST_OF("object__alloc"), STARTED_WITH("-XX:+DTraceAllocProbes")},
+	{"hotspot", TAPIR_LIST_OF("monitor__*"), STARTED_WITH("-XX:+DTraceMonitorProbes")},
 	{}};
 
 const struct tapir_lore tapir_lore_hotspot = {

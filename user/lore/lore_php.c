@@ -53,7 +53,8 @@ static const struct tapir_tally_event exceptions[] = {
 
 static const struct tapir_lore_condition conditions[] = {
 	{"php", TAPIR_LIST_OF("function__*", "execute__*", "compile__*"),
-	 "in a PHP started with USE_ZEND_DTRACE=1 in its environment"},
+	 "in a PHP started with USE_ZEND_DTRACE=1 in its environment", NULL, NULL,
+	 "USE_ZEND_DTRACE"},
 	{}};
 
 const struct tapir_lore tapir_lore_php = {
