@@ -155,6 +155,46 @@ static void classes_without_end_are_reported(void **state)
 				    "in 3.0 s; metaspace grew from 10.0 MB to 13.0 MB");
 }
 
+/* Each second by 51 MB. */
+static void grow_from(unsigned kb)
+{
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%u", TGID);
+	for (unsigned i = 0; i < 5; i++)
+		tapir_str__addf(&text, " %u:%u:0", (i + 1) * 1000, kb + i * 50000);
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv("memory"), feeder_sv(text.data)));
+	tapir_str__fini(&text);
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	gauge(1 * MS, "heap-committed", 384e6);
+	end_at(5001 * MS);
+}
+
+static bool is_said_to_grow(void)
+{
+	const struct tapir_found *row;
+
+	tapir_vec_for_each (row, &found.rows)
+		if (row->kind == TAPIR_FOUND_MEMORY)
+			return true;
+	return false;
+}
+
+/* A heap's memory becomes resident when it is used for the first time. */
+static void jvm_that_fills_its_heap_does_not_grow(void **state)
+{
+	(void)state;
+	grow_from(100000);
+	assert_false(is_said_to_grow());
+}
+
+static void jvm_that_has_more_than_its_heap_grows(void **state)
+{
+	(void)state;
+	grow_from(400000);
+	assert_true(is_said_to_grow());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -164,6 +204,8 @@ int main(void)
 		TEST(cause_of_the_last_collection_is_not_that_of_all),
 		TEST(humongous_objects_are_reported),
 		TEST(few_collections_are_no_habit),
+		TEST(jvm_that_fills_its_heap_does_not_grow),
+		TEST(jvm_that_has_more_than_its_heap_grows),
 		TEST(old_generation_that_grows_is_reported),
 		TEST(growth_is_counted_from_collection_to_collection),
 		TEST(metaspace_that_was_not_measured_is_not_0),

@@ -114,7 +114,7 @@ static uint32_t put_number(uint8_t *at, const char *name, uint64_t value)
 static size_t build_gauges(uint8_t *data)
 {
 	static const uint8_t head[] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1};
-	uint32_t first = 32, cnt = 12;
+	uint32_t first = 32, cnt = 15;
 	size_t len = first;
 
 	memcpy(data, head, sizeof(head));
@@ -128,6 +128,9 @@ static size_t build_gauges(uint8_t *data)
 	len += put_number(data + len, "sun.gc.generation.1.space.0.used", 123456);
 	len += put_number(data + len, "sun.gc.generation.0.space.2.used", 1000);
 	len += put_number(data + len, "sun.gc.generation.0.space.2.usedMore", 5);
+	len += put_number(data + len, "sun.gc.generation.0.capacity", 400000);
+	len += put_number(data + len, "sun.gc.generation.1.capacity", 600000);
+	len += put_number(data + len, "sun.gc.generation.1.space.0.capacity", 600000);
 	len += put_number(data + len, "java.ci.totalTime", 250);
 	len += put_number(data + len, "java.cls.loadedClasses", 4711);
 	len += put_number(data + len, "java.cls.unloadedClasses", UINT64_MAX);
@@ -136,7 +139,7 @@ static size_t build_gauges(uint8_t *data)
 
 static void counters_of_the_heap_are_read(void **state)
 {
-	uint8_t data[1024] = {};
+	uint8_t data[2048] = {};
 	size_t len = build_gauges(data);
 	struct tapir_jvm_gauges gauges;
 
@@ -147,6 +150,7 @@ static void counters_of_the_heap_are_read(void **state)
 	assert_int_equal(gauges.gc_ns, 500000000);
 	assert_int_equal(gauges.old_used_bytes, 123456);
 	assert_int_equal(gauges.heap_used_bytes, 124456);
+	assert_int_equal(gauges.heap_committed_bytes, 1000000);
 	assert_int_equal(gauges.jit_ns, 250000000);
 	assert_int_equal(gauges.class_cnt, 4711);
 	assert_int_equal(gauges.unloaded_cnt, 0); /* negative: not a count */
@@ -157,7 +161,7 @@ static void counters_of_the_heap_are_read(void **state)
 static void cause_is_that_of_the_collection_that_runs(void **state)
 {
 	static const uint8_t head[] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1};
-	uint8_t data[1024] = {};
+	uint8_t data[2048] = {};
 	uint32_t first = 32, cnt = 9;
 	size_t len = first;
 	struct tapir_jvm_gauges gauges;
@@ -183,7 +187,7 @@ static void cause_is_that_of_the_collection_that_runs(void **state)
 
 static void broken_counters_are_read_as_far_as_they_go(void **state)
 {
-	uint8_t data[1024] = {};
+	uint8_t data[2048] = {};
 	size_t len = build_gauges(data);
 	struct tapir_jvm_gauges gauges;
 

@@ -77,6 +77,7 @@ static struct tapir_jvm_series *series_of(struct tapir_jvm_counts *jvm, struct t
 		const char *name;
 		struct tapir_jvm_series *series;
 	} known[] = {{"old-generation", &jvm->old_generation},
+		     {"heap-committed", &jvm->committed},
 		     {"metaspace", &jvm->metaspace},
 		     {"classes-loaded", &jvm->loaded},
 		     {"classes-unloaded", &jvm->unloaded}};
@@ -248,6 +249,18 @@ bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *l
 		list_classes(jvm, list);
 	}
 	return has_cause;
+}
+
+bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+				   uint64_t first_bytes, uint64_t last_bytes)
+{
+	const struct tapir_jvm_counts *jvm;
+
+	tapir_vec_for_each (jvm, &f->jvm.jvms)
+		if (jvm->tgid == tgid)
+			return (double)first_bytes < jvm->committed.last &&
+			       (double)last_bytes <= (double)first_bytes + jvm->committed.last;
+	return false;
 }
 
 void tapir_finding_jvm__fini(struct tapir_finding *f)

@@ -30,7 +30,7 @@ struct tapir_jvm_cause {
 struct tapir_jvm_counts {
 	uint32_t tgid;
 	uint64_t ended_ns; /* the last collection, by the JVM's clock; 0: not known */
-	struct tapir_jvm_series old_generation, metaspace, loaded, unloaded;
+	struct tapir_jvm_series old_generation, committed, metaspace, loaded, unloaded;
 	struct tapir_jvm_series survived; /* the old generation, by collections */
 	struct tapir_vec(struct tapir_jvm_cause) causes;
 };
@@ -42,6 +42,12 @@ struct tapir_jvm_findings {
 void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
 /* True: a finding of why it collects was added, which needs no other one of collections. */
 bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list);
+/*
+ * Whether a JVM of that size may only touch, for the first time, what its heap had been given at
+ * the start. Sizes are resident.
+ */
+bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+				   uint64_t first_bytes, uint64_t last_bytes);
 void tapir_finding_jvm__fini(struct tapir_finding *f);
 
 #endif

@@ -174,7 +174,7 @@ static double mb(uint64_t bytes)
 }
 
 /* Grows all the time: not a program that fills its caches once. In MB/s; 0: it does not. */
-static double growth_of(const struct tapir_memory_series *s)
+static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s)
 {
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
 	double grown, later;
@@ -186,7 +186,8 @@ static double growth_of(const struct tapir_memory_series *s)
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
 	if (grown * 100 < mb(first->resident_bytes) * GROWTH_PERCENT ||
-	    later * 100 < grown * STEADY_PERCENT)
+	    later * 100 < grown * STEADY_PERCENT ||
+	    tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
 		return 0;
 	return grown / ((double)(last->at_ns - first->at_ns) / 1e9);
 }
@@ -238,7 +239,7 @@ static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
 	double rate, most = 0;
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
-		rate = tapir_timeline__is_told(f->tl, series.tgid) ? growth_of(&series) : 0;
+		rate = tapir_timeline__is_told(f->tl, series.tgid) ? growth_of(f, &series) : 0;
 		if (rate <= most)
 			continue;
 		most = rate;

@@ -129,6 +129,14 @@ static bool is_used_space(const char *name)
 	return rest && !strcmp(rest, ".used");
 }
 
+/* "sun.gc.generation.0.capacity" */
+static bool is_capacity(const char *name)
+{
+	const char *rest = after_number(name, "sun.gc.generation.");
+
+	return rest && !strcmp(rest, ".capacity");
+}
+
 static void read_number(struct reading *r, const char *name, uint64_t value)
 {
 	const struct {
@@ -157,6 +165,8 @@ static void read_number(struct reading *r, const char *name, uint64_t value)
 		r->gc_ticks += value;
 	} else if (is_used_space(name)) {
 		r->out->heap_used_bytes += value;
+	} else if (is_capacity(name)) {
+		r->out->heap_committed_bytes += value;
 	}
 }
 

@@ -24,7 +24,8 @@ struct tapir_jvm_gauges {
 	uint64_t gc_cnt, gc_ns; /* of all collectors, since it started */
 	uint64_t gc_ended_ns;	/* the last one, since the JVM started; 0: none has */
 	uint64_t old_used_bytes;
-	uint64_t heap_used_bytes; /* of all generations */
+	uint64_t heap_used_bytes;      /* of all generations */
+	uint64_t heap_committed_bytes; /* what they may fill without asking for more */
 	uint64_t metaspace_bytes;
 	uint64_t jit_ns;	/* of its compilers, since it started */
 	uint64_t class_cnt;	/* loaded since it started */
