@@ -325,6 +325,23 @@ static void never_blocked_when_short_callbacks_take_all_the_cpu(void **state)
 	expect_no_loop(1013);
 }
 
+/* Nor before it has been seen where it asks, which takes long if it never sleeps there. */
+static void not_known_whether_blocked_before_the_loop_asks_for_events(void **state)
+{
+	(void)state;
+	start(2);
+	for (uint64_t at = 13; at < 800; at += 10) {
+		run(2, at, at + 9, TASK_SLEEP);
+		sample(2, at + 9, INTERPRETER);
+	}
+	sample(2, 805, SELECT);
+	for (uint64_t at = 813; at < 1000; at += 10) {
+		run(2, at, at + 9, TASK_SLEEP);
+		sample(2, at + 9, INTERPRETER);
+	}
+	expect_no_loop(1013);
+}
+
 /* Sleeps of a thread that runs no loop, and waits for events of one without tasks. */
 static void thread_of_an_interpreter_without_tasks_is_no_loop(void **state)
 {
@@ -521,6 +538,7 @@ int main(void)
 		CASE(callback_has_a_name_where_it_was_seen),
 		CASE(program_that_asks_for_events_without_asyncio_is_no_loop),
 		CASE(never_blocked_when_short_callbacks_take_all_the_cpu),
+		CASE(not_known_whether_blocked_before_the_loop_asks_for_events),
 		CASE(thread_of_an_interpreter_without_tasks_is_no_loop),
 		CASE(share_is_of_the_time_that_is_known),
 		CASE(worker_that_computes_blocks_no_loop),

@@ -65,12 +65,14 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
 
 /*
  * What runs in the interpreter no deeper than where the loop asks for events is the loop's own
- * code: it has called nothing.
+ * code: it has called nothing. Until it has been seen to ask, it cannot be told from what it calls.
  */
 static enum tapir_loop_place place_of(struct tapir_loop *loop, const struct tapir_loop_spot *spot)
 {
 	if (spot->place == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
 		loop->depth = spot->depth;
+	if (spot->place == TAPIR_LOOP_CALLED && spot->depth && !loop->depth)
+		return TAPIR_LOOP_ELSEWHERE;
 	if (spot->place == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
 		return TAPIR_LOOP_ITSELF;
 	return spot->place;
