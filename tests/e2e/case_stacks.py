@@ -305,7 +305,7 @@ def test_no_remedy_where_a_runtime_runs_no_function_of_its_language(t):
 def test_probes_that_have_their_option_do_not_ask_for_it(t):
     """By the command line and by the environment; another option is another probe's."""
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Convoy.java")
-    jvm = t.start(t.need("java"), "-Xmx64m", "-XX:+DTraceMethodProbes", source,
+    jvm = t.start(t.need("java"), "-Xmx64m", "-XX:+DTraceMethodProbes", source, "100000",
                   env={**os.environ, "JAVA_TOOL_OPTIONS": "-Xss1m -XX:+DTraceAllocProbes"})
     time.sleep(2)
     for said in (t.tapir("list", "-p", jvm.pid, "hotspot:*").err,

@@ -24,10 +24,10 @@ def native(group):
 
 
 def snapshot(t, pid):
-    """{tid: addresses of user code} of the snapshot of a recording."""
+    """{tid: addresses of user code} of the snapshot of a recording. Functions of Python lie between those of its interpreter, gdb has none."""
     file = t.path("snapshot.tapir")
     t.tapir("record", "-p", pid, "-d", "0.2", "--no-samples", "--lane", "probe", "-f", "-o", file)
-    return {event["tid"]: [frame["addr"] for frame in event["stack"]]
+    return {event["tid"]: [frame["addr"] for frame in event["stack"] if not (frame.get("name") or "").startswith("py::")]
             for event in t.events(file, "switch") if event.get("snapshot") and event["tid"]}
 
 

@@ -172,25 +172,22 @@ static void owners_in_a_snapshot_make_a_deadlock(void **state)
 	       "for 1.000 s when the recording ended; 1 more wait for locks");
 }
 
-static void is_owned_by_statement(uint32_t tid, uint64_t time_ns, uint32_t owner_tid,
-				  const char *statement, const char *holder_statement)
+static void is_seen_to_wait(uint32_t tid, uint64_t time_ns, uint32_t owner_tid,
+			    struct tapir_wait_view texts)
 {
 	const struct tapir_rec_wait wait = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = time_ns},
 					    .tgid = TGID,
 					    .tid = tid,
 					    .owner_tid = owner_tid};
 
-	feeder_add(&f, tapir_recbuf__wait(
-			       &f.buf, &(struct tapir_wait_view){
-					       .rec = &wait,
-					       .text = feeder_sv("futex()"),
-					       .statement = feeder_sv(statement),
-					       .holder_statement = feeder_sv(holder_statement)}));
+	texts.rec = &wait;
+	texts.text = feeder_sv("futex()");
+	feeder_add(&f, tapir_recbuf__wait(&f.buf, &texts));
 }
 
 static void is_owned(uint32_t tid, uint64_t time_ns, uint32_t owner_tid)
 {
-	is_owned_by_statement(tid, time_ns, owner_tid, "", "");
+	is_seen_to_wait(tid, time_ns, owner_tid, (struct tapir_wait_view){});
 }
 
 /* Thread 4 waits for 3, which waits for 2. */
@@ -255,11 +252,32 @@ static void statements_of_a_waiter_and_its_holder_are_reported(void **state)
 	feeder_come(&f, 2, 10 * MS, 0, 0);
 	leave(2, 12 * MS, MONITOR + 100);
 	wait_for_ever(3, "transfer", MONITOR);
-	is_owned_by_statement(3, 20 * MS, 2, "update a set n = 5 where id = 7;", "select f(60)");
+	is_seen_to_wait(
+		3, 20 * MS, 2,
+		(struct tapir_wait_view){.statement = feeder_sv("update a set n = 5 where id = 7;"),
+					 .holder_statement = feeder_sv("select f(60)")});
 	end_at(1010 * MS);
 	expect(TAPIR_FOUND_LOCKS, "threads waited 999.00 ms for a monitor: 1.0 of 1 threads at any "
 				  "time, transfer, in Shop.reserve(), most for update a set n = ? "
 				  "where id = ?; keeper 2 holds it, in select f(?)");
+}
+
+/* Processes of a server are read one after the other at first: then owners are left out. */
+static void holder_that_one_snapshot_knows_is_no_other_one(void **state)
+{
+	(void)state;
+	feeder_thread(&f, 2, "keeper");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	leave(2, 12 * MS, MONITOR + 100);
+	wait_for_ever(3, "transfer", MONITOR);
+	is_seen_to_wait(3, 20 * MS, 0, (struct tapir_wait_view){.object = feeder_sv("row 7")});
+	feeder_come(&f, 3, 500 * MS, 500 * MS, 9);
+	leave(3, 501 * MS, MONITOR);
+	is_seen_to_wait(3, 1000 * MS, 2, (struct tapir_wait_view){.object = feeder_sv("row 7")});
+	end_at(1010 * MS);
+	expect(TAPIR_FOUND_LOCKS,
+	       "threads waited 998.00 ms for a monitor (row 7): 1.0 of 1 threads at any "
+	       "time, transfer, in Shop.reserve(); keeper 2 holds it");
 }
 
 static void lock_that_had_two_holders_was_released(void **state)
@@ -500,6 +518,7 @@ int main(void)
 		TEST(timer_that_ends_a_wait_is_no_release),
 		TEST(thread_that_waits_for_the_same_again_never_got_it),
 		TEST(statements_of_a_waiter_and_its_holder_are_reported),
+		TEST(holder_that_one_snapshot_knows_is_no_other_one),
 		TEST(lock_that_had_two_holders_was_released),
 		TEST(threads_that_are_started_all_the_time_are_reported),
 		TEST(threads_that_are_parked_throughout_are_reported),

@@ -180,6 +180,7 @@ void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec
 	struct tapir_str text = {};
 	struct tapir_wait_view wait;
 	struct tapir_seen_wait *seen;
+	bool is_other_owner;
 
 	tapir_wait_view__of(rec, &wait);
 	seen = wait.object.len || wait.rec->owner_tid ? make_seen(f, wait.rec->tid) : NULL;
@@ -187,14 +188,17 @@ void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec
 		return;
 	if (wait.object.len)
 		tapir_str__add_printable(&text, wait.object.data, wait.object.len);
-	seen->has_changed |= seen->cnt && (seen->owner_tid != wait.rec->owner_tid ||
-					   strcmp(seen->object ? seen->object : "",
-						  text.data ? text.data : "") != 0);
+	is_other_owner =
+		seen->owner_tid && wait.rec->owner_tid && seen->owner_tid != wait.rec->owner_tid;
+	seen->has_changed |=
+		seen->cnt && (is_other_owner || strcmp(seen->object ? seen->object : "",
+						       text.data ? text.data : "") != 0);
 	free_seen(seen);
 	seen->object = text.data;
 	seen->statement = statement_of(wait.statement);
 	seen->holder_statement = statement_of(wait.holder_statement);
-	seen->owner_tid = wait.rec->owner_tid;
+	if (wait.rec->owner_tid) /* not known in each snapshot */
+		seen->owner_tid = wait.rec->owner_tid;
 	seen->cnt++;
 }
 
