@@ -113,25 +113,6 @@ void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns)
 	t->any_ns = any_ns;
 }
 
-/* ---- of the time that was asked for ---------------------------------------------------------- */
-
-uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
-				   uint64_t until_ns)
-{
-	if (from_ns < tl->opts.from_ns)
-		from_ns = tl->opts.from_ns;
-	if (tl->opts.until_ns && until_ns > tl->opts.until_ns)
-		until_ns = tl->opts.until_ns;
-	return until_ns > from_ns ? until_ns - from_ns : 0;
-}
-
-uint64_t tapir_timeline__waited_ns(const struct tapir_timeline *tl, const struct tapir_interval *i)
-{
-	uint64_t ns = tapir_timeline__within_ns(tl, i->from_ns, i->until_ns);
-
-	return ns > i->inner_ns ? ns - i->inner_ns : 0;
-}
-
 /* ---- intervals of a thread ---------------------------------------------------------------- */
 
 static void find_own_cause(struct tapir_tl_thread *t)
