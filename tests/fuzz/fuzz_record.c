@@ -65,6 +65,17 @@ static void view_counter(const struct tapir_rec *rec)
 	touch_sv(v.tags);
 }
 
+static void view_wait(const struct tapir_rec *rec)
+{
+	struct tapir_wait_view wait;
+
+	tapir_wait_view__of(rec, &wait);
+	touch_sv(wait.text);
+	touch_sv(wait.object);
+	touch_sv(wait.statement);
+	touch_sv(wait.holder_statement);
+}
+
 static void view(const struct tapir_rec *rec)
 {
 	union {
@@ -76,7 +87,6 @@ static void view(const struct tapir_rec *rec)
 		struct tapir_jit_view jit;
 		struct tapir_gap_view gap;
 		struct tapir_meta_view meta;
-		struct tapir_wait_view wait;
 		struct tapir_resource_view resource;
 	} v;
 
@@ -113,11 +123,7 @@ static void view(const struct tapir_rec *rec)
 		tapir_gap_view__of(rec, &v.gap);
 		return touch_sv(v.gap.path);
 	case TAPIR_REC_WAIT:
-		tapir_wait_view__of(rec, &v.wait);
-		touch_sv(v.wait.object);
-		touch_sv(v.wait.statement);
-		touch_sv(v.wait.holder_statement);
-		return touch_sv(v.wait.text);
+		return view_wait(rec);
 	case TAPIR_REC_RESOURCE:
 		tapir_resource_view__of(rec, &v.resource);
 		return touch_sv(v.resource.payload);
