@@ -243,9 +243,20 @@ static void wait_of_the_other_snapshot_counts_for_nothing(void **state)
 	assert_non_null(strstr(result.headline.data, "; 1 waits for a lock that "));
 }
 
+static void stacks_are_found_as_those_of_threads_too(void **state)
+{
+	const char *arg = NULL;
+
+	(void)state;
+	assert_ptr_equal(tapir_view__find("threads", &arg), tapir_view__find("stacks", &arg));
+	assert_non_null(tapir_view__find("stacks", &arg));
+	assert_null(tapir_view__find("thread", &arg));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_are_found_as_those_of_threads_too),
 		cmocka_unit_test_setup_teardown(each_view_shows_its_own_snapshot, setup, teardown),
 		cmocka_unit_test_setup_teardown(thread_that_runs_has_the_stack_of_the_next_sample,
 						setup, teardown),

@@ -252,6 +252,23 @@ static void interval_that_the_end_cuts_does_not_lead(void **state)
 	assert_int_equal(cell(table("slowest", 0), 0, "ns")->u64, 4 * MS);
 }
 
+static void pause_that_the_end_cuts_is_not_the_longest(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 1, RUNTIME, "GCSuspendEEBegin", "Count", NULL);
+	feeder_probe(&f, 2, RUNTIME, "GCRestartEEEnd", NULL, NULL);
+	ask("gc", 0);
+	fire_with(1, 1, 10 * MS, 1, NULL);
+	fire_with(2, 1, 14 * MS, 1, NULL);
+	fire_with(1, 1, 20 * MS, 2, NULL);
+	feeder_come(&f, 2, 90 * MS, 0, 0);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(cell(table("pauses", 0), 0, "ns")->u64, 4 * MS);
+	assert_string_equal(result.headline.data,
+			    "1 pause for GC: 4.00 ms, 5.0% of the time, the longest 4.00 ms; 1 "
+			    "more began before the recording or did not end in it");
+}
+
 static void pool_has_its_workers_and_queue(void **state)
 {
 	(void)state;
@@ -554,6 +571,7 @@ int main(void)
 		TEST(exceptions_and_allocations_are_counted_by_type),
 		TEST(types_are_bounded_when_all_differ),
 		TEST(interval_that_the_end_cuts_does_not_lead),
+		TEST(pause_that_the_end_cuts_is_not_the_longest),
 		TEST(pool_has_its_workers_and_queue),
 		TEST(a_wait_for_a_task_has_its_end_on_its_thread),
 		TEST(counters_keep_their_course_when_values_are_many),

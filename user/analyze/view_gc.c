@@ -305,11 +305,14 @@ static void on_close(void *ctx, struct tapir_interval *i)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
+/* One that the edges of the recording cut is not the longest: how long it took is not known. */
 static int by_took(const void *a, const void *b)
 {
 	const struct gc *x = a, *y = b;
 	uint64_t x_ns = x->until_ns - x->from_ns, y_ns = y->until_ns - y->from_ns;
 
+	if (x->is_half != y->is_half)
+		return x->is_half ? 1 : -1;
 	if (x_ns != y_ns)
 		return x_ns < y_ns ? 1 : -1;
 	return x->from_ns < y->from_ns ? -1 : 1;
@@ -443,13 +446,28 @@ static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 	v->failed |= t->failed;
 }
 
+static void add_pauses(const struct gc_view *v, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	const struct gc *first = v->gcs.data;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, "%llu pause%s for GC: %s, %.1f%% of the time",
+			(unsigned long long)v->cnt, v->cnt == 1 ? "" : "s",
+			tapir_ns__text(v->sum_ns, text),
+			span_ns ? 100.0 * (double)v->sum_ns / (double)span_ns : 0);
+	if (!first->is_half)
+		tapir_str__addf(out, ", the longest %s",
+				tapir_ns__text(first->until_ns - first->from_ns, text));
+	if (v->half)
+		tapir_str__addf(out, "; %llu more began before the recording or did not end in it",
+				(unsigned long long)v->half);
+}
+
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct gc_view *v = ctx;
-	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
-	uint64_t span_ns;
 
-	span_ns = tapir_timeline__span_ns(v->asked.tl);
 	write_gcs(v, result);
 	if (!v->gcs.cnt) {
 		tapir_view_result__nothing(result, "no collection was seen");
@@ -458,11 +476,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	write_waiters(v, result);
 	write_allocated(v, result);
 	write_facts(v, result);
-	tapir_str__addf(&result->headline,
-			"%llu pauses for GC: %s, %.1f%% of the time, the longest %s",
-			(unsigned long long)v->cnt, tapir_ns__text(v->sum_ns, sum),
-			span_ns ? 100.0 * (double)v->sum_ns / (double)span_ns : 0,
-			tapir_ns__text(v->gcs.data[0].until_ns - v->gcs.data[0].from_ns, worst));
+	add_pauses(v, &result->headline);
 	if (v->samples)
 		tapir_str__addf(&result->headline, "; %.1f%% of the CPU in GC",
 				100.0 * (double)v->gc_samples / (double)v->samples);

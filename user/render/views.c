@@ -16,7 +16,11 @@ const struct tapir_view *const tapir_views[] = {
 
 const struct tapir_view *tapir_view__find(const char *text, const char **arg)
 {
-	size_t len = strcspn(text, "=");
+	size_t len;
+
+	if (!strcmp(text, "threads")) /* whose stacks they are */
+		text = "stacks";
+	len = strcspn(text, "=");
 
 	for (const struct tapir_view *const *v = tapir_views; *v; v++) {
 		if (strlen((*v)->name) != len || memcmp((*v)->name, text, len))
