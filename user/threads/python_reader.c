@@ -5,26 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/cpython/cpython_process.h"
-
 struct tapir_python_reader {
-	struct tapir_cpython python;
+	const struct tapir_cpython *python;
 	struct tapir_process_memory memory;
-	uint32_t tgid;
 	struct tapir_map state_by_tid; /* empty where it is no Python */
 };
 
-struct tapir_python_reader *tapir_python_reader__new(uint32_t tgid)
+struct tapir_python_reader *tapir_python_reader__new(const struct tapir_process_copy *p)
 {
 	struct tapir_python_reader *reader = calloc(1, sizeof(*reader));
 
 	if (!reader)
 		return NULL;
-	reader->tgid = tgid;
-	reader->memory =
-		(struct tapir_process_memory){tapir_process_memory__read_fn, &reader->tgid};
-	if (tapir_cpython__of(&reader->python, tgid))
-		tapir_cpython__threads(&reader->python, &reader->memory, &reader->state_by_tid);
+	reader->python = &p->python;
+	reader->memory = (struct tapir_process_memory){tapir_process_memory__read_fn,
+						       (void *)(uintptr_t)&p->tgid};
+	if (p->has_python)
+		tapir_cpython__threads(reader->python, &reader->memory, &reader->state_by_tid);
 	return reader;
 }
 
@@ -42,7 +39,7 @@ int tapir_python_reader__read(const struct tapir_python_reader *reader, struct t
 	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
 	const uint64_t *state_va = tapir_map__get(
 		&reader->state_by_tid, tapir_number_of_thread(thread->tid, thread->ns_tid));
-	size_t cnt = state_va ? tapir_cpython__frames(&reader->python, &reader->memory, *state_va,
+	size_t cnt = state_va ? tapir_cpython__frames(reader->python, &reader->memory, *state_va,
 						      frames, TAPIR_MAX_FRAMES)
 			      : 0;
 

@@ -9,6 +9,7 @@
 
 #include "attach/thread_list.h"
 #include "base/map.h"
+#include "runtime/cpython/cpython_process.h"
 #include "threads/lock_owners.h"
 #include "threads/python_reader.h"
 #include "threads/snapshot_impl.h"
@@ -90,7 +91,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *cop
 {
 	const struct readers readers = {tapir_call_reader__new(p->tgid),
 					tapir_lock_owners__new(p->tgid, list),
-					tapir_python_reader__new(p->tgid)};
+					tapir_python_reader__new(p)};
 	int err = readers.calls && readers.owners && readers.python ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
@@ -219,6 +220,7 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 	const struct timespec pause = {.tv_nsec = ROUND_NS};
 	int err = 1;
 
+	p->has_python = tapir_cpython__of(&p->python, p->tgid);
 	for (unsigned round = 1; err > 0 && round <= look_cnt; round++) {
 		if (round > 1)
 			nanosleep(&pause, NULL);

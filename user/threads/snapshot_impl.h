@@ -53,6 +53,8 @@ struct tapir_process_copy {
 	uint32_t tgid;
 	struct tapir_copies copies;
 	struct tapir_map idx_by_tid;
+	struct tapir_cpython python;
+	bool has_python; /* else python is nothing */
 };
 
 /*

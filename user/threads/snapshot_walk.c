@@ -9,7 +9,6 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/cpython/cpython_process.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "tapir/stack_walk.h"
@@ -49,7 +48,7 @@ struct code_pages {
 /* What interpreters (HotSpot's, CPython) run in stacks of a process: whether it has a name. */
 struct methods {
 	struct tapir_jvm_interpreter interpreter;
-	struct tapir_cpython python; /* zeros: none of its threads runs it */
+	const struct tapir_cpython *python;
 	struct tapir_map is_named;
 	struct tapir_str name; /* of one, being put together */
 	struct tapir_recbuf recbuf;
@@ -288,9 +287,13 @@ static uint64_t *is_named(struct methods *methods, uint64_t va, bool *is_new)
 	return tapir_map__put(&methods->is_named, va, is_new);
 }
 
-static bool is_method(const void *ctx, uint64_t va)
+/* What a name is read by: of an interpreter of the process. */
+typedef bool (*add_name_fn)(const struct methods *methods,
+			    const struct tapir_process_memory *memory, uint64_t va,
+			    struct tapir_str *out);
+
+static bool find_name(const struct space *space, uint64_t va, add_name_fn add_name, uint32_t bytes)
 {
-	const struct space *space = ctx;
 	struct methods *methods = space->methods;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
 					      (void *)(uintptr_t)&space->tgid};
@@ -300,29 +303,35 @@ static bool is_method(const void *ctx, uint64_t va)
 	if (!known || !is_new)
 		return known && *known;
 	tapir_str__clear(&methods->name);
-	*known =
-		tapir_jvm_interpreter__add_name(&methods->interpreter, &memory, va, &methods->name);
+	*known = add_name(methods, &memory, va, &methods->name);
 	if (*known)
-		post_name(methods, space->tgid, va, methods->interpreter.method_bytes);
+		post_name(methods, space->tgid, va, bytes);
 	return *known;
+}
+
+static bool add_method(const struct methods *methods, const struct tapir_process_memory *memory,
+		       uint64_t va, struct tapir_str *out)
+{
+	return tapir_jvm_interpreter__add_name(&methods->interpreter, memory, va, out);
+}
+
+static bool add_python_code(const struct methods *methods,
+			    const struct tapir_process_memory *memory, uint64_t va,
+			    struct tapir_str *out)
+{
+	return tapir_cpython__add_name(methods->python, memory, va, out);
+}
+
+static bool is_method(const void *ctx, uint64_t va)
+{
+	const struct space *space = ctx;
+
+	return find_name(space, va, add_method, space->methods->interpreter.method_bytes);
 }
 
 static bool is_python_code(void *ctx, uint64_t va)
 {
-	const struct space *space = ctx;
-	struct methods *methods = space->methods;
-	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
-					      (void *)(uintptr_t)&space->tgid};
-	bool is_new;
-	uint64_t *known = is_named(methods, va, &is_new);
-
-	if (!known || !is_new)
-		return known && *known;
-	tapir_str__clear(&methods->name);
-	*known = tapir_cpython__add_name(&methods->python, &memory, va, &methods->name);
-	if (*known)
-		post_name(methods, space->tgid, va, PYTHON_CODE_BYTES);
-	return *known;
+	return find_name(ctx, va, add_python_code, PYTHON_CODE_BYTES);
 }
 
 static bool is_generated(void *ctx, uint64_t va)
@@ -336,23 +345,13 @@ static bool is_generated(void *ctx, uint64_t va)
 	return false;
 }
 
-/* The threads of a process whose program has ended meanwhile have native stacks. */
-static void find_python(struct methods *methods, const struct tapir_process_copy *p)
-{
-	const struct tapir_copy *copy;
-
-	tapir_vec_for_each (copy, &p->copies)
-		if (copy->python && tapir_cpython__of(&methods->python, p->tgid))
-			return;
-}
-
 /* Puts Python's functions among those of the walk. */
 static void add_frames(struct stack_rec *stack, const struct space *space,
 		       const struct tapir_copy *copy, const struct tapir_walk *walk)
 {
 	const struct tapir_cpython_namer namer = {is_python_code, is_generated,
 						  (void *)(uintptr_t)space};
-	size_t cnt = tapir_cpython__merge(&space->methods->python, copy->python, copy->python_cnt,
+	size_t cnt = tapir_cpython__merge(space->methods->python, copy->python, copy->python_cnt,
 					  &namer, walk->frames, walk->frame_cnt, stack->frames,
 					  TAPIR_MAX_FRAMES);
 
@@ -443,7 +442,8 @@ static uint64_t first_ns(const struct tapir_process_copy *p)
 void tapir_process_copy__post(const struct tapir_process_copy *p, const struct tapir_poster *poster)
 {
 	struct code_pages pages = {};
-	struct methods methods = {.queue = poster->queue, .from_ns = first_ns(p)};
+	struct methods methods = {
+		.python = &p->python, .queue = poster->queue, .from_ns = first_ns(p)};
 	struct space space = {
 		.tgid = p->tgid, .tables = poster->tables, .pages = &pages, .methods = &methods};
 	const struct tapir_copy *copy;
@@ -452,7 +452,6 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, const struct t
 	if (err)
 		tapir_debug("cannot read the mappings of process %u: %s", p->tgid,
 			    tapir_errno__text(err));
-	find_python(&methods, p);
 	tapir_vec_for_each (copy, &p->copies)
 		post_thread(poster->queue, &space, copy, poster->is_end);
 	tapir_process_copy__post_calls(p, poster);
