@@ -179,16 +179,21 @@ static int read_facts(int dir_fd, struct tapir_proc *proc)
 	return 0;
 }
 
+/* The directory of a process: its fd, or -1. path: what it is called. */
+static int open_dir(uint32_t tgid, char path[32])
+{
+	snprintf(path, 32, "/proc/%u", tgid);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 static int read_parts(uint32_t tgid, int (*read_of)(int dir_fd, struct tapir_proc *proc),
 		      struct tapir_proc *out)
 {
 	struct tapir_proc proc = {.tgid = tgid};
-	tapir_autofd int dir_fd = -1;
 	char path[32];
+	tapir_autofd int dir_fd = open_dir(tgid, path);
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return errno == ENOENT ? no_process(tgid)
 				       : tapir_diag__fail(-errno, "cannot read %s: %s", path,
@@ -218,21 +223,17 @@ int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out)
 
 char *tapir_proc__read_cgroup(uint32_t tgid)
 {
-	tapir_autofd int dir_fd = -1;
 	char path[32];
+	tapir_autofd int dir_fd = open_dir(tgid, path);
 
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return dir_fd < 0 ? NULL : read_cgroup(dir_fd);
 }
 
 char *tapir_proc__read_exe(uint32_t tgid)
 {
-	tapir_autofd int dir_fd = -1;
 	char path[32];
+	tapir_autofd int dir_fd = open_dir(tgid, path);
 
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return dir_fd < 0 ? NULL : read_exe(dir_fd);
 }
 

@@ -208,13 +208,25 @@ static bool is_a_gap(int open_err)
 	       open_err == -EACCES;
 }
 
+/* Watched from before it is read: a file that changes meanwhile is not known by what was read. */
+static int look(struct tapir_targets *t, int fd, const char *path,
+		const struct tapir_sideband_mmap *told, const struct tapir_mapping_line *line,
+		struct tapir_image **image)
+{
+	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, told, line);
+	int err = tapir_images__look(t->opts.images, fd, path, image);
+
+	if (!err)
+		tapir_mapped_files__add(&t->files, file, *image);
+	return err;
+}
+
 static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *line)
 {
 	int mark = tapir_diag__cnt();
 	tapir_autofd int fd = tapir_proc__open_mapped(walk->tgid, line, NULL);
 	struct tapir_image *image = NULL;
 	struct tapir_file_key key;
-	struct tapir_mapped_file file;
 	bool has_key = false;
 	int err;
 
@@ -232,10 +244,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	}
 	if (walk->t->opts.holder)
 		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
-	file = tapir_mapped_files__watch(&walk->t->files, fd, walk->told, line);
-	err = tapir_images__look(walk->t->opts.images, fd, line->path, &image);
-	if (!err)
-		tapir_mapped_files__add(&walk->t->files, file, image);
+	err = look(walk->t, fd, line->path, walk->told, line, &image);
 	if (!err && image->is_unread)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_NOT_READ);
@@ -353,14 +362,11 @@ static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mma
 static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
 	tapir_autofd int fd = open_missed(mmap);
-	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, mmap, NULL);
 	int mark = tapir_diag__cnt();
 	struct tapir_image *image = NULL;
 
-	if (fd < 0 || tapir_images__look(t->opts.images, fd, mmap->path, &image))
+	if (fd < 0 || look(t, fd, mmap->path, mmap, NULL, &image))
 		image = NULL;
-	if (image)
-		tapir_mapped_files__add(&t->files, file, image);
 	if (is_a_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt)
@@ -456,17 +462,14 @@ int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 	bool has_key = false;
 	struct tapir_image *image = NULL;
 	struct tapir_file_key key;
-	struct tapir_mapped_file file;
 	int err;
 
 	if (t->opts.holder)
 		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
-	file = tapir_mapped_files__watch(&t->files, fd, NULL, NULL);
-	err = tapir_images__look(t->opts.images, fd, path, &image);
+	err = look(t, fd, path, NULL, NULL, &image);
 	if (err) {
 		tapir_targets__warn_from(mark);
 	} else {
-		tapir_mapped_files__add(&t->files, file, image);
 		tapir_image__keep(image, fd);
 		err = tapir_images__attach(t->opts.images, image, 0);
 	}
