@@ -3,6 +3,7 @@
 #include "analyze/untold_locks.h"
 
 #include "analyze/wait_reason.h"
+#include "base/keyed.h"
 
 #define MAX_ROWS 65536u
 
@@ -20,15 +21,10 @@ static struct tapir_untold_lock *row_of(struct tapir_untold_locks *u, const stru
 					uint32_t place)
 {
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), place);
-	uint64_t *idx = tapir_map__get(&u->by_key, key);
 	const struct tapir_untold_lock new = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .node = w->node};
 
-	if (!idx && u->rows.cnt < MAX_ROWS)
-		idx = tapir_map__put(&u->by_key, key, NULL);
-	if (idx && !*idx && tapir_vec__push(&u->rows, new))
-		*idx = u->rows.cnt;
-	return idx && *idx ? &u->rows.data[*idx - 1] : NULL;
+	return tapir_keyed__row(&u->rows, &u->by_key, key, MAX_ROWS, new);
 }
 
 static void add(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,

@@ -18,8 +18,8 @@ struct tapir_untold_lock {
 
 struct tapir_untold_locks {
 	struct tapir_vec(struct tapir_untold_lock) rows;
-	struct tapir_map by_key; /* idx + 1 */
-	struct tapir_map told;	 /* stacks of waits inside a lock's events */
+	struct tapir_map by_key;
+	struct tapir_map told; /* stacks of waits inside a lock's events */
 };
 
 /* A wait inside a lock's events, or one that nothing tells what it is for. */

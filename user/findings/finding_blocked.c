@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 
@@ -38,35 +39,20 @@ static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
 
 static struct tapir_blocked_thread *thread_of(struct tapir_blocked_kind *kind, uint32_t tid)
 {
-	uint64_t *idx = tapir_map__get(&kind->thread_by_tid, tid);
-	struct tapir_blocked_thread *thread;
-
-	if (idx)
-		return &kind->threads.data[*idx];
-	if (kind->threads.cnt == MAX_THREADS)
-		return NULL;
-	idx = tapir_map__put(&kind->thread_by_tid, tid, NULL);
-	if (!idx)
-		return NULL;
-	*idx = kind->threads.cnt;
-	thread = tapir_vec__add(&kind->threads);
-	if (thread)
-		*thread = (struct tapir_blocked_thread){.tid = tid};
-	else
-		tapir_map__del(&kind->thread_by_tid, tid);
-	return thread;
+	return tapir_keyed__row(&kind->threads, &kind->thread_by_tid, tid, MAX_THREADS,
+				((struct tapir_blocked_thread){.tid = tid}));
 }
 
 /* A thread that waits for anything else, as far as it is known for what, is not stuck. */
 static void count_other(struct tapir_finding *f, const struct tapir_wait *w)
 {
+	struct tapir_blocked_thread *thread;
 	struct tapir_blocked_kind *kind;
-	const uint64_t *idx;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
-		idx = tapir_map__get(&kind->thread_by_tid, w->thread->tid);
-		if (idx)
-			kind->threads.data[*idx].other_ns += w->wake_ns - w->from_ns;
+		thread = tapir_keyed__find(&kind->threads, &kind->thread_by_tid, w->thread->tid);
+		if (thread)
+			thread->other_ns += w->wake_ns - w->from_ns;
 	}
 }
 
@@ -133,9 +119,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 
 static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
 {
-	const uint64_t *idx = tapir_map__get(&f->blocked.seen_by_tid, tid);
-
-	return idx && *idx ? &f->blocked.seen.data[*idx - 1] : NULL;
+	return tapir_keyed__find(&f->blocked.seen, &f->blocked.seen_by_tid, tid);
 }
 
 static void free_seen(struct tapir_seen_wait *seen)
@@ -147,31 +131,16 @@ static void free_seen(struct tapir_seen_wait *seen)
 
 static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
 {
-	struct tapir_seen_wait *seen = seen_of(f, tid);
-	uint64_t *idx;
-
-	if (seen || f->blocked.seen.cnt == MAX_THREADS)
-		return seen;
-	idx = tapir_map__put(&f->blocked.seen_by_tid, tid, NULL);
-	seen = idx ? tapir_vec__add(&f->blocked.seen) : NULL;
-	if (seen) {
-		*seen = (struct tapir_seen_wait){};
-		*idx = f->blocked.seen.cnt;
-	}
-	return seen;
+	return tapir_keyed__row(&f->blocked.seen, &f->blocked.seen_by_tid, tid, MAX_THREADS,
+				(struct tapir_seen_wait){});
 }
 
 /* Its numbers left out. NULL: there is none. */
 static char *statement_of(struct tapir_sv text)
 {
-	struct tapir_str whole = {}, out = {};
+	struct tapir_str out = {};
 
-	if (!text.len)
-		return NULL;
-	tapir_str__add(&whole, text.data, text.len);
-	if (whole.data)
-		tapir_finding_doing__add_without_numbers(whole.data, &out);
-	tapir_str__fini(&whole);
+	tapir_finding_doing__add_without_numbers(text, &out);
 	return out.data;
 }
 
@@ -306,12 +275,20 @@ static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread
 			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
 }
 
-/* Of a thread that waits throughout, what it was seen to wait for. */
-static const char *object_of(struct tapir_finding *f, const struct tapir_blocked_thread *t)
+/* What those that wait throughout were seen to wait for, or to execute, by how long they waited. */
+static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       bool are_stuck, bool are_statements, struct tapir_found_labels *out)
 {
-	const struct tapir_seen_wait *seen = never_got(f, t) ? seen_of(f, t->tid) : NULL;
+	const struct tapir_blocked_thread *t;
+	const struct tapir_seen_wait *seen;
+	const char *text;
 
-	return seen ? seen->object : NULL;
+	tapir_vec_for_each (t, &kind->threads) {
+		seen = is_among(kind, t, are_stuck) && never_got(f, t) ? seen_of(f, t->tid) : NULL;
+		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
+		if (text)
+			tapir_found_labels__add(out, 1, text, TAPIR_OWN_CODE_NONE, t->ns);
+	}
 }
 
 /* " (relation orders (OID 16412 of database shop))", if more than half of the time was for it. */
@@ -320,34 +297,21 @@ static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind 
 {
 	struct tapir_found_labels objects = {};
 	const struct tapir_found_label *most;
-	const struct tapir_blocked_thread *t;
 
-	tapir_vec_for_each (t, &kind->threads) {
-		const char *object = is_among(kind, t, are_stuck) ? object_of(f, t) : NULL;
-
-		if (object)
-			tapir_found_labels__add(&objects, 1, object, TAPIR_OWN_CODE_NONE, t->ns);
-	}
+	count_seen(f, kind, are_stuck, false, &objects);
 	most = tapir_found_labels__worst(&objects);
 	if (most && most->ns > all_ns / 2)
 		tapir_str__addf(out, " (%s)", most->label);
 	tapir_found_labels__fini(&objects);
 }
 
-/* ", most for update accounts ...", of those that wait throughout. */
+/* ", most for update accounts ..." */
 static void add_statement(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 			  bool are_stuck, uint64_t all_ns, struct tapir_str *out)
 {
 	struct tapir_found_labels statements = {};
-	const struct tapir_blocked_thread *t;
-	const struct tapir_seen_wait *seen;
 
-	tapir_vec_for_each (t, &kind->threads) {
-		seen = is_among(kind, t, are_stuck) && never_got(f, t) ? seen_of(f, t->tid) : NULL;
-		if (seen && seen->statement)
-			tapir_found_labels__add(&statements, 1, seen->statement,
-						TAPIR_OWN_CODE_NONE, t->ns);
-	}
+	count_seen(f, kind, are_stuck, true, &statements);
 	tapir_finding_doing__add_worst(&statements, all_ns, out);
 	tapir_found_labels__fini(&statements);
 }

@@ -50,7 +50,7 @@ struct tapir_blocked {
 	struct tapir_vec(struct tapir_blocked_kind) kinds;
 	uint64_t event_ns; /* of waits for locks that have events */
 	struct tapir_vec(struct tapir_seen_wait) seen;
-	struct tapir_map seen_by_tid; /* -> idx and 1 */
+	struct tapir_map seen_by_tid;
 };
 
 /*

@@ -20,20 +20,21 @@
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
-void tapir_finding_doing__add_without_numbers(const char *text, struct tapir_str *out)
+void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out)
 {
-	const char *end = text + strlen(text);
 	bool is_word = false;
 
-	while (end > text && strchr("; \t\r\n", end[-1]))
-		end--;
-	for (size_t len = 0; text < end && len < STATEMENT_BYTES; len++) {
-		bool is_number = !is_word && isdigit((unsigned char)*text);
-		size_t digits = is_number ? strspn(text, "0123456789.") : 1;
+	while (text.len && strchr("; \t\r\n", text.data[text.len - 1]))
+		text.len--;
+	for (size_t at = 0, cnt = 0; at < text.len && cnt < STATEMENT_BYTES; cnt++) {
+		const char *byte = text.data + at;
+		bool is_number = !is_word && isdigit((unsigned char)*byte);
 
-		tapir_str__add_printable(out, is_number ? "?" : text, 1);
-		is_word = isalnum((unsigned char)*text) || *text == '_';
-		text += digits;
+		tapir_str__add_printable(out, is_number ? "?" : byte, 1);
+		is_word = isalnum((unsigned char)*byte) || *byte == '_';
+		do
+			at++;
+		while (is_number && at < text.len && strchr("0123456789.", text.data[at]));
 	}
 }
 
@@ -46,7 +47,7 @@ bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struc
 	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
 		i = i->outer;
 	if (i)
-		tapir_finding_doing__add_without_numbers(i->label, out);
+		tapir_finding_doing__add_without_numbers(tapir_sv__of(i->label), out);
 	return out->len && !out->failed;
 }
 

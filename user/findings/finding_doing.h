@@ -9,6 +9,7 @@
 
 #include "findings/found.h"
 #include "findings/weights.h"
+#include "trace/record.h"
 
 struct tapir_finding;
 struct tapir_wait;
@@ -47,7 +48,7 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 /* An event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
 /* "where id = ?": those that differ in numbers alone are one. Cut where it is long. */
-void tapir_finding_doing__add_without_numbers(const char *text, struct tapir_str *out);
+void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out);
 /* The request that a thread works for, its numbers left out; false: none is known. */
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 /* Weighs it. */

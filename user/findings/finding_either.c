@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 #include "trace/record.h"
@@ -21,41 +22,28 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
+static uint64_t lock_key(uint32_t tgid, uint64_t futex_va)
+{
+	return tapir_hash__mix(tapir_hash__mix(17, tgid), futex_va);
+}
+
 /* NULL: there are too many. */
 static struct tapir_either_lock *lock_of(struct tapir_either *e, const struct tapir_wait *w)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tgid), w->futex_va);
-	uint64_t *idx = tapir_map__get(&e->lock_by_key, key);
-	struct tapir_either_lock *lock;
-
-	if (idx)
-		return &e->locks.data[*idx];
-	lock = e->locks.cnt < MAX_ROWS ? tapir_vec__add(&e->locks) : NULL;
-	if (!lock)
-		return NULL;
-	*lock = (struct tapir_either_lock){.tgid = w->thread->tgid};
-	idx = tapir_map__put(&e->lock_by_key, key, NULL);
-	if (idx)
-		*idx = e->locks.cnt - 1;
-	return lock;
+	return tapir_keyed__row(&e->locks, &e->lock_by_key, lock_key(w->thread->tgid, w->futex_va),
+				MAX_ROWS, ((struct tapir_either_lock){.tgid = w->thread->tgid}));
 }
 
 static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
 			uint64_t ns, bool is_open)
 {
-	struct tapir_either_share *share;
 	struct tapir_either_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(19, tid), made.lock);
-	uint64_t *idx = tapir_map__get(&e->share_by_key, key);
+	struct tapir_either_share *share =
+		tapir_keyed__row(&e->shares, &e->share_by_key, key, MAX_ROWS, made);
 
-	if (!idx && (e->shares.cnt == MAX_ROWS || !tapir_vec__push(&e->shares, made)))
+	if (!share)
 		return;
-	if (!idx) {
-		idx = tapir_map__put(&e->share_by_key, key, NULL);
-		if (idx)
-			*idx = e->shares.cnt - 1;
-	}
-	share = &e->shares.data[idx ? *idx : e->shares.cnt - 1];
 	share->ns += ns;
 	share->got_cnt += !is_open;
 }
@@ -145,20 +133,13 @@ static bool passes(const struct tapir_stack_tree *tree, uint32_t node)
 static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_lore_wait *wait,
 		      uint32_t name)
 {
-	uint64_t *idx = tapir_map__get(&e->seen_by_tid, tid);
 	struct tapir_either_seen made = {.wait = wait, .name = name};
+	struct tapir_either_seen *seen =
+		tapir_keyed__row(&e->seen, &e->seen_by_tid, tid, MAX_ROWS, made);
 
-	if (idx) {
-		e->seen.data[*idx].differs |= e->seen.data[*idx].name != name ||
-					      strcmp(e->seen.data[*idx].wait->reason, wait->reason);
-		return;
-	}
-	idx = e->seen.cnt < MAX_ROWS ? tapir_map__put(&e->seen_by_tid, tid, NULL) : NULL;
-	if (!idx)
-		return;
-	*idx = e->seen.cnt;
-	if (!tapir_vec__push(&e->seen, made))
-		tapir_map__del(&e->seen_by_tid, tid);
+	if (seen)
+		seen->differs |=
+			seen->name != name || strcmp(seen->wait->reason, wait->reason) != 0;
 }
 
 void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
@@ -169,23 +150,20 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
 		rec->out_tid ? tapir_wait_reasons__find(&f->reasons, tree, node) : NULL;
 	uint32_t name =
 		wait ? tapir_own_code__or_library(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
-	uint64_t key =
-		tapir_hash__mix(tapir_hash__mix(17, rec->out_tgid), tapir_switch__futex_va(rec));
-	const uint64_t *idx;
+	struct tapir_either_lock *lock;
 
 	if (name == TAPIR_OWN_CODE_NONE || !passes(tree, node))
 		return;
 	keep_seen(&f->either, rec->out_tid, wait, name);
-	idx = tapir_map__get(&f->either.lock_by_key, key);
-	if (idx && wait->may_be_work)
-		f->either.locks.data[*idx].is_named = true;
+	lock = tapir_keyed__find(&f->either.locks, &f->either.lock_by_key,
+				 lock_key(rec->out_tgid, tapir_switch__futex_va(rec)));
+	if (lock && wait->may_be_work)
+		lock->is_named = true;
 }
 
 static const struct tapir_either_seen *seen_of(const struct tapir_either *e, uint32_t tid)
 {
-	const uint64_t *idx = tapir_map__get(&e->seen_by_tid, tid);
-
-	return idx ? &e->seen.data[*idx] : NULL;
+	return tapir_keyed__find(&e->seen, &e->seen_by_tid, tid);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */

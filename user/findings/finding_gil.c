@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 #include "symbol/frame_kind.h"
@@ -59,23 +60,8 @@ static enum place place_of(struct tapir_finding *f, uint32_t node)
 
 static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
 {
-	uint64_t *idx = tapir_map__get(&f->gil.by_tid, tid);
-	struct tapir_gil_thread *thread;
-
-	if (idx)
-		return &f->gil.threads.data[*idx];
-	if (f->gil.threads.cnt == MAX_THREADS)
-		return NULL;
-	idx = tapir_map__put(&f->gil.by_tid, tid, NULL);
-	if (!idx)
-		return NULL;
-	*idx = f->gil.threads.cnt;
-	thread = tapir_vec__add(&f->gil.threads);
-	if (thread)
-		*thread = (struct tapir_gil_thread){.tid = tid};
-	else
-		tapir_map__del(&f->gil.by_tid, tid);
-	return thread;
+	return tapir_keyed__row(&f->gil.threads, &f->gil.by_tid, tid, MAX_THREADS,
+				((struct tapir_gil_thread){.tid = tid}));
 }
 
 /* A function of the program, or of the interpreter where that has a symbol for it. */

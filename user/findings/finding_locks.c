@@ -13,6 +13,7 @@
 
 #include "findings/finding_impl.h"
 #include "analyze/view.h"
+#include "base/keyed.h"
 
 #define MAX_HELD_UP   65536u
 #define MAX_CYCLE     256u /* threads */
@@ -45,26 +46,13 @@ static uint64_t key_of(uint32_t tgid, uint64_t tid)
 
 static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	const uint64_t *idx = tapir_map__get(&f->locks.held_up_by_tid, key_of(tgid, tid));
-
-	return idx ? &f->locks.held_up.data[*idx] : NULL;
+	return tapir_keyed__find(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid));
 }
 
 static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	struct tapir_held_up *h = held_up_of(f, tgid, tid);
-	uint64_t *idx;
-
-	if (h || f->locks.held_up.cnt == MAX_HELD_UP)
-		return h;
-	idx = tapir_map__put(&f->locks.held_up_by_tid, key_of(tgid, tid), NULL);
-	if (!idx)
-		return NULL;
-	*idx = f->locks.held_up.cnt;
-	h = tapir_vec__add(&f->locks.held_up);
-	if (!h)
-		tapir_map__del(&f->locks.held_up_by_tid, key_of(tgid, tid));
-	return h;
+	return tapir_keyed__row(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid),
+				MAX_HELD_UP, (struct tapir_held_up){});
 }
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "findings/loop_spot.h"
 #include "lore/lore.h"
@@ -41,25 +42,14 @@
 static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
 				  const struct tapir_loop_spot *spot)
 {
-	uint64_t *idx = tapir_map__get(&f->loops.by_tid, tid);
-	struct tapir_loop *loop = idx ? &f->loops.rows.data[*idx] : NULL;
+	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore}, *loop;
 
+	if (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof)
+		loop = tapir_keyed__row(&f->loops.rows, &f->loops.by_tid, tid, MAX_LOOPS, made);
+	else
+		loop = tapir_keyed__find(&f->loops.rows, &f->loops.by_tid, tid);
 	if (loop)
 		loop->is_proven |= spot->is_proof;
-	if (loop)
-		return loop;
-	if (!(spot->place == TAPIR_LOOP_ITSELF || spot->is_proof) || f->loops.rows.cnt == MAX_LOOPS)
-		return NULL;
-	idx = tapir_map__put(&f->loops.by_tid, tid, NULL);
-	if (!idx)
-		return NULL;
-	*idx = f->loops.rows.cnt;
-	loop = tapir_vec__add(&f->loops.rows);
-	if (loop)
-		*loop = (struct tapir_loop){
-			.tgid = tgid, .tid = tid, .lore = spot->lore, .is_proven = spot->is_proof};
-	else
-		tapir_map__del(&f->loops.by_tid, tid);
 	return loop;
 }
 

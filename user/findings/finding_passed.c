@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "analyze/view.h"
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 
@@ -20,34 +21,20 @@ static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
 static struct tapir_passed_row *row_of(struct tapir_passed *p, const struct tapir_passed_row *like)
 {
 	uint64_t key = key_of(like->tgid, like->name, like->waker_tid);
-	uint64_t *idx = tapir_map__get(&p->by_key, key);
 
-	if (idx)
-		return &p->rows.data[*idx];
-	if (p->rows.cnt == MAX_ROWS || !tapir_vec__push(&p->rows, *like))
-		return NULL;
-	idx = tapir_map__put(&p->by_key, key, NULL);
-	if (idx)
-		*idx = p->rows.cnt - 1;
-	return &p->rows.data[p->rows.cnt - 1];
+	return tapir_keyed__row(&p->rows, &p->by_key, key, MAX_ROWS, *like);
 }
 
 static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *like, uint32_t tid,
 			 uint64_t ns)
 {
-	uint64_t *idx = tapir_map__get(&p->thread_by_tid, tid);
 	struct tapir_passed_thread made = {
 		.wait = like->wait, .tgid = like->tgid, .tid = tid, .name = like->name};
-	struct tapir_passed_thread *thread;
+	struct tapir_passed_thread *thread =
+		tapir_keyed__row(&p->threads, &p->thread_by_tid, tid, MAX_ROWS, made);
 
-	if (!idx && (p->threads.cnt == MAX_ROWS || !tapir_vec__push(&p->threads, made)))
+	if (!thread)
 		return;
-	if (!idx) {
-		idx = tapir_map__put(&p->thread_by_tid, tid, NULL);
-		if (idx)
-			*idx = p->threads.cnt - 1;
-	}
-	thread = &p->threads.data[idx ? *idx : p->threads.cnt - 1];
 	thread->ns += ns;
 	thread->has_several |= thread->name != like->name || thread->wait != like->wait;
 }
@@ -57,17 +44,11 @@ static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
 	struct tapir_passed_nameless made = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .waker_tid = w->waker_tid};
 	uint64_t key = key_of(made.tgid, made.waker_tid, made.tid);
-	uint64_t *idx = tapir_map__get(&p->nameless_by_key, key);
-	struct tapir_passed_nameless *row;
+	struct tapir_passed_nameless *row =
+		tapir_keyed__row(&p->nameless, &p->nameless_by_key, key, MAX_ROWS, made);
 
-	if (!idx && (p->nameless.cnt == MAX_ROWS || !tapir_vec__push(&p->nameless, made)))
+	if (!row)
 		return;
-	if (!idx) {
-		idx = tapir_map__put(&p->nameless_by_key, key, NULL);
-		if (idx)
-			*idx = p->nameless.cnt - 1;
-	}
-	row = &p->nameless.data[idx ? *idx : p->nameless.cnt - 1];
 	row->ns += w->wake_ns - w->from_ns;
 	row->cnt++;
 }
@@ -155,8 +136,8 @@ static void add_cut_waits(const struct tapir_finding *f, struct passed_sum *all)
 static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f,
 						   const struct passed_sum *all, uint32_t tid)
 {
-	const uint64_t *idx = tapir_map__get(&f->passed.thread_by_tid, tid);
-	const struct tapir_passed_thread *t = idx ? &f->passed.threads.data[*idx] : NULL;
+	const struct tapir_passed_thread *t =
+		tapir_keyed__find(&f->passed.threads, &f->passed.thread_by_tid, tid);
 
 	return t && !t->has_several && tapir_map__get(&all->places, key_of(t->tgid, t->name, 0))
 		       ? t
