@@ -18,10 +18,11 @@ struct tapir_view_asked {
 
 struct tapir_view {
 	const char *name;
-	const char *summary; /* half a line, for help */
-	const char *arg;     /* "EVENT": it wants "name=EVENT"; NULL: none */
-	bool is_of_traces;   /* it can be asked about one trace: not what is the process's */
-	bool is_by_trace;    /* it is about traces in any case */
+	const char *other_name; /* by which it is found, too; NULL: none */
+	const char *summary;	/* half a line, for help */
+	const char *arg;	/* "EVENT": it wants "name=EVENT"; NULL: none */
+	bool is_of_traces;	/* it can be asked about one trace: not what is the process's */
+	bool is_by_trace;	/* it is about traces in any case */
 	struct tapir_timeline_fns fns;
 	size_t ctx_bytes;	  /* struct tapir_view_asked, and what follows it: zero at first */
 	uint64_t default_top;	  /* if the user gives no number */

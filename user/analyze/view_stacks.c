@@ -580,6 +580,7 @@ static void begin_each(void *ctx)
 
 const struct tapir_view tapir_view_stacks = {
 	.name = "stacks",
+	.other_name = "threads",
 	.summary = "what each thread did when the recording began",
 	SAME_FOR_ALL,
 };

@@ -14,16 +14,17 @@ const struct tapir_view *const tapir_views[] = {
 	&tapir_view_allocations, &tapir_view_memory,	 &tapir_view_counters,
 	&tapir_view_requests,	 &tapir_view_slow,	 NULL};
 
+static bool is_called(const char *name, const char *text, size_t len)
+{
+	return name && strlen(name) == len && !memcmp(name, text, len);
+}
+
 const struct tapir_view *tapir_view__find(const char *text, const char **arg)
 {
-	size_t len;
-
-	if (!strcmp(text, "threads")) /* whose stacks they are */
-		text = "stacks";
-	len = strcspn(text, "=");
+	size_t len = strcspn(text, "=");
 
 	for (const struct tapir_view *const *v = tapir_views; *v; v++) {
-		if (strlen((*v)->name) != len || memcmp((*v)->name, text, len))
+		if (!is_called((*v)->name, text, len) && !is_called((*v)->other_name, text, len))
 			continue;
 		if (!text[len] != !(*v)->arg || (text[len] && !text[len + 1]))
 			return NULL;
