@@ -13,19 +13,12 @@ import urllib.request
 from answers import alone, near
 from case_answers_postgresql import end_sessions, psql
 from case_runtimes import Server
+from case_slow_programs import ask
 from case_timeline import view
 from dotnet_program import build_dotnet
 
 ALONE = True  # they measure time
 TIMEOUT = 120
-
-
-def ask(t, file, *options):
-    """What a person reads; shown when the run is verbose."""
-    text = t.tapir("report", file, *options).out
-    if t.verbose:
-        print("\n".join("      " + line for line in text.splitlines()[:24]), flush=True)
-    return text
 
 
 # ---- checkouts that block the thread pool ------------------------------------------------------------

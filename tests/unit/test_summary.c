@@ -1,73 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a recording is summed up to, from records that are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "analyze/summary.h"
-#include "trace/recbuf.h"
-
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
-
-struct fixture {
-	struct tapir_catalog *catalog;
-	struct tapir_recbuf buf;
-	struct tapir_summary summary;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	f->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
-	assert_non_null(f->catalog);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	tapir_summary__fini(&f->summary);
-	tapir_catalog__free(f->catalog);
-	tapir_recbuf__fini(&f->buf);
-	free(f);
-	return 0;
-}
-
-static void feed(struct fixture *f, const struct tapir_rec *rec)
-{
-	assert_non_null(rec);
-	tapir_catalog__describe(f->catalog, rec);
-	tapir_summary__add(&f->summary, f->catalog, rec);
-}
-
-static void feed_probe(struct fixture *f, uint32_t id, struct tapir_sv event)
-{
-	struct tapir_rec_probe probe = {.h.time_ns = 1, .probe_id = id};
-
-	feed(f, tapir_recbuf__probe(&f->buf, &probe, SV("prov"), event, SV("/bin/x"), SV(""), NULL,
-				    NULL, 0));
-}
-
-static void feed_event(struct fixture *f, uint32_t probe_id, uint32_t tgid, uint64_t stack_id)
-{
-	struct tapir_rec_event fixed = {.h.time_ns = 100,
-					.probe_id = probe_id,
-					.tgid = tgid,
-					.tid = tgid,
-					.stack_id = stack_id};
-	struct tapir_event_view view = {.rec = &fixed};
-
-	feed(f, tapir_recbuf__event(&f->buf, &view));
-}
+#include "summary_fixture.h"
 
 static void feed_loss(struct fixture *f, uint32_t probe_id, uint32_t cause, uint64_t cnt)
 {
@@ -366,7 +299,6 @@ static void feed_sample(struct fixture *f, uint64_t time_ns, uint64_t stack_id)
 	feed(f, &sample.h);
 }
 
-/* It was sampled, then asked who it is. */
 /* Out of a CPU, into one, and from one thread to another: the head and the tables have three. */
 static void switches_are_as_many_in_the_tables_as_in_all(void **state)
 {
@@ -392,6 +324,7 @@ static void switches_are_as_many_in_the_tables_as_in_all(void **state)
 	assert_int_equal(in_threads, 3);
 }
 
+/* It was sampled, then asked who it is. */
 static void process_told_of_after_its_samples_has_its_name(void **state)
 {
 	struct fixture *f = *state;
@@ -531,51 +464,6 @@ static void samples_count_for_their_innermost_function(void **state)
 	assert_int_equal(f->summary.processes.data[0].captured[TAPIR_FAMILY_SAMPLE], 3);
 }
 
-static void tables_are_bounded_when_file_is_hostile(void **state)
-{
-	struct fixture *f = *state;
-
-	feed_probe(f, 1, SV("a"));
-	for (uint32_t pid = 1; pid <= TAPIR_SUMMARY_MAX_ROWS + 10; pid++)
-		feed_event(f, 1, pid, 0);
-	assert_int_equal(f->summary.processes.cnt, TAPIR_SUMMARY_MAX_ROWS);
-	assert_int_equal(f->summary.events.data[0].captured, TAPIR_SUMMARY_MAX_ROWS + 10);
-}
-
-static void keys_are_bounded_when_file_is_hostile(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t cnt = TAPIR_SUMMARY_MAX_KEYS + 1000;
-
-	feed_probe(f, 1, SV("a"));
-	for (uint32_t id = 1; id <= cnt; id++)
-		feed_event(f, id, id, id);
-	assert_int_equal(f->summary.captured[TAPIR_FAMILY_EVENT], cnt);
-	assert_true(f->summary.event_by_probe.cnt <= TAPIR_SUMMARY_MAX_KEYS);
-	assert_true(f->summary.process_by_life.cnt <= TAPIR_SUMMARY_MAX_KEYS);
-	assert_true(f->summary.more > 0);
-	assert_false(f->summary.failed);
-}
-
-static void text_is_bounded_when_file_is_hostile(void **state)
-{
-	static char path[4096];
-	struct fixture *f = *state;
-	struct tapir_rec_gap gap = {.tgid = 1, .reason = TAPIR_GAP_ATTACH_LATE};
-	struct tapir_sv sv = {path, sizeof(path)};
-	size_t kept_bytes = 0;
-
-	memset(path, 'x', sizeof(path));
-	for (unsigned i = 0; i < TAPIR_SUMMARY_MAX_ROWS; i++)
-		feed(f, tapir_recbuf__gap(&f->buf, &gap, sv));
-	for (size_t i = 0; i < f->summary.gaps.cnt; i++)
-		kept_bytes += strlen(f->summary.gaps.data[i].path);
-	assert_true(kept_bytes <= TAPIR_SUMMARY_MAX_TEXT_BYTES);
-	assert_true(f->summary.more > 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -597,9 +485,6 @@ int main(void)
 		TEST(function_that_calls_itself_counts_once),
 		TEST(losses_have_their_times),
 		TEST(child_has_its_parents_program_when_it_does_not_exec),
-		TEST(tables_are_bounded_when_file_is_hostile),
-		TEST(keys_are_bounded_when_file_is_hostile),
-		TEST(text_is_bounded_when_file_is_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

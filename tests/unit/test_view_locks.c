@@ -130,6 +130,19 @@ static void add_stack(uint64_t id, uint64_t va, uint8_t end)
 	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &va, 1));
 }
 
+/* Of events, and of a thread that sleeps with stack 1 from 1 ms on. */
+static void ask_beside_a_sleeper(void)
+{
+	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
+	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
+	ask("contention", 0);
+	feeder_switch(&f, 1 * MS,
+		      (struct tapir_rec_switch){.out_tgid = 100,
+						.out_tid = 100,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 1});
+}
+
 /* One waits by its event, the other since before the recording: a snapshot saw what for. */
 static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
 {
@@ -140,14 +153,7 @@ static void lock_that_a_snapshot_knows_is_the_one_of_the_events(void **state)
 	(void)state;
 	name_code(0x1000, "ProcSleep");
 	add_stack(1, 0x1010, TAPIR_STACK_END_WHOLE);
-	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
-	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
-	ask("contention", 0);
-	feeder_switch(&f, 1 * MS,
-		      (struct tapir_rec_switch){.out_tgid = 100,
-						.out_tid = 100,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = 1});
+	ask_beside_a_sleeper();
 	feeder_add(&f, tapir_recbuf__wait(&f.buf,
 					  &(struct tapir_wait_view){.rec = &wait,
 								    .text = feeder_sv("semaphore"),
@@ -172,14 +178,7 @@ static void waits_of_a_runtime_alone_are_told_apart(void **state)
 	feeder_mapping(&f, 0x5000, "/x/libjvm.so");
 	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("ObjectMonitor::enter")));
 	add_stack(1, 0x5010, TAPIR_STACK_END_WHOLE);
-	feeder_probe(&f, 1, "postgresql", "lwlock__wait__start", "mode", "tranche");
-	feeder_probe(&f, 2, "postgresql", "lwlock__wait__done", "mode", "tranche");
-	ask("contention", 0);
-	feeder_switch(&f, 1 * MS,
-		      (struct tapir_rec_switch){.out_tgid = 100,
-						.out_tid = 100,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = 1});
+	ask_beside_a_sleeper();
 	feeder_come(&f, 100, 3 * MS, 3 * MS, 101);
 	want(101, 12 * MS, 32 * MS, "A");
 	assert_int_equal(answer(), 0);
