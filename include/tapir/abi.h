@@ -74,6 +74,7 @@ enum tapir_rec_type {
 	TAPIR_REC_WAIT = 17,	 /* what a thread of a snapshot waits for */
 	TAPIR_REC_RESOURCE = 18, /* what a process says that it is */
 	TAPIR_REC_INLINED = 19,	 /* what a compiler inlined at an address */
+	TAPIR_REC_LOOK = 20,	 /* which interpreted functions a thread was in */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -383,6 +384,20 @@ struct tapir_rec_wait {
 			     * that the lock's holder executes */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
+
+/* ---- LOOK ------------------------------------------------------------------------------ */
+
+/*
+ * In which functions of its interpreter a thread was, by the process's memory, which was read while
+ * the thread went on: whether it ran or slept, SWITCH records tell.
+ */
+struct tapir_rec_look {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t stack_id; /* of these functions alone */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_look) == 32, "tapir_rec_look");
 
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 

@@ -2,21 +2,22 @@
 """The first line of a report names a CPython whose threads wait for the GIL, and the thread that has it. programs/gil.py has a mode for
 each way; the witness is what its workers' clocks say beyond what they meant to sleep. So does programs/asyncio_loop.py, of whose event
 loop the witness is how long its handler kept it, and programs/python_locks.py, of whose threads the clocks say how long they waited for a
-lock. Debian's python3 has no symbols but exported ones."""
+lock. Debian's python3 has no symbols but exported ones. programs/python_hot.py counts the CPU time of its functions itself."""
 import pathlib
 import re
 
-from answers import alone, has_none, leads, measures, near, recorded, span, within
+from answers import alone, first_finding, has_none, leads, measures, near, recorded, span, within
 
 ALONE = True  # it measures time
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SOURCE, LOOP, LOCKS = (str(PROGRAMS / name) for name in ("gil.py", "asyncio_loop.py", "python_locks.py"))
-PAIRS = str(PROGRAMS / "python_pairs.py")
+PAIRS, HOT = (str(PROGRAMS / name) for name in ("python_pairs.py", "python_hot.py"))
+HOT_SECONDS = 4
 SECONDS = 3
 LOCK_SECONDS = 1.5
 # Unit tests of made-up recordings hold them, too.
 CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_tells_waits_for_locks_from_others_by_names",
-              "test_worse_one_of_two_defects_leads"}
+              "test_worse_one_of_two_defects_leads", "test_first_line_names_the_function_that_computes"}
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
@@ -26,10 +27,9 @@ def test_first_line_names_the_gil_and_who_has_it(t):
     answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
     report, counted = answers["held"]
     begin, end = span(t, t.path("answers.tapir"))
-    near(t, leads(t, report, "locks", "for the GIL", "of the interpreter's CPU time"), 1e9 * within(counted["waits"], begin, end) / (end - begin),
-         "threads")
-    holder = re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)
-    t.eq(int(holder), counted["holder"], "the thread that holds it")
+    first = first_finding(t, report, "locks", "for the GIL", "of the interpreter's CPU time, most in add_up gil.py (")
+    near(t, first["magnitude"], 1e9 * within(counted["waits"], begin, end) / (end - begin), "threads")
+    t.eq(int(re.search(r"thread (\d+) \(", first["text"]).group(1)), counted["holder"], "the thread that holds it")
     report, counted = answers["shared"]
     leads(t, report, "locks", "for the GIL", "threads take turns in the interpreter")
     for mode in ("released", "idle"):
@@ -38,10 +38,25 @@ def test_first_line_names_the_gil_and_who_has_it(t):
 
 
 @alone
+def test_first_line_names_the_function_that_computes(t):
+    """Without -X perf, on any Python: by looks at its frames, which find each function as often as it takes CPU time."""
+    file = t.path("answers.tapir")
+    report, counted = recorded(t, {"hot": (PYTHON, HOT)}, HOT_SECONDS)["hot"]
+    text = first_finding(t, report, "cpu", "most in weigh python_hot.py (")["text"]
+    found, of = map(int, re.search(r"\((\d+) of (\d+) times that running threads' frames were read\)", text).groups())
+    looks = [line["stack"][0]["name"] for line in t.tapir("events", file, "--json").json_lines() if line["type"] == "look" and line["stack"]]
+    sleeping = sum("sleeper" in name for name in looks)
+    t.ok(sleeping and of <= len(looks) - sleeping, f"{of} of {len(looks)}, of a thread that sleeps {sleeping}")
+    share = counted["weigh"] / (counted["weigh"] + counted["pack"])
+    measures(t, abs(found / of - share) <= 3 * (share * (1 - share) / of) ** 0.5, f"{found} of {of}, by its own clock {share:.2f}")
+
+
+@alone
 def test_first_line_names_the_event_loop_that_is_blocked(t):
-    answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "callback", "idle")}, SECONDS)
+    answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "callback", "computing-callback", "idle")}, SECONDS)
     begin, end = span(t, t.path("answers.tapir"))
-    for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",)), ("callback", ("event loop", "asleep"))):
+    for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",)), ("callback", ("event loop", "asleep")),
+                        ("computing-callback", ("event loop", "; it was seen in count_up asyncio_loop.py"))):
         report, counted = answers[mode]
         near(t, leads(t, report, "event-loop", *words), 100e9 * within(counted["waits"], begin, end) / (end - begin), f"percent of the time, {mode}")
     measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")

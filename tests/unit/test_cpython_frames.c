@@ -276,6 +276,28 @@ static void what_is_no_name_has_none(void **state)
 	names(code_va, NULL);
 }
 
+/* Where nothing but code is wanted, an object of another type has no name. */
+static void what_is_no_code_has_no_name(void **state)
+{
+	static const uint64_t with_type[TAPIR_CPYTHON_EXPORT_CNT] = {VERSION, RUNTIME, LOOP, 0x700};
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+	uint64_t code_va, identity;
+
+	(void)state;
+	put(VERSION, 0x030b02f0);
+	assert_true(tapir_cpython__read(&python, &source, with_type));
+	code_va = add_code(0, "draw");
+	names(code_va, NULL);
+	assert_int_equal(tapir_cpython__identity(&python, &source, code_va), 0);
+	put(code_va + 8, 0x700);
+	names(code_va, "py::draw:/srv/shop.py");
+	identity = tapir_cpython__identity(&python, &source, code_va);
+	assert_true(identity);
+	/* Other code in its place. */
+	put(code_va + python.layout.name, add_text(4, "paint"));
+	assert_int_not_equal(tapir_cpython__identity(&python, &source, code_va), identity);
+}
+
 static void long_names_are_cut(void **state)
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
@@ -355,6 +377,7 @@ int main(void)
 		CASE(other_versions_are_not_known),
 		CASE(lists_in_circles_end),
 		CASE(what_is_no_name_has_none),
+		CASE(what_is_no_code_has_no_name),
 		CASE(long_names_are_cut),
 		CASE(functions_follow_the_call_of_the_loop_that_runs_them),
 		CASE(functions_with_code_of_their_own_are_not_there_twice),

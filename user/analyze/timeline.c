@@ -90,6 +90,20 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, sample, t, sample);
 }
 
+/* One that did not run is known by its wait. */
+static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_look *look = (const void *)rec;
+	const struct tapir_tl_thread *t = tapir_timeline__thread(tl, look->tid);
+	struct tapir_stack_ref ref = {
+		.tgid = look->tgid, .time_ns = rec->time_ns, .stack_id = look->stack_id};
+
+	if (t && t->tgid == look->tgid && t->state != TAPIR_THREAD_SLEEPING &&
+	    t->state != TAPIR_THREAD_UNKNOWN && tapir_tl__in_range(tl, rec->time_ns) &&
+	    tapir_tl__is_told(tl, look->tgid, look->tid))
+		TELL(tl, look, look, tapir_timeline__node(tl, &ref));
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -134,6 +148,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		    tapir_tl__is_told(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
 			TELL(tl, call, rec);
 		break;
+	case TAPIR_REC_LOOK:
+		add_look(tl, rec);
+		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);
 		break;
@@ -152,7 +169,7 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
-	    rec->type == TAPIR_REC_WAIT || is_life)
+	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_LOOK || is_life)
 		err = tapir_reorder__add(tl->reorder, rec, is_life);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }

@@ -156,6 +156,8 @@ struct tapir_timeline_fns {
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
 	/* A thread as it was when the recording began; node: TAPIR_NO_NODE where it ran. */
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
+	/* Which interpreted functions a thread was in that ran or waited for a CPU. */
+	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
 };

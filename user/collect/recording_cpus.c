@@ -140,6 +140,9 @@ int tapir_recording__watch_cpus(struct recording *r)
 		err = tapir_recording__begin_snapshots(r);
 	if (!err && tapir_recording__watches_cpus(r) && !r->opts->snapshot_looks)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
+	/* They tell something where it is known which threads run. */
+	if (!err && !r->is_unprivileged && wants_samples(r->opts) && wants_switches(r->opts))
+		err = tapir_recording__begin_python_looks(r);
 	return err;
 }
 

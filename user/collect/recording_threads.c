@@ -4,7 +4,9 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "threads/python_looks.h"
 #include "threads/snapshot.h"
 
 #define BEGIN_MAX 4096 /* processes that are found by a rule */
@@ -102,4 +104,22 @@ void tapir_recording__free_snapshots(struct recording *r)
 	tapir_vec_for_each (snapshot, &r->snapshots)
 		tapir_snapshot__free(*snapshot);
 	tapir_vec__fini(&r->snapshots);
+}
+
+int tapir_recording__begin_python_looks(struct recording *r)
+{
+	r->python_looks = tapir_python_looks__new(r->queue);
+	tapir_recording__choose_python_looks(r);
+	return r->python_looks ? 0 : -ENOMEM;
+}
+
+void tapir_recording__choose_python_looks(struct recording *r)
+{
+	struct tapir_pids live = {};
+
+	if (!r->python_looks)
+		return;
+	(void)tapir_targets__list_live(r->targets, NAMED_MAX, &live);
+	tapir_python_looks__choose(r->python_looks, live.data, live.cnt, tapir_clock__now_ns());
+	tapir_vec__fini(&live);
 }

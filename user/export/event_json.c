@@ -469,6 +469,17 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	end_line(&j);
 }
 
+static void add_look(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	const struct tapir_rec_look *look = (const struct tapir_rec_look *)rec;
+	struct tapir_json j = begin_line(l, rec, out);
+
+	add_who(l, out, look->tgid, look->tid, rec->time_ns);
+	add_stack(l, &j, "stack", look->tgid, rec->time_ns, look->stack_id);
+	end_line(&j);
+}
+
 static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			 struct tapir_str *out)
 {
@@ -510,6 +521,7 @@ void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_MAPPING] = add_mapping, [TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
 		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
+		[TAPIR_REC_LOOK] = add_look,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

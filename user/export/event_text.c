@@ -252,6 +252,17 @@ static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_stack(l, out, s->tgid, rec->time_ns, s->stack_id);
 }
 
+static void add_look(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	const struct tapir_rec_look *look = (const struct tapir_rec_look *)rec;
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, look->tgid, look->tid, rec->time_ns);
+	tapir_str__adds(out, "is in functions of its interpreter\n");
+	add_stack(l, out, look->tgid, rec->time_ns, look->stack_id);
+}
+
 /* "woken 12.3 us before by 4711" */
 static void add_wake(const struct tapir_rec_switch *s, struct tapir_str *out)
 {
@@ -463,7 +474,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_SWITCH] = add_switch,     [TAPIR_REC_PROCESS] = add_process,
 		[TAPIR_REC_COUNTER] = add_counter,   [TAPIR_REC_LOSS] = add_loss,
 		[TAPIR_REC_GAP] = add_gap,	     [TAPIR_REC_WAIT] = add_wait,
-		[TAPIR_REC_RESOURCE] = add_resource,
+		[TAPIR_REC_RESOURCE] = add_resource, [TAPIR_REC_LOOK] = add_look,
 	};
 
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])

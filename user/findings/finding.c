@@ -197,6 +197,12 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	tapir_finding_doing__snapshot(ctx, rec, node);
 }
 
+static void on_look(void *ctx, const struct tapir_rec_look *rec, uint32_t node)
+{
+	tapir_finding_looks__look(ctx, rec, node);
+	tapir_finding_loop__look(ctx, rec, node);
+}
+
 static void on_call(void *ctx, const struct tapir_rec *rec)
 {
 	tapir_finding_locks__call(ctx, rec);
@@ -209,6 +215,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .event = on_event,
 						     .counter = on_counter,
 						     .snapshot = on_snapshot,
+						     .look = on_look,
 						     .call = on_call,
 						     .awaited = on_awaited,
 						     .close = on_close};
@@ -300,6 +307,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_postgresql__fini(f);
 	tapir_finding_gil__fini(f);
 	tapir_finding_loop__fini(f);
+	tapir_finding_looks__fini(f);
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);

@@ -15,6 +15,7 @@
 #include "findings/finding_gil.h"
 #include "findings/finding_jvm.h"
 #include "findings/finding_loop.h"
+#include "findings/finding_looks.h"
 #include "findings/finding_passed.h"
 #include "findings/finding_postgresql.h"
 #include "findings/finding_workers.h"
@@ -162,6 +163,7 @@ struct tapir_finding {
 	struct tapir_awaited awaits;
 	struct tapir_gil gil;
 	struct tapir_loops loops;
+	struct tapir_looks looks;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;

@@ -99,6 +99,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		count_compiler(f, sample->h.time_ns);
 	tapir_finding_loop__sample(f, t, sample, node);
 	tapir_finding_gil__sample(f, t, node);
+	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	if (has_timer(f, node)) {
@@ -199,15 +200,36 @@ static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *ou
 				     "--profile async)");
 }
 
+/* "98% of the CPU in Shop.Draw(int) (40% within memcpy)" */
+static void add_function(const struct tapir_finding *f, const struct tapir_weights *w,
+			 struct tapir_str *out)
+{
+	double share = tapir_finding__percent(w->best, f->cpu.samples);
+
+	if (share >= TELLING_PERCENT)
+		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
+	else if (share >= 1)
+		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
+	else
+		tapir_str__adds(out, "less than 1% of the CPU in any function");
+	if (share >= 1)
+		tapir_finding__add_name(f, w->best_name, out);
+	if (f->cpu.leaf.best && f->cpu.leaf.best_name != w->best_name &&
+	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
+		tapir_str__addf(out, " (%.0f%% within ",
+				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
+		tapir_finding__add_name(f, f->cpu.leaf.best_name, out);
+		tapir_str__addc(out, ')');
+	}
+}
+
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_weights *w =
 		tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
 	double cpus = tapir_finding__cpus(f);
-	double share = tapir_finding__percent(w->best, f->cpu.samples);
-	const char *name = w->best ? tree->names.data[w->best_name] : NULL;
-	const char *leaf = f->cpu.leaf.best ? tree->names.data[f->cpu.leaf.best_name] : NULL;
+	const char *name = w->best ? tapir_timeline__stacks(f->tl)->names.data[w->best_name] : NULL;
+	const char *looked_at = NULL;
 	struct tapir_str text = {};
 
 	if (!name || !has_cpus(f))
@@ -215,24 +237,15 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
 	tapir_finding_doing__add_share(f, &text);
-	if (share >= TELLING_PERCENT)
-		tapir_str__addf(&text, "%.0f%% of the CPU in ", share);
-	else if (share >= 1)
-		tapir_str__addf(&text, "at most %.0f%% of the CPU in any function, most in ",
-				share);
+	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
+		looked_at = tapir_finding_looks__add_most(f, &text);
+	if (looked_at)
+		name = looked_at;
 	else
-		tapir_str__adds(&text, "less than 1% of the CPU in any function");
-	if (share >= 1)
-		tapir_finding__add_name(f, w->best_name, &text);
-	if (leaf && strcmp(leaf, name) &&
-	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
-		tapir_str__addf(&text, " (%.0f%% within ",
-				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
-		tapir_finding__add_name(f, f->cpu.leaf.best_name, &text);
-		tapir_str__addc(&text, ')');
-	}
+		add_function(f, w, &text);
 	tapir_finding_machine__add_crowd(f, &text);
-	if (share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
+	if (!looked_at && tapir_finding__percent(w->best, f->cpu.samples) < TELLING_PERCENT &&
+	    cpus >= 0 && cpus < HARDLY_BUSY)
 		add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
 }

@@ -122,7 +122,8 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	tapir_str__add_printable(out, comm.data, comm.len);
 	tapir_str__addf(out, ") holds it: %.0f%% of the interpreter's CPU time",
 			tapir_finding__percent(samples_of(most, inside), sum));
-	tapir_finding__add_most(f, &most->functions, ", most in ", out);
+	if (!tapir_finding_looks__add_of_thread(f, most->tid, ", ", out))
+		tapir_finding__add_most(f, &most->functions, ", most in ", out);
 }
 
 void tapir_finding_gil__fini(struct tapir_finding *f)

@@ -235,16 +235,34 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 						  .is_runnable = true});
 }
 
+/* By its functions' names, a thread is known to run a loop. NULL: this stack does not tell. */
+static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t tid, uint32_t node)
+{
+	const struct tapir_lore *lore = tapir_loop_spot__lore(tapir_timeline__stacks(f->tl), node);
+	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
+
+	return lore ? loop_of(f, tgid, tid, &spot) : NULL;
+}
+
 void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				  uint32_t node)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore *lore = rec->out_tid ? tapir_loop_spot__lore(tree, node) : NULL;
-	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
-	struct tapir_loop *loop = lore ? loop_of(f, rec->out_tgid, rec->out_tid, &spot) : NULL;
-	uint32_t own = loop ? tapir_own_code__of(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
+	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
+	uint32_t own = loop ? tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node)
+			    : TAPIR_OWN_CODE_NONE;
 
 	if (own != TAPIR_OWN_CODE_NONE && tapir_loop_spot__of(f, node).place == TAPIR_LOOP_CALLED)
+		tapir_weights__add(&loop->seen, own, 1);
+}
+
+void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			      uint32_t node)
+{
+	struct tapir_loop *loop = prove(f, look->tgid, look->tid, node);
+	uint32_t own = loop ? tapir_loop_spot__own(tapir_timeline__stacks(f->tl), node)
+			    : TAPIR_OWN_CODE_NONE;
+
+	if (own != TAPIR_OWN_CODE_NONE)
 		tapir_weights__add(&loop->seen, own, 1);
 }
 

@@ -12,6 +12,7 @@
 #include "findings/weights.h"
 
 struct tapir_finding;
+struct tapir_rec_look;
 struct tapir_rec_sample;
 struct tapir_rec_switch;
 struct tapir_lore;
@@ -72,6 +73,8 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				  uint32_t node);
+void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			      uint32_t node);
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_loop__fini(struct tapir_finding *f);
 

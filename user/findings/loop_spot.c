@@ -147,14 +147,35 @@ uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t n
 	return TAPIR_OWN_CODE_NONE;
 }
 
+/* Whose loop the function of that name is. */
+static const struct tapir_lore *lore_of_name(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_names &&
+		    tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_names))
+			return lore;
+	return NULL;
+}
+
 const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
-		tapir_lore_for_each (lore)
-			if (lore->loop_names &&
-			    tapir_sv__starts_with_any(
-				    tapir_sv__of(tree->names.data[tree->nodes.data[node].name]),
-				    lore->loop_names))
-				return lore;
-	return NULL;
+	const struct tapir_lore *lore = NULL;
+
+	for (; node && node < tree->nodes.cnt && !lore; node = tree->nodes.data[node].parent)
+		lore = lore_of_name(tree->names.data[tree->nodes.data[node].name]);
+	return lore;
+}
+
+uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (lore_of_name(name))
+			break;
+		if (tapir_own_code__is_own(n, name))
+			return n->name;
+	}
+	return TAPIR_OWN_CODE_NONE;
 }

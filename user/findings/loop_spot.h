@@ -32,5 +32,7 @@ struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t nod
 uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
 /* By a function of the loop itself, where it has a name: whose loop it is; NULL: none is there. */
 const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
+/* The program's own function that such a one called; NONE: it is in none. */
+uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node);
 
 #endif

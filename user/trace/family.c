@@ -63,7 +63,10 @@ static const struct tapir_family_who *who_of(const struct tapir_rec *rec, int wh
 	static const struct tapir_family_who thread = {AT(thread, tgid), AT(thread, tid), 0, 0},
 					     process = {AT(process, tgid), 0, 0, 0},
 					     gap = {AT(gap, tgid), 0, 0, 0},
-					     wait = {AT(wait, tgid), AT(wait, tid), 0, 0}, nobody;
+					     wait = {AT(wait, tgid), AT(wait, tid), 0, 0},
+					     look = {AT(look, tgid), AT(look, tid),
+						     AT(look, stack_id), 0},
+					     nobody;
 	int family = tapir_family__of(rec->type);
 
 	if (family >= 0)
@@ -74,6 +77,7 @@ static const struct tapir_family_who *who_of(const struct tapir_rec *rec, int wh
 	       : rec->type == TAPIR_REC_PROCESS ? &process
 	       : rec->type == TAPIR_REC_GAP	? &gap
 	       : rec->type == TAPIR_REC_WAIT	? &wait
+	       : rec->type == TAPIR_REC_LOOK	? &look
 						: &nobody;
 }
 

@@ -81,6 +81,7 @@ static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_WAIT] = sizeof(struct tapir_rec_wait),
 	[TAPIR_REC_RESOURCE] = sizeof(struct tapir_rec_resource),
 	[TAPIR_REC_INLINED] = sizeof(struct tapir_rec_jit),
+	[TAPIR_REC_LOOK] = sizeof(struct tapir_rec_look),
 };
 
 static size_t fixed_bytes(unsigned type)
@@ -413,7 +414,7 @@ const char *tapir_rec_type__name(unsigned type)
 		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
 		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
 		[TAPIR_REC_WAIT] = "wait",	   [TAPIR_REC_RESOURCE] = "resource",
-		[TAPIR_REC_INLINED] = "inlined",
+		[TAPIR_REC_INLINED] = "inlined",   [TAPIR_REC_LOOK] = "look",
 	};
 	int family = tapir_family__of(type);
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""asyncio_loop.py MODE: an event loop whose handler calls what does not await ("sleep", "compute"; "callback": it is no task), or awaits
-("idle"). Prints "pid N",
+"""asyncio_loop.py MODE: an event loop whose handler calls what does not await ("sleep", "compute"; "callback": it is no task, nor is
+"computing-callback", and there are no tasks beside it), or awaits ("idle"). Prints "pid N",
 and for each line of input from when until when the handler kept the loop, as JSON: in ns of its own clock, which is CLOCK_MONOTONIC."""
 import asyncio
 import json
@@ -31,11 +31,11 @@ async def handle(call):
         await asyncio.sleep(0.08)
 
 
-def call_back():
+def call_back(call):
     begin = time.monotonic_ns()
-    ask_database()
+    call()
     blocked.append((begin, time.monotonic_ns()))
-    asyncio.get_running_loop().call_later(0.08, call_back)
+    asyncio.get_running_loop().call_later(0.08, call_back, call)
 
 
 async def tick():
@@ -52,10 +52,13 @@ def answer():
 
 async def main():
     call = {"sleep": ask_database, "compute": count_up}.get(sys.argv[1])
-    if sys.argv[1] == "callback":
-        asyncio.get_running_loop().call_soon(call_back)
+    called_back = {"callback": ask_database, "computing-callback": count_up}.get(sys.argv[1])
+    if called_back:
+        asyncio.get_running_loop().call_soon(call_back, called_back)
     print("pid", os.getpid(), flush=True)
     threading.Thread(target=answer, daemon=True).start()
+    if called_back == count_up:
+        await asyncio.Event().wait()
     await asyncio.gather(handle(call), tick(), tick())
 
 

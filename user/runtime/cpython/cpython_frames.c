@@ -14,6 +14,7 @@
 #define MAX_FILE_CHARS	 1024u
 #define MAX_TEXT_LEN	 65536u /* of more it is no name */
 #define MAX_OFFSET	 (1u << 20)
+#define TYPE_OFF	 8 /* of any object */
 #define OWNED_BY_C	 3 /* a frame of no function, for a call of the loop; 3.12 */
 
 /* ---- layouts -------------------------------------------------------------------------------- */
@@ -124,7 +125,8 @@ bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_m
 {
 	uint64_t version = tapir_process_memory__u64(memory, vas[TAPIR_CPYTHON_VERSION]);
 	struct tapir_cpython found = {.runtime_va = vas[TAPIR_CPYTHON_RUNTIME],
-				      .loop_va = vas[TAPIR_CPYTHON_LOOP]};
+				      .loop_va = vas[TAPIR_CPYTHON_LOOP],
+				      .code_type_va = vas[TAPIR_CPYTHON_CODE]};
 
 	if (!found.runtime_va || !found.loop_va)
 		return false;
@@ -276,6 +278,27 @@ static bool add_text(const struct tapir_cpython_layout *l,
 	       add_characters(bytes, cnt, width, out);
 }
 
+static bool is_code(const struct tapir_cpython *python, const struct tapir_process_memory *memory,
+		    uint64_t va)
+{
+	return is_object(va) &&
+	       (!python->code_type_va ||
+		tapir_process_memory__u64(memory, va + TYPE_OFF) == python->code_type_va);
+}
+
+uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
+				 const struct tapir_process_memory *memory, uint64_t code_va)
+{
+	const struct tapir_cpython_layout *l = &python->layout;
+	uint64_t identity;
+
+	if (!is_code(python, memory, code_va))
+		return 0;
+	identity = tapir_hash__mix(object_at(memory, code_va + l->name),
+				   object_at(memory, code_va + l->file));
+	return identity ? identity : 1;
+}
+
 bool tapir_cpython__add_name(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t code_va,
 			     struct tapir_str *out)
@@ -283,7 +306,7 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 	const struct tapir_cpython_layout *l = &python->layout;
 
 	tapir_str__adds(out, "py::");
-	if (!is_object(code_va) ||
+	if (!is_code(python, memory, code_va) ||
 	    !add_text(l, memory, object_at(memory, code_va + l->name), MAX_NAME_CHARS, out))
 		return false;
 	tapir_str__addc(out, ':');

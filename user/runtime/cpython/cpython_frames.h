@@ -20,6 +20,7 @@ enum {
 	TAPIR_CPYTHON_VERSION, /* Py_Version, since 3.11 */
 	TAPIR_CPYTHON_RUNTIME, /* _PyRuntime */
 	TAPIR_CPYTHON_LOOP,    /* _PyEval_EvalFrameDefault */
+	TAPIR_CPYTHON_CODE,    /* PyCode_Type, the type of what functions are made of */
 	TAPIR_CPYTHON_EXPORT_CNT
 };
 
@@ -43,6 +44,7 @@ struct tapir_cpython_layout {
 struct tapir_cpython {
 	uint64_t runtime_va;
 	uint64_t loop_va, loop_end_va; /* the function that runs instructions */
+	uint64_t code_type_va;	       /* 0: not known */
 	struct tapir_cpython_layout layout;
 };
 
@@ -71,6 +73,13 @@ size_t tapir_cpython__frames(const struct tapir_cpython *python,
 bool tapir_cpython__add_name(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t code_va,
 			     struct tapir_str *out);
+
+/*
+ * What tells the code at an address from other code that is there later: where its texts are. 0: it
+ * is no code.
+ */
+uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
+				 const struct tapir_process_memory *memory, uint64_t code_va);
 
 /* Who names the code of a process, and who knows whether a native frame has the function's name
  * itself: with -X perf there is code for each. */

@@ -13,6 +13,7 @@ static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
 	[TAPIR_CPYTHON_VERSION] = "Py_Version",
 	[TAPIR_CPYTHON_RUNTIME] = "_PyRuntime",
 	[TAPIR_CPYTHON_LOOP] = "_PyEval_EvalFrameDefault",
+	[TAPIR_CPYTHON_CODE] = "PyCode_Type",
 };
 
 /* The program or the library: "python3.11", "libpython3.11.so.1.0". */
