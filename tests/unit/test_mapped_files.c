@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -170,6 +171,57 @@ static void file_is_not_known_when_it_has_probes(void **state)
 	is_known(false);
 }
 
+/* A btrfs: the disk's device by a mapping, then that of the subvolume by stat(2). */
+static void file_is_forgotten_when_it_had_another_device_before(void **state)
+{
+	struct tapir_sideband_mmap mmap = mapped_now();
+	struct tapir_mapped_file file = tapir_mapped_files__watch(&files, fd, &mmap, NULL);
+
+	(void)state;
+	file.dev++;
+	tapir_mapped_files__add(&files, file, &image);
+	is_known(false);
+	add(&mmap);
+	is_known(true);
+	assert_int_equal(files.by_inode.cnt, 1);
+	assert_int_equal(pwrite(fd, "two", 3, 0), 3);
+	is_known(false);
+	assert_int_equal(files.by_inode.cnt, 0);
+}
+
+static unsigned watch_cnt(void)
+{
+	char name[64], line[256];
+	unsigned cnt = 0;
+	FILE *info;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", files.inotify_fd);
+	info = fopen(name, "r");
+	assert_non_null(info);
+	while (fgets(line, sizeof(line), info))
+		cnt += !strncmp(line, "inotify ", 8);
+	fclose(info);
+	return cnt;
+}
+
+static void nothing_is_watched_when_nothing_is_kept(void **state)
+{
+	struct tapir_sideband_mmap other = mapped_now();
+
+	(void)state;
+	other.inode++;
+	add(&other);
+	assert_int_equal(watch_cnt(), 0);
+	tapir_mapped_files__add(&files, tapir_mapped_files__watch(&files, fd, NULL, NULL), NULL);
+	assert_int_equal(watch_cnt(), 0);
+	add(NULL);
+	assert_int_equal(watch_cnt(), 1);
+	image.file_id = 0;
+	add(NULL);
+	assert_int_equal(watch_cnt(), 0);
+	assert_int_equal(files.by_watch.cnt, 0);
+}
+
 static void nothing_is_kept_when_a_file_is_not_a_program(void **state)
 {
 	(void)state;
@@ -192,6 +244,8 @@ int main(void)
 		CASE(nothing_is_known_when_there_is_no_inotify),
 		CASE(file_is_not_known_when_its_number_is_of_another_device),
 		CASE(file_is_not_known_when_it_has_probes),
+		CASE(file_is_forgotten_when_it_had_another_device_before),
+		CASE(nothing_is_watched_when_nothing_is_kept),
 		CASE(nothing_is_kept_when_a_file_is_not_a_program),
 	};
 

@@ -216,8 +216,7 @@ static int look(struct tapir_targets *t, int fd, const char *path,
 	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, told, line);
 	int err = tapir_images__look(t->opts.images, fd, path, image);
 
-	if (!err)
-		tapir_mapped_files__add(&t->files, file, *image);
+	tapir_mapped_files__add(&t->files, file, err ? NULL : *image);
 	return err;
 }
 

@@ -77,14 +77,19 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
+static void forget_key(struct tapir_mapped_files *files, const struct tapir_mapped_file *file)
+{
+	if (get(&files->by_inode, hash_of(file->inode, file->dev)) == file)
+		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
+}
+
 static void forget(struct tapir_mapped_files *files, int watch)
 {
 	struct tapir_mapped_file *file = get(&files->by_watch, (uint64_t)watch);
 
 	if (!file)
 		return;
-	if (get(&files->by_inode, hash_of(file->inode, file->dev)) == file)
-		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
+	forget_key(files, file);
 	tapir_map__del(&files->by_watch, (uint64_t)watch);
 	free(file);
 }
@@ -143,26 +148,43 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 	return file;
 }
 
+/* The file that has the watch, by its number; a new one, without a number. NULL: no memory. */
+static struct tapir_mapped_file *keep(struct tapir_mapped_files *files, int watch)
+{
+	uint64_t *at = tapir_map__put(&files->by_watch, (uint64_t)watch, NULL);
+
+	if (at && !*at)
+		*at = (uintptr_t)calloc(1, sizeof(struct tapir_mapped_file));
+	return at ? (void *)(uintptr_t)*at : NULL;
+}
+
+static bool add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
+		struct tapir_image *image)
+{
+	struct tapir_mapped_file *to = keep(files, file.watch);
+	uint64_t *by_inode;
+
+	if (!to)
+		return false;
+	if (to->image == image) /* watched since then: it has not changed */
+		file.from_ns = to->from_ns;
+	forget_key(files, to); /* it may have had another device (has_own_devices) */
+	*to = file;
+	to->image = image;
+	by_inode = tapir_map__put(&files->by_inode, hash_of(file.inode, file.dev), NULL);
+	if (by_inode)
+		*by_inode = (uintptr_t)to;
+	return by_inode;
+}
+
 void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 			     struct tapir_image *image)
 {
-	uint64_t *by_inode, *by_watch;
-	struct tapir_mapped_file *to;
-
-	if (!file.inode || !image->file_id)
+	if (file.watch < 0 || (file.inode && image && image->file_id && add(files, file, image)))
 		return;
-	by_inode = tapir_map__put(&files->by_inode, hash_of(file.inode, file.dev), NULL);
-	by_watch = by_inode ? tapir_map__put(&files->by_watch, (uint64_t)file.watch, NULL) : NULL;
-	if (!by_watch)
-		return;
-	to = *by_watch ? (void *)(uintptr_t)*by_watch : calloc(1, sizeof(*to));
-	if (!to)
-		return;
-	if (to->image == image) /* watched since then: it has not changed */
-		file.from_ns = to->from_ns;
-	*to = file;
-	to->image = image;
-	*by_inode = *by_watch = (uintptr_t)to;
+	/* A user's programs share a number of watches: none stays that is of no use. */
+	inotify_rm_watch(files->inotify_fd, file.watch);
+	forget(files, file.watch);
 }
 
 struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,

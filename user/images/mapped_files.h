@@ -54,7 +54,7 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 						   const struct tapir_sideband_mmap *told,
 						   const struct tapir_mapping_line *line);
 
-/* It was read: image is borrowed until the images are freed. */
+/* It was read: image is borrowed until the images are freed. NULL: it could not be. */
 void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 			     struct tapir_image *image);
 
