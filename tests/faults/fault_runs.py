@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The recordings, each short, in which a call fails. A run yields what is wrong with it."""
+import json
 import os
+import re
 import signal
+import sys
 
 import judge
 import private
@@ -110,6 +113,36 @@ class Runtime(Run):
             yield "counts: nothing was recorded, and nothing is said"
 
 
+class Snapshot(Runtime):
+    """stacks -p of a managed runtime: its functions are all there, or something is said."""
+
+    def __init__(self, name, host, argv, functions):
+        super().__init__(name, argv)
+        self.host, self.functions, self.expected = host, functions, None
+
+    def prepare(self, worker):
+        self.target = worker.long_lived(self.host, [word.replace("STOP", worker.home + "/stop") for word in self.argv], worker.plain)
+
+    def go(self, worker):
+        ended = worker.run([self.tapir(worker), "stacks", "-p", str(self.target.pid), "--json"], worker.faulty)
+        return ended, self.check(worker, ended)
+
+    def check(self, worker, ended):
+        now = private.stat(self.target.pid)
+        if self.target.poll() is not None or not now or now[1] in "Tt":
+            yield f"harm: the target is {now}"
+        if ended.rc:
+            return
+        found = {frame["function"] for group in json.loads(ended.out)["groups"] for frame in group["frames"]
+                 if self.functions.search(frame["function"])}
+        if self.expected is None:
+            self.expected = found
+            if not found:
+                yield "output: no function of the program"
+        if self.expected - found and ended.err == self.quiet_err:
+            yield f"output: without {self.expected - found}, and nothing is said"
+
+
 class Live(Run):
     """trace --json -- CMD: each event is printed or counted as lost."""
 
@@ -190,10 +223,11 @@ def all_runs(dotnet, java):
         Read("flamegraph", "flamegraph", "FILE", "-o", "OUT"),
         Read("nettrace", "export", "--format", "nettrace", "FILE", "-o", "OUT"),
         Read("speedscope", "export", "--format", "speedscope", "FILE", "-o", "OUT"),
+        Snapshot("stacks", "python", [sys.executable, os.path.join(runtimes.HERE, "idle.py"), "STOP"], re.compile(r"^py::.*idle\.py$")),
         RingHost("inside", "host:tick", (("faults", "ring_host_faults"), "1000", "2")),
     ]
     if dotnet:
         runs += [Runtime("dotnet", dotnet), Runtime("coreclr", dotnet, "tapir-coreclr", True)]
     if java:
-        runs.append(Runtime("jvm", java))
+        runs += [Runtime("jvm", java), Snapshot("stacks-jvm", "jvm", java, re.compile(r"\bIdle\b"))]
     return runs

@@ -54,6 +54,23 @@ static void read_jvm(const struct tapir_process_memory *source)
 	tapir_str__fini(&name);
 }
 
+static void read_postgresql(const struct tapir_process_memory *source)
+{
+	struct tapir_postgresql_holder holder;
+	struct tapir_postgresql_lock wanted;
+	struct tapir_str text = {};
+
+	if (tapir_postgresql_locks__holder(source, MEMORY_VA, TID, &holder) &&
+	    (!holder.pid || holder.pid == TID))
+		abort();
+	if (tapir_postgresql_locks__wanted(source, MEMORY_VA, TID, &wanted)) {
+		tapir_postgresql_lock__add_text(&wanted, NULL, NULL, &text);
+		if (!text.len)
+			abort();
+	}
+	tapir_str__fini(&text);
+}
+
 /* As if its version had been that one, or as it says. */
 static bool read_layout(uint64_t version, const struct tapir_process_memory *source,
 			struct tapir_cpython *out)
@@ -83,11 +100,41 @@ static void name_all(const struct tapir_cpython *python, const struct tapir_proc
 	tapir_str__fini(&name);
 }
 
+static bool is_even(void *ctx, uint64_t va)
+{
+	(void)ctx;
+	return !(va & 1);
+}
+
+/* Native frames, which are even here, are in the input: all are there in their order, with
+ * functions, which are odd, between them. */
+static void merge_all(const struct tapir_cpython *python, const struct fake_memory *memory,
+		      const struct tapir_cpython_frame *frames, size_t cnt)
+{
+	static const struct tapir_cpython_namer namer = {is_even, is_even, NULL};
+	uint64_t native[64] = {}, out[48];
+	struct tapir_cpython loop = *python;
+	size_t bytes = memory->size < sizeof(native) ? memory->size : sizeof(native), all, at = 0;
+
+	memcpy(native, memory->bytes, bytes);
+	for (size_t i = 0; i < bytes / 8; i++)
+		native[i] &= ~1ull;
+	loop.loop_va = native[0];
+	loop.loop_end_va = native[1];
+	all = tapir_cpython__merge(&loop, frames, cnt, &namer, native, bytes / 8, out, 48);
+	for (size_t i = 0; i < all && i < 48; i++)
+		if (!(out[i] & 1) && (at == bytes / 8 || out[i] != native[at++]))
+			abort();
+	if (all > bytes / 8 + cnt || (all <= 48 && at != bytes / 8))
+		abort();
+}
+
 static void read_cpython(uint64_t version, const struct tapir_process_memory *source)
 {
 	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
 	struct tapir_cpython python;
 	struct tapir_map states = {};
+	size_t cnt;
 
 	if (!read_layout(version, source, &python))
 		return;
@@ -97,8 +144,9 @@ static void read_cpython(uint64_t version, const struct tapir_process_memory *so
 			name_all(&python, source, frames,
 				 tapir_cpython__frames(&python, source, states.slots[i].value,
 						       frames, TAPIR_MAX_FRAMES));
-	name_all(&python, source, frames,
-		 tapir_cpython__frames(&python, source, MEMORY_VA, frames, TAPIR_MAX_FRAMES));
+	cnt = tapir_cpython__frames(&python, source, MEMORY_VA, frames, TAPIR_MAX_FRAMES);
+	name_all(&python, source, frames, cnt);
+	merge_all(&python, source->ctx, frames, cnt);
 	tapir_map__fini(&states);
 }
 
@@ -108,7 +156,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct tapir_process_memory source = fake_memory__of(&memory);
 	struct tapir_dotnet_contract contract;
 	struct tapir_dotnet_monitors *m = NULL;
-	struct tapir_postgresql_holder holder;
 	struct tapir_dotnet_type type;
 
 	memory.size = size < MEMORY_BYTES ? size : MEMORY_BYTES;
@@ -124,9 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		tapir_dotnet_monitors__free(m);
 	}
-	if (tapir_postgresql_locks__holder(&source, MEMORY_VA, TID, &holder) &&
-	    (!holder.pid || holder.pid == TID))
-		abort();
+	read_postgresql(&source);
 	copy_context(&source);
 	read_jvm(&source);
 	read_cpython(0, &source);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct tapir_process_memory {
 	/* Returns how many bytes it wrote, 0 for none. */
@@ -18,6 +19,9 @@ struct tapir_process_memory {
 
 /* Of a process: how many bytes could be read. Requires PTRACE_MODE_ATTACH_REALCREDS. */
 size_t tapir_process_memory__read(uint32_t tgid, uint64_t va, void *out, size_t bytes);
+/* Of several pieces, up to the first page that is not there; bytes is what they are together. */
+size_t tapir_process_memory__read_pieces(uint32_t tgid, const struct iovec *pieces, size_t cnt,
+					 void *out, size_t bytes);
 /* The same as a .read; ctx: a pointer to the tgid. */
 size_t tapir_process_memory__read_fn(void *ctx, uint64_t va, void *out, size_t bytes);
 

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach/thread_list.h"
 #include "base/map.h"
 #include "runtime/cpython/cpython_process.h"
+#include "runtime/process_memory.h"
 #include "threads/lock_owners.h"
 #include "threads/python_reader.h"
 #include "threads/snapshot_impl.h"
@@ -24,22 +24,19 @@
  */
 static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
 {
-	struct iovec remote[TAPIR_COPY_BYTES / PAGE_BYTES + 1], local = {.iov_base = to};
+	struct iovec pages[TAPIR_COPY_BYTES / PAGE_BYTES + 1];
 	uint64_t va = sp & ~7ull, until = va + TAPIR_COPY_BYTES;
 	unsigned cnt = 0;
-	ssize_t n;
 
 	for (; va < until; cnt++) {
 		uint64_t next = (va | (PAGE_BYTES - 1)) + 1;
 
 		next = next < until ? next : until;
-		remote[cnt] =
+		pages[cnt] =
 			(struct iovec){.iov_base = (void *)(uintptr_t)va, .iov_len = next - va};
-		local.iov_len += next - va;
 		va = next;
 	}
-	n = process_vm_readv((pid_t)tgid, &local, 1, remote, cnt, 0);
-	return n < 0 ? 0 : (size_t)n;
+	return tapir_process_memory__read_pieces(tgid, pages, cnt, to, TAPIR_COPY_BYTES);
 }
 
 bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,

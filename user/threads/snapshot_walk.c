@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
@@ -11,6 +10,7 @@
 #include "base/log.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/process_memory.h"
 #include "tapir/stack_walk.h"
 #include "threads/snapshot_impl.h"
 #include "flow/queue.h"
@@ -200,15 +200,6 @@ static uint64_t post_kernel_stack(struct tapir_queue *queue, const struct tapir_
 	return post_stack(queue, &stack, 1, seen->thread.h.time_ns);
 }
 
-static size_t read_memory(uint32_t tgid, uint64_t va, uint8_t *out, size_t bytes)
-{
-	struct iovec local = {.iov_base = out, .iov_len = bytes};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)va, .iov_len = bytes};
-	ssize_t n = process_vm_readv((pid_t)tgid, &local, 1, &remote, 1, 0);
-
-	return n < 0 ? 0 : (size_t)n;
-}
-
 /* NULL: there are too many of them, or there is no memory. */
 static const struct code_page *page_of(const struct space *space, uint64_t number)
 {
@@ -225,8 +216,8 @@ static const struct code_page *page_of(const struct space *space, uint64_t numbe
 		return NULL;
 	}
 	*idx = pages->vec.cnt;
-	page->bytes =
-		read_memory(space->tgid, number * CODE_PAGE_BYTES, page->data, CODE_PAGE_BYTES);
+	page->bytes = tapir_process_memory__read(space->tgid, number * CODE_PAGE_BYTES, page->data,
+						 CODE_PAGE_BYTES);
 	return page;
 }
 
@@ -252,7 +243,8 @@ static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes
 		size_t off = at_va % CODE_PAGE_BYTES, left;
 
 		if (!page)
-			return done + read_memory(space->tgid, at_va, out + done, bytes - done);
+			return done + tapir_process_memory__read(space->tgid, at_va, out + done,
+								 bytes - done);
 		left = page->bytes > off ? page->bytes - off : 0;
 		left = left < bytes - done ? left : bytes - done;
 		memcpy(out + done, page->data + off, left);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/cpython/cpython_process.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
 
@@ -77,9 +79,12 @@ bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid)
 {
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
+	int err = has_program(tgid) ? tapir_proc__each_mapping(tgid, on_mapping, &search) : 0;
 
-	if (has_program(tgid))
-		(void)tapir_proc__each_mapping(tgid, on_mapping, &search);
 	tapir_diag__rewind(mark);
+	if (err == -EIO || err == -ENOMEM)
+		tapir_warn("cannot read the mappings of process %u: %s (functions of Python have "
+			   "no names)",
+			   tgid, tapir_errno__text(err));
 	return search.is_found;
 }
