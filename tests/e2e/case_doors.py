@@ -7,6 +7,7 @@ import signal
 import stat
 import time
 
+import case_dotnet
 import case_jvm
 import dotnet_fire
 from dotnet_fire import DEMO, END
@@ -272,8 +273,7 @@ def frames(t, file):
 
 def test_names_come_by_the_rundown_where_others_can_replace_a_jitdump(t):
     """A /tmp that is not sticky, where no sysctl protects: nothing is written there."""
-    script = 'mount -t tmpfs -o mode=0777 none /tmp && exec "$@"'
-    busy = t.start(t.need("unshare"), "-m", "sh", "-c", script, "sh", build_dotnet(t, "Busy"), 60)
+    busy = t.start(*case_dotnet.own_tmp(t, "mode=0777"), build_dotnet(t, "Busy"), 60)
     busy.wait_line("pid ", 30)
     time.sleep(1)
     place = f"/proc/{busy.pid}/root/tmp"

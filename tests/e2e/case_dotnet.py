@@ -407,15 +407,19 @@ def test_process_in_its_own_namespaces(t):
     outer.kill()
 
 
+def own_tmp(t, options):
+    """What a program of the build is started by to have a /tmp of its own, a tmpfs. The build may be below /tmp: it stays where it is."""
+    script = f"""build=$1; shift; set -e
+        mount -t tmpfs tapir-test /mnt; mkdir /mnt/build; mount --bind "$build" /mnt/build
+        mount -t tmpfs -o {options} tapir-test /tmp
+        case $build in /tmp/*) mkdir -p "$build"; mount --bind /mnt/build "$build" ;; esac
+        exec "$@" """
+    return t.need("unshare"), "--mount", "sh", "-c", script, "sh", t.build
+
+
 def test_names_come_by_the_rundown_where_no_jitdump_can_be(t):
     for options in ("noexec,mode=1777", "size=1m,mode=1777"):
-        # The build itself may be below /tmp: it stays where it is.
-        script = f"""build=$1; shift; set -e
-            mount -t tmpfs tapir-test /mnt; mkdir /mnt/build; mount --bind "$build" /mnt/build
-            mount -t tmpfs -o {options} tapir-test /tmp
-            case $build in /tmp/*) mkdir -p "$build"; mount --bind /mnt/build "$build" ;; esac
-            exec "$@" """
-        busy = start(t, 60, before=(t.need("unshare"), "--mount", "sh", "-c", script, "sh", t.build))
+        busy = start(t, 60, before=own_tmp(t, options))
         before = open_files(busy.pid), threads(busy.pid)
         _, samples = record(t, busy.pid, 1)
         burner_is_named(t, samples, 1)

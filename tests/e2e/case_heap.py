@@ -36,7 +36,7 @@ def start_heap(t, orders, nodes, program=None, env=None, churn=()):
 
 
 def grow(heap):
-    heap.signal(signal.SIGHUP)
+    heap.signal(signal.SIGWINCH)
     return counts_of(heap.wait_line("counts", timeout=60))
 
 
@@ -198,7 +198,7 @@ def while_leaking(t, heap, *args):
 
     def leak():
         while not done.wait(0.3):
-            heap.signal(signal.SIGHUP)
+            heap.signal(signal.SIGWINCH)
 
     leaking = threading.Thread(target=leak)
     leaking.start()

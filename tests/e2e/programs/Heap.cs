@@ -7,7 +7,7 @@ using System.Runtime.InteropServices;
 using System.Threading;
 
 /// <summary>Heap ORDERS NODES: a heap whose counts and sizes by type the program knows. ORDERS orders, each with a blob
-/// of 100 bytes, are in a list that a static field holds; NODES nodes are one linked list. SIGHUP adds ORDERS more.
+/// of 100 bytes, are in a list that a static field holds; NODES nodes are one linked list. SIGWINCH adds ORDERS more.
 /// With a third argument a thread makes arrays of the blobs' size and more of them, which do not stay: each lives as long
 /// as 2,000 others; of its large arrays one of ten stays.
 /// It prints "counts TYPE=COUNT:BYTES ...", by what the allocator says of the thread that made them.</summary>
@@ -117,7 +117,7 @@ namespace Shop
 
             PlaceOrders(orders);
             MakeNodes(int.Parse(args[1], CultureInfo.InvariantCulture));
-            using var more = PosixSignalRegistration.Create(PosixSignal.SIGHUP, context =>
+            using var more = PosixSignalRegistration.Create(PosixSignal.SIGWINCH, context =>
             {
                 context.Cancel = true;
                 lock (Counts)
