@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "base/str.h"
 
 const char *tapir_cause__name(unsigned cause)
@@ -17,23 +18,35 @@ const char *tapir_cause__name(unsigned cause)
 
 /* ---- kinds ------------------------------------------------------------------------------ */
 
-static char *dup_text(struct tapir_pairs *pairs, const char *text)
+static bool init_texts(struct tapir_kind *kind, const struct tapir_pair *like)
 {
-	char *copy = text ? strdup(text) : NULL;
+	kind->provider = strdup(like->provider);
+	kind->name = strdup(like->kind);
+	kind->key = like->key ? strdup(like->key) : NULL;
+	kind->label = like->label ? strdup(like->label) : NULL;
+	return kind->provider && kind->name && !kind->key == !like->key &&
+	       !kind->label == !like->label;
+}
 
-	pairs->failed |= text && !copy;
-	return copy;
+static void fini_texts(struct tapir_kind *kind)
+{
+	free(kind->provider);
+	free(kind->name);
+	free(kind->key);
+	free(kind->label);
 }
 
 /* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
 static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
 {
-	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1);
-	bool is_new = false;
-	uint64_t *idx;
-	struct tapir_kind kind = {
-		.scope = like->scope, .cause = like->cause, .is_guessed = is_guessed};
 	const struct tapir_pair_more *more = is_guessed ? NULL : tapir_lore__pair_more(like);
+	struct tapir_kind kind = {.scope = like->scope,
+				  .cause = like->cause,
+				  .is_guessed = is_guessed,
+				  .is_shared = more && more->is_shared,
+				  .is_postgresql_lock = more && more->is_postgresql_lock,
+				  .nesting = more ? more->nesting : TAPIR_NESTS};
+	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1), *idx;
 
 	key = tapir_hash__bytes(key, like->kind, strlen(like->kind) + 1);
 	idx = tapir_map__get(&pairs->kind_by_name, key);
@@ -41,23 +54,13 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 		return (uint32_t)*idx;
 	if (pairs->kinds.cnt == TAPIR_PAIRS_MAX_KINDS)
 		return TAPIR_NO_KIND;
-	idx = tapir_map__put(&pairs->kind_by_name, key, &is_new);
-	if (!idx || !tapir_vec__push(&pairs->kinds, kind)) {
-		if (idx)
-			tapir_map__del(&pairs->kind_by_name, key);
+	if (!init_texts(&kind, like) || !tapir_keyed__row(&pairs->kinds, &pairs->kind_by_name, key,
+							  TAPIR_PAIRS_MAX_KINDS, kind)) {
+		fini_texts(&kind);
 		pairs->failed = true;
 		return TAPIR_NO_KIND;
 	}
-	*idx = pairs->kinds.cnt - 1;
-	kind.provider = dup_text(pairs, like->provider);
-	kind.name = dup_text(pairs, like->kind);
-	kind.key = dup_text(pairs, like->key);
-	kind.label = dup_text(pairs, like->label);
-	kind.is_shared = more && more->is_shared;
-	kind.is_postgresql_lock = more && more->is_postgresql_lock;
-	kind.nesting = more ? more->nesting : TAPIR_NESTS;
-	pairs->kinds.data[*idx] = kind;
-	return (uint32_t)*idx;
+	return (uint32_t)(pairs->kinds.cnt - 1);
 }
 
 bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
@@ -360,12 +363,8 @@ void tapir_pairs__fini(struct tapir_pairs *pairs)
 	struct tapir_kind *kind;
 	struct tapir_user_pair *user;
 
-	tapir_vec_for_each (kind, &pairs->kinds) {
-		free(kind->provider);
-		free(kind->name);
-		free(kind->key);
-		free(kind->label);
-	}
+	tapir_vec_for_each (kind, &pairs->kinds)
+		fini_texts(kind);
 	tapir_vec_for_each (user, &pairs->user)
 		fini_user(user);
 	tapir_vec__fini(&pairs->kinds);
