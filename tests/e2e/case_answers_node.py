@@ -5,15 +5,18 @@ import os
 import pathlib
 import re
 
-from answers import alone, has_none, leads, measures, near, recorded, span, within
+from answers import Sums, alone, has_none, leads, measures, near, recorded, span, within
 
 ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "event_loop.js")
 SECONDS = 3
 NO_NAMES = "its functions have no names: start node with --perf-basic-prof"
-CHECK_LONG = {"test_first_line_names_synchronous_calls", "test_first_line_says_that_too_many_threads_compute"}  # unit tests hold them, too
-COMMANDS = {"named": ("--perf-basic-prof", "report"), "report": ("report",), "child": ("child",), "sleep": ("sleep",), "idle": ("idle",),
-            "short": ("short",)}
+# Unit tests hold them, too.
+CHECK_LONG = {"test_first_line_names_synchronous_calls", "test_first_line_says_that_too_many_threads_compute",
+              "test_first_line_names_the_worse_of_two_defects", "test_loop_that_serves_many_without_a_rest_is_busy_and_not_blocked"}
+COMMANDS = {"named": ("--perf-basic-prof", "report"), "report": ("report",), "child": ("child",), "sleep": ("sleep",), "idle": ("idle",)}
+PAIRS = {"parse leak": ("v8::internal::Builtin_JsonParse"), "regex read": ("event_loop.js:",),
+         "promises": ("to make promises and run their callbacks, all at one go",)}
 
 
 def longest_ms(text):
@@ -27,6 +30,7 @@ def is_true(t, report, counted, *words):
     blocked = leads(t, report, "event-loop", *words)
     near(t, blocked, 100e9 * within(counted["calls"], begin, end) / (end - begin), "percent blocked")
     longest = longest_ms(report["findings"][0]["text"])
+    measures(t, longest <= 1.05 * counted["loop_longest_ms"], f"longest: {longest} ms, monitorEventLoopDelay() saw {counted['loop_longest_ms']}")
     near(t, longest, 1e3 * max(within([call], begin, end) for call in counted["calls"]), "longest time in ms", 0.1)
 
 
@@ -39,10 +43,40 @@ def test_first_line_names_what_blocks_the_event_loop(t):
     is_true(t, *answers["child"], "in a call of node::SyncProcessRunner::", "waiting for a child", NO_NAMES)
     is_true(t, *answers["sleep"], "AtomicsWait", "waiting for a condition", NO_NAMES)
     has_none(t, answers["idle"][0], "event-loop")
-    # Many short turns take all of the CPU that there is: none of them blocks the loop.
-    report, counted = answers["short"]
+
+
+def share(t, counted, key):
+    """Percent of the time."""
+    begin, end = span(t, t.path("answers.tapir"))
+    if key == "calls":
+        return 100e9 * within(counted["calls"], begin, end) / (end - begin)
+    return Sums(counted[key]).rate("active_ns", begin, end) / 1e7
+
+
+@alone
+def test_loop_that_serves_many_without_a_rest_is_busy_and_not_blocked(t):
+    """As long as performance.eventLoopUtilization() says. Where others have the CPUs half of the time it is not its own fault."""
+    report, counted = recorded(t, {"short": (t.need("node"), "--perf-basic-prof", SOURCE, "short")}, SECONDS)["short"]
     told = [f for f in report["findings"] if f["kind"] == "event-loop"]
-    measures(t, not told or longest_ms(told[0]["text"]) <= 2 * counted["loop_longest_ms"] + 60, f"{told} {counted}")
+    measures(t, not told or longest_ms(told[0]["text"]) <= 2 * counted["loop_longest_ms"] + 60, f"blocked: {told}")
+    told = [f for f in report["findings"] if f["kind"] == "busy-loop"]
+    measures(t, told, f"that it is busy: {[f['text'] for f in report['findings']]}")
+    for f in told:
+        t.ok(" in burn event_loop.js:" in f["text"], f["text"])
+        near(t, f["magnitude"], share(t, counted, "utilization"), "percent busy")
+
+
+@alone
+def test_first_line_names_the_worse_of_two_defects(t):
+    node = t.need("node")
+    answers = recorded(t, {mode: (node, "--perf-basic-prof", SOURCE, mode, t.tmp) for mode in PAIRS}, SECONDS)
+    # What else it does it may do at once before, or after: the loop is no longer blocked than it is active.
+    for mode, words in PAIRS.items():
+        report, counted = answers[mode]
+        blocked, calls, active = leads(t, report, "event-loop", *words), share(t, counted, "calls"), share(t, counted, "utilization")
+        measures(t, 0.95 * calls <= blocked <= 1.05 * active, f"percent blocked, {mode}: {blocked}, calls take {calls}, the loop is active {active}")
+    kinds = [f["kind"] for f in answers["parse leak"][0]["findings"]]
+    t.ok("memory-growth" in kinds, f"the leak, too: {kinds}")
 
 
 @alone

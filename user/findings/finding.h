@@ -104,6 +104,7 @@ struct tapir_finding {
 		bool has_collected_young; /* a generation above 0, after the first of them */
 		uint64_t finalized_cnt;
 		struct tapir_weights callers;  /* of GC.Collect */
+		struct tapir_weights askers;   /* who allocated, by samples of collections */
 		struct tapir_weights triggers; /* who allocated when another one was due, */
 		struct tapir_weights growers;  /* and when the heap needed more memory */
 		struct tapir_weights finalizers;

@@ -95,6 +95,8 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	if (sample->h.cpu != TAPIR_CPU_UNKNOWN && sample->h.cpu >= f->cpu.cpu_cnt)
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
+	if (work == TAPIR_WORK_GC)
+		tapir_weights__add(&f->gc.askers, tapir_own_code__of(&f->own, tree, node), 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	tapir_finding_loop__sample(f, t, sample, node);

@@ -223,6 +223,8 @@ static void add_times(const struct tapir_finding *f, double time, struct tapir_s
 		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
+	if (!f->gc.cnt && !f->gc.started_cnt)
+		tapir_finding__add_most(f, &f->gc.askers, ", most for ", out);
 	if (!f->gc.cnt)
 		return;
 	tapir_str__adds(out, ": ");
@@ -368,6 +370,7 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 {
 	tapir_vec__fini(&f->gc.heap_lows);
 	tapir_weights__fini(&f->gc.callers);
+	tapir_weights__fini(&f->gc.askers);
 	tapir_weights__fini(&f->gc.triggers);
 	tapir_weights__fini(&f->gc.growers);
 	tapir_weights__fini(&f->gc.finalizers);

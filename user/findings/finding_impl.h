@@ -38,6 +38,8 @@ struct tapir_finding_event {
 };
 
 void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
+/* The heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
+uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
 void tapir_weights__fini(struct tapir_weights *w);
 /* name: of a function by which equal labels are told apart, or TAPIR_OWN_CODE_NONE. */
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,

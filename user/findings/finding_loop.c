@@ -28,13 +28,17 @@
 #define BLOCKED_MS    50
 #define BLOCKED_NS    (BLOCKED_MS * 1000000ull)
 #define TOLD_PERCENT  50 /* of a time: with less, too little is known of it */
-#define WORTH_PERCENT 25 /* of that time, for the wait for a CPU to be told */
+#define WORTH_PERCENT 25 /* of that time, for a cause to be told */
 #define MOST_PERCENT  50
 #define MORE_PERCENT  120 /* synchronous calls, of the time in which it was blocked for long */
 #define MAX_KEPT      (1u << 20)
-#define MIN_ITSELF    3 /* points: fewer say nothing */
-#define TURNS_OF_ONE  4 /* long turns with one such point: fewer, and they are many short ones */
-#define BY_CHANCE     5 /* times the mean time between such points: hardly by chance */
+#define RESTS_OF_ONE  10 /* times as long without a rest: it hardly has any */
+#define TURNS_OF_ONE  4	 /* long turns with one such point: fewer, and they are many short ones */
+#define BY_CHANCE                                                                                  \
+	10 /* times the mean time between such points: hardly by chance in any of a hundred */
+#define SECOND_PERCENT 25 /* of the time in which it was blocked, by a second function */
+#define STEPS_OF_ONE                                                                               \
+	50 /* times in callbacks of a queue with one between: not many, but a long one */
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
@@ -108,6 +112,11 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 		loop->long_turns.in_loop += loop->turn.in_loop;
 		loop->long_turns.called += loop->turn.called;
 	}
+	for (size_t i = loop->turn_first_stand; i < loop->stands.cnt; i++)
+		loop->stands.data[i].is_most =
+			loop->slept_ns && loop->stands.data[i].ns * 2 >= now_ns - loop->slept_ns;
+	loop->turn_first_stand = loop->stands.cnt;
+	tapir_loop_busy__turn(&loop->busy, loop->slept_ns, now_ns);
 	loop->turn = (struct tapir_loop_points){};
 	loop->back_cnt = 0;
 	loop->slept_ns = 0;
@@ -142,9 +151,11 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	loop->told_ns += time.ns;
 	time.name = tapir_own_code__of(&f->own, tree, node);
 	time.called = tapir_loop_spot__called(tree, node);
+	time.queue = tapir_loop_spot__queue(tree, node);
 	tapir_vec_for_each (row, &loop->times)
 		if (row->name == time.name && row->called == time.called &&
-		    row->reason == time.reason && row->is_runnable == time.is_runnable) {
+		    row->queue == time.queue && row->reason == time.reason &&
+		    row->is_runnable == time.is_runnable) {
 			row->ns += time.ns;
 			return;
 		}
@@ -158,6 +169,13 @@ static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	tapir_loop_sync__add(f, &loop->sync, node,
 			     tapir_loop_spot__called(tapir_timeline__stacks(f->tl), node), reason,
 			     ns, runnable_ns);
+}
+
+static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+			  uint64_t ns)
+{
+	tapir_loop_busy__add(&loop->busy,
+			     tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), ns);
 }
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
@@ -177,6 +195,7 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
 	if (place == TAPIR_LOOP_CALLED)
 		add_sync(f, loop, node, NULL, sample->period, 0);
+	add_busy_time(f, loop, node, sample->period);
 }
 
 static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
@@ -187,6 +206,7 @@ static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 
 	if (!loop->from_ns)
 		loop->from_ns = w->from_ns;
+	add_busy_time(f, loop, w->node, w->wake_ns - w->from_ns);
 	add_time(f, loop, w->node,
 		 (struct tapir_loop_time){.ns = w->wake_ns - w->from_ns,
 					  .reason = reason ? reason : ""});
@@ -219,16 +239,20 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 		sleep_in_call(f, loop, w);
 	} else {
 		/* In the loop, or nobody knows where. */
-		if (place == TAPIR_LOOP_ITSELF)
+		if (place == TAPIR_LOOP_ITSELF) {
 			end_stand(loop, w->from_ns, false);
-		else
+			loop->idle_ns += w->wake_ns - w->from_ns;
+		} else {
 			loop->unknown_ns += w->wake_ns - w->from_ns;
+		}
 		end_turn(loop, w->from_ns);
 		forget_times(loop);
 		loop->slept_ns = place == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
 		loop->from_ns = loop->slept_ns;
 		return;
 	}
+	if (w->until_ns > ready_ns)
+		tapir_loop_busy__add_runnable(&loop->busy, w->until_ns - ready_ns);
 	if (loop->from_ns && w->until_ns > ready_ns)
 		add_time(f, loop, w->node,
 			 (struct tapir_loop_time){.ns = w->until_ns - ready_ns,
@@ -273,17 +297,24 @@ static void count_time(struct tapir_loop *loop, const struct tapir_loop_time *ti
 	tapir_weights__add(&loop->own, time->name, time->ns);
 	tapir_weights__add(&loop->called, time->called, time->ns);
 	loop->runnable_ns += time->is_runnable ? time->ns : 0;
+	loop->queue_ns += time->queue != TAPIR_LOOP_QUEUE_NONE ? time->ns : 0;
+	loop->steps_ns += time->queue == TAPIR_LOOP_QUEUE_STEP ? time->ns : 0;
 	if (time->reason && *time->reason)
 		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_OWN_CODE_NONE,
 					time->ns);
 }
 
-/* Many short turns rather than one long call? */
+/*
+ * Many short turns rather than one long call? Where a loop sleeps every now and then these hardly
+ * come in a row.
+ */
 static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_stand *stand)
 {
 	const struct tapir_loop_points *all = &loop->long_turns;
 
-	return all->in_loop >= MIN_ITSELF && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
+	if (stand->is_most && loop->idle_ns * RESTS_OF_ONE >= loop->busy.ns)
+		return false;
+	return all->in_loop && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
 	       stand->points * all->in_loop < BY_CHANCE * all->called;
 }
 
@@ -343,17 +374,26 @@ static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *lo
 	return loop->tid != loop->tgid && tapir_map__get(&f->loops.by_tid, loop->tgid);
 }
 
-/* *cnt: how many are blocked. NULL: none. */
-static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, size_t *cnt)
+/* Its last stay outside the loop ends with the recording. */
+static void end_all(struct tapir_finding *f)
 {
 	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
-	struct tapir_loop *loop, *worst = NULL;
+	struct tapir_loop *loop;
 
-	*cnt = 0;
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
 		end_turn(loop, loop->seen_ns);
 		count_stands(loop);
+	}
+}
+
+/* *cnt: how many are blocked. NULL: none. */
+static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, size_t *cnt)
+{
+	struct tapir_loop *loop, *worst = NULL;
+
+	*cnt = 0;
+	tapir_vec_for_each (loop, &f->loops.rows) {
 		if (!loop->is_proven || is_worker(f, loop) || !is_blocked(loop, span_ns))
 			continue;
 		++*cnt;
@@ -363,11 +403,44 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, 
 	return worst;
 }
 
+static double busy_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t span_ns)
+{
+	return tapir_finding__percent(ns, known_ns(loop, span_ns));
+}
+
+/* NULL: each sleeps long enough, but for the time in which others had the CPU. */
+static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns)
+{
+	struct tapir_loop *loop, *busiest = NULL;
+
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		struct tapir_loop_busy *busy = &loop->busy;
+		uint64_t own_ns = busy->ns > busy->runnable_ns ? busy->ns - busy->runnable_ns : 0;
+
+		if (loop->is_proven && !is_worker(f, loop) &&
+		    tapir_found__counts(TAPIR_FOUND_LOOP_BUSY,
+					busy_percent(loop, own_ns, span_ns)) &&
+		    (!busiest || busy->ns > busiest->busy.ns))
+			busiest = loop;
+	}
+	return busiest;
+}
+
 static bool has_name(const struct tapir_finding *f, uint32_t name)
 {
 	const char *text = tapir_timeline__stacks(f->tl)->names.data[name];
 
 	return !tapir_unnamed_frame__module(text).len;
+}
+
+/* One callback takes long, or there are many: then some of the time is between them. */
+static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
+{
+	if (loop->queue_ns * 100 >= loop->ns * WORTH_PERCENT && loop->lore->loop_queued &&
+	    loop->steps_ns * STEPS_OF_ONE >= loop->queue_ns)
+		tapir_str__addf(out, ", %.0f%% of it %s",
+				tapir_finding__percent(loop->queue_ns, loop->ns),
+				loop->lore->loop_queued);
 }
 
 /* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
@@ -376,7 +449,8 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 {
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
 
-	if (loop->own.best * 100 >= loop->ns * MOST_PERCENT) {
+	add_queue(loop, out);
+	if (loop->own.best * 100 >= loop->ns * WORTH_PERCENT) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
 				tapir_finding__percent(loop->own.best, loop->ns));
 		tapir_finding__add_name(f, loop->own.best_name, out);
@@ -412,43 +486,110 @@ static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, 
 		tapir_str__adds(out, "; it still was when the recording ended");
 }
 
-static void add_loop(struct tapir_finding *f, struct tapir_loop *loop, size_t loop_cnt,
-		     struct tapir_found_list *list)
+static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
+		       const struct tapir_weights *own, uint64_t of_ns, struct tapir_str *out)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double percent = tapir_finding__percent(blocked_ns(loop), known_ns(loop, span_ns));
-	const struct tapir_weights *own = is_by_sync(loop) ? &loop->sync.own : &loop->own;
-	struct tapir_str text = {}, evidence = {};
+	if (own->best * 100 < of_ns * MOST_PERCENT &&
+	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !own->best)
+		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
+}
+
+static void add_found(struct tapir_finding *f, struct tapir_found_list *list,
+		      enum tapir_found_kind kind, double percent, const struct tapir_weights *own,
+		      struct tapir_str *text, uint64_t sum_ns)
+{
+	struct tapir_str evidence = {};
 	char sum[TAPIR_NS_TEXT_BYTES];
 
+	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(sum_ns, sum));
+	tapir_found_list__add(list, kind, percent, own ? tapir_finding__most(f, own) : NULL, text,
+			      &evidence, NULL);
+}
+
+static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loop,
+			   enum tapir_found_kind kind, struct tapir_found_list *list)
+{
+	double percent = busy_percent(loop, loop->sync.ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
 	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
-	if (is_by_sync(loop))
-		tapir_loop_sync__add_text(f, &loop->sync, percent, &text);
-	else
-		add_blocked(f, loop, percent, &text);
+	tapir_loop_sync__add_text(f, &loop->sync, percent, &text);
+	add_remedy(f, loop, &loop->sync.own, loop->sync.ns, &text);
+	add_found(f, list, kind, percent, &loop->sync.own, &text, loop->sync.ns);
+}
+
+static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, size_t loop_cnt,
+		     struct tapir_found_list *list)
+{
+	double percent = busy_percent(loop, loop->ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	add_blocked(f, loop, percent, &text);
 	if (loop_cnt > 1)
 		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
-	if (own->best * 100 < blocked_ns(loop) * MOST_PERCENT &&
-	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", &text) && !own->best)
-		tapir_str__addf(&text, "; its functions have no names: %s",
-				loop->lore->names.remedy);
-	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(blocked_ns(loop), sum));
-	tapir_found_list__add(list, TAPIR_FOUND_LOOP, percent, tapir_finding__most(f, own), &text,
-			      &evidence, NULL);
+	add_remedy(f, loop, &loop->own, loop->ns, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP, percent, &loop->own, &text, loop->ns);
+}
+
+/* What else blocks it: another function, or calls that are too short to be seen one by one. */
+static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
+		       struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), ns;
+	uint32_t second = tapir_weights__second(&loop->own, &ns);
+	const struct tapir_loop_sync *sync = &loop->sync;
+	struct tapir_str text = {};
+
+	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
+	    counts(loop, sync->ns, sync->runnable_ns, span_ns))
+		add_sync_calls(f, loop, TAPIR_FOUND_LOOP_SYNC, list);
+	if (ns * 100 < loop->ns * SECOND_PERCENT || second == sync->own.best_name)
+		return;
+	tapir_str__addf(&text,
+			"the event loop of process %u was also blocked %.0f%% of the time in ",
+			loop->tgid, busy_percent(loop, ns, span_ns));
+	tapir_finding__add_name(f, second, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP, busy_percent(loop, ns, span_ns), NULL, &text, ns);
+}
+
+static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
+		     struct tapir_found_list *list)
+{
+	const struct tapir_loop_busy *busy = &loop->busy;
+	double percent = busy_percent(loop, busy->ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	tapir_loop_busy__add_text(f, busy, percent, &text);
+	if (!busy->own.best)
+		add_remedy(f, loop, &busy->own, busy->ns, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP_BUSY, percent, &busy->own, &text, busy->ns);
 }
 
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	struct tapir_loop *worst;
+	struct tapir_loop *worst, *busiest;
+	bool is_minor;
 	size_t cnt;
 
 	/* Without switches nobody knows when it slept. */
 	if (!f->has_clock || !span_ns || !tapir_timeline__stats(f->tl)->switches)
 		return;
+	end_all(f);
 	worst = worst_loop(f, span_ns, &cnt);
-	if (worst)
+	busiest = busiest_loop(f, span_ns);
+	/* Calls may be of less weight than what else keeps it from sleeping. */
+	is_minor = worst && is_by_sync(worst) && busiest && worst->sync.ns * 2 < busiest->busy.ns;
+	if (busiest && (!worst || is_minor))
+		add_busy(f, busiest, list);
+	if (worst && is_by_sync(worst))
+		add_sync_calls(f, worst, is_minor ? TAPIR_FOUND_LOOP_SYNC : TAPIR_FOUND_LOOP, list);
+	if (worst && !is_by_sync(worst)) {
 		add_loop(f, worst, cnt, list);
+		add_second(f, worst, list);
+	}
 }
 
 void tapir_finding_loop__fini(struct tapir_finding *f)
@@ -462,6 +603,7 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_weights__fini(&loop->own);
 		tapir_weights__fini(&loop->seen);
 		tapir_loop_sync__fini(&loop->sync);
+		tapir_loop_busy__fini(&loop->busy);
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}

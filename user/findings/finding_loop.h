@@ -8,6 +8,7 @@
 #define TAPIR_USER_FINDING_LOOP_H
 
 #include "findings/found.h"
+#include "findings/loop_busy.h"
 #include "findings/loop_sync.h"
 #include "findings/weights.h"
 
@@ -19,11 +20,19 @@ struct tapir_lore;
 struct tapir_tl_thread;
 struct tapir_wait;
 
+/* Callbacks that all run before a loop goes on, also those that are added meanwhile. */
+enum tapir_loop_queue {
+	TAPIR_LOOP_QUEUE_NONE,
+	TAPIR_LOOP_QUEUE_CALLED, /* in what one of them called */
+	TAPIR_LOOP_QUEUE_STEP,	 /* in what adds them, or goes from one to the next */
+};
+
 /* What a thread did for some time, one row for each function. */
 struct tapir_loop_time {
 	uint32_t name, called; /* its own function; what native one it had called; or none */
 	const char *reason;    /* it slept for that; "" for a reason unknown; NULL: it did not */
 	bool is_runnable;      /* it waited for a CPU */
+	enum tapir_loop_queue queue;
 	uint64_t ns;
 };
 
@@ -32,6 +41,7 @@ struct tapir_loop_stand {
 	uint64_t ns, points; /* points: samples, and when it lost its CPU */
 	size_t first_time;   /* of kept ones, up to the next one's */
 	bool is_open;	     /* it had not ended when the recording did */
+	bool is_most;	     /* of the time between two sleeps */
 };
 
 /* How often a thread was seen in the loop itself and in what that called. */
@@ -53,14 +63,19 @@ struct tapir_loop {
 	struct tapir_loop_points turn, long_turns;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
 	uint64_t long_turn_cnt;
+	size_t turn_first_stand;
+	uint64_t idle_ns; /* it slept in the loop */
 	struct tapir_vec(struct tapir_loop_stand) stands;
 	struct tapir_vec(struct tapir_loop_time) kept;
 	/* of all times in which it was blocked */
 	uint64_t ns, worst_ns, cnt, runnable_ns;
-	bool is_open; /* it was when the recording ended */
+	uint64_t queue_ns,
+		steps_ns; /* of that: in callbacks of a queue and between them; between */
+	bool is_open;	  /* it was when the recording ended */
 	struct tapir_weights own, called;
 	struct tapir_found_labels reasons;
 	struct tapir_loop_sync sync; /* also when it was not blocked for long */
+	struct tapir_loop_busy busy;
 };
 
 struct tapir_loops {

@@ -30,6 +30,23 @@ void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
 	}
 }
 
+uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum)
+{
+	uint32_t second = TAPIR_OWN_CODE_NONE;
+
+	*sum = 0;
+	for (size_t i = 0; i < w->by_name.cap; i++) {
+		const struct tapir_map_slot *slot = &w->by_name.slots[i];
+		uint64_t value = slot->used ? slot->value : 0;
+
+		if (value <= *sum || slot->key == w->best_name)
+			continue;
+		*sum = value;
+		second = (uint32_t)slot->key;
+	}
+	return second;
+}
+
 void tapir_weights__fini(struct tapir_weights *w)
 {
 	tapir_map__fini(&w->by_name);

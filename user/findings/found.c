@@ -22,6 +22,8 @@ static const struct threshold {
 	[TAPIR_FOUND_REQUESTS] = {"requests", "ms", "slow", 100, 2000, 30, 55},
 	[TAPIR_FOUND_LOCKS] = {"locks", "threads", "contention", 0.1, 2, 30, 86},
 	[TAPIR_FOUND_LOOP] = {"event-loop", "%", "cpu", 5, 60, 50, 87},
+	[TAPIR_FOUND_LOOP_BUSY] = {"busy-loop", "%", "cpu", 40, 100, 36, 70},
+	[TAPIR_FOUND_LOOP_SYNC] = {"synchronous-calls", "%", "cpu", 5, 50, 28, 35},
 	[TAPIR_FOUND_EXCEPTIONS] = {"exceptions", "1/s", "exceptions", 20, 2000, 25, 78},
 	[TAPIR_FOUND_GC] = {"gc", "%", "gc", 5, 40, 32, 88},
 	[TAPIR_FOUND_INDUCED_GC] = {"induced-gc", "1/s", "gc", 1, 20, 50, 88},

@@ -16,6 +16,8 @@ enum tapir_found_kind {
 	TAPIR_FOUND_REQUESTS,	   /* milliseconds of the 99th percentile */
 	TAPIR_FOUND_LOCKS,	   /* threads that wait, on average */
 	TAPIR_FOUND_LOOP,	   /* percent of the time in which an event loop was blocked */
+	TAPIR_FOUND_LOOP_BUSY,	   /* percent of the time in which an event loop did not sleep */
+	TAPIR_FOUND_LOOP_SYNC,	   /* percent of the time; less than other work of the loop */
 	TAPIR_FOUND_EXCEPTIONS,	   /* a second */
 	TAPIR_FOUND_GC,		   /* percent of the time or of the CPU */
 	TAPIR_FOUND_INDUCED_GC,	   /* a second */

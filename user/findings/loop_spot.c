@@ -147,6 +147,39 @@ uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t n
 	return TAPIR_OWN_CODE_NONE;
 }
 
+static bool is_step(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_queue_steps))
+			return true;
+	return false;
+}
+
+static bool is_queue(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_queue && !strcmp(name, lore->loop_queue))
+			return true;
+	return false;
+}
+
+enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	bool is_in_call = false;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (!is_in_call && is_step(name))
+			return TAPIR_LOOP_QUEUE_STEP;
+		if (is_queue(name))
+			return TAPIR_LOOP_QUEUE_CALLED;
+		is_in_call |= n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER;
+	}
+	return TAPIR_LOOP_QUEUE_NONE;
+}
+
 /* Whose loop the function of that name is. */
 static const struct tapir_lore *lore_of_name(const char *name)
 {

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "findings/finding_loop.h"
+
 struct tapir_finding;
 struct tapir_lore;
 struct tapir_stack_tree;
@@ -30,6 +32,9 @@ struct tapir_loop_spot {
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
 /* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
 uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
+/* Whether it is in callbacks of a queue that the loop does not leave before it is empty, or in
+ * what puts them there. */
+enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node);
 /* By a function of the loop itself, where it has a name: whose loop it is; NULL: none is there. */
 const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
 /* The program's own function that such a one called; NONE: it is in none. */

@@ -289,6 +289,10 @@ struct tapir_lore {
 	/* Prefixes of its own functions, by which a thread is known that runs one. */
 	const char *const *loop_names;
 	const char *const *loop_plumbing;
+	/* The function that runs callbacks until none is left, what for, and prefixes of functions
+	 * that add them, or go from one to the next. */
+	const char *loop_queue, *loop_queued;
+	const char *const *loop_queue_steps;
 	/* Prefixes of functions that do at once what a loop would do beside others. */
 	const char *const *loop_sync;
 	const struct tapir_lore_wait *waits;

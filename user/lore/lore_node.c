@@ -66,6 +66,12 @@ const struct tapir_lore tapir_lore_node = {
 			      "Builtins_HandleApiCall", "v8::internal::Builtin_HandleApiCall",
 			      "v8::internal::(anonymous namespace)::HandleApiCallHelper",
 			      "v8::internal::FunctionCallbackArguments::Call"),
+	.loop_queue = "Builtins_RunMicrotasks",
+	.loop_queued = "to make promises and run their callbacks, all at one go",
+	.loop_queue_steps = TAPIR_LIST_OF(
+		"Builtins_RunMicrotasks", "Builtins_Promise", "Builtins_PerformPromiseThen",
+		"Builtins_AsyncFunctionAwait", "Builtins_ResumeGeneratorTrampoline",
+		"Builtins_EnqueueMicrotask", "Builtins_FulfillPromise", "Builtins_ResolvePromise"),
 	.loop_sync = TAPIR_LIST_OF("uv__fs_work", "node::SyncProcessRunner::"),
 	.waits = waits,
 	.pairs = TAPIR_TABLE(pairs),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // event_loop.js MODE [DIR]: a service whose event loop is blocked, or not; it may write files there. It prints "pid N", and for each line of input what it saw since
-// the line before, as JSON: perf_hooks' own histogram of how late the loop came, and from when until when its blocking functions ran,
+// the line before, as JSON: perf_hooks' own histogram of how late the loop came, how long it was active, and from when until when its blocking functions ran,
 // in ns of process.hrtime, which is CLOCK_MONOTONIC.
 'use strict';
 
@@ -12,6 +12,7 @@ const path = require('path');
 const { Worker } = require('worker_threads');
 
 let calls = [];
+let utilization = { at_ns: [], active_ns: [] };  // performance.eventLoopUtilization(), of which tapir has no part
 
 function timed(work) {
   const from = process.hrtime.bigint();
@@ -26,6 +27,36 @@ function burn(ms) {
     for (let i = 0; i < 10000; i++) sum = (Math.imul(sum, 31) + i) | 0;
   }
   return sum;
+}
+
+function until(ms, work) {
+  const end = performance.now() + ms;
+  while (performance.now() < end) work();
+}
+
+const orders = JSON.stringify(Array.from({ length: 2000 }, (_, i) => ({ id: i, name: `order ${i}`, tags: ['a', String(i)] })));
+
+function importOrders() {
+  until(150, () => JSON.parse(orders));
+}
+
+function checkAddress() {
+  until(150, () => /^([a-z]+)+$/.test('aaaaaaaaaaaaaaaaaa!'));
+}
+
+const sessions = [];
+
+function rememberSession() {
+  for (let i = 0; i < 20; i++) sessions.push(new Array(13000).fill(i + 0.5));
+}
+
+async function lookUp() {
+  await null;
+}
+
+async function loadCustomers() {
+  const end = performance.now() + 200;
+  while (performance.now() < end) await Promise.all(Array.from({ length: 500 }, lookUp));
 }
 
 function renderReport() {
@@ -57,8 +88,18 @@ function keepJournal() {
   fs.closeSync(fd);
 }
 
+const page = Buffer.alloc(1 << 20);
+let template;
+
+function makeTemplate() {
+  const name = path.join(process.argv[3], 'template');
+  fs.writeFileSync(name, page);
+  template = fs.openSync(name);
+}
+
+// All of its time is in the call: a new buffer for each would be another matter.
 function readTemplate() {
-  timed(() => fs.readFileSync(path.join(process.argv[3], 'template')));
+  fs.readSync(template, page, 0, page.length, 0);
 }
 
 const modes = {
@@ -85,9 +126,25 @@ const modes = {
   fsync: () => serve(keepJournal),
   // Each reads a file that is in memory.
   read: () => {
-    fs.writeFileSync(path.join(process.argv[3], 'template'), Buffer.alloc(1 << 20));
-    serve(readTemplate);
+    makeTemplate();
+    serve(() => timed(readTemplate));
   },
+  // Two defects at once: the first one of each takes more of the time.
+  'parse leak': () => {
+    setInterval(() => timed(importOrders), 300);
+    setInterval(rememberSession, 100);
+  },
+  'regex read': () => {
+    makeTemplate();
+    setInterval(() => timed(checkAddress), 300);
+    setInterval(readTemplate, 10);
+  },
+  // Promises without end: each of their callbacks is short.
+  promises: () => setInterval(async () => {
+    const from = process.hrtime.bigint();
+    await loadCustomers();
+    calls.push([Number(from), Number(process.hrtime.bigint())]);
+  }, 300),
   // More threads compute than there are CPUs.
   workers: () => {
     for (let i = 0; i < 12; i++) new Worker('for (;;);', { eval: true });
@@ -98,9 +155,14 @@ const modes = {
 modes[process.argv[2]]();
 const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
+setInterval(() => {
+  utilization.at_ns.push(Number(process.hrtime.bigint()));
+  utilization.active_ns.push(performance.eventLoopUtilization().active * 1e6);
+}, 10);
 process.stdin.on('data', () => {
-  console.log(JSON.stringify({ calls, loop_longest_ms: delay.max / 1e6 }));
+  console.log(JSON.stringify({ calls, utilization, loop_longest_ms: delay.max / 1e6 }));
   calls = [];
+  utilization = { at_ns: [], active_ns: [] };
   delay.reset();
 });
 console.log(`pid ${process.pid}`);
