@@ -230,6 +230,27 @@ static void pool_that_grows_has_as_many_threads_as_there_were_at_a_time(void **s
 		"pool changed its size for blocked threads 1 time");
 }
 
+/* Three of four milliseconds, for answers that come soon, one after the other. */
+static void short_waits_block_a_pool_as_long_ones_do(void **state)
+{
+	(void)state;
+	fire_on(POOL_GREW, 1, 1 * MS, 3, "ClimbingMove", 0);
+	for (uint32_t tid = 2; tid < 6; tid++) {
+		call_thread(tid, ".NET TP Worker");
+		feeder_come(&f, tid, 2 * MS, 0, 0);
+		for (uint64_t at = 3; at < 103; at += 4) {
+			feeder_switch(&f, at * MS,
+				      (struct tapir_rec_switch){.out_tgid = TGID,
+								.out_tid = tid,
+								.out_state = TAPIR_STATE_SLEEPING,
+								.out_stack_id = 14});
+			feeder_come(&f, tid, (at + 3) * MS, (at + 3) * MS, 1);
+		}
+	}
+	fire(TICK, 103 * MS, 0, "Object", 0);
+	expect_finding("3.0 of 3.9 pool threads are blocked on average in Shop.Draw(int)");
+}
+
 static void workers_without_work_are_no_starvation(void **state)
 {
 	(void)state;
@@ -580,6 +601,7 @@ int main(void)
 		TEST(thrower_of_a_part_of_a_type_is_reported_so),
 		TEST(blocked_workers_are_starvation),
 		TEST(pool_that_grows_has_as_many_threads_as_there_were_at_a_time),
+		TEST(short_waits_block_a_pool_as_long_ones_do),
 		TEST(workers_without_work_are_no_starvation),
 		TEST(finalizer_that_is_stuck_is_named),
 		TEST(finalizer_that_waits_for_work_is_not_stuck),

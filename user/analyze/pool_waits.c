@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "analyze/wait_reason.h"
 #include "lore/lore.h"
 
 #define LONG_NS	    5000000u
@@ -47,6 +46,13 @@ static bool waits_for_work(const struct tapir_stack_tree *tree, uint32_t node)
 	return false;
 }
 
+/* Many short waits for answers block a thread as one long wait does; the runtime's own do not. */
+static bool is_told(struct tapir_pool_waits *p, struct tapir_timeline *tl,
+		    const struct tapir_wait *w)
+{
+	return tapir_wait_reasons__of(&p->reasons, tapir_timeline__stacks(tl), w->node);
+}
+
 static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 				  const struct tapir_wait *w, bool has_own)
 {
@@ -57,7 +63,7 @@ static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timel
 	/* It may have got work before it slept: then the program is on its stack. */
 	if (has_no_work(p, w) && !has_own)
 		return TAPIR_POOL_IDLE;
-	if (w->wake_ns - w->from_ns < LONG_NS)
+	if (w->wake_ns - w->from_ns < LONG_NS && !(has_own && is_told(p, tl, w)))
 		return TAPIR_POOL_SHORT;
 	if (!has_own && waits_for_work(tapir_timeline__stacks(tl), w->node))
 		return TAPIR_POOL_IDLE;
@@ -100,6 +106,7 @@ enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct ta
 
 void tapir_pool_waits__fini(struct tapir_pool_waits *p)
 {
+	tapir_wait_reasons__fini(&p->reasons);
 	tapir_map__fini(&p->idle_since);
 	tapir_map__fini(&p->alive_until);
 }

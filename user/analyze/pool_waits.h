@@ -2,14 +2,15 @@
 /*
  * pool_waits.h - waits of a pool's threads: without work, or blocked although they have it. A
  * worker without work says so before it waits (ThreadPoolWorkerThreadWait), or its stack does; any
- * other long wait of it is work that is blocked. One that waited before the recording began is
- * blocked if a function of the program is on its stack; without a stack it is not known. Bounded.
- * One thread.
+ * other wait of it is work that is blocked, if it is long or its stack tells what it is for. One
+ * that waited before the recording began is blocked if a function of the program is on its stack;
+ * without a stack it is not known. Bounded. One thread.
  */
 #ifndef TAPIR_USER_POOL_WAITS_H
 #define TAPIR_USER_POOL_WAITS_H
 
 #include "analyze/timeline.h"
+#include "analyze/wait_reason.h"
 
 enum tapir_pool_wait {
 	TAPIR_POOL_SHORT, /* or preempted: no matter */
@@ -22,6 +23,7 @@ struct tapir_pool_waits {
 	uint64_t blocked_ns, idle_ns, unbegun_ns;
 	uint64_t alive_ns; /* of the pool's threads that waited, each from its first wait on */
 	/* for this module alone */
+	struct tapir_wait_reasons reasons;
 	struct tapir_map alive_until; /* tid -> end of its last wait */
 	struct tapir_map idle_since;  /* tid -> when it said that it has nothing to do */
 };
