@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -93,6 +94,76 @@ static void awaits_that_end_last_until_then(void **state)
 			    "1.8 awaits at a time in Shop.Checkout (async), 90.00 ms each of 18");
 }
 
+/* What begins before the recording, or does not end in it, counts as long as others last. */
+static void awaits_longer_than_a_recording_shows_are_not_left_out(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t ms = 10; ms < 2000; ms += 10) { /* each lasts 400 ms: 40 at a time */
+		await(ms, OWN, 1000 + ms, 5000 + ms, 2);
+		if (ms > 400)
+			continue_task(ms, 1000 + ms - 400, 2);
+	}
+	row = awaits_at(2000);
+	assert_non_null(row);
+	assert_string_equal(
+		row->text,
+		"40.0 awaits at a time in Shop.Checkout (async), 400.00 ms each of 159");
+}
+
+static void note_brief(uint64_t until_ms)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)(until_ms * MS));
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, tapir_sv__of("awaits.100"),
+					  tapir_sv__of("1")));
+	if (until_ms)
+		feeder_add(&f, tapir_recbuf__meta(&f.buf, until_ms * MS,
+						  tapir_sv__of("awaits_until.100"),
+						  tapir_sv__of(text)));
+}
+
+/* There were too many, so that they are known for a part of the time. */
+static void awaits_are_averaged_over_the_time_in_which_they_were_recorded(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t ms = 1; ms < 200; ms++) {
+		await(ms, OWN, 1000 + ms, 5000 + ms, 2);
+		if (ms > 10)
+			continue_task(ms, 1000 + ms - 10, 2);
+	}
+	note_brief(200);
+	row = awaits_at(2000);
+	assert_non_null(row);
+	assert_string_equal(row->text,
+			    "10.0 awaits at a time in Shop.Checkout (async), 10.00 ms each of 189");
+}
+
+/* Nobody asked for them: a loop that waits for the next second is no cause of anything. */
+static void few_awaits_that_were_not_asked_for_are_no_finding(void **state)
+{
+	struct tapir_str few = {};
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	note_brief(0);
+	for (uint64_t ms = 100; ms < 1000; ms += 100) {
+		await(ms, OWN, 7, 107, 2);
+		continue_task(ms + 100, 7, 2);
+	}
+	assert_null(awaits_at(1000));
+	tapir_finding_awaits__add_few(&finding, &few);
+	assert_string_equal(few.data,
+			    "; 1.0 awaits at a time in Shop.Checkout (async), 100.00 ms each of 9");
+	tapir_str__fini(&few);
+}
+
 /* Task.Wait blocks its thread, whose wait is counted. */
 static void blocking_waits_are_no_awaits(void **state)
 {
@@ -110,6 +181,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(await_that_does_not_end_is_no_finding),
 		TEST(awaits_that_end_last_until_then),
+		TEST(awaits_longer_than_a_recording_shows_are_not_left_out),
+		TEST(awaits_are_averaged_over_the_time_in_which_they_were_recorded),
+		TEST(few_awaits_that_were_not_asked_for_are_no_finding),
 		TEST(blocking_waits_are_no_awaits),
 	};
 

@@ -224,6 +224,32 @@ static void neighbours_that_take_most_are_named_beside_own_threads(void **state)
 		       "CPUs, most cc1 (77) 2.60");
 }
 
+/* Three of them, for the same lock; one waits for a CPU. */
+static void neighbours_come_after_what_far_more_threads_wait_for(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	measured("neighbours", "1000000000 2 1600000000\n1500000000 77 cc1\n");
+	for (uint64_t at = 3; at < 1000; at += 40) {
+		for (uint32_t tid = 11; tid < 14; tid++) {
+			feeder_switch(&f, at * MS,
+				      (struct tapir_rec_switch){.out_tgid = TGID,
+								.out_tid = tid,
+								.out_state = TAPIR_STATE_SLEEPING,
+								.out_stack_id = 6});
+			feeder_come(&f, tid, (at + 39) * MS, (at + 39) * MS, 1);
+		}
+	}
+	wait_for_a_cpu();
+	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+	tapir_vec_for_each (row, &found.rows)
+		if (row->kind == TAPIR_FOUND_NEIGHBOUR)
+			break;
+	assert_true(row < found.rows.data + found.rows.cnt);
+	assert_true(row->severity < 12);
+}
+
 static void memory_that_grows_all_the_time_is_a_finding(void **state)
 {
 	(void)state;
@@ -324,6 +350,7 @@ int main(void)
 		TEST(neighbours_that_leave_cpus_are_no_cause),
 		TEST(waits_of_threads_for_one_another_are_not_the_neighbours),
 		TEST(neighbours_that_take_most_are_named_beside_own_threads),
+		TEST(neighbours_come_after_what_far_more_threads_wait_for),
 		TEST(memory_that_grows_all_the_time_is_a_finding),
 		TEST(memory_of_the_heap_names_who_needs_more),
 		TEST(neighbours_cost_less_what_hardly_wants_a_cpu),

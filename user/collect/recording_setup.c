@@ -156,6 +156,7 @@ static int start_rings(struct recording *r)
 		.own_ask = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
 		.with_children = wants_children(r),
 		.name_spec = r->dotnet_name_spec,
+		.brief_spec = r->brief_spec,
 		.with_probes = r->opts->publishes,
 		.wait_ms = r->opts->ring_wait_ms,
 	};

@@ -12,6 +12,7 @@
 #include "decode/profiles.h"
 #include "dotnet/dotnet_specs.h"
 #include "dotnet/dotnet_suggest.h"
+#include "lore/lore.h"
 
 #define DEFAULT_HZ 999 /* not in step with what happens every millisecond */
 #define ALL_HZ	   99
@@ -179,6 +180,21 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	return err ? err : resolve_names(p, &q->rules.pids);
 }
 
+/* Beside the default profile: a profile or a SPEC of one's own says how many of them. */
+static bool wants_brief_awaits(const struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	struct tapir_spec *const *spec;
+	const char *const *name;
+	bool has_default = !q->profiles.cnt;
+
+	tapir_vec_for_each (name, &q->profiles)
+		has_default |= !strcmp(*name, TAPIR_PROFILE_DEFAULT);
+	tapir_vec_for_each (spec, &p->specs)
+		if (tapir_glob__match((*spec)->provider, TAPIR_LORE_TASK_EVENTS))
+			return false;
+	return p->opts.specs_are_defaults && p->opts.with_switches && has_default;
+}
+
 /* ---- lanes -------------------------------------------------------------------------------- */
 
 static int choose_lane(struct tapir_recording_plan *p, const struct tapir_request *q)
@@ -295,6 +311,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 		err = choose_cpu_data(p, q);
 	if (!err)
 		err = add_specs(p, q);
+	p->opts.with_brief_awaits = wants_brief_awaits(p, q);
 	add_command_line(p);
 	return err;
 }

@@ -197,9 +197,12 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 /* Where the CPU is not what a program waits for, it may be what no thread waits for. */
 static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
 {
-	if (f->has_dotnet && !f->requests.cnt && !f->awaits.functions.rows.cnt)
-		tapir_str__adds(out, "; requests and awaits were not recorded (--profile http, "
-				     "--profile async)");
+	if (!f->has_dotnet || f->requests.cnt)
+		return;
+	tapir_str__adds(out, f->awaits.has_events
+				     ? "; requests were not recorded (--profile http)"
+				     : "; requests and awaits were not recorded (--profile http, "
+				       "--profile async)");
 }
 
 /* "98% of the CPU in Shop.Draw(int) (40% within memcpy)" */
@@ -273,6 +276,7 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding_pool__add_blocked(f, &text);
 	if (f->has_dotnet || f->either.seen_ns)
 		tapir_finding_waits__add_for_threads(f, &text);
+	tapir_finding_awaits__add_few(f, &text);
 	add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
 }

@@ -22,6 +22,8 @@
 #define CROWD		 1.5 /* times the CPUs that there are: too many threads compute */
 #define CROWD_PERCENT	 50  /* of their waits are for one another */
 #define ENDED_PERCENT	 25  /* of the time of others: worth a word */
+#define OWN_TIMES	 3   /* as many threads wait for others of their program */
+#define LESSER_PERCENT	 10  /* what it is then worth */
 
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
 {
@@ -120,6 +122,35 @@ static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, st
 				tapir_ns__text(own_ns, text));
 }
 
+/* Threads, or awaits, that the program's own findings say to wait, of whichever they are most. */
+static double waiting_cnt(const struct tapir_found_list *list)
+{
+	const struct tapir_found *found;
+	double most = 0;
+
+	tapir_vec_for_each (found, &list->rows) {
+		const char *unit = tapir_found__unit(found->kind);
+
+		if ((!strcmp(unit, "threads") || !strcmp(unit, "awaits")) &&
+		    found->magnitude > most)
+			most = found->magnitude;
+	}
+	return most;
+}
+
+/*
+ * Where far more wait for something of the program's own than for a CPU, what the neighbours take
+ * is the lesser evil, and a part of the greater: it comes after.
+ */
+static double beside_own(const struct tapir_finding *f, const struct tapir_found_list *list,
+			 double percent)
+{
+	double runnable = (double)f->machine.runnable_ns /
+			  (double)tapir_timeline__switched_ns(f->tl);
+
+	return waiting_cnt(list) >= OWN_TIMES * runnable ? LESSER_PERCENT : percent;
+}
+
 static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
@@ -139,7 +170,8 @@ static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *li
 	add_wait_for_cpus(f, own_ns, &text);
 	add_others(f, &n, &text);
 	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
-	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
+	percent = wanted < 1 ? percent * wanted : percent;
+	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, beside_own(f, list, percent),
 			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
 }
 

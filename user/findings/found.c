@@ -49,7 +49,7 @@ static const struct threshold {
 				     58, 87},
 	[TAPIR_FOUND_FILE_SORTS] = {"file-sorts", "1/s", "slow=postgresql:sort", 0.3, 10, 48, 66},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
-	[TAPIR_FOUND_AWAITS] = {"awaits", "awaits", "offcpu", 0.5, 8, 5, 28},
+	[TAPIR_FOUND_AWAITS] = {"awaits", "awaits", "offcpu", 0.5, 14, 5, 44},
 	[TAPIR_FOUND_UNTIMED] = {"untimed-requests", "requests", "offcpu", 1, 1, 4, 4},
 	[TAPIR_FOUND_IDLE] = {"idle", "%", "offcpu", 85, 100, 1, 2},
 };

@@ -234,6 +234,10 @@ struct tapir_lore_yield {
 
 /* Events of .NET tasks and awaits (awaits/await_stacks.c). */
 #define TAPIR_LORE_TASK_EVENTS	  "System.Threading.Tasks.TplEventSource"
+/* What begins and ends an await: of tasks, and of which task a thread runs. */
+#define TAPIR_LORE_AWAITS_SPEC                                                                     \
+	TAPIR_LORE_TASK_EVENTS                                                                     \
+	":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational"
 /* Its one event has buffers of what threads continue (decode/async_buffer.h); .NET 11. */
 #define TAPIR_LORE_ASYNC_BUFFERS  "System.Runtime.CompilerServices.AsyncProfilerEventSource"
 /* Methods that the runtime suspends (not state machines): resumed with their stack, suspended,

@@ -246,8 +246,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 			/* TaskTransfer: awaits. AsyncCausalitySynchronousWork: which task a thread
 			   runs. Buffers: TAPIR_LORE_ASYNC_KEYWORDS. */
 			[TAPIR_PROFILE_ID_ASYNC] = TAPIR_LIST_OF(
-				TPL
-				":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational",
+				TAPIR_LORE_AWAITS_SPEC,
 				BUFFERS ":0x25c:Informational"),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR

@@ -217,17 +217,22 @@ static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct
 	post_metadata(p, ev->probe_id, entry, entry_bytes);
 }
 
+static bool is_of(const struct tapir_spec *spec, const struct tapir_probe_view *view)
+{
+	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
+	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
+
+	return spec && tapir_ring_select__judge(&one, view, NULL);
+}
+
 /* Selected by a SPEC, or only for names of code, which *flags then shows. */
 static bool is_asked_for(struct tapir_ring_sink *sink, const struct tapir_probe_view *view,
 			 uint8_t *flags)
 {
-	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
-	const struct tapir_spec_list for_names = {.data = names, .cnt = 1, .cap = 1};
-
 	*flags = 0;
 	if (tapir_ring_select__judge(sink->specs, view, sink->spec_matched))
 		return true;
-	if (!sink->name_spec || !tapir_ring_select__judge(&for_names, view, NULL))
+	if (!is_of(sink->name_spec, view))
 		return false;
 	*flags = TAPIR_PROBE_FOR_NAMES;
 	return true;
@@ -241,6 +246,7 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	struct ring_event *ev = &p->events[idx];
 	struct tapir_probe_view view;
 	uint8_t flags;
+	bool is_asked;
 
 	if (!named)
 		return;
@@ -250,7 +256,9 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	}
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
-	if (!is_asked_for(p->sink, &view, &flags)) {
+	is_asked = is_asked_for(p->sink, &view, &flags);
+	ev->is_brief = !is_asked && p->lane.is_private && is_of(p->sink->brief_spec, &view);
+	if (!is_asked && (!ev->is_brief || p->brief.is_over)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;
 	}
@@ -278,6 +286,20 @@ void tapir_ring_process__uncover(struct tapir_ring_process *p)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++)
 		uncover(p, &p->events[i]);
+}
+
+void tapir_ring_process__end_brief(struct tapir_ring_process *p)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		struct ring_event *ev = &p->events[i];
+
+		if (!ev->is_brief)
+			continue;
+		uncover(p, ev);
+		tapir_ring_control__want(&p->control, i, ev->generation, false, false);
+	}
+	tapir_ring_control__drop(&p->control, p->sink->brief_spec->provider);
+	tapir_ring_control__announce(&p->control);
 }
 
 /* Every record of it was drained. */
@@ -429,5 +451,6 @@ uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id)
 		return 0;
 	}
 	p->refused_cnt += ev->is_refused;
+	p->brief.cnt += ev->is_brief;
 	return ev->probe_id;
 }

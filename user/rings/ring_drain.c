@@ -3,6 +3,7 @@
 #include "rings/ring_drain_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -157,6 +158,32 @@ static void drain_arena(struct tapir_ring_process *p, unsigned arena, struct tap
 	}
 }
 
+/* ---- what is recorded as long as it is little --------------------------------------------- */
+
+static void post_brief(struct tapir_ring_process *p, const char *what, uint64_t value)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_str key = {}, text = {};
+	const struct tapir_rec *rec = NULL;
+
+	tapir_str__addf(&key, "%s%u", what, p->tgid);
+	tapir_str__addf(&text, "%" PRIu64, value);
+	if (!key.failed && !text.failed)
+		rec = tapir_recbuf__meta(&p->sink->recbuf, now_ns, tapir_sv__of(key.data),
+					 tapir_sv__of(text.data));
+	if (rec)
+		tapir_queue__post(p->sink->queue, rec, -1);
+	tapir_str__fini(&key);
+	tapir_str__fini(&text);
+}
+
+/* Those that come after it are no longer in the file: what is said of them is of the time before. */
+static void end_brief(struct tapir_ring_process *p)
+{
+	tapir_ring_process__end_brief(p);
+	post_brief(p, TAPIR_BRIEF_META_UNTIL, p->scan.max_ns);
+}
+
 /* ---- what grew -------------------------------------------------------------------------- */
 
 static void find_new_arenas(struct tapir_ring_process *p, uint32_t arena_cnt)
@@ -210,6 +237,8 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 		if (!drained.is_behind && p->round_bytes)
 			p->cursor = 0; /* of the next arena, and in the end of all */
 	}
+	if (tapir_ring_brief__is_enough(&p->brief, p->scan.max_ns))
+		end_brief(p);
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush(p->sink);
@@ -322,6 +351,8 @@ static int open_session(struct tapir_ring_process *p)
 	err = tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	tapir_ring_control__announce(&p->control);
 	post_gap(p);
+	if (is_own && sink->brief_spec)
+		post_brief(p, TAPIR_BRIEF_META, 1);
 	return err;
 }
 

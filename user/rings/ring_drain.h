@@ -23,6 +23,7 @@ struct tapir_ring_sink {
 	struct tapir_queue *queue;	     /* borrowed */
 	const struct tapir_spec_list *specs; /* borrowed */
 	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
+	const struct tapir_spec *brief_spec; /* borrowed; NULL: none (ring_brief.h) */
 	bool *spec_matched;		     /* one a SPEC; may be NULL */
 	bool with_stack, with_every_stack;
 	struct tapir_lane_coverage *cover; /* borrowed; NULL: not wanted */

@@ -4,6 +4,7 @@
 #ifndef TAPIR_USER_RING_DRAIN_IMPL_H
 #define TAPIR_USER_RING_DRAIN_IMPL_H
 
+#include "rings/ring_brief.h"
 #include "rings/ring_drain.h"
 #include "rings/ring_records.h"
 #include "rings/ring_session.h"
@@ -21,6 +22,7 @@ struct ring_event {
 	uint32_t gone_round;	    /* the drain that saw its entry given back; 0: it was not */
 	bool is_known;		    /* its entry was read and judged */
 	bool was_known;		    /* it, or another event in its place: `lost` is from then */
+	bool is_brief;		    /* requested as long as there are few */
 	bool is_refused;	    /* requested, but there is no room for its description */
 	uint64_t lost[RING_CAUSES]; /* by enum tapir_ring_cause: reported until now */
 };
@@ -44,6 +46,7 @@ struct tapir_ring_process {
 	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
 	uint64_t child_fired; /* before we came */
 	size_t wanted_cnt;
+	struct tapir_ring_brief brief;
 	uint32_t slots_used[TAPIR_RING_ARENAS];
 	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
 	unsigned cursor;      /* the slot at which a drain begins: the last one ended there */
@@ -64,6 +67,8 @@ bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned a
 int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
 				   uint64_t changes);
 void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
+/* Events that were requested as long as there are few are no longer. */
+void tapir_ring_process__end_brief(struct tapir_ring_process *p);
 
 /* Losses of events without an entry from before this session do not count. */
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p);

@@ -186,6 +186,15 @@ void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint
 	}
 }
 
+void tapir_ring_control__drop(struct tapir_ring_control *c, const char *provider)
+{
+	struct tapir_ring_selection *all = c->map->selections[c->session];
+
+	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
+		if (!strncmp(all[i].provider, provider, sizeof(all[i].provider)))
+			__atomic_store_n(&all[i].used, 0, __ATOMIC_SEQ_CST);
+}
+
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c)
 {
 	if (c->map)
