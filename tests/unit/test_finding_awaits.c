@@ -109,8 +109,7 @@ static void awaits_longer_than_a_recording_shows_are_not_left_out(void **state)
 	row = awaits_at(2000);
 	assert_non_null(row);
 	assert_string_equal(
-		row->text,
-		"40.0 awaits at a time in Shop.Checkout (async), 400.00 ms each of 159");
+		row->text, "40.0 awaits at a time in Shop.Checkout (async), 400.00 ms each of 159");
 }
 
 static void note_brief(uint64_t until_ms)
@@ -118,8 +117,8 @@ static void note_brief(uint64_t until_ms)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)(until_ms * MS));
-	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, tapir_sv__of("awaits.100"),
-					  tapir_sv__of("1")));
+	feeder_add(&f,
+		   tapir_recbuf__meta(&f.buf, 1, tapir_sv__of("awaits.100"), tapir_sv__of("1")));
 	if (until_ms)
 		feeder_add(&f, tapir_recbuf__meta(&f.buf, until_ms * MS,
 						  tapir_sv__of("awaits_until.100"),

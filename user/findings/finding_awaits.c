@@ -21,8 +21,8 @@
 #define MAX_BEGUN    (1u << 20)
 #define MAX_METHODS  4096u
 #define MANY	     3.0 /* at a time: fewer may be loops that wait for work */
-#define ASYNCHRONOUS 2 /* TaskWaitBegin's Behavior: no thread is blocked */
-#define CONTINUES    2 /* TraceSynchronousWorkBegin's Work: of a task that is continued */
+#define ASYNCHRONOUS 2	 /* TaskWaitBegin's Behavior: no thread is blocked */
+#define CONTINUES    2	 /* TraceSynchronousWorkBegin's Work: of a task that is continued */
 
 static uint64_t task_of(const struct tapir_finding_event *e, const char *field)
 {

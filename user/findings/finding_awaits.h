@@ -22,10 +22,10 @@ struct tapir_await_span {
 
 /* That awaits, in a process. */
 struct tapir_await_method {
-	uint32_t tgid, name;		   /* name: idx in the tree's names */
-	uint64_t cnt, sum_ns, longest_ns;  /* that ended */
+	uint32_t tgid, name;			/* name: idx in the tree's names */
+	uint64_t cnt, sum_ns, longest_ns;	/* that ended */
 	uint64_t known_from_ns, known_until_ns; /* in between all of them are known */
-	uint64_t within_ns;		   /* of all of them, in between */
+	uint64_t within_ns;			/* of all of them, in between */
 };
 
 struct tapir_awaited {

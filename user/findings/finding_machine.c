@@ -145,8 +145,8 @@ static double waiting_cnt(const struct tapir_found_list *list)
 static double beside_own(const struct tapir_finding *f, const struct tapir_found_list *list,
 			 double percent)
 {
-	double runnable = (double)f->machine.runnable_ns /
-			  (double)tapir_timeline__switched_ns(f->tl);
+	double runnable =
+		(double)f->machine.runnable_ns / (double)tapir_timeline__switched_ns(f->tl);
 
 	return waiting_cnt(list) >= OWN_TIMES * runnable ? LESSER_PERCENT : percent;
 }

@@ -233,7 +233,7 @@ struct tapir_lore_yield {
 };
 
 /* Events of .NET tasks and awaits (awaits/await_stacks.c). */
-#define TAPIR_LORE_TASK_EVENTS	  "System.Threading.Tasks.TplEventSource"
+#define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
 /* What begins and ends an await: of tasks, and of which task a thread runs. */
 #define TAPIR_LORE_AWAITS_SPEC                                                                     \
 	TAPIR_LORE_TASK_EVENTS                                                                     \

@@ -245,9 +245,8 @@ const struct tapir_lore tapir_lore_dotnet = {
 			[TAPIR_PROFILE_ID_REQUESTS] = TAPIR_LIST_OF(REQUESTS),
 			/* TaskTransfer: awaits. AsyncCausalitySynchronousWork: which task a thread
 			   runs. Buffers: TAPIR_LORE_ASYNC_KEYWORDS. */
-			[TAPIR_PROFILE_ID_ASYNC] = TAPIR_LIST_OF(
-				TAPIR_LORE_AWAITS_SPEC,
-				BUFFERS ":0x25c:Informational"),
+			[TAPIR_PROFILE_ID_ASYNC] = TAPIR_LIST_OF(TAPIR_LORE_AWAITS_SPEC,
+								 BUFFERS ":0x25c:Informational"),
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR
 				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",

@@ -19,11 +19,11 @@
 #define TAPIR_BRIEF_META_UNTIL "awaits_until."
 
 /* Some three for each await: a thousandth of a CPU at most, and 10 ms once. */
-#define TAPIR_BRIEF_RATE    4000u
-#define TAPIR_BRIEF_AT_ONCE 40000u
+#define TAPIR_BRIEF_RATE       4000u
+#define TAPIR_BRIEF_AT_ONCE    40000u
 
 struct tapir_ring_brief { /* zeroed at first */
-	uint64_t cnt; /* so far; the caller counts */
+	uint64_t cnt;	  /* so far; the caller counts */
 	uint64_t from_ns;
 	bool is_over;
 };

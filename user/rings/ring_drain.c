@@ -177,7 +177,8 @@ static void post_brief(struct tapir_ring_process *p, const char *what, uint64_t 
 	tapir_str__fini(&text);
 }
 
-/* Those that come after it are no longer in the file: what is said of them is of the time before. */
+/* Those that come after it are no longer in the file: what is said of them is of the time before.
+ */
 static void end_brief(struct tapir_ring_process *p)
 {
 	tapir_ring_process__end_brief(p);
