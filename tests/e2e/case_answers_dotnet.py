@@ -16,7 +16,8 @@ from harness import Failure, made_once
 ALONE = True  # it measures time
 TIMEOUT = 300
 CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_defects_of_native_aot",
-                "test_what_is_made_for_each_call_leads", "test_collector_of_a_server_leads", "test_worse_of_two_defects_leads"}
+                "test_what_is_made_for_each_call_leads", "test_queue_of_awaits_leads",
+                "test_collector_of_a_server_leads", "test_worse_of_two_defects_leads"}
 SECONDS = "6"
 
 
@@ -231,14 +232,27 @@ def test_what_is_made_for_each_call_leads(t):
     one = recorded_at_once(t, ["processes"])["processes"]
     one.first = finding_of(t, one.report, "processes", "processes are started a second, most by Defects.ConvertImage()")
     near(t, one.first["magnitude"], one.rate("count"), "processes a second")
-    for mode, words in (("serializer", ("JsonSerializerOptions", "Defects.WriteOrder()")), ("connections", ("an HttpClient", "Defects.FetchPrice (async)"))):
-        one = recorded_at_once(t, [mode])[mode]
-        one.first = finding_of(t, one.report, "cpu-purpose", *words)
+    one = recorded_at_once(t, ["serializer"])["serializer"]
+    one.first = finding_of(t, one.report, "cpu-purpose", "JsonSerializerOptions", "Defects.WriteOrder()")
+    one = recorded_at_once(t, ["connections"])["connections"]
+    one.first = finding_of(t, one.report, "connections", "connections are opened a second, most for Defects.FetchPrice (async)", "an HttpClient")
+    near(t, one.first["magnitude"], one.rate("count"), "connections a second")
     one = recorded_at_once(t, ["journal"])["journal"]
     one.first = finding_of(t, one.report, "disk", "for a disk in Defects.WriteJournal()")
     # A call that waits for the disk uses a CPU, too, and may wait for one.
     flushing = one.rate("waited_ns") / 1e9
     measures(t, 0.3 * flushing <= one.first["magnitude"] <= flushing, f"{one.first['text']}; in Flush {flushing} threads")
+
+
+# ---- a lock around an await ---------------------------------------------------------------------------
+
+
+@alone
+def test_queue_of_awaits_leads(t):
+    """No thread is blocked, and hardly any CPU used."""
+    one = recorded_at_once(t, ["seats"])["seats"]
+    one.first = finding_of(t, one.report, "awaits", "awaits at a time in Defects.ReserveSeat (async)")
+    near(t, one.first["magnitude"], 20, "awaits")  # one of them is the one that has the seats
 
 
 # ---- a server's collector ---------------------------------------------------------------------------

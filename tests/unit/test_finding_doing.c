@@ -11,7 +11,8 @@
 
 #define KERNEL_VA 0xffffffff81000000ull
 
-enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS };
+enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS, LIBRARY };
+enum { CONNECT = 100 };
 
 static void add_kernel(void)
 {
@@ -57,6 +58,7 @@ static int setup(void **state)
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, CONNECTS, connects, 2);
 	feeder_stack(&f, GOES_ON, goes_on, 2);
+	feeder_stack(&f, LIBRARY, connects, 1);
 	return finding_listen();
 }
 
@@ -135,6 +137,50 @@ static void few_processes_are_no_finding(void **state)
 	feeder_come(&f, 99, 0, 0, 0);
 	start_children(20, CHILD);
 	assert_null(found_at(1000, TAPIR_FOUND_PROCESSES));
+}
+
+static void connect_often(unsigned cnt, uint64_t stack)
+{
+	finding_probe(CONNECT, "System.Net.Sockets", "ConnectStart",
+		      (const char *const[]){"address", NULL});
+	for (unsigned i = 0; i < cnt; i++)
+		finding_fire(CONNECT, 1 + i, stack, (const uint64_t[]){0}, 1);
+}
+
+static void connections_are_counted_with_who_asks_for_them(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	connect_often(100, OWN);
+	row = found_at(1001, TAPIR_FOUND_CONNECTIONS);
+	assert_non_null(row);
+	assert_string_equal(row->text, "100 connections are opened a second, most for Shop.Ask(): "
+				       "an HttpClient, or another client, may be created for each "
+				       "request");
+}
+
+/* A thread of the pool opens it: the program's own code is where the rest of the work is. */
+static void who_makes_clients_is_known_by_the_cpu_time_for_it(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	connect_often(100, LIBRARY);
+	sample(5, CONNECTS);
+	row = found_at(1001, TAPIR_FOUND_CONNECTIONS);
+	assert_non_null(row);
+	assert_string_equal(row->subject, "Shop.Ask()");
+}
+
+static void few_connections_are_no_finding(void **state)
+{
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	connect_often(40, OWN);
+	assert_null(found_at(1001, TAPIR_FOUND_CONNECTIONS));
 }
 
 static void describe_thread(uint32_t tid, uint64_t start_ms)
@@ -224,6 +270,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(connections_are_what_the_cpu_is_used_for),
 		TEST(processes_that_are_started_are_counted),
+		TEST(connections_are_counted_with_who_asks_for_them),
+		TEST(who_makes_clients_is_known_by_the_cpu_time_for_it),
+		TEST(few_connections_are_no_finding),
 		TEST(few_processes_are_no_finding),
 		TEST(threads_that_are_started_name_who_starts_them),
 		TEST(threads_that_do_not_end_are_a_leak),

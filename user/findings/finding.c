@@ -56,6 +56,9 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 	if (tapir_sv__is(probe->provider, "Microsoft-Diagnostics-DiagnosticSource") &&
 	    tapir_sv__is(probe->event, "Activity2Start"))
 		return TAPIR_MEANS_REQUEST_SENT;
+	if (tapir_sv__is(probe->provider, "System.Net.Sockets") &&
+	    tapir_sv__is(probe->event, "ConnectStart"))
+		return TAPIR_MEANS_CONNECTS;
 	if (tapir_sv__is(probe->provider, "System.Threading.Tasks.TplEventSource"))
 		return tapir_sv__is(probe->event, "TaskWaitBegin") ? TAPIR_MEANS_AWAIT
 		       : tapir_sv__is(probe->event, "TraceSynchronousWorkBegin")
@@ -136,6 +139,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
 	tapir_finding_awaits__event(f, &e);
+	tapir_finding_doing__event(f, &e);
 	tapir_finding_postgresql__event(f, &e);
 }
 

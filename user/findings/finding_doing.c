@@ -155,6 +155,8 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	tapir_weights__add(&f->doings.callers, own, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
 		tapir_weights__add(&f->doings.starters, own, 1);
+	if (!strcmp(doing->what, TAPIR_DOING_CONNECTS))
+		tapir_weights__add(&f->doings.connecting, own, 1);
 }
 
 static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
@@ -268,6 +270,39 @@ static void list_children(struct tapir_finding *f, struct tapir_found_list *list
 	tapir_str__addf(&text, "%.0f processes are started a second", rate);
 	tapir_finding__add_most(f, parents, ", most by ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, tapir_finding__most(f, parents),
+			      &text, NULL, NULL);
+}
+
+void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	if (e->meaning != TAPIR_MEANS_CONNECTS)
+		return;
+	f->doings.connect_cnt++;
+	tapir_weights__add(&f->doings.connectors,
+			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
+}
+
+/*
+ * One for each request costs a round trip or several, and a port for a minute. What an HttpClient
+ * needs is opened by a thread of the pool: who made it, the CPU time for it tells.
+ */
+static void list_connections(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	double rate = seconds > 0 ? (double)f->doings.connect_cnt / seconds : 0;
+	const struct tapir_weights *who = &f->doings.connectors;
+	struct tapir_str text = {};
+
+	if (f->doings.connect_cnt < MIN_SAMPLES ||
+	    !tapir_found__counts(TAPIR_FOUND_CONNECTIONS, rate))
+		return;
+	if (!tapir_finding__most(f, who))
+		who = &f->doings.connecting;
+	tapir_str__addf(&text, "%.0f connections are opened a second", rate);
+	tapir_finding__add_most(f, who, ", most for ", &text);
+	tapir_str__adds(&text,
+			": an HttpClient, or another client, may be created for each request");
+	tapir_found_list__add(list, TAPIR_FOUND_CONNECTIONS, rate, tapir_finding__most(f, who),
 			      &text, NULL, NULL);
 }
 
@@ -426,6 +461,7 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 	list_purpose(f, list);
 	list_processes(f, list);
 	list_children(f, list);
+	list_connections(f, list);
 	list_threads(f, list);
 	list_thread_growth(f, list);
 }
@@ -439,6 +475,8 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->doings.callers);
 	tapir_weights__fini(&f->doings.parents);
 	tapir_weights__fini(&f->doings.starters);
+	tapir_weights__fini(&f->doings.connectors);
+	tapir_weights__fini(&f->doings.connecting);
 	tapir_weights__fini(&f->doings.thread_starters);
 	tapir_weights__fini(&f->doings.new_threads);
 	tapir_vec_for_each (sum, &f->doings.sums)

@@ -14,6 +14,7 @@
 struct tapir_finding;
 struct tapir_wait;
 struct tapir_rec_switch;
+struct tapir_finding_event;
 
 struct tapir_lore_doing;
 
@@ -33,11 +34,13 @@ struct tapir_doings {
 	struct tapir_weights callers;	      /* of the program's own functions */
 	struct tapir_map tgids;
 	uint64_t child_cnt; /* started by a thread that waited until they were */
-	struct tapir_weights parents, starters;	    /* of its waits; of the CPU time for it */
-	struct tapir_weights thread_starters;	    /* by waits until a thread was started */
-	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
-	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
-	struct tapir_weights new_threads;	    /* where they are at the end */
+	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
+	uint64_t connect_cnt;			     /* connections that were begun */
+	struct tapir_weights connectors, connecting; /* by their events; by the CPU time for them */
+	struct tapir_weights thread_starters;	     /* by waits until a thread was started */
+	uint64_t first_thread_cnt, last_thread_cnt;  /* of the snapshots, */
+	uint64_t first_thread_ns, last_thread_ns;    /* which began then */
+	struct tapir_weights new_threads;	     /* where they are at the end */
 };
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);
@@ -45,6 +48,7 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 /* node: where the thread is, if it does not run. */
 void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				   uint32_t node);
+void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 /* An event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
 /* "where id = ?": those that differ in numbers alone are one. Cut where it is long. */

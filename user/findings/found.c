@@ -33,6 +33,7 @@ static const struct threshold {
 	[TAPIR_FOUND_CLASSES] = {"class-growth", "1/s", "counters", 100, 5000, 45, 89},
 	[TAPIR_FOUND_DOING] = {"cpu-purpose", "%", "cpu", 15, 90, 40, 60},
 	[TAPIR_FOUND_PROCESSES] = {"processes", "1/s", "cpu", 10, 400, 46, 58},
+	[TAPIR_FOUND_CONNECTIONS] = {"connections", "1/s", "cpu", 10, 400, 51, 60},
 	[TAPIR_FOUND_THREADS] = {"threads", "1/s", "offcpu", 50, 2000, 40, 84},
 	[TAPIR_FOUND_THREAD_GROWTH] = {"thread-growth", "1/s", "stacks", 5, 200, 46, 74},
 	[TAPIR_FOUND_THROWING] = {"exception-cpu", "%", "cpu", 10, 60, 46, 78},

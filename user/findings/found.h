@@ -27,6 +27,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_CLASSES,	   /* loaded a second and kept */
 	TAPIR_FOUND_DOING,	   /* percent of the CPU */
 	TAPIR_FOUND_PROCESSES,	   /* a second */
+	TAPIR_FOUND_CONNECTIONS,   /* a second */
 	TAPIR_FOUND_THREADS,	   /* started a second */
 	TAPIR_FOUND_THREAD_GROWTH, /* more, each second */
 	TAPIR_FOUND_THROWING,	   /* percent of the CPU */

@@ -187,10 +187,12 @@ struct tapir_lore_wait {
  * (findings/finding_doing.c).
  */
 #define TAPIR_DOING_STARTS_PROCESSES "starts processes"
+#define TAPIR_DOING_CONNECTS                                                                       \
+	"opens and closes connections (an HttpClient may be created for each request)"
 /* And what one waits for meanwhile, for locks of the runtime, too. */
-#define TAPIR_REASON_THREAD_START    "start of a thread"
+#define TAPIR_REASON_THREAD_START "start of a thread"
 /* What is done with each row that a function of the same request gets, which tells what for. */
-#define TAPIR_DOING_WITH_ROWS	     ""
+#define TAPIR_DOING_WITH_ROWS	  ""
 
 struct tapir_lore_doing {
 	const char *function, *what;

@@ -119,7 +119,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_ROW("System.ConsolePal.*", "standard input", .instead_of = "pipe"),
 	{}};
 
-#define CONNECTS "opens and closes connections (an HttpClient may be created for each request)"
+#define CONNECTS TAPIR_DOING_CONNECTS
 #define TLS	 "negotiates TLS for new connections"
 #define JSON	 "finds out how to serialize types (JsonSerializerOptions may be created for each call)"
 #define REGEX	 "compiles regular expressions (one may be created for each call)"
@@ -223,7 +223,9 @@ const struct tapir_lore tapir_lore_dotnet = {
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF(
 				CLR ":GC,Jit,Loader,Contention,Threading:Informational",
-				CLR ":Exception:Error"),
+				CLR ":Exception:Error",
+				"System.Net.Sockets:ev=ConnectStart,ev=ConnectStop,"
+				"ev=ConnectFailed:Informational"),
 			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF(CLR ":GC:Informational"),
 			[TAPIR_PROFILE_ID_EXCEPTIONS] =
 				TAPIR_LIST_OF(CLR ":Exception:Informational"),

@@ -206,6 +206,29 @@ static class Defects
         }
     }
 
+    static readonly SemaphoreSlim seats = new(1);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static async Task ReserveSeat()
+    {
+        await seats.WaitAsync();
+        try
+        {
+            await Task.Delay(10);
+        }
+        finally
+        {
+            seats.Release();
+        }
+        Count();
+    }
+
+    static void ReserveSeats()
+    {
+        for (int i = 0; i < 20; i++)
+            _ = Task.Run(async () => { while (!isOver) await ReserveSeat(); });
+    }
+
     static StreamWriter log;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -509,6 +532,7 @@ static class Defects
         ["deadlock"] = Deadlock,
         ["deadlock-later"] = DeadlockLater,
         ["convoy"] = () => Run(6, Reserve),
+        ["seats"] = ReserveSeats,
         ["full-pipe"] = FillPipe,
         ["exceptions"] = () => Run(1, () => { ParsePrice("x"); Thread.Sleep(0); }),
         ["loh"] = () => Run(1, RenderPage),
