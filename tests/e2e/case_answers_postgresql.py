@@ -13,7 +13,8 @@ from case_runtimes import Server
 
 ALONE = True  # it measures time
 TIMEOUT_MS = 600
-CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small"}
+CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small",
+              "test_first_line_names_statements_that_are_sent_one_by_one"}
 
 
 def psql(server, *commands, database="postgres"):
@@ -225,6 +226,33 @@ def test_lock_of_a_table_has_its_name(t):
     leads(t, reports["behind"], "locks", "a lock is not released: 2 threads", "(relation stock (OID ", f"; postgres {held_by} holds it")
     locks = json.loads(t.tapir("report", t.path("tables.tapir"), "--view", "contention", "--json").out)["locks"]
     t.eq(len([row for row in locks if f"relation orders (OID {orders} of database shop)" in str(row)]), 1, f"one row for all that wait: {locks}")
+
+
+BY_KEY = "\\set i random(1, 90000)\nselect note from orders where id = :i;\n"
+
+
+def transactions(server, name, begin_ns, end_ns):
+    """That ended then, by pgbench's own log."""
+    ahead_ns = time.time_ns() - time.monotonic_ns()
+    words = [line.split() for path in pathlib.Path(server.dir).glob(f"{name}.*") if path.suffix != ".sql" for line in path.read_text().splitlines()]
+    return sum(begin_ns <= int(line[4]) * 1_000_000_000 + int(line[5]) * 1000 - ahead_ns <= end_ns for line in words)
+
+
+@alone
+def test_first_line_names_statements_that_are_sent_one_by_one(t):
+    """A program that asks for each row by a statement of its own. The witness: what its log says."""
+    with Server(t, *LOGGING) as server:
+        make_tables(server)
+        answer(server, "create index on orders(id)")
+        groups = {name: Clients(server, name, BY_KEY, cnt, 4, "-l", f"--log-prefix={server.dir}/{name}", *options)
+                  for name, cnt, options in (("plain", 1, ()), ("prepared", 2, ("-M", "prepared")))}
+        reports, _ = recorded_together(t, server, "statements", groups, 2)
+        for clients in groups.values():
+            clients.said()
+        begin, end = span(t, t.path("statements.tapir"))
+        for name, words in (("plain", ("one at a time from 1 session: 100% of them select note from orders where id = ? (",)),
+                            ("prepared", ("one at a time from 2 sessions, which are prepared",))):
+            near(t, leads(t, reports[name], "statements", *words), transactions(server, name, begin, end) * 1e9 / (end - begin), f"a second, {name}")
 
 
 def in_fdatasync(t, file):

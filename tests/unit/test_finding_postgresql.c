@@ -9,7 +9,8 @@
 
 #include "finding_state.h"
 
-#define PG "postgresql"
+#define PG     "postgresql"
+#define CLIENT 8 /* a stack */
 
 enum {
 	QUERY = 1,
@@ -32,10 +33,11 @@ static int setup(void **state)
 						"index_getnext_slot",
 						"tuplestore_gettupleslot",
 						"tuplesort_performsort",
-						"hash_any"};
+						"hash_any",
+						"secure_read"};
 	static const uint64_t stacks[][2] = {{0x1008, 0x3008}, {0x2008, 0x3008}, {0x4008, 0x3008},
 					     {0x1008, 0x1008}, {0x5008, 0x3008}, {0x1008, 0x6008},
-					     {0x7008, 0x7008}};
+					     {0x7008, 0x7008}, {0x8008, 0x8008}};
 
 	(void)state;
 	if (finding_begin())
@@ -50,7 +52,7 @@ static int setup(void **state)
 	feeder_probe(&f, EXECUTE_DONE, PG, "query__execute__done", NULL, NULL);
 	feeder_probe(&f, CHECKPOINT, PG, "checkpoint__start", "flags", NULL);
 	feeder_probe(&f, ABORT, PG, "transaction__abort", "local_xid", NULL);
-	for (unsigned i = 0; i < 7; i++) {
+	for (unsigned i = 0; i < 8; i++) {
 		struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (i + 1), .size = 0x1000};
 
 		feeder_mapping(&f, 0x1000 * (i + 1), "/x/postgres");
@@ -364,6 +366,70 @@ static void rows_by_an_index_are_no_scan(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
+/* ---- many short statements ------------------------------------------------------------------ */
+
+static void fire_us(uint32_t probe, uint32_t pid, uint64_t us, const char *text)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = probe,
+					       .tgid = TGID,
+					       .tid = pid,
+					       .time_ns = us * 1000,
+					       .text = text});
+}
+
+/* One each two milliseconds, which takes some microseconds: then the session waits for the client.
+ */
+static void send(uint32_t pid, uint64_t took_us, const char *first_text, const char *second_text)
+{
+	for (uint64_t us = 2000; us < 1000000; us += 2000) {
+		const char *text = us % 4000 ? first_text : second_text;
+
+		feeder_switch(&f, us * 1000 - 100,
+			      (struct tapir_rec_switch){.in_tgid = TGID,
+							.in_tid = pid,
+							.in_wake_ns = us * 1000 - 100});
+		fire_us(text ? QUERY : EXECUTE, pid, us, text);
+		fire_us(text ? QUERY_DONE : EXECUTE_DONE, pid, us + took_us, text);
+		feeder_switch(&f, (us + took_us + 1) * 1000,
+			      (struct tapir_rec_switch){.out_tgid = TGID,
+							.out_tid = pid,
+							.out_state = TAPIR_STATE_SLEEPING,
+							.out_stack_id = CLIENT});
+	}
+}
+
+static void statements_one_after_the_other_are_named(void **state)
+{
+	(void)state;
+	send(11, 100, "select 1 from t where id = 7", "select 1 from t where id = 99;");
+	end_at(1001);
+	assert_string_equal(first(TAPIR_FOUND_STATEMENTS),
+			    "499 short statements a second, one at a time from 1 session: 100% of "
+			    "them select ? from t where id = ? (0.10 ms each); in between the "
+			    "server waits for the client, 95% of the time");
+}
+
+static void prepared_statements_have_no_text(void **state)
+{
+	(void)state;
+	send(11, 100, NULL, NULL);
+	send(12, 100, NULL, NULL);
+	end_at(1001);
+	assert_string_equal(
+		first(TAPIR_FOUND_STATEMENTS),
+		"999 short statements a second, one at a time from 2 sessions, which are "
+		"prepared; in between the server waits for the client, 95% of the time");
+}
+
+static void statements_that_take_their_time_are_no_loop_of_a_client(void **state)
+{
+	(void)state;
+	send(11, 1000, "select 1 from t where id = 7", "select 1 from t where id = 8");
+	end_at(1001);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_STATEMENTS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +450,9 @@ int main(void)
 		TEST(checkpoint_by_the_clock_is_none),
 		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
+		TEST(statements_one_after_the_other_are_named),
+		TEST(prepared_statements_have_no_text),
+		TEST(statements_that_take_their_time_are_no_loop_of_a_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

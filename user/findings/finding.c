@@ -156,6 +156,8 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	tapir_finding_loop__wait(f, wait);
 	tapir_finding_doing__wait(f, wait);
 	tapir_finding_workers__wait(f, wait);
+	if (!is_open)
+		tapir_finding_statements__wait(f, wait);
 	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_blocked__wait(f, wait, is_open) &&
 	    !tapir_finding_locks__wait(f, wait, is_open) &&
 	    !tapir_finding_passed__wait(f, wait, is_open) &&
@@ -180,6 +182,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_finding_locks__close(f, i);
 	tapir_finding_blocked__close(f, i);
 	tapir_finding_requests__close(f, i);
+	tapir_finding_statements__close(f, i);
 	tapir_finding_gc__close(f, i);
 }
 
@@ -289,6 +292,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_requests__list(f, list);
 	tapir_finding_awaits__list(f, list);
 	tapir_finding_postgresql__list(f, list);
+	tapir_finding_statements__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
 	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
@@ -312,6 +316,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_gil__fini(f);
 	tapir_finding_loop__fini(f);
 	tapir_finding_looks__fini(f);
+	tapir_finding_statements__fini(f);
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);
