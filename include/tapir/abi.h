@@ -381,7 +381,9 @@ struct tapir_rec_wait {
 			    /* text: the call with its arguments, "read(fd 3 pipe:[4711])"; then,
 			     * each up to a zero: the type of the object whose lock it waits for;
 			     * the statement that it executes, of a server of databases; the one
-			     * that the lock's holder executes */
+			     * that the lock's holder executes; of one that executes none in a
+			     * transaction, what that is (decode/postgresql_text.h), and
+			     * likewise of the holder */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 

@@ -223,7 +223,8 @@ def test_lock_of_a_table_has_its_name(t):
          1e9 * within(log.waits(pids["queue"]), begin, end) / (end - begin), "waiting clients")
     near(t, leads(t, reports["waiter"], "locks", f"for a PostgreSQL lock (relation audit.log (OID {log_oid} of database shop))"), 1,
          "threads that have waited since before the recording")
-    leads(t, reports["behind"], "locks", "a lock is not released: 2 threads", "(relation stock (OID ", f"; postgres {held_by} holds it")
+    leads(t, reports["behind"], "locks", "a lock is not released: 2 threads", "(relation stock (OID ",
+          f"; postgres {held_by} holds it, idle in transaction for ", ", after select pg_backend_pid()")
     locks = json.loads(t.tapir("report", t.path("tables.tapir"), "--view", "contention", "--json").out)["locks"]
     t.eq(len([row for row in locks if f"relation orders (OID {orders} of database shop)" in str(row)]), 1, f"one row for all that wait: {locks}")
 

@@ -208,6 +208,69 @@ static void list_that_has_no_end_is_left(void **state)
 	assert_true(memory.read_cnt < 10000);
 }
 
+/* ---- what a process holds ------------------------------------------------------------------- */
+
+enum { HELD = MEMORY_VA + 0xc000, LISTS = 256, TRANSACTION = 5 };
+
+static void empty_lists(unsigned entry)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		uint64_t va = entry_va(entry) + LISTS + 16ull * i;
+
+		put(va, va);
+		put(va + 8, va);
+	}
+}
+
+/* The only one in its part of the list. */
+static void hold(unsigned entry, unsigned part, unsigned lock, uint8_t type, uint32_t mode)
+{
+	uint64_t va = HELD + 0x80ull * part, list = entry_va(entry) + LISTS + 16ull * part;
+
+	put(lock_va(lock), 729);
+	put(lock_va(lock) + 8, (uint64_t)type << 48);
+	put(va, lock_va(lock));
+	put(va + 8, entry_va(entry));
+	put(va + 24, 1u << mode);
+	put(va + 48, list);
+	put(va + 56, list);
+	put(list, va + 48);
+	put(list + 8, va + 48);
+}
+
+static uint32_t transaction(void)
+{
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+
+	return tapir_postgresql_locks__transaction(&source, MY_PROC, 1000);
+}
+
+static void transaction_is_the_one_whose_lock_it_holds(void **state)
+{
+	(void)state;
+	assert_int_equal(transaction(), 0); /* no lists */
+	empty_lists(0);
+	assert_int_equal(transaction(), 0);
+	hold(0, 3, 1, 0, EXCLUSIVE); /* a table */
+	assert_int_equal(transaction(), 0);
+	hold(0, 5, 2, TRANSACTION, SHARE); /* that of another transaction */
+	assert_int_equal(transaction(), 0);
+	hold(0, 7, 3, TRANSACTION, EXCLUSIVE);
+	assert_int_equal(transaction(), 729);
+	put(HELD + 0x80 * 7 + 8, entry_va(2)); /* a place of another process */
+	assert_int_equal(transaction(), 0);
+}
+
+static void list_of_what_is_held_ends(void **state)
+{
+	(void)state;
+	empty_lists(0);
+	hold(0, 3, 1, 0, EXCLUSIVE);
+	put(HELD + 0x80 * 3 + 56, HELD + 0x80 * 3 + 48);
+	assert_int_equal(transaction(), 0);
+	assert_true(memory.read_cnt < 10000);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -220,6 +283,8 @@ int main(void)
 		TEST(holder_that_waits_is_preferred_and_a_circle_is_known),
 		TEST(what_does_not_agree_is_no_wait),
 		TEST(list_that_has_no_end_is_left),
+		TEST(transaction_is_the_one_whose_lock_it_holds),
+		TEST(list_of_what_is_held_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,3 +154,27 @@ bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_
 	}
 	return false;
 }
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+void tapir_postgresql_session__add(const struct tapir_postgresql_session *session,
+				   struct tapir_str *out)
+{
+	tapir_str__addf(out, "%u %u %u ", (uint32_t)(session->transaction_ns / 1000000),
+			(uint32_t)(session->idle_ns / 1000000), session->transaction);
+	tapir_str__add(out, session->statement.data, session->statement.len);
+}
+
+bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgresql_session *out)
+{
+	uint32_t transaction_ms, idle_ms, transaction;
+
+	if (!take_number(&text, &transaction_ms) || !take_number(&text, &idle_ms) ||
+	    !take_number(&text, &transaction))
+		return false;
+	*out = (struct tapir_postgresql_session){.transaction_ns = transaction_ms * 1000000ull,
+						 .idle_ns = idle_ms * 1000000ull,
+						 .transaction = transaction,
+						 .statement = text};
+	return true;
+}

@@ -49,4 +49,19 @@ void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct
 /* The next one of the text, which is moved on; false: there is none. */
 bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_name *out);
 
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+/* One that is in a transaction and executes nothing. */
+struct tapir_postgresql_session {
+	uint64_t transaction_ns, idle_ns; /* since when */
+	uint32_t transaction;		  /* whose locks it holds; 0: none, or not known */
+	struct tapir_sv statement;	  /* the last one; empty: not known */
+};
+
+/* As a text of a WAIT record. */
+void tapir_postgresql_session__add(const struct tapir_postgresql_session *session,
+				   struct tapir_str *out);
+/* From one; borrows from it. false: it is none. */
+bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgresql_session *out);
+
 #endif

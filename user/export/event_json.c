@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "decode/otel_resource.h"
+#include "decode/postgresql_text.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
@@ -448,6 +449,18 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 	end_line(&j);
 }
 
+static void add_session(struct tapir_json *j, struct tapir_sv text)
+{
+	struct tapir_postgresql_session session;
+
+	if (!tapir_postgresql_session__parse(text, &session))
+		return;
+	tapir_json__u64(j, "transaction_ns", session.transaction_ns);
+	tapir_json__u64(j, "idle_ns", session.idle_ns);
+	add_known(j, "transaction", session.transaction);
+	add_text(j, "last_statement", session.statement);
+}
+
 static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		     struct tapir_str *out)
 {
@@ -466,6 +479,7 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		add_text(&j, "statement", view.statement);
 	if (view.holder_statement.len)
 		add_text(&j, "holder_statement", view.holder_statement);
+	add_session(&j, view.session);
 	end_line(&j);
 }
 

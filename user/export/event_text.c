@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "decode/otel_resource.h"
+#include "decode/postgresql_text.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
 #include "export/event_lines_impl.h"
@@ -394,6 +395,7 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		     struct tapir_str *out)
 {
+	struct tapir_postgresql_session session;
 	struct tapir_wait_view view;
 
 	tapir_wait_view__of(rec, &view);
@@ -414,6 +416,11 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	if (view.statement.len) {
 		tapir_str__adds(out, "; executes ");
 		add_sv(out, view.statement);
+	}
+	if (tapir_postgresql_session__parse(view.session, &session)) {
+		tapir_str__addf(out, "; idle in transaction for %.3f s after ",
+				(double)session.idle_ns / 1e9);
+		add_sv(out, session.statement);
 	}
 	tapir_str__addc(out, '\n');
 }

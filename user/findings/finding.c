@@ -214,6 +214,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 {
 	tapir_finding_locks__call(ctx, rec);
 	tapir_finding_blocked__call(ctx, rec);
+	tapir_finding_sessions__call(ctx, rec);
 }
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
@@ -293,6 +294,7 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_awaits__list(f, list);
 	tapir_finding_postgresql__list(f, list);
 	tapir_finding_statements__list(f, list);
+	tapir_finding_sessions__list(f, list);
 	tapir_finding_waits__list(f, list);
 	tapir_finding_machine__list(f, list);
 	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
@@ -317,6 +319,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_loop__fini(f);
 	tapir_finding_looks__fini(f);
 	tapir_finding_statements__fini(f);
+	tapir_finding_sessions__fini(f);
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);

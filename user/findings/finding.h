@@ -18,6 +18,7 @@
 #include "findings/finding_looks.h"
 #include "findings/finding_passed.h"
 #include "findings/finding_postgresql.h"
+#include "findings/finding_sessions.h"
 #include "findings/finding_statements.h"
 #include "findings/finding_workers.h"
 #include "findings/found.h"
@@ -167,6 +168,7 @@ struct tapir_finding {
 	struct tapir_loops loops;
 	struct tapir_looks looks;
 	struct tapir_statements statements;
+	struct tapir_idle_sessions sessions;
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;

@@ -361,6 +361,8 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	tapir_str__adds(out, "; ");
 	tapir_str__add_printable(out, comm.data, comm.len);
 	tapir_str__addf(out, " %u holds it", tid);
+	if (tapir_finding_sessions__add(f, tid, out))
+		return;
 	wait = t && t->out_ns ? tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl),
 							 t->out_node)
 			      : NULL;

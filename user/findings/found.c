@@ -51,6 +51,7 @@ static const struct threshold {
 	[TAPIR_FOUND_FILE_SORTS] = {"file-sorts", "1/s", "slow=postgresql:sort", 0.3, 10, 48, 66},
 	[TAPIR_FOUND_STATEMENTS] = {"statements", "1/s", "slow=postgresql:query", 400, 10000, 49,
 				    64},
+	[TAPIR_FOUND_IDLE_SESSIONS] = {"idle-transactions", "s", "stacks", 1, 60, 24, 52},
 	[TAPIR_FOUND_HEADERS] = {"trace-headers", "requests", "slow", 1, 1, 3, 3},
 	[TAPIR_FOUND_AWAITS] = {"awaits", "awaits", "offcpu", 0.5, 14, 5, 44},
 	[TAPIR_FOUND_UNTIMED] = {"untimed-requests", "requests", "offcpu", 1, 1, 4, 4},

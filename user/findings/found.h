@@ -43,6 +43,7 @@ enum tapir_found_kind {
 	TAPIR_FOUND_CHECKPOINTS,   /* a minute */
 	TAPIR_FOUND_FILE_SORTS,	   /* a second that write temporary files */
 	TAPIR_FOUND_STATEMENTS,	   /* a second that are short, one at a time */
+	TAPIR_FOUND_IDLE_SESSIONS, /* seconds, of the longest one in a transaction */
 	TAPIR_FOUND_HEADERS,	   /* requests with a header that the recording caused */
 	TAPIR_FOUND_AWAITS,	   /* at a time, on average */
 	TAPIR_FOUND_UNTIMED,	   /* requests without a duration that is known */

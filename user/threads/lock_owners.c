@@ -6,19 +6,22 @@
 #include <string.h>
 
 #include "attach/proc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/postgresql/postgresql_locks.h"
 #include "runtime/postgresql/postgresql_process.h"
+#include "runtime/postgresql/postgresql_session.h"
 
-#define STATEMENT_BYTES 256u /* of a longer one, its beginning */
+#define STATEMENT_BYTES TAPIR_POSTGRESQL_STATEMENT_BYTES
 
 struct tapir_lock_owners {
 	struct tapir_process_memory memory;
 	uint32_t tgid;
 	struct tapir_dotnet_monitors *monitors; /* NULL: not CoreCLR, or before .NET 9 */
 	uint64_t my_proc_va, query_va;		/* 0: not PostgreSQL */
+	uint64_t my_entry_va;
 };
 
 /* ---- .NET ----------------------------------------------------------------------------------- */
@@ -58,6 +61,7 @@ static void open_postgresql(struct tapir_lock_owners *o)
 		return;
 	o->my_proc_va = tapir_postgresql_process__my_proc_va(p);
 	o->query_va = tapir_postgresql_process__query_va(p);
+	o->my_entry_va = tapir_postgresql_process__my_entry_va(p);
 	tapir_postgresql_process__free(p);
 }
 
@@ -68,6 +72,25 @@ static char *statement_of(const struct tapir_lock_owners *o, uint32_t tgid)
 
 	tapir_postgresql__statement(tgid, o->query_va, text, sizeof(text));
 	return *text ? strdup(text) : NULL;
+}
+
+/* Of a process that executes nothing in a transaction; NULL: of any other. */
+static char *session_of(const struct tapir_lock_owners *o, uint32_t tgid, uint32_t pid)
+{
+	const struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};
+	struct tapir_postgresql_session session;
+	char text[TAPIR_POSTGRESQL_STATEMENT_BYTES];
+	struct tapir_str out = {};
+
+	if (!tapir_postgresql_session__read(&memory, o->my_entry_va, pid,
+					    tapir_clock__ns(CLOCK_REALTIME) / 1000, text, &session))
+		return NULL;
+	session.transaction = tapir_postgresql_locks__transaction(&memory, o->my_proc_va, pid);
+	tapir_postgresql_session__add(&session, &out);
+	if (!out.failed)
+		return out.data;
+	tapir_str__fini(&out);
+	return NULL;
 }
 
 struct holder_search {
@@ -109,11 +132,18 @@ static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tap
 	copy->is_owner_elsewhere = !holder.is_cycle;
 	if (search.tgid)
 		copy->holder_statement = statement_of(o, search.tgid);
+	if (search.tgid && !copy->holder_statement)
+		copy->holder_session = session_of(o, search.tgid, holder.pid);
 }
 
 static void find_postgresql(const struct tapir_lock_owners *o, struct tapir_copy *copy)
 {
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+
 	copy->statement = statement_of(o, o->tgid);
+	if (!copy->statement)
+		copy->session =
+			session_of(o, o->tgid, tapir_number_of_thread(thread->tid, thread->ns_tid));
 	find_postgresql_holder(o, copy);
 }
 

@@ -163,13 +163,15 @@ static void post_call(const struct tapir_copy *copy, const struct tapir_poster *
 	if (copy->has_lock)
 		tapir_postgresql_namer__add_lock(poster->locks, texts->server, &copy->lock,
 						 &texts->lock);
-	rec = tapir_recbuf__wait(&texts->buf,
-				 &(struct tapir_wait_view){
-					 .rec = &wait,
-					 .text = tapir_sv__of(texts->call.data),
-					 .object = tapir_sv__of(texts->lock.data),
-					 .statement = tapir_sv__of(copy->statement),
-					 .holder_statement = tapir_sv__of(copy->holder_statement)});
+	rec = tapir_recbuf__wait(
+		&texts->buf,
+		&(struct tapir_wait_view){.rec = &wait,
+					  .text = tapir_sv__of(texts->call.data),
+					  .object = tapir_sv__of(texts->lock.data),
+					  .statement = tapir_sv__of(copy->statement),
+					  .holder_statement = tapir_sv__of(copy->holder_statement),
+					  .session = tapir_sv__of(copy->session),
+					  .holder_session = tapir_sv__of(copy->holder_session)});
 	if (rec && !texts->call.failed && !texts->lock.failed)
 		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
 }

@@ -168,6 +168,8 @@ void tapir_copy__fini(struct tapir_copy *copy)
 	free(copy->python);
 	free(copy->statement);
 	free(copy->holder_statement);
+	free(copy->session);
+	free(copy->holder_session);
 }
 
 static void fini_copies(struct tapir_copies *copies)

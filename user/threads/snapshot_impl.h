@@ -37,6 +37,7 @@ struct tapir_copy {
 	bool has_lock;
 	struct tapir_postgresql_lock lock;
 	char *statement, *holder_statement; /* what it and who holds that executes; NULL */
+	char *session, *holder_session;	    /* transactions in which they execute nothing; NULL */
 };
 
 /* As its own namespace numbers it. ns_tid 0: unknown */

@@ -196,10 +196,14 @@ const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
 				   zero,
 				   STR(view->statement),
 				   zero,
-				   STR(view->holder_statement)};
+				   STR(view->holder_statement),
+				   zero,
+				   STR(view->session),
+				   zero,
+				   STR(view->holder_session)};
 
 	w.text_len = (uint16_t)parts[0].len;
-	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), parts, 6);
+	return build(b, TAPIR_REC_WAIT, &w, sizeof(w), parts, 10);
 }
 
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,

@@ -389,6 +389,8 @@ void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *vi
 	view->object = up_to_zero(&at, end);
 	view->statement = up_to_zero(&at, end);
 	view->holder_statement = up_to_zero(&at, end);
+	view->session = up_to_zero(&at, end);
+	view->holder_session = up_to_zero(&at, end);
 }
 
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)

@@ -147,7 +147,7 @@ struct tapir_gap_view {
 
 struct tapir_wait_view {
 	const struct tapir_rec_wait *rec;
-	struct tapir_sv text, object, statement, holder_statement;
+	struct tapir_sv text, object, statement, holder_statement, session, holder_session;
 };
 
 struct tapir_meta_view {

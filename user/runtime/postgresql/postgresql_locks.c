@@ -8,11 +8,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ENTRY_BYTES 1024u /* of a PGPROC, within which its pid and its wait are */
-#define MAX_HOLDERS 1024u /* of one lock */
-#define MAX_LINKS   64u	  /* of a chain of waits */
-#define MAX_QUEUED  16u	  /* waiters of one lock that are looked at */
-#define MODE_CNT    8u	  /* 1: AccessShare ... 8: AccessExclusive */
+#define ENTRY_BYTES	1024u /* of a PGPROC, within which its pid and its wait are */
+#define MAX_HOLDERS	1024u /* of one lock */
+#define MAX_LINKS	64u   /* of a chain of waits */
+#define MAX_QUEUED	16u   /* waiters of one lock that are looked at */
+#define MAX_HELD	1024u /* of one process, in one part of its list */
+#define PART_CNT	16u   /* of it */
+#define EXCLUSIVE_MODE	7u
+#define TRANSACTION_TAG 5u /* LOCKTAG_TRANSACTION; 4 before 13 */
+#define MODE_CNT	8u /* 1: AccessShare ... 8: AccessExclusive */
 
 struct links { /* a list through its members, circular */
 	uint64_t prev_va, next_va;
@@ -217,4 +221,95 @@ bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, u
 	out->entry_va = holder_va;
 	out->is_cycle = leads_back(&s, holder_va, entry_va);
 	return out->pid && out->pid != pid;
+}
+
+/* ---- what it holds -------------------------------------------------------------------------- */
+
+/* A process lists its places in 16 parts, by their locks' hashes; an empty one points to itself. */
+struct held_lists {
+	struct links parts[PART_CNT];
+};
+
+struct held_place {
+	struct place place;
+	struct links of_process;
+};
+
+static bool is_empty(const struct links *links, uint64_t va)
+{
+	return links->prev_va == va && links->next_va == va;
+}
+
+static bool read_held(const struct search *s, uint64_t link_va, uint64_t entry_va,
+		      struct held_place *out)
+{
+	uint64_t va = link_va - offsetof(struct held_place, of_process);
+
+	return tapir_process_memory__get(s->memory, va, out, sizeof(*out)) &&
+	       out->place.entry_va == entry_va;
+}
+
+/* Whether these are its lists: each is empty, or leads to a place of that process. */
+static bool are_lists(const struct search *s, const struct held_lists *lists, uint64_t va,
+		      uint64_t entry_va)
+{
+	struct held_place held;
+	unsigned empty_cnt = 0;
+
+	for (unsigned i = 0; i < PART_CNT; i++) {
+		if (is_empty(&lists->parts[i], va + i * sizeof(struct links)))
+			empty_cnt++;
+		else if (!read_held(s, lists->parts[i].next_va, entry_va, &held))
+			return false;
+	}
+	return empty_cnt >= PART_CNT / 2;
+}
+
+static bool find_lists(const struct search *s, uint64_t entry_va, const uint8_t *entry,
+		       struct held_lists *out, uint64_t *va)
+{
+	for (size_t at = 0; at + sizeof(*out) <= ENTRY_BYTES; at += 8) {
+		memcpy(out, entry + at, sizeof(*out));
+		*va = entry_va + at;
+		if (are_lists(s, out, *va, entry_va))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t transaction_in(const struct search *s, uint64_t list_va, uint64_t entry_va)
+{
+	uint64_t at_va =
+		tapir_process_memory__u64(s->memory, list_va + offsetof(struct links, next_va));
+	struct held_place held;
+	struct tag tag;
+
+	for (unsigned i = 0; i < MAX_HELD && at_va != list_va; i++) {
+		if (!read_held(s, at_va, entry_va, &held) ||
+		    !tapir_process_memory__get(s->memory,
+					       held.place.lock_va + offsetof(struct lock, tag),
+					       &tag, sizeof(tag)))
+			break;
+		if (tag.type == TRANSACTION_TAG && held.place.held_mask & 1u << EXCLUSIVE_MODE)
+			return tag.fields[0];
+		at_va = held.of_process.next_va;
+	}
+	return 0;
+}
+
+uint32_t tapir_postgresql_locks__transaction(const struct tapir_process_memory *memory,
+					     uint64_t my_proc_va, uint32_t pid)
+{
+	uint64_t entry_va = tapir_process_memory__u64(memory, my_proc_va), lists_va;
+	struct search s = {.memory = memory};
+	uint32_t transaction = 0;
+	struct held_lists lists;
+	uint8_t entry[ENTRY_BYTES];
+
+	if (!tapir_process_memory__get(memory, entry_va, entry, sizeof(entry)) ||
+	    !find_pid(&s, entry, pid) || !find_lists(&s, entry_va, entry, &lists, &lists_va))
+		return 0;
+	for (unsigned i = 0; i < PART_CNT && !transaction; i++)
+		transaction = transaction_in(&s, lists_va + i * sizeof(struct links), entry_va);
+	return transaction;
 }

@@ -34,6 +34,10 @@ struct tapir_postgresql_holder {
 bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_holder *out);
 
+/* The number of its own transaction, whose lock it holds from its first change on; 0: none. */
+uint32_t tapir_postgresql_locks__transaction(const struct tapir_process_memory *memory,
+					     uint64_t my_proc_va, uint32_t pid);
+
 /* What it waits for. false: nothing. */
 bool tapir_postgresql_locks__wanted(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_lock *out);

@@ -25,7 +25,8 @@ enum variable {
 	DATA_DIR,
 	DATABASE,
 	DATABASE_PATH,
-	QUERY
+	QUERY,
+	MY_ENTRY
 };
 
 static const char *const names[] = {
@@ -37,6 +38,7 @@ static const char *const names[] = {
 	[DATABASE] = "MyDatabaseId",
 	[DATABASE_PATH] = "DatabasePath",
 	[QUERY] = "debug_query_string",
+	[MY_ENTRY] = "MyBEEntry",
 };
 
 #define VARIABLE_CNT   (sizeof(names) / sizeof(*names))
@@ -200,6 +202,11 @@ uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_proc
 uint64_t tapir_postgresql_process__query_va(const struct tapir_postgresql_process *p)
 {
 	return p->vas[QUERY];
+}
+
+uint64_t tapir_postgresql_process__my_entry_va(const struct tapir_postgresql_process *p)
+{
+	return p->vas[MY_ENTRY];
 }
 
 /* The database that it is connected to; 0: none. */

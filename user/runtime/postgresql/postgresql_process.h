@@ -19,6 +19,8 @@ void tapir_postgresql_process__free(struct tapir_postgresql_process *p);
 uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_process *p);
 /* The address of debug_query_string (tapir_postgresql__statement); 0: it is not exported. */
 uint64_t tapir_postgresql_process__query_va(const struct tapir_postgresql_process *p);
+/* The address of MyBEEntry (postgresql_session.h); 0: it is not exported. */
+uint64_t tapir_postgresql_process__my_entry_va(const struct tapir_postgresql_process *p);
 /*
  * The text of the statement that a process of the same server executes, cut to what has room. The
  * server keeps it for its log; NULL there, as between statements: "".
