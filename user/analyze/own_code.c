@@ -108,22 +108,76 @@ uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t no
 	return own ? own : library;
 }
 
-/* Kept as idx + 2: 0 was not looked at, 1 has none. */
-uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
-			    uint32_t node)
+/* The name of the node that `find` finds. Kept as idx + 2: 0 was not looked at, 1 has none. */
+static uint32_t find_once(struct tapir_own_nodes *known, const struct tapir_stack_tree *tree,
+			  uint32_t node,
+			  uint32_t (*find)(const struct tapir_stack_tree *tree, uint32_t node))
 {
-	uint32_t library, name;
+	uint32_t name;
 
 	if (!node || node >= tree->nodes.cnt)
 		return TAPIR_OWN_CODE_NONE;
-	while (own->by_node.cnt <= node)
-		if (!tapir_vec__add(&own->by_node))
-			return name_of(tree, look(tree, node, &library));
-	if (own->by_node.data[node])
-		return own->by_node.data[node] - 2;
-	name = name_of(tree, look(tree, node, &library));
-	own->by_node.data[node] = name + 2;
+	while (known->by_node.cnt <= node)
+		if (!tapir_vec__add(&known->by_node))
+			return name_of(tree, find(tree, node));
+	if (known->by_node.data[node])
+		return known->by_node.data[node] - 2;
+	name = name_of(tree, find(tree, node));
+	known->by_node.data[node] = name + 2;
 	return name;
+}
+
+static uint32_t find_managed(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t library;
+
+	return look(tree, node, &library);
+}
+
+uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+			    uint32_t node)
+{
+	return find_once(&own->managed, tree, node, find_managed);
+}
+
+static bool is_native_library(const char *name)
+{
+	struct tapir_sv text = tapir_sv__of(name);
+
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(text, lore->native_library_code))
+			return true;
+	return false;
+}
+
+/* What a runtime does for itself has no function of the program. */
+uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint32_t own = 0, library = 0;
+
+	for (; node && node < tree->nodes.cnt; node = nodes[node].parent) {
+		if (nodes[node].kind != TAPIR_FRAME_NATIVE &&
+		    nodes[node].kind != TAPIR_FRAME_NONE && nodes[node].kind != TAPIR_FRAME_KERNEL)
+			return 0;
+		if (own || !nodes[node].is_of_program)
+			continue;
+		if (!is_native_library(tree->names.data[nodes[node].name]))
+			own = node;
+		else if (!library)
+			library = node;
+	}
+	return own ? own : library;
+}
+
+uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+				   uint32_t node)
+{
+	uint32_t name = tapir_own_code__of(own, tree, node);
+
+	return name != TAPIR_OWN_CODE_NONE
+		       ? name
+		       : find_once(&own->native, tree, node, tapir_own_code__native_origin);
 }
 
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
@@ -149,5 +203,6 @@ bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t no
 
 void tapir_own_code__fini(struct tapir_own_code *own)
 {
-	tapir_vec__fini(&own->by_node);
+	tapir_vec__fini(&own->managed.by_node);
+	tapir_vec__fini(&own->native.by_node);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * own_code.h - which frame of a stack is the program's own: the innermost managed one that belongs
- * neither to the runtime nor to its libraries (lore's library_code). A cause is named by it.
+ * neither to the runtime nor to its libraries (lore's library_code). A cause is named by it. Where
+ * no runtime is on the stack, it is the innermost native one that is of no library.
  */
 #ifndef TAPIR_USER_OWN_CODE_H
 #define TAPIR_USER_OWN_CODE_H
@@ -11,8 +12,11 @@
 #define TAPIR_OWN_CODE_NONE UINT32_MAX
 
 /* What was found by node; for this file alone. */
-struct tapir_own_code {
+struct tapir_own_nodes {
 	struct tapir_vec(uint32_t) by_node;
+};
+struct tapir_own_code {
+	struct tapir_own_nodes managed, native;
 };
 
 /* Idx of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be UINT32_MAX. */
@@ -22,8 +26,13 @@ uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack
  * those, one that is not plumbing (lore) if there is any. */
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				    uint32_t node);
+/* As __of, or the native one. */
+uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+				   uint32_t node);
 /* The node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);
+/* That of the native one; 0: there is none, or a runtime is on the stack. */
+uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node);
 /* Is this frame the program's own? */
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
 /* Is a method of this name one of the runtime's libraries? */

@@ -108,7 +108,8 @@ static bool make_root(struct tapir_stack_tree *tree)
 	return tree->nodes.cnt;
 }
 
-/* A function: its name, where in its source it is, and its kind, as one number. */
+/* A function: its name, where in its source it is, its kind, and whose it is, as one number. */
+#define OF_PROGRAM  0x80u
 #define PLACE_SHIFT 36
 #define NAME_MASK   ((1ull << (PLACE_SHIFT - 8)) - 1)
 
@@ -180,8 +181,11 @@ static bool grow_slots(struct tapir_stack_tree *tree)
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
 	uint32_t name = name_of(fact);
-	struct tapir_tree_node node = {
-		.name = name, .place = place_of(fact), .parent = parent, .kind = (uint8_t)fact};
+	struct tapir_tree_node node = {.name = name,
+				       .place = place_of(fact),
+				       .parent = parent,
+				       .kind = fact & (OF_PROGRAM - 1),
+				       .is_of_program = fact & OF_PROGRAM};
 	struct tapir_tree_slot *slot;
 
 	if (!grow_slots(tree)) {
@@ -212,7 +216,8 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 static uint64_t function_fact(void *ctx, const struct tapir_frame *function)
 {
 	struct tapir_stack_tree *tree = ctx;
-	uint64_t fact = fact_of(frame_name(tree, function), tapir_frame__kind(function));
+	uint64_t fact = fact_of(frame_name(tree, function), tapir_frame__kind(function)) |
+			(tapir_frame__is_of_program(function) ? OF_PROGRAM : 0);
 	struct tapir_str place = {};
 
 	if (tapir_frame__add_source(&place, function) && place.data)

@@ -31,6 +31,7 @@ struct tapir_tree_node {
 	uint16_t depth;
 	uint8_t kind;	      /* enum tapir_frame_kind */
 	bool is_whole;	      /* the stack begins where a thread does */
+	bool is_of_program;   /* tapir_frame__is_of_program */
 	uint32_t place;	      /* in its source: idx in names; 0: unknown */
 	uint64_t self, total; /* total: after __sort */
 };

@@ -132,13 +132,16 @@ static void add_row_to(struct row *sum, const struct row *row)
 		sum->waker_tid = SEVERAL;
 }
 
-/* A run of frames without names of one file is one, however long it is. */
+/* A run of frames without names of one file is one, however long it is. The kernel's are not shown:
+ * what they wait for is another column. */
 static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
 {
+	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
 	const char *last = "";
 	uint64_t key = 1;
 
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+	for (node = leaf ? leaf : node; node && node < tree->nodes.cnt;
+	     node = tree->nodes.data[node].parent) {
 		const char *name = tree->names.data[tree->nodes.data[node].name];
 		struct tapir_sv module = tapir_unnamed_frame__module(name);
 
@@ -152,14 +155,13 @@ static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 /* Without the kernel's part and all that the program's own function called. */
-static uint64_t key_of_place(const struct tapir_stack_tree *tree, const struct row *row,
-			     bool all_frames)
+static uint64_t key_of_place(const struct tapir_stack_tree *tree, uint32_t node, bool all_frames)
 {
-	uint32_t origin = all_frames ? 0 : tapir_own_code__origin(tree, row->node);
+	uint32_t origin = all_frames ? 0 : tapir_own_code__origin(tree, node);
 
-	if (all_frames || row->node >= tree->nodes.cnt)
-		return tapir_hash__mix(row->node, 1);
-	return origin ? tapir_hash__mix(origin, 0) : key_of_stack(tree, row->node);
+	if (all_frames || node >= tree->nodes.cnt)
+		return tapir_hash__mix(node, 1);
+	return origin ? tapir_hash__mix(origin, 0) : key_of_stack(tree, node);
 }
 
 /* Sorted: each keeps the stack of its heaviest. */
@@ -174,7 +176,7 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 		const char *reason =
 			row.state ? tapir_wait_reasons__of(&v->reasons, result->tree, row.node)
 				  : NULL;
-		uint64_t key = key_of_place(result->tree, &row, result->all_frames), *idx;
+		uint64_t key = key_of_place(result->tree, row.node, result->all_frames), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
 		key = tapir_hash__mix(key, row.state * 2ull + row.is_cut);
@@ -247,10 +249,21 @@ static void add_row(struct offcpu_view *v, struct tapir_view_result *result, siz
 }
 
 struct most {
-	uint32_t origin; /* 0: none is the program's own */
+	uint32_t node; /* of a function of the program's own, else of a call of the kernel; or 0 */
 	uint64_t ns;
 	const char *reason;
 };
+
+static uint32_t function_of(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t origin;
+
+	if (node >= tree->nodes.cnt)
+		return 0;
+	origin = tapir_own_code__origin(tree, node);
+	origin = origin ? origin : tapir_own_code__native_origin(tree, node);
+	return origin ? origin : tapir_stack_tree__user_leaf(tree, node);
+}
 
 /* Where threads waited longest for one reason, whoever ended it. */
 static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
@@ -261,8 +274,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 
 	tapir_vec_for_each (row, &v->rows) {
 		const char *reason = tapir_wait_reasons__of(&v->reasons, tree, row->node);
-		uint32_t origin = tapir_own_code__origin(tree, row->node);
-		uint64_t key = tapir_hash__mix(origin ? origin : row->node, !origin);
+		uint64_t key = key_of_place(tree, row->node, false);
 		uint64_t *sum =
 			tapir_map__put(&by_place, tapir_hash__mix(key, (uintptr_t)reason), NULL);
 
@@ -272,7 +284,8 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 		}
 		*sum += row->is_cut ? 0 : row->waited_ns;
 		if (*sum > most.ns)
-			most = (struct most){.origin = origin, .ns = *sum, .reason = reason};
+			most = (struct most){
+				.node = function_of(tree, row->node), .ns = *sum, .reason = reason};
 	}
 	tapir_map__fini(&by_place);
 	return most;
@@ -283,8 +296,8 @@ static void add_headline(struct offcpu_view *v, struct tapir_view_result *result
 	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
 	struct most most = most_of(v, result->tree);
 	const char *name =
-		most.origin ? result->tree->names.data[result->tree->nodes.data[most.origin].name]
-			    : NULL;
+		most.node ? result->tree->names.data[result->tree->nodes.data[most.node].name]
+			  : NULL;
 
 	tapir_str__addf(&result->headline,
 			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU",

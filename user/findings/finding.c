@@ -107,9 +107,8 @@ static void count_exception(struct tapir_finding *f, const struct tapir_probe_vi
 	if (event)
 		tapir_event_fields__add_text(e->fields, event->what, 200, &type);
 	f->exceptions.cnt++;
-	tapir_found_labels__add(
-		&f->exceptions.types, 1, type.data ? type.data : "",
-		tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
+	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "",
+				tapir_finding__function(f, e->node), 1);
 	tapir_str__fini(&type);
 }
 

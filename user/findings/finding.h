@@ -89,9 +89,10 @@ struct tapir_finding {
 	struct tapir_timeline *tl;
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
 	struct {
-		uint64_t samples, ns, gc, jit, timers; /* not of tapir's own threads */
-		uint32_t cpu_cnt;		       /* at least that many; 0: not known */
+		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
+		uint32_t cpu_cnt; /* at least that many; 0: not known */
 		struct tapir_weights own, leaf, timer_own;
+		struct tapir_weights calls; /* by which the kernel was entered */
 	} cpu;
 	struct {
 		uint64_t cnt, ns, worst_ns;

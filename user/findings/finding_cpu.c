@@ -17,7 +17,9 @@
 #define IDLE_PERCENT	   98	/* of the time */
 #define STARVED_CPUS	   0.5	/* that it would have used */
 #define TELLING_PERCENT	   10	/* a function with less explains nothing */
-#define HARDLY_BUSY	   0.5	/* CPUs */
+#define LEAF_PERCENT	   20
+#define MOST_PERCENT	   50
+#define HARDLY_BUSY	   0.5 /* CPUs */
 #define MIN_CPUS_OF_TIMERS 0.03
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -67,6 +69,19 @@ static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 		       : TAPIR_OWN_CODE_NONE;
 }
 
+static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree *tree,
+			 uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint32_t leaf;
+
+	if (!node || node >= tree->nodes.cnt || nodes[node].kind != TAPIR_FRAME_KERNEL)
+		return;
+	f->cpu.kernel++;
+	leaf = tapir_stack_tree__user_leaf(tree, node);
+	tapir_weights__add(&f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, 1);
+}
+
 static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
 {
 	f->cpu.jit++;
@@ -110,8 +125,9 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	}
 	tapir_finding_throws__sample(f, node);
 	tapir_finding_doing__sample(f, t->tid, node);
-	tapir_weights__add(&f->cpu.own, tapir_own_code__of(&f->own, tree, node), 1);
+	tapir_weights__add(&f->cpu.own, tapir_own_code__or_native(&f->own, tree, node), 1);
 	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
+	count_kernel(f, tree, node);
 }
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)
@@ -205,27 +221,48 @@ static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *ou
 				       "--profile async)");
 }
 
-/* "98% of the CPU in Shop.Draw(int) (40% within memcpy)" */
-static void add_function(const struct tapir_finding *f, const struct tapir_weights *w,
-			 struct tapir_str *out)
+/* " (98% in the kernel, most in fsync)": where it is most of the time. */
+static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
 {
-	double share = tapir_finding__percent(w->best, f->cpu.samples);
+	double share = tapir_finding__percent(f->cpu.kernel, f->cpu.samples);
 
+	if (share < MOST_PERCENT)
+		return;
+	tapir_str__addf(out, " (%.0f%% in the kernel", share);
+	tapir_finding__add_most(f, &f->cpu.calls, ", most in ", out);
+	tapir_str__addc(out, ')');
+}
+
+/* " (85% within StubRoutines (1))": what the function calls is not the program's own. */
+static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+{
+	const struct tapir_weights *leaf = &f->cpu.leaf;
+	double share = tapir_finding__percent(leaf->best, f->cpu.samples);
+
+	if (!leaf->best || share < LEAF_PERCENT || leaf->best_name == name)
+		return;
+	tapir_str__addf(out, " (%.0f%% within ", share);
+	tapir_finding__add_name(f, leaf->best_name, out);
+	tapir_str__addc(out, ')');
+}
+
+/* The name of the function; NULL: none is known. */
+static const char *add_function(struct tapir_finding *f, double share,
+				const struct tapir_weights *w, struct tapir_str *out)
+{
 	if (share >= TELLING_PERCENT)
 		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
 	else if (share >= 1)
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
+	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= MOST_PERCENT)
+		tapir_str__adds(out, "most of the CPU in system calls");
 	else
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
-	if (share >= 1)
-		tapir_finding__add_name(f, w->best_name, out);
-	if (f->cpu.leaf.best && f->cpu.leaf.best_name != w->best_name &&
-	    tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples) >= 20) {
-		tapir_str__addf(out, " (%.0f%% within ",
-				tapir_finding__percent(f->cpu.leaf.best, f->cpu.samples));
-		tapir_finding__add_name(f, f->cpu.leaf.best_name, out);
-		tapir_str__addc(out, ')');
-	}
+	if (share < 1)
+		return NULL;
+	tapir_finding__add_name(f, w->best_name, out);
+	add_leaf(f, w->best_name, out);
+	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
 
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
@@ -233,24 +270,21 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_weights *w =
 		tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
 	double cpus = tapir_finding__cpus(f);
-	const char *name = w->best ? tapir_timeline__stacks(f->tl)->names.data[w->best_name] : NULL;
-	const char *looked_at = NULL;
+	double share = tapir_finding__percent(w->best, f->cpu.samples);
+	const char *name, *looked_at = NULL;
 	struct tapir_str text = {};
 
-	if (!name || !has_cpus(f))
+	if (!(w->best || f->cpu.calls.best) || !has_cpus(f))
 		return;
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
 	tapir_finding_doing__add_share(f, &text);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
 		looked_at = tapir_finding_looks__add_most(f, &text);
-	if (looked_at)
-		name = looked_at;
-	else
-		add_function(f, w, &text);
+	name = looked_at ? looked_at : add_function(f, share, w, &text);
+	add_kernel(f, &text);
 	tapir_finding_machine__add_crowd(f, &text);
-	if (!looked_at && tapir_finding__percent(w->best, f->cpu.samples) < TELLING_PERCENT &&
-	    cpus >= 0 && cpus < HARDLY_BUSY)
+	if (!looked_at && share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
 		add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
 }
@@ -294,5 +328,6 @@ void tapir_finding_cpu__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->cpu.own);
 	tapir_weights__fini(&f->cpu.leaf);
 	tapir_weights__fini(&f->cpu.timer_own);
+	tapir_weights__fini(&f->cpu.calls);
 	tapir_weights__fini(&f->jit.askers);
 }

@@ -48,7 +48,9 @@ void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, co
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
-/* Adds the stack's own function. */
+/* The one of a stack by which it is named: its own, else a managed library's. */
+uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node);
+/* Adds that function. */
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight);
 /* " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word. */

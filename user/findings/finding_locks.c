@@ -479,7 +479,7 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
 	if (!holder || !holder->out_ns)
 		return;
-	name = tapir_own_code__or_library(&f->own, tree, holder->out_node);
+	name = tapir_finding__function(f, holder->out_node);
 	if (name == TAPIR_OWN_CODE_NONE)
 		return;
 	comm = tapir_timeline__comm(f->tl, holder->tid, tapir_timeline__stats(f->tl)->last_ns);

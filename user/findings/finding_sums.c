@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
+#include "findings/function_name.h"
 #include "lore/lore.h"
 
 #define MAX_NAMES     65536u
@@ -96,12 +97,18 @@ void tapir_found_labels__fini(struct tapir_found_labels *labels)
 	tapir_map__fini(&labels->by_key);
 }
 
+uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t name = tapir_own_code__or_native(&f->own, tree, node);
+
+	return name != TAPIR_OWN_CODE_NONE ? name : tapir_own_code__or_library(&f->own, tree, node);
+}
+
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-
-	tapir_weights__add(w, tapir_own_code__or_library(&f->own, tree, node), weight);
+	tapir_weights__add(w, tapir_finding__function(f, node), weight);
 }
 
 double tapir_finding__percent(uint64_t part, uint64_t of)
@@ -126,66 +133,9 @@ bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_w
 	return true;
 }
 
-/* V8's "JS:*draw /srv/shop/shop.js:12:3"; name: after "JS:*". */
-static void add_script_name(const char *name, struct tapir_str *out)
-{
-	const char *path = strrchr(name, '/');
-	size_t len = strcspn(name, " ");
-
-	tapir_str__add_printable(out, len ? name : "a function", len ? len : 10);
-	if (name[len] && path)
-		tapir_str__addf(out, " ");
-	if (name[len])
-		tapir_str__add_printable(out, path ? path + 1 : name + len,
-					 strlen(path ? path + 1 : name + len));
-}
-
-/* CPython's "py::Shop.draw:/srv/shop/shop.py"; name: after "py::". */
-static void add_python_name(const char *name, struct tapir_str *out)
-{
-	const char *path = strchr(name, ':'), *slash;
-
-	tapir_str__add_printable(out, name, path ? (size_t)(path - name) : strlen(name));
-	if (!path)
-		return;
-	slash = strrchr(path, '/');
-	path = slash ? slash + 1 : path + 1;
-	tapir_str__addc(out, ' ');
-	tapir_str__add_printable(out, path, strlen(path));
-}
-
-/* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
- */
-static void add_method(const char *name, struct tapir_str *out)
-{
-	const char *address = strstr(name, "/0x");
-	size_t len = address ? (size_t)(address - name) : strlen(name);
-
-	tapir_str__add_printable(out, name, len);
-	if (!address)
-		return;
-	address += 3 + strspn(address + 3, "0123456789abcdef");
-	tapir_str__add_printable(out, address, strlen(address));
-}
-
 void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
 {
-	static const char *const marks[] = {"JS:", "LazyCompile:", "Function:"};
-	const char *text =
-		tapir_own_code__without_type(tapir_timeline__stacks(f->tl)->names.data[name]);
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
-		size_t len = strlen(marks[i]);
-
-		if (strncmp(text, marks[i], len) != 0 || !strchr("~^+*", text[len]) || !text[len])
-			continue;
-		add_script_name(text + len + 1, out);
-		return;
-	}
-	if (!strncmp(text, "py::", 4))
-		add_python_name(text + 4, out);
-	else
-		add_method(text, out);
+	tapir_function_name__add(tapir_timeline__stacks(f->tl)->names.data[name], out);
 }
 
 /* "clerk-*": threads of one purpose have a name in common. */

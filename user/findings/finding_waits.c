@@ -61,10 +61,22 @@ static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, i
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
 }
 
+/* Of a stack without any, the call by which it entered the kernel. */
+static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t name = tapir_finding__function(f, node);
+	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
+
+	return name == TAPIR_OWN_CODE_NONE && leaf && leaf < tree->nodes.cnt
+		       ? tree->nodes.data[leaf].name
+		       : name;
+}
+
 static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
 {
 	f->waits.by_reason[what].ns += took_ns;
-	tapir_finding__weigh(f, &f->waits.by_reason[what].callers, node, took_ns);
+	tapir_weights__add(&f->waits.by_reason[what].callers, function_of(f, node), took_ns);
 }
 
 /*

@@ -9,7 +9,7 @@
 extern const struct tapir_lore tapir_lore_dotnet, tapir_lore_hotspot, tapir_lore_postgresql,
 	tapir_lore_cpython, tapir_lore_ruby, tapir_lore_php, tapir_lore_node, tapir_lore_cxx,
 	tapir_lore_mono, tapir_lore_erlang, tapir_lore_perl, tapir_lore_mysql, tapir_lore_mariadb,
-	tapir_lore_luajit, tapir_lore_libc, tapir_lore_linux;
+	tapir_lore_luajit, tapir_lore_go, tapir_lore_rust, tapir_lore_libc, tapir_lore_linux;
 
 const struct tapir_lore *const tapir_lore_all[] = {
 	&tapir_lore_dotnet,
@@ -26,6 +26,8 @@ const struct tapir_lore *const tapir_lore_all[] = {
 	&tapir_lore_mysql,
 	&tapir_lore_mariadb,
 	&tapir_lore_luajit,
+	&tapir_lore_go,
+	&tapir_lore_rust,
 	&tapir_lore_libc,
 	&tapir_lore_linux,
 	NULL,

@@ -260,6 +260,8 @@ struct tapir_lore {
 	const char *const *library_code;
 	/* Of those, the ones that do something for any caller: what they do explains nothing. */
 	const char *const *plumbing;
+	/* Prefixes of functions of a native program that come from elsewhere: the language's. */
+	const char *const *native_library_code;
 	/*
 	 * Globs (awaits/await_frames.c): code of async methods; functions that continue these;
 	 * those that begin other tasks as well; and those that continue methods which the runtime

@@ -22,6 +22,8 @@ const struct tapir_lore tapir_lore_cxx = {
 	.name = "C++",
 	.providers = TAPIR_LIST_OF("libstdcxx", "libgcc"),
 	.is_library = true,
+	.native_library_code = TAPIR_LIST_OF("std::", "__gnu_cxx::", "__cxxabiv1::", "boost::",
+					     "operator new", "operator delete", "void std::"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
 	.specs =

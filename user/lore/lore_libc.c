@@ -35,5 +35,6 @@ const struct tapir_lore tapir_lore_libc = {
 	.name = "C",
 	.providers = TAPIR_LIST_OF("libc", "libm", "libpthread", "rtld"),
 	.is_library = true,
+	.native_library_code = TAPIR_LIST_OF("_start", "__libc_", "__do_global_"),
 	.waits = waits,
 };

@@ -81,6 +81,32 @@ enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)
 	return is_interpreter_loop(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_RUNTIME;
 }
 
+/* Debian, Fedora and Alpine install libraries there. */
+static bool is_system_library(struct tapir_sv path)
+{
+	static const char *const dirs[] = {"/lib/",	  "/lib64/",	     "/usr/lib/",
+					   "/usr/lib64/", "/usr/local/lib/", NULL};
+
+	return tapir_sv__starts_with_any(path, dirs) && memmem(path.data, path.len, ".so", 3);
+}
+
+/* PostgreSQL, MySQL: the program is what they are asked to do. */
+static bool is_server(struct tapir_sv file)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_file *f = lore->files; f && f->prefix; f++)
+			if (tapir_sv__is(file, f->prefix))
+				return true;
+	return false;
+}
+
+bool tapir_frame__is_of_program(const struct tapir_frame *frame)
+{
+	return tapir_frame__kind(frame) == TAPIR_FRAME_NATIVE && frame->module.len &&
+	       frame->module.data[0] == '/' && !is_system_library(frame->module) &&
+	       !is_server(tapir_frame__module_name(frame));
+}
+
 const char *tapir_frame_kind__name(enum tapir_frame_kind kind)
 {
 	static const char *const names[] = {"",	   "native", "runtime", "interpreter",
