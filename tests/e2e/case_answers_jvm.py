@@ -11,7 +11,7 @@ ALONE = True  # it measures time
 TIMEOUT = 120
 SECONDS = 3
 WAITING = ("convoy", "lock", "deadlock", "slow", "idle", "starved", "appender", "watchers", "convoy leak", "systemgc slow")
-WORKING = ("systemgc", "humongous", "leak", "metaspace")  # which take the CPUs from others
+WORKING = ("finalizer", "systemgc", "humongous", "leak", "metaspace")  # which take the CPUs from others
 # What unit tests of made-up recordings hold, too.
 CHECK_LONG = {"test_first_line_names_what_a_jvm_does_with_its_memory", "test_first_line_names_what_a_jvm_computes"}
 SOURCE = pathlib.Path(__file__).parent / "programs" / "JvmDefects.java"
@@ -79,6 +79,10 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
 @alone
 def test_first_line_names_what_a_jvm_does_with_its_memory(t):
     jvms = Jvms(t, WORKING)
+    # It begins when a collection finds the first of them.
+    seconds = (jvms.switches[1] - jvms.switches[0]) / 1e9
+    busy = jvms.leads("finalizer", "finalizer", "the finalizer thread has no rest", "most in JvmDefects")
+    measures(t, 0.9 * seconds <= busy <= 1.01 * seconds, f"seconds in finalizers: {busy} of {seconds}")
     near(t, jvms.leads("systemgc", "induced-gc", "System.gc()"), jvms.rate("systemgc", "gcs"), "collections a second")
     near(t, jvms.leads("humongous", "humongous"), jvms.rate("humongous", "gcs"), "collections a second")
     near(t, jvms.leads("leak", "heap-growth", "the old generation grows"), jvms.rate("leak", "bytes") / 1e6, "MB/s")

@@ -11,7 +11,7 @@
 
 #define KERNEL_VA 0xffffffff81000000ull
 
-enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS, LIBRARY };
+enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS, LIBRARY, POOL_STARTS };
 enum { CONNECT = 100 };
 
 static void add_kernel(void)
@@ -42,6 +42,7 @@ static int setup(void **state)
 {
 	const uint64_t starts[] = {0x5008, 0x4008, 0x2008};
 	const uint64_t child[] = {0x1008, 0x2008}, own[] = {0x2008};
+	const uint64_t pool_starts[] = {0x5008, 0x4008};
 	const uint64_t connects[] = {0x3008, 0x2008}, goes_on[] = {0x2008, 0x3008};
 
 	(void)state;
@@ -54,6 +55,7 @@ static int setup(void **state)
 	add_libc();
 	add_kernel();
 	feeder_stack(&f, STARTS, starts, 3);
+	feeder_stack(&f, POOL_STARTS, pool_starts, 2);
 	feeder_stack(&f, CHILD, child, 2);
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, CONNECTS, connects, 2);
@@ -193,7 +195,7 @@ static void describe_thread(uint32_t tid, uint64_t start_ms)
 }
 
 /* Threads that start one after another, each with a lock of the runtime held by another one. */
-static void start_threads(unsigned cnt)
+static void start_threads(unsigned cnt, uint64_t others)
 {
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint64_t ms = 10 + 5 * (uint64_t)i;
@@ -201,7 +203,7 @@ static void start_threads(unsigned cnt)
 		describe_thread(1000 + i, ms);
 		feeder_come(&f, 1000 + i, ms * MS, ms * MS, 0);
 		feeder_leave(&f, 1000 + i, (ms + 1) * MS, TAPIR_STATE_SLEEPING);
-		finding_sleep(2, ms, STARTS);
+		finding_sleep(2, ms, i % 3 ? others : STARTS);
 		feeder_come(&f, 2, (ms + 4) * MS, (ms + 4) * MS, 99);
 	}
 }
@@ -213,12 +215,62 @@ static void threads_that_are_started_name_who_starts_them(void **state)
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
-	start_threads(198);
+	start_threads(198, STARTS);
 	row = found_at(1001, TAPIR_FOUND_THREADS);
 	assert_non_null(row);
 	assert_string_equal(row->text, "199 threads are started a second, most by Shop.Ask()");
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOCKS);
+}
+
+/* A library's threads start most of them, at the program's request. */
+static void threads_that_are_started_name_what_the_program_starts(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	start_threads(198, POOL_STARTS);
+	row = found_at(1001, TAPIR_FOUND_THREADS);
+	assert_non_null(row);
+	assert_string_equal(row->text,
+			    "199 threads are started a second, 33% of them by Shop.Ask()");
+}
+
+/* Of a JVM, which says nothing about it. */
+static const struct tapir_found *finalize(uint64_t busy_ms)
+{
+	struct tapir_rec_thread thread = {
+		.tgid = TGID, .tid = 30, .start_ns = 1, .comm = "Finalizer"};
+
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1);
+	feeder_add(&f, &thread.h);
+	feeder_come(&f, 99, 0, 0, 0);
+	feeder_come(&f, 30, 1 * MS, 0, 0);
+	for (uint64_t ms = 10; ms < 2000; ms += 100) {
+		finding_sleep(30, ms, OWN);
+		feeder_come(&f, 30, (ms + busy_ms) * MS, (ms + busy_ms) * MS, 99);
+		finding_sleep(30, ms + busy_ms, POOL_STARTS);
+		feeder_come(&f, 30, (ms + 100) * MS, (ms + 100) * MS, 99);
+	}
+	return found_at(2011, TAPIR_FOUND_FINALIZER);
+}
+
+static void finalizer_without_a_rest_is_named(void **state)
+{
+	const struct tapir_found *row = finalize(95);
+
+	(void)state;
+	assert_non_null(row);
+	assert_string_equal(row->text, "the finalizer thread has no rest: 95% of the time in "
+				       "finalizers, most in Shop.Ask()");
+	assert_float_equal(row->magnitude, 1.9, 0.01);
+}
+
+static void finalizer_that_rests_is_no_finding(void **state)
+{
+	(void)state;
+	assert_null(finalize(50));
 }
 
 static void snapshot(uint32_t tid, uint64_t ms, bool is_at_end)
@@ -240,7 +292,7 @@ static void threads_that_do_not_end_are_a_leak(void **state)
 	feeder_come(&f, 99, 0, 0, 0);
 	for (uint32_t tid = 200; tid < 210; tid++)
 		snapshot(tid, 1, false);
-	start_threads(100);
+	start_threads(100, STARTS);
 	for (uint32_t tid = 200; tid < 210; tid++)
 		snapshot(tid, 1000, true);
 	for (uint32_t tid = 1000; tid < 1100; tid++)
@@ -257,7 +309,7 @@ static void pool_that_has_grown_is_no_leak(void **state)
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	snapshot(200, 1, false);
-	start_threads(10);
+	start_threads(10, STARTS);
 	for (uint32_t tid = 1000; tid < 1010; tid++)
 		snapshot(tid, 1000, true);
 	assert_null(found_at(1001, TAPIR_FOUND_THREAD_GROWTH));
@@ -275,6 +327,9 @@ int main(void)
 		TEST(few_connections_are_no_finding),
 		TEST(few_processes_are_no_finding),
 		TEST(threads_that_are_started_name_who_starts_them),
+		TEST(threads_that_are_started_name_what_the_program_starts),
+		TEST(finalizer_without_a_rest_is_named),
+		TEST(finalizer_that_rests_is_no_finding),
 		TEST(threads_that_do_not_end_are_a_leak),
 		TEST(pool_that_has_grown_is_no_leak),
 	};

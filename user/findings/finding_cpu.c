@@ -88,6 +88,18 @@ static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
 	f->jit.sum_ns += (double)(time_ns - tapir_timeline__stats(f->tl)->first_ns);
 }
 
+static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
+			  const struct tapir_rec_sample *sample, uint32_t node)
+{
+	uint32_t own;
+
+	if (tapir_finding__role(f, t, sample->h.time_ns) != TAPIR_ROLE_FINALIZER)
+		return;
+	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	if (own != TAPIR_OWN_CODE_NONE)
+		tapir_weights__add(&f->gc.finalizers, own, sample->period);
+}
+
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample)
 {
@@ -114,6 +126,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		tapir_weights__add(&f->gc.askers, tapir_own_code__of(&f->own, tree, node), 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
+	add_finalizer(f, t, sample, node);
 	tapir_finding_loop__sample(f, t, sample, node);
 	tapir_finding_gil__sample(f, t, node);
 	tapir_finding_looks__sample(f, t->tid);

@@ -252,6 +252,9 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
 		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
+		tapir_weights__add(
+			&f->doings.own_thread_starters,
+			tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node), 1);
 	}
 }
 
@@ -411,15 +414,34 @@ static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list 
 			      tapir_finding__most(f, &d->new_threads), &text, NULL, NULL);
 }
 
+/* Threads of a library start more of them: what the program does counts, if it is not most. */
+static const char *add_own_starter(struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_weights *own = &f->doings.own_thread_starters;
+	const char *starter = tapir_finding__most(f, own);
+
+	if (!starter || own->best_name == f->doings.thread_starters.best_name)
+		return NULL;
+	tapir_str__addf(out, ", %.0f%% of them by ", tapir_finding__percent(own->best, own->sum));
+	tapir_finding__add_name(f, own->best_name, out);
+	return starter;
+}
+
 /* name: of most of them, or "": a thread without one of its own has that of who started it. */
 static void add_starters(struct tapir_finding *f, const char *name, double rate,
 			 struct tapir_found_list *list)
 {
 	const struct tapir_weights *starters = &f->doings.thread_starters;
-	const char *starter = tapir_finding__most(f, starters);
+	const char *starter;
 	struct tapir_str text = {};
 
 	tapir_str__addf(&text, "%.0f threads are started a second", rate);
+	starter = add_own_starter(f, &text);
+	if (starter) {
+		tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter, &text, NULL, NULL);
+		return;
+	}
+	starter = tapir_finding__most(f, starters);
 	if (!tapir_finding__add_most(f, starters, ", most by ", &text) && *name)
 		tapir_str__addf(&text, ", most of them %s", name);
 	tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter ? starter : name, &text,
@@ -478,6 +500,7 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->doings.connectors);
 	tapir_weights__fini(&f->doings.connecting);
 	tapir_weights__fini(&f->doings.thread_starters);
+	tapir_weights__fini(&f->doings.own_thread_starters);
 	tapir_weights__fini(&f->doings.new_threads);
 	tapir_vec_for_each (sum, &f->doings.sums)
 		free(sum->statement);

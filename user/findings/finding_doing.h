@@ -37,10 +37,11 @@ struct tapir_doings {
 	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
 	uint64_t connect_cnt;			     /* connections that were begun */
 	struct tapir_weights connectors, connecting; /* by their events; by the CPU time for them */
-	struct tapir_weights thread_starters;	     /* by waits until a thread was started */
-	uint64_t first_thread_cnt, last_thread_cnt;  /* of the snapshots, */
-	uint64_t first_thread_ns, last_thread_ns;    /* which began then */
-	struct tapir_weights new_threads;	     /* where they are at the end */
+	/* By waits until a thread was started: by any function, or the program's own. */
+	struct tapir_weights thread_starters, own_thread_starters;
+	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
+	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
+	struct tapir_weights new_threads;	    /* where they are at the end */
 };
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);

@@ -17,6 +17,7 @@
 #define MAX_LOWS	 65536u
 #define STEADY_PERCENT	 25 /* of the growth, at its least in the later half */
 #define GROWTH_GCS	 3  /* collections: a line through fewer is none */
+#define RESTLESS_PERCENT 90 /* of the time: a finalizer thread that hardly ever waits for work */
 #define INDUCED_GCS	 5  /* fewer are no habit */
 #define GROWTH_PERCENT	 20 /* of the heap at the beginning */
 
@@ -355,6 +356,24 @@ static void list_finalizer(struct tapir_finding *f, uint64_t span_ns, struct tap
 			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
 }
 
+/* Of a runtime without such events: objects wait for it, and keep what they refer to. */
+static void list_busy_finalizer(struct tapir_finding *f, uint64_t span_ns,
+				struct tapir_found_list *list)
+{
+	/* Samples count for a little more or less than the time for which they stand. */
+	uint64_t ns = f->gc.finalizers.sum < span_ns ? f->gc.finalizers.sum : span_ns;
+	double share = tapir_finding__percent(ns, span_ns);
+	struct tapir_str text = {};
+
+	if (f->has_dotnet || share < RESTLESS_PERCENT)
+		return;
+	tapir_str__addf(&text, "the finalizer thread has no rest: %.0f%% of the time in finalizers",
+			share);
+	tapir_finding__add_most(f, &f->gc.finalizers, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
+			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, "offcpu");
+}
+
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
 			    bool with_pauses)
 {
@@ -364,6 +383,7 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 		list_pauses(f, span_ns, list);
 	list_growth(f, list);
 	list_finalizer(f, span_ns, list);
+	list_busy_finalizer(f, span_ns, list);
 }
 
 void tapir_finding_gc__fini(struct tapir_finding *f)

@@ -179,6 +179,7 @@ static const struct tapir_lore_condition conditions[] = {
 
 const struct tapir_lore tapir_lore_hotspot = {
 	.name = "OpenJDK",
+	.finalizer_thread = "Finalizer",
 	.providers = TAPIR_LIST_OF("hotspot", "hotspot_jni", "hs_private"),
 	.modules = modules,
 	.threads = threads,

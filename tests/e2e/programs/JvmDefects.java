@@ -146,6 +146,26 @@ public class JvmDefects {
         sleep(1);
     }
 
+    // Handles that take a millisecond to close: there are more of them than its thread can close.
+    static class Handle {
+        byte[] buffer = new byte[4000];
+
+        @Override
+        @SuppressWarnings({"deprecation", "removal"})
+        protected void finalize() {
+            sleep(1);
+            bytes.incrementAndGet();
+        }
+    }
+
+    static void makeHandles() {
+        for (int i = 0; i < 20; i++) {
+            sink = new Handle();
+            count.incrementAndGet();
+        }
+        sleep(2);
+    }
+
     static void cleanUp() {
         System.gc();
         sleep(40);
@@ -269,6 +289,7 @@ public class JvmDefects {
         case "watchers": forever("adder", JvmDefects::addWatcher); break;
         case "humongous": forever("painter", JvmDefects::drawPicture); break;
         case "leak": forever("cache", JvmDefects::remember); break;
+        case "finalizer": forever("maker", JvmDefects::makeHandles); break;
         case "systemgc": forever("janitor", JvmDefects::cleanUp); break;
         case "metaspace":
             try (InputStream in = JvmDefects.class.getResourceAsStream("JvmDefects$Plugin.class")) { code = in.readAllBytes(); }
