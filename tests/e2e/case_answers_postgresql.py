@@ -14,7 +14,7 @@ from case_runtimes import Server
 ALONE = True  # it measures time
 TIMEOUT_MS = 600
 CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small",
-              "test_first_line_names_statements_that_are_sent_one_by_one"}
+              "test_first_line_names_statements_that_are_sent_one_by_one", "test_lines_name_what_else_a_server_computes"}
 
 
 def psql(server, *commands, database="postgres"):
@@ -254,6 +254,36 @@ def test_first_line_names_statements_that_are_sent_one_by_one(t):
         for name, words in (("plain", ("one at a time from 1 session: 100% of them select note from orders where id = ? (",)),
                             ("prepared", ("one at a time from 2 sessions, which are prepared",))):
             near(t, leads(t, reports[name], "statements", *words), transactions(server, name, begin, end) * 1e9 / (end - begin), f"a second, {name}")
+
+
+# A function of PL/pgSQL that computes, JSON, a query in parallel, and a table that is vacuumed.
+WORK = {"plpgsql": ("do $$ declare t bigint := 0; begin for i in 1..300000 loop t := t + i % 7; end loop; end $$;\n", "runs functions of PL/pgSQL", "do $$"),
+        "json": ("select sum(length((jsonb_build_object('a', id, 'b', note, 'c', array[1,2,3])::text::jsonb)::text)) from orders;\n",
+                 "reads and writes JSON", "select sum(length((jsonb_build_object("),
+        "vacuum": ("update big set id = id + 0 where id % 7 = 1;\nvacuum big;\n", "vacuums tables", "vacuum big")}
+PARALLEL = ("set parallel_setup_cost=0; set parallel_tuple_cost=0; set min_parallel_table_scan_size=0; set max_parallel_workers_per_gather=2; "
+            "select count(*) from big where md5(md5(md5(note || id))) < '1';\n")
+
+
+@alone
+def test_lines_name_what_else_a_server_computes(t):
+    with Server(t, *LOGGING, "max_parallel_workers_per_gather=0") as server:
+        make_tables(server)
+        answer(server, "create table big as select i as id, repeat('x', 100) as note from generate_series(1, 300000) i; create index on big(id)")
+        for name, (script, words, statement) in WORK.items():
+            clients = Clients(server, name, script, 1, 3)
+            reports, _ = recorded_together(t, server, name, {name: clients}, 1.5)
+            clients.child.wait()
+            text = next((f["text"] for f in reports[name]["findings"] if words in f["text"]), "")
+            t.ok(f"{words}, most for {statement}" in text, f"{name}: {reports[name]['findings']}")
+        clients = Clients(server, "parallel", PARALLEL, 1, 3)
+        time.sleep(1)
+        t.tapir("record", "--comm", "postgres", "-d", 1.5, "-f", "-o", t.path("parallel.tapir"))
+        clients.child.wait()
+    findings = t.report(t.path("parallel.tapir"))["findings"]
+    text = next(f["text"] for f in findings if f["kind"] == "cpu")
+    share = re.search(r"(\d+)% of the CPU for .*select count\(\*\) from big where md5", text)
+    t.ok(share and int(share.group(1)) >= 80, f"of its workers, too: {findings}")
 
 
 def in_fdatasync(t, file):

@@ -366,6 +366,42 @@ static void rows_by_an_index_are_no_scan(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
+/* Processes of a server that execute no statement of their own have the one they work for. */
+static void add_process(uint32_t pid, const char *title)
+{
+	struct tapir_rec_process process = {.h.time_ns = 1,
+					    .tgid = pid,
+					    .ns_tgid = pid,
+					    .start_ns = 1,
+					    .kind = TAPIR_PROCESS_EXISTING};
+
+	feeder_add(&f, tapir_recbuf__process(&f.buf, &process, feeder_sv("postgres"), feeder_sv(""),
+					     feeder_sv(title), feeder_sv("")));
+}
+
+static void statement_of_a_parallel_worker_is_its_leaders(void **state)
+{
+	(void)state;
+	add_process(100, "postgres: parallel worker for PID 11 ");
+	fire(QUERY, 11, 1, 0, "select md5(a) from big where id > 7");
+	scan(90, 7); /* from 710 ms on */
+	end_at(800);
+	assert_string_equal(first(TAPIR_FOUND_CPU),
+			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big where id > "
+			    "?, 100% of the CPU in hash_any");
+}
+
+static void autovacuum_is_what_it_calls_itself(void **state)
+{
+	(void)state;
+	add_process(100, "postgres: autovacuum worker shop ");
+	scan(90, 7);
+	end_at(800);
+	assert_string_equal(first(TAPIR_FOUND_CPU),
+			    "1.00 CPUs used, 100% of the CPU for autovacuum worker shop, 100% of "
+			    "the CPU in hash_any");
+}
+
 /* ---- many short statements ------------------------------------------------------------------ */
 
 static void fire_us(uint32_t probe, uint32_t pid, uint64_t us, const char *text)
@@ -450,6 +486,8 @@ int main(void)
 		TEST(checkpoint_by_the_clock_is_none),
 		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
+		TEST(statement_of_a_parallel_worker_is_its_leaders),
+		TEST(autovacuum_is_what_it_calls_itself),
 		TEST(statements_one_after_the_other_are_named),
 		TEST(prepared_statements_have_no_text),
 		TEST(statements_that_take_their_time_are_no_loop_of_a_client),

@@ -89,12 +89,43 @@ static void lines_that_are_none_are_skipped(void **state)
 	assert_false(tapir_postgresql_name__next(&rest, &name));
 }
 
+static void title_of_a_process_tells_for_whom_it_works(void **state)
+{
+	static const struct {
+		const char *title;
+		uint32_t leader;
+		const char *autovacuum;
+	} cases[] = {
+		{"postgres: parallel worker for PID 4711 ", 4711, ""},
+		{"postgres: 15/main: parallel worker for PID 4711", 4711, ""},
+		{"postgres: parallel worker for PID 99999999999999999999", 0, ""},
+		{"postgres: parallel worker for PID ", 0, ""},
+		{"bash -c parallel worker for PID 4711", 0, ""},
+		{"postgres: shop shop [local] SELECT", 0, ""},
+		{"postgres: autovacuum worker shop ", 0, "autovacuum worker shop"},
+		{"postgres: autovacuum worker", 0, "autovacuum worker"},
+		{"", 0, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct tapir_sv title = tapir_sv__of(cases[i].title);
+		struct tapir_sv own = tapir_postgresql_title__autovacuum(title);
+
+		assert_int_equal(tapir_postgresql_title__leader(title), cases[i].leader);
+		assert_int_equal(own.len, strlen(cases[i].autovacuum));
+		if (own.len)
+			assert_memory_equal(own.data, cases[i].autovacuum, own.len);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locks_are_named_by_what_they_are_of),
 		cmocka_unit_test(names_are_read_as_they_were_written),
 		cmocka_unit_test(lines_that_are_none_are_skipped),
+		cmocka_unit_test(title_of_a_process_tells_for_whom_it_works),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

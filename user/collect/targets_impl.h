@@ -9,6 +9,7 @@
 #include "collect/lateness.h"
 #include "images/mapped_files.h"
 #include "collect/targets.h"
+#include "runtime/postgresql/postgresql_titles.h"
 #include "trace/recbuf.h"
 
 struct tapir_targets {
@@ -25,6 +26,7 @@ struct tapir_targets {
 	struct tapir_lateness lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_ring_scan looks;
+	struct tapir_postgresql_titles titles;
 	struct tapir_cgroup_paths cgroups;
 	struct tapir_recbuf recbuf;
 };

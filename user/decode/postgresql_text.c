@@ -178,3 +178,39 @@ bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgres
 						 .statement = text};
 	return true;
 }
+
+/* ---- titles --------------------------------------------------------------------------------- */
+
+/* What follows the words, or from them on; empty: they are not there. A cluster may have a name. */
+static struct tapir_sv find_words(struct tapir_sv title, const char *words, bool with_them)
+{
+	size_t len = strlen(words);
+	const char *at;
+
+	if (!tapir_sv__starts_with(title, "postgres: "))
+		return (struct tapir_sv){};
+	at = memmem(title.data, title.len, words, len);
+	if (!at)
+		return (struct tapir_sv){};
+	at += with_them ? 0 : len;
+	return (struct tapir_sv){at, title.len - (size_t)(at - title.data)};
+}
+
+uint32_t tapir_postgresql_title__leader(struct tapir_sv title)
+{
+	struct tapir_sv text = find_words(title, "parallel worker for PID ", false);
+	uint64_t pid = 0;
+
+	for (size_t i = 0; i < text.len && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+		pid = pid > UINT32_MAX ? pid : pid * 10 + (uint64_t)(text.data[i] - '0');
+	return pid <= UINT32_MAX ? (uint32_t)pid : 0;
+}
+
+struct tapir_sv tapir_postgresql_title__autovacuum(struct tapir_sv title)
+{
+	struct tapir_sv text = find_words(title, "autovacuum worker", true);
+
+	while (text.len && (text.data[text.len - 1] == ' ' || !text.data[text.len - 1]))
+		text.len--;
+	return text;
+}

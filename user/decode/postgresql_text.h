@@ -64,4 +64,15 @@ void tapir_postgresql_session__add(const struct tapir_postgresql_session *sessio
 /* From one; borrows from it. false: it is none. */
 bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgresql_session *out);
 
+/* ---- titles --------------------------------------------------------------------------------- */
+
+/*
+ * What a process of a server calls itself where others have a command line. The pid of the process
+ * for which a parallel worker works, as the server numbers it: of "postgres: parallel worker for
+ * PID 4711"; 0: it is none.
+ */
+uint32_t tapir_postgresql_title__leader(struct tapir_sv title);
+/* "autovacuum worker shop" of "postgres: autovacuum worker shop "; empty: it is none. */
+struct tapir_sv tapir_postgresql_title__autovacuum(struct tapir_sv title);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/postgresql_text.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 
@@ -38,7 +39,7 @@ void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir
 	}
 }
 
-bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
@@ -48,6 +49,30 @@ bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struc
 		i = i->outer;
 	if (i)
 		tapir_finding_doing__add_without_numbers(tapir_sv__of(i->label), out);
+	return i;
+}
+
+/* Of a server's process that works for another one, or for the server: its title tells. */
+static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
+{
+	const struct tapir_rec_process *rec = tapir_catalog__process(
+		tapir_timeline__catalog(f->tl), tgid, tapir_timeline__stats(f->tl)->last_ns);
+	struct tapir_process_view view;
+	struct tapir_sv own;
+
+	if (!rec)
+		return;
+	tapir_process_view__of(&rec->h, &view);
+	own = tapir_postgresql_title__autovacuum(view.cmdline);
+	tapir_str__add_printable(out, own.data, own.len);
+	if (!own.len && rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
+		(void)add_statement_of(f, tapir_postgresql_title__leader(view.cmdline), out);
+}
+
+bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	if (!add_statement_of(f, tid, out))
+		add_by_title(f, tid, out);
 	return out->len && !out->failed;
 }
 

@@ -156,12 +156,14 @@ static const struct tapir_lore_wait waits[] = {
 	{},
 };
 
-#define SCANS  "scans whole tables for rows (an index may be missing)"
-#define PLANS  "parses and plans statements (prepared ones are planned once)"
-#define HASHES "hashes rows, to join or to group them"
-#define FILES  "reads and writes temporary files (work_mem is too small)"
-#define KEPT   "goes through rows of a function, a WITH query or a join in nested loops"
-#define JIT    "compiles expressions (jit)"
+#define SCANS	"scans whole tables for rows (an index may be missing)"
+#define PLANS	"parses and plans statements (prepared ones are planned once)"
+#define HASHES	"hashes rows, to join or to group them"
+#define FILES	"reads and writes temporary files (work_mem is too small)"
+#define KEPT	"goes through rows of a function, a WITH query or a join in nested loops"
+#define JSON	"reads and writes JSON"
+#define PLPGSQL "runs functions of PL/pgSQL"
+#define JIT	"compiles expressions (jit)"
 
 /*
  * The innermost one decides. What a scan evaluates for each row is called by ExecScan, whether the
@@ -186,6 +188,17 @@ static const struct tapir_lore_doing doings[] = {
 	TAPIR_DOING("llvm_get_function", JIT),
 	TAPIR_DOING("llvm_compile_expr", JIT),
 	TAPIR_DOING("llvm_release_context", JIT),
+	TAPIR_DOING("heap_vacuum_rel", "vacuums tables"),
+	TAPIR_DOING("analyze_rel", "collects statistics of tables (ANALYZE)"),
+	TAPIR_DOING("index_build", "builds indexes"),
+	TAPIR_DOING("plpgsql_exec_*", PLPGSQL),
+	TAPIR_DOING("plpgsql_inline_handler", PLPGSQL),
+	TAPIR_DOING("plpgsql_compile*", PLPGSQL),
+	TAPIR_DOING("jsonb_*", JSON),
+	TAPIR_DOING("json_*", JSON),
+	TAPIR_DOING("pg_parse_json*", JSON),
+	TAPIR_DOING("JsonbToCString*", JSON),
+	TAPIR_DOING("JsonbValueToJsonb", JSON),
 	TAPIR_DOING("nextval_internal", "draws numbers from sequences"),
 	TAPIR_DOING("pg_regexec", "matches regular expressions"),
 	{},

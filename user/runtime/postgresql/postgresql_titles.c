@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/postgresql/postgresql_titles.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "trace/record.h"
+
+#define SERVER	    "postgres"
+#define PATIENCE_NS (10 * TAPIR_NS_PER_MS) /* it takes a forked process one or two to begin */
+
+void tapir_postgresql_titles__add(struct tapir_postgresql_titles *titles,
+				  const struct tapir_rec_process *rec, uint64_t now_ns)
+{
+	struct tapir_process_view view;
+
+	tapir_process_view__of(&rec->h, &view);
+	if (rec->kind != TAPIR_PROCESS_FORK || !tapir_sv__is(view.comm, SERVER) ||
+	    titles->cnt == TAPIR_POSTGRESQL_TITLES_MAX)
+		return;
+	titles->rows[titles->cnt].tgid = rec->tgid;
+	titles->rows[titles->cnt++].due_ns = now_ns + PATIENCE_NS;
+}
+
+uint64_t tapir_postgresql_titles__next_ns(const struct tapir_postgresql_titles *titles)
+{
+	return titles->cnt ? titles->rows[0].due_ns : UINT64_MAX;
+}
+
+bool tapir_postgresql_titles__take(struct tapir_postgresql_titles *titles, uint64_t now_ns,
+				   uint32_t *tgid)
+{
+	if (tapir_postgresql_titles__next_ns(titles) > now_ns)
+		return false;
+	*tgid = titles->rows[0].tgid;
+	titles->cnt--;
+	memmove(titles->rows, titles->rows + 1, titles->cnt * sizeof(*titles->rows));
+	return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * postgresql_titles.h - processes of PostgreSQL that call themselves what they do, where others
+ * have a command line, a moment after they were forked: "postgres: parallel worker for PID 4711".
+ * Then it is read. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_POSTGRESQL_TITLES_H
+#define TAPIR_USER_POSTGRESQL_TITLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tapir/abi.h"
+
+#define TAPIR_POSTGRESQL_TITLES_MAX 64u
+
+struct tapir_postgresql_titles {
+	struct {
+		uint32_t tgid;
+		uint64_t due_ns;
+	} rows[TAPIR_POSTGRESQL_TITLES_MAX]; /* the first one is due first */
+	size_t cnt;
+};
+
+/* A process began. Nothing where it is none of those, or there is no room. */
+void tapir_postgresql_titles__add(struct tapir_postgresql_titles *titles,
+				  const struct tapir_rec_process *rec, uint64_t now_ns);
+uint64_t tapir_postgresql_titles__next_ns(
+	const struct tapir_postgresql_titles *titles); /* UINT64_MAX: none is due */
+/* Takes one that is due, if there is any. */
+bool tapir_postgresql_titles__take(struct tapir_postgresql_titles *titles, uint64_t now_ns,
+				   uint32_t *tgid);
+
+#endif
