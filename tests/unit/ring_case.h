@@ -55,7 +55,7 @@ static inline void in_child(void (*body)(void))
 
 static inline void start(struct taker *t)
 {
-	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__init_private(TAKER_KEY));
 	CHECK(!tapir_ring__register(&event, &about));
 	CHECK(!taker_init(t, getpid(), 0));
 	CHECK(!taker_open(t, 0, 1, CASE_STACKS));

@@ -18,6 +18,11 @@
 
 #include "tapir/ring.h"
 
+/*
+ * Of the lane of a program that takes its own events (tapir_ring__init_private): a recorder of the
+ * whole machine would open a session there, as it does in each lane that has no tracer's key.
+ */
+#define TAKER_KEY    0x72656b6174ull
 #define TAKER_EVENTS 8
 #define TAKER_STACKS 65536u
 

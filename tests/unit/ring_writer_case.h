@@ -35,7 +35,7 @@ static const struct tapir_ring_about abouts[EVENTS] = {
 static int setup(void **state)
 {
 	(void)state;
-	if (tapir_ring__init())
+	if (tapir_ring__init_private(TAKER_KEY))
 		return -1;
 	for (unsigned i = 0; i < EVENTS; i++)
 		if (tapir_ring__register(&events[i], &abouts[i]))

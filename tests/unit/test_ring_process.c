@@ -231,7 +231,7 @@ static void fire_one_when_told(int ready, int go)
 {
 	char byte;
 
-	CHECK(!tapir_ring__init() && !tapir_ring__register(&event, &about));
+	CHECK(!tapir_ring__init_private(TAKER_KEY) && !tapir_ring__register(&event, &about));
 	CHECK(write(ready, "r", 1) == 1 && read(go, &byte, 1) == 1);
 	fire();
 	CHECK(write(ready, "d", 1) == 1 && read(go, &byte, 1) == 1);

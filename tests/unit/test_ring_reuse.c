@@ -54,7 +54,7 @@ static uint64_t row_of_none(int cause)
 
 static void fill_up(void)
 {
-	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__init_private(TAKER_KEY));
 	for (unsigned i = 0; i < TAPIR_RING_EVENTS; i++)
 		CHECK(!take_entry(i));
 	CHECK(take_entry(TAPIR_RING_EVENTS) == -ENOSPC);
@@ -169,7 +169,7 @@ static void words(void)
 {
 	uint32_t idx;
 
-	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__init_private(TAKER_KEY));
 	CHECK(!take_entry(0));
 	open_for_all(2);
 	idx = TAPIR_RING_ID_IDX(events[0].id);
@@ -198,7 +198,7 @@ static void large(void)
 					.metadata_bytes = sizeof(blob)};
 	unsigned cnt = 0;
 
-	CHECK(!tapir_ring__init());
+	CHECK(!tapir_ring__init_private(TAKER_KEY));
 	while (cnt < 2000 && !tapir_ring__register(&events[cnt], &wide))
 		cnt++;
 	CHECK(cnt > 200 && cnt < 2000);

@@ -25,7 +25,7 @@ static bool is_over; /* atomic */
 static int setup(void **state)
 {
 	(void)state;
-	return tapir_ring__init() || tapir_ring__register(&event, &about) ? -1 : 0;
+	return tapir_ring__init_private(TAKER_KEY) || tapir_ring__register(&event, &about) ? -1 : 0;
 }
 
 static int fire(void)

@@ -68,7 +68,7 @@ static void on_stack(const struct tapir_rec_stack *rec, const uint64_t *frames)
 static int setup_group(void **state)
 {
 	(void)state;
-	return tapir_ring__init() || tapir_ring__register(&event, &about);
+	return tapir_ring__init_private(TAKER_KEY) || tapir_ring__register(&event, &about);
 }
 
 static int setup(void **state)
