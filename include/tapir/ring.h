@@ -89,7 +89,8 @@
  * opens its own lane. Sessions of the parent that were OPEN with TAPIR_RING_WANTS_CHILDREN are
  * INHERITED there: with the parent's session_id, selections and words, so that the child's events
  * are in its rings when the tracer arrives. It finds the child by children[] and child_cnt of the
- * parent's ctl (pids of the process's namespace, the last TAPIR_RING_CHILDREN of them), takes the
+ * parent's ctl (pids of the process's namespace, the last TAPIR_RING_CHILDREN of them; a child is
+ * there once its own ctl has its magic, unless it had no memory to wait for that), takes the
  * lock of that session, reads `inherited` and stores OPEN over INHERITED; its tails begin at 0.
  * Each event that a child fires into an inherited session is counted twice: in the parent's
  * child_fired[s] and in the child's own inherited[s] (data 0). So child_fired[s] minus all

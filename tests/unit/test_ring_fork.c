@@ -54,7 +54,7 @@ static void fired_and_traced(void)
 	finish(&taker);
 }
 
-static void fired_and_its_tracer_wants_children(void)
+static void take_with_children(void)
 {
 	CHECK(!tapir_ring__init());
 	CHECK(!tapir_ring__register(&event, &about));
@@ -63,6 +63,11 @@ static void fired_and_its_tracer_wants_children(void)
 	strcpy(taker.ctl->selections[0][0].provider, "*");
 	CHECK(!taker_open(&taker, 0, 1, CASE_STACKS));
 	taker_session(&taker)->flags |= TAPIR_RING_WANTS_CHILDREN;
+}
+
+static void fired_and_its_tracer_wants_children(void)
+{
+	take_with_children();
 	fire_some();
 	each_deed();
 	fired = 100;
@@ -114,6 +119,47 @@ static void a_child_after_the_lane_was_taken_down(void **state)
 {
 	(void)state;
 	in_child(no_lane_any_more);
+}
+
+/* Until a process is in the parent's ctl. */
+static void wait_until_told(uint64_t cnt)
+{
+	while (__atomic_load_n(&taker.ctl->child_cnt, __ATOMIC_ACQUIRE) < cnt)
+		;
+}
+
+/* A tracer looks once: with many events to describe, it came too early for the lane. */
+static void tracers_are_told_early(void)
+{
+	static struct tapir_ring_event many[1000];
+	uint64_t magic = 0;
+
+	take_with_children();
+	for (unsigned i = 0; i < 1000; i++)
+		CHECK(!tapir_ring__register(&many[i], &about));
+	for (uint64_t i = 0; i < 20; i++) {
+		pid_t pid = fork();
+		int fd;
+
+		if (!pid) {
+			fire();
+			sleep(10);
+			_exit(0);
+		}
+		wait_until_told(i + 1);
+		fd = taker_find(pid, TAPIR_RING_CTL_NAME, O_RDONLY);
+		CHECK(pread(fd, &magic, sizeof(magic), 0) == sizeof(magic));
+		CHECK(magic == TAPIR_RING_CTL_MAGIC);
+		close(fd);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void a_child_s_lane_is_ready_when_tracers_are_told(void **state)
+{
+	(void)state;
+	in_child(tracers_are_told_early);
 }
 
 /* ---- a fork in the middle of things ------------------------------------------------------- */
@@ -393,6 +439,7 @@ int main(void)
 		cmocka_unit_test(every_deed_of_a_child_whose_parent_is_traced),
 		cmocka_unit_test(every_deed_of_a_child_that_is_to_be_traced),
 		cmocka_unit_test(a_child_after_the_lane_was_taken_down),
+		cmocka_unit_test(a_child_s_lane_is_ready_when_tracers_are_told),
 		cmocka_unit_test(others_are_in_the_middle_of_an_event),
 		cmocka_unit_test(a_handler_forks_while_an_event_is_open),
 		cmocka_unit_test(a_handler_forks_anywhere_in_an_event),

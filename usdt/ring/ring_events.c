@@ -198,18 +198,20 @@ static void publish_again(void)
 int ring_events__adopt(int may_free)
 {
 	struct ring_process *p = &ring_process;
+	struct tapir_ring_ctl *parent = NULL;
 	uint32_t forked = RING_FORKED;
 
 	if (!__atomic_compare_exchange_n(p->gate, &forked, RING_ADOPTING, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return forked >= RING_FIRST_LIFE;
-	if (ring_fork__make_anew(may_free)) {
+	if (ring_fork__make_anew(may_free, &parent)) {
 		ring_store_release(p->gate, RING_FORKED);
 		return 0;
 	}
 	ring_places__forked();
 	publish_again();
 	ring_process__announce();
+	ring_fork__tell(parent); /* a tracer looks once */
 	return 1;
 }
 

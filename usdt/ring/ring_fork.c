@@ -78,7 +78,7 @@ static void announce_to_parents(struct tapir_ring_ctl *parent)
 	ring_store(&parent->children[nr % TAPIR_RING_CHILDREN], ring_process.tgid);
 }
 
-/* The parent's ctl once more, for child_fired. NULL: then it is not counted there. */
+/* The parent's ctl once more. NULL: there is no memory. */
 static struct tapir_ring_ctl *map_again(struct tapir_ring_ctl *parent)
 {
 	long va = ring_sys6(SYS_mremap, (long)parent, 0, sizeof(*parent), MREMAP_MAYMOVE, 0, 0);
@@ -86,31 +86,49 @@ static struct tapir_ring_ctl *map_again(struct tapir_ring_ctl *parent)
 	return ring_sys_failed(va) ? NULL : (struct tapir_ring_ctl *)va;
 }
 
-/* ctl is at another address: it comes to where the parent's is. 0 or -errno. */
-static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl)
+static void unmap(struct tapir_ring_ctl *ctl)
+{
+	if (ctl)
+		munmap(ctl, sizeof(*ctl));
+}
+
+void ring_fork__tell(struct tapir_ring_ctl *parent)
+{
+	if (parent)
+		announce_to_parents(parent);
+	unmap(parent);
+}
+
+/*
+ * ctl is at another address: it comes to where the parent's is. 0 or -errno. Mappings of the
+ * parent's stay for what is counted in child_fired, if there is memory, and in *untold.
+ */
+static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl,
+			 struct tapir_ring_ctl **untold)
 {
 	struct ring_process *p = &ring_process;
-	struct tapir_ring_ctl *again;
+	struct tapir_ring_ctl *again, *to_tell = map_again(parent);
 	int inherited = 0;
 
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
 		inherited |= inherit(ctl, parent, s);
-	announce_to_parents(parent);
 	again = inherited ? map_again(parent) : NULL;
+	if (!to_tell)
+		announce_to_parents(parent); /* early, which is better than not at all */
 	if (ring_sys_failed(ring_sys6(SYS_mremap, (long)ctl, sizeof(*ctl), sizeof(*ctl),
 				      MREMAP_MAYMOVE | MREMAP_FIXED, (long)parent, 0))) {
-		if (again)
-			munmap(again, sizeof(*again));
+		unmap(again);
+		unmap(to_tell);
 		return -ENOMEM;
 	}
-	if (p->parent_ctl) /* the parent's parent's */
-		munmap(p->parent_ctl, sizeof(*p->parent_ctl));
+	unmap(p->parent_ctl); /* the parent's parent's */
 	p->parent_ctl = again;
+	*untold = to_tell;
 	p->inherited_until_ns = ring_now_ns() + TAPIR_RING_INHERIT_NS;
 	return 0;
 }
 
-int ring_fork__make_anew(int may_free)
+int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **untold)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *ctl;
@@ -120,7 +138,7 @@ int ring_fork__make_anew(int may_free)
 	ret = ring_process__start(&ctl, &p->ctl_fd);
 	if (ret)
 		return ret;
-	ret = take_place_of(p->ctl, ctl);
+	ret = take_place_of(p->ctl, ctl, untold);
 	if (!ret)
 		return 0;
 	munmap(ctl, sizeof(*ctl));
