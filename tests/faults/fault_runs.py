@@ -229,5 +229,5 @@ def all_runs(dotnet, java):
     if dotnet:
         runs += [Runtime("dotnet", dotnet), Runtime("coreclr", dotnet, "tapir-coreclr", True)]
     if java:
-        runs += [Runtime("jvm", java), Snapshot("stacks-jvm", "jvm", java, re.compile(r"\bIdle\b"))]
+        runs += [Runtime("jvm", java), Snapshot("stacks-jvm", "jvm", java, re.compile(r"\bIdle\.waits\b"))]
     return runs

@@ -232,8 +232,11 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 	a->last = &q->next;
 	if (!a->has_thread)
 		a->has_thread = !pthread_create(&a->thread, NULL, run, a);
-	if (!a->has_thread)
-		q->state = ANSWERED; /* with nothing */
+	if (!a->has_thread) {
+		q->state = ANSWERED;
+		tapir_warn("%s %u: %s: no thread could be started to ask it", runtime->kind, tgid,
+			   runtime->no_names);
+	}
 	pthread_cond_signal(&a->news);
 	pthread_mutex_unlock(&a->lock);
 	return q;

@@ -54,6 +54,12 @@ struct search {
 	bool is_found;
 };
 
+/* It was there and could not be read; else it may have ended, or be another user's. */
+static bool is_worth_a_word(int err)
+{
+	return err == -EIO || err == -ENOMEM;
+}
+
 /* The program exports nothing where the interpreter is in its library. */
 static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
@@ -65,8 +71,9 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	if (!m->is_executable || !tapir_mapping_line__is_file(m) || !is_python(m->path))
 		return 0;
 	tapir_autofd int fd = tapir_proc__open_mapped(s->tgid, m, NULL);
-	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
-		return 0;
+	int err = fd < 0 ? fd : tapir_elf__open_fd(fd, &elf);
+	if (err)
+		return is_worth_a_word(err) ? err : 0;
 	tapir_exported__vas(elf, m, exports, vas, TAPIR_CPYTHON_EXPORT_CNT);
 	s->is_found = tapir_cpython__read(s->out, &memory, vas);
 	if (s->is_found)
@@ -82,9 +89,8 @@ bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid)
 	int err = has_program(tgid) ? tapir_proc__each_mapping(tgid, on_mapping, &search) : 0;
 
 	tapir_diag__rewind(mark);
-	if (err == -EIO || err == -ENOMEM)
-		tapir_warn("cannot read the mappings of process %u: %s (functions of Python have "
-			   "no names)",
+	if (is_worth_a_word(err))
+		tapir_warn("cannot look for Python in process %u: %s (its functions have no names)",
 			   tgid, tapir_errno__text(err));
 	return search.is_found;
 }

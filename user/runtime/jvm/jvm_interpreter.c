@@ -5,11 +5,13 @@
  */
 #include "runtime/jvm/jvm_interpreter.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
 #include "runtime/jvm/jvm.h"
@@ -118,9 +120,14 @@ bool tapir_jvm_interpreter__find(struct tapir_jvm_interpreter *out, uint32_t tgi
 	uint64_t vas[TAPIR_JVM_EXPORT_CNT];
 	int mark = tapir_diag__cnt();
 	struct tapir_elf *elf = NULL;
+	int err = fd < 0 ? fd : tapir_elf__open_fd(fd, &elf);
 
-	if (fd < 0 || tapir_elf__open_fd(fd, &elf)) {
+	if (err) {
 		tapir_diag__rewind(mark);
+		if (err == -EIO)
+			tapir_warn("cannot read %s of process %u: %s (interpreted methods have no "
+				   "names)",
+				   libjvm->path, tgid, tapir_errno__text(err));
 		return false;
 	}
 	tapir_exported__vas(elf, libjvm, tapir_jvm_exports, vas, TAPIR_JVM_EXPORT_CNT);
