@@ -15,7 +15,7 @@
 #define MS	 1000000u
 
 struct took {
-	uint64_t from_ns, until_ns, burn_ns, sleep_ns, lock_ns, cpu_ns;
+	uint64_t from_ns, until_ns, least_ns, burn_ns, sleep_ns, lock_ns, cpu_ns;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -70,9 +70,9 @@ static __attribute__((noipa)) void serve(int n)
 	uint64_t a, b, c, d, cpu = target__cpu_ns();
 
 	pthread_barrier_wait(&barrier); /* the other one has the lock now */
-	a = target__now_ns();
-	t->from_ns = a;
+	t->from_ns = target__now_ns();
 	TAPIR_PROBE(slowly, request__start, n);
+	a = target__now_ns();
 	take_lock();
 	b = target__now_ns();
 	burn_cpu((uint64_t)(n % 3 + 1) * 5 * MS);
@@ -81,6 +81,7 @@ static __attribute__((noipa)) void serve(int n)
 	d = target__now_ns();
 	TAPIR_PROBE(slowly, request__done, n);
 	t->until_ns = target__now_ns();
+	t->least_ns = d - a;
 	t->lock_ns = b - a;
 	t->burn_ns = c - b;
 	t->sleep_ns = d - c;
@@ -103,11 +104,12 @@ int main(int argc, char **argv)
 	printf("{\"tid\": %d, \"holder_tid\": %d, \"requests\": [", (int)gettid(), holder_tid);
 	for (int n = 0; n < REQUESTS; n++)
 		printf("%s{\"from_ns\": %" PRIu64 ", \"until_ns\": %" PRIu64
-		       ", \"lock_ns\": %" PRIu64 ", \"burn_ns\": %" PRIu64
-		       ", \"sleep_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 "}",
+		       ", \"least_ns\": %" PRIu64 ", \"lock_ns\": %" PRIu64
+		       ", \"burn_ns\": %" PRIu64 ", \"sleep_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
+		       "}",
 		       n ? ", " : "", requests[n].from_ns, requests[n].until_ns,
-		       requests[n].lock_ns, requests[n].burn_ns, requests[n].sleep_ns,
-		       requests[n].cpu_ns);
+		       requests[n].least_ns, requests[n].lock_ns, requests[n].burn_ns,
+		       requests[n].sleep_ns, requests[n].cpu_ns);
 	printf("]}\n");
 	return 0;
 }
