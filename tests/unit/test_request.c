@@ -39,6 +39,55 @@ static int plan_of(const struct tapir_request *request, struct tapir_recording_p
 	return tapir_request__plan(request, plan);
 }
 
+static uint32_t wait_ms_for(const char *spec)
+{
+	struct tapir_request request = request_of_pid();
+	struct tapir_recording_plan plan;
+	uint32_t wait_ms;
+
+	request.specs = words(spec, NULL);
+	assert_int_equal(plan_of(&request, &plan), 0);
+	wait_ms = plan.opts.ring_wait_ms;
+	tapir_recording_plan__fini(&plan);
+	return wait_ms;
+}
+
+/* And nothing else does. */
+static void contents_of_a_heap_wait_for_room(void **state)
+{
+	(void)state;
+	assert_int_equal(wait_ms_for("Microsoft-Windows-DotNETRuntime:GC"), 0);
+	assert_int_equal(wait_ms_for("Microsoft-Windows-DotNETRuntime:GCHeapDump"), 0);
+	assert_true(wait_ms_for("Microsoft-Windows-DotNETRuntime:GCHeapCollect,GCHeapDump") > 0);
+	assert_true(wait_ms_for("Microsoft-Windows-DotNETRuntime:0x1980001") > 0);
+	assert_int_equal(wait_ms_for("Other:0x1980001"), 0);
+}
+
+/* Awaits beside the default profile alone; who asks for tasks gets them all. */
+static void awaits_come_with_the_default_profile(void **state)
+{
+	struct tapir_request request = request_of_pid();
+	struct tapir_recording_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_true(plan.opts.with_brief_awaits);
+	tapir_recording_plan__fini(&plan);
+	request.no_sched = true;
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_false(plan.opts.with_brief_awaits);
+	tapir_recording_plan__fini(&plan);
+	request.no_sched = false;
+	request.profiles = words("default", "async");
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_false(plan.opts.with_brief_awaits);
+	tapir_recording_plan__fini(&plan);
+	request.profiles = words("gc", NULL);
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_false(plan.opts.with_brief_awaits);
+	tapir_recording_plan__fini(&plan);
+}
+
 static void everything_has_a_default(void **state)
 {
 	const struct tapir_request request = request_of_pid();
@@ -169,6 +218,8 @@ static void wrong_request_is_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contents_of_a_heap_wait_for_room),
+		cmocka_unit_test(awaits_come_with_the_default_profile),
 		cmocka_unit_test(everything_has_a_default),
 		cmocka_unit_test(what_is_asked_for_is_in_the_options),
 		cmocka_unit_test(profiles_that_overlap_are_one_list),

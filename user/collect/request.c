@@ -9,13 +9,15 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "decode/dotnet_tables.h"
 #include "decode/profiles.h"
 #include "dotnet/dotnet_specs.h"
 #include "dotnet/dotnet_suggest.h"
 #include "lore/lore.h"
 
-#define DEFAULT_HZ 999 /* not in step with what happens every millisecond */
-#define ALL_HZ	   99
+#define DEFAULT_HZ   999 /* not in step with what happens every millisecond */
+#define ALL_HZ	     99
+#define HEAP_WAIT_MS 2000
 
 const char *tapir_lane__name(size_t i)
 {
@@ -195,6 +197,24 @@ static bool wants_brief_awaits(const struct tapir_recording_plan *p, const struc
 	return p->opts.specs_are_defaults && p->opts.with_switches && has_default;
 }
 
+/*
+ * The contents of a heap come in one burst, from a thread that has stopped all others: of what does
+ * not fit into its ring most would be lost, and with it what the rest means.
+ */
+static bool asks_for_heap(const struct tapir_recording_plan *p)
+{
+	struct tapir_spec *const *spec;
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (spec, &p->specs)
+		tapir_vec_for_each (item, &(*spec)->items)
+			if (item->kind == TAPIR_SPEC_MASK && !item->negated &&
+			    item->mask & TAPIR_DOTNET_HEAP_COLLECT &&
+			    !strcmp((*spec)->provider, TAPIR_DOTNET_RUNTIME))
+				return true;
+	return false;
+}
+
 /* ---- lanes -------------------------------------------------------------------------------- */
 
 static int choose_lane(struct tapir_recording_plan *p, const struct tapir_request *q)
@@ -312,6 +332,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 	if (!err)
 		err = add_specs(p, q);
 	p->opts.with_brief_awaits = wants_brief_awaits(p, q);
+	p->opts.ring_wait_ms = asks_for_heap(p) ? HEAP_WAIT_MS : 0;
 	add_command_line(p);
 	return err;
 }
