@@ -13,7 +13,20 @@
 #define KERNEL_VA 0xffffffff81000000ull
 
 /* Frames of one file each, 0x1000 times the number. */
-enum { MAIN = 1, COMMIT, SORT, FDATASYNC, MEMCPY, MUTEX, PLUGIN, JVM, SERVER, KERNEL_SYNC };
+enum {
+	MAIN = 1,
+	COMMIT,
+	SORT,
+	FDATASYNC,
+	MEMCPY,
+	MUTEX,
+	PLUGIN,
+	JVM,
+	SERVER,
+	RUST_MUTEX,
+	RUST_RWLOCK,
+	KERNEL_SYNC
+};
 
 static const struct {
 	const char *path, *name;
@@ -26,6 +39,9 @@ static const struct {
 	[MUTEX] = {"/lib/libc.so.6", "pthread_mutex_lock"},
 	[PLUGIN] = {"/srv/shop/plugins/libtax.so", "tax_of"},
 	[SERVER] = {"/usr/lib/postgresql/15/bin/postgres", "XLogWrite"},
+	/* As rustc names them, in its newer and its older form. */
+	[RUST_MUTEX] = {"/srv/shop/shop", "<std::sys::sync::mutex::futex::Mutex>::lock_contended"},
+	[RUST_RWLOCK] = {"/srv/shop/shop", "std::sys::sync::rwlock::futex::RwLock::read_contended"},
 	[JVM] = {"/opt/jdk/lib/server/libjvm.so", "Monitor::lock"},
 };
 
@@ -141,20 +157,42 @@ static void functions_of_a_server_are_not_the_programs(void **state)
 				"kernel, most in fdatasync)");
 }
 
-static void lock_is_waited_for_in_a_function(void **state)
+/* Two threads, most of the time. */
+static void wait_in(uint64_t stack)
 {
-	(void)state;
-	stack_of(MUTEX, COMMIT, MAIN);
+	stack_of((unsigned)stack, COMMIT, MAIN);
 	for (uint32_t tid = 2; tid < 4; tid++) {
 		feeder_thread(&f, tid, "clerk");
 		feeder_come(&f, tid, 10 * MS, 0, 0);
 		for (uint64_t at = 12; at < 1000; at += 10) {
-			finding_sleep(tid, at, MUTEX);
+			finding_sleep(tid, at, stack);
 			feeder_come(&f, tid, (at + 8) * MS, (at + 8) * MS, 5 - tid);
 		}
 	}
 	end_at(1010 * MS);
+}
+
+static void lock_is_waited_for_in_a_function(void **state)
+{
+	(void)state;
+	wait_in(MUTEX);
 	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
+				  "time, clerk, in Journal::commit");
+}
+
+static void locks_of_rust_are_known(void **state)
+{
+	(void)state;
+	wait_in(RUST_MUTEX);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
+				  "time, clerk, in Journal::commit");
+}
+
+static void locks_of_rust_are_known_by_older_names(void **state)
+{
+	(void)state;
+	wait_in(RUST_RWLOCK);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a rwlock: 1.6 of 2 threads at any "
 				  "time, clerk, in Journal::commit");
 }
 
@@ -200,6 +238,8 @@ int main(void)
 		CASE(native_frames_below_a_runtime_are_not_the_programs),
 		CASE(functions_of_a_server_are_not_the_programs),
 		CASE(lock_is_waited_for_in_a_function),
+		CASE(locks_of_rust_are_known),
+		CASE(locks_of_rust_are_known_by_older_names),
 		cmocka_unit_test(names_lose_what_explains_nothing),
 	};
 
