@@ -68,6 +68,23 @@ static int setup(void **state)
 	return finding_listen();
 }
 
+/* Waits at that address. */
+static void leave_at(uint64_t futex_va, uint32_t tid, uint64_t time_ns, uint64_t stack)
+{
+	struct {
+		struct tapir_rec_switch sw;
+		uint64_t futex_va;
+	} rec = {.sw = {.out_tgid = TGID,
+			.out_tid = tid,
+			.out_state = TAPIR_STATE_SLEEPING,
+			.flags = TAPIR_SWITCH_HAS_FUTEX,
+			.out_stack_id = stack},
+		 .futex_va = futex_va};
+
+	tapir_rec__init(&rec.sw.h, TAPIR_REC_SWITCH, sizeof(rec), time_ns);
+	feeder_add(&f, &rec.sw.h);
+}
+
 static void leave(uint32_t tid, uint64_t time_ns, uint64_t stack)
 {
 	feeder_switch(&f, time_ns,
@@ -327,6 +344,30 @@ static void synchronizers_that_are_never_got_are_idle(void **state)
 		assert_int_equal(found.rows.data[i].kind, TAPIR_FOUND_IDLE);
 }
 
+/* The recorder's last look at counters came 0.4 s after the last look at threads, at load. */
+static void what_is_recorded_after_the_end_makes_no_share_smaller(void **state)
+{
+	struct tapir_rec_counter counter = {.tgid = TGID};
+
+	(void)state;
+	wait_often(2, "clerk-1", MONITOR);
+	wait_often(3, "clerk-2", MONITOR);
+	feeder_switch(&f, 1010 * MS,
+		      (struct tapir_rec_switch){.out_tgid = TGID,
+						.out_tid = 2,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = IDLE,
+						.flags = TAPIR_SWITCH_SNAPSHOT |
+							 TAPIR_SWITCH_AT_END});
+	tapir_rec__init(&counter.h, TAPIR_REC_COUNTER, sizeof(counter), 1410 * MS);
+	feeder_add(&f, &counter.h);
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
+				  "time, clerk-*, in Shop.reserve()");
+	assert_int_equal(tapir_timeline__switched_ns(f.tl), 1000 * MS);
+}
+
 static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
 {
 	(void)state;
@@ -365,6 +406,25 @@ static void waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons(v
 	}
 	end_at(2010 * MS);
 	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.4 "
+				  "of 1 threads at any time, worker");
+}
+
+/* Nor is it, unless the address tells: a thread that sleeps while it has the lock does so elsewhere. */
+static void waits_of_cut_stacks_are_what_the_thread_waits_for_at_that_address(void **state)
+{
+	static const struct {
+		uint64_t futex_va, stack;
+	} waits[] = {{0x7f28, LOCK}, {0x7f2c, UNNAMED}, {0x8f28, AWAIT}, {0x8f2c, UNNAMED}};
+
+	(void)state;
+	feeder_thread(&f, 2, "worker");
+	feeder_come(&f, 2, 10 * MS, 0, 0);
+	for (uint64_t at = 12; at < 2012; at += 10) {
+		leave_at(waits[at / 10 % 4].futex_va, 2, at * MS, waits[at / 10 % 4].stack);
+		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
+	}
+	end_at(2012 * MS);
+	expect(TAPIR_FOUND_LOCKS, "threads waited 800.00 ms for a java.util.concurrent lock: 0.4 "
 				  "of 1 threads at any time, worker");
 }
 
@@ -508,9 +568,11 @@ int main(void)
 		TEST(one_thread_that_waits_is_no_deadlock),
 		TEST(synchronizers_that_are_never_got_are_idle),
 		TEST(locks_of_java_util_concurrent_count_when_they_are_got),
+		TEST(what_is_recorded_after_the_end_makes_no_share_smaller),
 		TEST(waits_of_interpreted_code_are_what_the_thread_waits_for_else),
 		TEST(waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons),
 		TEST(waits_of_interpreted_code_stay_unknown_where_locks_are_few),
+		TEST(waits_of_cut_stacks_are_what_the_thread_waits_for_at_that_address),
 		TEST(interpreter_lock_is_reported),
 		TEST(matching_is_reported_when_callers_are_missing),
 		TEST(throwing_is_reported_without_events),

@@ -131,7 +131,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		tl->is_past_range = true;
 		tapir_tl__end_range(tl);
 	}
-	if (rec->time_ns > tl->stats.last_ns)
+	/* A last look at counters may come long after the rest, where CPUs are scarce. */
+	if (rec->time_ns > tl->stats.last_ns &&
+	    !(tl->stats.has_ended && rec->type == TAPIR_REC_COUNTER))
 		tl->stats.last_ns = rec->time_ns;
 	switch (rec->type) {
 	case TAPIR_REC_EVENT:
@@ -237,6 +239,8 @@ static uint64_t span_since(const struct tapir_timeline *tl, uint64_t begin_ns)
 	uint64_t from_ns = tl->stats.first_ns, until_ns = tl->stats.last_ns;
 
 	tapir_catalog__widen_span(tl->catalog, tl->stats.any_ns, &from_ns, &until_ns);
+	if (tl->stats.has_ended && tl->stats.last_ns < until_ns)
+		until_ns = tl->stats.last_ns;
 	if (begin_ns > from_ns)
 		from_ns = begin_ns;
 	if (tl->opts.from_ns > from_ns)

@@ -189,6 +189,7 @@ struct tapir_timeline_stats {
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;      /* of the last record, whatever it is */
 	uint64_t switched_ns; /* of the first context switch or snapshot; 0: none */
+	bool has_ended;	      /* all threads were looked at once more: what follows winds up */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
 };
 

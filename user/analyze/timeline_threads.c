@@ -542,6 +542,7 @@ void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *
 	if (!tl->stats.switched_ns)
 		tl->stats.switched_ns = rec->h.time_ns;
 	if (rec->flags & TAPIR_SWITCH_SNAPSHOT) {
+		tl->stats.has_ended |= (rec->flags & TAPIR_SWITCH_AT_END) != 0;
 		add_snapshot(tl, rec);
 		return;
 	}

@@ -8,6 +8,8 @@
 #include "lore/lore.h"
 
 #define MAX_ROWS    65536u
+#define MAX_DEPTH   32	 /* of a thread: more addresses are not told apart */
+#define FUTEX_SHIFT 3	 /* a condition variable waits at two words in turn, side by side */
 #define KNOWN_SHARE 5 /* a thread waits at least a fifth of that time with stacks that tell it */
 
 static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir_cut_wait *like)
@@ -17,7 +19,7 @@ static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir
 	uint64_t *idx, *first;
 	struct tapir_cut_wait *row;
 
-	key = tapir_hash__mix(key, (uintptr_t)like->wait);
+	key = tapir_hash__mix(tapir_hash__mix(key, (uintptr_t)like->wait), like->futex);
 	idx = tapir_map__get(&cuts->by_key, key);
 	if (idx)
 		return &cuts->rows.data[*idx];
@@ -29,11 +31,19 @@ static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir
 		return NULL;
 	*row = *like;
 	row->next = *first;
+	row->depth = *first ? cuts->rows.data[*first - 1].depth + 1 : 1;
 	*first = cuts->rows.cnt;
 	idx = tapir_map__put(&cuts->by_key, key, NULL);
 	if (idx)
 		*idx = cuts->rows.cnt - 1;
 	return row;
+}
+
+static bool has_many(const struct tapir_cut_waits *cuts, uint32_t tid)
+{
+	const uint64_t *first = tapir_map__get(&cuts->first_by_tid, tid);
+
+	return first && *first && cuts->rows.data[*first - 1].depth >= MAX_DEPTH;
 }
 
 void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
@@ -44,11 +54,19 @@ void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 
 	like.is_cut = wait->is_common &&
 		      tapir_wait_reason__is_cut(tapir_timeline__stacks(f->tl), w->node, wait);
+	if (!has_many(&f->cuts, like.tid))
+		like.futex = w->futex_va >> FUTEX_SHIFT;
 	row = row_of(f, &like);
 	if (!row)
 		return;
 	row->ns += w->wake_ns - w->from_ns;
 	row->cnt++;
+}
+
+/* What waits elsewhere waits for something else. */
+static bool is_elsewhere(const struct tapir_cut_wait *a, const struct tapir_cut_wait *b)
+{
+	return a->futex && b->futex && a->futex != b->futex;
 }
 
 /* Whether any stack of the thread that is not cut passes there and tells another reason. */
@@ -62,6 +80,7 @@ static bool has_other(const struct tapir_finding *f, const struct tapir_cut_wait
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
 		if (!row->is_cut && strcmp(row->wait->reason, reason) != 0 &&
+		    !is_elsewhere(row, cut) &&
 		    tapir_wait_reason__passes(tree, row->node, cut->wait))
 			return true;
 	}
@@ -77,7 +96,7 @@ static bool leads_to(const struct tapir_finding *f, const struct tapir_cut_wait 
 
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut && !strcmp(row->wait->reason, reason) &&
+		if (!row->is_cut && !strcmp(row->wait->reason, reason) && !is_elsewhere(row, cut) &&
 		    tapir_wait_reason__passes(tapir_timeline__stacks(f->tl), row->node, cut->wait))
 			return true;
 	}

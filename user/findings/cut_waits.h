@@ -2,8 +2,8 @@
 /*
  * cut_waits.h - waits whose stacks lack the callers that would tell for what: interpreted methods
  * without names, compiled ones without frame pointers, files whose unwind tables were not there
- * yet. Where a thread waited through the same function for one thing only, as far as its stacks
- * tell, it waited for that. Bounded. One thread.
+ * yet. Where a thread waited through the same function, and at the same address if that is known,
+ * for one thing only, as far as its stacks tell, it waited for that. Bounded. One thread.
  */
 #ifndef TAPIR_USER_CUT_WAITS_H
 #define TAPIR_USER_CUT_WAITS_H
@@ -23,6 +23,8 @@ struct tapir_cut_wait {
 	const struct tapir_lore_wait *wait;
 	uint32_t tid, node; /* node: of any */
 	bool is_cut;
+	uint64_t futex; /* its address, less its lowest bits; 0: not known, or there are many */
+	unsigned depth; /* rows of the thread, with this one */
 	uint64_t ns, cnt;
 	size_t next; /* of the same thread: idx + 1; 0: none */
 };
