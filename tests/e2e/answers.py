@@ -214,6 +214,14 @@ def starved_percent(report):
     return int(share.group(1)) if share else 0
 
 
+def waited_for_cpu(t, report):
+    """Seconds of all threads of the report's process."""
+    pid = re.search(r" threads? of \S+ \((\d+)\)", report["headline"]).group(1)
+    head = t.tapir("report", t.path("answers.tapir"), "-p", pid, "--view", "offcpu").out
+    told = re.search(r" ([\d.]+) (ns|us|ms|s) of it runnable", head)
+    return float(told.group(1)) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[told.group(2)] if told else 0
+
+
 def first_finding(t, report, kind, *words):
     """It is of that kind and has these words in its text. That others have the CPUs is of the machine."""
     first = next((f for f in report["findings"] if f["kind"] != "neighbour" or kind == "neighbour"), None)

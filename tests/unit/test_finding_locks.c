@@ -352,13 +352,13 @@ static void what_is_recorded_after_the_end_makes_no_share_smaller(void **state)
 	(void)state;
 	wait_often(2, "clerk-1", MONITOR);
 	wait_often(3, "clerk-2", MONITOR);
-	feeder_switch(&f, 1010 * MS,
-		      (struct tapir_rec_switch){.out_tgid = TGID,
-						.out_tid = 2,
-						.out_state = TAPIR_STATE_SLEEPING,
-						.out_stack_id = IDLE,
-						.flags = TAPIR_SWITCH_SNAPSHOT |
-							 TAPIR_SWITCH_AT_END});
+	feeder_switch(
+		&f, 1010 * MS,
+		(struct tapir_rec_switch){.out_tgid = TGID,
+					  .out_tid = 2,
+					  .out_state = TAPIR_STATE_SLEEPING,
+					  .out_stack_id = IDLE,
+					  .flags = TAPIR_SWITCH_SNAPSHOT | TAPIR_SWITCH_AT_END});
 	tapir_rec__init(&counter.h, TAPIR_REC_COUNTER, sizeof(counter), 1410 * MS);
 	feeder_add(&f, &counter.h);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
@@ -409,7 +409,8 @@ static void waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons(v
 				  "of 1 threads at any time, worker");
 }
 
-/* Nor is it, unless the address tells: a thread that sleeps while it has the lock does so elsewhere. */
+/* Nor is it, unless the address tells: a thread that sleeps while it has the lock does so
+ * elsewhere. */
 static void waits_of_cut_stacks_are_what_the_thread_waits_for_at_that_address(void **state)
 {
 	static const struct {

@@ -8,9 +8,9 @@
 #include "lore/lore.h"
 
 #define MAX_ROWS    65536u
-#define MAX_DEPTH   32	 /* of a thread: more addresses are not told apart */
-#define FUTEX_SHIFT 3	 /* a condition variable waits at two words in turn, side by side */
-#define KNOWN_SHARE 5 /* a thread waits at least a fifth of that time with stacks that tell it */
+#define MAX_DEPTH   32 /* of a thread: more addresses are not told apart */
+#define FUTEX_SHIFT 3  /* a condition variable waits at two words in turn, side by side */
+#define KNOWN_SHARE 5  /* a thread waits at least a fifth of that time with stacks that tell it */
 
 static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir_cut_wait *like)
 {
