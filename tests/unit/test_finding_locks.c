@@ -12,7 +12,7 @@
 
 #include "finding_case.h"
 
-enum { MONITOR = 1, LOCK, IDLE, THROW, GIL, UNNAMED, AWAIT, REGEX };
+enum { MONITOR = 1, LOCK, LONG_LOCK, IDLE, THROW, GIL, UNNAMED, AWAIT, REGEX };
 
 /* A native function in a mapping of its own. */
 static void name_function(unsigned at, const char *name)
@@ -47,6 +47,7 @@ static int setup(void **state)
 		"Interpreter",
 		"void java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await()",
 		"boolean java.util.regex.Pattern$GroupCurly.match0(java.util.regex.Matcher, int)",
+		"int java.util.concurrent.locks.AbstractQueuedLongSynchronizer.acquire(long)",
 	};
 
 	(void)state;
@@ -59,6 +60,7 @@ static int setup(void **state)
 			name_function(i + 1, names[i]);
 	add_stack(MONITOR, 1, 2, 3);
 	add_stack(LOCK, 1, 4, 5);
+	add_stack(LONG_LOCK, 1, 4, 14);
 	add_stack(IDLE, 1, 4, 3);
 	add_stack(THROW, 6, 7, 3);
 	add_stack(GIL, 1, 8, 9);
@@ -372,11 +374,12 @@ static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
 {
 	(void)state;
 	wait_often(2, "cashier-1", LOCK);
+	wait_often(5, "cashier-2", LONG_LOCK);
 	wait_for_ever(3, "main", LOCK);
 	wait_often(4, "pool-1-thread-1", IDLE); /* parks for work: no lock */
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.8 "
-				  "of 1 threads at any time, cashier-*");
+	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a java.util.concurrent lock: 1.6 "
+				  "of 2 threads at any time, cashier-*");
 }
 
 /* Interpreted methods have no names: 2.7 threads were reported where 5 waited. */

@@ -118,6 +118,9 @@ static const struct tapir_lore_work threads[] = {
 static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}};
 
 #define AQS(type, method) type " java.util.concurrent.locks.AbstractQueuedSynchronizer." method "*"
+/* ReentrantReadWriteLock of JDK 25. */
+#define AQLS(type, method)                                                                         \
+	type " java.util.concurrent.locks.AbstractQueuedLongSynchronizer." method "*"
 
 /* All of java.util.concurrent waits so: for locks, permits, connections of a pool, work. */
 #define PARK(function)                                                                             \
@@ -149,6 +152,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_MAYBE_LOCK(AQS("int", "acquire("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("boolean", "acquireQueued("), "java.util.concurrent lock"),
 	TAPIR_WAIT_MAYBE_LOCK(AQS("void", "acquire("), "java.util.concurrent lock"),
+	TAPIR_WAIT_MAYBE_LOCK(AQLS("int", "acquire("), "java.util.concurrent lock"),
 	{},
 };
 
