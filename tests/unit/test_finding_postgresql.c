@@ -391,6 +391,51 @@ static void statement_of_a_parallel_worker_is_its_leaders(void **state)
 			    "?, 100% of the CPU in hash_any");
 }
 
+/* A snapshot has the text of what began before; it holds until that ends. */
+static void is_seen_to_execute(uint64_t at_ms, const char *statement)
+{
+	const struct tapir_rec_wait running = {
+		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = at_ms * MS}, .tgid = 100, .tid = 100};
+
+	feeder_add(&f, tapir_recbuf__wait(&f.buf, &(struct tapir_wait_view){
+							  .rec = &running,
+							  .statement = feeder_sv(statement)}));
+}
+
+static void statement_that_began_before_the_recording_is_named(void **state)
+{
+	(void)state;
+	is_seen_to_execute(1, "select md5(a) from big where id > 7");
+	scan(90, 7); /* from 710 ms on */
+	is_seen_to_execute(800, "select md5(a) from big where id > 7");
+	end_at(800);
+	assert_string_equal(first(TAPIR_FOUND_CPU),
+			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big where id > "
+			    "?, 100% of the CPU in hash_any");
+}
+
+/* Of a server without events nobody knows when it ended. */
+static void statement_that_may_have_ended_is_not_named(void **state)
+{
+	(void)state;
+	is_seen_to_execute(1, "select md5(a) from big");
+	scan(90, 7);
+	is_seen_to_execute(800, "select 1");
+	assert_int_equal(tapir_timeline__finish(f.tl), 0);
+	tapir_finding__list(&finding, &found);
+	assert_null(strstr(first(TAPIR_FOUND_CPU), "select"));
+}
+
+static void statement_that_has_ended_is_not_named(void **state)
+{
+	(void)state;
+	is_seen_to_execute(1, "select md5(a) from big");
+	fire(QUERY_DONE, 100, 600, 0, NULL);
+	scan(90, 7);
+	end_at(800);
+	assert_null(strstr(found.rows.data[0].text, "select"));
+}
+
 static void autovacuum_is_what_it_calls_itself(void **state)
 {
 	(void)state;
@@ -487,6 +532,9 @@ int main(void)
 		TEST(wait_for_the_disk_is_a_part_of_a_flush),
 		TEST(rows_by_an_index_are_no_scan),
 		TEST(statement_of_a_parallel_worker_is_its_leaders),
+		TEST(statement_that_began_before_the_recording_is_named),
+		TEST(statement_that_may_have_ended_is_not_named),
+		TEST(statement_that_has_ended_is_not_named),
 		TEST(autovacuum_is_what_it_calls_itself),
 		TEST(statements_one_after_the_other_are_named),
 		TEST(prepared_statements_have_no_text),

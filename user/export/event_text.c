@@ -401,7 +401,7 @@ static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	tapir_wait_view__of(rec, &view);
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, view.rec->tgid, view.rec->tid, rec->time_ns);
-	tapir_str__adds(out, "waits in ");
+	tapir_str__adds(out, view.text.len ? "waits in " : "runs");
 	add_sv(out, view.text);
 	if (view.object.len) {
 		tapir_str__adds(out, " for ");

@@ -182,6 +182,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_finding_blocked__close(f, i);
 	tapir_finding_requests__close(f, i);
 	tapir_finding_statements__close(f, i);
+	tapir_finding_doing__close(f, i);
 	tapir_finding_gc__close(f, i);
 }
 
@@ -214,6 +215,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	tapir_finding_locks__call(ctx, rec);
 	tapir_finding_blocked__call(ctx, rec);
 	tapir_finding_sessions__call(ctx, rec);
+	tapir_finding_doing__call(ctx, rec);
 }
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,

@@ -2,98 +2,19 @@
 /* See finding_doing.h. */
 #include "findings/finding_doing.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/postgresql_text.h"
 #include "findings/finding_impl.h"
 #include "lore/lore.h"
 
 #define MIN_SAMPLES	50u
 #define MAX_PROCESSES	65536u
-#define STATEMENT_BYTES 120u
 #define MOST_PERCENT	50
 #define MIN_NEW_THREADS 20u /* fewer, and a pool has grown */
 #define MAX_SUMS	4096u
 #define SOURCE_SHARE	20u /* times as many samples as give its rows may be with them */
-
-/* ---- statements ----------------------------------------------------------------------------- */
-
-void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out)
-{
-	bool is_word = false;
-
-	while (text.len && strchr("; \t\r\n", text.data[text.len - 1]))
-		text.len--;
-	for (size_t at = 0, cnt = 0; at < text.len && cnt < STATEMENT_BYTES; cnt++) {
-		const char *byte = text.data + at;
-		bool is_number = !is_word && isdigit((unsigned char)*byte);
-
-		tapir_str__add_printable(out, is_number ? "?" : byte, 1);
-		is_word = isalnum((unsigned char)*byte) || *byte == '_';
-		do
-			at++;
-		while (is_number && at < text.len && strchr("0123456789.", text.data[at]));
-	}
-}
-
-static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
-{
-	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
-	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
-	const struct tapir_interval *i = thread ? thread->open : NULL;
-
-	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
-		i = i->outer;
-	if (i)
-		tapir_finding_doing__add_without_numbers(tapir_sv__of(i->label), out);
-	return i;
-}
-
-/* Of a server's process that works for another one, or for the server: its title tells. */
-static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
-{
-	const struct tapir_rec_process *rec = tapir_catalog__process(
-		tapir_timeline__catalog(f->tl), tgid, tapir_timeline__stats(f->tl)->last_ns);
-	struct tapir_process_view view;
-	struct tapir_sv own;
-
-	if (!rec)
-		return;
-	tapir_process_view__of(&rec->h, &view);
-	own = tapir_postgresql_title__autovacuum(view.cmdline);
-	tapir_str__add_printable(out, own.data, own.len);
-	if (!own.len && rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
-		(void)add_statement_of(f, tapir_postgresql_title__leader(view.cmdline), out);
-}
-
-bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
-{
-	if (!add_statement_of(f, tid, out))
-		add_by_title(f, tid, out);
-	return out->len && !out->failed;
-}
-
-void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
-					struct tapir_found_labels *statements, uint64_t weight)
-{
-	struct tapir_str text = {};
-
-	if (tapir_finding_doing__statement(f, tid, &text))
-		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
-	tapir_str__fini(&text);
-}
-
-void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
-				    struct tapir_str *out)
-{
-	const struct tapir_found_label *worst = tapir_found_labels__worst(statements);
-
-	if (worst && worst->ns * 100 >= of * MOST_PERCENT)
-		tapir_str__addf(out, ", most for %s", worst->label);
-}
 
 /* ---- what for ------------------------------------------------------------------------------- */
 
@@ -216,7 +137,9 @@ static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *wha
 		if (doing && whats)
 			tapir_found_labels__add(whats, 1, doing->what, TAPIR_OWN_CODE_NONE,
 						sum->cnt);
-		if (doing && statements && sum->statement && !strcmp(doing->what, what))
+		if (doing && statements && sum->statement &&
+		    tapir_finding_doing__is_believed(f, sum->statement) &&
+		    !strcmp(doing->what, what))
 			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_OWN_CODE_NONE,
 						sum->cnt);
 	}
@@ -252,7 +175,8 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 
-	if (share >= MOST_PERCENT && !f->doings.is_told)
+	if (share >= MOST_PERCENT && !f->doings.is_told &&
+	    tapir_finding_doing__is_believed(f, worst->label))
 		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
 }
 
@@ -516,9 +440,14 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 void tapir_finding_doing__fini(struct tapir_finding *f)
 {
 	struct tapir_doing_sum *sum;
+	struct tapir_doing_begun *begun;
 
 	tapir_map__fini(&f->doings.by_node);
 	tapir_map__fini(&f->doings.tgids);
+	tapir_map__fini(&f->doings.begun_by_tid);
+	tapir_vec_for_each (begun, &f->doings.begun)
+		free(begun->text);
+	tapir_vec__fini(&f->doings.begun);
 	tapir_weights__fini(&f->doings.callers);
 	tapir_weights__fini(&f->doings.parents);
 	tapir_weights__fini(&f->doings.starters);

@@ -16,13 +16,21 @@ struct tapir_wait;
 struct tapir_rec_switch;
 struct tapir_finding_event;
 
+struct tapir_interval;
 struct tapir_lore_doing;
+struct tapir_rec;
 
 /* CPU samples of one doing for one kind of requests. */
 struct tapir_doing_sum {
 	const struct tapir_lore_doing *doing;
 	char *statement; /* NULL: for none that is known */
 	uint64_t cnt;
+};
+
+/* A statement that was executed when a snapshot saw the thread. */
+struct tapir_doing_begun {
+	char *text;
+	bool is_seen_again; /* by the one at the end */
 };
 
 struct tapir_doings {
@@ -32,6 +40,9 @@ struct tapir_doings {
 	struct tapir_found_labels statements; /* of all samples */
 	bool is_told;			      /* what most of a CPU is used for, and for which */
 	struct tapir_weights callers;	      /* of the program's own functions */
+	/* By thread, those that were executed when it was seen, until they end. */
+	struct tapir_map begun_by_tid; /* idx of begun, and 1; 0: it has ended */
+	struct tapir_vec(struct tapir_doing_begun) begun;
 	struct tapir_map tgids;
 	uint64_t child_cnt; /* started by a thread that waited until they were */
 	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
@@ -50,12 +61,20 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				   uint32_t node);
 void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/* A WAIT record: what began before the recording has no begin, and so no text. */
+void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* An event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
 /* "where id = ?": those that differ in numbers alone are one. Cut where it is long. */
 void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out);
 /* The request that a thread works for, its numbers left out; false: none is known. */
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+/*
+ * Whether one that began before the recording was executed throughout, as far as is known: there
+ * are events that would have told its end, or it was seen at the end as well.
+ */
+bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement);
 /* Weighs it. */
 void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight);

@@ -192,6 +192,12 @@ static void find_monitor(const struct tapir_lock_owners *o, struct tapir_copy *c
 	copy->array_depth = type.array_depth;
 }
 
+void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+{
+	if (o->query_va && copy->seen.thread.tid == copy->seen.thread.tgid)
+		copy->statement = statement_of(o, o->tgid);
+}
+
 void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;

@@ -176,6 +176,24 @@ static void post_call(const struct tapir_copy *copy, const struct tapir_poster *
 		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
 }
 
+/* It runs, and waits for nothing. */
+static void post_statement(const struct tapir_copy *copy, const struct tapir_poster *poster,
+			   struct texts *texts)
+{
+	const struct tapir_rec_thread *thread = &copy->seen.thread;
+	struct tapir_rec_wait wait = {
+		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
+		.tgid = thread->tgid,
+		.tid = thread->tid,
+	};
+	const struct tapir_rec *rec = tapir_recbuf__wait(
+		&texts->buf, &(struct tapir_wait_view){.rec = &wait,
+						       .statement = tapir_sv__of(copy->statement)});
+
+	if (rec)
+		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
+}
+
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 				    const struct tapir_poster *poster)
 {
@@ -185,10 +203,12 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 	texts.server = want_locks(p, poster->locks);
 	(void)tapir_postgresql_namer__find(poster->locks);
 	tapir_vec_for_each (copy, &p->copies) {
-		if (!copy->call || copy->has_moved)
-			continue;
-		post_owner_elsewhere(p, copy, poster->queue);
-		post_call(copy, poster, &texts);
+		if (copy->call && !copy->has_moved) {
+			post_owner_elsewhere(p, copy, poster->queue);
+			post_call(copy, poster, &texts);
+		} else if (copy->statement) {
+			post_statement(copy, poster, &texts);
+		}
 	}
 	tapir_recbuf__fini(&texts.buf);
 	tapir_str__fini(&texts.call);

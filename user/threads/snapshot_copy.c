@@ -67,8 +67,10 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	uint8_t buf[TAPIR_COPY_BYTES];
 	int err;
 
-	if (!wants_memory(&copy->seen))
+	if (!wants_memory(&copy->seen)) {
+		tapir_lock_owners__find_statement(readers->owners, copy);
 		return 0;
+	}
 	if (*room >= TAPIR_COPY_BYTES)
 		copy->bytes = copy_stack(p->tgid, copy->seen.sp, buf);
 	copy->memory = copy->bytes ? malloc(copy->bytes) : NULL;
