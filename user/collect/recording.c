@@ -370,6 +370,20 @@ static int check_matches(const struct recording *r)
 	return err;
 }
 
+/* The last segment on a full disk: what it lost is counted, as that of the ones before (session.c).
+ */
+static int close_writer(struct recording *r)
+{
+	int mark = tapir_diag__cnt(), err = tapir_writer__close(r->writer);
+
+	if (!err || !r->opts->ring)
+		return err;
+	if (tapir_diag__cnt() > mark)
+		tapir_warn("%s", tapir_diag__line(tapir_diag__cnt() - 1));
+	tapir_diag__rewind(mark);
+	return 0;
+}
+
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
 static int finish_file(struct recording *r, bool has_begun, int err)
 {
@@ -427,7 +441,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	if (r->writer && !has_begun) {
 		tapir_writer__abandon(r->writer); /* an empty file would only be in the way */
 	} else if (r->writer) {
-		int close_err = tapir_writer__close(r->writer);
+		int close_err = close_writer(r);
 
 		sink_err = sink_err ? sink_err : close_err;
 	}
