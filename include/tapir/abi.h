@@ -3,32 +3,28 @@
  * abi.h - every record tapir produces, defined once for all of its users: BPF programs, the
  * in-process ring lane, the collector, the file and its readers.
  *
- * A record is a fixed struct that starts with struct tapir_rec and is followed by its
- * variable part. Rules that hold for every record:
+ * A record is a fixed struct that starts with struct tapir_rec and is followed by its variable
+ * part. Rules that hold for every record:
  *
  *   - byte order is little-endian, alignment 8, no implicit padding;
- *   - tapir_rec.size counts the whole record, variable part and final padding included,
- *     and is a multiple of 8; padding bytes are zero;
- *   - an unknown type is skipped by its size; a known type may grow at the end of its
- *     fixed part only together with a new format version (trace_format.h);
- *   - variable strings are not NUL-terminated: their lengths are in the fixed part and
- *     their bytes follow in the order of the length fields;
- *   - times are CLOCK_MONOTONIC nanoseconds of the host, ids are those of the host's
- *     initial pid namespace, unless noted at a field;
- *   - a consumer checks size against what it holds, then type, then the fixed part's size,
- *     then the lengths, before it reads a byte past them.
+ *   - tapir_rec.size counts the whole record, variable part and final padding included, and is a
+ *     multiple of 8; padding bytes are zero;
+ *   - an unknown type is skipped by its size; a known type may grow at the end of its fixed part
+ *     only together with a new format version (trace_format.h);
+ *   - variable strings are not NUL-terminated: their lengths are in the fixed part and their bytes
+ *     follow in the order of the length fields;
+ *   - times are CLOCK_MONOTONIC nanoseconds of the host, ids are those of the host's initial pid
+ *     namespace, unless noted at a field;
+ *   - a consumer checks size against what it holds, then type, then the fixed part's size, then the
+ *     lengths, before it reads a byte past them.
  *
  * A record does not identify its writer. A BPF program, a ring in shared memory and a user-space
- * reader of /proc all write the same ones.
- *
- * C11, C++11 and BPF C; depends on nothing.
+ * reader of /proc all write the same ones. C11, C++11 and BPF C; depends on nothing.
  */
 #ifndef TAPIR_ABI_H
 #define TAPIR_ABI_H
 
-#if defined(__bpf__)
-/* vmlinux.h, included before this header, has the fixed-width types. */
-#else
+#if !defined(__bpf__) /* vmlinux.h, included before this header, has the fixed-width types */
 #include <stddef.h>
 #include <stdint.h>
 #endif
@@ -365,10 +361,14 @@ struct tapir_rec_switch {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
 
-/* ---- WAIT ------------------------------------------------------------------------------ */
+/* ---- WAIT, LOOK ------------------------------------------------------------------------ */
 
 /*
- * The system call in which a thread of a snapshot waits. It has the time of the thread's SWITCH.
+ * The system call in which a thread of a snapshot waits, at the time of the thread's SWITCH. text,
+ * each part up to a zero: the call with its arguments, "read(fd 3 pipe:[4711])"; the type of the
+ * object whose lock it waits for; of a server of databases the statement that it executes, and that
+ * of the lock's holder; the transaction of each that executes none (decode/postgresql_text.h). If
+ * there is no call, it runs, and executes that.
  */
 struct tapir_rec_wait {
 	struct tapir_rec h;
@@ -378,21 +378,11 @@ struct tapir_rec_wait {
 	uint16_t syscall;   /* its number */
 	uint16_t text_len;
 	uint64_t object_va; /* of the futex; 0: it waits for something else */
-			    /* text: the call with its arguments, "read(fd 3 pipe:[4711])"; then,
-			     * each up to a zero: the type of the object whose lock it waits for;
-			     * the statement that it executes, of a server of databases; the one
-			     * that the lock's holder executes; of one that executes none in a
-			     * transaction, what that is (decode/postgresql_text.h), and
-			     * likewise of the holder. No call: it runs, and executes that */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 
-/* ---- LOOK ------------------------------------------------------------------------------ */
-
-/*
- * In which functions of its interpreter a thread was, by the process's memory, which was read while
- * the thread went on: whether it ran or slept, SWITCH records tell.
- */
+/* In which functions of its interpreter a thread was when its process's memory was read. Whether it
+ * ran or slept then, SWITCH records tell. */
 struct tapir_rec_look {
 	struct tapir_rec h;
 	uint32_t tgid;

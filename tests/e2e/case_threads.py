@@ -254,7 +254,7 @@ def test_deadlock_from_before_a_recording_leads_its_report(t):
     t.tapir("record", "-p", target.pid, "-d", "0.6", "-f", "-o", file)
     report = t.report(file)
     t.ok(re.match(rf"deadlock: 2 threads wait for each other's locks \((left {tids['left']}, right {tids['right']}|"
-                  rf"right {tids['right']}, left {tids['left']})\), for .* when the recording ended; 3 more wait for locks",
+                  rf"right {tids['right']}, left {tids['left']})\) in take, for .* when the recording ended; 3 more wait for locks",
                   report["headline"]), report["headline"])
     t.eq([finding["kind"] for finding in report["findings"]].count("deadlock"), 1, "named once")
 

@@ -50,6 +50,20 @@ static inline void finding_sleep(uint32_t tid, uint64_t at_ms, uint64_t stack)
 						.out_stack_id = stack});
 }
 
+/* A stack of the functions at 0x1000 times these numbers, innermost first. */
+#define FINDING_STACK(id, ...)                                                                     \
+	finding_stack(id, (const unsigned[]){__VA_ARGS__},                                         \
+		      sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+
+static inline void finding_stack(uint64_t id, const unsigned *at, unsigned cnt)
+{
+	uint64_t frames_va[8];
+
+	for (unsigned i = 0; i < cnt; i++)
+		frames_va[i] = 0x1000 * (uint64_t)at[i] + 8;
+	feeder_stack(&f, id, frames_va, cnt);
+}
+
 #define FINDING_FIELDS 8u
 
 /* An event whose fields are numbers; names: at most FINDING_FIELDS, ended by NULL. */

@@ -9,25 +9,8 @@
 
 #include "finding_state.h"
 
-#define KERNEL_VA 0xffffffff81000000ull
-
 enum { VFORK = 1, CHILD, OWN, CONNECTS, GOES_ON, STARTS, LIBRARY, POOL_STARTS };
 enum { CONNECT = 100 };
-
-static void add_kernel(void)
-{
-	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
-					    .start_va = KERNEL_VA,
-					    .end_va = KERNEL_VA + 0x1000,
-					    .file_id = 99};
-	struct tapir_rec_symbol symbol = {.file_id = 99, .size = 0x1000};
-	struct tapir_rec_stack stack = {.stack_id = VFORK, .flags = TAPIR_STACK_KERNEL};
-	uint64_t frame_va = KERNEL_VA + 8;
-
-	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
-	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("kernel_clone")));
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
-}
 
 static void add_libc(void)
 {
@@ -53,7 +36,7 @@ static int setup(void **state)
 	name_method(3, "System.Net.Sockets.Socket.ConnectAsync(SocketAsyncEventArgs)");
 	name_method(4, "System.Threading.Thread.Start()");
 	add_libc();
-	add_kernel();
+	feeder_kernel_function(&f, VFORK, "kernel_clone");
 	feeder_stack(&f, STARTS, starts, 3);
 	feeder_stack(&f, POOL_STARTS, pool_starts, 2);
 	feeder_stack(&f, CHILD, child, 2);

@@ -27,19 +27,6 @@ enum {
 	EPOLL,
 };
 
-#define STACK(id, ...)                                                                             \
-	add_stack(id, (const unsigned[]){__VA_ARGS__},                                             \
-		  sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
-
-static void add_stack(uint64_t id, const unsigned *at, unsigned cnt)
-{
-	uint64_t frames_va[8];
-
-	for (unsigned i = 0; i < cnt; i++)
-		frames_va[i] = 0x1000 * (uint64_t)at[i] + 8;
-	feeder_stack(&f, id, frames_va, cnt);
-}
-
 static void name_symbol(unsigned at, const char *file, const char *name)
 {
 	struct tapir_rec_symbol symbol = {.file_id = 0x1000 * (uint64_t)at, .size = 0x1000};
@@ -67,15 +54,15 @@ static int setup(void **state)
 		    "py::BaseEventLoop._run_once:/usr/lib/python3.11/asyncio/base_events.py");
 	name_method(PY_MODULE, "py::<module>:/srv/shop.py");
 	name_method(PY_THREAD, "py::Thread.run:/usr/lib/python3.11/threading.py");
-	STACK(COMPUTES, STRIPPED, EVAL, START);
-	STACK(NATIVE, LIBX, START);
-	STACK(DRAWS, PY_DRAW, PY_MODULE);
-	STACK(PARSES, PY_LOADS, PY_PARSE, PY_MODULE);
-	STACK(LOOPS, PY_RUN_ONCE, PY_MODULE);
-	STACK(CALLS_BACK, PY_DRAW, PY_RUN_ONCE, PY_MODULE);
-	STACK(WAITS, TAKE_GIL, EVAL, START);
-	STACK(ASKS, EPOLL, STRIPPED, EVAL, START);
-	STACK(CALLED, STRIPPED, EVAL, STRIPPED, EVAL, START);
+	FINDING_STACK(COMPUTES, STRIPPED, EVAL, START);
+	FINDING_STACK(NATIVE, LIBX, START);
+	FINDING_STACK(DRAWS, PY_DRAW, PY_MODULE);
+	FINDING_STACK(PARSES, PY_LOADS, PY_PARSE, PY_MODULE);
+	FINDING_STACK(LOOPS, PY_RUN_ONCE, PY_MODULE);
+	FINDING_STACK(CALLS_BACK, PY_DRAW, PY_RUN_ONCE, PY_MODULE);
+	FINDING_STACK(WAITS, TAKE_GIL, EVAL, START);
+	FINDING_STACK(ASKS, EPOLL, STRIPPED, EVAL, START);
+	FINDING_STACK(CALLED, STRIPPED, EVAL, STRIPPED, EVAL, START);
 	feeder_thread(&f, 2, "python3");
 	feeder_thread(&f, 3, "worker");
 	return finding_listen();

@@ -10,8 +10,6 @@
 #include "finding_case.h"
 #include "findings/function_name.h"
 
-#define KERNEL_VA 0xffffffff81000000ull
-
 /* Frames of one file each, 0x1000 times the number. */
 enum {
 	MAIN = 1,
@@ -55,28 +53,13 @@ static void add_functions(void)
 	}
 }
 
-static void add_kernel(void)
-{
-	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
-					    .start_va = KERNEL_VA,
-					    .end_va = KERNEL_VA + 0x1000,
-					    .file_id = 99};
-	struct tapir_rec_symbol symbol = {.file_id = 99, .size = 0x1000};
-	struct tapir_rec_stack stack = {.stack_id = KERNEL_SYNC, .flags = TAPIR_STACK_KERNEL};
-	uint64_t frame_va = KERNEL_VA + 8;
-
-	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
-	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("ext4_sync_file")));
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
-}
-
 static int setup(void **state)
 {
 	(void)state;
 	if (finding_begin())
 		return -1;
 	add_functions();
-	add_kernel();
+	feeder_kernel_function(&f, KERNEL_SYNC, "ext4_sync_file");
 	return finding_listen();
 }
 

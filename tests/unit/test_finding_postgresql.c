@@ -324,19 +324,11 @@ static void checkpoint_by_the_clock_is_none(void **state)
 /* Who writes the log for all waits for the disk, within the function that all others wait in. */
 static void wait_for_the_disk_is_a_part_of_a_flush(void **state)
 {
-	struct tapir_rec_mapping kernel = {.flags = TAPIR_MAPPING_EXEC,
-					   .start_va = 0xffffffff81000000,
-					   .end_va = 0xffffffff81001000,
-					   .file_id = 99};
-	struct tapir_rec_symbol symbol = {.file_id = 99, .size = 0x1000};
 	struct tapir_rec_symbol flush = {.file_id = 0x5000, .size = 0x1000};
-	struct tapir_rec_stack stack = {.stack_id = 8, .flags = TAPIR_STACK_KERNEL};
-	const uint64_t kernel_va = 0xffffffff81000008, flush_va = 0x5008;
+	const uint64_t flush_va = 0x5008;
 
 	(void)state;
-	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &kernel, feeder_sv("[kernel.kallsyms]")));
-	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("io_schedule")));
-	feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &kernel_va, 1));
+	feeder_kernel_function(&f, 8, "io_schedule");
 	feeder_mapping(&f, 0x5000, "/x/postgres");
 	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &flush, feeder_sv("XLogFlush")));
 	feeder_stack(&f, 7, &flush_va, 1);

@@ -10,33 +10,7 @@
 
 #include "finding_state.h"
 
-#define KERNEL_VA 0xffffffff81000000ull
-
 enum { SOCKET = 1, UNNAMED, OWN, LIBRARY, DISK, POLL, RESOLVES };
-
-static void add_kernel(void)
-{
-	static const struct {
-		uint64_t stack;
-		const char *name;
-	} functions[] = {{SOCKET, "sk_wait_data"}, {DISK, "io_schedule"}, {POLL, "do_sys_poll"}};
-	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
-					    .start_va = KERNEL_VA,
-					    .end_va = KERNEL_VA + 0x3000,
-					    .file_id = 99};
-
-	feeder_add(&f, tapir_recbuf__mapping(&f.buf, &mapping, feeder_sv("[kernel.kallsyms]")));
-	for (uint64_t i = 0; i < 3; i++) {
-		struct tapir_rec_symbol symbol = {
-			.file_id = 99, .start_off = 0x1000 * i, .size = 0x1000};
-		struct tapir_rec_stack stack = {.stack_id = functions[i].stack,
-						.flags = TAPIR_STACK_KERNEL};
-		uint64_t frame_va = KERNEL_VA + 0x1000 * i + 8;
-
-		feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv(functions[i].name)));
-		feeder_add(&f, tapir_recbuf__stack(&f.buf, &stack, &frame_va, 1));
-	}
-}
 
 static int setup(void **state)
 {
@@ -52,7 +26,9 @@ static int setup(void **state)
 	name_method(3, "int java.net.SocketInputStream.read()");
 	feeder_mapping(&f, 0x4000, "/x/libc.so.6");
 	feeder_add(&f, tapir_recbuf__symbol(&f.buf, &symbol, feeder_sv("getaddrinfo")));
-	add_kernel();
+	feeder_kernel_function(&f, SOCKET, "sk_wait_data");
+	feeder_kernel_function(&f, DISK, "io_schedule");
+	feeder_kernel_function(&f, POLL, "do_sys_poll");
 	feeder_stack(&f, RESOLVES, resolves, 2);
 	feeder_stack(&f, UNNAMED, unnamed, 1);
 	feeder_stack(&f, OWN, own, 1);

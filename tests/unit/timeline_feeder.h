@@ -174,6 +174,22 @@ static inline int feeder_stack(struct feeder *f, uint64_t id, const uint64_t *fr
 	return feeder_add(f, tapir_recbuf__stack(&f->buf, &stack, frames_va, cnt));
 }
 
+/* A kernel's stack of one function, whose id is below 256. */
+static inline void feeder_kernel_function(struct feeder *f, uint64_t id, const char *name)
+{
+	const uint64_t va = 0xffffffff81000000ull, frame_va = va + 0x1000 * id + 8;
+	struct tapir_rec_mapping mapping = {.flags = TAPIR_MAPPING_EXEC,
+					    .start_va = va,
+					    .end_va = va + 0x100000,
+					    .file_id = 99};
+	struct tapir_rec_symbol symbol = {.file_id = 99, .start_off = 0x1000 * id, .size = 0x1000};
+	struct tapir_rec_stack stack = {.stack_id = id, .flags = TAPIR_STACK_KERNEL};
+
+	feeder_add(f, tapir_recbuf__mapping(&f->buf, &mapping, feeder_sv("[kernel.kallsyms]")));
+	feeder_add(f, tapir_recbuf__symbol(&f->buf, &symbol, feeder_sv(name)));
+	feeder_add(f, tapir_recbuf__stack(&f->buf, &stack, &frame_va, 1));
+}
+
 static inline int feeder_exit(struct feeder *f, uint32_t tgid, uint64_t time_ns)
 {
 	struct tapir_rec_process process = {
