@@ -304,6 +304,7 @@ def test_name_that_no_process_has_is_named(t):
     for options in ((), ("--no-samples",), ("--no-sched",)):
         result = t.tapir("record", "--comm", "no-such-prog*", "-d", "0.3", *options, "-f", "-o", t.path("n.tapir"))
         t.ok("no process was named no-such-prog*" in result.err, f"{options}: {result.err}")
+        t.ok("idle" not in result.err, f"{options}: {result.err}")
     target = t.target("storm", "--wait-attached", 100, 1000000, 1)
     result = t.tapir("record", "storm:hit", "--comm", "storm", "-d", "0.5", "-f", "-o", t.path("n.tapir"))
     t.ok("no process" not in result.err, result.err)

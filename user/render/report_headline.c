@@ -193,7 +193,8 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 	add_threads(s, from, out);
 	add_events(v, from, out);
 	if (out->len == from)
-		tapir_str__adds(out, "no event and no sample");
+		tapir_str__adds(out, s->processes.cnt ? "no event and no sample"
+						      : "no process was recorded");
 	tapir_str__adds(out, "; ");
 	if (lost || (!s->gap_cnt && !unseen))
 		add_lost(v, lost, out);

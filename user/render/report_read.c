@@ -142,7 +142,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 		err = tapir_pids_seen__check(&r.seen, tapir_reader__catalog(reader), request->path);
 	if (!err)
 		err = tapir_summary__sort(&report->summary);
-	if (!err) {
+	/* Without a process, none is idle. */
+	if (!err && report->summary.processes.cnt) {
 		finding->has_clock = has_clock(&report->summary);
 		tapir_finding__list(finding, &report->findings);
 		err = report->findings.failed ? -ENOMEM : 0;
