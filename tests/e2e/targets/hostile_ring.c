@@ -41,8 +41,13 @@ static uint64_t random_word(void)
 	return rand_r(&seed) % 3 ? r >> rand_r(&seed) % 60 : nasty[(unsigned)rand_r(&seed) % 12];
 }
 
+/* The library opens the memory of a ring when a thread gets it, which may be later. */
 static void add_area(uint64_t off, uint64_t bytes)
 {
+	uint64_t start = off & ~4095ull;
+
+	if (mprotect(data + start, off + bytes - start, PROT_READ | PROT_WRITE))
+		target__die("mprotect");
 	areas[area_cnt++] = (struct area){off, bytes};
 }
 
