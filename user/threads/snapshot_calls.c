@@ -142,43 +142,28 @@ struct texts {
 	uint32_t server;
 };
 
-static void post_call(const struct tapir_copy *copy, const struct tapir_poster *poster,
-		      struct texts *texts)
+/* What it waits for. */
+static void add_call(const struct tapir_copy *copy, const struct tapir_poster *poster,
+		     struct texts *texts, struct tapir_rec_wait *wait, struct tapir_wait_view *view)
 {
-	const struct tapir_rec_thread *thread = &copy->seen.thread;
-	struct tapir_rec_wait wait = {
-		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = thread->h.time_ns},
-		.tgid = thread->tgid,
-		.tid = thread->tid,
-		.owner_tid = copy->owner_tid,
-		.syscall = (uint16_t)copy->seen.syscall,
-		.object_va = copy->futex_va,
-	};
-	const struct tapir_rec *rec;
-
-	tapir_str__clear(&texts->call);
-	tapir_sockets__explain(&texts->sockets, thread->tgid, copy->call, &texts->call);
-	tapir_str__clear(&texts->lock);
+	wait->owner_tid = copy->owner_tid;
+	wait->syscall = (uint16_t)copy->seen.syscall;
+	wait->object_va = copy->futex_va;
+	tapir_sockets__explain(&texts->sockets, wait->tgid, copy->call, &texts->call);
 	add_lock_type(copy, &texts->types, &texts->lock);
 	if (copy->has_lock)
 		tapir_postgresql_namer__add_lock(poster->locks, texts->server, &copy->lock,
 						 &texts->lock);
-	rec = tapir_recbuf__wait(
-		&texts->buf,
-		&(struct tapir_wait_view){.rec = &wait,
-					  .text = tapir_sv__of(texts->call.data),
-					  .object = tapir_sv__of(texts->lock.data),
-					  .statement = tapir_sv__of(copy->statement),
-					  .holder_statement = tapir_sv__of(copy->holder_statement),
-					  .session = tapir_sv__of(copy->session),
-					  .holder_session = tapir_sv__of(copy->holder_session)});
-	if (rec && !texts->call.failed && !texts->lock.failed)
-		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
+	view->text = tapir_sv__of(texts->call.data);
+	view->object = tapir_sv__of(texts->lock.data);
+	view->holder_statement = tapir_sv__of(copy->holder_statement);
+	view->session = tapir_sv__of(copy->session);
+	view->holder_session = tapir_sv__of(copy->holder_session);
 }
 
-/* It runs, and waits for nothing. */
-static void post_statement(const struct tapir_copy *copy, const struct tapir_poster *poster,
-			   struct texts *texts)
+/* waits: else it runs, and what it executes is all that is known. */
+static void post(const struct tapir_copy *copy, bool waits, const struct tapir_poster *poster,
+		 struct texts *texts)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	struct tapir_rec_wait wait = {
@@ -186,11 +171,15 @@ static void post_statement(const struct tapir_copy *copy, const struct tapir_pos
 		.tgid = thread->tgid,
 		.tid = thread->tid,
 	};
-	const struct tapir_rec *rec = tapir_recbuf__wait(
-		&texts->buf, &(struct tapir_wait_view){.rec = &wait,
-						       .statement = tapir_sv__of(copy->statement)});
+	struct tapir_wait_view view = {.rec = &wait, .statement = tapir_sv__of(copy->statement)};
+	const struct tapir_rec *rec;
 
-	if (rec)
+	tapir_str__clear(&texts->call);
+	tapir_str__clear(&texts->lock);
+	if (waits)
+		add_call(copy, poster, texts, &wait, &view);
+	rec = tapir_recbuf__wait(&texts->buf, &view);
+	if (rec && !texts->call.failed && !texts->lock.failed)
 		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
 }
 
@@ -203,12 +192,12 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 	texts.server = want_locks(p, poster->locks);
 	(void)tapir_postgresql_namer__find(poster->locks);
 	tapir_vec_for_each (copy, &p->copies) {
-		if (copy->call && !copy->has_moved) {
+		bool waits = copy->call && !copy->has_moved;
+
+		if (waits)
 			post_owner_elsewhere(p, copy, poster->queue);
-			post_call(copy, poster, &texts);
-		} else if (copy->statement) {
-			post_statement(copy, poster, &texts);
-		}
+		if (waits || copy->statement)
+			post(copy, waits, poster, &texts);
 	}
 	tapir_recbuf__fini(&texts.buf);
 	tapir_str__fini(&texts.call);
