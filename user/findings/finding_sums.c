@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "findings/function_name.h"
 #include "lore/lore.h"
@@ -56,24 +57,22 @@ void tapir_weights__fini(struct tapir_weights *w)
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
 			     uint32_t name, uint64_t ns)
 {
-	uint64_t *idx;
-	struct tapir_found_label row = {.name = name};
+	struct tapir_found_label made = {.name = name}, *row;
 
 	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
-	idx = tapir_map__get(&labels->by_key, key);
-	if (!idx && labels->rows.cnt < MAX_LABELS) {
-		row.label = strdup(label);
-		idx = row.label ? tapir_map__put(&labels->by_key, key, NULL) : NULL;
-		if (!idx || !tapir_vec__push(&labels->rows, row)) {
-			free(row.label);
-			return;
-		}
-		*idx = labels->rows.cnt - 1;
+	row = tapir_keyed__find(&labels->rows, &labels->by_key, key);
+	if (!row && labels->rows.cnt < MAX_LABELS) {
+		made.label = strdup(label);
+		row = made.label ? tapir_keyed__row(&labels->rows, &labels->by_key, key, MAX_LABELS,
+						    made)
+				 : NULL;
+		if (!row)
+			free(made.label);
 	}
-	if (!idx || *idx >= labels->rows.cnt)
+	if (!row)
 		return;
-	labels->rows.data[*idx].ns += ns;
-	labels->rows.data[*idx].cnt++;
+	row->ns += ns;
+	row->cnt++;
 }
 
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels)
