@@ -53,6 +53,10 @@ static void parts_are_found_when_the_text_is_right(void **state)
 		{"p:e::arg0=str:64;arg1=strn(arg2)", "|p|w=e,|-1|arg0=str:64;arg1=strn(arg2);"},
 		{"p:e:0:k=", "|p|w=e,|0|k=;"},
 		{"/usr/bin/x:p", "/usr/bin/x|p||-1|"},
+		{"usdt:kprobe:e", "|kprobe|w=e,|-1|"},
+		{"usdt:/x:p:e", "/x|p|w=e,|-1|"},
+		{"/x:timer:e", "/x|timer|w=e,|-1|"},
+		{"kprobes:e", "|kprobes|w=e,|-1|"},
 		{"/a\\:b\\\\c:p:e", "/a:b\\c|p|w=e,|-1|"},
 		{"/with space:p:e", "/with space|p|w=e,|-1|"},
 		{"p\\:q:e\\:f", "|p:q|w=e:f,|-1|"},
@@ -109,8 +113,14 @@ static void mistakes_say_where_and_what(void **state)
 		{"./x:p:e", "a path starts with '/'"},
 		{"a b", "character 2: ' ' is not allowed in a provider name"},
 		{"a,b", "character 2: ','"},
-		{"usdt:/x:p:e", "omit 'usdt:'"},
-		{"uprobe:/x:f", "a path comes before the provider"},
+		{"usdt:", "a provider is required"},
+		{"usdt", "'usdt' means a provider, which must follow"},
+		{"kprobe:vfs_read",
+		 "'kprobe' means a function of the kernel, which cannot be recorded"},
+		{"tracepoint:sched:sched_switch", "a provider of that name is usdt:tracepoint"},
+		{"uprobe:libc:malloc", "'uprobe' means a function by its symbol"},
+		{"request", "'request' means requests"},
+		{"uprobes:/x:f", "a path comes before the provider"},
 	};
 
 	(void)state;

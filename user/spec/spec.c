@@ -16,9 +16,32 @@ static const char *const level_names[] = {"LogAlways", "Critical",	"Error",
 					  "Warning",   "Informational", "Verbose"};
 #define LEVEL_CNT ((int)(sizeof(level_names) / sizeof(level_names[0])))
 
+/* First words that name another kind of source than a provider, now or in a later version. */
+static const struct {
+	const char *word, *what;
+} reserved[] = {
+	{"tracepoint", "a tracepoint of the kernel"},
+	{"syscall", "system calls"},
+	{"kfunc", "a function of the kernel"},
+	{"kprobe", "a function of the kernel"},
+	{"kretprobe", "a function of the kernel"},
+	{"uprobe", "a function by its symbol"},
+	{"uretprobe", "a function by its symbol"},
+	{"ufunc", "a function by its symbol"},
+	{"perf", "an event of the CPU or the kernel"},
+	{"timer", "a timer"},
+	{"usdt", "a provider, which must follow"},
+	{"interval", "an interval"},
+	{"block", "block I/O"},
+	{"runqueue", "waits for a CPU"},
+	{"locks", "waits for locks"},
+	{"request", "requests"},
+};
+
 struct parser {
 	const char *text; /* the whole, for positions */
 	const char *at;
+	bool is_provider; /* "usdt:" precedes it: no word is reserved */
 	struct tapir_spec *spec;
 };
 
@@ -63,6 +86,14 @@ static char *copy_part(const char *text, size_t len, bool is_path)
 	return out;
 }
 
+const char *tapir_spec__reserved(const char *word, size_t len)
+{
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+		if (strlen(reserved[i].word) == len && !memcmp(word, reserved[i].word, len))
+			return reserved[i].what;
+	return NULL;
+}
+
 /* ---- the parts -------------------------------------------------------------------------- */
 
 static int parse_path(struct parser *p)
@@ -94,8 +125,11 @@ static int parse_provider(struct parser *p)
 			p, p->at + odd,
 			"'%c' is not allowed in a provider name; separate SPECs by spaces: hotspot:gc__* hotspot:thread__*",
 			p->at[odd]);
-	if (len == 4 && !strncmp(p->at, "usdt:", 5))
-		return mistake(p, p->at, "omit 'usdt:': [/PATH:]PROVIDER:EVENT");
+	if (!p->is_provider && !p->spec->path && tapir_spec__reserved(p->at, len))
+		return mistake(p, p->at,
+			       "'%.*s' means %s, which cannot be recorded by that name; a provider "
+			       "of that name is usdt:%.*s",
+			       (int)len, p->at, tapir_spec__reserved(p->at, len), (int)len, p->at);
 	p->spec->provider = copy_part(p->at, len, false);
 	p->at += len;
 	return p->spec->provider ? 0 : -ENOMEM;
@@ -255,8 +289,11 @@ static bool next_part(struct parser *p)
 
 static int parse_all(struct parser *p)
 {
-	int err = *p->at == '/' ? parse_path(p) : 0;
+	int err;
 
+	p->is_provider = !strncmp(p->at, "usdt:", 5);
+	p->at += p->is_provider ? 5 : 0;
+	err = *p->at == '/' ? parse_path(p) : 0;
 	if (!err)
 		err = parse_provider(p);
 	if (!err && next_part(p))

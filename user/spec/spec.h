@@ -2,13 +2,14 @@
 /*
  * spec.h - how a person names events; one parser for every command and the HTTP API.
  *
- *  SPEC  := [/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
+ *  SPEC  := [usdt:][/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
  *  SEL   := [-]ITEM{,[-]ITEM}     ITEM := ev=GLOB | kw=NAME | 0xHEX | WORD
  *  LEVEL := 0..5 or its name      ARGS := KEY=VALUE{;KEY=VALUE}
  *
  * PROVIDER and event names are shell globs; PATH is compared literally, ':' in it is written '\:'
- * and '\' is written '\\'. SEL and LEVEL may be empty when something follows. Pure: nothing is
- * opened, nothing is looked up.
+ * and '\' is written '\\'. SEL and LEVEL may be empty when something follows. A PROVIDER called as
+ * another kind of source (tracepoint, uprobe and others) is reached by "usdt:" alone. Pure: nothing
+ * is opened, nothing is looked up.
  */
 #ifndef TAPIR_USER_SPEC_H
 #define TAPIR_USER_SPEC_H
@@ -54,6 +55,8 @@ struct tapir_spec {
 /* *out is yours. Each mistake is one line: where, what was expected, an example. -EINVAL. */
 int tapir_spec__parse(const char *text, struct tapir_spec **out);
 void tapir_spec__free(struct tapir_spec *spec);
+/* What a first word of len bytes means if it is reserved for another kind of source, or NULL. */
+const char *tapir_spec__reserved(const char *word, size_t len);
 
 /*
  * For probes compiled into a program without libtapir: they have no keywords, so a WORD is an event
