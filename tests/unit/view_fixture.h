@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/recorded.h"
 #include "analyze/tally.h"
 #include "render/views.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/runtime_work.h"
 #include "analyze/tally.h"
 #include "analyze/view.h"

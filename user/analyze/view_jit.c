@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "symbol/dotnet_name.h"

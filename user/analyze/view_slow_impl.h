@@ -4,7 +4,7 @@
 #ifndef TAPIR_USER_VIEW_SLOW_IMPL_H
 #define TAPIR_USER_VIEW_SLOW_IMPL_H
 
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 

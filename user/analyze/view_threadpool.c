@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/view.h"

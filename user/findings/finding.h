@@ -23,7 +23,7 @@
 #include "findings/finding_workers.h"
 #include "findings/found.h"
 #include "findings/weights.h"
-#include "analyze/histogram.h"
+#include "base/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/runtime_work.h"

@@ -33,22 +33,35 @@ static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t valu
 	h->counts[tapir_histogram__step(value)]++;
 }
 
+/* The smallest value of a step, and how many values it has. */
+static inline uint64_t tapir_histogram__low(unsigned step)
+{
+	uint64_t octave = step / TAPIR_HISTOGRAM_STEPS;
+
+	if (!octave)
+		return step;
+	return (uint64_t)(TAPIR_HISTOGRAM_STEPS + step % TAPIR_HISTOGRAM_STEPS) << (octave - 1);
+}
+
+static inline uint64_t tapir_histogram__width(unsigned step)
+{
+	return step < TAPIR_HISTOGRAM_STEPS ? 1 : 1ull << (step / TAPIR_HISTOGRAM_STEPS - 1);
+}
+
 /* The middle of the step that contains the percent-th of all values; 0: there are no values. */
 static inline uint64_t tapir_histogram__percentile(const struct tapir_histogram *h, double percent)
 {
 	uint64_t want = (uint64_t)((double)h->cnt * percent / 100), seen = 0;
 
 	for (unsigned i = 0; i < 60 * TAPIR_HISTOGRAM_STEPS; i++) {
-		uint64_t octave = i / TAPIR_HISTOGRAM_STEPS, low;
+		uint64_t middle = tapir_histogram__low(i) + tapir_histogram__width(i) / 2;
 
 		seen += h->counts[i];
 		if (seen <= want && !(seen == h->cnt && seen && h->counts[i]))
 			continue;
 		if (i < TAPIR_HISTOGRAM_STEPS)
 			return i;
-		low = (uint64_t)(TAPIR_HISTOGRAM_STEPS + i % TAPIR_HISTOGRAM_STEPS) << (octave - 1);
-		low += (1ull << (octave - 1)) / 2;
-		return low < h->most ? low : h->most;
+		return middle < h->most ? middle : h->most;
 	}
 	return 0;
 }
