@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * question_logic.bpf.h - decides whether an event meets a condition, and computes the numbers that
+ * a question adds up: compiled for BPF and for the host, so that kernel and user space agree.
+ *
+ * A condition is a table of terms. Each compares one operand with a constant and names the next
+ * term for yes and for no, always a later one: && || ! need no stack, and a loop over the table
+ * ends. Arithmetic is done before, by steps over registers. Operands are slots, which the caller
+ * fills per event; what a text compares with is the caller's business, since only it can reach the
+ * bytes: define TAPIR_QUESTION_TEXT(ctx, term, slot) before including this, as an expression that
+ * is 1, 0 or TAPIR_QUESTION_UNDEFINED.
+ */
+#ifndef TAPIR_BPF_QUESTION_LOGIC_H
+#define TAPIR_BPF_QUESTION_LOGIC_H
+
+#include "tapir/abi.h"
+
+#define TAPIR_QUESTION_TERMS	 32 /* a power of two */
+#define TAPIR_QUESTION_STEPS	 16
+#define TAPIR_QUESTION_REGISTERS 8  /* a power of two */
+#define TAPIR_QUESTION_SLOTS	 16 /* a power of two */
+
+#define TAPIR_QUESTION_REJECT	 0
+#define TAPIR_QUESTION_ACCEPT	 1
+#define TAPIR_QUESTION_UNDEFINED (-1) /* divided by zero, or an operand could not be read */
+
+/* Instead of a term's index. */
+#define TAPIR_TERM_ACCEPT	 0xfe
+#define TAPIR_TERM_REJECT	 0xff
+
+enum tapir_slot_state {
+	TAPIR_STATE_OK,
+	TAPIR_STATE_CUT,    /* a text: the beginning of more */
+	TAPIR_STATE_NULL,   /* a text whose pointer was NULL */
+	TAPIR_STATE_ABSENT, /* unreadable, or not there */
+};
+
+/* What an operand is in this event. */
+struct tapir_question_slot {
+	uint64_t number; /* of a text: where it is, as the caller knows it */
+	uint32_t state;	 /* enum tapir_slot_state */
+	uint32_t len;	 /* of a text, bytes */
+};
+
+enum tapir_term_source { TAPIR_TERM_SLOT, TAPIR_TERM_REGISTER, TAPIR_TERM_TEXT };
+
+/* GT and GE are LE and LT with yes and no exchanged. */
+enum tapir_term_compare {
+	TAPIR_COMPARE_EQ,
+	TAPIR_COMPARE_LT_SIGNED,
+	TAPIR_COMPARE_LE_SIGNED,
+	TAPIR_COMPARE_LT,
+	TAPIR_COMPARE_LE,
+	TAPIR_COMPARE_ANY_BIT,
+	TAPIR_COMPARE_STATE, /* is the slot's state k? */
+	TAPIR_COMPARE_TEXT,  /* k: index of the text */
+	TAPIR_COMPARE_GLOB,  /* k: index of the glob */
+};
+
+struct tapir_question_term {
+	uint8_t source;	 /* enum tapir_term_source */
+	uint8_t compare; /* enum tapir_term_compare */
+	uint8_t yes, no; /* index of a later term, or TAPIR_TERM_* */
+	uint32_t which;	 /* slot or register */
+	uint64_t k;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_term) == 16, "tapir_question_term");
+
+enum tapir_step_op {
+	TAPIR_STEP_ADD,
+	TAPIR_STEP_SUB,
+	TAPIR_STEP_MUL,
+	TAPIR_STEP_DIV,
+	TAPIR_STEP_MOD,
+	TAPIR_STEP_AND,
+	TAPIR_STEP_OR,
+	TAPIR_STEP_XOR,
+	TAPIR_STEP_SHL,
+	TAPIR_STEP_SHR,
+	TAPIR_STEP_EQ, /* 1 or 0, as the two below */
+	TAPIR_STEP_LT,
+	TAPIR_STEP_LE,
+};
+
+#define TAPIR_STEP_CONSTANT 0xff /* instead of an operand: k */
+#define TAPIR_STEP_OF_SLOT  0x10 /* + index of a slot; below: a register */
+#define TAPIR_STEP_SIGNED_A 1
+#define TAPIR_STEP_SIGNED_B 2
+
+struct tapir_question_step {
+	uint8_t op; /* enum tapir_step_op */
+	uint8_t dst;
+	uint8_t a, b;	   /* operands */
+	uint8_t is_signed; /* TAPIR_STEP_SIGNED_* */
+	uint8_t pad[3];
+	uint64_t k;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_step) == 16, "tapir_question_step");
+
+#define TAPIR_QUESTION_INLINE static inline __attribute__((always_inline))
+
+/* As numbers, whatever their signs: -1 is less than 18446744073709551615. */
+TAPIR_QUESTION_INLINE int tapir_step__less(uint64_t a, uint64_t b, unsigned is_signed)
+{
+	int a_negative = is_signed & TAPIR_STEP_SIGNED_A && (int64_t)a < 0;
+	int b_negative = is_signed & TAPIR_STEP_SIGNED_B && (int64_t)b < 0;
+
+	return a_negative != b_negative ? a_negative : a < b;
+}
+
+TAPIR_QUESTION_INLINE int tapir_step__equal(uint64_t a, uint64_t b, unsigned is_signed)
+{
+	int a_negative = is_signed & TAPIR_STEP_SIGNED_A && (int64_t)a < 0;
+	int b_negative = is_signed & TAPIR_STEP_SIGNED_B && (int64_t)b < 0;
+
+	return a == b && a_negative == b_negative;
+}
+
+/* Towards zero, as in C. b is not 0. BPF before v4 divides unsigned numbers only. */
+TAPIR_QUESTION_INLINE uint64_t tapir_step__divide(uint64_t a, uint64_t b, unsigned is_signed,
+						  int wants_rest)
+{
+	int a_negative = is_signed & TAPIR_STEP_SIGNED_A && (int64_t)a < 0;
+	int b_negative = is_signed & TAPIR_STEP_SIGNED_B && (int64_t)b < 0;
+	uint64_t x = a_negative ? -a : a, y = b_negative ? -b : b;
+	uint64_t result = wants_rest ? x % y : x / y;
+
+	return (wants_rest ? a_negative : a_negative != b_negative) ? -result : result;
+}
+
+TAPIR_QUESTION_INLINE uint64_t tapir_step__shift_right(uint64_t a, uint64_t b, unsigned is_signed)
+{
+	return is_signed & TAPIR_STEP_SIGNED_A ? (uint64_t)((int64_t)a >> (b & 63)) : a >> (b & 63);
+}
+
+TAPIR_QUESTION_INLINE uint64_t tapir_step__compute(const struct tapir_question_step *s, uint64_t a,
+						   uint64_t b)
+{
+	switch (s->op) {
+	case TAPIR_STEP_ADD:
+		return a + b;
+	case TAPIR_STEP_SUB:
+		return a - b;
+	case TAPIR_STEP_MUL:
+		return a * b;
+	case TAPIR_STEP_DIV:
+		return tapir_step__divide(a, b, s->is_signed, 0);
+	case TAPIR_STEP_MOD:
+		return tapir_step__divide(a, b, s->is_signed, 1);
+	case TAPIR_STEP_AND:
+		return a & b;
+	case TAPIR_STEP_OR:
+		return a | b;
+	case TAPIR_STEP_XOR:
+		return a ^ b;
+	case TAPIR_STEP_SHL:
+		return a << (b & 63);
+	case TAPIR_STEP_SHR:
+		return tapir_step__shift_right(a, b, s->is_signed);
+	case TAPIR_STEP_EQ:
+		return (uint64_t)tapir_step__equal(a, b, s->is_signed);
+	case TAPIR_STEP_LT:
+		return (uint64_t)tapir_step__less(a, b, s->is_signed);
+	case TAPIR_STEP_LE:
+		return tapir_step__less(a, b, s->is_signed) ||
+		       tapir_step__equal(a, b, s->is_signed);
+	}
+	return 0;
+}
+
+struct tapir_question_registers {
+	uint64_t values[TAPIR_QUESTION_REGISTERS];
+	uint32_t undefined; /* a bit for each */
+};
+
+/* False: the operand is undefined. */
+TAPIR_QUESTION_INLINE int tapir_step__operand(const struct tapir_question_step *s, uint8_t operand,
+					      const struct tapir_question_slot *slots,
+					      const struct tapir_question_registers *r,
+					      uint64_t *value)
+{
+	const struct tapir_question_slot *slot = &slots[operand & (TAPIR_QUESTION_SLOTS - 1)];
+
+	if (operand == TAPIR_STEP_CONSTANT) {
+		*value = s->k;
+		return 1;
+	}
+	if (operand & TAPIR_STEP_OF_SLOT) {
+		*value = slot->number;
+		return slot->state == TAPIR_STATE_OK;
+	}
+	*value = r->values[operand & (TAPIR_QUESTION_REGISTERS - 1)];
+	return !(r->undefined >> (operand & (TAPIR_QUESTION_REGISTERS - 1)) & 1);
+}
+
+/* r: zeros. */
+TAPIR_QUESTION_INLINE void tapir_question__compute(const struct tapir_question_step *steps,
+						   uint32_t cnt,
+						   const struct tapir_question_slot *slots,
+						   struct tapir_question_registers *r)
+{
+	for (uint32_t i = 0; i < TAPIR_QUESTION_STEPS && i < cnt; i++) {
+		const struct tapir_question_step *s = &steps[i];
+		uint32_t dst = s->dst & (TAPIR_QUESTION_REGISTERS - 1);
+		int divides = s->op == TAPIR_STEP_DIV || s->op == TAPIR_STEP_MOD;
+		uint64_t a = 0, b = 0;
+		int is_defined = tapir_step__operand(s, s->a, slots, r, &a) &&
+				 tapir_step__operand(s, s->b, slots, r, &b) && !(divides && !b);
+
+		r->values[dst] = is_defined ? tapir_step__compute(s, a, b) : 0;
+		r->undefined = (r->undefined & ~(1u << dst)) | (uint32_t)!is_defined << dst;
+	}
+}
+
+TAPIR_QUESTION_INLINE int tapir_term__holds_number(const struct tapir_question_term *t,
+						   uint64_t value)
+{
+	switch (t->compare) {
+	case TAPIR_COMPARE_EQ:
+		return value == t->k;
+	case TAPIR_COMPARE_LT_SIGNED:
+		return (int64_t)value < (int64_t)t->k;
+	case TAPIR_COMPARE_LE_SIGNED:
+		return (int64_t)value <= (int64_t)t->k;
+	case TAPIR_COMPARE_LT:
+		return value < t->k;
+	case TAPIR_COMPARE_LE:
+		return value <= t->k;
+	case TAPIR_COMPARE_ANY_BIT:
+		return !!(value & t->k);
+	}
+	return 0;
+}
+
+#ifdef TAPIR_QUESTION_TEXT
+
+/* Of a condition with at least one term. ctx: for TAPIR_QUESTION_TEXT. */
+TAPIR_QUESTION_INLINE int tapir_question__decide(const struct tapir_question_term *terms,
+						 const struct tapir_question_slot *slots,
+						 const struct tapir_question_registers *r,
+						 void *ctx)
+{
+	uint32_t at = 0;
+
+	(void)ctx;
+	for (int i = 0; i < TAPIR_QUESTION_TERMS; i++) {
+		const struct tapir_question_term *t = &terms[at & (TAPIR_QUESTION_TERMS - 1)];
+		const struct tapir_question_slot *slot =
+			&slots[t->which & (TAPIR_QUESTION_SLOTS - 1)];
+		uint32_t reg = t->which & (TAPIR_QUESTION_REGISTERS - 1);
+		int holds;
+
+		if (t->compare == TAPIR_COMPARE_STATE)
+			holds = slot->state == (uint32_t)t->k;
+		else if (t->source == TAPIR_TERM_REGISTER)
+			holds = r->undefined >> reg & 1
+					? TAPIR_QUESTION_UNDEFINED
+					: tapir_term__holds_number(t, r->values[reg]);
+		else if (slot->state == TAPIR_STATE_ABSENT)
+			holds = TAPIR_QUESTION_UNDEFINED;
+		else if (slot->state == TAPIR_STATE_NULL)
+			holds = 0; /* it equals no text */
+		else if (t->source == TAPIR_TERM_TEXT)
+			holds = TAPIR_QUESTION_TEXT(ctx, t, slot);
+		else
+			holds = tapir_term__holds_number(t, slot->number);
+		if (holds == TAPIR_QUESTION_UNDEFINED)
+			return TAPIR_QUESTION_UNDEFINED;
+		at = holds ? t->yes : t->no;
+		if (at >= TAPIR_TERM_ACCEPT)
+			return at == TAPIR_TERM_ACCEPT;
+	}
+	return TAPIR_QUESTION_UNDEFINED;
+}
+
+#endif /* TAPIR_QUESTION_TEXT */
+
+#endif
