@@ -387,6 +387,13 @@ static void json_strings_parse_whatever_bytes_they_hold(void **state)
 		{"\xf4\x90\x80\x80", 4, BAD BAD BAD BAD}, /* above U+10FFFF */
 		{"\xff\xfe", 2, BAD BAD},
 		{"\xe2\x82", 2, BAD BAD},
+		/* What controls a terminal, turns or breaks text, or is no character. */
+		{"\xc2\x9b"
+		 "31mx",
+		 6, "\\u009b31mx"},
+		{"\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8f", 9, "\\u202e\\u2066\\u200f"},
+		{"\xe2\x80\xa8\xe2\x80\xa9\xef\xbb\xbf", 9, "\\u2028\\u2029\\ufeff"},
+		{"\xef\xbf\xbe\xf0\x9f\xbf\xbf", 7, "\\ufffe\\ud83f\\udfff"},
 	};
 
 	(void)state;
@@ -399,6 +406,19 @@ static void json_strings_parse_whatever_bytes_they_hold(void **state)
 		assert_memory_equal(s.data + 1, cases[i].want, strlen(cases[i].want));
 		tapir_str__fini(&s);
 	}
+}
+
+static void json_of_others_is_escaped_as_ours(void **state)
+{
+	static const char text[] =
+		"{\"n\": \"a\xc2\x9b\xe2\x80\xae\x7f\xc3\xa9\xf0\x9f\x98\x80\\n\"}";
+	struct tapir_str s = {};
+
+	(void)state;
+	tapir_json__add_document(&s, text, sizeof(text) - 1);
+	assert_string_equal(s.data,
+			    "{\"n\": \"a\\u009b\\u202e\\u007f\xc3\xa9\xf0\x9f\x98\x80\\n\"}");
+	tapir_str__fini(&s);
 }
 
 /* ---- diag, file ---------------------------------------------------------------------------------
@@ -567,6 +587,7 @@ int main(void)
 		cmocka_unit_test(hashes_differ_by_value_length_and_order),
 		cmocka_unit_test(json_nests_and_separates),
 		cmocka_unit_test(json_strings_parse_whatever_bytes_they_hold),
+		cmocka_unit_test(json_of_others_is_escaped_as_ours),
 		cmocka_unit_test(diag_keeps_the_first_lines_and_travels),
 		cmocka_unit_test(files_are_read_up_to_their_bound),
 		cmocka_unit_test(fifo_never_blocks_a_read),

@@ -116,6 +116,8 @@ static void session_begins_with_a_version_both_know(void **state)
 	(void)state;
 	assert_string_equal(json_string_value(json_object_get(result, "protocolVersion")),
 			    "2024-11-05");
+	assert_non_null(strstr(json_string_value(json_object_get(result, "instructions")),
+			       "data of the traced programs"));
 	json_decref(answer);
 	answer = ask("{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"initialize\",\"params\":{"
 		     "\"protocolVersion\":\"1999-01-01\"}}");

@@ -18,6 +18,16 @@ static void add_control(struct tapir_str *out, unsigned char c)
 	}
 }
 
+/* A character that must not be shown as it is, as UTF-16. */
+static void add_code(struct tapir_str *out, const unsigned char *p, size_t len)
+{
+	uint32_t code = tapir_utf8__code(p, len);
+
+	if (code >= 0x10000)
+		tapir_str__addf(out, "\\u%04x", 0xd7c0 + (code >> 10));
+	tapir_str__addf(out, "\\u%04x", code >= 0x10000 ? 0xdc00 + (code & 0x3ff) : code);
+}
+
 static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
@@ -27,7 +37,7 @@ static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 	while (i < len) {
 		size_t seq = tapir_utf8__len(p + i, len - i);
 
-		if (seq > 1 ||
+		if ((seq > 1 && !tapir_utf8__misleads(p + i, seq)) ||
 		    (seq == 1 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f)) {
 			i += seq;
 			continue;
@@ -35,14 +45,33 @@ static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 		tapir_str__add(out, bytes + plain, i - plain);
 		if (!seq)
 			tapir_str__adds(out, "\xef\xbf\xbd");
+		else if (seq > 1)
+			add_code(out, p + i, seq);
 		else if (p[i] == '"' || p[i] == '\\')
 			tapir_str__addf(out, "\\%c", p[i]);
 		else
 			add_control(out, p[i]);
-		plain = ++i;
+		i += seq ? seq : 1;
+		plain = i;
 	}
 	tapir_str__add(out, bytes + plain, len - plain);
 	tapir_str__addc(out, '"');
+}
+
+void tapir_json__add_document(struct tapir_str *out, const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t plain = 0;
+
+	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+		seq = tapir_utf8__len(p + i, len - i);
+		if (seq == 1 ? p[i] != 0x7f : !seq || !tapir_utf8__misleads(p + i, seq))
+			continue;
+		tapir_str__add(out, text + plain, i - plain);
+		add_code(out, p + i, seq);
+		plain = i + seq;
+	}
+	tapir_str__add(out, text + plain, len - plain);
 }
 
 static void begin(struct tapir_json *j, const char *key)

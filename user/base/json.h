@@ -3,7 +3,8 @@
  * json.h - a streaming JSON writer over a tapir_str: commas and nesting are its business.
  *
  * Strings may be any bytes of a traced process: what is not UTF-8 is written as U+FFFD, so
- * that the output always parses. Integers stay exact numbers. Nesting up to 64.
+ * that the output always parses; what controls a terminal or misleads a reader is escaped.
+ * Integers stay exact numbers. Nesting up to 64.
  */
 #ifndef TAPIR_USER_JSON_H
 #define TAPIR_USER_JSON_H
@@ -31,5 +32,8 @@ void tapir_json__bool(struct tapir_json *j, const char *key, bool value);
 void tapir_json__null(struct tapir_json *j, const char *key);
 void tapir_json__str(struct tapir_json *j, const char *key, const char *text); /* NULL: null */
 void tapir_json__strn(struct tapir_json *j, const char *key, const char *bytes, size_t len);
+
+/* A document that something else wrote, its characters escaped as this writer escapes them. */
+void tapir_json__add_document(struct tapir_str *out, const char *text, size_t len);
 
 #endif

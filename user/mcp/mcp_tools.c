@@ -13,6 +13,7 @@
 
 #include "analyze/view.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "decode/profiles.h"
 #include "render/views.h"
 
@@ -456,7 +457,7 @@ static int shorten(struct tapir_str *report, unsigned nr)
 	text = whole ? json_dumps(brief, JSON_COMPACT) : NULL;
 	report->len = 0;
 	if (text)
-		tapir_str__adds(report, text);
+		tapir_json__add_document(report, text, strlen(text));
 	free(text);
 	json_decref(whole);
 	json_decref(brief);

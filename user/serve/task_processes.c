@@ -9,6 +9,7 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "serve/answer.h"
 #include "serve/child_run.h"
 #include "serve/task.h"
@@ -108,9 +109,15 @@ static json_t *choose(char *lines, bool (*is_chosen)(void *ctx, json_t *object),
 int tapir_task__send_json(int fd, const char *text, size_t len)
 {
 	struct tapir_wire_head head = {.status = 200, .mime = TAPIR_MIME_JSON};
+	struct tapir_str safe = {};
+	int err;
 
-	return text ? tapir_answer__send(fd, &head, text, len, 0)
-		    : tapir_answer__error(fd, 500, "out of memory", 0);
+	if (text)
+		tapir_json__add_document(&safe, text, len);
+	err = text && !safe.failed ? tapir_answer__send(fd, &head, safe.data, safe.len, 0)
+				   : tapir_answer__error(fd, 500, "out of memory", 0);
+	tapir_str__fini(&safe);
+	return err;
 }
 
 static int send_json(int fd, json_t *root)
