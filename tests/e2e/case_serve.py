@@ -310,7 +310,7 @@ def test_traces_of_others_are_not_pushed_out(t):
     with open(path, "w", encoding="ascii") as file:
         json.dump({"tokens": tokens}, file)
     os.chmod(path, 0o600)
-    server = Server(t, "--config", write_config(t, {"tokens_file": path, "limits": {"traces": 3}}))
+    server = Server(t, "--config", write_config(t, {"tokens_file": path, "limits": {"sessions": 2, "traces": 3}}))
     target = t.target("burner", 60000)
 
     def record(name):

@@ -112,6 +112,39 @@ static void mistakes_are_named_with_their_line(void **state)
 	}
 }
 
+static void limits_that_cannot_work_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *line; /* NULL: they work */
+	} cases[] = {
+		{"{}", NULL},
+		{"{\"continuous\": {\"mb\": 64}}", NULL},
+		{"{\"limits\": {\"sessions\": 2, \"trace_mb\": 64, \"state_mb\": 128}}", NULL},
+		{"{\"limits\": {\"sessions\": 2, \"trace_mb\": 65, \"state_mb\": 129}}",
+		 "limits: 2 recordings ('sessions') of 65 MB ('trace_mb') do not fit into 129 MB "
+		 "('state_mb')"},
+		{"{\"limits\": {\"traces\": 3}}",
+		 "limits: 4 recordings ('sessions') are more than 3 traces that are kept ('traces')"},
+		{"{\"limits\": {\"traces\": 13}, \"continuous\": {\"mb\": 64}}",
+		 "limits: 4 recordings ('sessions') and 10 files of 'continuous' ('max_files') are "
+		 "more than 13 traces that are kept ('traces')"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *text = cases[i].text;
+		struct tapir_serve_config c;
+
+		tapir_serve_config__init(&c);
+		tapir_diag__clear();
+		assert_int_equal(tapir_serve_config__parse(&c, text, strlen(text), "F"), 0);
+		assert_int_equal(tapir_serve_config__check(&c), cases[i].line ? -EINVAL : 0);
+		if (cases[i].line)
+			assert_string_equal(tapir_diag__line(0), cases[i].line);
+		tapir_serve_config__fini(&c);
+	}
+}
+
 static void broken_json_is_refused(void **state)
 {
 	static const char *const texts[] = {"",
@@ -138,6 +171,7 @@ int main(void)
 		cmocka_unit_test(every_key_is_taken),
 		cmocka_unit_test(what_is_written_is_what_is_in_effect),
 		cmocka_unit_test(mistakes_are_named_with_their_line),
+		cmocka_unit_test(limits_that_cannot_work_are_refused),
 		cmocka_unit_test(broken_json_is_refused),
 	};
 

@@ -196,6 +196,44 @@ static void tenth_failure_of_an_address_is_the_last_for_a_minute(void **state)
 	}
 }
 
+/* A host of an IPv6 network has 2^64 addresses; of one that is an IPv4 address there is one. */
+static void addresses_of_one_network_fail_together(void **state)
+{
+	struct tapir_failures f = {};
+	char peer[48];
+
+	(void)state;
+	for (int i = 0; i < TAPIR_FAILURES_MAX; i++) {
+		snprintf(peer, sizeof(peer), "2001:db8:1:2:%x::%x", i, i);
+		assert_int_equal(tapir_failures__add(&f, peer, 1000), 0);
+	}
+	assert_int_equal(tapir_failures__add(&f, "2001:db8:1:2::77", 1000), 60);
+	assert_int_equal(tapir_failures__add(&f, "2001:db8:1:3::77", 1000), 0);
+	for (int i = 0; i <= TAPIR_FAILURES_MAX; i++) {
+		snprintf(peer, sizeof(peer), "::ffff:10.0.0.%d", i);
+		assert_int_equal(tapir_failures__add(&f, peer, 1000), 0);
+	}
+}
+
+static void log_of_strangers_is_bounded_and_says_what_it_left_out(void **state)
+{
+	struct tapir_failures f = {};
+	unsigned logged = 0, unlogged = 0, sum = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 600000; i++) { /* ten minutes, a thousand a second */
+		if (!tapir_failures__may_log(&f, 1000 + i / 1000, &unlogged))
+			continue;
+		logged++;
+		sum += unlogged;
+	}
+	assert_int_equal(logged, 10 * TAPIR_FAILURES_LINES);
+	assert_true(tapir_failures__may_log(&f, 2000, &unlogged));
+	assert_int_equal(logged + sum + unlogged, 600000);
+	assert_true(tapir_failures__may_log(&f, 2000, &unlogged));
+	assert_int_equal(unlogged, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +243,8 @@ int main(void)
 		cmocka_unit_test(single_token_is_made_once),
 		cmocka_unit_test(wrong_files_are_refused_with_a_line),
 		cmocka_unit_test(tenth_failure_of_an_address_is_the_last_for_a_minute),
+		cmocka_unit_test(addresses_of_one_network_fail_together),
+		cmocka_unit_test(log_of_strangers_is_bounded_and_says_what_it_left_out),
 		cmocka_unit_test(forms_of_open_pages_outlive_a_change_of_the_file),
 	};
 

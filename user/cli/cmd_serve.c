@@ -45,7 +45,8 @@ static const struct tapir_option options[] = {
 static int prepare_stdio(struct tapir_serve_config *config)
 {
 	config->state = "memory";
-	config->limits.trace_mb = 32;
+	config->limits.sessions = 3;
+	config->limits.trace_mb = 16;
 	config->limits.state_mb = 64;
 	config->limits.traces = 10;
 	config->limits.connections = 64;
@@ -98,6 +99,8 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "--stdio: takes no other option of this command");
 	tapir_serve_config__init(&config);
 	err = args->stdio ? prepare_stdio(&config) : configure(args, &config);
+	if (!err)
+		err = tapir_serve_config__check(&config);
 	if (!err)
 		err = tapir_agent__run(&config);
 	tapir_serve_config__fini(&config);

@@ -34,11 +34,33 @@ static void reload_tokens(struct tapir_agent *agent)
 	tapir_diag__clear();
 }
 
-void tapir_agent__audit(const struct tapir_caller *caller, const struct tapir_route *route,
-			const char *target, const char *result)
+static int64_t boot_s(void)
+{
+	return (int64_t)(tapir_clock__ns(CLOCK_BOOTTIME) / TAPIR_NS_PER_SEC);
+}
+
+/* What a caller with a token does is logged, each time. */
+static bool may_log(struct tapir_agent *agent, const struct tapir_caller *caller)
+{
+	unsigned unlogged_cnt = 0;
+
+	if (*caller->name || caller->role == TAPIR_ROLE_ADMIN) /* the latter: a trigger */
+		return true;
+	if (!tapir_failures__may_log(&agent->failures, boot_s(), &unlogged_cnt))
+		return false;
+	if (unlogged_cnt)
+		tapir_info("audit: %u lines about clients without a valid token were left out",
+			   unlogged_cnt);
+	return true;
+}
+
+void tapir_agent__audit(struct tapir_agent *agent, const struct tapir_caller *caller,
+			const struct tapir_route *route, const char *target, const char *result)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
 
+	if (!may_log(agent, caller))
+		return;
 	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
 	tapir_info("audit: %sZ %s %s %s %s %s%s%s", when, *caller->peer ? caller->peer : "unix",
 		   *caller->name ? caller->name : "-", result, route->method, route->path,
@@ -57,11 +79,6 @@ static const struct tapir_token *take_token(struct tapir_agent *agent, const cha
 	memcpy(out->csrf, token->csrf, sizeof(out->csrf));
 	out->role = token->role;
 	return token;
-}
-
-static int64_t boot_s(void)
-{
-	return (int64_t)(tapir_clock__ns(CLOCK_BOOTTIME) / TAPIR_NS_PER_SEC);
 }
 
 /* A cookie that is not known is no guess: it is of an agent that has ended, or too old. */
@@ -112,9 +129,10 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 		take_cookie(agent, rq->cookie, out);
 	if (!rq->token || take_token(agent, rq->token, out))
 		return 0;
+	agent->wrong_token_cnt++;
 	*wait_s = tapir_failures__add(&agent->failures, out->peer, boot_s());
 	if (!*wait_s)
-		tapir_agent__audit(out, &tapir_routes[rq->route], "", "wrong-token");
+		tapir_agent__audit(agent, out, &tapir_routes[rq->route], "", "wrong-token");
 	return *wait_s ? 429 : 401;
 }
 
@@ -129,10 +147,10 @@ static bool is_forged(const struct tapir_wire_request *rq, const struct tapir_ca
 	       (!rq->csrf || !*caller->csrf || !tapir_token__is_equal(caller->csrf, rq->csrf));
 }
 
-static bool refuse(const struct tapir_caller *caller, const struct tapir_route *route, int fd,
-		   const char *why)
+static bool refuse(struct tapir_agent *agent, const struct tapir_caller *caller,
+		   const struct tapir_route *route, int fd, const char *why)
 {
-	tapir_agent__audit(caller, route, "", "refused");
+	tapir_agent__audit(agent, caller, route, "", "refused");
 	(void)tapir_answer__error(fd, 403, why, MSG_DONTWAIT);
 	return false;
 }
@@ -152,12 +170,13 @@ bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_fron
 	}
 	if (!status && caller->role >= route->role)
 		return is_forged(rq, caller)
-			       ? refuse(caller, route, fd,
+			       ? refuse(agent, caller, route, fd,
 					"csrf: the form's token is missing or too old: reload the "
 					"page")
 			       : true;
 	if (!status && *caller->name)
-		return refuse(caller, route, fd, "the role of this token does not permit this");
+		return refuse(agent, caller, route, fd,
+			      "the role of this token does not permit this");
 	(void)tapir_answer__error(fd, 401,
 				  status ? "wrong or expired token"
 					 : "a token is required: Authorization: Bearer TOKEN",
@@ -189,7 +208,7 @@ static void login(struct tapir_agent *agent, const struct tapir_wire_request *rq
 		(void)tapir_answer__error(fd, 500, "no random numbers", MSG_DONTWAIT);
 		return;
 	}
-	tapir_agent__audit(caller, &tapir_routes[rq->route], "", "accepted");
+	tapir_agent__audit(agent, caller, &tapir_routes[rq->route], "", "accepted");
 	answer_cookie(fd, cookie);
 }
 
@@ -198,7 +217,7 @@ static void logout(struct tapir_agent *agent, const struct tapir_wire_request *r
 {
 	if (rq->cookie)
 		tapir_logins__remove(&agent->logins, rq->cookie);
-	tapir_agent__audit(caller, &tapir_routes[rq->route], "", "accepted");
+	tapir_agent__audit(agent, caller, &tapir_routes[rq->route], "", "accepted");
 	answer_cookie(fd, "-");
 }
 

@@ -148,11 +148,12 @@ static bool is_of_counters(uint16_t route)
 }
 
 /* Of processes that are not watched, counters are recorded. */
-static bool may_record(const struct tapir_caller *caller, const struct tapir_route *route, int fd)
+static bool may_record(struct tapir_agent *agent, const struct tapir_caller *caller,
+		       const struct tapir_route *route, int fd)
 {
 	if (caller->role >= TAPIR_ROLE_PROFILE)
 		return true;
-	tapir_agent__audit(caller, route, "", "refused");
+	tapir_agent__audit(agent, caller, route, "", "refused");
 	(void)tapir_answer__error(fd, 403, "the process is not watched: role profile may record it",
 				  MSG_DONTWAIT);
 	return false;
@@ -181,7 +182,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		err = tapir_ask__limit(&ask, route, task.path_arg, caller->only_pid);
 	if (!err && is_of_counters(rq->route) &&
 	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
-	     !may_record(caller, route, fd))) {
+	     !may_record(agent, caller, route, fd))) {
 		tapir_ask__fini(&ask);
 		return is_started;
 	}
@@ -197,7 +198,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		if (rq->path_arg)
 			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
 		add_target(&ask, &target);
-		tapir_agent__audit(caller, route, target.data ? target.data : "",
+		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
 				   err ? "refused" : "accepted");
 	}
 	tapir_str__fini(&target);

@@ -104,6 +104,8 @@ struct tapir_agent {
 	struct tapir_agent_front fronts[TAPIR_SERVE_MAX_LISTEN];
 	struct tapir_vec(struct tapir_agent_task) tasks;
 	uint64_t started_ns, request_cnt, refused_cnt, recording_cnt, front_restart_cnt;
+	uint64_t wrong_token_cnt;
+	uint64_t given_up_cnt; /* traces, for newer ones of their owners */
 };
 
 /* Who asks. */
@@ -123,9 +125,12 @@ bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_fron
 /* The routes of logins; false: it is another one. */
 bool tapir_agent__handle_login(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			       const struct tapir_caller *caller, int fd);
-/* One line of the log. target: "" if there is none. */
-void tapir_agent__audit(const struct tapir_caller *caller, const struct tapir_route *route,
-			const char *target, const char *result);
+/*
+ * One line of the log; of callers without a token some lines a minute (tokens.h). target: "" if
+ * there is none.
+ */
+void tapir_agent__audit(struct tapir_agent *agent, const struct tapir_caller *caller,
+			const struct tapir_route *route, const char *target, const char *result);
 
 /* Answers a request, or starts a task that does. client_fd becomes its business. */
 void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_front *front,

@@ -314,7 +314,7 @@ void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire
 	int err = is_freeze ? tapir_continuous__freeze(agent, caller) : 0;
 
 	if (is_freeze)
-		tapir_agent__audit(caller, &tapir_routes[rq->route], "",
+		tapir_agent__audit(agent, caller, &tapir_routes[rq->route], "",
 				   err ? "refused" : "accepted");
 	write_state(agent, &body);
 	if (err)

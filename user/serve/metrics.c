@@ -117,6 +117,8 @@ void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out)
 	    (double)agent->request_cnt);
 	add(out, "malformed_requests_total", "counter",
 	    "Messages of HTTP processes that were not requests.", (double)agent->refused_cnt);
+	add(out, "wrong_tokens_total", "counter", "Requests with a wrong or expired token.",
+	    (double)agent->wrong_token_cnt);
 	add(out, "recordings_total", "counter", "Recordings begun.", (double)agent->recording_cnt);
 	add(out, "recordings", "gauge", "Recordings that run.",
 	    (double)tapir_agent__recordings(agent));
@@ -124,6 +126,9 @@ void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out)
 	add(out, "tasks", "gauge", "Requests that are being worked on.", (double)agent->tasks.cnt);
 	add(out, "sessions", "gauge", "Sessions that run or are kept.",
 	    (double)tapir_sessions__cnt(agent->sessions));
+	add(out, "traces_given_up_total", "counter",
+	    "Traces deleted to make room for newer ones of their owners.",
+	    (double)agent->given_up_cnt);
 	add(out, "http_process_restarts_total", "counter",
 	    "HTTP processes that ended and were replaced.", (double)agent->front_restart_cnt);
 	add_usage(agent, out);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,7 +98,7 @@ void tapir_serve_config__init(struct tapir_serve_config *config)
 			   .seconds = 600,
 			   .trace_mb = 256,
 			   .cpu_seconds = 600,
-			   .state_mb = 1024,
+			   .state_mb = 2048,
 			   .traces = 50,
 			   .connections = 256,
 			   .ready_s = TAPIR_SERVE_READY_AUTO}};
@@ -367,6 +368,31 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 	if (err)
 		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
 	return tapir_serve_config__parse(config, text, len, path);
+}
+
+int tapir_serve_config__check(const struct tapir_serve_config *config)
+{
+	const struct tapir_serve_limits *l = &config->limits;
+	const struct tapir_serve_continuous *c = &config->continuous;
+
+	if (l->sessions * l->trace_mb > l->state_mb)
+		return tapir_diag__fail(-EINVAL,
+					"limits: %" PRIu64 " recordings ('sessions') of %" PRIu64
+					" MB ('trace_mb') do not fit into %" PRIu64
+					" MB ('state_mb')",
+					l->sessions, l->trace_mb, l->state_mb);
+	if (l->sessions > l->traces)
+		return tapir_diag__fail(-EINVAL,
+					"limits: %" PRIu64 " recordings ('sessions') are more than "
+					"%" PRIu64 " traces that are kept ('traces')",
+					l->sessions, l->traces);
+	if (c->mb && l->sessions + c->max_files > l->traces)
+		return tapir_diag__fail(-EINVAL,
+					"limits: %" PRIu64 " recordings ('sessions') and %" PRIu64
+					" files of 'continuous' ('max_files') are more than "
+					"%" PRIu64 " traces that are kept ('traces')",
+					l->sessions, c->max_files, l->traces);
+	return 0;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A session in the state directory: ID.tapir, its trace, and ID.json, what is known of it. */
+/*
+ * A session in the state directory: ID.tapir, its trace, and ID.json, what is known of it; and the
+ * room that all of them have there.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,6 +144,112 @@ void tapir_session__remove_files(const struct tapir_agent *agent,
 	unlinkat(agent->state_fd, name, 0);
 	name_file(s, "json", name);
 	unlinkat(agent->state_fd, name, 0);
+}
+
+void tapir_session__release(struct tapir_session_entry *s)
+{
+	if (s->page)
+		munmap(s->page, sizeof(*s->page));
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->waiter_fd >= 0)
+		close(s->waiter_fd);
+}
+
+void tapir_sessions__forget(struct tapir_agent *agent, size_t at)
+{
+	struct tapir_sessions *all = agent->sessions;
+
+	tapir_session__remove_files(agent, &all->all.data[at]);
+	tapir_session__release(&all->all.data[at]);
+	memmove(&all->all.data[at], &all->all.data[at + 1],
+		(all->all.cnt - at - 1) * sizeof(*all->all.data));
+	all->all.cnt--;
+}
+
+/* ---- room ----------------------------------------------------------------------------------- */
+
+/*
+ * Whoever needs room for one more trace gives up own ones, the oldest first; what others keep is
+ * theirs until they or an administrator delete it. Nothing is deleted for a trace that would not
+ * fit even then. A recording that runs counts with the size at which it would end.
+ */
+struct room {
+	uint64_t bytes, cnt;
+};
+
+static struct room used_by(const struct tapir_agent *agent, const struct tapir_session_entry *s)
+{
+	return (struct room){
+		s->pid ? agent->config->limits.trace_mb << 20 : tapir_session__bytes(s), 1};
+}
+
+static bool is_dispensable(const struct tapir_session_entry *s, const char *owner)
+{
+	return !s->pid && !strcmp(s->owner, owner);
+}
+
+static bool fits(const struct tapir_agent *agent, const struct room *sum)
+{
+	const struct tapir_serve_limits *limits = &agent->config->limits;
+
+	return sum->bytes <= limits->state_mb << 20 && sum->cnt <= limits->traces;
+}
+
+/* As in the log for what a client deletes: who, and by which request. */
+static void give_up(struct tapir_agent *agent, size_t at, const struct tapir_caller *caller,
+		    const struct tapir_route *route)
+{
+	const struct tapir_session_entry *s = &agent->sessions->all.data[at];
+	char what[192];
+
+	snprintf(what, sizeof(what), "%s %s", s->id, s->target);
+	tapir_agent__audit(agent, caller, route, what, "deletes");
+	agent->given_up_cnt++;
+	tapir_sessions__forget(agent, at);
+}
+
+int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_caller *caller,
+			     const struct tapir_route *route, uint64_t bytes)
+{
+	struct tapir_sessions *sessions = agent->sessions;
+	struct room sum = {bytes, 1}, least = sum;
+	const struct tapir_session_entry *s;
+
+	tapir_vec_for_each (s, &sessions->all) {
+		struct room used = used_by(agent, s);
+
+		sum = (struct room){sum.bytes + used.bytes, sum.cnt + used.cnt};
+		if (!is_dispensable(s, caller->name))
+			least = (struct room){least.bytes + used.bytes, least.cnt + used.cnt};
+	}
+	if (!fits(agent, &least))
+		return -ENOSPC;
+	for (size_t at = 0; !fits(agent, &sum);) {
+		struct room used = used_by(agent, &sessions->all.data[at]);
+
+		if (!is_dispensable(&sessions->all.data[at], caller->name)) {
+			at++;
+			continue;
+		}
+		sum = (struct room){sum.bytes - used.bytes, sum.cnt - used.cnt};
+		give_up(agent, at, caller, route);
+	}
+	return 0;
+}
+
+void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
+				 size_t most)
+{
+	struct tapir_sessions *sessions = agent->sessions;
+	size_t cnt = 0;
+
+	for (size_t i = sessions->all.cnt; i-- > 0;) {
+		const struct tapir_session_entry *s = &sessions->all.data[i];
+
+		if (tapir_session__is_frozen(s) && is_dispensable(s, caller->name) && ++cnt > most)
+			give_up(agent, i, caller, &tapir_routes[TAPIR_ROUTE_FREEZE]);
+	}
 }
 
 /* ---- an earlier agent's --------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,29 +20,11 @@
 #include "serve/sessions_impl.h"
 
 #define BUSY "as many recordings run as the agent permits (sessions)"
+#define NO_ROOM                                                                                    \
+	"no room for another trace (state_mb, traces): running recordings and the traces of "      \
+	"others take it; their owners or an administrator can delete some"
 
 /* ---- the list ------------------------------------------------------------------------------- */
-
-static void release(struct tapir_session_entry *s)
-{
-	if (s->page)
-		munmap(s->page, sizeof(*s->page));
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->waiter_fd >= 0)
-		close(s->waiter_fd);
-}
-
-static void forget(struct tapir_agent *agent, size_t at)
-{
-	struct tapir_sessions *all = agent->sessions;
-
-	tapir_session__remove_files(agent, &all->all.data[at]);
-	release(&all->all.data[at]);
-	memmove(&all->all.data[at], &all->all.data[at + 1],
-		(all->all.cnt - at - 1) * sizeof(*all->all.data));
-	all->all.cnt--;
-}
 
 int tapir_sessions__open(struct tapir_agent *agent)
 {
@@ -68,7 +49,7 @@ void tapir_sessions__close(struct tapir_sessions *sessions)
 	if (!sessions)
 		return;
 	tapir_vec_for_each (s, &sessions->all)
-		release(s);
+		tapir_session__release(s);
 	tapir_vec__fini(&sessions->all);
 	free(sessions);
 }
@@ -76,61 +57,6 @@ void tapir_sessions__close(struct tapir_sessions *sessions)
 size_t tapir_sessions__cnt(const struct tapir_sessions *sessions)
 {
 	return sessions->all.cnt;
-}
-
-/* What the owner of one keeps: bytes, or traces. */
-static uint64_t kept_by_owner(const struct tapir_sessions *all, const char *owner, bool is_bytes)
-{
-	const struct tapir_session_entry *s;
-	uint64_t sum = 0;
-
-	tapir_vec_for_each (s, &all->all)
-		if (!s->pid && !strcmp(s->owner, owner))
-			sum += is_bytes ? s->page->file_bytes : 1;
-	return sum;
-}
-
-/*
- * The oldest one of whoever keeps most: nobody pushes out what others keep by recording often.
- * all.cnt: none has ended.
- */
-static size_t find_dispensable(const struct tapir_sessions *all, bool is_bytes)
-{
-	size_t found = all->all.cnt;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < all->all.cnt; i++) {
-		const struct tapir_session_entry *s = &all->all.data[i];
-		uint64_t kept = s->pid ? 0 : kept_by_owner(all, s->owner, is_bytes);
-
-		if (!s->pid && (found == all->all.cnt || kept > most)) {
-			found = i;
-			most = kept;
-		}
-	}
-	return found;
-}
-
-/* Until a new trace of the largest size fits. False: running ones need the room. */
-static bool make_room(struct tapir_agent *agent)
-{
-	const struct tapir_serve_limits *limits = &agent->config->limits;
-
-	for (;;) {
-		struct tapir_sessions *all = agent->sessions;
-		uint64_t bytes = limits->trace_mb << 20;
-		const struct tapir_session_entry *s;
-		size_t found;
-
-		tapir_vec_for_each (s, &all->all)
-			bytes += s->pid ? limits->trace_mb << 20 : tapir_session__bytes(s);
-		if (bytes <= limits->state_mb << 20 && all->all.cnt < limits->traces)
-			return true;
-		found = find_dispensable(all, bytes > limits->state_mb << 20);
-		if (found == all->all.cnt)
-			return false;
-		forget(agent, found);
-	}
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -261,11 +187,9 @@ static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq
 		(void)tapir_answer__error(fd, 429, BUSY, MSG_DONTWAIT);
 		return;
 	}
-	if (!make_room(agent)) {
-		(void)tapir_answer__error(fd, 507,
-					  "no room for another trace (state_mb, traces): delete "
-					  "sessions",
-					  MSG_DONTWAIT);
+	if (tapir_session__make_room(agent, caller, &tapir_routes[rq->route],
+				     agent->config->limits.trace_mb << 20)) {
+		(void)tapir_answer__error(fd, 507, NO_ROOM, MSG_DONTWAIT);
 		return;
 	}
 	err = tapir_task__check(&task);
@@ -283,7 +207,7 @@ static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq
 	if (s.pid)
 		kill(s.pid, SIGTERM);
 	tapir_session__remove_files(agent, &s);
-	release(&s);
+	tapir_session__release(&s);
 	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
 }
 
@@ -355,7 +279,7 @@ static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool 
 	}
 	is_taken = hand_out(agent, s, format, fd);
 	if (goes_after)
-		forget(agent, at);
+		tapir_sessions__forget(agent, at);
 	return is_taken;
 }
 
@@ -382,36 +306,31 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
 			close(waiter_fd);
 		if (waiter_fd >= 0 && s->goes_after)
-			forget(agent, i);
+			tapir_sessions__forget(agent, i);
 		return;
 	}
 }
 
 /* ---- of the continuous recording ------------------------------------------------------------ */
 
-static void forget_frozen(struct tapir_agent *agent, size_t most)
-{
-	size_t cnt = 0;
-
-	for (size_t i = agent->sessions->all.cnt; i-- > 0;)
-		if (tapir_session__is_frozen(&agent->sessions->all.data[i]) && ++cnt > most)
-			forget(agent, i);
-}
-
 void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen *frozen)
 {
 	struct tapir_session_entry s = {
 		.fd = frozen->fd, .waiter_fd = -1, .state = TAPIR_SESSION_FINISHED};
+	struct tapir_caller owner = {.peer = *frozen->owner ? "-" : "trigger",
+				     .role = TAPIR_ROLE_ADMIN};
 	char when[TAPIR_UTC_TEXT_BYTES];
 	int err = tapir_token__random(s.id, TAPIR_SESSION_ID_DIGITS);
 
-	forget_frozen(agent, agent->config->continuous.max_files - 1);
+	snprintf(owner.name, sizeof(owner.name), "%s", frozen->owner);
+	tapir_session__limit_frozen(agent, &owner, agent->config->continuous.max_files - 1);
 	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
 	snprintf(s.utc, sizeof(s.utc), "%sZ", when);
 	snprintf(s.owner, sizeof(s.owner), "%s", frozen->owner);
 	snprintf(s.target, sizeof(s.target), TAPIR_SESSION_FROZEN "%s", frozen->why);
 	s.page = tapir_session_page__new();
-	if (!s.page || !make_room(agent))
+	if (!s.page || tapir_session__make_room(agent, &owner, &tapir_routes[TAPIR_ROUTE_FREEZE],
+						tapir_session__bytes(&s)))
 		err = -ENOSPC;
 	if (!err)
 		err = tapir_session__name_file(agent, &s);
@@ -420,7 +339,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 	if (err) {
 		tapir_warn("%s: the file is not kept: %s", frozen->why, tapir_errno__text(err));
 		tapir_session__remove_files(agent, &s);
-		release(&s);
+		tapir_session__release(&s);
 		return;
 	}
 	s.page->is_over = true;

@@ -41,6 +41,20 @@ struct tapir_sessions {
 /* NULL: out of memory. */
 struct tapir_session_page *tapir_session_page__new(void);
 
+void tapir_session__release(struct tapir_session_entry *s);
+/* Removes it and its files. */
+void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
+
+/*
+ * Room for bytes more, by what caller keeps, each a line of the log that names route. -ENOSPC: what
+ * others keep and what runs leaves none; nothing was deleted.
+ */
+int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_caller *caller,
+			     const struct tapir_route *route, uint64_t bytes);
+/* Of the continuous recording's files that belong to caller the newest stay. */
+void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
+				 size_t most);
+
 /* One session as a JSON object. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);

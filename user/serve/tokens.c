@@ -2,6 +2,7 @@
 /* Tokens: their file, their comparison, and the count of wrong ones. */
 #include "serve/tokens.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -344,11 +345,27 @@ const struct tapir_token *tapir_tokens__find(const struct tapir_tokens *t, const
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
+/* "2001:db8:1:2:3:4:5:6" -> "2001:db8:1:2::": its network of 64 bits; other texts as they are. */
+static void network_of(const char *peer, char *out, size_t size)
+{
+	static const unsigned char mapped[12] = {[10] = 0xff, 0xff}; /* an IPv4 address */
+	unsigned char address[16];
+
+	if (inet_pton(AF_INET6, peer, address) == 1 && memcmp(address, mapped, sizeof(mapped))) {
+		memset(address + 8, 0, 8);
+		inet_ntop(AF_INET6, address, out, (socklen_t)size);
+	} else {
+		snprintf(out, size, "%s", peer);
+	}
+}
+
 unsigned tapir_failures__add(struct tapir_failures *f, const char *peer, int64_t now_s)
 {
+	char network[sizeof(f->peers[0].peer)];
 	size_t at = 0, oldest = 0;
 
-	while (at < TAPIR_FAILURES_PEERS && strcmp(f->peers[at].peer, peer) != 0) {
+	network_of(peer, network, sizeof(network));
+	while (at < TAPIR_FAILURES_PEERS && strcmp(f->peers[at].peer, network) != 0) {
 		if (f->peers[at].since_s < f->peers[oldest].since_s)
 			oldest = at;
 		at++;
@@ -356,7 +373,7 @@ unsigned tapir_failures__add(struct tapir_failures *f, const char *peer, int64_t
 	if (at == TAPIR_FAILURES_PEERS) {
 		at = oldest;
 		f->peers[at].cnt = 0;
-		snprintf(f->peers[at].peer, sizeof(f->peers[at].peer), "%s", peer);
+		memcpy(f->peers[at].peer, network, sizeof(network));
 	}
 	if (!f->peers[at].cnt || now_s - f->peers[at].since_s >= TAPIR_FAILURES_SECONDS) {
 		f->peers[at].cnt = 0;
@@ -365,4 +382,20 @@ unsigned tapir_failures__add(struct tapir_failures *f, const char *peer, int64_t
 	if (++f->peers[at].cnt <= TAPIR_FAILURES_MAX)
 		return 0;
 	return (unsigned)(f->peers[at].since_s + TAPIR_FAILURES_SECONDS - now_s);
+}
+
+bool tapir_failures__may_log(struct tapir_failures *f, int64_t now_s, unsigned *unlogged_cnt)
+{
+	if (!f->line_cnt || now_s - f->lines_since_s >= TAPIR_FAILURES_SECONDS) {
+		f->line_cnt = 0;
+		f->lines_since_s = now_s;
+	}
+	if (f->line_cnt == TAPIR_FAILURES_LINES) {
+		f->unlogged_cnt++;
+		return false;
+	}
+	f->line_cnt++;
+	*unlogged_cnt = f->unlogged_cnt;
+	f->unlogged_cnt = 0;
+	return true;
 }

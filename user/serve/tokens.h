@@ -72,16 +72,26 @@ int tapir_token__random(char *out, size_t digits);
 #define TAPIR_FAILURES_PEERS   64
 #define TAPIR_FAILURES_MAX     10
 #define TAPIR_FAILURES_SECONDS 60
+#define TAPIR_FAILURES_LINES   20 /* of the log, in that time, whatever the addresses */
 
 struct tapir_failures {
 	struct {
-		char peer[48];
+		char peer[48]; /* of IPv6 the network: a host has as many addresses as it likes */
 		int64_t since_s;
 		unsigned cnt;
 	} peers[TAPIR_FAILURES_PEERS];
+	int64_t lines_since_s;
+	unsigned line_cnt, unlogged_cnt;
 };
 
 /* One more. Seconds until the address is listened to again; 0: it has not failed too often. */
 unsigned tapir_failures__add(struct tapir_failures *failures, const char *peer, int64_t now_s);
+
+/*
+ * Whether what nobody with a token did may be a line of the log: who has no token does not decide
+ * how long the log is. *unlogged_cnt: how many before this one were not, if it may.
+ */
+bool tapir_failures__may_log(struct tapir_failures *failures, int64_t now_s,
+			     unsigned *unlogged_cnt);
 
 #endif
