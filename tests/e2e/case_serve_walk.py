@@ -29,6 +29,17 @@ def commands():
     return re.findall(r"^    \$ (.*)$", walk, re.M)
 
 
+def test_commands_of_pages_show_no_token(t):
+    """Words of a command can be read by every user of the machine: a token is in a file, a variable or the output of a command to one."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for page in sorted(path for path in root.rglob("*.md") if "build" not in path.parts and ".git" not in path.parts):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        t.ok(not re.search(r"^ {4}.*Bearer \$\(", text, re.M), f"{page.relative_to(root)}: a token in a variable for the words of a command")
+        for line in re.findall(r"^ {4}(?:\$ )?(.*\b(?:curl|wget|pprof|kubectl|podman|docker)\b.*)$", text, re.M):
+            words = re.sub(r"\b[A-Z_]+=\$\([^)]*\) ", "", line)  # of the environment, which is its user's alone
+            t.ok(not re.search(r"\$\([^)]*(?:token|person|rand)|from-literal|Bearer|://[^/ ]*:[^/ ]*@", words), f"{page.relative_to(root)}: {line}")
+
+
 def test_walk_of_the_page_works_as_it_is_written(t):
     t.need("unshare", "ip", "jq", "curl", "go")
     program = t.start("sh", "-c", 'sleep 300 | "$0" exceptions', build_dotnet(t, "Defects"))
