@@ -73,6 +73,10 @@ TAPIR_API int tapir_event__define(struct tapir_dynamic *dynamic,
 /* 0: each of its events is a typed probe. -errno: the first that is not, for this reason. */
 TAPIR_API int tapir_dynamic__probe_error(const struct tapir_dynamic *dynamic);
 
+/* As tapir_provider__is_on, of all events that it has so far. */
+TAPIR_API int tapir_dynamic__is_on(const struct tapir_dynamic *dynamic, uint8_t level,
+				   uint64_t keywords);
+
 /* The probe alone of an event that was defined, for tapir_event__fire. */
 TAPIR_API void tapir_event__fire_probe(struct tapir_event *event, const void *payload,
 				       size_t bytes);
@@ -80,7 +84,7 @@ TAPIR_API void tapir_event__fire_probe(struct tapir_event *event, const void *pa
 /*
  * Fires an event that was defined. Any thread, any time; see SAFETY in provider.h. Off: one load
  * and one branch, which a caller that has to make the payload first does by itself:
- * TAPIR_EVENT_ENABLED(*event).
+ * TAPIR_EVENT_ENABLED(*event). tapir_event__emit is the same as a function of the library.
  */
 static inline __attribute__((unused)) void tapir_event__fire(struct tapir_event *event,
 							     const void *payload, size_t bytes)

@@ -255,13 +255,49 @@ struct tapir_provider_opts {
  *
  * 0, or -errno and nothing changed: -EINVAL (a name that is empty or longer than 191 bytes, opts
  * without their size or with unknown flags, an event without description, with a wrong field
- * list, or in another provider), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a memfd or address
- * space there is no ring lane and the rest works: tapir_provider__ring_error.
+ * list, in another provider, or of another provider's name by its own description; two events of
+ * one id and version that differ in name or fields), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
+ * memfd or address space there is no ring lane and the rest works: tapir_provider__ring_error.
+ *
+ * What is called is tapir_provider__create, which knows by `part` what this linked file has. The
+ * library's function of this name, for programs that were compiled with an earlier header, accepts
+ * the last two mistakes and has a warning of each: tapir_library__warnings.
  */
-TAPIR_API int tapir_provider__new(const char *name, const uint8_t *guid,
-				  struct tapir_event *const *events, uint32_t event_cnt,
-				  const struct tapir_provider_opts *opts,
-				  struct tapir_provider **out);
+struct tapir_program_part {
+	uint32_t size; /* sizeof this */
+	uint32_t pad0;
+	struct tapir_event *const *from, *const *to; /* all that TAPIR_EVENT defines in the file */
+};
+
+TAPIR_API int tapir_provider__create(const char *name, const uint8_t *guid,
+				     struct tapir_event *const *events, uint32_t event_cnt,
+				     const struct tapir_provider_opts *opts,
+				     const struct tapir_program_part *part,
+				     struct tapir_provider **out);
+
+extern struct tapir_event *const __start_tapir_events[] __attribute__((weak, visibility("hidden")));
+extern struct tapir_event *const __stop_tapir_events[] __attribute__((weak, visibility("hidden")));
+
+static inline int tapir_provider__new(const char *name, const uint8_t *guid,
+				      struct tapir_event *const *events, uint32_t event_cnt,
+				      const struct tapir_provider_opts *opts,
+				      struct tapir_provider **out)
+{
+	static const struct tapir_program_part part = {(uint32_t)sizeof(part), 0,
+						       __start_tapir_events, __stop_tapir_events};
+
+	return tapir_provider__create(name, guid, events, event_cnt, opts, &part, out);
+}
+
+/*
+ * Mistakes in how the providers that there are now were made, a sentence each, which no error has
+ * told: those above of programs that were compiled with an earlier header; an event of TAPIR_EVENT
+ * that stands in no provider's array, so that no session ever gets it; two events of one id and
+ * version that were defined at run time. fn is called for each, without a lock; NULL: only their
+ * number. Any thread, not in a signal handler.
+ */
+typedef void (*tapir_warning_fn)(const char *text, void *ctx);
+TAPIR_API uint32_t tapir_library__warnings(tapir_warning_fn fn, void *ctx);
 
 /*
  * Its events are off when this returns (but for their USDT probes), its callback is not running and
@@ -271,6 +307,16 @@ TAPIR_API void tapir_provider__free(struct tapir_provider *provider);
 
 /* Borrowed until the provider is freed. Any thread, any time. */
 TAPIR_API const char *tapir_provider__name(const struct tapir_provider *provider);
+
+/*
+ * 1: an event of the provider whose level is `level` or a more detailed one, and which has one of
+ * the keywords (0: any event), is on: work for events of that kind is not in vain. Exact at any
+ * time, semaphores included, since it reads the events themselves (some ns each). Where events look
+ * for themselves (FORK) it may be 1 though nobody wants them. Any thread, any time, signal handlers
+ * too.
+ */
+TAPIR_API int tapir_provider__is_on(const struct tapir_provider *provider, uint8_t level,
+				    uint64_t keywords);
 
 /* 0: all its events are in the ring lane. -errno: the first that is not, for this reason. */
 TAPIR_API int tapir_provider__ring_error(const struct tapir_provider *provider);
@@ -356,6 +402,29 @@ TAPIR_API void tapir_event__commit(struct tapir_event_write *write);
 
 /* Both at once, for a payload that is there already. */
 TAPIR_API void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes);
+
+/*
+ * For bindings of languages that have no use for macros and inline functions: TAPIR_EVENT_ENABLED
+ * as a function, and an event with all it does: its probe, where tapir_event__define (dynamic.h)
+ * has made it one, and its sessions. Any thread, any time; see SAFETY.
+ */
+TAPIR_API int tapir_event__is_on(const struct tapir_event *event);
+TAPIR_API void tapir_event__emit(struct tapir_event *event, const void *payload, size_t bytes);
+
+/* A piece of a payload, as EventData of .NET's EventSource: any bytes, also none. */
+struct tapir_payload_piece {
+	const void *at;
+	size_t bytes;
+};
+
+/*
+ * tapir_event__emit of an event whose payload is in several buffers: what they have one after the
+ * other. They are read during the call only. The arguments of a probe that was made at run time are
+ * those within the first TAPIR_PROBE_PIECES_BYTES of them, the rest is 0.
+ */
+#define TAPIR_PROBE_PIECES_BYTES 4096u
+TAPIR_API void tapir_event__emit_pieces(struct tapir_event *event,
+					const struct tapir_payload_piece *pieces, uint32_t cnt);
 
 /* ---- TAPIR_EVENT, TAPIR_FIRE ---------------------------------------------------------- */
 

@@ -170,7 +170,10 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 	return at + bytes;
 }
 
-/* The event and its description; weak, so that a definition in a header is one event. */
+/*
+ * The event and its description; weak, so that a definition in a header is one event. Its address
+ * is in a section whose ends the linker knows (provider.h, struct tapir_program_part).
+ */
 #define TAPIR_EV_DESCRIBE(symbol, provider, name, id, version, level, keywords, cnt, rows)         \
 	static const struct tapir_event_field symbol##_fields[] = {                                \
 		rows{NULL, NULL, 0, 0, 0, 0, {0, 0}}};                                             \
@@ -179,7 +182,10 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 	extern struct tapir_event symbol;                                                          \
 	__attribute__((weak, used, visibility("hidden"),                                           \
 		       section(".probes"))) struct tapir_event symbol = {                          \
-		{{0, 0}}, 0, &symbol##_about, {0, 0, 0, 0, 0, 0}};
+		{{0, 0}}, 0, &symbol##_about, {0, 0, 0, 0, 0, 0}};                                 \
+	__attribute__((                                                                            \
+		used, section("tapir_events"))) static struct tapir_event *const symbol##_listed = \
+		&symbol;
 
 #define TAPIR_EV_SITE(cnt, symbol, provider, name, id, version, level, keywords, names)            \
 	TAPIR_USDT_SITE_OF_EVENT(                                                                  \

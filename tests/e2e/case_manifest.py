@@ -44,10 +44,11 @@ void tapir_event__commit(struct tapir_event_write *write)
 		printf(" beyond its end");
 	puts("");
 }
-int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_event *const *events, uint32_t event_cnt,
-			const struct tapir_provider_opts *opts, struct tapir_provider **out)
+int tapir_provider__create(const char *name, const uint8_t *guid, struct tapir_event *const *events, uint32_t event_cnt,
+			   const struct tapir_provider_opts *opts, const struct tapir_program_part *part,
+			   struct tapir_provider **out)
 {
-	(void)name, (void)guid, (void)opts, (void)out;
+	(void)name, (void)guid, (void)opts, (void)part, (void)out;
 	for (uint32_t i = 0; i < event_cnt; i++)
 		events[i]->word.half.sessions = 1;
 	return 0;

@@ -166,6 +166,46 @@ static void threads_that_come_at_once_define_one_event(void **state)
 	assert_int_equal(seen.kind_cnt, 2);
 }
 
+static void see_text(const struct tapir_event_record *r, void *ctx)
+{
+	char **at = ctx;
+
+	memcpy(*at, r->payload, r->payload_bytes);
+	*at += r->payload_bytes;
+	*(*at)++ = ';';
+}
+
+/* As a binding has them: by functions alone. */
+static void pieces_are_one_event(void **state)
+{
+	static const struct tapir_event_field text = ONE("Text", UTF8);
+	const struct tapir_event_about about = {NULL, "Said", &text, 0x4, 0, 0, 3, 1, 0, 0, {0}};
+	const struct tapir_payload_piece pieces[] = {{"ab", 2}, {NULL, 0}, {"c", 1}, {"de", 3}},
+					 large[] = {{payload, 1}, {payload, SIZE_MAX}};
+	const struct tapir_selection all = {PROVIDER, NULL, NULL, 0, 0, {0}};
+	const struct tapir_listener_opts polled = {.size = sizeof(polled),
+						   .flags = TAPIR_LISTENER_POLLED};
+	char texts[64], *at = texts;
+	struct tapir_listener *second;
+	struct tapir_event *said;
+
+	(void)state;
+	assert_false(tapir_dynamic__is_on(dynamic, 0, 0));
+	assert_int_equal(tapir_event__define(dynamic, &about, &said), 0);
+	assert_true(tapir_dynamic__is_on(dynamic, TAPIR_WARNING, 0x4));
+	assert_false(tapir_dynamic__is_on(dynamic, TAPIR_WARNING, 0x3));
+	assert_true(tapir_event__is_on(said));
+	assert_int_equal(tapir_listener__open(&all, 1, see_text, &at, &polled, &second), 0);
+	tapir_event__emit(said, "x", 2);
+	tapir_event__emit_pieces(said, pieces, 4);
+	tapir_event__emit_pieces(said, NULL, 0);
+	tapir_event__emit_pieces(said, large, 2);
+	assert_int_equal(tapir_listener__poll(second), 3);
+	assert_int_equal(tapir_listener__lost(second, PROVIDER), 1);
+	assert_memory_equal(texts, "x\0;abcde\0;;", 11);
+	assert_int_equal(tapir_listener__close(second), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
 int main(void)
@@ -174,6 +214,7 @@ int main(void)
 		TEST(nested_fields_come_with_the_event),
 		TEST(another_description_is_another_event),
 		TEST(malformed_descriptions_are_refused),
+		TEST(pieces_are_one_event),
 		TEST(threads_that_come_at_once_define_one_event),
 	};
 

@@ -237,6 +237,8 @@ static void arguments_are_in_their_registers_when_it_fires(void **state)
 	struct tapir_dynamic *d = new_dynamic("Unit-Plugin");
 	struct tapir_event_about about = about_of("Placed");
 	uint64_t to = (uint64_t)(uintptr_t)keep_registers, at = (uint64_t)(uintptr_t)payload;
+	const struct tapir_payload_piece pieces[] = {
+		{payload, 3}, {NULL, 0}, {payload + 3, PAYLOAD_BYTES - 3}};
 	struct tapir_event *event = NULL;
 	uint8_t *slot;
 
@@ -260,6 +262,14 @@ static void arguments_are_in_their_registers_when_it_fires(void **state)
 	assert_int_equal(seen[6], 0x3ff0000000000000ull);
 	assert_int_equal(seen[7], 1);
 	assert_int_equal(seen[8], at + 39);
+	tapir_event__emit(event, payload, PAYLOAD_BYTES);
+	assert_int_equal(seen[2], at + 7);
+	tapir_event__emit_pieces(event, pieces, 3); /* as one payload, elsewhere */
+	assert_int_equal((int64_t)seen[0], -2);
+	assert_int_equal(seen[3], 2);
+	assert_int_equal(seen[5] - seen[1], 23 - 2);
+	assert_int_equal(seen[7], 1);
+	assert_int_equal(seen_cnt, 3);
 	/* Cut at each byte, and with counts that lie: nothing is read past the end (sanitizers). */
 	for (size_t len = 0; len < PAYLOAD_BYTES; len++) {
 		uint8_t *cut = malloc(len ? len : 1);
@@ -271,7 +281,7 @@ static void arguments_are_in_their_registers_when_it_fires(void **state)
 		assert_int_equal(seen[8], 0);
 		free(cut);
 	}
-	assert_int_equal(seen_cnt, 1 + PAYLOAD_BYTES);
+	assert_int_equal(seen_cnt, 3 + PAYLOAD_BYTES);
 	event->word.half.semaphore = 0;
 	tapir_dynamic__free(d);
 	assert_null(find_slot());

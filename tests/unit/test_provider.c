@@ -8,6 +8,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,12 +129,97 @@ static void a_child_has_a_thread_of_its_own_when_it_polls(void **state)
 	tapir_provider__free(p);
 }
 
+/* What the library is asked for by a program that was compiled with the header of 0.1. */
+int new_as_before(const char *name, const uint8_t *guid, struct tapir_event *const *list,
+		  uint32_t event_cnt, const struct tapir_provider_opts *opts,
+		  struct tapir_provider **out) __asm__("tapir_provider__new");
+
+static void keep_text(const char *text, void *ctx)
+{
+	snprintf(ctx, 400, "%s", text);
+}
+
+static const struct tapir_event_field number = {"a", NULL, 0, 0, TAPIR_TYPE_U8, 0, {0}},
+				      text = {"a", NULL, 0, 0, TAPIR_TYPE_UTF8, 0, {0}};
+
+static void mistakes_are_refused_or_reported_to_older_programs(void **state)
+{
+	struct tapir_event_about about[2] = {{"P", "E", &number, 0, 7, 0, 4, 1, 0, 0, {0}},
+					     {"P", "E", &text, 0, 7, 0, 4, 1, 0, 0, {0}}};
+	struct tapir_event made[2] = {{.about = &about[0]}, {.about = &about[1]}};
+	struct tapir_event *const list[] = {&made[0], &made[1]};
+	struct tapir_provider *p = NULL;
+	char said[400] = "";
+
+	(void)state;
+	assert_int_equal(tapir_library__warnings(NULL, NULL), 0);
+	assert_int_equal(tapir_provider__new("Q", NULL, list, 1, NULL, &p), -EINVAL);
+	assert_int_equal(tapir_provider__new("P", NULL, list, 2, NULL, &p), -EINVAL);
+	assert_null(p);
+	assert_int_equal(new_as_before("Q", NULL, list, 1, NULL, &p), 0);
+	assert_int_equal(tapir_library__warnings(keep_text, said), 1);
+	assert_non_null(strstr(said, "event E is of P by its description and of Q"));
+	tapir_provider__free(p);
+	assert_int_equal(new_as_before("P", NULL, list, 2, NULL, &p), 0);
+	assert_int_equal(tapir_library__warnings(keep_text, said), 1);
+	assert_non_null(strstr(said, "events E and E of P have id 7 and version 0"));
+	tapir_provider__free(p);
+	about[1].version = 1; /* another version, another layout */
+	assert_int_equal(tapir_provider__new("P", NULL, list, 2, NULL, &p), 0);
+	assert_int_equal(tapir_library__warnings(NULL, NULL), 0);
+	tapir_provider__free(p);
+	about[0].id = about[1].id = about[1].version = 0; /* no id */
+	assert_int_equal(tapir_provider__new("P", NULL, list, 2, NULL, &p), 0);
+	tapir_provider__free(p);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
+static void an_event_in_no_array_is_reported_while_nobody_has_it(void **state)
+{
+	struct tapir_provider *p, *other;
+	char said[400] = "";
+
+	(void)state;
+	assert_int_equal(tapir_provider__new("Unit-Shop", NULL, events, 1, NULL, &p), 0);
+	assert_int_equal(tapir_library__warnings(keep_text, said), 1);
+	assert_string_equal(said, "event Closed of Unit-Shop is in no array of "
+				  "tapir_provider__new: no session gets it");
+	assert_int_equal(tapir_provider__new("Unit-Shop", NULL, events + 1, 1, NULL, &other), 0);
+	assert_int_equal(tapir_library__warnings(NULL, NULL), 0);
+	tapir_provider__free(other);
+	tapir_provider__free(p);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
+/* By semaphores alone: test_listener has sessions. */
+static void a_provider_is_on_by_level_and_keyword_of_its_events(void **state)
+{
+	struct tapir_provider *p = open_shop();
+
+	(void)state;
+	assert_false(tapir_provider__is_on(p, 0, 0));
+	Sold.word.half.semaphore = 1; /* informational, bits 0 and 63 */
+	assert_true(tapir_event__is_on(&Sold));
+	assert_false(tapir_event__is_on(&Closed));
+	assert_true(tapir_provider__is_on(p, TAPIR_LOGALWAYS, 0));
+	assert_true(tapir_provider__is_on(p, TAPIR_INFORMATIONAL, 0));
+	assert_true(tapir_provider__is_on(p, TAPIR_ERROR, 0x3));
+	assert_false(tapir_provider__is_on(p, TAPIR_VERBOSE, 0));
+	assert_false(tapir_provider__is_on(p, TAPIR_ERROR, 0x2));
+	Sold.word.half.semaphore = 0;
+	assert_false(tapir_provider__is_on(p, 0, 0));
+	tapir_provider__free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_off_when_nobody_wants_them),
 		cmocka_unit_test(an_event_in_two_providers_is_refused),
 		cmocka_unit_test(malformed_events_are_refused),
+		cmocka_unit_test(mistakes_are_refused_or_reported_to_older_programs),
+		cmocka_unit_test(an_event_in_no_array_is_reported_while_nobody_has_it),
+		cmocka_unit_test(a_provider_is_on_by_level_and_keyword_of_its_events),
 		cmocka_unit_test(a_child_has_a_thread_of_its_own_when_it_polls),
 	};
 

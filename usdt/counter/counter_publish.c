@@ -268,8 +268,8 @@ static int make(const struct tapir_provider *provider, struct counter_group **ou
 	g->mean.about = &counter_mean_about;
 	g->increment.about = &counter_increment_about;
 	g->histogram.about = &counter_histogram_about;
-	err = tapir_provider__new(provider->name, provider->has_guid ? provider->guid : NULL,
-				  events, sizeof(events) / sizeof(events[0]), NULL, &g->provider);
+	err = provider__make(provider->name, provider->has_guid ? provider->guid : NULL, events,
+			     sizeof(events) / sizeof(events[0]), NULL, NULL, &g->provider);
 	if (err) {
 		free(g);
 		return err;

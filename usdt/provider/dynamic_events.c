@@ -231,6 +231,7 @@ static void count_storage(const struct definition *def, int change)
 
 	provider_lock();
 	provider_json_is_on = tapir_json__is_on;
+	provider_fire_probe = tapir_event__fire_probe;
 	*cnt += (uint32_t)change;
 	provider_unlock();
 }
@@ -247,7 +248,7 @@ static int make_storage(struct tapir_dynamic *d, struct definition *def)
 	if (!def->event)
 		return -ENOMEM;
 	def->event->about = &def->about;
-	def->event->flags = def->slot ? 0 : EVENT_AS_JSON;
+	def->event->flags = EVENT_IS_DEFINED | (def->slot ? 0 : EVENT_AS_JSON);
 	count_storage(def, 1);
 	say_published(err);
 	return 0;
@@ -273,13 +274,13 @@ static int define(struct tapir_dynamic *d, struct definition *def)
 	int err = make_storage(d, def);
 
 	if (!err)
-		err = tapir_provider__new(d->name, d->has_guid ? d->guid : NULL, &def->event, 1,
-					  NULL, &def->registered);
+		err = provider__make(d->name, d->has_guid ? d->guid : NULL, &def->event, 1, NULL,
+				     NULL, &def->registered);
 	if (err)
 		return err;
 	provider_lock();
 	def->registered->next_member = d->head->members;
-	d->head->members = def->registered;
+	prov_store_release(&d->head->members, def->registered);
 	provider_unlock();
 	def->next = d->definitions;
 	d->definitions = def;
@@ -366,7 +367,7 @@ int tapir_dynamic__new(const char *name, const uint8_t *guid,
 	pthread_mutex_lock(&lock);
 	watch_forks();
 	pthread_mutex_unlock(&lock);
-	err = tapir_provider__new(name, guid, NULL, 0, opts, &d->head);
+	err = provider__make(name, guid, NULL, 0, opts, NULL, &d->head);
 	if (err)
 		free(d);
 	else
@@ -417,6 +418,11 @@ void tapir_dynamic__free(struct tapir_dynamic *d)
 struct described_table *dynamic__described(struct tapir_dynamic *d)
 {
 	return &d->described;
+}
+
+int tapir_dynamic__is_on(const struct tapir_dynamic *dynamic, uint8_t level, uint64_t keywords)
+{
+	return tapir_provider__is_on(dynamic->head, level, keywords);
 }
 
 int tapir_dynamic__probe_error(const struct tapir_dynamic *dynamic)

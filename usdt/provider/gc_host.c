@@ -210,8 +210,8 @@ static int open_side(struct gc_side *side, const struct tapir_gc_host_opts *opts
 
 	with.changed = changed_static;
 	if (!err)
-		err = tapir_provider__new(opts->names[i], opts->guids[i], opts->events[i],
-					  opts->event_cnts[i], &with, &side->provider);
+		err = provider__make(opts->names[i], opts->guids[i], opts->events[i],
+				     opts->event_cnts[i], &with, NULL, &side->provider);
 	return err;
 }
 

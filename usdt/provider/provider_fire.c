@@ -149,17 +149,96 @@ void tapir_event__commit(struct tapir_event_write *write)
 	commit((struct write_state *)(void *)write, __builtin_frame_address(0));
 }
 
-void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes)
+static inline __attribute__((always_inline)) void
+write_whole(struct tapir_event *event, const void *payload, size_t bytes, const void *frame)
 {
 	struct tapir_event_write write;
 	struct ids ids;
 
 	provider_activity__of(event, &ids.activity, &ids.related);
-	if (!begin(&write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0)))
+	if (!begin(&write, event, bytes, &ids, ALL_SESSIONS, frame))
 		return;
 	if (bytes)
 		memcpy(write.payload, payload, bytes);
-	commit((struct write_state *)(void *)&write, __builtin_frame_address(0));
+	commit((struct write_state *)(void *)&write, frame);
+}
+
+void tapir_event__write(struct tapir_event *event, const void *payload, size_t bytes)
+{
+	write_whole(event, payload, bytes, __builtin_frame_address(0));
+}
+
+void (*provider_fire_probe)(struct tapir_event *event, const void *payload, size_t bytes);
+
+int tapir_event__is_on(const struct tapir_event *event)
+{
+	return TAPIR_EVENT_ENABLED(*event);
+}
+
+void tapir_event__emit(struct tapir_event *event, const void *payload, size_t bytes)
+{
+	if (!TAPIR_EVENT_ENABLED(*event))
+		return;
+	if (event->flags & EVENT_IS_DEFINED && TAPIR_EVENT_PROBED(*event))
+		provider_fire_probe(event, payload, bytes);
+	if (TAPIR_EVENT_RECORDED(*event))
+		write_whole(event, payload, bytes, __builtin_frame_address(0));
+}
+
+/* One that is too large is too large by its first pieces, whatever the others add up to. */
+static size_t bytes_of(const struct tapir_payload_piece *pieces, uint32_t cnt)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < cnt && bytes <= TAPIR_PAYLOAD_BYTES; i++)
+		bytes += pieces[i].bytes <= TAPIR_PAYLOAD_BYTES ? pieces[i].bytes
+								: TAPIR_PAYLOAD_BYTES + 1;
+	return bytes;
+}
+
+/* Up to `room` bytes of them; how many. */
+static size_t gather(uint8_t *to, size_t room, const struct tapir_payload_piece *pieces,
+		     uint32_t cnt)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		size_t take = pieces[i].bytes < room - bytes ? pieces[i].bytes : room - bytes;
+
+		if (take)
+			memcpy(to + bytes, pieces[i].at, take);
+		bytes += take;
+	}
+	return bytes;
+}
+
+/* A function of its own: its buffer is on the stack only here. */
+static __attribute__((noinline)) void
+fire_probe_of(struct tapir_event *event, const struct tapir_payload_piece *pieces, uint32_t cnt)
+{
+	uint8_t payload[TAPIR_PROBE_PIECES_BYTES];
+
+	provider_fire_probe(event, payload, gather(payload, sizeof(payload), pieces, cnt));
+}
+
+void tapir_event__emit_pieces(struct tapir_event *event, const struct tapir_payload_piece *pieces,
+			      uint32_t cnt)
+{
+	const void *frame = __builtin_frame_address(0);
+	struct tapir_event_write write;
+	struct ids ids;
+
+	if (!TAPIR_EVENT_ENABLED(*event))
+		return;
+	if (event->flags & EVENT_IS_DEFINED && TAPIR_EVENT_PROBED(*event))
+		fire_probe_of(event, pieces, cnt);
+	if (!TAPIR_EVENT_RECORDED(*event))
+		return;
+	provider_activity__of(event, &ids.activity, &ids.related);
+	if (!begin(&write, event, bytes_of(pieces, cnt), &ids, ALL_SESSIONS, frame))
+		return;
+	gather(write.payload, TAPIR_PAYLOAD_BYTES, pieces, cnt);
+	commit((struct write_state *)(void *)&write, frame);
 }
 
 void provider_event__write_to(struct tapir_event *event, const void *payload, size_t bytes,

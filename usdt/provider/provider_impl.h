@@ -3,6 +3,8 @@
  * provider_impl.h - what the files of usdt/provider share.
  *
  *	provider_registry	providers and the table of all events; the lock; fork
+ *	provider_mistakes	what a provider has wrong
+ *	provider_warnings	that, of all providers, as sentences
  *	provider_metadata	an event's fields as METADATA of format 2
  *	provider_fire		an event on its way to the sessions that want it: the hot path
  *	provider_sessions	sessions inside the process: which events they want
@@ -31,6 +33,8 @@
 /* flags of an event: it is no probe, and in plain memory. Its semaphore is the library's: the one
    of the JSON probe of its level (json_probe.c), as the poller finds it. */
 #define EVENT_AS_JSON		 (1u << 0)
+/* It was defined: its description is the first part of what dynamic_events.c keeps of it. */
+#define EVENT_IS_DEFINED	 (1u << 1)
 
 #define PROVIDER_IN_PROCESS	 (TAPIR_SESSION_MAX - TAPIR_RING_SESSIONS)
 
@@ -82,6 +86,7 @@ struct tapir_provider {
 	void *ctx;
 	uint32_t flags;
 	uint32_t event_cnt;
+	struct tapir_program_part part; /* size 0: not given, mistakes are accepted */
 	struct provider_told told[PROVIDER_TOLD_CNT];
 	struct provider_event events[];
 };
@@ -104,6 +109,14 @@ void provider_unlock(void);
 void provider_wait(void);      /* under the lock: until provider_broadcast */
 void provider_broadcast(void); /* under the lock */
 
+/*
+ * tapir_provider__create, and without `part` what it was before there was one: for the library's
+ * own providers, and for programs compiled with an earlier header.
+ */
+int provider__make(const char *name, const uint8_t *guid, struct tapir_event *const *events,
+		   uint32_t event_cnt, const struct tapir_provider_opts *opts,
+		   const struct tapir_program_part *part, struct tapir_provider **out);
+
 static inline void event__set_sessions(struct tapir_event *event, uint16_t bits, int on)
 {
 	if (on)
@@ -111,6 +124,18 @@ static inline void event__set_sessions(struct tapir_event *event, uint16_t bits,
 	else
 		__atomic_fetch_and(&event->word.half.sessions, (uint16_t)~bits, __ATOMIC_SEQ_CST);
 }
+
+/* ---- provider_mistakes.c ------------------------------------------------------------------ */
+
+/*
+ * Mistakes among the provider's own events, their number; each is noted where fn is not NULL. Under
+ * the lock.
+ */
+uint32_t provider_mistakes__find(const struct tapir_provider *p,
+				 void (*fn)(void *ctx, const struct tapir_provider *p,
+					    const struct provider_event *a,
+					    const struct provider_event *b),
+				 void *ctx);
 
 /* ---- provider_metadata.c ------------------------------------------------------------------ */
 
@@ -185,6 +210,9 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 			       const uint8_t *payload);
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
+
+/* dynamic_events.c, once an event was defined: a program that defines none does not link it. */
+extern void (*provider_fire_probe)(struct tapir_event *event, const void *payload, size_t bytes);
 
 /* provider_fire.c: as tapir_event__write, for these sessions alone: a bit each, those of the ring
    lane first. */

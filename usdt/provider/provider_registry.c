@@ -215,6 +215,8 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	tapir_ring__init();
 	for (uint32_t i = 0; i < event_cnt && !err; i++)
 		err = add_event(p, events[i]);
+	if (!err && p->part.size) /* else it is for provider_warnings.c */
+		err = provider_mistakes__find(p, NULL, NULL) ? -EINVAL : 0;
 	if (err)
 		return err;
 	p->next = provider_list;
@@ -229,18 +231,20 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	return 0;
 }
 
-int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_event *const *events,
-			uint32_t event_cnt, const struct tapir_provider_opts *opts,
-			struct tapir_provider **out)
+int provider__make(const char *name, const uint8_t *guid, struct tapir_event *const *events,
+		   uint32_t event_cnt, const struct tapir_provider_opts *opts,
+		   const struct tapir_program_part *part, struct tapir_provider **out)
 {
 	int saved = errno, err = -EINVAL;
 	struct tapir_provider *p = NULL;
 
 	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
-	    event_cnt <= TAPIR_MAX_EVENTS &&
+	    event_cnt <= TAPIR_MAX_EVENTS && (!part || part->size >= sizeof(*part)) &&
 	    (!opts || (opts->size >= sizeof(*opts) && !(opts->flags & ~TAPIR_PROVIDER_NO_THREAD))))
 		err = make(name, guid, event_cnt, opts, &p);
 	if (!err) {
+		if (part)
+			p->part = *part;
 		provider_lock();
 		err = add_all(p, events, event_cnt);
 		if (err)
@@ -251,6 +255,26 @@ int tapir_provider__new(const char *name, const uint8_t *guid, struct tapir_even
 		*out = p;
 	errno = saved;
 	return err;
+}
+
+int tapir_provider__create(const char *name, const uint8_t *guid, struct tapir_event *const *events,
+			   uint32_t event_cnt, const struct tapir_provider_opts *opts,
+			   const struct tapir_program_part *part, struct tapir_provider **out)
+{
+	return part ? provider__make(name, guid, events, event_cnt, opts, part, out) : -EINVAL;
+}
+
+/* The library's tapir_provider__new; the header's is an inline function. */
+TAPIR_API int provider__new_leniently(const char *name, const uint8_t *guid,
+				      struct tapir_event *const *events, uint32_t event_cnt,
+				      const struct tapir_provider_opts *opts,
+				      struct tapir_provider **out) __asm__("tapir_provider__new");
+
+int provider__new_leniently(const char *name, const uint8_t *guid,
+			    struct tapir_event *const *events, uint32_t event_cnt,
+			    const struct tapir_provider_opts *opts, struct tapir_provider **out)
+{
+	return provider__make(name, guid, events, event_cnt, opts, NULL, out);
 }
 
 void tapir_provider__free(struct tapir_provider *provider)
@@ -275,6 +299,29 @@ void tapir_provider__free(struct tapir_provider *provider)
 const char *tapir_provider__name(const struct tapir_provider *provider)
 {
 	return provider->name;
+}
+
+static int has_one_on(const struct tapir_provider *p, uint8_t level, uint64_t keywords)
+{
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		const struct provider_event *pe = &p->events[i];
+
+		if (TAPIR_EVENT_ENABLED(*pe->event) && pe->about.level >= level &&
+		    (!keywords || pe->about.keywords & keywords))
+			return 1;
+	}
+	return 0;
+}
+
+int tapir_provider__is_on(const struct tapir_provider *provider, uint8_t level, uint64_t keywords)
+{
+	const struct tapir_provider *m = prov_load_acquire(&provider->members);
+
+	if (has_one_on(provider, level, keywords))
+		return 1;
+	while (m && !has_one_on(m, level, keywords))
+		m = m->next_member;
+	return m != NULL;
 }
 
 int tapir_provider__ring_error(const struct tapir_provider *provider)
