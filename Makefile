@@ -55,7 +55,7 @@ TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) 
 LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lseccomp -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
-BPF_CFLAGS := -std=gnu11 -g -ffile-prefix-map=$(CURDIR)=. -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
+BPF_CFLAGS := -std=gnu11 -g '-ffile-prefix-map=$(CURDIR)=.' -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
               -Wno-unused-parameter -Wno-sign-compare -Wno-missing-declarations -Iinclude -I. \
               -isystem vmlinux/$(ARCH) -I/usr/include/$(MULTIARCH) -MD -MP
 
@@ -145,6 +145,17 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN)
 unit: unit-bins ## unit tests only
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run unit
 
+# One program, or some cases, in seconds after an edit: nothing else is linked.
+.PHONY: unit-one e2e-one
+unit-one: ## build and run one unit test program (T=test_maps)
+	$(Q)test -n '$(T)' || { echo 'usage: make unit-one T=test_maps'; exit 2; }
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BUILD)/$(patsubst %.c,%,$(firstword $(wildcard tests/unit/$(T).c tests/bpf_host/$(T).c) $(T)))
+	$(Q)$(BUILD)/$(patsubst %.c,%,$(firstword $(wildcard tests/unit/$(T).c tests/bpf_host/$(T).c)))
+
+e2e-one: $(TAPIR) $(TARGET_BIN) ## run end-to-end cases whose names match (T='fork.*')
+	$(Q)test -n '$(T)' || { echo "usage: make e2e-one T='fork.*'"; exit 2; }
+	$(Q)$(PYTHON) tests/e2e/run.py --build $(BUILD) --only '$(T)' -v
+
 targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(if $(SAN),,$(BUILD)/tests/toyvm/toyvm) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
 bench: ## tapir beside its peers; a few minutes
@@ -188,7 +199,7 @@ soak: ## a long life at once; SOAK_SECONDS (1800), SOAK_COMM ('soak*'; '*' trace
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SOAK_SECONDS),1800) --comm '$(or $(SOAK_COMM),soak*)'
 	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.*killed' --summary $(BUILD)/soak-hold
 	$(Q)TAPIR_SOAK_ROUNDS=50 $(PYTHON) tests/e2e/run.py --build $(BUILD) --jobs 1 --only 'hold.daemons*' --summary $(BUILD)/soak-daemons
-	$(Q)! cat $(BUILD)/soak-hold $(BUILD)/soak-daemons | grep -v '^[1-9][0-9]* 0 '
+	$(Q)! head -qn 1 $(BUILD)/soak-hold $(BUILD)/soak-daemons | grep -v '^[1-9][0-9]* 0 '
 	$(Q)TAPIR_STORM_SECONDS=$(or $(STORM_SECONDS),600) $(BUILD)/tests/unit/test_session_storm
 
 # The process side of the ring lane by itself, so that a build with sanitizers is a small one.

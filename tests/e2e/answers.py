@@ -2,8 +2,8 @@
 """Programs with planted defects that count what they do to themselves, and what the report's first line says of them.
 
 What it names must be right wherever it runs: a wrong cause fails. How much is measured, beside whatever else the machine does: it is compared
-with what the program counted in the same time, to 5 %, and where other programs have the processors a difference makes the case try again
-(run.py). Where a limit is wider a comment says why."""
+with what the program counted in the same time, to 5 %. Where other programs have the processors, as a witness that runs at the same time
+says, magnitudes are printed and decide nothing. Where a limit is wider a comment says why."""
 import bisect
 import contextlib
 import functools
@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 
-from harness import Disturbed, Failure
+from harness import Failure
 
 BUSY_CPUS = 0.4  # of other programs: what is measured beside them is not what it is alone
 
@@ -100,11 +100,11 @@ class NotSeen(Failure):
     would do without them is not there to be found."""
 
 
-def alone(test):
-    """A test that measures (measures(), near()): what differs is told at its end, so that all causes have been looked at. Where other programs
-    have the CPUs a difference says nothing; a wrong cause does."""
+def measured(test):
+    """A test that measures (measures(), near()): what differs is reported at its end, so that all causes have been looked at. Where other
+    programs have the CPUs, as Others saw, a difference says nothing, and a report that names them is right; a wrong cause fails."""
     @functools.wraps(test)
-    def measured(t):
+    def run(t):
         t.differs = []
         others = Others()
         try:
@@ -113,15 +113,16 @@ def alone(test):
             t.differs.append(str(failure))
         finally:
             cpus = others.cpus()
-        if t.differs and cpus >= BUSY_CPUS:
-            raise Disturbed(f"other programs used {cpus:.1f} CPUs; it said: {t.differs[0][:300]}")
-        if t.differs:
-            raise Failure("; ".join(t.differs))
-    return measured
+        text = "; ".join(t.differs)
+        if text and cpus < BUSY_CPUS:
+            raise Failure(text)
+        if text:
+            print(f"      beside others, which used {cpus:.1f} CPUs: {text[:1000]}", flush=True)
+    return run
 
 
 def measures(t, condition, message):
-    """Of a magnitude, in a test that is alone(): whether it is right."""
+    """Of a magnitude, in a test that is measured(): whether it is right."""
     if not condition:
         t.differs.append(message)
 

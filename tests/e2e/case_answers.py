@@ -12,15 +12,9 @@ import sys
 import threading
 import time
 
-from answers import Sums, alone, first_finding, measures, near, span, started, times
+from answers import Sums, first_finding, measured, measures, near, span, started, times
 from dotnet_program import build_dotnet, publish_dotnet
 
-ALONE = True  # it measures time
-# Their programs wait for most of the time.
-LIGHT = {"test_starved_pool_leads", "test_pool_whose_threads_sleep_leads", "test_deadlock_leads", "test_convoy_leads",
-         "test_growth_of_native_memory_leads", "test_slow_dependency_leads", "test_finalizer_that_is_stuck_leads",
-         "test_orders_over_awaits_are_paired_by_their_ids", "test_orders_without_ids_have_no_invented_duration",
-         "test_leak_leads", "test_quota_leads", "test_induced_collections_lead", "test_idle_process_is_idle"}
 TIMEOUT = 120
 SECONDS = "3"
 # What unit tests of made-up recordings hold, too.
@@ -100,7 +94,7 @@ def leads(t, report, kind, *words):
     return first
 
 
-@alone
+@measured
 def test_starved_pool_leads(t):
     report, _, said = record(t, "starvation")
     first = leads(t, report, "starvation", "pool threads are blocked", "times")
@@ -110,28 +104,28 @@ def test_starved_pool_leads(t):
     t.ok(f"{first['magnitude']:.1f} of " in text and "blocked on average, most in Defects.HandleOrder()" in text, f"{first['magnitude']}: {text}")
 
 
-@alone
+@measured
 def test_pool_whose_threads_sleep_leads(t):
     report, _, said = record(t, "sleepers")
     first = leads(t, report, "starvation", "pool threads are blocked")
     near(t, first["magnitude"], waiting(t, said), "blocked threads", 0.08)
 
 
-@alone
+@measured
 def test_deadlock_leads(t):
     report, _, _ = record(t, "deadlock-later")
     first = leads(t, report, "deadlock", "2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait")
     t.eq(first["view"], "contention", "where more is shown")
 
 
-@alone
+@measured
 def test_deadlock_from_before_the_recording_leads(t):
     report, _, _ = record(t, "deadlock")
     first = leads(t, report, "deadlock", "2 threads wait for each other's locks (Defects ", "in Defects.Transfer(", "; 3 more wait for locks")
     t.eq(first["magnitude"], 2, "each of them")
 
 
-@alone
+@measured
 def test_convoy_leads(t):
     report, _, said = record(t, "convoy")
     first = leads(t, report, "locks", "Defects.Reserve()")
@@ -146,7 +140,7 @@ def test_convoy_leads(t):
     t.ok(f"({dictionary})" in first["text"] and f"  {dictionary}\n" in worst, f"the type of what is locked: {first} {text}")
 
 
-@alone
+@measured
 def test_exceptions_lead(t):
     report, _, said = record(t, "exceptions", is_busy=True)
     first = leads(t, report, "exceptions", "System.FormatException", "Defects.ParsePrice(string)")
@@ -160,7 +154,7 @@ def test_exceptions_lead(t):
     t.ok("DispatchEx" in text and "Defects.ParsePrice(string) < " in text, f"all frames: {text}")
 
 
-@alone
+@measured
 def test_large_objects_lead(t):
     report, line, said = record(t, "loh", is_busy=True)
     leads(t, report, "gc", "in GC: ", " pauses of ")
@@ -172,7 +166,7 @@ def test_large_objects_lead(t):
     measures(t, 0.95 * own_ms <= ms <= 1.3 * own_ms, f"ms of pauses: {ms}, its own count is {own_ms}")
 
 
-@alone
+@measured
 def test_leak_leads(t):
     # Where the processor's cache is large, a collection comes each 1.2 s; fewer than three show no growth.
     report, _, said = record(t, "leak", seconds="6")
@@ -189,7 +183,7 @@ def test_leak_leads(t):
     measures(t, any(heap["committed"] == bytes for heap, bytes in zip(heaps, own)), f"to the byte: {heaps}, its own count is {own}")
 
 
-@alone
+@measured
 def test_growth_of_native_memory_leads(t):
     report, _, said = record(t, "native")
     first = leads(t, report, "memory-growth", "resident memory grows by", "no collection")
@@ -201,7 +195,7 @@ def test_growth_of_native_memory_leads(t):
     near(t, first["magnitude"], said["sums"].rate("ns", begin, end) / 1e6, "MB/s")
 
 
-@alone
+@measured
 def test_compilation_leads(t):
     report, _, said = record(t, "jit", is_busy=True)
     leads(t, report, "jit", "of the CPU in the JIT compiler", "Defects.")
@@ -218,14 +212,14 @@ def test_compilation_leads(t):
     near(t, len(loads), said["sums"].between("count", min(loads), max(loads)), "methods")
 
 
-@alone
+@measured
 def test_slow_dependency_leads(t):
     report, _, said = record(t, "slow")
     first = leads(t, report, "waits", "for a socket", "Defects.AskDatabase(")
     near(t, first["magnitude"], waiting(t, said), "waiting threads, all four")
 
 
-@alone
+@measured
 def test_backtracking_leads(t):
     report, _, said = record(t, "regex", is_busy=True)
     first = leads(t, report, "cpu", "Defects.CheckMail()", "RegularExpressions")
@@ -233,26 +227,26 @@ def test_backtracking_leads(t):
     near(t, first["magnitude"], said["sums"].rate("cpu_ns", *span(t, t.path("answer.tapir"))) / 1e9, "CPUs", 0.1)
 
 
-@alone
+@measured
 def test_induced_collections_lead(t):
     report, _, said = record(t, "induced")
     first = leads(t, report, "induced-gc", "Defects.CleanUp()", "are induced")
     near(t, first["magnitude"], said["sums"].rate("gen2", *span(t, t.path("answer.tapir"))), "collections a second")
 
 
-@alone
+@measured
 def test_timers_lead(t):
     report, _, _ = record(t, "timers", is_busy=True)
     leads(t, report, "timers", "of the CPU in timers, most in Defects.OnTick(object)")
 
 
-@alone
+@measured
 def test_finalizer_that_is_stuck_leads(t):
     report, _, _ = record(t, "finalizer")
     leads(t, report, "finalizer", "the finalizer thread has not caught up")
 
 
-@alone
+@measured
 def test_idle_process_is_idle(t):
     report, line, said = record(t, "idle")
     first = leads(t, report, "idle", "s of CPU in ")
@@ -306,7 +300,7 @@ def sampled(number):
         thread.join()
 
 
-@alone
+@measured
 def test_quota_leads(t):
     t.need_others()
     file = t.path("answer.tapir")
@@ -326,7 +320,7 @@ def test_quota_leads(t):
 HOG = "import os\nwhile os.getppid() == %d: sum(range(10000))"
 
 
-@alone
+@measured
 def test_neighbours_lead(t):
     t.need_others()
     file = t.path("answer.tapir")
@@ -339,14 +333,14 @@ def test_neighbours_lead(t):
     t.ok(any(f"({hog.pid})" in first["text"] for hog in hogs), f"by name and pid: {first}")
 
 
-@alone
+@measured
 def test_of_two_defects_both_are_named(t):
     report, _, _ = record(t, "convoy", "exceptions", is_busy=True)
     leads(t, report, "locks", "Defects.Reserve()")
     t.ok("exceptions" in [f["kind"] for f in report["findings"][:3]], f"{report['findings']}")
 
 
-@alone
+@measured
 def test_what_the_holder_waits_for_is_reported(t):
     report, _, _ = record(t, "full-pipe")
     leads(t, report, "deadlock", "never released: 3 threads", "3 in Defects.WriteLog()", "the thread that holds it, ",
@@ -365,7 +359,7 @@ def slow_orders(t):
     return found
 
 
-@alone
+@measured
 def test_orders_over_awaits_are_paired_by_their_ids(t):
     report, _, said = record(t, "orders", specs=(ORDERS, "--activities"))
     found = slow_orders(t)
@@ -384,7 +378,7 @@ def test_orders_over_awaits_are_paired_by_their_ids(t):
     t.eq(first["view"], f"slow={ORDER}", "where more is shown")
 
 
-@alone
+@measured
 def test_time_in_the_queue_of_the_pool_is_a_part(t):
     _, _, said = record(t, "crowd", specs=(ORDERS, "--activities"))
     found = slow_orders(t)
@@ -396,7 +390,7 @@ def test_time_in_the_queue_of_the_pool_is_a_part(t):
     near(t, queued, said["ns"] / said["count"], "ns an order in the queue", 0.15)
 
 
-@alone
+@measured
 def test_orders_without_ids_have_no_invented_duration(t):
     report, _, _ = record(t, "orders", specs=(ORDERS,))
     t.ok("requests" not in [f["kind"] for f in report["findings"]], f"{report['findings']}")
@@ -406,7 +400,7 @@ def test_orders_without_ids_have_no_invented_duration(t):
     t.ok("are not known" in err and "--activities" in err, err)
 
 
-@alone
+@measured
 def test_sampled_allocations_stand_for_all(t):
     """.NET 10 samples objects at random; before, and beside them, there are ticks."""
     _, _, said = record(t, "leak", specs=("--profile", "allocations"))

@@ -7,13 +7,12 @@ import os
 import re
 import time
 
-from answers import NotSeen, Sums, alone, first_finding, measures, near, span, started, times
+from answers import NotSeen, Sums, first_finding, measured, measures, near, span, started, times
 from case_answers import service
 from case_dotnet_stream import AOT
 from dotnet_program import made, publish_dotnet
 from harness import Failure, made_once
 
-ALONE = True  # it measures time
 TIMEOUT = 300
 CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_defects_of_native_aot",
                 "test_what_is_made_for_each_call_leads", "test_queue_of_awaits_leads",
@@ -183,12 +182,12 @@ def leads_everywhere(t, program, causes=CAUSES):
             how_much(t, one)
 
 
-@alone
+@measured
 def test_defects_of_dotnet_8(t):
     leads_everywhere(t, publish_dotnet(t, "Defects", "8.0.33"))
 
 
-@alone
+@measured
 def test_defects_of_dotnet_9(t):
     leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22"))
 
@@ -197,7 +196,7 @@ def test_defects_of_dotnet_9(t):
 SINGLE_FILE = {mode: cause for mode, cause in CAUSES.items() if mode != "jit"}
 
 
-@alone
+@measured
 def test_defects_of_a_single_file_app(t):
     leads_everywhere(t, publish_dotnet(t, "Defects", "9.0.22", single_file=True), SINGLE_FILE)
 
@@ -219,7 +218,7 @@ COMPILED_AHEAD = {"convoy": ("locks", ("for locks",), waiting), "idle": CAUSES["
                   "leak": CAUSES["leak"], "native": CAUSES["native"], "induced": ("induced-gc", ("are induced",), collected)}
 
 
-@alone
+@measured
 def test_defects_of_native_aot(t):
     leads_everywhere(t, publish_aot(t), COMPILED_AHEAD)
 
@@ -227,7 +226,7 @@ def test_defects_of_native_aot(t):
 # ---- what is made anew for each call ------------------------------------------------------------------
 
 
-@alone
+@measured
 def test_what_is_made_for_each_call_leads(t):
     one = recorded_at_once(t, ["processes"])["processes"]
     one.first = finding_of(t, one.report, "processes", "processes are started a second, most by Defects.ConvertImage()")
@@ -247,7 +246,7 @@ def test_what_is_made_for_each_call_leads(t):
 # ---- a lock around an await ---------------------------------------------------------------------------
 
 
-@alone
+@measured
 def test_queue_of_awaits_leads(t):
     """No thread is blocked, and hardly any CPU used."""
     one = recorded_at_once(t, ["seats"])["seats"]
@@ -258,7 +257,7 @@ def test_queue_of_awaits_leads(t):
 # ---- a server's collector ---------------------------------------------------------------------------
 
 
-@alone
+@measured
 def test_collector_of_a_server_leads(t):
     """It has a thread for each CPU, which collect at the same time. DATAS, which .NET 9 and 10 begin with, uses one of them at first."""
     for adapts in ("1", "0"):
@@ -281,7 +280,7 @@ PAIRS = (
 )
 
 
-@alone
+@measured
 def test_worse_of_two_defects_leads(t):
     paired = {mode for pairs in PAIRS for both in pairs for mode in both.split("+")}
     t.eq(set(CAUSES) - paired, set(), "defects that are in no pair")

@@ -5,9 +5,8 @@ JVM has counted itself (java.lang.management, its own clocks) in the same time."
 import os
 import pathlib
 
-from answers import Sums, Witness, alone, leads, measures, near, recorded, span, times, waited_for_cpu
+from answers import Sums, Witness, leads, measured, measures, near, recorded, span, times, waited_for_cpu
 
-ALONE = True  # it measures time
 TIMEOUT = 120
 SECONDS = 3
 WAITING = ("convoy", "lock", "deadlock", "slow", "idle", "starved", "appender", "watchers", "convoy leak", "systemgc slow")
@@ -62,7 +61,7 @@ class Jvms:
         return self.sums[mode].rate(key, *self.counters)
 
 
-@alone
+@measured
 def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     jvms = Jvms(t, WAITING)
     jvms.near_waits("convoy", jvms.leads("convoy", "locks", "for a monitor", "clerk-*"))
@@ -83,7 +82,7 @@ def test_first_line_names_what_threads_of_a_jvm_wait_for(t):
     t.ok(idle >= 98 and len(jvms.reports["idle"]["findings"]) == 1, f"{jvms.reports['idle']['findings']}")
 
 
-@alone
+@measured
 def test_first_line_names_what_a_jvm_does_with_its_memory(t):
     jvms = Jvms(t, WORKING)
     # It begins when a collection finds the first of them.
@@ -96,7 +95,7 @@ def test_first_line_names_what_a_jvm_does_with_its_memory(t):
     near(t, jvms.leads("metaspace", "class-growth", "metaspace"), jvms.rate("metaspace", "classes"), "classes a second")
 
 
-@alone
+@measured
 def test_first_line_names_what_a_jvm_computes(t):
     jvms = Jvms(t, ("exceptions", "regex"))
     for mode, kind, words in (("exceptions", "exception-cpu", "of the CPU creates and throws exceptions"),

@@ -3,15 +3,14 @@
 language's. programs/native_defects.cc has a mode for each; the witness is what its threads' clocks say."""
 import pathlib
 
-from answers import alone, leads, measures, near, recorded, span, within
+from answers import leads, measured, measures, near, recorded, span, within
 
-ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "native_defects.cc")
 SECONDS = 2
 MODES = ("convoy", "journal", "sort", "deadlock", "idle")
 
 
-@alone
+@measured
 def test_first_line_names_the_function_of_a_native_program(t):
     t.run(t.need("g++"), "-O2", SOURCE, "-o", t.path("shop"), "-pthread")
     answers = recorded(t, {mode: (t.path("shop"), mode) for mode in MODES}, SECONDS)

@@ -5,9 +5,8 @@ import os
 import pathlib
 import re
 
-from answers import Sums, alone, has_none, leads, measures, near, recorded, span, within
+from answers import Sums, has_none, leads, measured, measures, near, recorded, span, within
 
-ALONE = True  # it measures time
 SOURCE = str(pathlib.Path(__file__).parent / "programs" / "event_loop.js")
 SECONDS = 3
 NO_NAMES = "its functions have no names: start node with --perf-basic-prof"
@@ -34,7 +33,7 @@ def is_true(t, report, counted, *words):
     near(t, longest, 1e3 * max(within([call], begin, end) for call in counted["calls"]), "longest time in ms", 0.1)
 
 
-@alone
+@measured
 def test_first_line_names_what_blocks_the_event_loop(t):
     node = t.need("node")
     answers = recorded(t, {mode: (node, *words[:-1], SOURCE, words[-1]) for mode, words in COMMANDS.items()}, SECONDS)
@@ -53,7 +52,7 @@ def share(t, counted, key):
     return Sums(counted[key]).rate("active_ns", begin, end) / 1e7
 
 
-@alone
+@measured
 def test_loop_that_serves_many_without_a_rest_is_busy_and_not_blocked(t):
     """As long as performance.eventLoopUtilization() says. Where others have the CPUs half of the time it is not its own fault."""
     report, counted = recorded(t, {"short": (t.need("node"), "--perf-basic-prof", SOURCE, "short")}, SECONDS)["short"]
@@ -66,7 +65,7 @@ def test_loop_that_serves_many_without_a_rest_is_busy_and_not_blocked(t):
         near(t, f["magnitude"], share(t, counted, "utilization"), "percent busy")
 
 
-@alone
+@measured
 def test_first_line_names_the_worse_of_two_defects(t):
     node = t.need("node")
     answers = recorded(t, {mode: (node, "--perf-basic-prof", SOURCE, mode, t.tmp) for mode in PAIRS}, SECONDS)
@@ -79,7 +78,7 @@ def test_first_line_names_the_worse_of_two_defects(t):
     t.ok("memory-growth" in kinds, f"the leak, too: {kinds}")
 
 
-@alone
+@measured
 def test_first_line_names_synchronous_calls(t):
     """However short each is. Where fsync costs nothing there is nothing to find."""
     node = t.need("node")
@@ -92,7 +91,7 @@ def test_first_line_names_synchronous_calls(t):
         near(t, leads(t, report, "event-loop", f"in {call}"), share, f"percent of the time, {mode}")
 
 
-@alone
+@measured
 def test_first_line_says_that_too_many_threads_compute(t):
     node = t.need("node")
     cpus = len(os.sched_getaffinity(0))

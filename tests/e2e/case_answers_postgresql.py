@@ -8,10 +8,9 @@ import re
 import subprocess
 import time
 
-from answers import NotSeen, alone, leads, measures, near, span, within
+from answers import NotSeen, leads, measured, measures, near, span, within
 from case_runtimes import Server
 
-ALONE = True  # it measures time
 TIMEOUT_MS = 600
 CHECK_LONG = {"test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small",
               "test_first_line_names_statements_that_are_sent_one_by_one", "test_lines_name_what_else_a_server_computes"}
@@ -42,7 +41,7 @@ def timed_out(t, server):
     return re.search(r"^ *(\d+)$", text, re.M).group(1), float(re.search(r"Time: ([\d.]+) ms", text).group(1))
 
 
-@alone
+@measured
 def test_wait_that_a_timeout_ends_lasts_until_then(t):
     with Server(t) as server:
         file = t.path("timeout.tapir")
@@ -144,7 +143,7 @@ def recorded_together(t, server, name, groups, seconds, between=lambda: None):
     return reports, pids
 
 
-@alone
+@measured
 def test_first_line_names_what_a_server_does(t):
     with Server(t, *LOGGING) as server:
         make_tables(server)
@@ -189,7 +188,7 @@ def test_first_line_names_what_a_server_does(t):
 QUEUE = "begin;\nlock table orders in share row exclusive mode;\nselect pg_sleep(0.02);\ncommit;\n"
 
 
-@alone
+@measured
 def test_lock_of_a_table_has_its_name(t):
     """In the server's memory, where a table is at once, and by its OID; of those who wait by events as of those who wait since before."""
     with Server(t, *LOGGING) as server:
@@ -239,7 +238,7 @@ def transactions(server, name, begin_ns, end_ns):
     return sum(begin_ns <= int(line[4]) * 1_000_000_000 + int(line[5]) * 1000 - ahead_ns <= end_ns for line in words)
 
 
-@alone
+@measured
 def test_first_line_names_statements_that_are_sent_one_by_one(t):
     """A program that asks for each row by a statement of its own. The witness: what its log says."""
     with Server(t, *LOGGING) as server:
@@ -265,7 +264,7 @@ PARALLEL = ("set parallel_setup_cost=0; set parallel_tuple_cost=0; set min_paral
             "select count(*) from big where md5(md5(md5(note || id))) < '1';\n")
 
 
-@alone
+@measured
 def test_lines_name_what_else_a_server_computes(t):
     with Server(t, *LOGGING, "max_parallel_workers_per_gather=0") as server:
         make_tables(server)
@@ -295,7 +294,7 @@ def in_fdatasync(t, file):
             sum(event["period"] for event in samples if any("fdatasync" in (frame["name"] or "") for frame in event.get("stack", [])))) / 1e9
 
 
-@alone
+@measured
 def test_first_line_names_the_disk_that_commits_wait_for(t):
     with Server(t, *LOGGING, "fsync=on", "track_wal_io_timing=on") as server:
         make_tables(server)
@@ -322,7 +321,7 @@ def test_first_line_names_the_disk_that_commits_wait_for(t):
     near(t, in_fdatasync(t, file), synced, "seconds in fdatasync, by the server's own clock")
 
 
-@alone
+@measured
 def test_first_line_names_short_connections(t):
     with Server(t, *LOGGING) as server:
         file = t.path("short.tapir")
@@ -340,7 +339,7 @@ SORT = "select count(*) from (select * from orders where id < 40000 order by not
 WRITE = "\\set a random(1, 90000)\nupdate orders set note = repeat('y', 200) where id between :a and :a + 4000;\n"
 
 
-@alone
+@measured
 def test_first_line_names_settings_that_are_too_small(t):
     """Memory of sorts, by the temporary files that the server logs, and the size of its log, by the checkpoints that it logs."""
     with Server(t, *LOGGING, "log_temp_files=0", "log_checkpoints=on", "work_mem=64kB", "max_parallel_workers_per_gather=0", "max_wal_size=32MB",

@@ -6,9 +6,8 @@ lock. Debian's python3 has no symbols but exported ones. programs/python_hot.py 
 import pathlib
 import re
 
-from answers import alone, first_finding, has_none, leads, measures, near, recorded, span, within
+from answers import first_finding, has_none, leads, measured, measures, near, recorded, span, within
 
-ALONE = True  # it measures time
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SOURCE, LOOP, LOCKS = (str(PROGRAMS / name) for name in ("gil.py", "asyncio_loop.py", "python_locks.py"))
 PAIRS, HOT = (str(PROGRAMS / name) for name in ("python_pairs.py", "python_hot.py"))
@@ -22,7 +21,7 @@ PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
 
-@alone
+@measured
 def test_first_line_names_the_gil_and_who_has_it(t):
     answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
     report, counted = answers["held"]
@@ -37,7 +36,7 @@ def test_first_line_names_the_gil_and_who_has_it(t):
         measures(t, not waiting, f"{mode}: {waiting}")
 
 
-@alone
+@measured
 def test_first_line_names_the_function_that_computes(t):
     """Without -X perf, on any Python: by looks at its frames, which find each function as often as it takes CPU time."""
     file = t.path("answers.tapir")
@@ -51,7 +50,7 @@ def test_first_line_names_the_function_that_computes(t):
     measures(t, abs(found / of - share) <= 3 * (share * (1 - share) / of) ** 0.5, f"{found} of {of}, by its own clock {share:.2f}")
 
 
-@alone
+@measured
 def test_first_line_names_the_event_loop_that_is_blocked(t):
     answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "callback", "computing-callback", "idle")}, SECONDS)
     begin, end = span(t, t.path("answers.tapir"))
@@ -73,7 +72,7 @@ def is_lock(t, report, counted, words):
     near(t, leads(t, report, "locks", "for a Python lock: ", ", in got_lock python_locks.py", words), waiting(t, counted), f"threads {words}")
 
 
-@alone
+@measured
 def test_first_line_names_the_lock_for_which_threads_wait(t):
     answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("convoy", "hog", "queue")}, LOCK_SECONDS)
     is_lock(t, *answers["convoy"], "; whoever has it sleeps")
@@ -83,7 +82,7 @@ def test_first_line_names_the_lock_for_which_threads_wait(t):
     has_none(t, answers["queue"][0], "locks")  # threads that wait for work
 
 
-@alone
+@measured
 def test_first_line_tells_waits_for_locks_from_others_by_names(t):
     answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("pair", "full", "deadlock", "pool")}, LOCK_SECONDS)
     is_lock(t, *answers["pair"], "; whoever has it sleeps")
@@ -94,7 +93,7 @@ def test_first_line_tells_waits_for_locks_from_others_by_names(t):
     has_none(t, answers["pool"][0], "locks")
 
 
-@alone
+@measured
 def test_worse_one_of_two_defects_leads(t):
     """One program after the other: what keeps the interpreter takes a CPU."""
     for mode, words in (("gil-lock", ("locks", "for the GIL", "of the interpreter's CPU time")), ("lock-gil", ("locks", "for a Python lock: ", "in hold"))):

@@ -5,8 +5,6 @@ import os
 import signal
 import time
 
-ALONE = True  # processes are chosen by where they are
-
 
 class Hierarchy:
     """A cgroup of our own, `inside` one below it and `outside` beside it; all removed again."""

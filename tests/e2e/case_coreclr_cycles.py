@@ -9,7 +9,6 @@ import time
 from dotnet_program import build_dotnet
 from harness import maps_of_us
 
-ALONE = True  # it loads the processors
 TIMEOUT = 1800 if "TAPIR_CYCLES" in os.environ else 180
 CHECK_LONG = {"test_a_storm_is_not_harmed_when_drivers_come_and_go"}
 RUNTIME = "Microsoft-Windows-DotNETRuntime"

@@ -13,7 +13,6 @@ import time
 
 from harness import EVENTS_ONLY, Failure
 
-ALONE = ["test_record_of_the_machine_continues_when_a_mapped_file_does_not_answer"]  # it attaches to the others' programs
 END_SECONDS = 1.0  # from Ctrl-C to the end
 # Each is reached by something that tapir does, or must be shown not to be.
 OPERATIONS = ("lookup", "getattr", "open", "read", "flush", "release", "statfs", "readlink", "access", "getxattr")

@@ -12,7 +12,6 @@ import time
 
 from harness import EVENTS_ONLY, args_of, named
 
-ALONE = ["test_second_interrupt_ends_at_once"]  # it traces the whole machine
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
           "--ambient-caps=-all")
 

@@ -10,14 +10,13 @@ import time
 import urllib.error
 import urllib.request
 
-from answers import alone, near
+from answers import measured, near
 from case_answers_postgresql import end_sessions, psql
 from case_runtimes import Server
 from case_slow_programs import ask
 from case_timeline import view
 from dotnet_program import build_dotnet
 
-ALONE = True  # they measure time
 TIMEOUT = 120
 
 
@@ -96,7 +95,7 @@ def record_checkouts(t, file, *how):
     return took, statistics.mean(workers), asked
 
 
-@alone
+@measured
 def test_dotnet_checkouts_that_block_the_pool(t):
     file = t.path("checkout.tapir")
     took, workers, asked = record_checkouts(t, file)
@@ -143,7 +142,7 @@ def test_jvm_lock_convoy(t):
 # ---- payments that wait for a report -----------------------------------------------------------------
 
 
-@alone
+@measured
 def test_postgresql_payments_that_wait(t):
     file = t.path("waits.tapir")
     with Server(t) as server:

@@ -5,8 +5,6 @@ import signal
 
 from harness import args_of
 
-ALONE = True  # it loads the processors
-
 
 def counts(t, file, event):
     report = t.report(file)

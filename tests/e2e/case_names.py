@@ -6,8 +6,6 @@ import time
 
 from dotnet_program import build_dotnet
 
-# Two profilers are compared; a JVM must have time to compile.
-ALONE = ["test_shares_are_those_perf_sees", "test_java_addresses_bear_the_name_of_their_time"]
 CHECK_LONG = {"test_java_addresses_bear_the_name_of_their_time"}
 HZ = 997
 

@@ -2,7 +2,6 @@
 """Strings on pages that are not in memory: read, and nobody else waits for them."""
 from harness import args_of, named
 
-ALONE = True  # it drops pages
 COUNT = 1000
 
 

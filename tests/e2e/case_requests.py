@@ -10,7 +10,7 @@ import shutil
 import time
 import urllib.request
 
-from answers import alone, measures
+from answers import measured, measures
 from dotnet_program import build_dotnet
 
 CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
@@ -162,19 +162,19 @@ def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")
 
 
-@alone
+@measured
 def test_slow_request_is_followed_into_the_other_process(t):
     follow_slow_request(t, *services(t))
 
 
-@alone
+@measured
 def test_slow_request_is_followed_through_processes_found_by_name(t):
     comm = f"shop-{os.getpid()}"
     inventory = Service(t, comm=comm)
     follow_slow_request(t, inventory, Service(t, inventory.url, comm=comm), comm)
 
 
-@alone
+@measured
 def test_slow_request_is_followed_machine_wide(t):
     follow_slow_request(t, *services(t), all_of_them=True)
 

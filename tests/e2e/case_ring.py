@@ -11,9 +11,7 @@ import time
 from case_ring_life import lane_file
 from harness import EVENTS_ONLY, args_of, named
 
-# They trace every ringer.
 CHECK_LONG = {"test_nothing_is_lost_when_a_burst_follows_a_rest"}
-ALONE = ["test_a_lane_is_found_soon_when_something_new_is_executed", "test_many_processes_are_looked_at_in_turn"]
 
 
 def fire(t, target, *specs, options=(), is_stopped=False):

@@ -12,7 +12,6 @@ import time
 
 from harness import EVENTS_ONLY, args_of
 
-ALONE = ["test_a_ninth_tracer_is_told_that_there_is_no_room"]  # it traces every ringer
 ENDED = 3
 CTL_SESSIONS, SESSION_BYTES = 4096, 256
 DATA_HEADER = "<QIIQQIIIIQQQ"  # up to ring_bytes

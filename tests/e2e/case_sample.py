@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """CPU samples: as many as time was burnt, in the functions that burnt it."""
-ALONE = True  # it counts samples by time
 HZ = 997
 
 

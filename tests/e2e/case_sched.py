@@ -4,11 +4,6 @@ import os
 import re
 import signal
 
-ALONE = True  # it measures time
-# One program that sleeps, burns 200 ms and waits, chosen by its pid.
-LIGHT = {"test_switches_are_those_the_kernel_counted", "test_time_off_the_cpu_is_what_was_slept", "test_waker_is_the_thread_that_releases_it",
-         "test_sleeps_are_ended_by_the_timer", "test_stack_of_who_leaves_says_where", "test_folded_off_cpu_time_adds_up",
-         "test_names_and_cgroups_choose_switches_as_pids_do"}
 HZ = 999
 
 

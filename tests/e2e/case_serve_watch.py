@@ -12,6 +12,7 @@ import urllib.request
 from serve_agent import Server, children, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
+from harness import maps_of_us
 
 CHECK_SERVE = {"test_prometheus_scrapes_watched_runtimes", "test_metrics_of_a_jvm_are_its_own", "test_watching_begins_again_when_it_was_killed",
                "test_page_of_a_watched_process_has_its_counters"}
@@ -95,8 +96,7 @@ def test_watched_runtime_is_answered_from_memory(t):
     t.ok(0.5 < value(text, "resident_memory_bytes", program.pid) / resident < 2, f"resident memory, of {resident} bytes")
     t.ok(0.01 < value(text, "cpu_seconds_total", program.pid) < 60, "its CPU time")
     t.ok(value(text, "allocated_bytes_total", program.pid) <= own["allocated"], "bytes allocated")
-    with open(f"/proc/{program.pid}/maps", encoding="utf-8", errors="replace") as file:
-        t.ok("tapir" not in file.read(), "no library of tapir's in a process that is watched")
+    t.eq(maps_of_us(program.pid), [], "no library of tapir's in a process that is watched")
     tasks = children(server.pid)
     answer = server.json(f"/v1/counters/gc-heap-size?pid={program.pid}")
     t.eq([row["name"] for row in answer["counters"]], ["gc-heap-size"], "the one counter")
@@ -147,7 +147,7 @@ def test_metrics_of_a_jvm_are_its_own(t):
     seen = t.run(t.need("jcmd"), str(jvm.pid), "PerfCounter.print").out
     own = sum(map(int, re.findall(r"sun\.gc\.collector\.\d+\.invocations=(\d+)", seen)))
     t.ok(value(text, "gc_collections_total", jvm.pid) <= own, f"{own} collections by jcmd")
-    t.eq(t.run("grep", "-c", "tapir", f"/proc/{jvm.pid}/maps").out.strip(), "0", "no library in it")
+    t.eq(maps_of_us(jvm.pid), [], "no library in it")
     t.ok("Full thread dump" not in "".join(jvm.out), "nobody asks it for stacks")
 
 

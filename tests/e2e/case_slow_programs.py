@@ -15,8 +15,6 @@ from case_runtimes import Server
 from case_timeline import MS, RUNTIME, sums, view
 from dotnet_program import build_dotnet
 
-ALONE = True  # they measure time
-LIGHT = {"test_jvm_lock_convoy", "test_postgresql_query_that_waits"}  # for most of it they wait
 TIMEOUT = 180
 
 

@@ -13,8 +13,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import programs  # noqa: E402
 import shares  # noqa: E402
 
-ALONE = ["test_two_thousand_processes_have_whole_stacks", "test_libraries_that_come_and_go_leave_their_places",
-         "test_library_that_takes_anothers_addresses_is_not_taken_for_it"]
 CHECK_STACKS = {"test_two_thousand_processes_have_whole_stacks", "test_libraries_that_come_and_go_leave_their_places",
                 "test_library_that_takes_anothers_addresses_is_not_taken_for_it",
                 "test_stack_ends_at_a_file_that_was_rewritten_while_it_is_mapped",

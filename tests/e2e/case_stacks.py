@@ -14,7 +14,6 @@ import shares  # noqa: E402
 import witness  # noqa: E402
 
 # Two tools sample it at a time; every thread must come to run.
-ALONE = ["test_calls_are_those_of_perf_with_copies_of_the_stack", "test_hostile_stack_ends_where_it_stops_being_one"]
 CHECK_STACKS = {"test_stacks_of_rust_are_whole", "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
                 "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole", "test_stacks_of_a_jvm_with_frame_pointers_are_whole",

@@ -4,8 +4,6 @@ import collections
 
 from harness import args_of
 
-ALONE = True  # it loads the processors
-
 
 def totals(t, file):
     """Captured and lost events of storm:hit, as the report says."""

@@ -9,7 +9,6 @@ from case_runtimes import Server
 from dotnet_program import build_dotnet
 from harness import named
 
-ALONE = True  # it measures time
 MS = 1_000_000
 
 

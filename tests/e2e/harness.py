@@ -31,10 +31,6 @@ class Failure(Exception):
     """What the case saw is not what it must see."""
 
 
-class Disturbed(Skip):
-    """What the case measured is wrong, and other programs had the processors: another try counts, and it is skipped if all of them are so."""
-
-
 def made_once(function):
     """For a function(t, ...) that makes something below build/ for all cases: one case at a time makes it."""
     @functools.wraps(function)

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the end-to-end cases: every function test_* of every case_*.py beside this file, each with
-a time limit. Prints a line a case and writes "passed failed skipped" to --summary. Exit code 0 when
-all were run, whatever their results; 130 when interrupted.
+"""Runs the end-to-end cases: every function test_* of every case_*.py beside this file, each once and with a time limit.
+Prints a line a case; --summary gets "passed failed skipped" and, below it, the last lines: what was skipped and why, the ten slowest
+cases, and which of the unstable ones failed. Exit code 0 when all passed, or were run for a --summary; 1 when what is written about
+cases is wrong; 3 when some failed; 130 when interrupted.
 
-Most cases mostly wait (they use a quarter of a CPU), so that --jobs of them run at a time. A module with ALONE = True, or a
-function named in its ALONE, measures time, loads the processors or traces the whole machine: those
-run one after the other, when the rest is over; two at a time if LIGHT names them: they measure, but hardly use
-a CPU themselves. A case that fails beside others is run again alone,
-which counts, and one that failed alone up to twice more; if it passes then, it is named as flaky in the last
-lines, with the reasons for which others were skipped. Without root all of them are. One that measured something
-wrong while other programs had the processors (harness.Disturbed) is tried again likewise, and is skipped at last.
+Most cases mostly wait (they use a quarter of a CPU), so that --jobs of them run at a time. Those that quiet.py lists with the
+reason run when the others are over, one after the other, or two at a time where the reason is that they mostly wait.
+
+There is no second try. A case of tests/unstable.txt is printed as `unstable` when it fails, and does not decide; such a line
+is a debt with a date. Without root all cases are skipped.
 
 Functions that a module names in a set called CHECK_DOTNET, CHECK_LIB, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they
 belong to make check-dotnet, check-lib and so on, all others to make check. --suite runs one of them.
@@ -36,10 +35,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
-from harness import SLOWNESS, Case, Disturbed, Failure, Skip  # noqa: E402
+from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
+from quiet import QUIET, WAITING  # noqa: E402
 
-MORE_TRIES = 2  # of a case that failed alone
-AGAIN = ("FAIL", "busy")
+UNSTABLE = HERE.parent / "unstable.txt"
+UNSTABLE_LINES = 10  # at most
+SLOWEST = 10
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
 SUITES = ("check-dotnet", "check-lib", "check-long", "check-serve", "check-stacks")  # besides "check"
 
@@ -59,29 +60,52 @@ class Entry:
         self.function = getattr(module, key)
         self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * SLOWNESS)
         self.suite = next((suite for suite in SUITES if key in getattr(module, suite.upper().replace("-", "_"), ())), "check")
-        alone = getattr(module, "ALONE", False)
-        self.alone = alone if isinstance(alone, bool) else key in alone
-        self.is_light = self.alone and key in getattr(module, "LIGHT", ())
+        self.is_light = any(fnmatch.fnmatch(self.name, pattern) for pattern in WAITING)
+        self.alone = self.is_light or any(fnmatch.fnmatch(self.name, pattern) for pattern in QUIET)
 
 
 def check_names(path, module):
-    """A case that was renamed would leave its suite, or run beside others, without a word."""
-    for key in ("ALONE", "LIGHT", *(suite.upper().replace("-", "_") for suite in SUITES)):
-        names = getattr(module, key, ())
-        gone = [] if isinstance(names, bool) else [name for name in names if not hasattr(module, name)]
+    """A case that was renamed would leave its suite without a word."""
+    for key in (suite.upper().replace("-", "_") for suite in SUITES):
+        gone = [name for name in getattr(module, key, ()) if not hasattr(module, name)]
         if gone:
             sys.exit(f"{path.name}: {key} names no case: {', '.join(gone)}")
 
 
-def discover(only, suite):
-    """In the order of files and of lines. suite: "check" or one of SUITES; None: all."""
+def check_patterns(entries):
+    """Likewise one that needs a quiet machine."""
+    for pattern in (*QUIET, *WAITING):
+        if not any(fnmatch.fnmatch(entry.name, pattern) for entry in entries):
+            sys.exit(f"quiet.py: no case is called {pattern}")
+
+
+def read_unstable(entries):
+    """The cases of tests/unstable.txt: NAME, YYYY-MM-DD and one line of what it said, by tabs. unit/PROGRAM is for tests/run."""
+    lines = [line for line in UNSTABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    if len(lines) > UNSTABLE_LINES:
+        sys.exit(f"{UNSTABLE.name}: {len(lines)} cases, at most {UNSTABLE_LINES} may be unstable")
+    known = {entry.name for entry in entries}
+    names = set()
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) != 3 or not re.fullmatch(r"\d{4}-\d\d-\d\d", fields[1]) or not fields[2].strip():
+            sys.exit(f"{UNSTABLE.name}: not CASE, date and output by tabs: {line}")
+        if fields[0] not in known and not re.fullmatch(r"unit/test_\w+", fields[0]):
+            sys.exit(f"{UNSTABLE.name}: no case is called {fields[0]}")
+        names.add(fields[0])
+    return names
+
+
+def discover():
+    """All, in the order of files and of lines."""
     entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
         check_names(path, module)
         entries += [Entry(path, module, key) for key, value in vars(module).items()
                     if key.startswith("test_") and callable(value)]
-    return [entry for entry in entries if fnmatch.fnmatch(entry.name, only) and suite in (None, entry.suite)]
+    check_patterns(entries)
+    return entries
 
 
 class TimeLimit(BaseException):
@@ -104,13 +128,18 @@ def may_trace():
     return effective & needed == needed
 
 
+def may_lack_capabilities():
+    """Not where TAPIR_CHECK_ALL is set, as .ci/run does: there a failure is one, whatever the reason."""
+    return not os.environ.get("TAPIR_CHECK_ALL") and not may_trace()
+
+
 def cpu_used():
     """Seconds of CPU of this process, and of programs which have ended that it or they started."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-# outcome: one of "ok", "skip", "busy", "FAIL"; busy: a skip, if no other try says more.
+# outcome: one of "ok", "skip", "FAIL".
 Found = collections.namedtuple("Found", "outcome why seconds cpu")
 
 
@@ -122,13 +151,11 @@ def run_case(entry, build, verbose):
     signal.alarm(entry.limit)
     try:
         entry.function(case)
-    except Disturbed as disturbed:
-        outcome, why = "busy", str(disturbed)
     except Skip as skip:
         outcome, why = "skip", str(skip)
     except Failure as failure:
         outcome, why = "FAIL", str(failure)
-        if not may_trace():
+        if may_lack_capabilities():
             outcome, why = "skip", "failed, as it must without CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN"
     except TimeLimit:
         outcome, why = "FAIL", f"still runs after {entry.limit} s"
@@ -151,82 +178,63 @@ class Run:
 
     current = None
 
-    def __init__(self, entries, build, verbose, times=None):
+    def __init__(self, entries, unstable, options):
         Run.current = self
-        self.entries, self.build, self.verbose, self.times = entries, build, verbose, times
+        self.entries, self.unstable = entries, unstable
+        self.build, self.verbose, self.times = options.build, options.verbose, options.times
         self.width = max((len(entry.name) for entry in entries), default=0)
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skips = collections.Counter()
-        self.flaky = []
+        self.failed = []  # of those that do not decide
+        self.seconds = {}
 
-    def tell(self, entry, outcome, why, seconds, note=""):
-        note = f": {why}" if outcome == "skip" else note
-        print(f"{outcome:<5} {entry.name:<{self.width}} {seconds:6.1f} s{note}", flush=True)
-        if outcome == "FAIL":
+    def finish(self, entry, found, how):
+        """Counts and prints a case that has run."""
+        outcome, why, seconds, cpu = found
+        if self.times:
+            said = why.replace("\n", "\\n") if outcome == "FAIL" else ""
+            print(f"{entry.name}\t{how}\t{outcome}\t{seconds:.2f}\t{cpu:.2f}\t{time.monotonic():.1f}\t{said}", file=self.times, flush=True)
+        if outcome == "FAIL" and entry.name in self.unstable:
+            self.failed.append(entry.name)
+            outcome = "unstable"
+        else:
+            self.counts[outcome] += 1
+        self.skips[why] += outcome == "skip"
+        self.seconds[entry.name] = seconds
+        print(f"{outcome:<5} {entry.name:<{self.width}} {seconds:6.1f} s{f': {why}' if outcome == 'skip' else ''}", flush=True)
+        if outcome in ("FAIL", "unstable"):
             print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
 
-    def tried(self, entry, found, how):
-        """A line of --times, with all of what a try saw that will be tried again."""
-        if self.times:
-            why = found.why.replace("\n", "\\n") if found.outcome in AGAIN else ""
-            print(f"{entry.name}\t{how}\t{found.outcome}\t{found.seconds:.2f}\t{found.cpu:.2f}\t{time.monotonic():.1f}\t{why}",
-                  file=self.times, flush=True)
-
-    def finish(self, entry, found, note=""):
-        outcome, why, seconds = found[:3]
-        outcome = "skip" if outcome == "busy" else outcome
-        self.counts[outcome] += 1
-        self.skips[why] += outcome == "skip"
-        self.flaky += [entry.name] if outcome == "ok" and note else []
-        self.tell(entry, outcome, why, seconds, note)
-
     def beside(self, jobs, entries):
-        """Runs those (by number) that many at a time; returns those that failed there, with why."""
+        """Runs those, that many at a time."""
         nths = [n for n, entry in enumerate(self.entries) if entry in entries]
-        failed = {}
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             for nth, found in pool.imap_unordered(run_nth, nths):
-                self.tried(self.entries[nth], found, "beside")
-                if found.outcome in AGAIN:
-                    failed[nth] = found.why
-                else:
-                    self.finish(self.entries[nth], found)
+                self.finish(self.entries[nth], found, "beside")
             pool.close()
             pool.join()
-        return failed
 
-    def sum_up(self):
-        """Why cases were skipped, and which ones passed at the second try only."""
+    def last_lines(self):
+        """Why cases were skipped, which took longest, and which failed that are known to."""
         for why, cnt in self.skips.most_common():
             if cnt:
-                print(f"skipped: {cnt} case{'s' if cnt > 1 else ''}: {why}")
-        for name in self.flaky:
-            print(f"flaky: {name} (failed at first, passed alone)")
+                yield f"skipped: {cnt} case{'s' if cnt > 1 else ''}: {why}"
+        for name, seconds in sorted(self.seconds.items(), key=lambda pair: -pair[1])[:SLOWEST]:
+            yield f"slowest: {seconds:6.1f} s {name}"
+        for name in self.failed:
+            yield f"unstable: {name} failed (tests/unstable.txt)"
 
     def run(self, jobs):
         if os.geteuid() != 0:
             self.counts["skip"] += len(self.entries)
             self.skips["needs root"] += len(self.entries)
             return
-        failed = {}
         if jobs > 1:
-            failed = self.beside(jobs, [entry for entry in self.entries if not entry.alone])
-            failed |= self.beside(2, [entry for entry in self.entries if entry.is_light])
-        for nth, entry in enumerate(self.entries):
-            if jobs == 1 or entry.alone and not entry.is_light or nth in failed:
-                note = f", alone; beside others: {failed[nth].splitlines()[0][:200]}" if nth in failed else ""
-                found = self.try_alone(entry)
-                for _ in range(MORE_TRIES):  # one that measures; it is named
-                    if jobs == 1 or found.outcome not in AGAIN:
-                        break
-                    note = note or f", again; at first: {found.why.splitlines()[0][:200]}"
-                    found = self.try_alone(entry)
-                self.finish(entry, found, note)
-
-    def try_alone(self, entry):
-        found = run_case(entry, self.build, self.verbose)
-        self.tried(entry, found, "alone")
-        return found
+            self.beside(jobs, [entry for entry in self.entries if not entry.alone])
+            self.beside(2, [entry for entry in self.entries if entry.is_light])
+        for entry in self.entries:
+            if jobs == 1 or entry.alone and not entry.is_light:
+                self.finish(entry, run_case(entry, self.build, self.verbose), "alone")
 
 
 def main():
@@ -234,28 +242,31 @@ def main():
     parser.add_argument("--build", default="build", help="where make built (default: build)")
     parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
     parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
-    parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped"')
+    parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped", then the last lines')
     parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)), metavar="N",
                         help="cases at a time (default: two for each processor; 1: all alone)")
     parser.add_argument("--times", type=argparse.FileType("w"), metavar="FILE",
-                        help="gets, by tabs, a line per try: case, beside or alone, outcome, seconds, CPU seconds, when, why it is tried again")
+                        help="gets, by tabs, a line per case: its name, beside or alone, outcome, seconds, CPU seconds, when, what it said")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")
     options = parser.parse_args()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if a shell started this in the background; programs inherit that
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
-    run = Run(discover(options.only, options.suite), options.build, options.verbose, options.times)
+    entries = discover()
+    chosen = [entry for entry in entries if fnmatch.fnmatch(entry.name, options.only) and options.suite in (None, entry.suite)]
+    run = Run(chosen, read_unstable(entries), options)
     try:
         run.run(options.jobs)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    run.sum_up()
-    counts = run.counts
+    counts, last = run.counts, list(run.last_lines())
     if options.summary:
-        pathlib.Path(options.summary).write_text(f"{counts['ok']} {counts['FAIL']} {counts['skip']}\n")
-    return 0
+        pathlib.Path(options.summary).write_text("\n".join([f"{counts['ok']} {counts['FAIL']} {counts['skip']}", *last, ""]))
+        return 0
+    print(*last, f"\n{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped", sep="\n")
+    return 3 if counts["FAIL"] else 0  # 1 is what unshare says of itself (run_at_plain_path)
 
 
 def run_at_plain_path():
@@ -273,7 +284,7 @@ def run_at_plain_path():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the whole process group
     rc = child.wait()
     os.rmdir(plain)
-    return None if rc in (1, 125) else rc  # 1: unshare's own failure; this program has 0 and 130
+    return None if rc in (1, 125) else rc  # 1: unshare's own failure, or what this program will say again
 
 
 if __name__ == "__main__":

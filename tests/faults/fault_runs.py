@@ -172,8 +172,9 @@ class Read(Run):
         if not hasattr(self, "source"):  # one for all workers
             self.source = os.path.join(worker.home, "source.tapir")
         if not os.path.exists(self.source):
-            worker.run([worker.tool("tapir"), "record", "storm:hit", "-F", "999", "-o", self.source, "--", worker.target("storm"), "5000",
-                        "1000", "2"])
+            # Events come from a program that hardly uses the CPU, samples from one that uses 100 ms of it however busy the machine is.
+            worker.run([worker.tool("tapir"), "record", "storm:hit", "-F", "999", "-o", self.source, "--", "sh", "-c",
+                        '"$0" 100 >/dev/null; exec "$1" 5000 1000 2', worker.target("burner"), worker.target("storm")])
 
     def go(self, worker):
         words = [word.replace("FILE", self.source).replace("OUT", worker.file("result")) for word in self.words]

@@ -57,8 +57,6 @@ def look(worker, runs):
     sites = {}
     for run in runs:
         problems, ended, _ = one(worker, run)
-        if problems:  # another load, maybe: this is no test yet
-            problems, ended, _ = one(worker, run)
         found = worker.table.sites()
         if problems or not found:
             raise SystemExit(f"{run.name}, undisturbed, {len(found)} sites: {problems}\n{ended.out}{ended.err}")
@@ -83,15 +81,6 @@ def jobs_of(sites, chance, limit, call):
     return jobs[:limit] if limit else jobs
 
 
-def twice(worker, job):
-    """A job's problems; what another load may explain is tried again, and named flaky if it does not happen twice."""
-    seen = one(worker, job.run, job.site.key, job.nth, job.error, str(job))
-    if not seen[0] or any(p.startswith(("crash", "hang", "harm")) for p in seen[0]):
-        return "FAIL", *seen
-    again = one(worker, job.run, job.site.key, job.nth, job.error, str(job))
-    return ("FAIL", *again) if again[0] else ("FLAKY", *seen)
-
-
 def work(number, count, jobs, args, runs, home, out):
     """A worker's life: every count-th job. Writes one line for each problem."""
     worker = Worker(args.build, home)
@@ -101,14 +90,14 @@ def work(number, count, jobs, args, runs, home, out):
         if time.monotonic() > end:
             break
         try:
-            verdict, problems, ended, happened = twice(worker, job)
+            problems, ended, happened = one(worker, job.run, job.site.key, job.nth, job.error, str(job))
         except Exception:  # the harness's own
-            verdict, problems, ended, happened = "FAIL", [traceback.format_exc()], None, 1
+            problems, ended, happened = [traceback.format_exc()], None, 1
         done, fired = done + 1, fired + min(happened, 1)
         if problems:
             said = ended.err.strip().replace("\n", "\n      | ") if ended else ""
             callers = worker.table.callers(worker.tool("faults", "tapir"))
-            out.write(f"{verdict} {job}\n" + "".join(f"    {p}\n" for p in problems) + f"      < {callers}\n      | {said}\n")
+            out.write(f"FAIL {job}\n" + "".join(f"    {p}\n" for p in problems) + f"      < {callers}\n      | {said}\n")
             out.flush()
         elif args.verbose:
             out.write(f"ok   {job}: exit {ended.rc}, {ended.err.strip().splitlines()[-1:]}\n")
@@ -150,8 +139,7 @@ def summary(text):
         print(f"  {cnt:5} {kind}")
     ran, fired, wanted = (sum(column) for column in zip(*done)) if done else (0, 0, 0)
     failed = sum(line.startswith("FAIL") for line in text.splitlines())
-    flaky = sum(line.startswith("FLAKY") for line in text.splitlines())
-    print(f"{ran} of {wanted} runs, {fired} with their fault, {failed} failed, {flaky} flaky")
+    print(f"{ran} of {wanted} runs, {fired} with their fault, {failed} failed")
     return failed or not ran
 
 

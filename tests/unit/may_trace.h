@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* may_trace.h - are we allowed to load BPF programs and open perf events? Root in a container is
- * not. */
+ * not. With TAPIR_CHECK_ALL in the environment, as .ci/run has it, a test tries nevertheless and
+ * fails: a capability that is missing there is no reason to skip. */
 #ifndef TAPIR_TESTS_MAY_TRACE_H
 #define TAPIR_TESTS_MAY_TRACE_H
 
@@ -8,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static inline bool may_trace(void)
 {
@@ -21,7 +23,7 @@ static inline bool may_trace(void)
 			break;
 	if (file)
 		fclose(file);
-	return (effective & needed) == needed;
+	return getenv("TAPIR_CHECK_ALL") || (effective & needed) == needed;
 }
 
 #endif

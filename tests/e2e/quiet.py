@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cases that need a quiet machine, by name or pattern, with the reason. They run once, when all others are over."""
+
+# One after the other.
+QUIET = {
+    "answers.exceptions_lead": "its program uses the CPUs, and what it does with them is measured",
+    "answers.large_objects_lead": "its program uses the CPUs, and what it does with them is measured",
+    "answers.compilation_leads": "its program uses the CPUs, and what it does with them is measured",
+    "answers.backtracking_leads": "its program uses the CPUs, and what it does with them is measured",
+    "answers.timers_lead": "its program uses the CPUs, and what it does with them is measured",
+    "answers.of_two_defects_both_are_named": "its program uses the CPUs, and what it does with them is measured",
+    "answers.time_in_the_queue_of_the_pool_is_a_part": "it measures how long work waits for a thread",
+    "answers.neighbours_lead": "it loads the processors",
+    "answers.sampled_allocations_stand_for_all": "its program uses the CPUs, and what it does with them is measured",
+    "answers_dotnet.*": "they measure what programs do with the CPUs",
+    "answers_jvm.*": "they measure what programs do with the CPUs",
+    "answers_native.*": "they measure what programs do with the CPUs",
+    "answers_node.*": "they measure what programs do with the CPUs",
+    "answers_postgresql.*": "they measure what a server waits for",
+    "answers_python.*": "they measure what programs do with the CPUs",
+    "cgroup.*": "they choose processes by where they are, and move some",
+    "churn.*": "they trace the whole machine and start hundreds of processes a second",
+    "coreclr_cycles.*": "they load the processors",
+    "dead_files.record_of_the_machine_continues_when_a_mapped_file_does_not_answer": "it attaches to the programs of other cases",
+    "faults.second_interrupt_ends_at_once": "it traces the whole machine",
+    "investigations.*": "they measure time",
+    "losses.*": "they load the processors",
+    "losses_dotnet.*": "they count what is lost when the reader is late",
+    "names.shares_are_those_perf_sees": "two profilers are compared",
+    "names.java_addresses_bear_the_name_of_their_time": "a JVM must have time to compile",
+    "pageout.*": "they drop pages",
+    "ring.a_lane_is_found_soon_when_something_new_is_executed": "it traces every ringer, and measures time",
+    "ring.many_processes_are_looked_at_in_turn": "it traces every ringer",
+    "ring_life.a_ninth_tracer_is_told_that_there_is_no_room": "it traces every ringer",
+    "sample.*": "they count samples by time",
+    "sched.who_yields_is_distinguished_from_who_is_preempted_on_its_way_out": "it counts switches of two programs on one CPU",
+    "sched.burn_has_its_samples_beside_the_switches": "it counts samples by time",
+    "sched.comm_chooses_whose_switches": "it traces by the name of a program that other cases run",
+    "sched.all_takes_switches_only_when_asked": "it traces the whole machine",
+    "sched.process_without_probes_is_sampled": "it counts samples by time",
+    "sched.other_events_sample_where_they_happen": "it counts samples by time",
+    "slow_programs.dotnet_request_slowed_by_gen2_collections": "it measures time",
+    "stack_faults.two_thousand_processes_have_whole_stacks": "it starts 2,000 processes",
+    "stack_faults.libraries_that_come_and_go_leave_their_places": "it loads the processors",
+    "stacks.calls_are_those_of_perf_with_copies_of_the_stack": "two profilers are compared",
+    "stacks.hostile_stack_ends_where_it_stops_being_one": "it counts samples by time",
+    "storm.*": "they load the processors",
+    "timeline.*": "they measure time",
+}
+
+# Two at a time: they measure, and their programs wait for most of the time.
+WAITING = {
+    **{f"answers.{name}": "it measures how long threads wait" for name in (
+        "starved_pool_leads", "pool_whose_threads_sleep_leads", "deadlock_leads", "convoy_leads", "growth_of_native_memory_leads",
+        "slow_dependency_leads", "finalizer_that_is_stuck_leads", "orders_over_awaits_are_paired_by_their_ids",
+        "orders_without_ids_have_no_invented_duration", "leak_leads", "quota_leads", "induced_collections_lead", "idle_process_is_idle",
+        "what_the_holder_waits_for_is_reported", "deadlock_from_before_the_recording_leads")},
+    **{f"sched.{name}": "it measures how long a thread is off the CPU" for name in (
+        "switches_are_those_the_kernel_counted", "time_off_the_cpu_is_what_was_slept", "waker_is_the_thread_that_releases_it",
+        "sleeps_are_ended_by_the_timer", "stack_of_who_leaves_says_where", "folded_off_cpu_time_adds_up",
+        "names_and_cgroups_choose_switches_as_pids_do")},
+    "slow_programs.jvm_lock_convoy": "it measures how long threads wait",
+    "slow_programs.postgresql_query_that_waits": "it measures how long a query waits",
+}
