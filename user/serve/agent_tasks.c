@@ -45,6 +45,8 @@ void tapir_agent__keep_fds(int *fds, size_t cnt)
 	for (size_t i = 0; i < cnt; i++)
 		if (fds[i] >= 0)
 			fds[i] = dup3(fds[i], FIRST_FD + (int)i, O_CLOEXEC);
+		else /* a listening socket of the agent may have this number */
+			close(FIRST_FD + (int)i);
 	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
 }
 
