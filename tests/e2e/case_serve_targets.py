@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """tapir serve: containers and pods as targets, by cgroups that are named as container runtimes name them."""
+import json
 import os
 import random
 
@@ -57,6 +58,9 @@ def test_container_and_pod_are_targets(t):
                 file.write(trace)
             pids = {e["pid"] for e in t.events(t.path("x.tapir"), "sample")}
             t.ok(inside.pid in pids and other.pid not in pids, f"{query}: samples of {pids}")
+            stacks = server.json(f"/v1/stacks?{query}")
+            t.ok("burn_" in json.dumps(stacks) and str(inside.pid) in json.dumps(stacks), f"{query}: stacks {stacks}")
+        t.ok("one of pid, container" in server.json("/v1/stacks", expect=400)["error"], "stacks of nothing")
         t.eq(server.json("/v1/processes?all=1&namespace=nowhere")["processes"], [], "pods of a namespace that nobody is in")
         for query, status, text in (
                 ("container=ffffffffffff", 404, "container: no process is in 'ffffffffffff'"),

@@ -96,6 +96,24 @@ static void state_of_each_runtime_names_container_and_pod(void **state)
 	assert_string_equal(c.space, "");
 }
 
+static void list_of_podman_names_the_container_of_this_id(void **state)
+{
+	static const char *const bad[] = {"", "{}", "[7, {}, {\"id\": 1}, {\"id\": \"" ID "\"}]",
+					  "[{\"id\": \"" ID "\", \"names\": {}}]",
+					  "[{\"id\": \"" ID "\", \"names\": [7]}]"};
+	static const char list[] = "[{\"id\": \"0\", \"names\": [\"other\"]}, "
+				   "{\"id\": \"" ID "\", \"names\": [\"web\", \"alias\"]}]";
+	struct tapir_container c = {.id = ID};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		tapir_container__take_list(bad[i], strlen(bad[i]), &c);
+		assert_string_equal(c.name, "");
+	}
+	tapir_container__take_list(list, strlen(list), &c);
+	assert_string_equal(c.name, "web");
+}
+
 static void state_that_is_no_state_names_nothing(void **state)
 {
 	static const char *const bad[] = {"",
@@ -130,6 +148,7 @@ int main(void)
 		cmocka_unit_test(paths_show_container_and_pod),
 		cmocka_unit_test(names_are_compared_whole_and_ids_from_their_begin),
 		cmocka_unit_test(state_of_each_runtime_names_container_and_pod),
+		cmocka_unit_test(list_of_podman_names_the_container_of_this_id),
 		cmocka_unit_test(state_that_is_no_state_names_nothing),
 	};
 

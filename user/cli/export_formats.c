@@ -85,10 +85,16 @@ int tapir_export__perf_script(struct tapir_export_job *job)
 
 /* ---- speedscope ----------------------------------------------------------------------------- */
 
-/* "slow.tapir: 52% of the CPU in GC ..." */
+/* "slow.tapir: 52% of the CPU in GC ..."; of standard input, "recording of 2026-11-28T16:20:00Z" */
 static void add_title(const struct tapir_export_job *job, struct tapir_str *out)
 {
-	tapir_str__adds(out, job->title);
+	char when[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(tapir_reader__stats(job->reader)->created_utc_ns, when);
+	if (!strcmp(job->title, "-"))
+		tapir_str__addf(out, "recording of %sZ", when);
+	else
+		tapir_str__adds(out, job->title);
 	if (!job->head.len)
 		return;
 	tapir_str__adds(out, ": ");

@@ -281,7 +281,7 @@ static int look(struct tapir_agent *agent)
 	if (fds[0].revents)
 		take_signal(agent);
 	restart_fronts(agent);
-	tapir_sessions__check_leases(agent);
+	tapir_sessions__check(agent);
 	tapir_agent_child__check(agent, &agent->watch.child);
 	tapir_agent_child__check(agent, &agent->continuous.child);
 	tapir_agent_child__check(agent, &agent->push.child);

@@ -84,6 +84,10 @@ const struct tapir_param tapir_params_stacks[] = {
 	{"started", TAPIR_PARAM_U64, AT(started),
 	 "with one pid: 409 unless the process began at this time, as /v1/processes states it", 1,
 	 INT64_MAX, NULL},
+	{"container", TAPIR_PARAM_TEXT, AT(container),
+	 "the processes in the container with this id (12 digits or more) or name", 0, 0, NULL},
+	{"pod", TAPIR_PARAM_TEXT, AT(pod),
+	 "the processes in the pod with this uid, NAME or NAMESPACE/NAME", 0, 0, NULL},
 	{"threads", TAPIR_PARAM_TEXT, AT(threads), "only threads with such a name (glob)", 0, 0,
 	 NULL},
 	{}};

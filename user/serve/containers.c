@@ -76,6 +76,22 @@ void tapir_container__take_state(const char *text, size_t len, struct tapir_cont
 	json_decref(root);
 }
 
+void tapir_container__take_list(const char *text, size_t len, struct tapir_container *c)
+{
+	json_t *root = json_loadb(text, len, 0, NULL);
+
+	for (size_t i = 0; i < json_array_size(root); i++) {
+		const json_t *one = json_array_get(root, i);
+		const char *id = json_string_value(json_object_get(one, "id"));
+		const char *name =
+			json_string_value(json_array_get(json_object_get(one, "names"), 0));
+
+		if (id && name && !strcmp(id, c->id) && !*c->name)
+			snprintf(c->name, sizeof(c->name), "%s", name);
+	}
+	json_decref(root);
+}
+
 /*
  * The root directory of process 1, where it is another one than ours: an agent in a container that
  * sees the node's processes (hostPID) finds the node's files there. O_PATH; -ENOENT: there is none.
@@ -94,8 +110,11 @@ static int open_node_root(void)
 	return -ENOENT;
 }
 
+typedef void (*take_fn)(const char *text, size_t len, struct tapir_container *c);
+
 /* Root's files alone: where processes are shared without hostPID, 1 is somebody's program. */
-static void read_state_of_node(int root_fd, const char *path, struct tapir_container *c)
+static void read_file_of_node(int root_fd, const char *path, take_fn take,
+			      struct tapir_container *c)
 {
 	tapir_autofd int fd = tapir_foreign__open(root_fd, path, 1);
 	tapir_autofree char *text = NULL;
@@ -111,7 +130,18 @@ static void read_state_of_node(int root_fd, const char *path, struct tapir_conta
 	       (n = tapir_foreign__pread(fd, text + len, (size_t)st.st_size - len, len)) > 0)
 		len += (size_t)n;
 	if (text && n >= 0)
-		tapir_container__take_state(text, len, c);
+		take(text, len, c);
+}
+
+static void read_file(int node_fd, const char *path, take_fn take, struct tapir_container *c)
+{
+	tapir_autofree char *text = NULL;
+	size_t len = 0;
+
+	if (!tapir_file__read(path, MAX_STATE_BYTES, &text, &len))
+		take(text, len, c);
+	else if (node_fd >= 0)
+		read_file_of_node(node_fd, path, take, c);
 }
 
 static void read_state(struct tapir_container *c)
@@ -122,19 +152,21 @@ static void read_state(struct tapir_container *c)
 		{"/var/lib/docker/containers/", "/config.v2.json"},
 		{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json"},
 	};
+	/* What Podman starts has a config.json without its name. */
+	static const char *const lists[] = {
+		"/var/lib/containers/storage/overlay-containers/containers.json",
+		"/run/containers/storage/overlay-containers/volatile-containers.json",
+		"/var/lib/containers/storage/overlay-containers/volatile-containers.json"};
 	tapir_autofd int node_fd = open_node_root();
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !*c->name && !*c->pod; i++) {
-		tapir_autofree char *text = NULL;
 		char path[512];
-		size_t len = 0;
 
 		snprintf(path, sizeof(path), "%s%s%s", places[i][0], c->id, places[i][1]);
-		if (!tapir_file__read(path, MAX_STATE_BYTES, &text, &len))
-			tapir_container__take_state(text, len, c);
-		else if (node_fd >= 0)
-			read_state_of_node(node_fd, path, c);
+		read_file(node_fd, path, tapir_container__take_state, c);
 	}
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !*c->name; i++)
+		read_file(node_fd, lists[i], tapir_container__take_list, c);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -256,20 +288,24 @@ static bool add_once(struct tapir_words *words, const char *word)
 	return tapir_vec__push(words, word);
 }
 
-/* By its cgroup, which later processes join; else by those that are in it. */
-static bool add_target(const struct tapir_container *c, const char *cgroup,
-		       struct tapir_words *cgroups, struct tapir_pids *pids)
+static bool add_processes(const struct tapir_container *c, struct tapir_pids *pids)
 {
-	if (cgroup)
-		return add_once(cgroups, cgroup);
 	for (size_t i = 0; i < c->tgids.cnt; i++)
 		if (!tapir_vec__push(pids, c->tgids.data[i]))
 			return false;
 	return true;
 }
 
-int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
-			   struct tapir_words *cgroups, struct tapir_pids *pids)
+/* By its cgroup, which later processes join; else by those that are in it. */
+static bool add_target(const struct tapir_container *c, const char *cgroup,
+		       struct tapir_words *cgroups, struct tapir_pids *pids)
+{
+	return cgroup && cgroups ? add_once(cgroups, cgroup) : add_processes(c, pids);
+}
+
+/* cgroups: NULL: processes alone. */
+static int find(struct tapir_containers *c, const char *container, const char *pod,
+		struct tapir_words *cgroups, struct tapir_pids *pids)
 {
 	const struct tapir_container *it;
 	int err = read_all(c);
@@ -292,4 +328,16 @@ int tapir_containers__find(struct tapir_containers *c, const char *container, co
 				       container ? "container" : "pod",
 				       container ? container : pod);
 	return err;
+}
+
+int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
+			   struct tapir_words *cgroups, struct tapir_pids *pids)
+{
+	return find(c, container, pod, cgroups, pids);
+}
+
+int tapir_containers__find_processes(struct tapir_containers *c, const char *container,
+				     const char *pod, struct tapir_pids *pids)
+{
+	return find(c, container, pod, NULL, pids);
 }

@@ -36,6 +36,8 @@ void tapir_containers__fini(struct tapir_containers *c);
 
 /* By what its runtime wrote, JSON of any content: names that are not known yet. */
 void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c);
+/* By Podman's list of containers (containers.json), likewise. */
+void tapir_container__take_list(const char *text, size_t len, struct tapir_container *c);
 
 /* The container of a process, borrowed; NULL: it is in none, or there is no more room. */
 const struct tapir_container *tapir_containers__of_process(struct tapir_containers *c,
@@ -54,5 +56,8 @@ bool tapir_container__is_of_pod(const struct tapir_container *c, const char *tex
  */
 int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
 			   struct tapir_words *cgroups, struct tapir_pids *pids);
+/* Its processes of now, whether or not its cgroup is visible. */
+int tapir_containers__find_processes(struct tapir_containers *c, const char *container,
+				     const char *pod, struct tapir_pids *pids);
 
 #endif

@@ -17,7 +17,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "serve/sandbox.h"
 #include "serve/sessions_impl.h"
+#include "trace/reader.h"
 
 #define MAX_JSON_BYTES 65536
 #define NAME_BYTES     (TAPIR_SESSION_ID_DIGITS + 16)
@@ -252,6 +254,41 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 	}
 }
 
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static void count(struct tapir_reader *reader, struct tapir_session_page *page)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
+	const struct tapir_rec *rec;
+	uint64_t lost_cnt = 0;
+
+	while (tapir_reader__next(reader, &rec) > 0)
+		if (rec->type == TAPIR_REC_LOSS)
+			lost_cnt += ((const struct tapir_rec_loss *)rec)->count;
+	page->event_cnt = stats->captured[TAPIR_FAMILY_EVENT];
+	page->sample_cnt = stats->captured[TAPIR_FAMILY_SAMPLE];
+	page->switch_cnt = stats->captured[TAPIR_FAMILY_SWITCH];
+	page->lost_cnt = lost_cnt;
+	if (stats->last_ns > stats->created_ns)
+		page->elapsed_ns = stats->last_ns - stats->created_ns;
+}
+
+int tapir_session__count(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+	struct tapir_reader *reader;
+	int err = tapir_sandbox__drop_capabilities();
+
+	(void)client_fd;
+	if (!err)
+		err = tapir_reader__open_fd(task->trace_fd, "the trace", &reader);
+	if (err)
+		return err;
+	count(reader, task->page);
+	tapir_reader__close(reader);
+	return 0;
+}
+
 /* ---- an earlier agent's --------------------------------------------------------------------- */
 
 static void copy_text(const json_t *root, const char *key, char *out, size_t size)
@@ -303,6 +340,7 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	read_figures(root, s->page);
 	state = json_string_value(json_object_get(root, "state"));
 	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
+	s->is_uncounted = s->state == TAPIR_SESSION_CUT && state && strcmp(state, "cut") != 0;
 	json_decref(root);
 }
 

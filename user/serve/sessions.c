@@ -289,6 +289,12 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 		struct tapir_session_entry *s = &agent->sessions->all.data[i];
 		int waiter_fd = s->waiter_fd;
 
+		if (s->counter == pid) {
+			s->counter = 0;
+			tapir_session__save(agent, s);
+			return;
+		}
+
 		if (s->pid != pid)
 			continue;
 		s->pid = 0;
@@ -299,6 +305,7 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 			   : s->page->file_bytes > 0 ? TAPIR_SESSION_CUT
 						     : TAPIR_SESSION_FAILED;
 		s->page->file_bytes = tapir_session__bytes(s);
+		s->is_uncounted = s->state == TAPIR_SESSION_CUT;
 		tapir_session__save(agent, s);
 		if (s->state != TAPIR_SESSION_FAILED)
 			tapir_agent_push__take_session(agent, s->id, s->fd);
@@ -350,6 +357,31 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 	tapir_info("session %s: %s", s.id, s.target);
 }
 
+/* ---- counts --------------------------------------------------------------------------------- */
+
+/* One at a time: traces may be large. */
+static void count_next(struct tapir_agent *agent)
+{
+	struct tapir_session_entry *s, *next = NULL;
+	struct tapir_task task = {};
+	int pid;
+
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		if (s->counter)
+			return;
+		if (s->is_uncounted && !next)
+			next = s;
+	}
+	if (!next || agent->is_ending)
+		return;
+	next->is_uncounted = false;
+	task.trace_fd = next->fd;
+	task.page = next->page;
+	pid = tapir_agent__start_task(agent, -1, &task.trace_fd, false, tapir_session__count,
+				      &task);
+	next->counter = pid > 0 ? pid : 0;
+}
+
 /* ---- leases --------------------------------------------------------------------------------- */
 
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions)
@@ -357,16 +389,17 @@ bool tapir_sessions__are_watched(const struct tapir_sessions *sessions)
 	const struct tapir_session_entry *s;
 
 	tapir_vec_for_each (s, &sessions->all)
-		if (s->pid && s->lease_ns)
+		if ((s->pid && s->lease_ns) || s->is_uncounted)
 			return true;
 	return false;
 }
 
-void tapir_sessions__check_leases(struct tapir_agent *agent)
+void tapir_sessions__check(struct tapir_agent *agent)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct tapir_session_entry *s;
 
+	count_next(agent);
 	tapir_vec_for_each (s, &agent->sessions->all) {
 		if (!s->pid || !s->lease_ns || s->state != TAPIR_SESSION_RECORDING ||
 		    now_ns - s->touched_ns < s->lease_ns)

@@ -32,6 +32,8 @@ struct tapir_session_entry {
 	int waiter_fd;			 /* a client that gets the trace when it has ended; -1 */
 	const char *waiter_format;	 /* of the table */
 	bool goes_after;		 /* the waiter deletes it */
+	bool is_uncounted;		 /* its counts went with its agent or its recording */
+	pid_t counter;			 /* reads them from the trace; 0: nobody */
 };
 
 struct tapir_sessions {
@@ -58,6 +60,9 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 /* One session as a JSON object. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);
+
+/* In a task: reads the trace, and what it has becomes its counts. ctx: struct tapir_task. */
+int tapir_session__count(void *ctx, int client_fd);
 
 uint64_t tapir_session__bytes(const struct tapir_session_entry *s);
 

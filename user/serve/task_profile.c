@@ -60,8 +60,9 @@ int tapir_task__check(const struct tapir_task *task)
 	    !tapir_str__to_u64(task->path_arg, 1, INT32_MAX, &pid))
 		return tapir_diag__fail(-EINVAL, "pid: '%.64s' is not a process id",
 					task->path_arg);
-	if (task->run == tapir_task__stacks && task->ask->pids.cnt == 0)
-		return tapir_diag__fail(-EINVAL, "pid: a process is required");
+	if (task->run == tapir_task__stacks &&
+	    (task->ask->pids.cnt > 0) + !!task->ask->container + !!task->ask->pod != 1)
+		return tapir_diag__fail(-EINVAL, "pid: one of pid, container and pod is required");
 	if (task->run == tapir_task__view || task->run == tapir_task__trace_view)
 		err = add_view(task, &view);
 	tapir_str__fini(&view);
@@ -414,18 +415,32 @@ int tapir_task__counters(void *ctx, int client_fd)
 	return fd < 0 ? fd : send_output(argv, fd, 0, client_fd);
 }
 
+/* Those of now: stacks are of one moment. */
+static int find_processes(struct tapir_ask *ask)
+{
+	struct tapir_containers containers = {};
+	int err;
+
+	if (ask->pids.cnt)
+		return tapir_task__check_processes(ask);
+	err = tapir_containers__find_processes(&containers, ask->container, ask->pod, &ask->pids);
+	tapir_containers__fini(&containers);
+	return err;
+}
+
 int tapir_task__stacks(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
 	const char *argv[6] = {"stacks", "--json", "--pid"};
 	struct tapir_str pids = {}, threads = {};
+	struct tapir_ask ask = *task->ask;
 	const uint32_t *pid;
-	int err = tapir_task__check_processes(task->ask);
+	int err = find_processes(&ask);
 
 	if (err)
 		return tapir_answer__diag(client_fd,
 					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
-	tapir_vec_for_each (pid, &task->ask->pids)
+	tapir_vec_for_each (pid, &ask.pids)
 		tapir_str__addf(&pids, "%s%u", pids.len ? "," : "", *pid);
 	argv[3] = pids.data;
 	if (task->ask->threads) {
