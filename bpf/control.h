@@ -128,8 +128,8 @@ struct tapir_maybe_tgids {
 };
 
 /*
- * The key of `known_files`: a file and what is in it, by the inode that is mapped (below an
- * overlay: the real one). Only BPF programs fill it; the loader asks them.
+ * A file and what is in it, by the inode that is mapped (below an overlay: the real one, on which
+ * the kernel puts probes). Only BPF programs fill it; the loader asks them.
  */
 struct tapir_file_key {
 	uint64_t inode; /* 0: no file */
@@ -139,6 +139,13 @@ struct tapir_file_key {
 	uint32_t generation;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_key) == 32, "tapir_file_key");
+
+/* What the loader asks, and is answered, about a file that it has mapped itself. */
+struct tapir_file_question {
+	uint64_t va;
+	struct tapir_file_key key; /* inode 0: not known */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_question) == 40, "tapir_file_question");
 
 /* The switches of a running session; the map `live`, mapped by the loader. */
 struct tapir_live {
@@ -209,10 +216,9 @@ struct tapir_hold {
 
 struct tapir_holds {
 	struct tapir_hold slots[TAPIR_HOLDS];
-	struct tapir_file_key own_key; /* of the file that the loader mapped last */
 	uint64_t outsider_ns; /* when a refused ptrace(2) of another process was reported */
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_holds) == 16 * TAPIR_HOLDS + 40, "tapir_holds");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_holds) == 16 * TAPIR_HOLDS + 8, "tapir_holds");
 
 /* salt distinguishes two holds of one thread. */
 static inline uint64_t tapir_hold__word(uint32_t tid, uint16_t salt, uint8_t signal,

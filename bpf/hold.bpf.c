@@ -166,23 +166,10 @@ int BPF_PROG(tapir_hold_exec, struct task_struct *task, pid_t old_pid, struct li
 	return 0;
 }
 
-/* The loader maps a file with no rights at all to learn what it is called here. */
-static __always_inline void tell_own_key(struct task_struct *task, __u64 va)
-{
-	struct tapir_holds *all = bpf_map_lookup_elem(&holds, &zero_key);
-	struct tapir_file_key key = {};
-
-	if (all && !bpf_find_vma(task, va, key_of_vma, &key, 0))
-		all->own_key = key;
-}
-
 static __always_inline void saw_mmap(struct task_struct *task, __u64 prot, __u64 va)
 {
-	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	__u8 signal;
 
-	if (f && !prot && task->tgid == f->self_tgid)
-		tell_own_key(task, va);
 	if (!(prot & PROT_EXEC) || !may_be_held(task) || !tapir_is_wanted(task, task->tgid) ||
 	    !is_unknown(task, va))
 		return;
@@ -222,6 +209,17 @@ static __always_inline void saw_refused_ptrace(struct task_struct *task, __u64 r
 	rec.arg = pid;
 	if (bpf_ringbuf_output(&control_ring, &rec, sizeof(rec), BPF_RB_FORCE_WAKEUP))
 		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
+}
+
+/* The loader maps a file with no rights at all, and runs this to learn what it is called here. */
+SEC("syscall")
+int tapir_file(struct tapir_file_question *question)
+{
+	struct tapir_file_key key = {};
+
+	if (!bpf_find_vma(bpf_get_current_task_btf(), question->va, key_of_vma, &key, 0))
+		question->key = key;
+	return 0;
 }
 
 /* Attached only while there is a holder: every system call passes here. */

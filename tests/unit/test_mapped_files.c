@@ -22,6 +22,7 @@ static char path[64];
 static int fd;
 static struct tapir_mapped_files files;
 static struct tapir_image image;
+static uint32_t st_dev;
 
 static int setup(void **state)
 {
@@ -66,7 +67,7 @@ static void is_known(bool is_it)
 {
 	struct tapir_sideband_mmap mmap = mapped_now();
 
-	assert_ptr_equal(tapir_mapped_files__find(&files, &mmap), is_it ? &image : NULL);
+	assert_ptr_equal(tapir_mapped_files__find(&files, &mmap, &st_dev), is_it ? &image : NULL);
 }
 
 static void file_is_known_when_it_was_read(void **state)
@@ -89,7 +90,7 @@ static void file_is_not_known_when_it_was_mapped_before_it_was_read(void **state
 
 	(void)state;
 	add(NULL);
-	assert_null(tapir_mapped_files__find(&files, &before));
+	assert_null(tapir_mapped_files__find(&files, &before, &st_dev));
 	is_known(true);
 }
 
@@ -103,10 +104,10 @@ static void file_is_not_known_when_it_was_written_in_place(void **state)
 	is_known(true);
 	assert_int_equal(pwrite(fd, "two", 3, 0), 3);
 	is_known(false);
-	assert_null(tapir_mapped_files__find(&files, &before));
+	assert_null(tapir_mapped_files__find(&files, &before, &st_dev));
 	add(NULL);
 	is_known(true);
-	assert_null(tapir_mapped_files__find(&files, &before));
+	assert_null(tapir_mapped_files__find(&files, &before, &st_dev));
 }
 
 /* A program that maps it may still run, or tapir may see its mapping late. */
@@ -118,7 +119,7 @@ static void file_is_not_known_when_it_was_deleted(void **state)
 	add(NULL);
 	before = mapped_now();
 	assert_int_equal(unlink(path), 0);
-	assert_null(tapir_mapped_files__find(&files, &before));
+	assert_null(tapir_mapped_files__find(&files, &before, &st_dev));
 	assert_int_equal(files.by_watch.cnt, 0);
 	add(NULL); /* it would be kept on the disk */
 	is_known(false);
@@ -154,7 +155,7 @@ static void file_is_not_known_when_its_number_is_of_another_device(void **state)
 	add(&mmap); /* not what was mapped */
 	assert_int_equal(files.by_inode.cnt, 0);
 	add(NULL);
-	assert_null(tapir_mapped_files__find(&files, &mmap));
+	assert_null(tapir_mapped_files__find(&files, &mmap, &st_dev));
 	is_known(true);
 }
 

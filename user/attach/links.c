@@ -370,3 +370,66 @@ int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t i
 	/* The link holds the event: its own fd is not needed any more. */
 	return link >= 0 ? link : attach_error(link, "probe", tgid);
 }
+
+/*
+ * ---- what the kernel calls a file --------------------------------------------------------------
+ *
+ * The file is mapped and the program run, which looks the mapping up in the process that runs it:
+ * here, or in the helper of a foreign file system.
+ */
+
+/* With no rights: nothing of the file is read, and no probe gets into the mapping. */
+static int ask_file(int prog_fd, int fd, struct tapir_file_key *key)
+{
+	struct tapir_file_question question = {};
+	/* The kernel writes the answer where the question was. */
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &question, .ctx_size_in = sizeof(question));
+	void *at = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
+	int err;
+
+	if (at == MAP_FAILED)
+		return -errno;
+	question.va = (uintptr_t)at;
+	err = bpf_prog_test_run_opts(prog_fd, &run);
+	munmap(at, 1);
+	if (err)
+		return err;
+	*key = question.key;
+	return key->inode ? 0 : -ENODATA;
+}
+
+/* A tapir_helper_fn. fds there: the file (O_PATH), the program, and where the answer goes. */
+static int ask_there(const void *in, const int *fds, uint64_t *value, int *out_fd)
+{
+	tapir_autofd int fd = -1;
+	struct tapir_file_key key;
+	char link[32];
+	int err;
+
+	(void)in, (void)value, (void)out_fd;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fds[0]);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	err = fd < 0 ? -errno : ask_file(fds[1], fd, &key);
+	return err ? err : tapir_file__write_all(fds[2], &key, sizeof(key));
+}
+
+static int ask_in_helper(struct tapir_fs *fs, int prog_fd, int handle, struct tapir_file_key *key)
+{
+	tapir_autofd int answer_fd = memfd_create("tapir-file-key", MFD_CLOEXEC);
+	struct tapir_helper_call call = {
+		.fn = ask_there, .fds = {handle, prog_fd, answer_fd}, .fd_cnt = 3};
+	int err = answer_fd < 0 ? -errno : tapir_fs__call(fs, &call);
+
+	if (err)
+		return err;
+	return pread(answer_fd, key, sizeof(*key), 0) == sizeof(*key) ? 0 : -ENODATA;
+}
+
+int tapir_link__file_key(int prog_fd, int handle, struct tapir_file_key *key)
+{
+	struct tapir_fs *fs;
+
+	if (!tapir_foreign__is_foreign(handle, &fs))
+		return ask_file(prog_fd, handle, key);
+	return fs ? ask_in_helper(fs, prog_fd, handle, key) : -ETIMEDOUT;
+}

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/control.h"
+
 /* BPF_TRACE_UPROBE_MULTI as of Linux 6.6: Debian 12's header ends before it. */
 #define TAPIR_TRACE_UPROBE_MULTI ((enum bpf_attach_type)48)
 
@@ -49,6 +51,13 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
  * the link's fd or -errno with a line.
  */
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
+
+/*
+ * What the kernel calls a file: by the inode that a mapping of it has. prog_fd: of the BPF program
+ * tapir_file; handle: of foreign/foreign_file.h. 0 or -errno (-ENODATA: the kernel did not say), no
+ * line; never blocks.
+ */
+int tapir_link__file_key(int prog_fd, int handle, struct tapir_file_key *key);
 
 /* The type of such perf events on this machine. -ENOENT: it has none; no line. */
 int tapir_link__perf_type(uint64_t *type);

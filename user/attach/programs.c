@@ -56,7 +56,7 @@ static void leave_out_processes(struct tapir_bpf *skel)
 {
 	struct bpf_program *const all[] = {
 		skel->progs.tapir_usdt, skel->progs.tapir_fork, skel->progs.tapir_rename,
-		skel->progs.tapir_exec, skel->progs.tapir_exit,
+		skel->progs.tapir_exec, skel->progs.tapir_exit, skel->progs.tapir_file,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -448,20 +448,11 @@ void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid)
 		p->live->holder_tgid = tgid;
 }
 
-/* With no rights: nothing of the file is read, and no probe gets into the mapping. */
 int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key)
 {
-	void *at;
+	int prog_fd = p->skel ? bpf_program__fd(p->skel->progs.tapir_file) : -1;
 
-	if (!p->holds)
-		return -ENODATA;
-	p->holds->own_key.inode = 0;
-	at = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	*key = *(volatile struct tapir_file_key *)&p->holds->own_key;
-	munmap(at, 1);
-	return key->inode ? 0 : -ENODATA;
+	return prog_fd < 0 ? -ENODATA : tapir_link__file_key(prog_fd, fd, key);
 }
 
 int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key)

@@ -277,16 +277,19 @@ static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_m
 	return !tapir_map__put(&t->told, key, NULL);
 }
 
-/* A mapping as the kernel reported it when it was made: the process is not inspected. */
+/*
+ * A mapping as the kernel reported it when it was made: the process is not inspected. dev: where
+ * the image's file is, as stat(2) has it; of no image: any.
+ */
 static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
-		      const struct tapir_image *image, int fd)
+		      const struct tapir_image *image, uint32_t dev, int fd)
 {
 	struct tapir_mapping_line line = {
 		.start_va = mmap->start_va,
 		.end_va = mmap->start_va + mmap->len_bytes,
 		.file_off = mmap->file_off,
 		.inode = image ? image->inode : mmap->inode,
-		.dev = image ? tapir_mapping_line__dev(image->dev)
+		.dev = image ? dev
 			     : tapir_mapping_line__dev(makedev(mmap->dev_major, mmap->dev_minor)),
 		.path = strcmp(mmap->path, "//anon") ? mmap->path : "",
 	};
@@ -363,14 +366,16 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 	tapir_autofd int fd = open_missed(mmap);
 	int mark = tapir_diag__cnt();
 	struct tapir_image *image = NULL;
+	struct stat st = {};
 
-	if (fd < 0 || look(t, fd, mmap->path, mmap, NULL, &image))
+	if (fd < 0 || tapir_foreign__stat(fd, &st) || look(t, fd, mmap->path, mmap, NULL, &image))
 		image = NULL;
 	if (is_a_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt)
 		miss_probes(t, mmap, image);
-	post_told(t, mmap, image, image ? fd_to_post(image, fd) : -1);
+	post_told(t, mmap, image, tapir_mapping_line__dev(st.st_dev),
+		  image ? fd_to_post(image, fd) : -1);
 	tapir_diag__rewind(mark);
 }
 
@@ -487,6 +492,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .only_va = mmap->start_va,
 				    .told = mmap};
 	struct tapir_image *known;
+	uint32_t dev = 0;
 	int mark = tapir_diag__cnt();
 
 	if (!is_ours(t, mmap->tgid))
@@ -497,9 +503,9 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		t->dropped_cnt++;
 		return;
 	}
-	known = tapir_mapped_files__find(&t->files, mmap);
+	known = tapir_mapped_files__find(&t->files, mmap, &dev);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
-		post_told(t, mmap, known, fd_to_post(known, -1));
+		post_told(t, mmap, known, dev, fd_to_post(known, -1));
 		return;
 	}
 	walk_mappings(&walk);

@@ -14,7 +14,6 @@ struct tapir_image *tapir_image__new(struct tapir_images *images, const struct s
 
 	if (!image)
 		return NULL;
-	image->dev = st->st_dev;
 	image->inode = st->st_ino;
 	image->size = (uint64_t)st->st_size;
 	image->fd = image->unposted_fd = -1;

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -69,16 +71,39 @@ static struct tapir_image *find_same(struct tapir_images *images, int fd, const 
 	return NULL;
 }
 
-static uint64_t inode_key(const struct stat *st)
+static uint64_t inode_key(uint64_t dev, uint64_t inode)
 {
-	return tapir_hash__mix(tapir_hash__mix(1, st->st_dev), st->st_ino);
+	return tapir_hash__mix(tapir_hash__mix(1, dev), inode);
+}
+
+/* A file's names in the two tables. */
+struct file_keys {
+	uint64_t content, inode;
+};
+
+/*
+ * Each overlay mount shows a file under a device of its own. The kernel puts a probe on the inode
+ * below, once for all of them: what has the same one is the same file.
+ */
+static void keys_of(const struct tapir_images *images, int fd, const struct stat *st,
+		    struct file_keys *out)
+{
+	struct tapir_file_key real;
+	struct statfs fs;
+
+	*out = (struct file_keys){tapir_file__key_of_fd(fd, st), inode_key(st->st_dev, st->st_ino)};
+	if (tapir_foreign__statfs(fd, &fs) || fs.f_type != OVERLAYFS_SUPER_MAGIC ||
+	    tapir_programs__file_key(images->opts.programs, fd, &real))
+		return;
+	out->content = tapir_hash__bytes(OVERLAYFS_SUPER_MAGIC, &real, sizeof(real)) | 1;
+	out->inode = inode_key((uint64_t)OVERLAYFS_SUPER_MAGIC << 32 | real.dev, real.inode);
 }
 
 /* The slot of a new key is filled. *out stays NULL: the file had no image yet. */
 static int find_or_add(struct tapir_images *images, int fd, const struct stat *st, const char *path,
-		       uint64_t *idx, struct tapir_image **added)
+		       uint64_t inode, uint64_t *idx, struct tapir_image **added)
 {
-	uint64_t *latest = tapir_map__put(&images->by_inode, inode_key(st), NULL);
+	uint64_t *latest = tapir_map__put(&images->by_inode, inode, NULL);
 
 	if (!latest)
 		return -ENOMEM;
@@ -113,11 +138,11 @@ static bool is_no_program(const struct tapir_images *images, const struct tapir_
 	return nth == images->all.cnt && !added->file_id && !added->is_unread && !added->is_growing;
 }
 
-static void forget_last(struct tapir_images *images, const struct stat *st, uint64_t key)
+static void forget_last(struct tapir_images *images, const struct file_keys *keys)
 {
 	tapir_image__free_last(images);
-	tapir_map__del(&images->by_file, key);
-	tapir_map__del(&images->by_inode, inode_key(st));
+	tapir_map__del(&images->by_file, keys->content);
+	tapir_map__del(&images->by_inode, keys->inode);
 }
 
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
@@ -125,22 +150,23 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 {
 	struct tapir_image *added = NULL;
 	struct stat st;
-	uint64_t key, *idx;
+	struct file_keys keys;
+	uint64_t *idx;
 	int err = tapir_foreign__stat(fd, &st);
 
 	if (err)
 		return err;
-	key = tapir_file__key_of_fd(fd, &st);
-	idx = tapir_map__get(&images->by_file, key);
+	keys_of(images, fd, &st, &keys);
+	idx = tapir_map__get(&images->by_file, keys.content);
 	if (!idx && images->all.cnt == TAPIR_IMAGE_MAX)
 		return no_room(images, out);
 	if (!idx)
-		idx = tapir_map__put(&images->by_file, key, NULL);
+		idx = tapir_map__put(&images->by_file, keys.content, NULL);
 	if (!idx)
 		return -ENOMEM;
 	if (*idx && images->all.data[*idx - 1]->is_unread)
 		added = images->all.data[*idx - 1]; /* it may be readable by now */
-	err = *idx ? 0 : find_or_add(images, fd, &st, path, idx, &added);
+	err = *idx ? 0 : find_or_add(images, fd, &st, path, keys.inode, idx, &added);
 	if (!err && added)
 		err = tapir_image__read(images, added, fd, 0);
 	if (err && added)
@@ -150,7 +176,7 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	if (added)
 		tapir_image__watch(images, added, fd);
 	if (added && is_no_program(images, added, *idx)) {
-		forget_last(images, &st, key);
+		forget_last(images, &keys);
 		*out = &images->none;
 		return 0;
 	}

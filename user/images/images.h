@@ -25,7 +25,7 @@
 #include "flow/seen_names.h"
 
 struct tapir_image {
-	uint64_t dev, inode; /* of the file: two paths to one file are one image */
+	uint64_t inode; /* two paths to one file, or two overlay mounts of it, are one image */
 	uint64_t size;
 	uint64_t file_id; /* see tapir_rec_mapping; 0: not an ELF file */
 	uint8_t build_id[TAPIR_BUILD_ID_BYTES];

@@ -136,12 +136,13 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 	file.from_ns = tapir_clock__now_ns();
 	if (file.watch < 0 || tapir_foreign__stat(fd, &st) || !st.st_nlink)
 		return file;
+	file.st_dev = tapir_mapping_line__dev(st.st_dev);
 	if (told && tapir_mapped_files__is_it(told, fd, &st))
 		file.dev = dev_of(told);
 	else if (line && line->inode == st.st_ino)
 		file.dev = line->dev;
 	else if (!told && !line)
-		file.dev = tapir_mapping_line__dev(st.st_dev);
+		file.dev = file.st_dev;
 	else
 		return file;
 	file.inode = st.st_ino;
@@ -188,7 +189,8 @@ void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapp
 }
 
 struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
-					     const struct tapir_sideband_mmap *mmap)
+					     const struct tapir_sideband_mmap *mmap,
+					     uint32_t *st_dev)
 {
 	uint32_t dev = dev_of(mmap);
 	uint64_t hash = hash_of(mmap->inode, dev);
@@ -202,5 +204,6 @@ struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
 	    file->from_ns > mmap->time_ns || file->image->site_cnt || file->image->is_growing ||
 	    file->image->is_unread)
 		return NULL;
+	*st_dev = file->st_dev;
 	return file->image;
 }

@@ -25,9 +25,10 @@
 #include "images/images.h"
 
 struct tapir_mapped_file {
-	uint64_t inode;	  /* 0: it cannot be kept */
-	uint32_t dev;	  /* tapir_mapping_line__dev */
-	int watch;	  /* inotify's number of it */
+	uint64_t inode;	 /* 0: it cannot be kept */
+	uint32_t dev;	 /* tapir_mapping_line__dev: of its mappings */
+	uint32_t st_dev; /* likewise, as stat(2) has it: another one for each mount of an overlay */
+	int watch;	 /* inotify's number of it */
 	uint64_t from_ns; /* it has not changed since */
 	struct tapir_image *image;
 };
@@ -60,9 +61,10 @@ void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapp
 
 /*
  * The image of the file that was mapped, as long as it has no sites, which are attached file by
- * file. NULL: it is not known.
+ * file. NULL: it is not known. *st_dev: where it is, as stat(2) has it.
  */
 struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
-					     const struct tapir_sideband_mmap *mmap);
+					     const struct tapir_sideband_mmap *mmap,
+					     uint32_t *st_dev);
 
 #endif

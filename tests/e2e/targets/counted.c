@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * counted [--wait] WAY COUNT [PAUSE_US] - fires Counted:Tick(pid, who, i) of libtapir COUNT times
+ * in each place that WAY names, with a pause after each, and says how often in all:
+ *
+ *	one	here
+ *	fork	here, and in each of three children, made one after the other, as they begin
+ *	exec	here, and in a child that executes this program
+ *	late	in three providers, each as soon as it is made
+ *	dlopen	here, and in `countplug`, which has a libtapir of its own
+ *	dlmopen	in two copies of `countplug` that the process maps
+ *
+ * who: 0 the program, else the place in that process.
+ */
+// build: -I. -ldl
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+#include "target.h"
+#include "tapir/provider.h"
+
+TAPIR_EVENT(Tick, "Counted", "Tick", 1, 0, TAPIR_INFORMATIONAL, 0, (U32, Pid), (U32, Who),
+	    (U32, I));
+TAPIR_EVENT(Tick2, "Counted", "Tick", 1, 0, TAPIR_INFORMATIONAL, 0, (U32, Pid), (U32, Who),
+	    (U32, I));
+TAPIR_EVENT(Tick3, "Counted", "Tick", 1, 0, TAPIR_INFORMATIONAL, 0, (U32, Pid), (U32, Who),
+	    (U32, I));
+
+static long count, pause_us;
+
+static void make_provider(struct tapir_event *event)
+{
+	struct tapir_provider *provider;
+
+	if (tapir_provider__new("Counted", NULL, &event, 1, NULL, &provider))
+		target__die("provider");
+}
+
+static void rest(void)
+{
+	if (pause_us)
+		target__sleep_ns((uint64_t)pause_us * 1000);
+}
+
+__attribute__((noipa)) static long fire(uint32_t who)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		TAPIR_FIRE(Tick, (uint32_t)getpid(), who, i);
+		rest();
+	}
+	return count;
+}
+
+/* What runs in the child is as much. */
+static long in_child(void (*run)(char *self), char *self)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (!pid)
+		run(self);
+	if (waitpid(pid, &status, 0) != pid || status)
+		target__die("child");
+	return count;
+}
+
+static _Noreturn void run_forked(char *self)
+{
+	(void)self;
+	fire(0);
+	_exit(0);
+}
+
+static _Noreturn void run_executed(char *self)
+{
+	char cnt[24], pause[24], *argv[] = {self, "--quiet", "one", cnt, pause, NULL};
+
+	snprintf(cnt, sizeof(cnt), "%ld", count);
+	snprintf(pause, sizeof(pause), "%ld", pause_us);
+	execv("/proc/self/exe", argv);
+	_exit(1);
+}
+
+static const char *plug_path(void)
+{
+	static char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof("countplug"));
+
+	if (len <= 0)
+		target__die("/proc/self/exe");
+	path[len] = 0;
+	strcpy(strrchr(path, '/') + 1, "countplug");
+	return path;
+}
+
+static long fire_plug(void *plug, uint32_t who)
+{
+	void (*plug_fire)(uint32_t who, uint32_t cnt, uint32_t pause_us);
+
+	if (!plug || !(*(void **)&plug_fire = dlsym(plug, "count_fire"))) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	plug_fire(who, (uint32_t)count, (uint32_t)pause_us);
+	return count;
+}
+
+static long fire_late(void)
+{
+	struct tapir_event *const events[] = {&Tick2, &Tick3};
+
+	for (uint32_t n = 0; n < 2; n++) {
+		make_provider(events[n]);
+		for (uint32_t i = 0; i < count; i++) {
+			if (n == 0)
+				TAPIR_FIRE(Tick2, (uint32_t)getpid(), 1, i);
+			else
+				TAPIR_FIRE(Tick3, (uint32_t)getpid(), 2, i);
+			rest();
+		}
+	}
+	return 2 * count;
+}
+
+static long run(const char *way, char *self)
+{
+	long fired = 0;
+
+	if (!strcmp(way, "one"))
+		return fire(0);
+	if (!strcmp(way, "fork")) {
+		for (int i = 0; i < 3; i++)
+			fired += fire((uint32_t)i) + in_child(run_forked, self);
+		return fired;
+	}
+	if (!strcmp(way, "exec"))
+		return fire(0) + in_child(run_executed, self);
+	if (!strcmp(way, "late"))
+		return fire(0) + fire_late();
+	if (!strcmp(way, "dlopen"))
+		return fire(0) + fire_plug(dlopen(plug_path(), RTLD_NOW), 1);
+	if (!strcmp(way, "dlmopen"))
+		return fire_plug(dlmopen(LM_ID_NEWLM, plug_path(), RTLD_NOW), 1) +
+		       fire_plug(dlmopen(LM_ID_NEWLM, plug_path(), RTLD_NOW), 2);
+	fprintf(stderr, "no way is called %s\n", way);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	bool quiet = target__option(&argc, argv, "--quiet");
+	const char *way;
+	long fired;
+
+	if (quiet && !freopen("/dev/null", "w", stdout))
+		target__die("/dev/null");
+	make_provider(&Tick);
+	target__start(&argc, argv);
+	way = argc > 1 ? argv[1] : "one";
+	count = target__number(argc, argv, 2, 1);
+	pause_us = target__number(argc, argv, 3, 0);
+	fired = run(way, argv[0]);
+	printf("{\"fired\": %ld}\n", fired);
+	return 0;
+}
