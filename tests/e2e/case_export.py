@@ -32,8 +32,10 @@ def test_folded_lines_add_up_to_the_events(t):
 
 def test_perfscript_has_a_block_an_event(t):
     out = t.tapir("export", "--format", "perfscript", record(t)).out
-    first, rest = out.split("\n", 1)
+    edge, first, rest = out.split("\n", 2)
+    t.eq(edge, "# ========", "Firefox Profiler takes a text for one of perf by exactly this line")
     t.ok(first.startswith("# ") and "nothing lost" in first, f"the finding is a comment: {first}")
+    t.ok("\n# ========\n#\n" in rest.split(" depth:hit:")[0], f"the end of the header: {rest[:200]}")
     blocks = re.sub("^#.*\n", "", rest, flags=re.M).strip().split("\n\n")
     t.eq(len(blocks), 40, "events")
     for block in blocks:
@@ -387,6 +389,7 @@ def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
     sums = [sum(sum(values) for _, _, values, _ in profile.rows) for profile in cpu]
     t.eq(sums, sorted(sums, reverse=True), "the one with the most CPU time comes first")
     comments = [line[2:] for line in t.tapir("export", "--format", "perfscript", file).out.splitlines() if line.startswith("# ")]
+    comments = [line for line in comments if line != "========"]
     t.eq(comments[0], t.tapir("report", file).out.splitlines()[0], "the finding of a report")
     t.eq([profile.attributes for profile in profiles], [{"tapir.finding": "; ".join(comments)}] * len(profiles), "the same here")
 

@@ -53,16 +53,21 @@ static bool is_perf_script_record(const struct tapir_export_job *job, const stru
 	       !tapir_catalog__meta_value(tapir_reader__catalog(job->reader), "sample_event").len;
 }
 
-/* Readers of the format skip lines that begin with '#'. */
-static void add_comments(struct tapir_export_job *job)
+/* The header as 'perf script --header' frames it: Firefox Profiler knows the format by its first
+ * line. */
+#define HEADER_EDGE "# ========\n"
+
+static void add_header(struct tapir_export_job *job)
 {
 	const char *line = job->head.data;
 
+	tapir_str__adds(&job->out, HEADER_EDGE);
 	for (size_t len; line && *line; line += len) {
 		len = strcspn(line, "\n") + 1;
 		tapir_str__adds(&job->out, "# ");
 		tapir_str__add(&job->out, line, len);
 	}
+	tapir_str__adds(&job->out, HEADER_EDGE "#\n");
 }
 
 int tapir_export__perf_script(struct tapir_export_job *job)
@@ -71,7 +76,7 @@ int tapir_export__perf_script(struct tapir_export_job *job)
 	const struct tapir_rec *rec;
 	int err;
 
-	add_comments(job);
+	add_header(job);
 	while ((err = next_chosen(job, &rec)) > 0) {
 		if (is_perf_script_record(job, rec))
 			tapir_perf_script__add(&script, rec, &job->out);
