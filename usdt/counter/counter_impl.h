@@ -59,8 +59,9 @@ struct counter_group;
 struct counter_view {
 	uint64_t published_ns; /* 0: never */
 	struct counter_sums published;
-	double min, max; /* of its interval, until the last round's end; min > max: none */
-	double polled;	 /* INCREMENTING_POLLING: last time */
+	double min, max;     /* of its interval, until the last round's end; min > max: none */
+	double polled;	     /* INCREMENTING_POLLING: last time */
+	uint32_t has_polled; /* it was polled where the session began to ask */
 	struct counter_spread *spread; /* of histograms */
 };
 

@@ -119,13 +119,49 @@ static void follow(struct counter_group *g, uint32_t session, uint64_t time_ns)
 
 /* ---- an interval's end -------------------------------------------------------------------- */
 
-static void take_polled(struct counter_view *v, double value, int is_first,
-			struct counter_report *r)
+static void take_polled(struct counter_view *v, double value, struct counter_report *r)
 {
 	r->mean = r->min = r->max = value;
 	r->count = 1;
-	r->increment = is_first ? 0 : value - v->polled;
+	r->increment = v->has_polled ? value - v->polled : 0;
 	v->polled = value;
+	v->has_polled = 1;
+}
+
+/* Calls poll without the lock; the counter is busy, so it stays. */
+static double poll_unlocked(struct tapir_counter *c)
+{
+	double value;
+
+	provider_unlock();
+	value = c->poll(c->ctx);
+	provider_lock();
+	return value;
+}
+
+/*
+ * An increment is counted from where the session began to ask, so a sum is polled there, too. One
+ * counter and session; 0: none is left.
+ */
+static int begin_one(void)
+{
+	for (struct counter_group *g = groups; g; g = g->next)
+		for (struct tapir_counter *c = g->counters; c; c = c->next)
+			for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {
+				struct counter_view *v = c->views[s];
+
+				if (c->type != TAPIR_COUNTER_INCREMENTING_POLLING || !v ||
+				    v->has_polled || !g->clocks[s].interval_ns || c->is_busy ||
+				    c->is_leaving)
+					continue;
+				c->is_busy = 1;
+				v->polled = poll_unlocked(c);
+				v->has_polled = 1;
+				c->is_busy = 0;
+				provider_broadcast();
+				return 1;
+			}
+	return 0;
 }
 
 /* Outside the lock; the counter is busy, so it stays. */
@@ -156,19 +192,14 @@ static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t tim
 		.interval_s = (double)(time_ns - since_ns) / 1e9,
 		.asked_ms = (uint32_t)(interval_ns / 1000000),
 	};
-	double value = 0;
 
 	v->published_ns = time_ns;
 	c->is_busy = 1;
-	if (!c->poll)
+	if (c->poll)
+		take_polled(v, poll_unlocked(c), &report);
+	else
 		counter_view__take(c, session, &report);
 	provider_unlock();
-	if (c->poll) {
-		value = c->poll(c->ctx);
-		provider_lock();
-		take_polled(v, value, is_first, &report);
-		provider_unlock();
-	}
 	publish(c, session, &report);
 	provider_lock();
 	c->is_busy = 0;
@@ -222,7 +253,7 @@ int provider_counters__tick(void)
 	for (struct counter_group *g = groups; g; g = g->next)
 		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++)
 			follow(g, s, time_ns);
-	while (end_one(time_ns))
+	while (begin_one() || end_one(time_ns))
 		;
 	for (struct counter_group *g = groups; g; g = g->next)
 		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {

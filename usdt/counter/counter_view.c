@@ -105,6 +105,7 @@ void counter_view__begin(struct tapir_counter *c, uint32_t session)
 		return;
 	v->published_ns = 0;
 	v->polled = 0;
+	v->has_polled = 0;
 	end_round(c, &v->published);
 	forget_bounds(v);
 	if (c->buckets)
