@@ -165,6 +165,68 @@ static void threads_of_one_id_are_rows_of_their_own(void **state)
 }
 
 /* A chunk was lost; the segment after it describes the stack again. */
+static void feed_sample_of(struct fixture *f, uint64_t time_ns)
+{
+	struct tapir_rec_sample sample = {.tgid = 200, .tid = 201, .period = 1};
+
+	tapir_rec__init(&sample.h, TAPIR_REC_SAMPLE, sizeof(sample), time_ns);
+	feed(f, &sample.h);
+}
+
+static uint64_t samples_of(const struct fixture *f, const char *comm)
+{
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < f->summary.threads.cnt; i++)
+		if (!strcmp(f->summary.threads.data[i].comm, comm))
+			cnt += f->summary.threads.data[i].captured[TAPIR_FAMILY_SAMPLE];
+	return cnt;
+}
+
+/* A worker that renames itself for each job, and the name it inherited for its first moment. */
+static void what_a_thread_did_is_under_the_name_it_had(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct fixture *f = *state;
+
+	feed_thread(f, second, second, SV("java"));
+	feed_sample_of(f, second + 1000);
+	feed_thread(f, second + 2000, second, SV("job a"));
+	for (int i = 0; i < 3; i++)
+		feed_sample_of(f, 2 * second + (uint64_t)i);
+	feed_thread(f, 3 * second, second, SV("idle")); /* does nothing under this one */
+	feed_thread(f, 4 * second, second, SV("job b"));
+	feed_sample_of(f, 5 * second);
+	feed_thread(f, 6 * second, second, SV("job a"));
+	feed_sample_of(f, 7 * second);
+	assert_int_equal(f->summary.threads.cnt, 2);
+	assert_int_equal(samples_of(f, "job a"), 5);
+	assert_int_equal(samples_of(f, "job b"), 1);
+	assert_int_equal(f->summary.processes.data[0].thread_cnt, 1);
+}
+
+static void names_of_a_thread_are_bounded(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct fixture *f = *state;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < 100; i++) {
+		struct tapir_rec_thread thread = {.tgid = 200, .tid = 201, .start_ns = second};
+
+		tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), (i + 2) * second);
+		thread.comm[0] = 'j';
+		thread.comm[1] = (char)(' ' + i / 10);
+		thread.comm[2] = (char)('0' + i % 10);
+		feed(f, &thread.h);
+		feed_sample_of(f, (i + 2) * second + 1);
+	}
+	assert_int_equal(f->summary.threads.cnt, TAPIR_THREAD_NAMES_MAX);
+	for (size_t i = 0; i < f->summary.threads.cnt; i++)
+		sum += f->summary.threads.data[i].captured[TAPIR_FAMILY_SAMPLE];
+	assert_int_equal(sum, 100);
+}
+
 /* The first thread of a process has the process's id, and several begin within a moment. */
 static void first_threads_of_processes_are_rows_of_their_own(void **state)
 {
@@ -472,6 +534,8 @@ int main(void)
 		TEST(processes_come_by_their_events),
 		TEST(processes_of_one_id_are_rows_of_their_own),
 		TEST(threads_of_one_id_are_rows_of_their_own),
+		TEST(what_a_thread_did_is_under_the_name_it_had),
+		TEST(names_of_a_thread_are_bounded),
 		TEST(process_told_of_after_its_samples_has_its_name),
 		TEST(switches_are_as_many_in_the_tables_as_in_all),
 		TEST(first_threads_of_processes_are_rows_of_their_own),

@@ -71,7 +71,8 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 /* A process and a thread, as named by the records of that time: ids are reused. */
 struct who {
 	uint32_t pid, tid;
-	uint64_t life, thread_ns;
+	uint64_t life;
+	const struct tapir_rec_thread *thread; /* NULL: unknown */
 };
 
 static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uint32_t tid,
@@ -83,7 +84,7 @@ static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uin
 	return (struct who){.pid = pid,
 			    .tid = tid,
 			    .life = tapir_catalog__life(catalog, pid, time_ns),
-			    .thread_ns = thread && thread->tgid == pid ? thread->start_ns : 0};
+			    .thread = thread && thread->tgid == pid ? thread : NULL};
 }
 
 static uint64_t key_of_process(const struct who *who)
@@ -137,71 +138,43 @@ static void inherit_program(struct tapir_summary *s, const struct who *who,
 	replace(s, &s->processes.data[child].exe, tapir_sv__of(s->processes.data[*parent].exe));
 }
 
-/* /proc gives a start to the tick of 10 ms, the kernel to the nanosecond. */
-#define SAME_START_NS 20000000ull
-
-static bool is_same_start(uint64_t a, uint64_t b)
-{
-	return !a || !b || (a > b ? a - b : b - a) <= SAME_START_NS;
-}
-
-static uint64_t new_thread_row(struct tapir_summary *s, const struct who *who)
+static bool add_thread_row(struct tapir_summary *s, const struct who *who, bool is_first)
 {
 	uint64_t process = process_row(s, who);
-	struct tapir_thread_row row = {.pid = who->pid,
-				       .tid = who->tid,
-				       .start_ns = who->thread_ns,
-				       .next_idx = TAPIR_SUMMARY_NO_NEXT};
+	struct tapir_thread_row row = {.pid = who->pid, .tid = who->tid};
 
-	if (s->threads.cnt == TAPIR_SUMMARY_MAX_ROWS)
-		return NO_ROW;
-	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
 	if (!tapir_vec__push(&s->threads, row)) {
-		free(row.comm);
 		s->failed = true;
-		return NO_ROW;
+		return false;
 	}
-	if (process != NO_ROW)
+	if (process != NO_ROW && is_first)
 		s->processes.data[process].thread_cnt++;
-	return s->threads.cnt - 1;
+	return true;
 }
 
-/* Threads of one process that had the same id follow each other, the first one first. */
-static uint64_t next_thread_row(struct tapir_summary *s, uint64_t idx, const struct who *who)
+/* Rows of threads are numbered as their names are. */
+static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool is_used)
 {
-	while (!is_same_start(s->threads.data[idx].start_ns, who->thread_ns)) {
-		uint64_t next = s->threads.data[idx].next_idx;
-
-		if (next == TAPIR_SUMMARY_NO_NEXT) {
-			next = new_thread_row(s, who);
-			if (next == NO_ROW)
-				return NO_ROW;
-			s->threads.data[idx].next_idx = (uint32_t)next;
-		}
-		idx = next;
-	}
-	if (!s->threads.data[idx].start_ns)
-		s->threads.data[idx].start_ns = who->thread_ns;
-	return idx;
-}
-
-static uint64_t thread_row(struct tapir_summary *s, const struct who *who)
-{
-	bool is_new = false;
 	uint64_t key = tapir_hash__mix(key_of_process(who), who->tid);
-	uint64_t *idx = tapir_summary__place(s, &s->thread_by_life, key, &is_new);
+	size_t idx = tapir_thread_names__row(&s->thread_names, key, who->thread, is_used,
+					     TAPIR_SUMMARY_MAX_ROWS);
+	const struct tapir_thread_name *name;
 
-	if (!idx)
+	if (idx == TAPIR_THREAD_NAMES_NO_ROW) {
+		s->failed |= s->thread_names.failed;
 		return NO_ROW;
-	if (is_new)
-		*idx = new_thread_row(s, who);
-	return *idx == NO_ROW ? NO_ROW : next_thread_row(s, *idx, who);
+	}
+	name = &s->thread_names.rows.data[idx];
+	if (idx >= s->threads.cnt && !add_thread_row(s, who, name->is_first))
+		return NO_ROW;
+	memcpy(s->threads.data[idx].comm, name->comm, sizeof(name->comm));
+	return idx;
 }
 
 /* Adds to the process's and the thread's row. */
 static void count(struct tapir_summary *s, const struct who *who, int family)
 {
-	uint64_t process = process_row(s, who), thread = thread_row(s, who);
+	uint64_t process = process_row(s, who), thread = thread_row(s, who, true);
 
 	if (process != NO_ROW)
 		s->processes.data[process].captured[family]++;
@@ -329,15 +302,12 @@ static void add_thread(struct tapir_summary *s, const struct tapir_catalog *cata
 {
 	struct tapir_thread_view view;
 	struct who who;
-	uint64_t thread;
 
 	tapir_thread_view__of(rec, &view);
 	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
 	who.tid = view.rec->tid;
-	who.thread_ns = view.rec->start_ns;
-	thread = thread_row(s, &who);
-	if (thread != NO_ROW && view.comm.len)
-		replace(s, &s->threads.data[thread].comm, view.comm);
+	who.thread = view.rec;
+	(void)thread_row(s, &who, false);
 	name_process(s, &who, view.leader_comm, (struct tapir_sv){});
 }
 
@@ -465,8 +435,6 @@ void tapir_summary__fini(struct tapir_summary *s)
 		free(s->processes.data[i].exe);
 		free(s->processes.data[i].service);
 	}
-	for (size_t i = 0; i < s->threads.cnt; i++)
-		free(s->threads.data[i].comm);
 	for (size_t i = 0; i < s->modules.cnt; i++)
 		free(s->modules.data[i].name);
 	for (size_t i = 0; i < s->functions.cnt; i++) {
@@ -493,7 +461,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_map__fini(&s->event_by_name);
 	tapir_map__fini(&s->process_by_life);
 	tapir_map__fini(&s->function_by_name);
-	tapir_map__fini(&s->thread_by_life);
+	tapir_thread_names__fini(&s->thread_names);
 	tapir_map__fini(&s->module_by_name);
 	tapir_stack_memo__fini(&s->memo);
 	tapir_frame_memo__fini(&s->frame_memo);

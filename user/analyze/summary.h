@@ -19,14 +19,13 @@
 #include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
+#include "trace/thread_names.h"
 
 #define TAPIR_SUMMARY_MAX_ROWS	     65536	 /* of each table */
 #define TAPIR_SUMMARY_MAX_KEYS	     (1u << 18)	 /* distinct ids of each kind */
 #define TAPIR_SUMMARY_MAX_TEXT_BYTES (32u << 20) /* of all strings; past it they are "" */
 #define TAPIR_SUMMARY_TIMES	     32		 /* parts of the time in which losses are counted */
 #define TAPIR_SUMMARY_SAMPLED	     UINT32_MAX	 /* as a stack's event: CPU samples */
-
-#define TAPIR_SUMMARY_NO_NEXT	     UINT32_MAX
 
 /* All strings below are the summary's. */
 struct tapir_event_row {
@@ -43,12 +42,10 @@ struct tapir_process_row {
 	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 
-/* A thread that did something, or is described. */
+/* A thread that did something, or is described, under one of its names. */
 struct tapir_thread_row {
 	uint32_t pid, tid;
-	char *comm;	   /* "" unknown */
-	uint64_t start_ns; /* 0 unknown */
-	uint32_t next_idx; /* for the summary alone, until it is sorted */
+	char comm[TAPIR_COMM_BYTES + 1]; /* "" unknown */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 };
 
@@ -134,8 +131,9 @@ struct tapir_summary {
 	uint64_t more;	       /* things counted in no row, because there were too many rows */
 	uint64_t no_stack_cnt; /* events whose stack the file does not describe */
 	/* keys -> idx; for the summary alone */
-	struct tapir_map event_by_probe, event_by_name, process_by_life, thread_by_life,
-		function_by_name, module_by_name, stack_by_functions;
+	struct tapir_map event_by_probe, event_by_name, process_by_life, function_by_name,
+		module_by_name, stack_by_functions;
+	struct tapir_thread_names thread_names;
 	/* stacks whose frames are known, until names change; see summary_stacks.c */
 	struct tapir_stack_memo memo;
 	struct tapir_frame_memo frame_memo;

@@ -13,6 +13,7 @@
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "symbol/frame_kind.h"
+#include "trace/thread_names.h"
 
 #define MAX_THREADS   65536u
 #define PATHS_PERCENT 2 /* of all samples: a path with less is not shown */
@@ -21,7 +22,7 @@
 struct thread_row {
 	uint32_t tgid, tid;
 	uint64_t cnt, works[TAPIR_WORK_CNT];
-	char comm[TAPIR_COMM_TEXT_BYTES];
+	size_t name_idx; /* its row of names */
 };
 
 /* A frame of the call tree, or several of a runtime's that are shown as one. */
@@ -44,10 +45,10 @@ struct cpu {
 	struct tapir_view_asked asked;
 	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
-	struct tapir_map by_tid;
-	struct tapir_vec(struct thread_row) threads;
-	struct tapir_vec(uint64_t) by_kind;  /* samples inside intervals, by kind */
-	struct tapir_vec(struct fold) folds; /* [0]: the root */
+	struct tapir_thread_names names;
+	struct tapir_vec(struct thread_row) threads; /* a row of names each */
+	struct tapir_vec(uint64_t) by_kind;	     /* samples inside intervals, by kind */
+	struct tapir_vec(struct fold) folds;	     /* [0]: the root */
 	struct tapir_map fold_by_key;
 	struct tapir_vec(struct function_row) functions;
 	bool failed;
@@ -58,7 +59,7 @@ static void fini(void *ctx)
 	struct cpu *v = ctx;
 
 	tapir_works__fini(&v->known);
-	tapir_map__fini(&v->by_tid);
+	tapir_thread_names__fini(&v->names);
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_vec__fini(&v->functions);
@@ -68,24 +69,22 @@ static void fini(void *ctx)
 
 static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
 {
-	uint64_t key = (uint64_t)t->tgid << 32 | t->tid;
-	uint64_t *idx = tapir_map__get(&v->by_tid, key);
-	struct thread_row row = {.tgid = t->tgid, .tid = t->tid};
+	size_t idx = tapir_thread_names__row(
+		&v->names, (uint64_t)t->tgid << 32 | t->tid,
+		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), t->tid, now_ns), true,
+		MAX_THREADS);
+	struct thread_row row = {.tgid = t->tgid, .tid = t->tid, .name_idx = idx};
 
-	if (idx)
-		return &v->threads.data[*idx];
-	if (v->threads.cnt == MAX_THREADS)
+	if (idx != TAPIR_THREAD_NAMES_NO_ROW && idx < v->threads.cnt)
+		return &v->threads.data[idx];
+	v->failed |= v->names.failed;
+	if (idx == TAPIR_THREAD_NAMES_NO_ROW)
 		return NULL;
-	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, t->tid, now_ns));
-	idx = tapir_map__put(&v->by_tid, key, NULL);
-	if (!idx || !tapir_vec__push(&v->threads, row)) {
-		if (idx)
-			tapir_map__del(&v->by_tid, key);
+	if (!tapir_vec__push(&v->threads, row)) {
 		v->failed = true;
 		return NULL;
 	}
-	*idx = v->threads.cnt - 1;
-	return &v->threads.data[*idx];
+	return &v->threads.data[idx];
 }
 
 /* Once for each kind, however often it is nested. */
@@ -125,9 +124,6 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	v->rowless_cnt += !row;
 	if (row) {
 		row->cnt++;
-		if (!(row->cnt & (row->cnt - 1))) /* it may have got its name in the meantime */
-			tapir_comm__copy(row->comm, tapir_timeline__comm(v->asked.tl, t->tid,
-									 sample->h.time_ns));
 		row->works[work]++;
 	}
 	if (t->open)
@@ -424,7 +420,7 @@ static void write_threads(struct cpu *v, struct tapir_view_result *result)
 		tapir_view_result__u64(result, t, row->cnt);
 		tapir_view_result__u64(result, t, row->tgid);
 		tapir_view_result__u64(result, t, row->tid);
-		tapir_view_result__text(result, t, row->comm);
+		tapir_view_result__text(result, t, v->names.rows.data[row->name_idx].comm);
 		tapir_view_result__text(result, t, tapir_work__name(most));
 	}
 }

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "export/speedscope_stacks.h"
+#include "trace/thread_names.h"
 
 #define PART_BYTES  (1u << 20)
 #define THREADS_MAX (1u << 20)
@@ -20,8 +22,10 @@ struct point {
 	uint32_t stack;
 };
 
+/* What a thread did under one of its names. */
 struct thread {
-	struct tapir_str name;
+	uint32_t tgid, tid;
+	size_t name_idx; /* its row of names */
 	struct tapir_vec(struct point) points;
 	uint64_t weight;
 };
@@ -46,8 +50,8 @@ struct tapir_speedscope {
 	uint64_t start_ns, period_ns; /* period_ns: of the last sample */
 	uint64_t end;		      /* of the last record, since the recording began */
 	struct tapir_speedscope_stacks stacks;
-	struct tapir_map thread_by_id;
-	struct tapir_vec(struct thread) threads;
+	struct tapir_thread_names names;
+	struct tapir_vec(struct thread) threads; /* a row of names each, until they are written */
 	uint64_t point_cnt, left_out;
 	/* writing */
 	bool has_begun, has_ended;
@@ -72,12 +76,11 @@ static void forget_threads(struct tapir_speedscope *s)
 {
 	struct thread *thread;
 
-	tapir_vec_for_each (thread, &s->threads) {
-		tapir_str__fini(&thread->name);
+	tapir_vec_for_each (thread, &s->threads)
 		tapir_vec__fini(&thread->points);
-	}
 	tapir_vec__fini(&s->threads);
-	tapir_map__clear(&s->thread_by_id);
+	tapir_thread_names__fini(&s->names);
+	s->names = (struct tapir_thread_names){};
 	s->point_cnt = s->left_out = 0;
 }
 
@@ -86,7 +89,6 @@ void tapir_speedscope__free(struct tapir_speedscope *s)
 	if (!s)
 		return;
 	forget_threads(s);
-	tapir_map__fini(&s->thread_by_id);
 	tapir_speedscope_stacks__fini(&s->stacks);
 	free(s);
 }
@@ -101,26 +103,18 @@ uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s)
 static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint32_t tid,
 				uint64_t time_ns)
 {
-	bool is_new = false;
-	uint64_t *idx =
-		s->threads.cnt < THREADS_MAX
-			? tapir_map__put(&s->thread_by_id, (uint64_t)tgid << 32 | tid, &is_new)
-			: tapir_map__get(&s->thread_by_id, (uint64_t)tgid << 32 | tid);
-	const struct tapir_rec_thread *rec;
+	size_t idx = tapir_thread_names__row(&s->names, (uint64_t)tgid << 32 | tid,
+					     tapir_catalog__thread(s->catalog, tid, time_ns), true,
+					     THREADS_MAX);
 	struct thread *thread;
 
-	if (!idx || !is_new)
-		return idx ? &s->threads.data[*idx] : NULL;
-	thread = tapir_vec__add(&s->threads);
-	if (!thread) {
-		tapir_map__del(&s->thread_by_id, (uint64_t)tgid << 32 | tid);
+	if (idx == TAPIR_THREAD_NAMES_NO_ROW)
 		return NULL;
-	}
-	*idx = s->threads.cnt - 1;
-	rec = tapir_catalog__thread(s->catalog, tid, time_ns);
-	if (rec)
-		tapir_str__add(&thread->name, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
-	tapir_str__addf(&thread->name, "%s%" PRIu32 "/%" PRIu32, rec ? " " : "", tgid, tid);
+	if (idx < s->threads.cnt)
+		return &s->threads.data[idx];
+	thread = tapir_vec__add(&s->threads);
+	if (thread)
+		*thread = (struct thread){.tgid = tgid, .tid = tid, .name_idx = idx};
 	return thread;
 }
 
@@ -324,13 +318,17 @@ static void write_head(struct tapir_speedscope *s, const char *title, struct tap
 static void write_profile_head(const struct tapir_speedscope *s, const struct thread *thread,
 			       struct tapir_str *out)
 {
+	const char *comm = s->names.rows.data[thread->name_idx].comm;
 	struct tapir_json json = tapir_json__to(out);
+	char name[TAPIR_COMM_BYTES + 32];
+	int len = snprintf(name, sizeof(name), "%s%s%" PRIu32 "/%" PRIu32, comm, *comm ? " " : "",
+			   thread->tgid, thread->tid);
 
 	if (s->thread_idx)
 		tapir_str__addc(out, ',');
 	tapir_json__open(&json, NULL, '{');
 	tapir_json__str(&json, "type", "sampled");
-	tapir_json__strn(&json, "name", thread->name.data, thread->name.len);
+	tapir_json__strn(&json, "name", name, (size_t)len);
 	tapir_json__str(&json, "unit", s->has_time ? "nanoseconds" : "none");
 	tapir_json__u64(&json, "startValue", 0);
 	tapir_json__u64(&json, "endValue", s->has_time ? s->end : thread->weight);
