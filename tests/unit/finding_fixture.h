@@ -77,7 +77,7 @@ static inline int setup(void **state)
 		return -1;
 	finding.tl = f.tl;
 	feeder_probe(&f, PAUSE, RUNTIME, "GCSuspendEEBegin", NULL, NULL);
-	feeder_probe(&f, GOES_ON, RUNTIME, "GCRestartEEEnd", NULL, NULL);
+	feeder_probe(&f, GOES_ON, RUNTIME, "GCRestartEEBegin", NULL, NULL);
 	feeder_probe(&f, GC_START, RUNTIME, "GCStart", "Count", "Depth");
 	feeder_probe(&f, GC_END, RUNTIME, "GCEnd", "Count", NULL);
 	feeder_probe(&f, TICK, RUNTIME, "GCAllocationTick", "AllocationAmount64", "TypeName");

@@ -256,10 +256,12 @@ static void pause_that_the_end_cuts_is_not_the_longest(void **state)
 {
 	(void)state;
 	feeder_probe(&f, 1, RUNTIME, "GCSuspendEEBegin", "Count", NULL);
-	feeder_probe(&f, 2, RUNTIME, "GCRestartEEEnd", NULL, NULL);
+	feeder_probe(&f, 2, RUNTIME, "GCRestartEEBegin", NULL, NULL);
+	feeder_probe(&f, 3, RUNTIME, "GCRestartEEEnd", NULL, NULL);
 	ask("gc", 0);
 	fire_with(1, 1, 10 * MS, 1, NULL);
 	fire_with(2, 1, 14 * MS, 1, NULL);
+	fire_with(3, 1, 17 * MS, 1, NULL); /* the others run since they were released */
 	fire_with(1, 1, 20 * MS, 2, NULL);
 	feeder_come(&f, 2, 90 * MS, 0, 0);
 	assert_int_equal(answer(), 0);
@@ -267,6 +269,64 @@ static void pause_that_the_end_cuts_is_not_the_longest(void **state)
 	assert_string_equal(result.headline.data,
 			    "1 pause for GC: 4.00 ms, 5.0% of the time, the longest 4.00 ms; 1 "
 			    "more began before the recording or did not end in it");
+}
+
+static void pause_of(uint32_t tgid, uint64_t from_ns, uint64_t until_ns)
+{
+	for (uint32_t probe = 1; probe <= 2; probe++)
+		feeder_event(&f, (struct feeder_event){.probe_id = probe,
+						       .tgid = tgid,
+						       .tid = tgid,
+						       .time_ns = probe == 1 ? from_ns : until_ns});
+}
+
+/* Two processes at once: what passes beside each other is not added. */
+static void pauses_of_processes_are_not_added(void **state)
+{
+	const struct tapir_view_result_table *t;
+	const struct tapir_fact *one;
+
+	(void)state;
+	feeder_probe(&f, 1, "hotspot", "gc__begin", NULL, NULL);
+	feeder_probe(&f, 2, "hotspot", "gc__end", NULL, NULL);
+	ask("gc", 0);
+	pause_of(100, 10 * MS, 50 * MS);
+	pause_of(200, 20 * MS, 80 * MS);
+	pause_of(100, 60 * MS, 61 * MS);
+	assert_int_equal(answer(), 0);
+	tapir_vec_for_each (one, &result.facts)
+		assert_true(strcmp(one->column.key, "sum_ns") && strcmp(one->column.key, "p50_ns"));
+	t = table("processes", 0);
+	assert_int_equal(tapir_view_result_table__rows(t), 2);
+	assert_int_equal(cell(t, 0, "pid")->u64, 200);
+	assert_int_equal(cell(t, 0, "sum_ns")->u64, 60 * MS);
+	assert_int_equal(cell(t, 1, "sum_ns")->u64, 41 * MS);
+	assert_int_equal(cell(t, 1, "count")->u64, 2);
+	assert_true(
+		!strncmp(result.headline.data, "2 processes paused for GC, most of the time ", 43));
+	assert_non_null(strstr(result.headline.data, " (200): 1 pause: 60.00 ms, "));
+}
+
+/* Nothing whole was seen: durations are not known, which is not 0. */
+static void halves_have_no_percentiles(void **state)
+{
+	const struct tapir_fact *one;
+
+	(void)state;
+	feeder_probe(&f, 1, "shop", "order__start", "id", NULL);
+	feeder_probe(&f, 2, "shop", "order__done", "id", NULL);
+	ask("slow=order", 1);
+	fire_with(1, 2, 1 * MS, 1, NULL);
+	feeder_come(&f, 2, 90 * MS, 0, 0);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(fact("count"), 0);
+	tapir_vec_for_each (one, &result.facts)
+		if (one->column.key[0] == 'p')
+			assert_false(one->cell.is_there);
+	assert_null(strstr(result.headline.data, "median"));
+	assert_non_null(strstr(result.headline.data, "1 of order, which began before the recording "
+						     "or did not end in it: the longest took at "
+						     "least 89.00 ms"));
 }
 
 static void pool_has_its_workers_and_queue(void **state)
@@ -564,6 +624,8 @@ int main(void)
 		TEST(samples_of_a_hundred_thousand_threads_are_all_counted),
 		TEST(thread_ids_used_again_are_threads_of_their_own),
 		TEST(slowest_come_first_and_their_parts_add_up),
+		TEST(halves_have_no_percentiles),
+		TEST(pauses_of_processes_are_not_added),
 		TEST(slow_one_is_followed_into_what_it_waited_for),
 		TEST(event_that_is_not_there_is_an_error_that_says_what_is),
 		TEST(details_are_bounded_when_all_waits_differ),

@@ -32,16 +32,24 @@ struct waiter {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
+/* Of one process: times of several are not added, because they pass beside each other. */
+struct pauses {
+	uint64_t cnt, sum_ns, half;
+	struct tapir_histogram took;
+	char comm[TAPIR_COMM_TEXT_BYTES];
+};
+
 /* The collection in progress in a process, and its heap size after the last one. */
 struct heap {
 	uint32_t tgid;
+	struct pauses *pauses; /* NULL: none yet */
 	uint64_t samples, before_bytes, after_bytes, last_after_bytes, promoted_bytes;
 	char *reason;
 };
 
 struct gc_view {
 	struct tapir_view_asked asked;
-	uint64_t cnt, sum_ns, samples, gc_samples, more, half, allocated_bytes;
+	uint64_t cnt, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
 	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */
 	struct tapir_vec(struct gc) gcs;
@@ -50,7 +58,6 @@ struct gc_view {
 	struct tapir_map by_tid, by_tgid;
 	struct tapir_works works;
 	struct tapir_tally allocated;
-	struct tapir_histogram took;
 	bool failed;
 };
 
@@ -72,8 +79,10 @@ static void fini(void *ctx)
 		free(gc->label);
 		free(gc->reason);
 	}
-	tapir_vec_for_each (heap, &v->heaps)
+	tapir_vec_for_each (heap, &v->heaps) {
 		free(heap->reason);
+		free(heap->pauses);
+	}
 	tapir_vec__fini(&v->gcs);
 	tapir_vec__fini(&v->waiters);
 	tapir_vec__fini(&v->heaps);
@@ -265,6 +274,27 @@ static void name_pause(struct gc_view *v, const struct tapir_interval *i)
 	heap->reason = text.data;
 }
 
+static void count_pause(struct gc_view *v, struct heap *heap, const struct gc *gc)
+{
+	struct pauses *p = heap->pauses;
+
+	if (!p)
+		p = heap->pauses = calloc(1, sizeof(*p));
+	if (!p) {
+		v->failed = true;
+		return;
+	}
+	if (!*p->comm)
+		tapir_comm__copy(p->comm,
+				 tapir_timeline__comm(v->asked.tl, heap->tgid, gc->from_ns));
+	p->half += gc->is_half;
+	if (gc->is_half)
+		return;
+	p->cnt++;
+	p->sum_ns += gc->until_ns - gc->from_ns;
+	tapir_histogram__add(&p->took, gc->until_ns - gc->from_ns);
+}
+
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
@@ -285,14 +315,12 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	v->first_ns = v->first_ns ? v->first_ns : gc.from_ns;
 	v->last_ns = gc.until_ns;
 	v->half += gc.is_half;
-	if (!gc.is_half) {
-		v->cnt++;
-		v->sum_ns += gc.until_ns - gc.from_ns;
-		tapir_histogram__add(&v->took, gc.until_ns - gc.from_ns);
-	}
+	v->cnt += !gc.is_half;
 	heap = heap_of(v, i->tgid);
-	if (heap)
+	if (heap) {
+		count_pause(v, heap, &gc);
 		take_heap(v, &gc, heap);
+	}
 	if (v->gcs.cnt == MAX_GCS || !tapir_vec__push(&v->gcs, gc)) {
 		v->failed |= v->gcs.cnt < MAX_GCS;
 		free(gc.reason);
@@ -404,7 +432,80 @@ static void write_waiters(struct gc_view *v, struct tapir_view_result *result)
 	}
 }
 
-static void write_facts(const struct gc_view *v, struct tapir_view_result *result)
+static int by_sum(const void *a, const void *b)
+{
+	const struct pauses *x = ((const struct heap *)a)->pauses;
+	const struct pauses *y = ((const struct heap *)b)->pauses;
+	uint64_t x_ns = x ? x->sum_ns : 0, y_ns = y ? y->sum_ns : 0;
+
+	if (!x != !y)
+		return x ? -1 : 1;
+	return x_ns < y_ns ? 1 : x_ns > y_ns ? -1 : 0;
+}
+
+/* Sorts the processes, with most of the time paused first, and counts those that paused. */
+static size_t sort_processes(struct gc_view *v)
+{
+	size_t cnt = 0;
+
+	if (v->heaps.cnt)
+		qsort(v->heaps.data, v->heaps.cnt, sizeof(*v->heaps.data), by_sum);
+	while (cnt < v->heaps.cnt && v->heaps.data[cnt].pauses)
+		cnt++;
+	return cnt;
+}
+
+static void cell_percentile(struct tapir_view_result *result, size_t t, const struct pauses *p,
+			    double percent)
+{
+	if (p->cnt)
+		tapir_view_result__u64(result, t, tapir_histogram__percentile(&p->took, percent));
+	else
+		tapir_view_result__none(result, t);
+}
+
+static void write_processes(const struct gc_view *v, size_t cnt, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {
+		{"pid", ">PID", TAPIR_CELL_ID},
+		{"process", "PROCESS", TAPIR_CELL_TEXT},
+		{"count", ">PAUSES", TAPIR_CELL_COUNT},
+		{"sum_ns", ">PAUSED", TAPIR_CELL_NS},
+		{"percent", ">OF THE TIME", TAPIR_CELL_PERCENT},
+		{"p50_ns", ">MEDIAN", TAPIR_CELL_NS},
+		{"p90_ns", ">90%", TAPIR_CELL_NS},
+		{"p99_ns", ">99%", TAPIR_CELL_NS},
+		{"half", NULL, TAPIR_CELL_COUNT},
+		{}};
+	size_t t = tapir_view_result__table(result, "processes", "pauses by process", columns);
+
+	for (size_t i = 0; i < cnt && i < v->asked.top; i++) {
+		const struct pauses *p = v->heaps.data[i].pauses;
+
+		tapir_view_result__u64(result, t, v->heaps.data[i].tgid);
+		tapir_view_result__text(result, t, p->comm);
+		tapir_view_result__u64(result, t, p->cnt);
+		tapir_view_result__u64(result, t, p->sum_ns);
+		tapir_view_result__share(result, t, p->sum_ns,
+					 tapir_timeline__span_ns(v->asked.tl));
+		cell_percentile(result, t, p, 50);
+		cell_percentile(result, t, p, 90);
+		cell_percentile(result, t, p, 99);
+		tapir_view_result__u64(result, t, p->half);
+	}
+}
+
+/* Only where one process paused are its times the recording's. */
+static void write_times(const struct pauses *p, struct tapir_view_result *result)
+{
+	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, p->sum_ns);
+	tapir_view_result__percentile(result, "p50_ns", "median", &p->took, 50);
+	tapir_view_result__percentile(result, "p90_ns", "90%", &p->took, 90);
+	tapir_view_result__percentile(result, "p99_ns", "99%", &p->took, 99);
+}
+
+static void write_facts(const struct gc_view *v, size_t process_cnt,
+			struct tapir_view_result *result)
 {
 	uint64_t span_ns = v->last_ns > v->first_ns ? v->last_ns - v->first_ns : 0;
 
@@ -418,13 +519,8 @@ static void write_facts(const struct gc_view *v, struct tapir_view_result *resul
 		tapir_view_result__fact(result, "background", "of them in the background",
 					TAPIR_CELL_COUNT, v->background_cnt);
 	}
-	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, v->sum_ns);
-	tapir_view_result__fact(result, "p50_ns", "median", TAPIR_CELL_NS,
-				tapir_histogram__percentile(&v->took, 50));
-	tapir_view_result__fact(result, "p90_ns", "90%", TAPIR_CELL_NS,
-				tapir_histogram__percentile(&v->took, 90));
-	tapir_view_result__fact(result, "p99_ns", "99%", TAPIR_CELL_NS,
-				tapir_histogram__percentile(&v->took, 99));
+	if (process_cnt == 1)
+		write_times(v->heaps.data[0].pauses, result);
 	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->samples);
 	tapir_view_result__fact(result, "gc_samples", "CPU samples of the collector",
 				TAPIR_CELL_COUNT, v->gc_samples);
@@ -446,19 +542,36 @@ static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 	v->failed |= t->failed;
 }
 
-static void add_pauses(const struct gc_view *v, struct tapir_str *out)
+static void add_pauses(const struct gc_view *v, size_t process_cnt, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	const struct pauses *p = v->heaps.data[0].pauses;
 	const struct gc *first = v->gcs.data;
 	char text[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(out, "%llu pause%s for GC: %s, %.1f%% of the time",
-			(unsigned long long)v->cnt, v->cnt == 1 ? "" : "s",
-			tapir_ns__text(v->sum_ns, text),
-			span_ns ? 100.0 * (double)v->sum_ns / (double)span_ns : 0);
-	if (!first->is_half)
-		tapir_str__addf(out, ", the longest %s",
+	if (!v->cnt) {
+		tapir_str__addf(out,
+				"%llu pause%s for GC, which began before the recording or did not "
+				"end in it",
+				(unsigned long long)v->half, v->half == 1 ? "" : "s");
+		return;
+	}
+	if (process_cnt > 1) {
+		tapir_str__addf(out, "%zu processes paused for GC, most of the time ", process_cnt);
+		tapir_str__add_printable(out, *p->comm ? p->comm : "?",
+					 *p->comm ? strlen(p->comm) : 1);
+		tapir_str__addf(out, " (%u): ", v->heaps.data[0].tgid);
+	}
+	tapir_str__addf(out, "%llu pause%s%s: %s, %.1f%% of the time", (unsigned long long)p->cnt,
+			p->cnt == 1 ? "" : "s", process_cnt > 1 ? "" : " for GC",
+			tapir_ns__text(p->sum_ns, text),
+			span_ns ? 100.0 * (double)p->sum_ns / (double)span_ns : 0);
+	if (!first->is_half) {
+		tapir_str__addf(out, "%s the longest %s", process_cnt > 1 ? ";" : ",",
 				tapir_ns__text(first->until_ns - first->from_ns, text));
+		if (process_cnt > 1)
+			tapir_str__addf(out, " in %u", first->tgid);
+	}
 	if (v->half)
 		tapir_str__addf(out, "; %llu more began before the recording or did not end in it",
 				(unsigned long long)v->half);
@@ -467,16 +580,20 @@ static void add_pauses(const struct gc_view *v, struct tapir_str *out)
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct gc_view *v = ctx;
+	size_t process_cnt;
 
 	write_gcs(v, result);
-	if (!v->gcs.cnt) {
+	process_cnt = sort_processes(v);
+	if (!process_cnt) {
 		tapir_view_result__nothing(result, "no collection was seen");
 		return v->failed ? -ENOMEM : 0;
 	}
 	write_waiters(v, result);
 	write_allocated(v, result);
-	write_facts(v, result);
-	add_pauses(v, &result->headline);
+	write_facts(v, process_cnt, result);
+	if (process_cnt > 1)
+		write_processes(v, process_cnt, result);
+	add_pauses(v, process_cnt, &result->headline);
 	if (v->samples)
 		tapir_str__addf(&result->headline, "; %.1f%% of the CPU in GC",
 				100.0 * (double)v->gc_samples / (double)v->samples);

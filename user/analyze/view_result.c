@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/histogram.h"
+
 void tapir_view_result__fini(struct tapir_view_result *s)
 {
 	struct tapir_view_result_table *t;
@@ -138,6 +140,16 @@ void tapir_view_result__fact(struct tapir_view_result *s, const char *key, const
 			     enum tapir_cell_type type, uint64_t value)
 {
 	struct tapir_fact fact = {{key, title, (uint8_t)type}, {.is_there = true, .u64 = value}};
+
+	s->failed |= !tapir_vec__push(&s->facts, fact);
+}
+
+void tapir_view_result__percentile(struct tapir_view_result *s, const char *key, const char *title,
+				   const struct tapir_histogram *took, double percent)
+{
+	struct tapir_fact fact = {
+		{key, title, TAPIR_CELL_NS},
+		{.is_there = took->cnt != 0, .u64 = tapir_histogram__percentile(took, percent)}};
 
 	s->failed |= !tapir_vec__push(&s->facts, fact);
 }

@@ -414,34 +414,43 @@ static int no_such(struct slow *s)
 	return err;
 }
 
+/* Where only halves were seen, no duration is known: the longest of them took at least so long. */
+static void add_durations(const struct slow *s, struct tapir_str *out)
+{
+	char worst[TAPIR_NS_TEXT_BYTES], median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
+	const struct slow_one *one = s->slowest.data;
+
+	tapir_ns__text(one->until_ns - one->from_ns, worst);
+	if (s->cnt)
+		tapir_str__addf(out, "%llu of %s: median %s, 99%% within %s, slowest %s",
+				(unsigned long long)s->cnt, s->asked.arg,
+				tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
+				tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
+				worst);
+	else
+		tapir_str__addf(out,
+				"%llu of %s, which began before the recording or did not end in "
+				"it: the longest took at least %s",
+				(unsigned long long)s->half_cnt, s->asked.arg, worst);
+}
+
 static int slow_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct slow *s = ctx;
-	char worst[TAPIR_NS_TEXT_BYTES], median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
-	uint64_t worst_ns;
 
 	if (!s->slowest.cnt)
 		return no_such(s);
-	worst_ns = s->slowest.data[0].until_ns - s->slowest.data[0].from_ns;
 	add_sums(s, result);
 	add_slowest(s, result);
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, s->cnt);
 	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, s->half_cnt);
 	tapir_view_result__fact(result, "sum_ns", NULL, TAPIR_CELL_NS, s->sum_ns);
-	for (int i = 0; i < 3; i++) {
-		static const double percents[] = {50, 90, 99};
-		static const char *const keys[] = {"p50_ns", "p90_ns", "p99_ns"};
-
-		tapir_view_result__fact(result, keys[i], NULL, TAPIR_CELL_NS,
-					tapir_histogram__percentile(&s->took, percents[i]));
-	}
-	tapir_str__addf(&result->headline, "%llu of %s: median %s, 99%% within %s, slowest %s",
-			(unsigned long long)s->cnt, s->asked.arg,
-			tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
-			tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
-			tapir_ns__text(worst_ns, worst));
+	tapir_view_result__percentile(result, "p50_ns", NULL, &s->took, 50);
+	tapir_view_result__percentile(result, "p90_ns", NULL, &s->took, 90);
+	tapir_view_result__percentile(result, "p99_ns", NULL, &s->took, 99);
+	add_durations(s, &result->headline);
 	add_finding(s, result);
-	if (s->half_cnt)
+	if (s->half_cnt && s->cnt)
 		tapir_view_result__note(result,
 					"%llu more began before the recording or did not end in it",
 					(unsigned long long)s->half_cnt);

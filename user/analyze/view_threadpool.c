@@ -377,10 +377,8 @@ static void write_facts(const struct threadpool *v, struct tapir_view_result *re
 	tapir_view_result__fact(result, "queued",
 				v->queued_cnt ? "work taken from the queue" : NULL,
 				TAPIR_CELL_COUNT, v->queued_cnt);
-	tapir_view_result__fact(result, "queued_p50_ns", v->queued_cnt ? "queued, median" : NULL,
-				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 50));
-	tapir_view_result__fact(result, "queued_p99_ns", v->queued_cnt ? "queued, 99%" : NULL,
-				TAPIR_CELL_NS, tapir_histogram__percentile(&v->queued, 99));
+	tapir_view_result__percentile(result, "queued_p50_ns", "queued, median", &v->queued, 50);
+	tapir_view_result__percentile(result, "queued_p99_ns", "queued, 99%", &v->queued, 99);
 	tapir_view_result__fact(result, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
 				TAPIR_CELL_NS, v->queued_worst_ns);
 	tapir_view_result__fact(result, "most_queued", v->queued_cnt ? "longest queue" : NULL,

@@ -21,7 +21,9 @@
 
 static const struct tapir_pair pairs[] = {
 	{CLR, "GCStart", "GCEnd", "gc", KEY, NONE, "Count", "Depth Reason Type"},
-	{CLR, "GCSuspendEEBegin", "GCRestartEEEnd", "pause", PROCESS, GC, 0, "Reason"},
+	/* Threads run again from where they are released, as GC.GetTotalPauseDuration has it: the
+	 * rest of the restart is the collecting thread's, which may have lost its CPU by then. */
+	{CLR, "GCSuspendEEBegin", "GCRestartEEBegin", "pause", PROCESS, GC, 0, "Reason"},
 	{CLR, "GCSuspendEEBegin", "GCSuspendEEEnd", "suspend", PROCESS, NONE, 0, 0},
 	{CLR, "GCRestartEEBegin", "GCRestartEEEnd", "resume", PROCESS, NONE, 0, 0},
 	{CLR, "MethodJittingStarted", "MethodLoadVerbose", "jit", THREAD, JIT, "MethodID",

@@ -318,7 +318,7 @@ void tapir_view_result__write_text(const struct tapir_view_result *result,
 	for (size_t i = 0; i < result->facts.cnt; i++) {
 		const struct tapir_fact *fact = &result->facts.data[i];
 
-		if (!fact->column.title)
+		if (!fact->column.title || !fact->cell.is_there)
 			continue;
 		tapir_str__addf(out, "%s: ", fact->column.title);
 		add_cell(out, result, &fact->column, &fact->cell, true);

@@ -146,7 +146,7 @@ static void take_event(struct watch *w, const struct tapir_catalog *catalog,
 			stop(w, ev->tgid, rec->time_ns);
 		return;
 	}
-	i = tapir_sv__is(view.event, "GCRestartEEEnd") ? stopped_at(w, ev->tgid) : w->stopped_cnt;
+	i = tapir_sv__is(view.event, "GCRestartEEBegin") ? stopped_at(w, ev->tgid) : w->stopped_cnt;
 	if (i == w->stopped_cnt)
 		return;
 	slot = slot_of(w, catalog, ev->tgid, rec->time_ns);
@@ -196,7 +196,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *progre
 
 int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_page *page)
 {
-	static const char *pauses = CLR ":GCSuspendEEBegin,GCRestartEEEnd";
+	static const char *pauses = CLR ":GCSuspendEEBegin,GCRestartEEBegin";
 	struct tapir_request request = {
 		.sz = sizeof(request),
 		.rules = {.comms = choice->comms},
