@@ -15,6 +15,7 @@ from screen import on_terminal, plain_lines
 TIMEOUT = 120
 CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same", "test_stream_of_the_runtime_has_the_same"}
 CHECK_LONG = {"test_values_are_on_the_screen_when_it_is_small"}
+VERSION = "meter.version=1.2"
 SOURCE, METER, RUNTIME = "MyCompany-Counting", "MyCompany.Meter", "System.Runtime"
 
 
@@ -78,7 +79,7 @@ def check_source(t, counters, did):
 
 def check_meter(t, counters, did):
     for colour in "red", "blue":
-        tags = f"colour={colour}"
+        tags = f"{VERSION},colour={colour}"
         t.eq(total(counters, METER, "sold", "rate", tags), did[colour], f"a Counter's {tags}, added up")
         t.eq(of(counters, METER, "sold", "sum", tags)[-1]["value"], did[colour], f"the sum of {tags}")
     t.eq(of(counters, METER, "sold")[0]["unit"], "{item}", "its unit")
@@ -87,7 +88,7 @@ def check_meter(t, counters, did):
     t.eq(total(counters, METER, "took.count", "rate"), did["took"], "a histogram's count")
     t.eq(total(counters, METER, "took.sum", "rate"), did["took_sum"], "a histogram's sum")
     for percent, exact in (50, 20.5), (95, 38.5), (99, 40):
-        tags = f"route=/a,b=c,Percentile={percent}"
+        tags = f"{VERSION},route=/a,b=c,Percentile={percent}"
         seen = {c["value"] for c in of(counters, METER, "took", "gauge", tags)}
         t.ok(seen and all(abs(value - exact) <= 1.01 for value in seen), f"{tags} of 1 to 40: {seen}")
 
@@ -156,7 +157,7 @@ def test_recording_has_them_and_the_view_shows_their_course(t):
     t.eq(orders["total"], did["orders"], "all of it")
     t.eq(len(orders["points"]), orders["count"], "each value with its time")
     t.ok(orders["least"] <= orders["mean"] <= orders["most"] <= 1300, f"{orders}")
-    sold = rows[METER, "sold", "sum", "colour=red"]
+    sold = rows[METER, "sold", "sum", f"{VERSION},colour=red"]
     t.eq((sold["last"], sold["most"]), (did["red"], did["red"]), "a sum's end")
     text = t.tapir("report", "--view", "counters", file).out
     line = [one for one in text.splitlines() if " orders " in one][0]
@@ -179,7 +180,7 @@ def test_two_tools_share_the_metrics_and_another_interval_is_reported(t):
     for tapir in tapirs[:2]:
         result = end(t, tapir)
         counters = [json.loads(line) for line in result.out.splitlines()]
-        t.eq(of(counters, METER, "sold", "sum", "colour=blue")[-1]["value"], did["blue"], "each tool's")
+        t.eq(of(counters, METER, "sold", "sum", f"{VERSION},colour=blue")[-1]["value"], did["blue"], "each tool's")
     t.ok("a different interval" in end(t, tapirs[2]).err, "the third says why it has none of its own")
 
 

@@ -151,15 +151,15 @@ static void recorded_events_give_their_values(void **state)
 		"MyCompany-Counting:latency [] gauge 12.695 ms in 0.999\n"
 		"MyCompany-Counting:orders [] rate 960 orders in 0.985\n"
 		"MyCompany-Counting:depth [queue:main] gauge 57 items in 0.999\n"
-		"MyCompany.Meter:sold [colour=red] rate 200 {item} in 1.000\n"
-		"MyCompany.Meter:sold [colour=red] sum 360 {item} in 1.000\n"
-		"MyCompany.Meter:open [] gauge 36 {order} in 1.000\n"
-		"MyCompany.Meter:temperature [] gauge 38.5 Cel in 1.000\n"
-		"MyCompany.Meter:took.count [route=/a,b=c] rate 320  in 1.000\n"
-		"MyCompany.Meter:took.sum [route=/a,b=c] rate 6560 ms in 1.000\n"
-		"MyCompany.Meter:took [route=/a,b=c,Percentile=50] gauge 21 ms in 1.000\n"
-		"MyCompany.Meter:took [route=/a,b=c,Percentile=95] gauge 39 ms in 1.000\n"
-		"MyCompany.Meter:took [route=/a,b=c,Percentile=99] gauge 40 ms in 1.000\n"
+		"MyCompany.Meter:sold [meter.version=1.2,colour=red] rate 200 {item} in 1.000\n"
+		"MyCompany.Meter:sold [meter.version=1.2,colour=red] sum 360 {item} in 1.000\n"
+		"MyCompany.Meter:open [meter.version=1.2] gauge 36 {order} in 1.000\n"
+		"MyCompany.Meter:temperature [meter.version=1.2] gauge 38.5 Cel in 1.000\n"
+		"MyCompany.Meter:took.count [meter.version=1.2,route=/a,b=c] rate 320  in 1.000\n"
+		"MyCompany.Meter:took.sum [meter.version=1.2,route=/a,b=c] rate 6560 ms in 1.000\n"
+		"MyCompany.Meter:took [meter.version=1.2,route=/a,b=c,Percentile=50] gauge 21 ms in 1.000\n"
+		"MyCompany.Meter:took [meter.version=1.2,route=/a,b=c,Percentile=95] gauge 39 ms in 1.000\n"
+		"MyCompany.Meter:took [meter.version=1.2,route=/a,b=c,Percentile=99] gauge 40 ms in 1.000\n"
 		"MyCompany-Broken: ERROR: Exception in Command Processing for EventSource "
 		"MyCompany-Broken: no such luck\n";
 	struct tapir_dotnet_counters c = listener();
@@ -325,6 +325,24 @@ static void long_texts_are_cut_and_others_missing(void **state)
 	assert_int_equal(heard.len, 0);
 }
 
+static void meters_of_one_name_are_told_apart(void **state)
+{
+	static struct made m;
+
+	(void)state;
+	make_instrument(&m, "n");
+	add_text(&m, "meterVersion", "2.0");
+	add_text(&m, "tags", "a=b");
+	add_text(&m, "lastValue", "30");
+	hear_made(&m, "GaugeValuePublished");
+	assert_string_equal(heard.data, "M:n [meter.version=2.0,a=b] gauge 30  in 0.000\n");
+	make_instrument(&m, "n");
+	add_text(&m, "meterVersion", "1.0");
+	add_text(&m, "lastValue", "10");
+	hear_made(&m, "GaugeValuePublished");
+	assert_string_equal(heard.data, "M:n [meter.version=1.0] gauge 10  in 0.000\n");
+}
+
 static void what_went_wrong_is_reported_in_words(void **state)
 {
 	static struct made m;
@@ -346,11 +364,14 @@ static void what_went_wrong_is_reported_in_words(void **state)
 
 static void choice_becomes_specs_and_judges_values(void **state)
 {
-	static const char *const expected[] = {
-		"System.Runtime:ev=Event?ou*:Error:EventCounterIntervalSec=0.5",
-		"My*pany:ev=Event?ou*:Error:EventCounterIntervalSec=0.5",
-		"System.Diagnostics.Metrics:0x2:Informational:SessionId=SHARED;RefreshInterval=0.5;"
-		"Metrics=System.Runtime,My*",
+	static const struct {
+		const char *provider, *rest;
+	} expected[] = {
+		{"System.Runtime", "*:ev=Event?ou*:Error:EventCounterIntervalSec=0.5"},
+		{"My*pany", "*:ev=Event?ou*:Error:EventCounterIntervalSec=0.5"},
+		{"System.Diagnostics.Metrics",
+		 "System.Diagnostics.Metrics:0x2:Informational:SessionId=SHARED;RefreshInterval="
+		 "0.5;Metrics=System.Runtime,My*"},
 	};
 	struct tapir_counter_choice choice = {.interval_ns = 500000000};
 	struct tapir_spec_list specs = {};
@@ -362,7 +383,8 @@ static void choice_becomes_specs_and_judges_values(void **state)
 	assert_int_equal(tapir_counter_choice__add_specs(&choice, &specs), 0);
 	assert_int_equal(specs.cnt, 3);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_string_equal(specs.data[i]->text, expected[i]);
+		assert_string_equal(specs.data[i]->provider, expected[i].provider);
+		assert_string_equal(specs.data[i]->text, expected[i].rest);
 		assert_true(specs.data[i]->is_silent);
 		tapir_spec__free(specs.data[i]);
 	}
@@ -372,6 +394,47 @@ static void choice_becomes_specs_and_judges_values(void **state)
 	assert_int_equal(FIND("System.Runtime", "cpu-usage"), 2);
 	assert_int_equal(FIND("System.Runtime", "alloc-rate"), -1);
 	assert_int_equal(FIND("MyCompany", "anything"), 1);
+	tapir_counter_choice__fini(&choice);
+}
+
+/* Names as programs choose them: blanks, and a '/' that is written '\\/'. */
+static void meters_with_blanks_and_slashes_can_be_named(void **state)
+{
+	struct tapir_counter_choice choice = {.interval_ns = 500000000};
+	struct tapir_spec_list specs = {};
+
+	(void)state;
+	assert_int_equal(tapir_counter_choice__add(&choice, "My Meter"), 0);
+	assert_int_equal(tapir_counter_choice__add(&choice, "a\\/b/c"), 0);
+	assert_int_equal(tapir_counter_choice__add_specs(&choice, &specs), 0);
+	assert_int_equal(specs.cnt, 3);
+	assert_string_equal(specs.data[0]->provider, "My Meter");
+	assert_true(tapir_glob__match(specs.data[1]->provider, "a/b"));
+	assert_non_null(strstr(specs.data[2]->args.data[2].value, "My Meter,a*"));
+	assert_int_equal(FIND("My Meter", "x"), 0);
+	assert_int_equal(FIND("a/b", "c"), 1);
+	assert_int_equal(FIND("a", "b/c"), -1);
+	for (size_t i = 0; i < specs.cnt; i++)
+		tapir_spec__free(specs.data[i]);
+	tapir_vec__fini(&specs);
+	tapir_counter_choice__fini(&choice);
+}
+
+/* So that other instruments do not use up the session's limits. */
+static void instruments_are_requested_by_name(void **state)
+{
+	static const char *const globs[] = {"M/a", "M/took.count", "N/x", "N/y*"};
+	struct tapir_counter_choice choice = {.interval_ns = 500000000};
+	struct tapir_spec_list specs = {};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(tapir_counter_choice__add(&choice, globs[i]), 0);
+	assert_int_equal(tapir_counter_choice__add_specs(&choice, &specs), 0);
+	assert_string_equal(specs.data[2]->args.data[2].value, "M\\a,M\\took.count,M\\took,N");
+	for (size_t i = 0; i < specs.cnt; i++)
+		tapir_spec__free(specs.data[i]);
+	tapir_vec__fini(&specs);
 	tapir_counter_choice__fini(&choice);
 }
 
@@ -403,6 +466,9 @@ int main(void)
 		CASE(long_texts_are_cut_and_others_missing),
 		CASE(what_went_wrong_is_reported_in_words),
 		CASE(choice_becomes_specs_and_judges_values),
+		CASE(meters_with_blanks_and_slashes_can_be_named),
+		CASE(instruments_are_requested_by_name),
+		CASE(meters_of_one_name_are_told_apart),
 		CASE(choices_that_are_none_are_refused),
 	};
 

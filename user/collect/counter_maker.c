@@ -17,7 +17,9 @@
 #define MAX_PROBES    4096u
 #define MAX_FIELDS    24u /* of an event: the longest has 14 */
 #define MAX_PROCESSES 65536u
-#define MAX_PROBLEMS  64u /* that are reported */
+#define MAX_PROBLEMS  64u    /* that are reported */
+#define MAX_NAMES     65536u /* of instruments: beyond them each has its number */
+#define TAGS_BYTES    4096u
 
 /* A probe whose events carry values. */
 struct source {
@@ -33,6 +35,7 @@ struct tapir_counter_maker {
 	struct tapir_vec(struct source) sources;
 	struct tapir_map intervals;	     /* tgid -> of its metrics session */
 	struct tapir_map told;		     /* hashes of problems */
+	struct tapir_map instruments;	     /* hashes of their names -> number of the first */
 	uint64_t *value_cnts;		     /* of each glob */
 	const struct tapir_rec_event *event; /* the current one */
 	struct tapir_recbuf recbuf;
@@ -70,6 +73,7 @@ void tapir_counter_maker__free(struct tapir_counter_maker *m)
 	tapir_map__fini(&m->by_probe);
 	tapir_map__fini(&m->intervals);
 	tapir_map__fini(&m->told);
+	tapir_map__fini(&m->instruments);
 	tapir_recbuf__fini(&m->recbuf);
 	free(m->value_cnts);
 	free(m);
@@ -102,9 +106,55 @@ void tapir_counter_maker__learn(struct tapir_counter_maker *m, const struct tapi
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
+/* Two instruments of one name are two series: each but the first has its number as a tag. */
+static bool is_second(struct tapir_counter_maker *m, const struct tapir_dotnet_counter *value,
+		      struct tapir_sv version)
+{
+	uint64_t key = tapir_hash__mix(value->kind, m->event->tgid), *first;
+	const struct tapir_sv texts[] = {value->provider, value->name, version};
+	bool is_new = false;
+
+	if (!value->instrument)
+		return false;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		key = tapir_hash__mix(tapir_hash__bytes(key, texts[i].data, texts[i].len),
+				      texts[i].len);
+	first = m->instruments.cnt < MAX_NAMES ? tapir_map__put(&m->instruments, key, &is_new)
+					       : tapir_map__get(&m->instruments, key);
+	if (is_new)
+		*first = value->instrument;
+	return !first || *first != value->instrument;
+}
+
+/* tags begin with the meter's version where it has one. */
+static struct tapir_sv version_of(struct tapir_sv tags)
+{
+	static const char key[] = "meter.version=";
+	const char *end;
+
+	if (tags.len < sizeof(key) || memcmp(tags.data, key, sizeof(key) - 1) != 0)
+		return (struct tapir_sv){};
+	end = memchr(tags.data, ',', tags.len);
+	return (struct tapir_sv){tags.data, end ? (size_t)(end - tags.data) : tags.len};
+}
+
+static struct tapir_sv tags_of(struct tapir_counter_maker *m,
+			       const struct tapir_dotnet_counter *value, char buf[TAGS_BYTES])
+{
+	int len;
+
+	if (!is_second(m, value, version_of(value->tags)))
+		return value->tags;
+	len = snprintf(buf, TAGS_BYTES, "%.*s%sinstrument=%llu", (int)value->tags.len,
+		       value->tags.data, value->tags.len ? "," : "",
+		       (unsigned long long)value->instrument);
+	return (struct tapir_sv){buf, (size_t)len};
+}
+
 static void on_value(void *ctx, const struct tapir_dotnet_counter *value)
 {
 	struct tapir_counter_maker *m = ctx;
+	char tags[TAGS_BYTES];
 	struct tapir_rec_counter fixed = {
 		.h = {.cpu = m->event->h.cpu, .time_ns = m->event->h.time_ns},
 		.tgid = m->event->tgid,
@@ -122,7 +172,7 @@ static void on_value(void *ctx, const struct tapir_dotnet_counter *value)
 		m->value_cnts[glob]++;
 	}
 	rec = tapir_recbuf__counter(&m->recbuf, &fixed, value->provider, value->name, value->unit,
-				    value->tags);
+				    tags_of(m, value, tags));
 	if (rec)
 		m->fn(m->fn_ctx, rec);
 }

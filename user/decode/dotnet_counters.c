@@ -298,15 +298,34 @@ static void read_exponential_histogram(struct published *p)
 		publish_part(p, "max", NULL, TAPIR_COUNTER_GAUGE, value);
 }
 
+/* "meter.version=2.0,colour=red" */
+static struct tapir_sv tags_of(const struct fields *f, char *buf, size_t bytes)
+{
+	static const char key[] = "meter.version=";
+	const size_t key_len = sizeof(key) - 1;
+	struct tapir_sv version = text_of(f, "meterVersion", buf + key_len, NAME_BYTES), tags;
+	size_t len = version.len ? key_len + version.len : 0;
+
+	if (len)
+		memcpy(buf, key, key_len);
+	tags = text_of(f, "tags", buf + len + (len != 0), bytes - len - 1);
+	if (len && tags.len)
+		buf[len++] = ',';
+	return (struct tapir_sv){buf, len + tags.len};
+}
+
 static void read_published(struct tapir_dotnet_counters *c, const struct fields *f,
 			   void (*read)(struct published *))
 {
 	struct published p = {.c = c, .f = f};
+	double instrument;
 
 	p.counter.provider = text_of(f, "meterName", p.meter, sizeof(p.meter));
 	p.counter.name = text_of(f, "instrumentName", p.name, sizeof(p.name));
 	p.counter.unit = text_of(f, "unit", p.unit, sizeof(p.unit));
-	p.counter.tags = text_of(f, "tags", p.tags, sizeof(p.tags));
+	p.counter.tags = tags_of(f, p.tags, sizeof(p.tags));
+	if (number_of(f, "instrumentId", &instrument) && instrument > 0)
+		p.counter.instrument = (uint64_t)instrument;
 	p.counter.interval_ns = c->interval_ns;
 	if (p.counter.name.len)
 		read(&p);
@@ -347,11 +366,14 @@ static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_pro
 		const char *event, *words, *field;
 	} problems[] = {
 		{"TimeSeriesLimitReached",
-		 "more time series (instruments with their tags) than the runtime's limit: the "
-		 "excess is missing",
+		 "more time series (instruments with their tags) than the 1,000 of a metrics "
+		 "session: the excess is missing; name the instruments that are needed, as "
+		 "METER/INSTRUMENT",
 		 ""},
 		{"HistogramLimitReached",
-		 "more histograms than the runtime's limit: the excess is missing", ""},
+		 "more histograms than the 20 of a metrics session: the excess is missing; name "
+		 "the instruments that are needed, as METER/INSTRUMENT",
+		 ""},
 		{"ObservableInstrumentCallbackError",
 		 "an instrument's callback threw: ", "errorMessage"},
 		{"Error", "error: ", "errorMessage"},

@@ -5,7 +5,8 @@
  *
  * Values are as dotnet-counters has them: of an EventCounter its mean over the interval, of an
  * incrementing one what was added in it; of a Counter what was added and the sum so far, of a
- * histogram count, sum and percentiles of the interval. An instrument's version, session and
+ * histogram count, sum and percentiles of the interval. A meter's version is a tag,
+ * `meter.version`, because two of one name may be in a process; an instrument's session and
  * descriptions are left out.
  *
  * Events are the traced process's: fields are found by name, a missing or strange one leaves the
@@ -28,6 +29,9 @@ struct tapir_dotnet_counter {
 	enum tapir_counter_kind kind;
 	double value;
 	uint64_t interval_ns; /* 0: not known */
+	/* The process's number of the instrument: others of this name and version may exist; 0:
+	 * none. */
+	uint64_t instrument;
 };
 
 struct tapir_dotnet_counters {

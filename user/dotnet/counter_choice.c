@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A choice becomes one SPEC a provider for its EventCounters, and one for all meters. The metrics
- * session knows names and prefixes only: what it sends too much is left out by the choice.
+ * session knows instruments by name, meters by name and prefix: what it sends too much is left out
+ * by the choice. Its limits (histograms, time series) are left as they are: tools that share a
+ * session have to agree on them.
  */
 #include "dotnet/counter_choice.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +18,29 @@
 
 #define PART_BYTES    90	  /* a selection has no room for more */
 #define EVENTS	      "Event?ou*" /* EventCounters and EventSourceMessage, in one selection */
-#define METRICS_BYTES 160	  /* likewise, of all meters together */
+#define METRICS_BYTES 4096	  /* of all meters together */
 
 static int refuse(const char *glob, const char *why)
 {
 	return tapir_diag__fail(
 		-EINVAL,
-		"--counters '%.200s': %s; use PROVIDER or PROVIDER/COUNTER, both globs, such as System.Runtime/gc-*",
+		"--counters '%.200s': %s; use PROVIDER or PROVIDER/COUNTER, both globs, such as System.Runtime/gc-* (a '/' in a provider's name is written '\\/')",
 		glob, why);
+}
+
+/* Up to the first '/' that no '\\' hides. */
+static size_t provider_len(const char *glob)
+{
+	size_t len = 0;
+
+	while (glob[len] && glob[len] != '/')
+		len += glob[len] == '\\' && glob[len + 1] ? 2 : 1;
+	return len;
 }
 
 int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *glob)
 {
-	size_t len = strcspn(glob, "/");
+	size_t len = provider_len(glob);
 	struct tapir_counter_glob one = {};
 
 	if (!len || (glob[len] && !glob[len + 1]))
@@ -75,14 +88,21 @@ int tapir_counter_choice__find(const struct tapir_counter_choice *choice, struct
 
 /* ---- SPECs ---------------------------------------------------------------------------------- */
 
-static int add_spec(struct tapir_spec_list *specs, struct tapir_str *text)
+/* text: a SPEC, whose provider is replaced: names may have blanks and '/', which no SPEC has. */
+static int add_spec(struct tapir_spec_list *specs, struct tapir_str *text, const char *provider)
 {
 	struct tapir_spec *spec = NULL;
-	int err = text->failed || !text->data ? -ENOMEM : tapir_spec__parse(text->data, &spec);
+	char *name = strdup(provider);
+	int err = text->failed || !text->data || !name ? -ENOMEM
+						       : tapir_spec__parse(text->data, &spec);
 
 	tapir_str__fini(text);
-	if (err)
+	if (err) {
+		free(name);
 		return err;
+	}
+	free(spec->provider);
+	spec->provider = name;
 	spec->is_silent = true; /* the counter maker reports globs without values */
 	if (tapir_vec__push(specs, spec))
 		return 0;
@@ -113,12 +133,42 @@ static int add_sources(const struct tapir_counter_choice *choice, struct tapir_s
 
 		if (is_repeated(choice, i))
 			continue;
-		tapir_str__adds(&text, choice->globs.data[i].provider);
-		tapir_str__adds(&text, ":ev=" EVENTS ":Error:EventCounterIntervalSec=");
+		tapir_str__adds(&text, "*:ev=" EVENTS ":Error:EventCounterIntervalSec=");
 		add_seconds(&text, choice->interval_ns);
-		err = add_spec(specs, &text);
+		err = add_spec(specs, &text, choice->globs.data[i].provider);
 	}
 	return err;
+}
+
+static bool is_exact(const struct tapir_counter_glob *glob)
+{
+	return tapir_glob__is_plain(glob->provider) && tapir_glob__is_plain(glob->counter);
+}
+
+static void add_one(struct tapir_str *out, const char *meter, size_t meter_len, const char *rest)
+{
+	tapir_str__adds(out, out->len ? "," : "");
+	tapir_str__add(out, meter, meter_len);
+	tapir_str__adds(out, rest);
+}
+
+/* "meter\\instrument": counts and bounds of a histogram are named after it. */
+static void add_instrument(struct tapir_str *out, const struct tapir_counter_glob *glob)
+{
+	static const char *const parts[] = {".count", ".sum", ".min", ".max"};
+	size_t meter_len = strlen(glob->provider), len = strlen(glob->counter);
+	char name[2 * PART_BYTES];
+
+	snprintf(name, sizeof(name), "\\%s", glob->counter);
+	add_one(out, glob->provider, meter_len, name);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t part_len = strlen(parts[i]);
+
+		if (len <= part_len || strcmp(glob->counter + len - part_len, parts[i]) != 0)
+			continue;
+		name[1 + len - part_len] = '\0';
+		add_one(out, glob->provider, meter_len, name);
+	}
 }
 
 /* A name, a prefix with a star, or all meters. */
@@ -126,9 +176,18 @@ static void add_meter(struct tapir_str *out, const char *glob)
 {
 	size_t plain = strcspn(glob, "*?[\\");
 
-	tapir_str__add(out, glob, plain);
-	if (glob[plain])
-		tapir_str__addc(out, '*');
+	add_one(out, glob, plain, glob[plain] ? "*" : "");
+}
+
+/* Other parts of the choice want more of its meter, or it. */
+static bool has_whole_meter(const struct tapir_counter_choice *choice, const char *provider)
+{
+	const struct tapir_counter_glob *glob;
+
+	tapir_vec_for_each (glob, &choice->globs)
+		if (!is_exact(glob) && !strcmp(glob->provider, provider))
+			return true;
+	return false;
 }
 
 /*
@@ -140,10 +199,12 @@ static int add_meters(const struct tapir_counter_choice *choice, struct tapir_sp
 	struct tapir_str text = {}, meters = {};
 
 	for (size_t i = 0; i < choice->globs.cnt; i++) {
-		if (is_repeated(choice, i))
-			continue;
-		tapir_str__adds(&meters, meters.len ? "," : "");
-		add_meter(&meters, choice->globs.data[i].provider);
+		const struct tapir_counter_glob *glob = &choice->globs.data[i];
+
+		if (!has_whole_meter(choice, glob->provider))
+			add_instrument(&meters, glob);
+		else if (!is_repeated(choice, i))
+			add_meter(&meters, glob->provider);
 	}
 	if (meters.len > METRICS_BYTES) {
 		tapir_str__clear(&meters);
@@ -155,7 +216,7 @@ static int add_meters(const struct tapir_counter_choice *choice, struct tapir_sp
 	tapir_str__addf(&text, ";Metrics=%s", meters.data ? meters.data : "");
 	text.failed |= meters.failed;
 	tapir_str__fini(&meters);
-	return add_spec(specs, &text);
+	return add_spec(specs, &text, TAPIR_DOTNET_METRICS);
 }
 
 int tapir_counter_choice__add_specs(const struct tapir_counter_choice *choice,

@@ -2,7 +2,8 @@
 /*
  * counter_choice.h - which counters are wanted, and how often.
  *
- *	GLOB := PROVIDER[/COUNTER]	both are shell globs; no COUNTER: all of them
+ *	GLOB := PROVIDER[/COUNTER]	both are shell globs; no COUNTER: all of them. A '/' in the
+ *	provider's name is written '\/'
  *
  * PROVIDER is the name of an EventSource or of a Meter.
  */
