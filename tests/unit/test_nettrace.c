@@ -194,6 +194,39 @@ static void methods_get_a_module_when_they_have_none(void **state)
 	tapir_str__fini(&out);
 }
 
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/* TraceEvent takes a row for a millisecond. */
+static void cpu_time_is_right_at_any_frequency(void **state)
+{
+	static const unsigned frequencies[] = {1, 49, 99, 300, 997, 999, 1000, 4000, 20000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(frequencies) / sizeof(*frequencies); i++) {
+		uint64_t period_ns = 1000000000 / frequencies[i], rest_ns = 0, rows = 0, ms;
+
+		for (unsigned k = 0; k < 3 * frequencies[i]; k++)
+			rows += tapir_nettrace__sample_rows(&rest_ns, !k, period_ns);
+		ms = 3 * frequencies[i] * period_ns / 1000000;
+		assert_in_range(rows, ms, ms + 1);
+	}
+}
+
+/* Many short threads: what each has too little or too much adds up to nothing. */
+static void short_threads_are_not_left_out(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	for (unsigned thread = 0; thread < 1000; thread++) {
+		uint64_t rest_ns = 0;
+
+		for (unsigned k = 0; k <= thread % 20; k++) /* 50 us to 1 ms */
+			rows += tapir_nettrace__sample_rows(&rest_ns, !k, 50000);
+	}
+	assert_in_range(rows, 525 - 30, 525 + 30);
+}
+
 /* ---- whole files ---------------------------------------------------------------------------- */
 
 static void file_begins_and_ends_as_the_format_says_and_is_the_same_twice(void **state)
@@ -245,6 +278,8 @@ int main(void)
 		cmocka_unit_test(blob_objects_keep_their_members),
 		cmocka_unit_test(malformed_blobs_have_no_fields),
 		cmocka_unit_test(methods_get_a_module_when_they_have_none),
+		cmocka_unit_test(cpu_time_is_right_at_any_frequency),
+		cmocka_unit_test(short_threads_are_not_left_out),
 		cmocka_unit_test(file_begins_and_ends_as_the_format_says_and_is_the_same_twice),
 	};
 

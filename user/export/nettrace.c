@@ -17,6 +17,7 @@
 #define BLOCK_BYTES	 (256u << 10) /* worth a block */
 #define OWN_THREAD_IDX	 TAPIR_NETTRACE_CAPTURE_THREAD
 #define SEGMENT_KEEP_NS	 (50 * TAPIR_NS_PER_MS) /* of a segment, to come among the next one's */
+#define SAMPLE_MAX_NS	 TAPIR_NS_PER_SEC	/* of a sample: no timer is slower */
 #define ABSENCES_MAX	 (1u << 20)
 #define SEQUENCE_GAP_MAX (1u << 30)
 
@@ -57,6 +58,7 @@ void tapir_nettrace__free(struct tapir_nettrace *n)
 	tapir_str__fini(&n->labels.bytes);
 	tapir_map__fini(&n->thread_by_id);
 	tapir_map__fini(&n->label_by_ids);
+	tapir_map__fini(&n->sampled_rest);
 	tapir_map__fini(&n->absence_by_tid);
 	tapir_vec__fini(&n->absences);
 	tapir_stack_memo__fini(&n->stack_memo);
@@ -204,13 +206,35 @@ static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
 
 /* ---- samples and switches ------------------------------------------------------------------- */
 
-/* A sample weighs as many milliseconds as it represents. */
-static uint64_t weight_of(const struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
+/*
+ * TraceEvent takes each sample for a millisecond of CPU time, whatever its value is. So a sample is
+ * as many rows as whole milliseconds have passed on its thread's clock of sampled time: several at
+ * a low frequency, none for most samples at a high one. The clock begins where rows are as often
+ * too late as too early.
+ */
+uint64_t tapir_nettrace__sample_rows(uint64_t *rest_ns, bool is_first, uint64_t period_ns)
 {
-	uint64_t ms = sample->period / TAPIR_NS_PER_MS +
-		      (sample->period % TAPIR_NS_PER_MS >= TAPIR_NS_PER_MS / 2);
+	uint64_t rows;
 
-	return n->samples_time && ms ? ms : 1;
+	if (is_first && period_ns < TAPIR_NS_PER_MS)
+		*rest_ns = (TAPIR_NS_PER_MS - period_ns) / 2;
+	*rest_ns += period_ns < SAMPLE_MAX_NS ? period_ns : SAMPLE_MAX_NS;
+	rows = *rest_ns / TAPIR_NS_PER_MS;
+	*rest_ns %= TAPIR_NS_PER_MS;
+	return rows;
+}
+
+static uint64_t rows_of(struct tapir_nettrace *n, const struct tapir_rec_sample *sample)
+{
+	uint64_t id = (uint64_t)sample->tgid << 32 | sample->tid;
+	bool is_new = false;
+	uint64_t *rest_ns = n->sampled_rest.cnt >= TAPIR_NETTRACE_THREADS_MAX
+				    ? tapir_map__get(&n->sampled_rest, id)
+				    : tapir_map__put(&n->sampled_rest, id, &is_new);
+
+	if (!n->samples_time || !sample->period || !rest_ns)
+		return 1;
+	return tapir_nettrace__sample_rows(rest_ns, is_new, sample->period);
 }
 
 static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)
@@ -221,17 +245,21 @@ static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
 	const struct tapir_event_view ids = {.trace = tapir_rec__trace_ids(rec)};
-	uint32_t stack_id = tapir_nettrace__stack(n, &ref);
+	struct tapir_nettrace_what what = {.metadata_id = TAPIR_NETTRACE_CPU,
+					   .tgid = sample->tgid,
+					   .tid = sample->tid,
+					   .cpu = sample->h.cpu};
+	uint64_t rows = rows_of(n, sample);
 
-	tapir_nettrace__put_var(&n->payload, weight_of(n, sample));
-	tapir_nettrace__emit(
-		n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CPU,
-						 .tgid = sample->tgid,
-						 .tid = sample->tid,
-						 .cpu = sample->h.cpu,
-						 .stack_id = stack_id,
-						 .label_id = tapir_nettrace__label(n, &ids)});
 	n->stats.samples++;
+	if (!rows)
+		return;
+	what.stack_id = tapir_nettrace__stack(n, &ref);
+	what.label_id = tapir_nettrace__label(n, &ids);
+	while (rows--) {
+		tapir_nettrace__put_var(&n->payload, 1);
+		tapir_nettrace__emit(n, &what);
+	}
 }
 
 /* NULL: too many threads, or out of memory. */
