@@ -98,7 +98,8 @@ static void measure_row(char *row)
 	ev.name = known ? known->name : blob->name;
 	ev.layout = blob->layout;
 	if (!blob->layout.field_cnt && known)
-		ev.layout = (struct tapir_packed_layout){known->fields, known->field_cnt};
+		ev.layout = (struct tapir_packed_layout){.fields = known->fields,
+							 .field_cnt = known->field_cnt};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], ev.name))
 			measure(&ev);

@@ -463,7 +463,8 @@ static enum source check_recorded(const struct recorded *r)
 		layout = blob->layout;
 		source = BLOB;
 	} else if (ev && ev->version == r->version) {
-		layout = (struct tapir_packed_layout){ev->fields, ev->field_cnt};
+		layout = (struct tapir_packed_layout){.fields = ev->fields,
+						      .field_cnt = ev->field_cnt};
 		source = TABLES;
 		assert_int_equal(ev->level, blob->level);
 		if (*blob->name)
@@ -473,7 +474,8 @@ static enum source check_recorded(const struct recorded *r)
 		check_all_lengths(&layout, r->payload.data, r->payload.len, r->provider);
 	/* what the tables and a blob say of one event is the same */
 	if (source == BLOB && ev && ev->version == r->version && ev->field_cnt) {
-		layout = (struct tapir_packed_layout){ev->fields, ev->field_cnt};
+		layout = (struct tapir_packed_layout){.fields = ev->fields,
+						      .field_cnt = ev->field_cnt};
 		check_all_lengths(&layout, r->payload.data, r->payload.len, ev->symbol);
 	}
 	tapir_event_blob__free(blob);
@@ -511,9 +513,55 @@ static void what_was_recorded_is_decoded_to_the_last_byte(void **state)
 	assert_int_equal(cnt[NOBODY] - empty, 4);
 }
 
+/* A NUL inside of a string: the numbers behind it are read from the end. */
+static void numbers_behind_a_string_with_a_nul_are_right(void **state)
+{
+	static const struct tapir_layout_field one[] = {
+		{.name = "a", .type = TAPIR_LAYOUT_I32},
+		{.name = "text", .type = TAPIR_LAYOUT_UTF16},
+		{.name = "baz", .type = TAPIR_LAYOUT_I32},
+		{.name = "wide", .type = TAPIR_LAYOUT_I64}};
+	static const struct tapir_layout_field two[] = {
+		{.name = "first", .type = TAPIR_LAYOUT_UTF16},
+		{.name = "text", .type = TAPIR_LAYOUT_UTF16},
+		{.name = "baz", .type = TAPIR_LAYOUT_I32}};
+	struct tapir_packed_layout layout = {.fields = one, .field_cnt = 4, .is_exact = true};
+	struct tapir_str text = {}, json = {};
+	struct bytes b = {};
+
+	(void)state;
+	put_uint(&b, 7, 4);
+	put_wide(&b, "foo");
+	put_wide(&b, "bar");
+	put_uint(&b, 10, 4);
+	put_uint(&b, 11, 8);
+	assert_int_equal(decode(&layout, b.data, b.len, &text, &json), 0);
+	assert_string_equal(text.data, "a=7 text=\"foo\\x00bar\" baz=10 wide=11");
+	assert_string_equal(json.data, "7,\"foo\\u0000bar\",10,11");
+	/* A layout of tables may be an earlier version's: what follows it is the rest. */
+	layout.is_exact = false;
+	tapir_str__clear(&text);
+	assert_int_equal(decode(&layout, b.data, b.len, &text, &json), TAPIR_PACKED_LONG);
+	assert_non_null(strstr(text.data, "text=\"foo\" baz=6357090 "));
+	/* Of two strings it is not known whose it is. */
+	layout = (struct tapir_packed_layout){.fields = two, .field_cnt = 3, .is_exact = true};
+	b.len = 0;
+	put_wide(&b, "x");
+	put_wide(&b, "foo");
+	put_wide(&b, "bar");
+	put_uint(&b, 10, 4);
+	tapir_str__clear(&text);
+	assert_int_equal(decode(&layout, b.data, b.len, &text, &json), TAPIR_PACKED_LONG);
+	assert_non_null(strstr(text.data, "first=\"x\" text=\"foo\""));
+	assert_non_null(strstr(text.data, " baz=10 rest="));
+	tapir_str__fini(&text);
+	tapir_str__fini(&json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_behind_a_string_with_a_nul_are_right),
 		cmocka_unit_test(numbers_are_named_where_they_have_names),
 		cmocka_unit_test(flags_are_named_bit_by_bit_and_the_rest_is_a_number),
 		cmocka_unit_test(strings_are_utf16_and_end_with_their_nul),

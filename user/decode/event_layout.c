@@ -62,11 +62,11 @@ int tapir_event_layout__new(const struct tapir_probe_view *probe,
 	}
 	if (layout->list) {
 		layout->packed = layout->list->layout;
-		layout->is_known = true;
+		layout->packed.is_exact = layout->is_known = true;
 	} else if (layout->blob && layout->blob->layout.field_cnt) {
 		layout->packed = layout->blob->layout;
 		layout->other = layout->blob->other;
-		layout->is_known = true;
+		layout->packed.is_exact = layout->other.is_exact = layout->is_known = true;
 	} else {
 		use_tables(layout, probe);
 	}
@@ -117,17 +117,20 @@ static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_ev
 static void choose_way(struct tapir_event_layout *layout, const struct tapir_event_view *event,
 		       struct tapir_value *out, unsigned max)
 {
-	struct tapir_packed_layout packed = layout->packed;
+	/* By their lengths alone: neither is believed for a NUL inside of a string. */
+	struct tapir_packed_layout packed = layout->packed, other = layout->other;
 	unsigned odd;
 
+	packed.is_exact = other.is_exact = false;
 	tapir_packed__decode(&packed, event->payload, event->payload_bytes, out, max, &odd);
 	if (!odd)
 		return;
-	tapir_packed__decode(&layout->other, event->payload, event->payload_bytes, out, max, &odd);
+	tapir_packed__decode(&other, event->payload, event->payload_bytes, out, max, &odd);
 	if (odd)
 		return;
+	other = layout->packed;
 	layout->packed = layout->other;
-	layout->other = packed;
+	layout->other = other;
 }
 
 unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,

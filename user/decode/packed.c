@@ -364,6 +364,85 @@ static unsigned decode(const struct tapir_packed_layout *layout, struct tapir_pa
 	return cnt;
 }
 
+/* ---- a NUL inside of a string ------------------------------------------------------------------ */
+
+static size_t fixed_bytes(const struct tapir_layout_field *f)
+{
+	return f->repeat == TAPIR_REPEAT_ONCE ? tapir_layout_type__bytes(f->type) : 0;
+}
+
+static bool is_string(const struct tapir_layout_field *f)
+{
+	return f->repeat == TAPIR_REPEAT_ONCE &&
+	       (f->type == TAPIR_LAYOUT_UTF16 || f->type == TAPIR_LAYOUT_UTF8);
+}
+
+/* The last string and the bytes of the fields behind it, all of fixed size; false: there is none.
+ */
+static bool find_tail(const struct tapir_packed_layout *layout, unsigned *last, size_t *tail_bytes)
+{
+	unsigned i = layout->field_cnt;
+
+	for (*tail_bytes = 0; i && fixed_bytes(&layout->fields[i - 1]); i--)
+		*tail_bytes += fixed_bytes(&layout->fields[i - 1]);
+	*last = i - 1;
+	return i && is_string(&layout->fields[i - 1]);
+}
+
+static bool is_only_variable(const struct tapir_packed_layout *layout, unsigned idx)
+{
+	for (unsigned i = 0; i < idx; i++)
+		if (!fixed_bytes(&layout->fields[i]))
+			return false;
+	return true;
+}
+
+/*
+ * The only string goes on to the tail. Where there are more, it is not known which has the NUL: the
+ * last is marked as cut, and what lies between it and the tail is the rest. Returns the rest's
+ * length; SIZE_MAX: there is no tail to read.
+ */
+static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t *payload,
+			size_t bytes, struct tapir_value *out)
+{
+	uint64_t numbers[TAPIR_LAYOUT_REFERABLE] = {};
+	struct tapir_packed_cursor c;
+	size_t tail_bytes, nul_bytes, from;
+	unsigned last;
+
+	if (!find_tail(layout, &last, &tail_bytes) || out[last].flags & TAPIR_VALUE_ABSENT)
+		return SIZE_MAX;
+	nul_bytes = layout->fields[last].type == TAPIR_LAYOUT_UTF16 ? 2 : 1;
+	from = (size_t)(out[last].bytes - payload) + out[last].len + nul_bytes;
+	if (from + nul_bytes + tail_bytes > bytes)
+		return SIZE_MAX;
+	c = (struct tapir_packed_cursor){.at = payload + bytes - tail_bytes, .left = tail_bytes};
+	for (size_t i = 1; i <= nul_bytes; i++)
+		if (c.at[-(ptrdiff_t)i])
+			return SIZE_MAX;
+	if (is_only_variable(layout, last)) {
+		out[last].len = (size_t)(c.at - out[last].bytes) - nul_bytes;
+		from = bytes - tail_bytes;
+	} else {
+		out[last].flags |= TAPIR_VALUE_CUT;
+	}
+	for (unsigned i = last + 1; i < layout->field_cnt; i++)
+		take_field(&c, &layout->fields[i], numbers, &out[i]);
+	return bytes - tail_bytes - from;
+}
+
+/* The rest bytes that lie in front of the tail. */
+static struct tapir_packed_cursor rest_behind(const struct tapir_packed_layout *layout,
+					      const uint8_t *payload, size_t bytes, size_t rest)
+{
+	size_t tail_bytes;
+	unsigned last;
+
+	(void)find_tail(layout, &last, &tail_bytes);
+	return (struct tapir_packed_cursor){.at = payload + bytes - tail_bytes - rest,
+					    .left = rest};
+}
+
 unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
 			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd)
 {
@@ -372,6 +451,14 @@ unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const ui
 
 	*odd = (c.is_short ? TAPIR_PACKED_SHORT : 0u) |
 	       (c.left && !c.is_short ? TAPIR_PACKED_LONG : 0u);
+	if (layout->is_exact && c.left && cnt == layout->field_cnt) {
+		size_t rest = read_tail(layout, payload, bytes, out);
+
+		if (!rest)
+			*odd = c.left = 0;
+		else if (rest != SIZE_MAX)
+			c = rest_behind(layout, payload, bytes, rest);
+	}
 	if (c.left && cnt < max)
 		out[cnt++] = rest_of(&c);
 	return cnt;
