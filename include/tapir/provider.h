@@ -342,7 +342,7 @@ struct tapir_selection {
 	const char *event;    /* likewise; NULL: all */
 	const char *filter;   /* for the provider's callback; NULL: none */
 	uint64_t keywords;    /* 0: all. Else an event with keywords must share one */
-	uint8_t level;	      /* events of a higher one are left out; 0: all, as in SPECs */
+	uint8_t level;	      /* events of a higher one are left out; 0: all */
 	uint8_t pad0[7];
 };
 

@@ -79,6 +79,12 @@ static void native_providers_are_asked_by_keywords_and_level(void **state)
 		{RUNTIME ":0x800001", 0x800001, 5},
 		{RUNTIME, ~0x800000ull, 5},
 		{RUNTIME ":-GC", ~0x800001ull, 5},
+		/* EventPipe's zeros: no selection has less than Critical, the rest is judged */
+		{RUNTIME ":GC:0", 0x1, 1},
+		{RUNTIME ":GC:LogAlways", 0x1, 1},
+		{RUNTIME ":0x0:4", 1ull << 47, 4},
+		{RUNTIME ":kw=all:all", ~0ull, 5}, /* the library leaves GCHeapCollect out of it */
+		{RUNTIME ":GC:all", 0x1, 5},
 	};
 
 	(void)state;
@@ -124,6 +130,22 @@ static void event_sources_are_asked_as_the_spec_says(void **state)
 	assert_string_equal(tapir_ring_ask__args(&a.ask, &a.selections[0]), "Tenant=7;Deep=1");
 	assert_int_equal(a.selections[0].level, 3);
 	assert_true(a.selections[1].keywords == 4);
+	forget(&a);
+}
+
+/* Level 0 and keywords 0 of an EventSource: the least that a selection can say. */
+static void zeros_of_event_sources_are_no_wildcards(void **state)
+{
+	struct asked a;
+
+	(void)state;
+	ask(&a, "MyCompany-Demo:0x0:0");
+	assert_int_equal(a.cnt, 1);
+	assert_int_equal(a.selections[0].level, 1);
+	assert_true(a.selections[0].keywords == 1ull << 47);
+	forget(&a);
+	ask(&a, "MyCompany-Demo:kw=all:all");
+	assert_true(a.selections[0].level == 0 && a.selections[0].keywords == ~0ull);
 	forget(&a);
 }
 
@@ -337,6 +359,7 @@ int main(void)
 		cmocka_unit_test(native_providers_are_asked_by_keywords_and_level),
 		cmocka_unit_test(one_selection_a_provider_and_level),
 		cmocka_unit_test(event_sources_are_asked_as_the_spec_says),
+		cmocka_unit_test(zeros_of_event_sources_are_no_wildcards),
 		cmocka_unit_test(keywords_of_a_known_event_source_are_bits_its_events_are_names),
 		cmocka_unit_test(glob_over_native_providers_is_light),
 		cmocka_unit_test(what_is_no_dotnet_is_not_asked_for),

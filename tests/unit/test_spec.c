@@ -48,6 +48,8 @@ static void parts_are_found_when_the_text_is_right(void **state)
 		{"p:kw=GC,ev=GCStart*,-0x40,0XfF", "|p|kw=GC,ev=GCStart*,-m=40,m=ff,|-1|"},
 		{"p:e:4", "|p|w=e,|4|"},
 		{"p:e:informational", "|p|w=e,|4|"},
+		{"p:e:ALL", "|p|w=e,|-1|"},
+		{"p:kw=all,0x0:0", "|p|m=ffffffffffffffff,m=0,|0|"},
 		{"p::VERBOSE", "|p||5|"},
 		{"p:::k=v", "|p||-1|k=v;"},
 		{"p:e::arg0=str:64;arg1=strn(arg2)", "|p|w=e,|-1|arg0=str:64;arg1=strn(arg2);"},
@@ -100,7 +102,6 @@ static void mistakes_say_where_and_what(void **state)
 		{"p:ev=", "an event or keyword is required"},
 		{"p:xy=z", "character 3: 'xy=z' is not an event or keyword"},
 		{"p:0xzz", "'0xzz' is not a mask"},
-		{"p:0x0", "'0x0' is not a mask"},
 		{"p:0x11112222333344445", "is not a mask"},
 		{"p:e:6", "character 5: level '6' is not one of 0 LogAlways"},
 		{"p:e:44", "level '44'"},
@@ -298,6 +299,54 @@ static void captures_are_read_or_refused(void **state)
 	}
 }
 
+static bool selects(const char *text, enum tapir_spec_zero zero, uint8_t level, uint64_t keywords)
+{
+	struct tapir_spec *spec = NULL;
+	bool is_selected;
+
+	assert_int_equal(tapir_spec__parse(text, &spec), 0);
+	is_selected = tapir_spec__selects(spec, zero, NULL, "p", "e", level, keywords);
+	tapir_spec__free(spec);
+	return is_selected;
+}
+
+static void zeros_are_all_of_libtapir_and_the_least_of_eventpipe(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t level;
+		uint64_t keywords;
+		bool of_libtapir, of_eventpipe;
+	} cases[] = {
+		{"p", 5, 1, true, true},
+		{"p::0", 0, 1, true, true},
+		{"p::0", 1, 1, true, false},
+		{"p::LogAlways", 5, 0, true, false},
+		{"p::1", 1, 0, true, true},
+		{"p::1", 2, 0, false, false},
+		{"p:0x0", 4, 0, true, true},
+		{"p:0x0", 4, 2, true, false},
+		{"p:0x2", 4, 0, true, true},
+		{"p:0x0,0x2", 4, 2, true, true},
+		{"p:0x0:0", 0, 0, true, true},
+		{"p:0x0:0", 4, 2, true, false},
+		{"p:kw=all:all", 5, 8, true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(cases); i++) {
+		bool of_libtapir = selects(cases[i].text, TAPIR_SPEC_ZERO_IS_ALL, cases[i].level,
+					   cases[i].keywords);
+		bool of_eventpipe = selects(cases[i].text, TAPIR_SPEC_ZERO_IS_NONE, cases[i].level,
+					    cases[i].keywords);
+
+		if (of_libtapir != cases[i].of_libtapir || of_eventpipe != cases[i].of_eventpipe)
+			fail_msg("%s of level %u, keywords %llu: %d %d", cases[i].text,
+				 cases[i].level, (unsigned long long)cases[i].keywords, of_libtapir,
+				 of_eventpipe);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +355,7 @@ int main(void)
 		cmocka_unit_test(text_is_refused_when_it_is_endless),
 		cmocka_unit_test(arguments_have_quotes_and_a_limit),
 		cmocka_unit_test(events_match_by_the_rules),
+		cmocka_unit_test(zeros_are_all_of_libtapir_and_the_least_of_eventpipe),
 		cmocka_unit_test(the_nearest_name_is_suggested),
 		cmocka_unit_test(captures_are_read_or_refused),
 	};

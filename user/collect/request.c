@@ -131,6 +131,8 @@ static int resolve_names(struct tapir_recording_plan *p, const struct tapir_pids
 	err = tapir_dotnet_specs__expand(&p->specs, sources->all.data, sources->all.cnt);
 	if (!err)
 		err = tapir_dotnet_specs__resolve(&p->specs, sources->all.data, sources->all.cnt);
+	if (!err)
+		tapir_dotnet_specs__warn_of_zeros(&p->specs);
 	if (!err && p->opts.lanes != TAPIR_LANES_PROBE)
 		warn_of_near_misses(p);
 	return err;

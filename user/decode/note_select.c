@@ -6,7 +6,7 @@ bool tapir_usdt_note__is_selected(const struct tapir_usdt_note *note, const stru
 				  const char *path)
 {
 	if (note->has_about)
-		return tapir_spec__selects(spec, path, note->provider, note->name, note->level,
-					   note->keywords);
+		return tapir_spec__selects(spec, TAPIR_SPEC_ZERO_IS_ALL, path, note->provider,
+					   note->name, note->level, note->keywords);
 	return tapir_spec__matches(spec, path, note->provider, note->name);
 }

@@ -331,7 +331,7 @@ static void ask_item(const struct tapir_spec *spec, const struct tapir_layout_pr
 	one.items.data = (struct tapir_spec_item *)item;
 	one.items.cnt = 1;
 	if (item->kind == TAPIR_SPEC_MASK) {
-		ask->keywords |= item->mask;
+		ask->keywords |= item->mask ? item->mask : NO_KEYWORD;
 		ask->level = LEVEL_MAX;
 		return;
 	}
@@ -355,6 +355,12 @@ static uint64_t left_out(const struct tapir_spec *spec)
 	return mask;
 }
 
+/* In a selection 0 is all: what Critical adds to LogAlways alone is left out when it is judged. */
+static unsigned requested_level(const struct tapir_spec *spec)
+{
+	return spec->level ? (unsigned)spec->level : 1;
+}
+
 /* true: something is asked of it. */
 static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
 		       struct native_ask *ask)
@@ -373,8 +379,8 @@ static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_
 		ask->level = LEVEL_MAX;
 	}
 	ask->keywords &= ~left_out(spec);
-	if (spec->level > 0)
-		ask->level = (unsigned)spec->level;
+	if (spec->level >= 0)
+		ask->level = requested_level(spec);
 	return ask->keywords != 0;
 }
 
@@ -424,6 +430,22 @@ static void select_natives(struct selector *s, const struct tapir_spec *spec)
 			add_native(s, p->name, &ask);
 }
 
+/* Only keywords 0 are requested: events without keywords. */
+static bool has_no_mask(const struct tapir_spec *spec)
+{
+	const struct tapir_spec_item *item;
+	bool has_zero = false;
+
+	tapir_vec_for_each (item, &spec->items) {
+		if (item->negated)
+			continue;
+		if (item->kind != TAPIR_SPEC_MASK || item->mask)
+			return false;
+		has_zero = true;
+	}
+	return has_zero;
+}
+
 static void select_sources(struct selector *s, const struct tapir_spec *spec)
 {
 	tapir_autofree struct tapir_ring_ask *some = malloc(sizeof(*some));
@@ -436,12 +458,35 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 		return;
 	}
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS && some->all[i].used; i++) {
+		struct tapir_ring_selection *one_of = &some->all[i];
+
+		if (!spec->level)
+			one_of->level = (uint8_t)requested_level(spec);
+		if (!one_of->keywords && !*one_of->event && has_no_mask(spec))
+			one_of->keywords = NO_KEYWORD;
 		if (s->used == TAPIR_RING_SELECTIONS ||
 		    !tapir_ring_ask__add_args(s->out, spec, &some->all[i])) {
 			leave_out(s, spec->provider);
 			return;
 		}
 		s->out->all[s->used++] = some->all[i];
+	}
+}
+
+void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs)
+{
+	for (size_t i = 0; i < specs->cnt; i++) {
+		const struct tapir_spec *spec = specs->data[i];
+
+		if (spec->is_silent || !tapir_dotnet_specs__is_for(spec) ||
+		    !tapir_spec__has_zero(spec))
+			continue;
+		tapir_warn(
+			"%s: of .NET, level 0 is LogAlways alone and keywords 0 are events without "
+			"keywords, as in other tools (for tapir both were all until 0.1): for all "
+			"write PROVIDER:kw=all:all",
+			spec->text);
+		return;
 	}
 }
 

@@ -59,6 +59,12 @@ struct tapir_dotnet_left_out {
 };
 
 /*
+ * One line, for one version after the change, if a SPEC has level 0 or keywords 0: tapir took them
+ * for all.
+ */
+void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs);
+
+/*
  * Fills out with what all of them request of a process's providers; returns the number used. A glob
  * over providers is kept for EventSources, and an exact selection is added for each native provider
  * it matches. left_out: those that did not fit, or have too long a name.

@@ -211,8 +211,8 @@ static bool concerns(struct tapir_triggers *t, const struct trigger *trigger,
 	memcpy(event, probe->event.data, probe->event.len);
 	event[probe->event.len] = '\0';
 	return tapir_spec__matches(trigger->spec, NULL, provider, event) ||
-	       tapir_spec__selects(trigger->spec, NULL, provider, event, probe->rec->level,
-				   probe->rec->keywords);
+	       tapir_spec__selects(trigger->spec, TAPIR_SPEC_ZERO_IS_ALL, NULL, provider, event,
+				   probe->rec->level, probe->rec->keywords);
 }
 
 static uint64_t concerned(struct tapir_triggers *t, const struct tapir_probe_view *probe)

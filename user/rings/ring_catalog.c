@@ -217,20 +217,28 @@ static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct
 	post_metadata(p, ev->probe_id, entry, entry_bytes);
 }
 
+/* Lanes of the library for .NET are private: their events are EventPipe's. */
+static enum tapir_spec_zero zero_of(const struct tapir_ring_process *p)
+{
+	return p->lane.is_private ? TAPIR_SPEC_ZERO_IS_NONE : TAPIR_SPEC_ZERO_IS_ALL;
+}
+
 static bool is_of(const struct tapir_spec *spec, const struct tapir_probe_view *view)
 {
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
 
-	return spec && tapir_ring_select__judge(&one, view, NULL);
+	return spec && tapir_ring_select__judge(&one, TAPIR_SPEC_ZERO_IS_ALL, view, NULL);
 }
 
 /* Selected by a SPEC, or only for names of code, which *flags then shows. */
-static bool is_asked_for(struct tapir_ring_sink *sink, const struct tapir_probe_view *view,
+static bool is_asked_for(struct tapir_ring_process *p, const struct tapir_probe_view *view,
 			 uint8_t *flags)
 {
+	struct tapir_ring_sink *sink = p->sink;
+
 	*flags = 0;
-	if (tapir_ring_select__judge(sink->specs, view, sink->spec_matched))
+	if (tapir_ring_select__judge(sink->specs, zero_of(p), view, sink->spec_matched))
 		return true;
 	if (!is_of(sink->name_spec, view))
 		return false;
@@ -256,7 +264,7 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	}
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
-	is_asked = is_asked_for(p->sink, &view, &flags);
+	is_asked = is_asked_for(p, &view, &flags);
 	ev->is_brief = !is_asked && p->lane.is_private && is_of(p->sink->brief_spec, &view);
 	if (!is_asked && (!ev->is_brief || p->brief.is_over)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);

@@ -134,7 +134,7 @@ struct names {
 	char provider[256], event[256], file[4096];
 };
 
-bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
+bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
 			      const struct tapir_probe_view *probe, bool *matched)
 {
 	struct names names;
@@ -144,8 +144,8 @@ bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
 	tapir_sv__copy(probe->event, names.event, sizeof(names.event));
 	tapir_sv__copy(probe->file, names.file, sizeof(names.file));
 	for (size_t i = 0; i < specs->cnt; i++) {
-		if (!tapir_spec__selects(specs->data[i], names.file, names.provider, names.event,
-					 probe->rec->level, probe->rec->keywords))
+		if (!tapir_spec__selects(specs->data[i], zero, names.file, names.provider,
+					 names.event, probe->rec->level, probe->rec->keywords))
 			continue;
 		is_asked = true;
 		if (matched)

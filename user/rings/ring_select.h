@@ -20,7 +20,7 @@
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_ask *out);
 
 /* Does a SPEC ask for the event? matched (one a SPEC, may be NULL) is set for each that does. */
-bool tapir_ring_select__judge(const struct tapir_spec_list *specs,
+bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
 			      const struct tapir_probe_view *probe, bool *matched);
 
 #endif

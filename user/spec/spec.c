@@ -137,9 +137,9 @@ static int parse_provider(struct parser *p)
 
 static int set_mask(struct parser *p, struct tapir_spec_item *item)
 {
-	if (tapir_str__to_u64(item->text, 1, UINT64_MAX, &item->mask))
+	if (tapir_str__to_u64(item->text, 0, UINT64_MAX, &item->mask))
 		return 0;
-	return mistake(p, p->at, "'%.40s' is not a mask of keywords: 0x1 to 0x%llx", item->text,
+	return mistake(p, p->at, "'%.40s' is not a mask of keywords: 0x0 to 0x%llx", item->text,
 		       (unsigned long long)UINT64_MAX);
 }
 
@@ -175,6 +175,10 @@ static int parse_item(struct parser *p)
 		return -ENOMEM;
 	if (item->kind == TAPIR_SPEC_MASK)
 		err = set_mask(p, item);
+	if (item->kind == TAPIR_SPEC_KEYWORD && !strcasecmp(item->text, "all")) {
+		item->kind = TAPIR_SPEC_MASK;
+		item->mask = UINT64_MAX;
+	}
 	p->at += len;
 	return err;
 }
@@ -205,7 +209,7 @@ static int bad_level(struct parser *p, const char *word)
 			       p->spec->provider, word);
 	return mistake(
 		p, p->at,
-		"level '%.40s' is not one of 0 LogAlways, 1 Critical, 2 Error, 3 Warning, 4 Informational, 5 Verbose",
+		"level '%.40s' is not one of 0 LogAlways, 1 Critical, 2 Error, 3 Warning, 4 Informational, 5 Verbose, all",
 		word);
 }
 
@@ -222,7 +226,7 @@ static int parse_level(struct parser *p)
 			p->spec->level = i;
 	if (!len && !p->at[len])
 		return mistake(p, p->at, "a level is required after ':': 0..5 or its name");
-	if (len && p->spec->level < 0)
+	if (len && p->spec->level < 0 && strcasecmp(word, "all") != 0)
 		return bad_level(p, word);
 	p->at += len;
 	return 0;

@@ -4,12 +4,12 @@
  *
  *  SPEC  := [usdt:][/PATH:]PROVIDER[:SEL[:LEVEL[:ARGS]]]
  *  SEL   := [-]ITEM{,[-]ITEM}     ITEM := ev=GLOB | kw=NAME | 0xHEX | WORD
- *  LEVEL := 0..5 or its name      ARGS := KEY=VALUE{;KEY=VALUE}
+ *  LEVEL := 0..5, its name, all   ARGS := KEY=VALUE{;KEY=VALUE}
  *
  * PROVIDER and event names are shell globs; PATH is compared literally, ':' in it is written '\:'
- * and '\' is written '\\'. SEL and LEVEL may be empty when something follows. A PROVIDER called as
- * another kind of source (tracepoint, uprobe and others) is reached by "usdt:" alone. Pure: nothing
- * is opened, nothing is looked up.
+ * and '\' is written '\\'. SEL and LEVEL may be empty when something follows; kw=all and a LEVEL of
+ * all are what an absent one is. A PROVIDER called as another kind of source (tracepoint, uprobe
+ * and others) is reached by "usdt:" alone. Pure: nothing is opened, nothing is looked up.
  */
 #ifndef TAPIR_USER_SPEC_H
 #define TAPIR_USER_SPEC_H
@@ -48,7 +48,7 @@ struct tapir_spec {
 	char *path;	/* NULL: any file */
 	char *provider;
 	struct tapir_vec(struct tapir_spec_item) items;
-	int level; /* 0..5; -1: not given */
+	int level; /* 0..5; -1: not given, or all */
 	struct tapir_vec(struct tapir_spec_arg) args;
 };
 
@@ -66,9 +66,18 @@ const char *tapir_spec__reserved(const char *word, size_t len);
  */
 bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const char *provider,
 			 const char *event);
+/* What level 0 and keywords 0 of a SPEC let through. */
+enum tapir_spec_zero {
+	TAPIR_SPEC_ZERO_IS_ALL, /* libtapir's providers (tapir/provider.h) */
+	/* EventPipe: level 0 LogAlways alone, keywords 0 the events without keywords */
+	TAPIR_SPEC_ZERO_IS_NONE,
+};
+
 /* For events that have a level and keywords: those of ring lanes, and probes of libtapir. */
-bool tapir_spec__selects(const struct tapir_spec *spec, const char *path, const char *provider,
-			 const char *event, uint8_t level, uint64_t keywords);
+bool tapir_spec__selects(const struct tapir_spec *spec, enum tapir_spec_zero zero, const char *path,
+			 const char *provider, const char *event, uint8_t level, uint64_t keywords);
+/* Level 0, or keywords 0: it means less to EventPipe than ETW's users expect. */
+bool tapir_spec__has_zero(const struct tapir_spec *spec);
 /* The file and provider alone: whether this program is of interest at all. */
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);

@@ -74,12 +74,15 @@ static bool shares(uint64_t keywords, uint64_t mask)
 	return !keywords || (keywords & mask);
 }
 
-static bool asked_by_mask(const struct tapir_spec *spec, uint64_t keywords)
+static bool asked_by_mask(const struct tapir_spec *spec, enum tapir_spec_zero zero,
+			  uint64_t keywords)
 {
 	const struct tapir_spec_item *item;
 
 	tapir_vec_for_each (item, &spec->items)
-		if (!item->negated && item->kind == TAPIR_SPEC_MASK && shares(keywords, item->mask))
+		if (!item->negated && item->kind == TAPIR_SPEC_MASK &&
+		    (shares(keywords, item->mask) ||
+		     (!item->mask && zero == TAPIR_SPEC_ZERO_IS_ALL)))
 			return true;
 	return false;
 }
@@ -106,14 +109,32 @@ static bool lets_through(const struct tapir_spec *spec, const char *path, const 
 	return tapir_spec__matches_provider(spec, path, provider);
 }
 
-bool tapir_spec__selects(const struct tapir_spec *spec, const char *path, const char *provider,
-			 const char *event, uint8_t level, uint64_t keywords)
+static bool lets_level_through(const struct tapir_spec *spec, enum tapir_spec_zero zero,
+			       uint8_t level)
 {
-	if ((spec->level > 0 && level > spec->level) || forbidden_by_mask(spec, keywords))
+	if (spec->level < 0 || (!spec->level && zero == TAPIR_SPEC_ZERO_IS_ALL))
+		return true;
+	return level <= spec->level;
+}
+
+bool tapir_spec__has_zero(const struct tapir_spec *spec)
+{
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (item, &spec->items)
+		if (!item->negated && item->kind == TAPIR_SPEC_MASK && !item->mask)
+			return true;
+	return !spec->level;
+}
+
+bool tapir_spec__selects(const struct tapir_spec *spec, enum tapir_spec_zero zero, const char *path,
+			 const char *provider, const char *event, uint8_t level, uint64_t keywords)
+{
+	if (!lets_level_through(spec, zero, level) || forbidden_by_mask(spec, keywords))
 		return false;
 	if (tapir_spec__matches(spec, path, provider, event))
 		return true;
-	return asked_by_mask(spec, keywords) && lets_through(spec, path, provider, event);
+	return asked_by_mask(spec, zero, keywords) && lets_through(spec, path, provider, event);
 }
 
 /* ---- near misses ------------------------------------------------------------------------ */
