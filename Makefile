@@ -69,7 +69,7 @@ BPF_LAST   := bpf/sched.bpf.c
 BPF_SRC    := $(BPF_FIRST) $(filter-out $(BPF_FIRST) $(BPF_LAST),$(wildcard bpf/*.bpf.c)) $(BPF_LAST)
 BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
 SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
-USER_SRC   := $(filter-out user/cli/main.c user/manifest/%,$(wildcard user/*/*.c user/*/*/*.c))
+USER_SRC   := $(filter-out user/cli/main.c user/manifest/%,$(sort $(shell find user -name '*.c')))
 USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
