@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "foreign/mount_list.h"
-#include "foreign/overlay.h"
+#include "base/foreign/mount_list.h"
+#include "base/foreign/overlay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

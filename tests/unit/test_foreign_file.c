@@ -26,10 +26,10 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/file_system.h"
-#include "foreign/foreign_file.h"
-#include "foreign/mount_list.h"
-#include "foreign/overlay.h"
+#include "base/foreign/file_system.h"
+#include "base/foreign/foreign_file.h"
+#include "base/foreign/mount_list.h"
+#include "base/foreign/overlay.h"
 
 static char dir[64];
 

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "foreign/file_system.h"
+#include "base/foreign/file_system.h"
 #include "runtime/peer/peer_helper.h"
 
 #define DEADLINE_NS (200 * TAPIR_NS_PER_MS)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "elf/image.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "symbol/line_helper.c" /* NOLINT: ends its process */
 #include "symbol/source_lines.h"
 #include "trace/recbuf.h"

@@ -22,8 +22,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "foreign/file_system.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/file_system.h"
+#include "base/foreign/foreign_file.h"
 
 /* ---- the calls -------------------------------------------------------------------------------- */
 
@@ -119,10 +119,10 @@ static int try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t t
  * ---- in a helper ------------------------------------------------------------------------------
  *
  * The kernel reads the pages of a file when a probe is placed in it, and may wait for its server.
- * So the call is made by the helper of a foreign file system (foreign/file_system.h), which first
- * makes sure that the pages are in memory: the kernel waits for a page with the traced process's
- * address space locked. Sites travel in a memfd: offsets, semaphores, cookies, one array after the
- * other.
+ * So the call is made by the helper of a foreign file system (base/foreign/file_system.h), which
+ * first makes sure that the pages are in memory: the kernel waits for a page with the traced
+ * process's address space locked. Sites travel in a memfd: offsets, semaphores, cookies, one array
+ * after the other.
  */
 
 #define MAX_SITES 65536

@@ -143,9 +143,10 @@ void tapir_mappings__fini(struct tapir_mappings *m);
 /*
  * Opens the very file that is mapped: /proc/PID/map_files where we may, else the path below the
  * process's root, without leaving it, and only if it is still that file. Regular files only; never
- * blocks. Returns a handle (foreign/foreign_file.h: its content is read by tapir_elf__open_fd or
- * tapir_foreign__content, not by read(2)) or -errno with a line; *openable (may be NULL, at least
- * TAPIR_PROC_OPENABLE_BYTES) names the file for others as long as the process keeps the mapping.
+ * blocks. Returns a handle (base/foreign/foreign_file.h: its content is read by tapir_elf__open_fd
+ * or tapir_foreign__content, not by read(2)) or -errno with a line; *openable (may be NULL, at
+ * least TAPIR_PROC_OPENABLE_BYTES) names the file for others as long as the process keeps the
+ * mapping.
  */
 #define TAPIR_PROC_OPENABLE_BYTES 4200
 int tapir_proc__open_mapped(uint32_t tgid, const struct tapir_mapping_line *mapping,

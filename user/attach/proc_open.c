@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Opening the file that a process maps: by its link in map_files where we may, else by its path.
- * What a name leads to is taken and checked before it is opened: foreign/foreign_file.h.
+ * What a name leads to is taken and checked before it is opened: base/foreign/foreign_file.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 /* The mapped file without opening it; /proc/PID/map_files needs CAP_CHECKPOINT_RESTORE. */
 static int take_map_file(uint32_t tgid, const struct tapir_mapping_line *m, char *openable)

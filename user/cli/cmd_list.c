@@ -21,7 +21,7 @@
 #include "cli/terminal.h"
 #include "dotnet/probe_links.h"
 #include "flow/seen_names.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "lore/lore.h"
 #include "runtime/runtime_ops.h"
 #include "runtime/started_with.h"

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "foreign/file_system.h"
+#include "base/foreign/file_system.h"
 
 /* In the order a newcomer needs them. */
 /* clang-format off */

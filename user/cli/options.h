@@ -171,7 +171,7 @@ struct tapir_command {
 	const struct tapir_positional *positionals;
 	const struct tapir_example *examples;
 	bool takes_program;	  /* "-- CMD ARGS" */
-	bool reads_foreign_files; /* of other processes: foreign/helper.h */
+	bool reads_foreign_files; /* of other processes: base/foreign/helper.h */
 	size_t args_bytes;	  /* of the struct the offsets point into */
 	const void *defaults;	  /* its first value; NULL: zeros */
 	int (*run)(struct tapir_cli *cli);

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/long_read.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "render/human_units.h"
 #include "render/screen.h"
 #include "symbol/source_lines.h"

@@ -19,7 +19,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 struct tapir_command_run {
 	pid_t child;

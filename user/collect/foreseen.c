@@ -19,7 +19,7 @@
 #include "elf/image.h"
 #include "elf/ld_cache.h"
 #include "elf/needed.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #define CACHE_PATH	"/etc/ld.so.cache"
 #define CACHE_MAX_BYTES (16u << 20)

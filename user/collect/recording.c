@@ -16,7 +16,7 @@
 #include "collect/meta.h"
 #include "collect/usage_watch.h"
 #include "context/otel_watch.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "threads/python_looks.h"
 #include "trace/recbuf.h"
 

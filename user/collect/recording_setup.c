@@ -20,7 +20,7 @@
 #include "collect/foreseen.h"
 #include "collect/meta.h"
 #include "context/otel_watch.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 
 #define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */
 #define PERF_SITE_LIMIT 16u

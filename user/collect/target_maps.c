@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "collect/describe.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */

@@ -33,8 +33,8 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the threa
 
 /*
  * The index of a mapped file in the map unwind_files; its table is built unless that was requested
- * before. fd: a handle of it (foreign/foreign_file.h), borrowed; -1: none. TAPIR_UNWIND_NO_FILE:
- * there are too many files.
+ * before. fd: a handle of it (base/foreign/foreign_file.h), borrowed; -1: none.
+ * TAPIR_UNWIND_NO_FILE: there are too many files.
  */
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 				  const struct tapir_rec_mapping *mapping, int fd);

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "elf/go_table.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #include <errno.h>
 #include <libdeflate.h>

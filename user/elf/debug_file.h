@@ -24,7 +24,7 @@ struct tapir_debug_place {
  * .gnu_debuglink: in the directory of path, in its .debug/, and in usr/lib/debug; then for
  * PATH.debug and PATH.dbg, by build ID. A file counts
  * only if its build ID (or the link's CRC) matches; it is opened like every path that another
- * process names (foreign/foreign_file.h). -ENOENT: not found. -EFBIG: it is too large to be
+ * process names (base/foreign/foreign_file.h). -ENOENT: not found. -EFBIG: it is too large to be
  * checked.
  */
 int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "elf/note_iter.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

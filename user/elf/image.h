@@ -19,7 +19,7 @@
 struct tapir_elf;
 
 /*
- * Regular files only; never blocks, whatever file system they are on (foreign/foreign_file.h).
+ * Regular files only; never blocks, whatever file system they are on (base/foreign/foreign_file.h).
  * -ENOEXEC: no ELF file we can read. path is one that the user gave; fd a handle of a foreign file
  * or any descriptor open for reading, of which a duplicate is kept.
  */

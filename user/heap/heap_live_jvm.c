@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "heap/heap_jvm.h"
 #include "heap/jfr.h"
 #include "runtime/jvm/jvm_attach.h"

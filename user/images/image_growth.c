@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "images/images_impl.h"
 #include "tapir/dynamic.h"
 

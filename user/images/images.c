@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out)
 {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 /* Of the watches that a user may have (fs.inotify.max_user_watches): at least 8,192. */
 #define FILES_MAX 2048

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "names/code_names.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/dotnet_r2r.h"
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"

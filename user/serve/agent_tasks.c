@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/recording.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "serve/agent_impl.h"
 #include "serve/answer.h"
 #include "serve/sessions_impl.h"

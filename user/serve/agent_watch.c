@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "serve/answer.h"
 #include "watch/watch_report.h"
 

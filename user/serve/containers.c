@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #define MAX_STATE_BYTES (1u << 20)
 #define MAX_PROCESSES	262144u

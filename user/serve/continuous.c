@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "collect/request.h"
 #include "flight/flight.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "serve/agent_push.h"
 #include "serve/agent_watch.h"
 #include "serve/answer.h"

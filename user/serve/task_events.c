@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "render/live_lines.h"
 #include "serve/answer.h"
 #include "serve/task.h"

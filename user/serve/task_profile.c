@@ -17,7 +17,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "decode/profiles.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 #include "serve/answer.h"
 #include "serve/child_run.h"
 #include "serve/task.h"

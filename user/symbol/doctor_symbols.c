@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "elf/debug_file.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/symbol_package.h"
 
 #define LATER	       "name them later with 'tapir symbolize FILE --symbols DIR|URL'"

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/vec.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet_metadata.h"
 #include "runtime/dotnet/dotnet_pe.h"
 #include "symbol/dotnet_native.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The policy; how a name is resolved and opened is foreign/foreign_file.h's. */
+/* The policy; how a name is resolved and opened is base/foreign/foreign_file.h's. */
 #include "symbol/jit_file.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #define MAX_STATUS_BYTES (64u << 10)
 

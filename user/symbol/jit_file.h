@@ -6,7 +6,7 @@
  * Everything about such a file is its process's choice: a symbolic link to /etc/shadow, a FIFO, a
  * device, another user's file, a file system whose server never answers. So: below the process's
  * root, no link at the end, no mount at the end, a regular file with one name, owned by a user the
- * process runs as. What it opens is a handle of foreign/foreign_file.h.
+ * process runs as. What it opens is a handle of base/foreign/foreign_file.h.
  *
  * Privileges: CAP_SYS_PTRACE for /proc/PID/root of other users' processes, CAP_DAC_READ_SEARCH for
  * their files. Thread-safe.

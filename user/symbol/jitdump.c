@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "decode/jitdump_format.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/dotnet_name.h"
 #include "symbol/jit_file.h"
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 
 #define MAX_PROCESSES 8u
 #define MEMORY_BYTES  (4ull << 30)

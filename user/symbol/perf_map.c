@@ -19,7 +19,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/jit_file.h"
 
 #define CHUNK_BYTES	  (64u << 10) /* a longer line is not a line of a perf map */

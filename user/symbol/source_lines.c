@@ -14,7 +14,7 @@
 #include "elf/debug_file.h"
 #include "elf/demangle.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "base/file.h"
 #include "symbol/line_helper.h"
 #include "symbol/mapping_bias.h"

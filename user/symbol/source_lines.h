@@ -3,7 +3,7 @@
  * source_lines.h - source lines and inlined functions of a recording's addresses, found when it is
  * read: what tapir_catalog__use_lines takes.
  *
- * Debug information is read by libdw in a process of its own (foreign/helper.h), without
+ * Debug information is read by libdw in a process of its own (base/foreign/helper.h), without
  * privileges, which can open nothing and ends when a file takes too long or too much memory; the
  * file then has no lines, with a warning. Each address is looked up once. One thread at a time.
  */

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "elf/debug_file.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/symbol_server.h"
 
 struct source {

@@ -23,7 +23,7 @@
 #include "elf/demangle.h"
 #include "elf/image.h"
 #include "elf/symbols.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "symbol/dotnet_r2r.h"
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"

@@ -25,10 +25,11 @@ int tapir_symbolizer__new(struct tapir_symbolizer **out);
 void tapir_symbolizer__free(struct tapir_symbolizer *symbolizer);
 
 /*
- * fd: the file whose content file_id names, or a handle (foreign/foreign_file.h), borrowed, or -1
- * if it could not be opened; path: where the process tgid (0: this one) sees it, for separate debug
- * information. A file_id that is known is left as it is. Each file takes a descriptor, of which the
- * symbolizer uses a quarter at most: beyond that, the file that was asked longest ago is dropped.
+ * fd: the file whose content file_id names, or a handle (base/foreign/foreign_file.h), borrowed, or
+ * -1 if it could not be opened; path: where the process tgid (0: this one) sees it, for separate
+ * debug information. A file_id that is known is left as it is. Each file takes a descriptor, of
+ * which the symbolizer uses a quarter at most: beyond that, the file that was asked longest ago is
+ * dropped.
  * __missed counts requests for names in a file that was dropped or could not be kept.
  */
 void tapir_symbolizer__add_file(struct tapir_symbolizer *symbolizer, uint64_t file_id, int fd,

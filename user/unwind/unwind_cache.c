@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "base/trusted_dir.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "unwind/unwind_table.h"
 
 #define MAX_BYTES  (64u << 20)

@@ -29,7 +29,7 @@ struct tapir_unwind_key {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
 
-/* Of a handle (foreign/foreign_file.h). -ENODATA: it has no lasting name (a memory file). */
+/* Of a handle (base/foreign/foreign_file.h). -ENODATA: it has no lasting name (a memory file). */
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
 
 /* The same of a file that may have no name any more. */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "decode/jitdump_format.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #define WINDOW_BYTES (64u << 10)
 #define MAX_WINDOWS  16384u /* beyond: nobody waits for that long */

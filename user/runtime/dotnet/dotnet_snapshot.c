@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet_dump.h"
 #include "runtime/dotnet/dotnet_rundown.h"
 #include "runtime/peer/peer_lock.h"

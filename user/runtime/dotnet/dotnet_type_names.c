@@ -8,7 +8,7 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet_pe.h"
 #include "trace/record.h"
 

@@ -9,7 +9,7 @@
 
 #include "attach/proc.h"
 #include "base/diag.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 struct tapir_jvm_counters {
 	int fd;	       /* a handle */

@@ -2,8 +2,8 @@
 /*
  * jvm_counters.h - a JVM's performance counters over time, from the file that it maps for them
  * (/tmp/hsperfdata_USER/PID; on by default). Reading it costs the JVM nothing: no thread of it
- * takes part. The file is another user's: it is opened as such (foreign/foreign_file.h), and not
- * read where its file system might not answer. One thread.
+ * takes part. The file is another user's: it is opened as such (base/foreign/foreign_file.h), and
+ * not read where its file system might not answer. One thread.
  */
 #ifndef TAPIR_USER_JVM_COUNTERS_H
 #define TAPIR_USER_JVM_COUNTERS_H

@@ -24,7 +24,7 @@
 #include "base/diag.h"
 #include "base/fd_message.h"
 #include "base/file.h"
-#include "foreign/file_system.h"
+#include "base/foreign/file_system.h"
 #include "runtime/peer/peer_helper.h"
 
 #define GRACE_NS	(200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */

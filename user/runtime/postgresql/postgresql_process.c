@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "elf/image.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 #include "runtime/exported.h"
 
 enum variable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One entry per foreign file system, known by its device; mounts are looked up by id. */
-#include "foreign/file_system.h"
+#include "base/foreign/file_system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
-#include "foreign/mount_list.h"
-#include "foreign/overlay.h"
+#include "base/foreign/mount_list.h"
+#include "base/foreign/overlay.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8, commit 98d2b43081972 */

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 
 struct tapir_fs; /* a foreign one; there until __end_all */
 

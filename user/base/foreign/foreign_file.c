@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From what was taken to its content: foreign_file.h. */
-#include "foreign/foreign_file.h"
+#include "base/foreign/foreign_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "foreign/file_system.h"
+#include "base/foreign/file_system.h"
 
 #define COPY_NS	    (2 * TAPIR_NS_PER_SEC) /* of a whole file */
 #define TURN_NS	    (10 * TAPIR_NS_PER_MS) /* of one call: a server that is slower is slow */

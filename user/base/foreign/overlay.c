@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* All layers of an overlay must be on local file systems, by the mounts that their paths are below.
  */
-#include "foreign/overlay.h"
+#include "base/foreign/overlay.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "foreign/mount_list.h"
+#include "base/foreign/mount_list.h"
 
 #define MAX_MOUNTINFO_BYTES (4u << 20)
 

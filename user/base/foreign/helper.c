@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The caller's side of helper.h: starting helpers, and waiting for them only so long. */
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 
 #include <errno.h>
 #include <poll.h>

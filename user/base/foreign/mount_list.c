@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* "36 35 98:0 /in/fs /at rw,noatime tag:1 - ext4 /dev/sda1 rw": proc(5), /proc/PID/mountinfo. */
-#include "foreign/mount_list.h"
+#include "base/foreign/mount_list.h"
 
 #include <linux/magic.h>
 #include <stdio.h>

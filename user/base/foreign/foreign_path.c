@@ -14,8 +14,8 @@
 
 #include "base/file.h"
 #include "base/map.h"
-#include "foreign/file_system.h"
-#include "foreign/foreign_file.h"
+#include "base/foreign/file_system.h"
+#include "base/foreign/foreign_file.h"
 
 #define MAX_LINKS 8
 

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd_message.h"
-#include "foreign/helper.h"
+#include "base/foreign/helper.h"
 
 #define END_NS (200 * TAPIR_NS_PER_MS) /* from SIGKILL until a helper counts as left */
 
