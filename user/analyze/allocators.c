@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_PROBES 65536u
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 
 /*

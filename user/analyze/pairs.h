@@ -12,7 +12,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "trace/record.h"
 
 const char *tapir_cause__name(unsigned cause); /* "gc"; NONE: "" */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define LONG_NS	    5000000u
 #define MAX_THREADS 65536u

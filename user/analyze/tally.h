@@ -8,7 +8,7 @@
 
 #include "analyze/view_result.h"
 #include "analyze/timeline.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define TAPIR_TALLY_MAX_ROWS 16384u
 #define TAPIR_TALLY_WAYS     32u /* stacks of a row; what is more is in its last one */

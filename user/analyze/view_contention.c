@@ -15,7 +15,7 @@
 #include "analyze/wait_reason.h"
 #include "decode/dotnet_tables.h"
 #include "threads/monitor_owners.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_LOCKS   16384u
 #define MAX_WAYS    24 /* of waiting for one lock: stack and who held it */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/own_code.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
 

@@ -7,7 +7,7 @@
 #define TAPIR_USER_WAIT_REASON_H
 
 #include "analyze/stack_tree.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 /* Looked up once per node; for this room alone. */
 struct tapir_wait_reason {

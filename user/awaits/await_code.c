@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "tapir/stack_walk.h"
 #include "trace/record.h"
 

@@ -6,7 +6,7 @@
 #include "awaits/await_frames.h"
 
 #include "base/str.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/dotnet_name.h"
 #include "symbol/frame.h"
 

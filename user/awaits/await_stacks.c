@@ -14,7 +14,7 @@
 #include "awaits/await_links.h"
 #include "awaits/await_scan.h"
 #include "base/str.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "tapir/stack_walk.h"
 #include "trace/family.h"
 #include "trace/recbuf.h"

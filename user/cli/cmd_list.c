@@ -22,7 +22,7 @@
 #include "dotnet/probe_links.h"
 #include "flow/seen_names.h"
 #include "base/foreign/foreign_file.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/runtime_ops.h"
 #include "runtime/started_with.h"
 

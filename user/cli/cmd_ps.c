@@ -21,7 +21,7 @@
 #include "cli/pager.h"
 #include "context/otel_process.h"
 #include "context/otel_reader.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "render/table.h"
 #include "render/screen.h"
 #include "cli/terminal.h"

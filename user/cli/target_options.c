@@ -8,7 +8,7 @@
 #include "collect/command.h"
 #include "dotnet/counter_choice.h"
 #include "decode/profiles.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 const struct tapir_option tapir_target_options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID",

@@ -16,7 +16,7 @@
 #include "dotnet/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "decode/dotnet_tables.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_attach.h"
 #include "runtime/dotnet/dotnet_profiler.h"

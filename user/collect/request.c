@@ -13,7 +13,7 @@
 #include "decode/profiles.h"
 #include "dotnet/dotnet_specs.h"
 #include "dotnet/dotnet_suggest.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define DEFAULT_HZ   999 /* not in step with what happens every millisecond */
 #define ALL_HZ	     99

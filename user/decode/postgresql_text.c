@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Types of locks: PostgreSQL's LockTagType, which lore/lore_postgresql.c names. */
+/* Types of locks: PostgreSQL's LockTagType, which spec/runtime_db/lore_postgresql.c names. */
 #include "decode/postgresql_text.h"
 
 #include <string.h>
 
 #include "base/map.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 enum type {
 	RELATION = 0,

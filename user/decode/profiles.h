@@ -8,7 +8,7 @@
 #define TAPIR_USER_PROFILES_H
 
 #include "base/str.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 struct tapir_profile {
 	const char *name;

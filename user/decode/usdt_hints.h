@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_USDT_HINTS_H
 #define TAPIR_USER_USDT_HINTS_H
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 /*
  * By exact names. NULL: not known, or known with another number of arguments only: a probe

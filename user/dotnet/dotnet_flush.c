@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/map.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_stream.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_ROWS    65536u
 #define MAX_DEPTH   32 /* of a thread: more addresses are not told apart */

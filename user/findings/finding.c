@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_PROBES     65536u
 #define MIN_EXCEPTIONS 10 /* fewer make no rate */

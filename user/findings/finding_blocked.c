@@ -14,7 +14,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_KINDS     64u
 #define MAX_THREADS   65536u

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MIN_SAMPLES	50u
 #define MAX_PROCESSES	65536u

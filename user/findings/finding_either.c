@@ -12,7 +12,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "trace/record.h"
 
 #define MAX_ROWS      65536u

@@ -11,7 +11,7 @@
 
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
 

@@ -17,7 +17,7 @@
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "findings/loop_spot.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_LOOPS    1024u
 #define MAX_TIMES    4096u

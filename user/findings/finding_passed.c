@@ -7,7 +7,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_ROWS       65536u
 #define PARKED_PERCENT 95 /* of the recording */

@@ -6,7 +6,7 @@
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
 #include "findings/function_name.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_NAMES     65536u
 #define MAX_LABELS    4096u

@@ -8,7 +8,7 @@
 
 #include "analyze/view.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MAX_WORKERS	65536u
 #define MAX_POOLS	256u

@@ -5,7 +5,7 @@
 
 #include "analyze/view.h"
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
 
 #define WORTH_PERCENT  25 /* of the time in which it was blocked, for a cause to be told */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 
 static const struct tapir_lore *loop_of_function(const char *name)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "findings/finding_impl.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #define MOST_PERCENT 50
 

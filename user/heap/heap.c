@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "decode/probe_name.h"
 #include "heap/heap_jvm.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/recognize.h"

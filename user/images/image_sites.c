@@ -14,7 +14,7 @@
 #include "elf/image.h"
 #include "elf/notes.h"
 #include "decode/note_select.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/started_with.h"
 #include "tapir/coreclr.h"
 #include "tapir/otel_context.h"

@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "images/images.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "trace/recbuf.h"
 
 /* A file that may get more probes. */

@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/duration.h"
 #include "base/log.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "render/human_units.h"
 
 #define PAUSE "gc:pause" /* what a collector stops the program for, whatever it calls that */

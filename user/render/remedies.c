@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/stack_end.h"
 #include "symbol/symbol_package.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "render/human_units.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "render/report_view.h"
 
 /* The most frequent of thousands of kinds is not typical of the others. */

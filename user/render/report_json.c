@@ -2,7 +2,7 @@
 /* The report as one JSON document. */
 #include "base/json.h"
 #include "render/human_units.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "render/remedies.h"
 #include "render/report_view.h"
 #include "symbol/stack_end.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The catalog of a lane: which events there are, which were asked for, what each has lost. */
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "rings/ring_drain_impl.h"
 
 #include <errno.h>

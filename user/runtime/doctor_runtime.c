@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "elf/go_table.h"
 #include "elf/image.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/recognize.h"
 

@@ -11,7 +11,7 @@
 
 #include "attach/proc.h"
 #include "base/diag.h"
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "trace/record.h"
 
 struct walk {

@@ -2,7 +2,7 @@
 /*
  * runtime_ops.h - a runtime that can be asked: how its processes are recognized, what is printed of
  * them, and how the names of their generated code are requested. One file, NAME_ops.c, and a row in
- * runtime_ops.c. Runtimes that cannot be asked are in lore/.
+ * runtime_ops.c. Runtimes that cannot be asked are in spec/runtime_db/.
  */
 #ifndef TAPIR_USER_RUNTIME_OPS_H
 #define TAPIR_USER_RUNTIME_OPS_H

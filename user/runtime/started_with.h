@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 /* False, too, where it cannot be known: an option may be in a file. */
 bool tapir_started_with(uint32_t tgid, const struct tapir_lore_condition *condition);

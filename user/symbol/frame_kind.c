@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 static bool is_one_of(struct tapir_sv text, const char *const *words)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first mapped file that user/lore knows decides which runtime it is. */
+/* The first mapped file that user/spec/runtime_db knows decides which runtime it is. */
 #include "symbol/process_runtime.h"
 
 #include <string.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame.h"
 #include "symbol/frame_kind.h"
 

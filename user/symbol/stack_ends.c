@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/process_runtime.h"
 #include "symbol/stack_end.h"
 

@@ -2,7 +2,7 @@
 /*
  * The exceptions of the C++ runtime. Sources of the facts: the manuals of libstdc++ and libgcc.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define PTR TAPIR_HINT_PTR
 #define CXX_EXCEPTION(event)                                                                       \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rust: functions of its standard library and of the usual executors. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 /* Of either form of a mangled name. */
 #define EITHER(row, before, after, reason)                                                         \

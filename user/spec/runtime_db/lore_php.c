@@ -3,7 +3,7 @@
  * PHP. Source of the facts: "DTrace" of PHP's manual; checked against PHP 8.2. Strings are
  * NUL-terminated.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define NUM		   TAPIR_HINT_NUM
 #define STR		   TAPIR_HINT_STR

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where threads wait in the kernel: Linux 6.1 to 6.18. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_COMMON("futex_wait*", "futex"),

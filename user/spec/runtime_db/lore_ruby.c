@@ -3,7 +3,7 @@
  * Ruby (MRI). Source of the facts: "DTrace Probes" of Ruby's documentation; checked against Ruby
  * 3.1. Strings are NUL-terminated.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define NUM		    TAPIR_HINT_NUM
 #define STR		    TAPIR_HINT_STR

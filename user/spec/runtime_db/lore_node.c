@@ -3,7 +3,7 @@
  * Node.js, and other programs around JavaScript engines. Node 18 and later has no USDT notes; older
  * ones have the events below.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define THREAD TAPIR_PAIR_THREAD
 #define NONE   TAPIR_CAUSE_NONE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Mono. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_module modules[] = {{"mono-sgen", TAPIR_LORE_VERSION},
 						   {"mono", TAPIR_LORE_VERSION},

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_HINT_TABLE_H
 #define TAPIR_USER_HINT_TABLE_H
 
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 /* One argument. NUM leaves type and sign to the note. */
 #define TAPIR_HINT_NUM(name)                                                                       \

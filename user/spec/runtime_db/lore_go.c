@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Go: functions of its runtime and standard library, by the names of packages. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 const struct tapir_lore tapir_lore_go = {
 	.name = "Go",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The list. SPECs of a profile, and whatever else has an order, come in this one. */
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 #include <string.h>
 

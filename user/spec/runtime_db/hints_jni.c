@@ -5,7 +5,7 @@
  * the result unless that is floating-point. Source of the facts: the JNI specification; checked
  * against JDK 17 and 25. Strings are NUL-terminated modified UTF-8.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define NUM				TAPIR_HINT_NUM
 #define BOOL				TAPIR_HINT_BOOL

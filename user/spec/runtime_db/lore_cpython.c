@@ -3,7 +3,7 @@
  * CPython. Source of the facts: "Instrumenting CPython with DTrace and SystemTap"; checked against
  * CPython 3.11. Strings are NUL-terminated.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define NUM		   TAPIR_HINT_NUM
 #define BOOL		   TAPIR_HINT_BOOL

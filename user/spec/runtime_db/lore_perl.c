@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Perl. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_file files[] = {{"perl", "", NULL}, {}};
 

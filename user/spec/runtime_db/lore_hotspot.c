@@ -4,7 +4,7 @@
  * terminated. Source of the facts: "DTrace Probes in HotSpot VM" of the JDK's guide and the places
  * of the probes in HotSpot's source; checked against JDK 17 and 25.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define EVENT(name, ...)     TAPIR_HINT("hotspot", name, __VA_ARGS__)
 #define NUM		     TAPIR_HINT_NUM

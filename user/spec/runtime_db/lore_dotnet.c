@@ -3,7 +3,7 @@
  * .NET. Source of the facts: the runtime's own manifest; the names of its events are symbols
  * without _Vn. An exception is four events at level 4, one at level 2.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define CLR	  "Microsoft-Windows-DotNETRuntime"
 #define TPL	  TAPIR_LORE_TASK_EVENTS

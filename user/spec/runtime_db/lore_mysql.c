@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* MySQL and MariaDB. */
-#include "lore/lore.h"
+#include "spec/runtime_db/lore.h"
 
 static const struct tapir_lore_file mysql_files[] = {{"mysqld", "", NULL}, {}};
 static const struct tapir_lore_file mariadb_files[] = {{"mariadbd", "", NULL}, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The GNU C library. */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("pthread_mutex_lock", "mutex"),

@@ -3,7 +3,7 @@
  * PostgreSQL. Source of the facts: the chapter "Dynamic Tracing" of PostgreSQL's
  * manual; checked against PostgreSQL 15. Strings are NUL-terminated.
  */
-#include "lore/hint_table.h"
+#include "spec/runtime_db/hint_table.h"
 
 #define EVENT(name, ...)   TAPIR_HINT("postgresql", name, __VA_ARGS__)
 #define NUM		   TAPIR_HINT_NUM
