@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "tests/unit/elf_builder.h"
-#include "unwind/cfi.h"
-#include "unwind/functions.h"
+#include "attach/unwind/cfi.h"
+#include "attach/unwind/functions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

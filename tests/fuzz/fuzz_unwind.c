@@ -6,9 +6,9 @@
 #include <assert.h>
 
 #include "tests/unit/elf_builder.h"
-#include "unwind/rows.h"
-#include "unwind/undescribed.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/undescribed.h"
+#include "attach/unwind/unwind_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

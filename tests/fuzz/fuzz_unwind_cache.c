@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "unwind/unwind_cache.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_cache.h"
+#include "attach/unwind/unwind_table.h"
 
 #define HEADER_BYTES 96
 #define MAGIC	     (0x31776e75ull << 32 | 0x72706174)

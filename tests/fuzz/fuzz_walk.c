@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "tests/unit/elf_builder.h"
-#include "unwind/unwind_table.h"
-#include "unwind/walk.h"
+#include "attach/unwind/unwind_table.h"
+#include "attach/unwind/walk.h"
 
 #define STACK_VA 0x7000000000ull
 

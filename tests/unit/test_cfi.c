@@ -15,7 +15,7 @@
 
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
-#include "unwind/cfi.h"
+#include "attach/unwind/cfi.h"
 
 #define STEP_BYTES 61 /* between the addresses compared: hits prologues, bodies, epilogues */
 

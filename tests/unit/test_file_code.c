@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "elf_builder.h"
-#include "unwind/file_code.h"
+#include "attach/unwind/file_code.h"
 
 #define WINDOW	   TAPIR_FILE_CODE_WINDOW
 #define CODE_BYTES (5 * WINDOW / 2)

@@ -12,7 +12,7 @@
 
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
-#include "unwind/functions.h"
+#include "attach/unwind/functions.h"
 
 static const uint8_t nop[] = {0};
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "unwind/go_switch.h"
+#include "attach/unwind/go_switch.h"
 
 #define PC    0x1000u
 

@@ -33,7 +33,7 @@
 #include "elf/image.h"
 #include "may_trace.h"
 #include "tapir.skel.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 #define RING_BYTES	(1u << 20)
 #define RINGS		64

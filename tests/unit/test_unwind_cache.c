@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "unwind/rows.h"
-#include "unwind/unwind_cache.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/unwind_cache.h"
+#include "attach/unwind/unwind_table.h"
 
 static const struct tapir_unwind_key key = {.dev = 1, .inode = 2, .size = 3, .mtime_ns = 4};
 

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
-#include "unwind/eh_source.h"
-#include "unwind/rows.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/eh_source.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/unwind_table.h"
 #include "unwind_table_case.h"
 
 /* ---- hostile files ------------------------------------------------------------------------------ */

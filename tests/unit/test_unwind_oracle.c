@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "elf/image.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 #define FILES	    20
 #define GAP_STEP    16 /* bytes: no function is shorter and begins elsewhere */

@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
-#include "unwind/eh_source.h"
-#include "unwind/rows.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/eh_source.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/unwind_table.h"
 #include "unwind_table_case.h"
 
 static void row_changes_where_code_says_so(void **state)

@@ -17,8 +17,8 @@
 #include "attach/maps.h"
 #include "base/file.h"
 #include "elf/image.h"
-#include "unwind/unwind_table.h"
-#include "unwind/walk.h"
+#include "attach/unwind/unwind_table.h"
+#include "attach/unwind/walk.h"
 
 #define MAX_CODES  64
 #define COPY_BYTES (64u << 10)

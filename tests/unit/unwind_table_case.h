@@ -6,7 +6,7 @@
 
 #include "eh_frame_builder.h"
 #include "elf_builder.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 static inline int table_in(const char *name, const void *section, size_t len,
 			   struct tapir_unwind_table **out)

@@ -9,7 +9,7 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/map.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 void tapir_unwind_source__set_mapping(struct tapir_unwind_source *s,
 				      const struct tapir_rec_mapping *mapping)

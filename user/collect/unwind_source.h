@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "tapir/abi.h"
-#include "unwind/unwind_cache.h"
+#include "attach/unwind/unwind_cache.h"
 
 struct tapir_unwind_source {
 	char *path; /* to be freed by the owner */

@@ -18,8 +18,8 @@
 #include "base/map.h"
 #include "collect/unwind_source.h"
 #include "trace/record.h"
-#include "unwind/unwind_cache.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_cache.h"
+#include "attach/unwind/unwind_table.h"
 
 /* A table that was in use this many polls (seconds) ago may be removed; wanted, it is back as late.
  */

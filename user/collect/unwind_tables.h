@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * unwind_tables.h - unwind tables of the files that traced processes execute: built in the
- * background, or read from the cache on disk (unwind/unwind_cache.h), given to the BPF walker, and
- * removed when they take more memory than is allowed.
+ * background, or read from the cache on disk (attach/unwind/unwind_cache.h), given to the BPF
+ * walker, and removed when they take more memory than is allowed.
  *
  * Nothing keeps a mapped file from being rewritten in place: then its table is another program's.
  * Once per second the files of tables in use are checked; one whose unwind data changed loses its

@@ -19,7 +19,7 @@
 #include "tapir/coreclr.h"
 #include "tapir/otel_context.h"
 #include "tapir/ring.h"
-#include "unwind/cfi.h"
+#include "attach/unwind/cfi.h"
 
 /* The first SPEC that matches decides what is captured. */
 static const struct tapir_spec *matching_spec(const struct tapir_images *images,

@@ -10,7 +10,7 @@
 #include "bpf/control.h"
 #include "elf/notes.h"
 #include "trace/record.h"
-#include "unwind/cfi.h"
+#include "attach/unwind/cfi.h"
 
 struct tapir_plan {
 	struct tapir_site site; /* for the BPF program; probe_id is the caller's */

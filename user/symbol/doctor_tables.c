@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "elf/image.h"
 #include "symbol/stack_end.h"
-#include "unwind/rows.h"
-#include "unwind/undescribed.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/undescribed.h"
 
 #define STARTUP_BYTES 1024 /* the linker's own code, all that a library of data has, is below */
 

@@ -27,7 +27,7 @@
 #include "symbol/dotnet_r2r.h"
 #include "symbol/kallsyms.h"
 #include "symbol/vdso.h"
-#include "unwind/functions.h"
+#include "attach/unwind/functions.h"
 
 /*
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there

@@ -17,9 +17,9 @@
 #include "symbol/vdso.h"
 #include "trace/family.h"
 #include "trace/recbuf.h"
-#include "unwind/unwind_cache.h"
-#include "unwind/unwind_table.h"
-#include "unwind/walk.h"
+#include "attach/unwind/unwind_cache.h"
+#include "attach/unwind/unwind_table.h"
+#include "attach/unwind/walk.h"
 
 struct tapir_walk_tables {
 	struct tapir_vec(struct tapir_unwind_table *) vec;

@@ -9,7 +9,7 @@
 #define TAPIR_USER_JVM_CODE_H
 
 #include "runtime/jvm/jvm_structs.h"
-#include "unwind/walk.h"
+#include "attach/unwind/walk.h"
 
 #define TAPIR_JVM_CODE_HEAPS 4u /* a JVM has three at most, by what the code is for */
 

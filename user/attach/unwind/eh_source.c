@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Sections by name; without section headers, .eh_frame_hdr by its program header. */
-#include "unwind/eh_source.h"
+#include "attach/unwind/eh_source.h"
 
 #include <errno.h>
 

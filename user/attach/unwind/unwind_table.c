@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rows are dealt to blocks so that all rows of a granule are in one; and the way back. */
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elf/image.h"
-#include "unwind/rows.h"
-#include "unwind/undescribed.h"
+#include "attach/unwind/rows.h"
+#include "attach/unwind/undescribed.h"
 
 #define GRANULE_BYTES (1u << TAPIR_UNWIND_GRANULE_SHIFT)
 #define PAGE_BYTES    4096ull

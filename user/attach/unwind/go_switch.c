@@ -13,7 +13,7 @@
  *	mov %rax, %fs:-8
  *	mov SP(%rax), %rsp		<- up to the end of this one
  */
-#include "unwind/go_switch.h"
+#include "attach/unwind/go_switch.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The table is elf/go_table.h's. A function's record has the offset of its pcsp: pairs of (change
  * of depth, bytes of code), both LEB128 (runtime/symtab.go, runtime/runtime2.go).
  */
-#include "unwind/go_rows.h"
+#include "attach/unwind/go_rows.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,9 +13,9 @@
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "tapir/eh_frame.h"
-#include "unwind/file_code.h"
-#include "unwind/go_switch.h"
-#include "unwind/rows.h"
+#include "attach/unwind/file_code.h"
+#include "attach/unwind/go_switch.h"
+#include "attach/unwind/rows.h"
 
 /* _func.flag */
 #define FLAG_TOP_FRAME 1u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* .eh_frame: an index of its functions, one of which is run when it is asked for. */
-#include "unwind/cfi.h"
+#include "attach/unwind/cfi.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "elf/image.h"
-#include "unwind/eh_source.h"
+#include "attach/unwind/eh_source.h"
 
 struct entry {
 	struct tapir_eh_function function;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The same rules as in BPF on memory that was copied: what cannot be read ends the walk. */
-#include "unwind/walk_code.h"
+#include "attach/unwind/walk_code.h"
 
 #include "bpf/unwind_logic.bpf.h"
 

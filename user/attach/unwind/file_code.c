@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A window on the code; the few instructions that padding and entry points are made of. */
-#include "unwind/file_code.h"
+#include "attach/unwind/file_code.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Each kind of code with the row that holds in all of it. */
-#include "unwind/undescribed.h"
+#include "attach/unwind/undescribed.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 
 #include "base/diag.h"
 #include "elf/image.h"
-#include "unwind/file_code.h"
-#include "unwind/go_rows.h"
-#include "unwind/rows.h"
+#include "attach/unwind/file_code.h"
+#include "attach/unwind/go_rows.h"
+#include "attach/unwind/rows.h"
 
 #define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
 #define MAX_TRAMPOLINES 16u

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/walk.h"
+#include "attach/unwind/walk.h"
 
 /* Where a function that goes on at ip ends its frame; offsets from its stack pointer. */
 struct tapir_walk_code_frame {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Functions in the order of the section -> rows in the order of the file. */
-#include "unwind/rows.h"
+#include "attach/unwind/rows.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
 #include "elf/image.h"
-#include "unwind/eh_source.h"
-#include "unwind/file_code.h"
-#include "unwind/rule.h"
+#include "attach/unwind/eh_source.h"
+#include "attach/unwind/file_code.h"
+#include "attach/unwind/rule.h"
 
 /* Code between functions that only aligns the next one: never more than that. */
 #define MAX_PADDING 63u

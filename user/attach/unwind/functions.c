@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* 16 bytes a function, sorted. */
-#include "unwind/functions.h"
+#include "attach/unwind/functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/vec.h"
 #include "elf/image.h"
-#include "unwind/eh_source.h"
+#include "attach/unwind/eh_source.h"
 
 struct range {
 	uint64_t start_va;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Registers and offsets; of expressions those that compilers, linkers and libcs write. */
-#include "unwind/rule.h"
+#include "attach/unwind/rule.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One step per frame, by the row of its table or by the frame pointer. */
-#include "unwind/walk.h"
+#include "attach/unwind/walk.h"
 
 #include <string.h>
 
 #include "base/vec.h"
-#include "unwind/unwind_table.h"
-#include "unwind/walk_code.h"
+#include "attach/unwind/unwind_table.h"
+#include "attach/unwind/walk_code.h"
 
 #define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
 #define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A header, then the blocks of a table as they are in memory. */
-#include "unwind/unwind_cache.h"
+#include "attach/unwind/unwind_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,13 +23,14 @@
 #include "base/trusted_dir.h"
 #include "elf/image.h"
 #include "base/foreign/foreign_file.h"
-#include "unwind/unwind_table.h"
+#include "attach/unwind/unwind_table.h"
 
 #define MAX_BYTES  (64u << 20)
 #define MAX_FILES  4096u /* looked at when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
-	9u /* of the header, of the blocks (bpf/unwind.h) and of the rules (unwind/rule.c) */
+	9u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c)  \
+	    */
 #define MAGIC  (0x31776e75ull << 32 | 0x72706174) /* "taprunw1" */
 #define SUFFIX ".unwind"
 
