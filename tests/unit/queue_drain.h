@@ -4,7 +4,7 @@
 #define TAPIR_TEST_QUEUE_DRAIN_H
 
 #include "base/clock.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 /* see: left_bytes of its block, 0 for a note; false: the rest of the block is not read. */
 static inline void queue_drain(struct tapir_queue *queue,

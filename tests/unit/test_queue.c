@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 #define BLOCK_CNT 3
 

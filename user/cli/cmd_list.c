@@ -20,7 +20,7 @@
 #include "render/screen.h"
 #include "cli/terminal.h"
 #include "dotnet/probe_links.h"
-#include "flow/seen_names.h"
+#include "attach/flow/seen_names.h"
 #include "base/foreign/foreign_file.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/runtime_ops.h"

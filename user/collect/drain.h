@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "attach/programs.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 struct tapir_drain_opts {
 	size_t sz;

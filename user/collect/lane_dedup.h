@@ -7,7 +7,7 @@
 #define TAPIR_USER_LANE_DEDUP_H
 
 #include "base/map.h"
-#include "flow/lane_coverage.h"
+#include "attach/flow/lane_coverage.h"
 #include "collect/loss_poll.h"
 
 struct tapir_lane_dedup {

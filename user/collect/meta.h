@@ -5,7 +5,7 @@
 
 #include "spec/spec.h"
 #include "images/images.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);

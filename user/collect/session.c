@@ -8,7 +8,7 @@
  *
  *   drain, ring reader, streams  --- blocks --->  +---------+ ---> catalog, namer, losses
  *   (copies of captured records)                  |         |
- *                                  flow/queue.c   | session | ---> trace/writer.c (a file)
+ *                                  attach/flow/queue.c   | session | ---> trace/writer.c (a file)
  *   main: targets, mappings,                      |         |
  *   GAPs, notes of .NET lanes    --- notes  --->  +---------+ ---> on_record (live output)
  *

@@ -13,8 +13,8 @@
 
 #include "attach/programs.h"
 #include "dotnet/counter_choice.h"
-#include "flow/lane_coverage.h"
-#include "flow/queue.h"
+#include "attach/flow/lane_coverage.h"
+#include "attach/flow/queue.h"
 #include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/segments.h"

@@ -20,7 +20,7 @@
 #include "base/vec.h"
 #include "dotnet/dotnet_lanes.h"
 #include "images/images.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "rings/ring_scan.h"
 #include "rings/ring_reader.h"
 

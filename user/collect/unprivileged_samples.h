@@ -8,7 +8,7 @@
 #define TAPIR_USER_UNPRIVILEGED_SAMPLES_H
 
 #include "attach/unprivileged_sampler.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 struct tapir_unprivileged_samples;
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "collect/targets.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 struct tapir_usage_watch;
 

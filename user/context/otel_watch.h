@@ -10,7 +10,7 @@
 #define TAPIR_USER_OTEL_WATCH_H
 
 #include "base/vec.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 struct tapir_otel_watch;
 

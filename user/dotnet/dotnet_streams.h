@@ -11,8 +11,8 @@
 #define TAPIR_USER_DOTNET_STREAMS_H
 
 #include "spec/spec.h"
-#include "flow/queue.h"
-#include "flow/seen_names.h"
+#include "attach/flow/queue.h"
+#include "attach/flow/seen_names.h"
 #include "rings/ring_ask.h"
 #include "runtime/dotnet/dotnet_port.h"
 

@@ -11,10 +11,10 @@
 
 #include <pthread.h>
 
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "rings/ring_kinds.h"
 #include "rings/ring_tids.h"
-#include "flow/seen_names.h"
+#include "attach/flow/seen_names.h"
 #include "spec/spec.h"
 #include "decode/nettrace_stream.h"
 #include "trace/recbuf.h"

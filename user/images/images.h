@@ -20,9 +20,9 @@
 #include "spec/spec.h"
 #include "base/vec.h"
 #include "elf/tls_symbol.h"
-#include "flow/lane_coverage.h"
-#include "flow/queue.h"
-#include "flow/seen_names.h"
+#include "attach/flow/lane_coverage.h"
+#include "attach/flow/queue.h"
+#include "attach/flow/seen_names.h"
 
 struct tapir_image {
 	uint64_t inode; /* two paths to one file, or two overlay mounts of it, are one image */

@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_NAMER_H
 #define TAPIR_USER_NAMER_H
 
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "trace/catalog.h"
 
 struct tapir_namer;

@@ -9,7 +9,7 @@
 #include "spec/spec.h"
 #include "base/str.h"
 #include "render/screen.h"
-#include "flow/seen_names.h"
+#include "attach/flow/seen_names.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 
 /* Of a process that runs .NET; one that cannot be inspected has only the runtime's. */

@@ -11,11 +11,11 @@
 #include "attach/ring_find.h"
 #include "base/map.h"
 #include "spec/spec.h"
-#include "flow/lane_coverage.h"
-#include "flow/queue.h"
+#include "attach/flow/lane_coverage.h"
+#include "attach/flow/queue.h"
 #include "rings/ring_kinds.h"
 #include "rings/ring_session.h"
-#include "flow/seen_names.h"
+#include "attach/flow/seen_names.h"
 #include "trace/recbuf.h"
 
 /* Shared by all lanes of a recording, owned by the reader. */

@@ -10,7 +10,7 @@
 
 #include "attach/ring_find.h"
 #include "base/map.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "trace/recbuf.h"
 
 #define TAPIR_RING_LANES_OPEN_MAX 4096u /* at a time, of all processes */

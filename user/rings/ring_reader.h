@@ -10,8 +10,8 @@
 #define TAPIR_USER_RING_READER_H
 
 #include "spec/spec.h"
-#include "flow/seen_names.h"
-#include "flow/queue.h"
+#include "attach/flow/seen_names.h"
+#include "attach/flow/queue.h"
 #include "rings/ring_session.h"
 
 #define TAPIR_RING_PROBE_ID_MIN 0x10000u    /* the probe ids of BPF sites are below (SITE_CAP) */

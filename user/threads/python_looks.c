@@ -9,7 +9,7 @@
 #include "attach/thread_list.h"
 #include "base/clock.h"
 #include "base/keyed.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/page_cache.h"
 #include "trace/recbuf.h"

@@ -9,7 +9,7 @@
 #include "attach/proc.h"
 #include "attach/thread_list.h"
 #include "base/diag.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "runtime/dotnet/dotnet_type_names.h"
 #include "runtime/postgresql/postgresql_namer.h"
 #include "runtime/process_memory.h"

@@ -13,7 +13,7 @@
 #include "runtime/process_memory.h"
 #include "tapir/stack_walk.h"
 #include "threads/snapshot_impl.h"
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 #include "symbol/vdso.h"
 #include "trace/family.h"
 #include "trace/recbuf.h"

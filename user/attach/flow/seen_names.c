@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A list, and a set of hashes beside it. */
-#include "flow/seen_names.h"
+#include "attach/flow/seen_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

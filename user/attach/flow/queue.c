@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Two lists of blocks and one of notes, under one lock: taken once per block, not per record. */
-#include "flow/queue.h"
+#include "attach/flow/queue.h"
 
 #include <errno.h>
 #include <pthread.h>

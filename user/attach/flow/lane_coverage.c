@@ -3,7 +3,7 @@
  * The bit in the ring is set first and the time taken after it: a later event is certainly in the
  * ring. One that was in progress arrives only by its probe, and is kept.
  */
-#include "flow/lane_coverage.h"
+#include "attach/flow/lane_coverage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
