@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rings/ring_records.h"
+#include "attach/rings/ring_records.h"
 #include "trace/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

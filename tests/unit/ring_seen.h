@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 #include "queue_drain.h"
 #include "ring_maker.h"
 #include "trace/record.h"

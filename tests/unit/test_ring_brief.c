@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "rings/ring_brief.h"
+#include "attach/rings/ring_brief.h"
 
 static void few_each_second_are_recorded_for_ever(void **state)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "rings/ring_kinds.h"
+#include "attach/rings/ring_kinds.h"
 
 #define FIRST 0x10000u
 #define LAST  0x3fffffffu

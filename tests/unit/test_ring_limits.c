@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "rings/ring_limits.h"
-#include "rings/ring_scan.h"
+#include "attach/rings/ring_limits.h"
+#include "attach/rings/ring_scan.h"
 #include "may_trace.h"
 #include "ring_seen.h"
 

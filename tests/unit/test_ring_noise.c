@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "queue_drain.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 #include "ring_taker.h"
 #include "trace/record.h"
 #include "usdt/ring/ring_writer.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "tapir/stack_walk.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 #include "may_trace.h"
 #include "ring_seen.h"
 #include "trace/record.h"

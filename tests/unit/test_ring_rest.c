@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "rings/ring_rest.h"
+#include "attach/rings/ring_rest.h"
 
 #define ROUNDS 30
 

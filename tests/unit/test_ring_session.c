@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "rings/ring_select.h"
-#include "rings/ring_session.h"
+#include "attach/rings/ring_select.h"
+#include "attach/rings/ring_session.h"
 #include "ring_maker.h"
 #include "trace/recbuf.h"
 

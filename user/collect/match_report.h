@@ -5,7 +5,7 @@
 
 #include "dotnet/dotnet_streams.h"
 #include "images/images.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 
 /* What was requested, and where it was searched; all borrowed. */

@@ -86,7 +86,7 @@ struct tapir_recording_opts {
 	bool force;	     /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing
 				  */
-	bool with_brief_awaits;	 /* .NET's, as long as there are few (rings/ring_brief.h) */
+	bool with_brief_awaits;	 /* .NET's, as long as there are few (attach/rings/ring_brief.h) */
 	bool wants_events;	 /* of a profile that was named: samples alone are no answer */
 	uint64_t duration_ns;	 /* 0: no end */
 	/*

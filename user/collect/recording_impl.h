@@ -18,7 +18,7 @@
 #include "dotnet/publish.h"
 #include "collect/match_report.h"
 #include "collect/recording.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 #include "runtime/peer/run_dir.h"
 #include "tapir/ring.h"
 

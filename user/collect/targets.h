@@ -21,8 +21,8 @@
 #include "dotnet/dotnet_lanes.h"
 #include "images/images.h"
 #include "attach/flow/queue.h"
-#include "rings/ring_scan.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_scan.h"
+#include "attach/rings/ring_reader.h"
 
 /* Whom to trace; exactly one kind is set. */
 struct tapir_target_rules {

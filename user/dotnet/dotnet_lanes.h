@@ -11,7 +11,7 @@
 #define TAPIR_USER_DOTNET_LANES_H
 
 #include "dotnet/dotnet_streams.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 
 struct tapir_dotnet_lanes_opts {
 	size_t sz;

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "dotnet/dotnet_suggest.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_select.h"
 #include "decode/dotnet_tables.h"
 #include "decode/usdt_hints.h"
 

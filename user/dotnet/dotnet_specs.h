@@ -14,7 +14,7 @@
 
 #include "spec/spec.h"
 #include "decode/layout.h"
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 
 /* Forces a collection when a session begins: only where it is named. */
 #define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull

@@ -13,7 +13,7 @@
 #include "spec/spec.h"
 #include "attach/flow/queue.h"
 #include "attach/flow/seen_names.h"
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 #include "runtime/dotnet/dotnet_port.h"
 
 struct tapir_dotnet_streams_opts {

@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_STREAM_PROVIDERS_H
 #define TAPIR_USER_STREAM_PROVIDERS_H
 
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 #include "decode/layout.h"
 #include "runtime/dotnet/dotnet_ipc.h"
 

@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "tapir/stack_walk.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_select.h"
 #include "decode/event_blob.h"
 #include "decode/probe_name.h"
 

@@ -12,8 +12,8 @@
 #include <pthread.h>
 
 #include "attach/flow/queue.h"
-#include "rings/ring_kinds.h"
-#include "rings/ring_tids.h"
+#include "attach/rings/ring_kinds.h"
+#include "attach/rings/ring_tids.h"
 #include "attach/flow/seen_names.h"
 #include "spec/spec.h"
 #include "decode/nettrace_stream.h"

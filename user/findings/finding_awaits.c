@@ -16,7 +16,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "findings/finding_impl.h"
-#include "rings/ring_brief.h"
+#include "attach/rings/ring_brief.h"
 
 #define MAX_BEGUN    (1u << 20)
 #define MAX_METHODS  4096u

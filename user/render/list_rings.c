@@ -12,7 +12,7 @@
 #include "render/table.h"
 #include "decode/event_layout.h"
 #include "decode/probe_name.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_select.h"
 #include "trace/record.h"
 #include "render/screen.h"
 

@@ -27,7 +27,7 @@
 #include "attach/ring_find.h"
 #include "base/diag.h"
 #include "coreclr_driver.h"
-#include "rings/ring_session.h"
+#include "attach/rings/ring_session.h"
 #include "raise_semaphores.h"
 #include "runtime/dotnet/dotnet_client.h"
 #include "runtime/dotnet/dotnet_profiler.h"

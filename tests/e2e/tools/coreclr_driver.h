@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "rings/ring_session.h"
+#include "attach/rings/ring_session.h"
 
 #define STACK_CNT 65536u
 #define TID_CNT	  4096u

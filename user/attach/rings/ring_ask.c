@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Arguments are stored one after the other, each text once. */
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 
 #include <string.h>
 

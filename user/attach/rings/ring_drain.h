@@ -13,8 +13,8 @@
 #include "spec/spec.h"
 #include "attach/flow/lane_coverage.h"
 #include "attach/flow/queue.h"
-#include "rings/ring_kinds.h"
-#include "rings/ring_session.h"
+#include "attach/rings/ring_kinds.h"
+#include "attach/rings/ring_session.h"
 #include "attach/flow/seen_names.h"
 #include "trace/recbuf.h"
 

@@ -12,7 +12,7 @@
 #define TAPIR_USER_RING_SCAN_H
 
 #include "base/map.h"
-#include "rings/ring_reader.h"
+#include "attach/rings/ring_reader.h"
 
 #define TAPIR_RING_BURSTS_MAX 256u /* processes at a time; others wait for their turn */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Stores and loads of shared words, in the order of the page. */
-#include "rings/ring_session.h"
+#include "attach/rings/ring_session.h"
 
 #include <errno.h>
 #include <fcntl.h>

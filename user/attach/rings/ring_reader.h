@@ -12,7 +12,7 @@
 #include "spec/spec.h"
 #include "attach/flow/seen_names.h"
 #include "attach/flow/queue.h"
-#include "rings/ring_session.h"
+#include "attach/rings/ring_session.h"
 
 #define TAPIR_RING_PROBE_ID_MIN 0x10000u    /* the probe ids of BPF sites are below (SITE_CAP) */
 #define TAPIR_RING_PROBE_ID_MAX 0x3fffffffu /* those of streams are above */

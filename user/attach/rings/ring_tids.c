@@ -2,7 +2,7 @@
 /*
  * The kernel maps a thread's ids only from outer to inner namespaces: all threads are read at once.
  */
-#include "rings/ring_tids.h"
+#include "attach/rings/ring_tids.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "attach/ring_find.h"
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 
 struct tapir_ring_session_opts {
 	size_t sz;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Drains all lanes in rounds under one lock, which threads that add processes share. */
-#include "rings/ring_reader_impl.h"
+#include "attach/rings/ring_reader_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,10 +18,10 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "rings/ring_drain.h"
-#include "rings/ring_limits.h"
-#include "rings/ring_rest.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_drain.h"
+#include "attach/rings/ring_limits.h"
+#include "attach/rings/ring_rest.h"
+#include "attach/rings/ring_select.h"
 
 #define WAITED_FOR_MS 1 /* where threads wait for room */
 #define LOSSES_NS     TAPIR_NS_PER_SEC

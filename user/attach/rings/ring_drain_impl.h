@@ -4,11 +4,11 @@
 #ifndef TAPIR_USER_RING_DRAIN_IMPL_H
 #define TAPIR_USER_RING_DRAIN_IMPL_H
 
-#include "rings/ring_brief.h"
-#include "rings/ring_drain.h"
-#include "rings/ring_records.h"
-#include "rings/ring_session.h"
-#include "rings/ring_tids.h"
+#include "attach/rings/ring_brief.h"
+#include "attach/rings/ring_drain.h"
+#include "attach/rings/ring_records.h"
+#include "attach/rings/ring_session.h"
+#include "attach/rings/ring_tids.h"
 
 #define RING_CAUSES 7 /* of enum tapir_ring_cause */
 

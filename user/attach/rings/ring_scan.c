@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A short list of processes, each with its step in the same row of times. */
-#include "rings/ring_scan.h"
+#include "attach/rings/ring_scan.h"
 
 #include <errno.h>
 

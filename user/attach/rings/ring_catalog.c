@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The catalog of a lane: which events there are, which were asked for, what each has lost. */
 #include "spec/runtime_db/lore.h"
-#include "rings/ring_drain_impl.h"
+#include "attach/rings/ring_drain_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "decode/probe_name.h"
-#include "rings/ring_limits.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_limits.h"
+#include "attach/rings/ring_select.h"
 
 /*
  * The memory limit for the descriptions of one process: one that rewrites its catalog while it is

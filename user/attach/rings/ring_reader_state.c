@@ -2,7 +2,7 @@
 /* What other threads ask of the reader, and tell it, while it reads: each under its lock. */
 #include <errno.h>
 
-#include "rings/ring_reader_impl.h"
+#include "attach/rings/ring_reader_impl.h"
 
 bool tapir_ring_reader__has_any(const struct tapir_ring_reader *r, uint32_t tgid)
 {

@@ -4,7 +4,7 @@
  * not recorded, and a second one with exact times when it is opened later. Maps are cleared when
  * they are full: at worst a line or a GAP appears twice.
  */
-#include "rings/ring_limits.h"
+#include "attach/rings/ring_limits.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * A SPEC's items become one selection each, or where there are too many one a provider; what
  * they leave out is left to the judgement.
  */
-#include "rings/ring_select.h"
+#include "attach/rings/ring_select.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A small state machine: busy, quiet for QUIET_ROUNDS, asked, asleep after SURE_ROUNDS. */
-#include "rings/ring_rest.h"
+#include "attach/rings/ring_rest.h"
 
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 #define TAPIR_USER_RING_SELECT_H
 
 #include "spec/spec.h"
-#include "rings/ring_ask.h"
+#include "attach/rings/ring_ask.h"
 #include "trace/record.h"
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Heads, then what they need, then tails: the reader's half of a single-producer ring. */
-#include "rings/ring_drain_impl.h"
+#include "attach/rings/ring_drain_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_select.h"
 
 #define ROOM_BYTES	(2u * TAPIR_RING_RECORD_BYTES) /* in a block, before a piece is read */
 #define ROUND_BYTES	(32u << 20) /* per process and drain: then the others have their turn */

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "rings/ring_drain.h"
-#include "rings/ring_limits.h"
-#include "rings/ring_reader.h"
-#include "rings/ring_rest.h"
-#include "rings/ring_select.h"
+#include "attach/rings/ring_drain.h"
+#include "attach/rings/ring_limits.h"
+#include "attach/rings/ring_reader.h"
+#include "attach/rings/ring_rest.h"
+#include "attach/rings/ring_select.h"
 
 struct tapir_ring_reader_lane {
 	uint32_t tgid;

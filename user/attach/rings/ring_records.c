@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Per event: two checks, lookups in two small caches, five stores. */
-#include "rings/ring_records.h"
+#include "attach/rings/ring_records.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A bucket of events, which fills by time. */
-#include "rings/ring_brief.h"
+#include "attach/rings/ring_brief.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A table by hash over a vector, which is made anew without unused kinds when room ends. */
-#include "rings/ring_kinds.h"
+#include "attach/rings/ring_kinds.h"
 
 #include <string.h>
 #include <sys/random.h>
