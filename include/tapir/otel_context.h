@@ -3,7 +3,7 @@
  * otel_context.h - what OpenTelemetry's SDKs publish for readers outside the process: the thread's
  * current trace and span (OTEP 4947, oteps/profiles/4947-thread-ctx.md) and what the process is
  * (OTEP 4719, 4719-process-ctx.md, version 2). Layouts only: activity.h publishes them,
- * bpf/trace_context.bpf.h and user/context read them,
+ * bpf/trace_context.bpf.h and user/runtime/otel read them,
  * user/decode/otel_resource.h decodes them.
  *
  * THE THREAD. `otel_thread_ctx_v1`, a thread-local pointer in .dynsym, is NULL or the address of

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "context/otel_process.h"
+#include "runtime/otel/otel_process.h"
 #include "runtime/cpython/cpython_frames.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "context/otel_process.h"
+#include "runtime/otel/otel_process.h"
 #include "decode/otel_resource.h"
 #include "fake_memory.h"
 #include "tapir/otel_context.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "context/otel_watch.h"
+#include "runtime/otel/otel_watch.h"
 #include "tapir/abi.h"
 #include "tapir/otel_context.h"
 #include "trace/record.h"

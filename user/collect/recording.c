@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "collect/meta.h"
 #include "collect/usage_watch.h"
-#include "context/otel_watch.h"
+#include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
 #include "threads/python_looks.h"
 #include "trace/recbuf.h"

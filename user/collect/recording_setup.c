@@ -19,7 +19,7 @@
 #include "names/code_names.h"
 #include "collect/foreseen.h"
 #include "collect/meta.h"
-#include "context/otel_watch.h"
+#include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
 
 #define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */

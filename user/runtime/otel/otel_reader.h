@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_OTEL_READER_H
 #define TAPIR_USER_OTEL_READER_H
 
-#include "context/otel_process.h"
+#include "runtime/otel/otel_process.h"
 #include "trace/record.h"
 
 struct tapir_otel_reader {

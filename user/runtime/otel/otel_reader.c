@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A helper that waits for a process is left to it; after STUCK_MAX of them no process is read. */
-#include "context/otel_reader.h"
+#include "runtime/otel/otel_reader.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* When each process is looked at next: soon after a change, later and later while it is silent. */
-#include "context/otel_watch.h"
+#include "runtime/otel/otel_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "context/otel_reader.h"
+#include "runtime/otel/otel_reader.h"
 #include "trace/recbuf.h"
 
 #define FIRST_NS      (500 * TAPIR_NS_PER_MS)

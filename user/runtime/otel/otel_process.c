@@ -3,7 +3,7 @@
  * The header is read before and after its payload; if it has changed in between, both are read
  * again.
  */
-#include "context/otel_process.h"
+#include "runtime/otel/otel_process.h"
 
 #include <errno.h>
 #include <string.h>
