@@ -12,7 +12,7 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "dotnet/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 

@@ -10,9 +10,9 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "dotnet/dotnet_specs.h"
-#include "dotnet/dotnet_streams.h"
-#include "dotnet/stream_providers.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_streams.h"
+#include "runtime/dotnet/lanes/stream_providers.h"
 #include "fake_dotnet.h"
 #include "runtime/dotnet/dotnet_stream.h"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "dotnet/dotnet_specs.h"
-#include "dotnet/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
 
 static const struct tapir_layout_keyword keywords[] = {{"Orders", 1}, {"Stock", 2}};
 static const struct tapir_layout_event events[] = {{.name = "OrderPlaced", .keywords = 1},

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "blob_builder.h"
-#include "dotnet/stream_records.h"
+#include "runtime/dotnet/lanes/stream_records.h"
 #include "queue_drain.h"
 #include "trace/record.h"
 

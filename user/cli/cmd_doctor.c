@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "render/help_text.h"
-#include "dotnet/doctor_dotnet.h"
+#include "runtime/dotnet/lanes/doctor_dotnet.h"
 #include "runtime/doctor_runtime.h"
 #include "symbol/doctor_symbols.h"
 #include "symbol/doctor_tables.h"

@@ -19,7 +19,7 @@
 #include "render/list_view.h"
 #include "render/screen.h"
 #include "cli/terminal.h"
-#include "dotnet/probe_links.h"
+#include "runtime/dotnet/lanes/probe_links.h"
 #include "attach/flow/seen_names.h"
 #include "base/foreign/foreign_file.h"
 #include "spec/runtime_db/lore.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "collect/command.h"
-#include "dotnet/counter_choice.h"
+#include "runtime/dotnet/lanes/counter_choice.h"
 #include "decode/profiles.h"
 #include "spec/runtime_db/lore.h"
 

@@ -8,8 +8,8 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "dotnet/dotnet_suggest.h"
-#include "dotnet/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 
 static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_names *out)
 {

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_MATCH_REPORT_H
 #define TAPIR_USER_MATCH_REPORT_H
 
-#include "dotnet/dotnet_streams.h"
+#include "runtime/dotnet/lanes/dotnet_streams.h"
 #include "images/images.h"
 #include "attach/rings/ring_reader.h"
 #include "runtime/dotnet/dotnet_assembly.h"

@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "names/code_names.h"
-#include "dotnet/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "collect/recording_impl.h"
 #include "decode/dotnet_tables.h"
 #include "spec/runtime_db/lore.h"

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "decode/dotnet_tables.h"
 #include "decode/profiles.h"
-#include "dotnet/dotnet_specs.h"
-#include "dotnet/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "spec/runtime_db/lore.h"
 
 #define DEFAULT_HZ   999 /* not in step with what happens every millisecond */

@@ -18,7 +18,7 @@
 #include "attach/programs.h"
 #include "attach/sideband.h"
 #include "base/vec.h"
-#include "dotnet/dotnet_lanes.h"
+#include "runtime/dotnet/lanes/dotnet_lanes.h"
 #include "images/images.h"
 #include "attach/flow/queue.h"
 #include "attach/rings/ring_scan.h"

@@ -3,7 +3,7 @@
  * A runtime's stacks are its managed frames alone, addresses in it as they are: they get ids as
  * every walker's do. What was dropped is known by thread only, so losses name no event.
  */
-#include "dotnet/stream_records.h"
+#include "runtime/dotnet/lanes/stream_records.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A session of one event source, through the diagnostics port, of which nothing is read. */
-#include "dotnet/dotnet_flush.h"
+#include "runtime/dotnet/lanes/dotnet_flush.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See dotnet_specs.h. */
-#include "dotnet/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "dotnet/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "attach/rings/ring_select.h"
 #include "decode/dotnet_tables.h"
 #include "decode/usdt_hints.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A table of images by process and mapping, and what was printed of each. */
-#include "dotnet/publish.h"
+#include "runtime/dotnet/lanes/publish.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "dotnet/probe_links.h"
+#include "runtime/dotnet/lanes/probe_links.h"
 #include "base/str.h"
 #include "elf/image.h"
 #include "elf/notes.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A provider has one place, with all that is asked of it; what that lets through is judged later.
  */
-#include "dotnet/stream_providers.h"
+#include "runtime/dotnet/lanes/stream_providers.h"
 
 #include <string.h>
 
 #include "base/str.h"
-#include "dotnet/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "decode/dotnet_tables.h"
 
 #define LEVEL_MAX 5u

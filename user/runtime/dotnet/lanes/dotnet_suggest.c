@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* By the names of spec/spec.h, over providers instead of probes. */
-#include "dotnet/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
 
 #include "decode/dotnet_tables.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See probe_links.h. Several tapirs may work on it: what is gone already is not a failure. */
-#include "dotnet/probe_links.h"
+#include "runtime/dotnet/lanes/probe_links.h"
 
 #include <ctype.h>
 #include <dirent.h>

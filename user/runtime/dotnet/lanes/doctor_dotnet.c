@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See doctor_dotnet.h. */
-#include "dotnet/doctor_dotnet.h"
+#include "runtime/dotnet/lanes/doctor_dotnet.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_DOTNET_LANES_H
 #define TAPIR_USER_DOTNET_LANES_H
 
-#include "dotnet/dotnet_streams.h"
+#include "runtime/dotnet/lanes/dotnet_streams.h"
 #include "attach/rings/ring_reader.h"
 
 struct tapir_dotnet_lanes_opts {

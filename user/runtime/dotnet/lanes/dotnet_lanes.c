@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A list of processes and a thread that does what is due, outside the lock. */
-#include "dotnet/dotnet_lanes.h"
+#include "runtime/dotnet/lanes/dotnet_lanes.h"
 
 #include <errno.h>
 #include <pthread.h>

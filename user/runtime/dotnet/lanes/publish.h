@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dotnet/dotnet_lanes.h"
+#include "runtime/dotnet/lanes/dotnet_lanes.h"
 
 struct tapir_publish_opts {
 	size_t sz;

@@ -3,7 +3,7 @@
  * A thread a stream, which ends with it. At the end a second one asks the runtime to stop, while
  * the first reads on: its answer comes when all was sent.
  */
-#include "dotnet/dotnet_streams.h"
+#include "runtime/dotnet/lanes/dotnet_streams.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "dotnet/stream_providers.h"
-#include "dotnet/stream_records.h"
+#include "runtime/dotnet/lanes/stream_providers.h"
+#include "runtime/dotnet/lanes/stream_records.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 #include "runtime/dotnet/dotnet_stream.h"
 

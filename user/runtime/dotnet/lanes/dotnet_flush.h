@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_DOTNET_FLUSH_H
 #define TAPIR_USER_DOTNET_FLUSH_H
 
-#include "dotnet/dotnet_lanes.h"
+#include "runtime/dotnet/lanes/dotnet_lanes.h"
 
 struct tapir_dotnet_flush;
 
