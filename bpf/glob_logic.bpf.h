@@ -3,7 +3,7 @@
  * glob_logic.bpf.h - a shell glob over a process name, as a bit-parallel automaton: bit i of the
  * state means "the first i elements of the glob match the text so far". Matching has no branch
  * except the end of the text, which suits the verifier; the tables are made in user space
- * (user/collect/comm_glob.h), so that kernel and user space agree.
+ * (user/record/comm_glob.h), so that kernel and user space agree.
  */
 #ifndef TAPIR_BPF_GLOB_LOGIC_H
 #define TAPIR_BPF_GLOB_LOGIC_H

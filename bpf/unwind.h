@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind.h - unwind tables: where the caller of a function is, for each of its instructions, and
- * which process has which code where. Written by user/attach/unwind (tables) and user/collect
+ * which process has which code where. Written by user/attach/unwind (tables) and user/record
  * (processes), read by the BPF stack walker. Not part of a recording.
  *
  * A table describes one file. Positions in it are file offsets ("pc"), so that a mapping needs no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* targets_fixture.h - targets with loaded BPF programs, for the unit tests of collect/targets.h. */
+/* targets_fixture.h - targets with loaded BPF programs, for the unit tests of record/targets.h. */
 #ifndef TAPIR_TESTS_TARGETS_FIXTURE_H
 #define TAPIR_TESTS_TARGETS_FIXTURE_H
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/diag.h"
-#include "collect/targets.h"
+#include "record/targets.h"
 #include "may_trace.h"
 
 static struct tapir_target_rules rules;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "collect/comm_glob.h"
+#include "record/comm_glob.h"
 
 static int matches(const char *glob, const char *name)
 {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "collect/command.h"
+#include "record/command.h"
 
 static struct tapir_command_run *run;
 

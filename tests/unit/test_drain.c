@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "collect/drain.h"
+#include "record/drain.h"
 #include "may_trace.h"
 #include "ring_feeder.h"
 

@@ -18,7 +18,7 @@
 
 #include "attach/proc.h"
 #include "base/diag.h"
-#include "collect/foreseen.h"
+#include "record/foreseen.h"
 #include "elf/ld_cache.h"
 
 #define FILE_MAX 600

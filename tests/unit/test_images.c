@@ -22,7 +22,7 @@
 
 #include "base/diag.h"
 #include "images/images.h"
-#include "collect/match_report.h"
+#include "record/match_report.h"
 #include "elf_builder.h"
 #include "may_trace.h"
 #include "tapir/usdt.h"

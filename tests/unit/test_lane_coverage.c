@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "collect/lane_dedup.h"
+#include "record/lane_dedup.h"
 #include "trace/recbuf.h"
 
 static struct tapir_lane_coverage *cover;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/lateness.h"
+#include "record/lateness.h"
 
 #define S TAPIR_LATENESS_SETTLED_NS
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "collect/loss_poll.h"
+#include "record/loss_poll.h"
 #include "may_trace.h"
 
 #define SITE_CAP 3

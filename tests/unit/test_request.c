@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "collect/request.h"
+#include "record/request.h"
 #include "decode/profiles.h"
 
 static const char *texts[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Nonsense in ctl, the file that any tracer may write: eight threads fire, a tracer reads (the
- * one of user/collect), and a third process rewrites every word, again and again. Nobody crashes
+ * one of user/record), and a third process rewrites every word, again and again. Nobody crashes
  * or hangs, and whoever comes afterwards is served to the event. (Nonsense in the data that a
  * hostile process writes: test_ring_reader.c, fuzz_ring.c.)
  */

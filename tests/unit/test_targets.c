@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "collect/describe.h"
-#include "collect/meta.h"
-#include "collect/targets.h"
+#include "record/describe.h"
+#include "record/meta.h"
+#include "record/targets.h"
 #include "targets_fixture.h"
 #include "trace/record.h"
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "attach/bpf_ring.h"
-#include "collect/loss_poll.h"
+#include "record/loss_poll.h"
 #include "targets_fixture.h"
 
 #define CAP	 4

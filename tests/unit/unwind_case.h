@@ -11,8 +11,8 @@
 
 #include "attach/programs.h"
 #include "attach/unwind_maps.h"
-#include "collect/unwind_spaces.h"
-#include "collect/unwind_tables.h"
+#include "record/unwind_spaces.h"
+#include "record/unwind_tables.h"
 #include "may_trace.h"
 #include "trace/record.h"
 #include "trace/recbuf.h"

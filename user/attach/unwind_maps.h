@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * unwind_maps.h - puts unwind tables and the mappings of processes where the BPF walker reads them
- * (bpf/unwind.h). What is in them is decided by collect/unwind_tables.h and unwind_spaces.h.
+ * (bpf/unwind.h). What is in them is decided by record/unwind_tables.h and unwind_spaces.h.
  *
  * Any thread; two threads must not change the same file or process at once.
  */

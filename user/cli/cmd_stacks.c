@@ -15,7 +15,7 @@
 #include "cli/pager.h"
 #include "cli/symbol_options.h"
 #include "cli/view_run.h"
-#include "collect/recording.h"
+#include "record/recording.h"
 #include "decode/probe_name.h"
 #include "threads/any_running.h"
 #include "threads/snapshot.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "render/screen.h"
-#include "collect/command.h"
+#include "record/command.h"
 
 static volatile pid_t pager;
 

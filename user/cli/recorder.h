@@ -7,7 +7,7 @@
 #define TAPIR_USER_RECORDER_H
 
 #include "cli/options.h"
-#include "collect/request.h"
+#include "record/request.h"
 #include "flight/flight.h"
 
 struct tapir_recorder {

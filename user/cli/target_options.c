@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "collect/command.h"
+#include "record/command.h"
 #include "runtime/dotnet/lanes/counter_choice.h"
 #include "decode/profiles.h"
 #include "spec/runtime_db/lore.h"

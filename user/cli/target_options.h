@@ -10,7 +10,7 @@
 #define TAPIR_USER_TARGET_OPTIONS_H
 
 #include "cli/options.h"
-#include "collect/request.h"
+#include "record/request.h"
 
 struct tapir_target_args {
 	struct tapir_pids pids;

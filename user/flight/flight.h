@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_FLIGHT_H
 #define TAPIR_USER_FLIGHT_H
 
-#include "collect/recording.h"
+#include "record/recording.h"
 #include "flight/trigger.h"
 
 struct tapir_flight_file {

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "collect/request.h"
+#include "record/request.h"
 #include "heap/heap_events.h"
 #include "heap/heap_trigger.h"
 

@@ -12,7 +12,7 @@
 #ifndef TAPIR_USER_HEAP_RECORD_H
 #define TAPIR_USER_HEAP_RECORD_H
 
-#include "collect/session.h"
+#include "record/session.h"
 #include "trace/writer.h"
 
 #define TAPIR_HEAP_MAX_PAUSE_NS 10000000000ull /* unless it is requested otherwise */

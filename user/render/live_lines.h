@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_LIVE_LINES_H
 #define TAPIR_USER_LIVE_LINES_H
 
-#include "collect/session.h"
+#include "record/session.h"
 #include "export/event_lines.h"
 #include "export/line_order.h"
 

@@ -11,7 +11,7 @@
 #include "base/fd_message.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "collect/recording.h"
+#include "record/recording.h"
 #include "base/foreign/helper.h"
 #include "serve/agent_impl.h"
 #include "serve/answer.h"

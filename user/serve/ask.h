@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_ASK_H
 #define TAPIR_USER_ASK_H
 
-#include "collect/request.h"
+#include "record/request.h"
 #include "serve/route.h"
 
 /* Texts in lists are owned. Zeros: nothing is asked for. */

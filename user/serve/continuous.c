@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "collect/request.h"
+#include "record/request.h"
 #include "flight/flight.h"
 #include "base/foreign/helper.h"
 #include "serve/agent_push.h"

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_TOTALS_H
 #define TAPIR_USER_TOTALS_H
 
-#include "collect/session.h"
+#include "record/session.h"
 
 /* In the agent, before any begins. 0 or -errno, no line. */
 int tapir_totals__open(void);

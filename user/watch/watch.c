@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "collect/request.h"
+#include "record/request.h"
 #include "decode/event_fields.h"
 
 #define CLR		      "Microsoft-Windows-DotNETRuntime"

@@ -2,7 +2,7 @@
 /*
  * coreclr_driver.c - the smallest tracer of .NET there can be: attaches libtapir-coreclr.so, opens
  * a session in its lane, counts what comes, closes; again and again. A witness of usdt/coreclr that
- * shares no code with user/collect's reader. It trusts its target.
+ * shares no code with user/record's reader. It trusts its target.
  *
  *	coreclr_driver PID [OPTION=VALUE]... PROVIDER[:KEYWORDS[:LEVEL[:ARGS]]]...
  *

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Two short lists. */
+#include "record/lateness.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX     4096
+/* From the mapping to the end of its mmap(2), at most: a busy machine may take the CPU away. */
+#define SAME_CALL_NS 2000000000ull
+#define PARDONED_NS  (6 * TAPIR_LATENESS_SETTLED_NS)
+
+int tapir_lateness__add(struct tapir_lateness *l, const struct tapir_late *late)
+{
+	struct tapir_late copy = *late;
+
+	if (l->lates.cnt >= LIST_MAX)
+		return -ENOMEM;
+	copy.path = strdup(late->path);
+	if (copy.path && tapir_vec__push(&l->lates, copy))
+		return 0;
+	free(copy.path);
+	return -ENOMEM;
+}
+
+void tapir_lateness__on_exec(struct tapir_lateness *l, uint32_t tgid, uint64_t time_ns)
+{
+	uint64_t *since = tapir_map__put(&l->exec_ns, tgid, NULL);
+
+	if (since)
+		*since = time_ns;
+}
+
+void tapir_lateness__on_exit(struct tapir_lateness *l, uint32_t tgid)
+{
+	tapir_map__del(&l->exec_ns, tgid);
+}
+
+/* For an exec arg becomes the time since which its mappings are there. */
+void tapir_lateness__pardon(struct tapir_lateness *l, const struct tapir_rec_held *rec)
+{
+	const uint64_t *exec_ns = tapir_map__get(&l->exec_ns, rec->tgid);
+	struct tapir_rec_held pardon = *rec;
+
+	if (rec->kind == TAPIR_HOLD_EXEC)
+		pardon.arg = exec_ns ? *exec_ns : rec->h.time_ns;
+	if (l->pardons.cnt < LIST_MAX)
+		(void)tapir_vec__push(&l->pardons, pardon);
+}
+
+static bool covers(const struct tapir_rec_held *pardon, const struct tapir_late *late)
+{
+	uint64_t held_ns = pardon->h.time_ns;
+
+	if (pardon->tid != late->tid || late->mapped_ns > held_ns)
+		return false;
+	if (pardon->kind == TAPIR_HOLD_EXEC)
+		return late->mapped_ns >= pardon->arg;
+	return pardon->arg == late->start_va && held_ns - late->mapped_ns < SAME_CALL_NS;
+}
+
+/* The thread has mapped the same place once more since: it was held for that. */
+static bool is_replaced(const struct tapir_lateness *l, const struct tapir_late *late,
+			uint64_t held_ns)
+{
+	const struct tapir_late *other;
+
+	tapir_vec_for_each (other, &l->lates)
+		if (other->tid == late->tid && other->start_va == late->start_va &&
+		    other->mapped_ns > late->mapped_ns && other->mapped_ns <= held_ns)
+			return true;
+	return false;
+}
+
+static bool is_pardoned(const struct tapir_lateness *l, const struct tapir_late *late)
+{
+	const struct tapir_rec_held *pardon;
+
+	tapir_vec_for_each (pardon, &l->pardons)
+		if (covers(pardon, late) &&
+		    (pardon->kind == TAPIR_HOLD_EXEC || !is_replaced(l, late, pardon->h.time_ns)))
+			return true;
+	return false;
+}
+
+static void forget_pardons(struct tapir_lateness *l, uint64_t now_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->pardons.cnt; i++)
+		if (now_ns < l->pardons.data[i].h.time_ns + PARDONED_NS)
+			l->pardons.data[kept++] = l->pardons.data[i];
+	l->pardons.cnt = kept;
+}
+
+static bool is_settled(const struct tapir_late *late, uint64_t now_ns)
+{
+	return now_ns >= late->on_ns + TAPIR_LATENESS_SETTLED_NS;
+}
+
+void tapir_lateness__settle(struct tapir_lateness *l, uint64_t now_ns, tapir_late_fn fn, void *ctx)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->lates.cnt;
+	     i++) /* all are compared with all: none is removed yet */
+		if (is_settled(&l->lates.data[i], now_ns) && !is_pardoned(l, &l->lates.data[i]))
+			fn(ctx, &l->lates.data[i]);
+	for (size_t i = 0; i < l->lates.cnt; i++) {
+		if (is_settled(&l->lates.data[i], now_ns))
+			free(l->lates.data[i].path);
+		else
+			l->lates.data[kept++] = l->lates.data[i];
+	}
+	l->lates.cnt = kept;
+	forget_pardons(l, now_ns);
+}
+
+void tapir_lateness__fini(struct tapir_lateness *l)
+{
+	struct tapir_late *late;
+
+	tapir_vec_for_each (late, &l->lates)
+		free(late->path);
+	tapir_vec__fini(&l->lates);
+	tapir_vec__fini(&l->pardons);
+	tapir_map__fini(&l->exec_ns);
+}

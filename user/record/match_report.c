@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Near misses. */
+#include "record/match_report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
+
+static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_names *out)
+{
+	if (m->images)
+		tapir_seen_names__add_all(out, tapir_images__seen(m->images));
+	if (m->rings)
+		tapir_ring_reader__add_seen(m->rings, out);
+	tapir_dotnet_streams__add_seen(m->streams, out);
+}
+
+static bool is_matched(const struct tapir_match_report *m, size_t spec_idx)
+{
+	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
+	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx)) ||
+	       tapir_dotnet_streams__spec_matched(m->streams, spec_idx);
+}
+
+/* SPECs that need no report if nothing matches. */
+static bool is_silent(const struct tapir_match_report *m, const struct tapir_spec *spec)
+{
+	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
+}
+
+/* Whether it may come, or have come, from .NET, as far as known. */
+static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
+{
+	return m->sources &&
+	       tapir_dotnet_specs__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
+}
+
+static void suggest(const struct tapir_match_report *m, const struct tapir_spec *spec,
+		    const struct tapir_seen_names *seen, struct tapir_str *out)
+{
+	const char *near;
+
+	if (m->sources && m->sources->all.cnt && tapir_dotnet_specs__is_for(spec) &&
+	    !is_defined(m, spec))
+		tapir_dotnet_suggest__add_nearest(spec, m->sources->all.data, m->sources->all.cnt,
+						  out);
+	if (out->len)
+		return;
+	near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
+	tapir_str__adds(out, near ? near : "");
+}
+
+/* Why there is nothing, where that is known. */
+static const char *why(const struct tapir_match_report *m, const struct tapir_spec *spec)
+{
+	if (tapir_shortage__err())
+		return "memory or file descriptors ran out";
+	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
+		return "the .NET process does not answer";
+	if (!m->rings && !m->streams && is_defined(m, spec))
+		return ".NET events require --lane auto, ring or stream";
+	return NULL;
+}
+
+static void describe(const struct tapir_match_report *m, const struct tapir_spec *spec,
+		     const struct tapir_seen_names *seen, struct tapir_str *out)
+{
+	const char *what = m->images ? "probe" : "ring event", *reason = why(m, spec);
+	bool may_come = m->may_be_silent || m->is_waiting;
+	struct tapir_str near = {};
+
+	tapir_str__clear(out);
+	if (!reason)
+		suggest(m, spec, seen, &near);
+	if (may_come)
+		tapir_str__addf(out, "no event matched %s: ", spec->text);
+	else
+		tapir_str__addf(out, "no %s matches %s: ", what, spec->text);
+	if (reason)
+		tapir_str__adds(out, reason);
+	else if (near.len && !strcmp(near.data, spec->text))
+		tapir_str__adds(out, "it was found, but could not be attached");
+	else if (near.len)
+		tapir_str__addf(out, "the nearest is %s", near.data);
+	else if (may_come && strpbrk(spec->provider, "*?["))
+		tapir_str__adds(
+			out,
+			"it did not fire, or no assembly declares its EventSource: use the exact name ('tapir list -p PID' shows declared ones)");
+	else if (may_come)
+		tapir_str__adds(
+			out,
+			"it did not fire, or has another name ('tapir list -p PID' shows what there is)");
+	else
+		tapir_str__addf(out, "%zu others exist ('tapir list -p PID' shows them)",
+				seen->all.cnt);
+	tapir_str__fini(&near);
+}
+
+/* All that was asked for: a SPEC that somebody typed is not silent. */
+static bool is_counters_only(const struct tapir_match_report *m)
+{
+	for (size_t i = 0; i < m->specs->cnt; i++)
+		if (!m->specs->data[i]->is_silent)
+			return false;
+	return m->specs->cnt && !m->specs_are_defaults;
+}
+
+static int fail_without_any(const struct tapir_match_report *m)
+{
+	int err = tapir_shortage__err();
+
+	if (err)
+		return tapir_diag__fail(err,
+					"no probe was found: memory or file descriptors ran out");
+	if (!m->images && !m->rings)
+		return tapir_diag__fail(
+			-ENOENT,
+			"no .NET event stream ('tapir doctor -p PID' shows the lanes of a process)");
+	if (!m->images)
+		return tapir_diag__fail(
+			-ENOENT,
+			"no ring events: the process has no ring lane ('tapir doctor -p PID' shows its lanes)");
+	return tapir_diag__fail(
+		-ENOENT,
+		"the process maps no file with USDT probes ('tapir ps' lists processes that do)");
+}
+
+/* A line a SPEC that somebody typed; those of a profile are many, and for several runtimes. */
+static void fail_with_others(const struct tapir_match_report *m,
+			     const struct tapir_seen_names *seen)
+{
+	struct tapir_str line = {};
+	size_t said_cnt = 0;
+
+	for (size_t i = 0; !m->specs_are_defaults && i < m->specs->cnt; i++) {
+		if (m->specs->data[i]->is_silent)
+			continue;
+		describe(m, m->specs->data[i], seen, &line);
+		tapir_diag__add("%s", line.data ? line.data : "out of memory");
+		said_cnt++;
+	}
+	if (!said_cnt)
+		tapir_diag__add(
+			"none of the %zu probes is in %s: name some ('tapir list -p PID' shows them)",
+			seen->all.cnt,
+			m->specs_are_defaults ? "the default profile" : "this profile");
+	tapir_str__fini(&line);
+}
+
+int tapir_match_report__fail(const struct tapir_match_report *m)
+{
+	struct tapir_seen_names seen = {};
+	int err = -ENOENT;
+
+	collect_seen(m, &seen);
+	if (is_counters_only(m) && !tapir_shortage__err())
+		tapir_diag__add(
+			"the process has no such counters: it runs neither .NET nor a program with libtapir ('tapir list -p PID' shows counters)");
+	else if (seen.all.cnt)
+		fail_with_others(m, &seen);
+	else if (m->is_unprivileged)
+		err = tapir_diag__fail(
+			-EPERM,
+			"the process has neither .NET nor a ring lane; probes require CAP_BPF and CAP_PERFMON (run as root), outside a container's pid namespace");
+	else
+		err = fail_without_any(m);
+	tapir_seen_names__fini(&seen);
+	return err;
+}
+
+/* Nothing matched any SPEC, and by the assemblies nothing ever will. */
+static bool is_all_in_vain(const struct tapir_match_report *m)
+{
+	bool is_vain = false;
+
+	if (!m->are_named || !m->sources || !m->sources->all.cnt || m->is_waiting)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		const struct tapir_spec *spec = m->specs->data[i];
+
+		if (is_matched(m, i) || (!spec->is_silent && is_defined(m, spec)))
+			return false;
+		is_vain |= !spec->is_silent;
+	}
+	return is_vain;
+}
+
+/*
+ * No SPEC that somebody typed has a match, although processes that were chosen have probes: it is
+ * misspelt. Where processes are chosen by name, the one with the probe may not have started.
+ */
+static bool is_all_misspelt(const struct tapir_match_report *m, const struct tapir_seen_names *seen)
+{
+	bool is_typed = false;
+
+	if (m->specs_are_defaults || m->may_be_silent || m->is_waiting || !seen->all.cnt)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i))
+			return false;
+		is_typed |= !m->specs->data[i]->is_silent;
+	}
+	return is_typed;
+}
+
+/* Nor of what is to come: no process that was named has answered until the end. */
+static bool is_all_unanswered(const struct tapir_match_report *m)
+{
+	bool is_asked = false;
+
+	if (!m->are_named || !m->is_waiting || m->may_be_silent)
+		return false;
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i))
+			return false;
+		is_asked |= !m->specs->data[i]->is_silent;
+	}
+	return is_asked;
+}
+
+int tapir_match_report__judge(const struct tapir_match_report *m)
+{
+	struct tapir_seen_names seen = {};
+	struct tapir_str line = {};
+	bool is_vain = is_all_in_vain(m) || is_all_unanswered(m);
+
+	collect_seen(m, &seen);
+	is_vain = is_vain || is_all_misspelt(m, &seen);
+	for (size_t i = 0; i < m->specs->cnt; i++) {
+		if (is_matched(m, i) || is_silent(m, m->specs->data[i]))
+			continue;
+		describe(m, m->specs->data[i], &seen, &line);
+		if (is_vain)
+			tapir_diag__add("%s", line.data ? line.data : "out of memory");
+		else
+			tapir_warn("%s", line.data ? line.data : "out of memory");
+	}
+	tapir_str__fini(&line);
+	tapir_seen_names__fini(&seen);
+	return is_vain ? -ENOENT : 0;
+}

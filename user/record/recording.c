@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Watching and stopping: what is recorded is safe first. */
+#include "record/recording_impl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "record/meta.h"
+#include "record/usage_watch.h"
+#include "runtime/otel/otel_watch.h"
+#include "base/foreign/helper.h"
+#include "threads/python_looks.h"
+#include "trace/recbuf.h"
+
+#define POLL_MS		500
+#define LOOK_AGAIN_NS	(50 * TAPIR_NS_PER_MS)
+#define REST_NS		(2 * TAPIR_NS_PER_MS)
+#define PROCESS_REST_NS (50 * TAPIR_NS_PER_MS)
+#define RING_REST_NS	(20 * TAPIR_NS_PER_MS)
+#define HURRY_NS	(300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
+
+enum {
+	FD_SIGNAL,
+	FD_CONTROL,
+	FD_SIDEBAND,
+	FD_SINK,
+	FD_PROGRAM,
+	FD_WORKLOAD,
+	FD_CLOCK,
+	FD_END,
+	FD_FREEZE,
+	FD_SNAPSHOT,
+	FD_CNT
+};
+
+/* ---- watching --------------------------------------------------------------------------- */
+
+/* What the side-band lost, or we could not follow, since the last time. */
+static void post_sideband_loss(struct recording *r)
+{
+	uint64_t lost_cnt = tapir_sideband__lost(r->sideband), now_ns = tapir_clock__now_ns();
+	struct tapir_rec_loss loss = {
+		.cause = TAPIR_LOSS_PERF_LOST,
+		.from_ns = r->sideband_ns ? r->sideband_ns : r->start_ns,
+		.until_ns = now_ns,
+	};
+
+	lost_cnt += r->targets ? tapir_targets__dropped(r->targets) : 0;
+	loss.count = lost_cnt - r->sideband_lost_cnt;
+	r->sideband_ns = now_ns;
+	if (!loss.count)
+		return;
+	r->sideband_lost_cnt = lost_cnt;
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), loss.until_ns);
+	tapir_queue__post(r->queue, &loss.h, -1);
+}
+
+static void report_progress(struct recording *r, bool is_stopping, size_t detach_left_cnt)
+{
+	struct tapir_recording_progress progress = {
+		.elapsed_ns = tapir_clock__now_ns() - r->start_ns,
+		.attached_cnt = tapir_images__attached_cnt(r->images),
+		.is_stopping = is_stopping,
+		.detach_left_cnt = detach_left_cnt,
+	};
+
+	if (!r->opts->on_progress)
+		return;
+	tapir_session__stats(r->session, &progress.stats);
+	r->opts->on_progress(r->opts->ctx, &progress);
+}
+
+/* Without BPF programs its end is not reported, and until waited for it looks alive. */
+static bool has_ended_unseen(const struct recording *r)
+{
+	int status;
+
+	return r->is_unprivileged && r->program && !tapir_command_run__status(r->program, &status);
+}
+
+static bool workload_has_ended(const struct recording *r)
+{
+	int status;
+
+	return r->command && !r->program && !tapir_command_run__status(r->command, &status);
+}
+
+static bool is_over(struct recording *r, const struct pollfd *fds)
+{
+	struct tapir_session_stats stats;
+
+	tapir_session__stats(r->session, &stats);
+	if (fds[FD_SIGNAL].revents || fds[FD_END].revents || stats.err || workload_has_ended(r) ||
+	    (r->end_ns && tapir_clock__now_ns() >= r->end_ns))
+		return true;
+	if (tapir_targets__live_cnt(r->targets) && !has_ended_unseen(r))
+		return false;
+	r->targets_ended_ns = tapir_clock__now_ns();
+	return true;
+}
+
+static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
+{
+	uint64_t now = tapir_clock__now_ns();
+	uint64_t until = r->end_ns && r->end_ns < next_ns ? r->end_ns : next_ns;
+	uint64_t look_ns = tapir_targets__next_look_ns(r->targets);
+
+	until = look_ns < until ? look_ns : until;
+	look_ns = tapir_publish__next_ns(r->publish);
+	until = look_ns < until ? look_ns : until;
+	look_ns = tapir_python_looks__next_ns(r->python_looks);
+	until = look_ns < until ? look_ns : until;
+	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
+		until = now + LOOK_AGAIN_NS;
+	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
+}
+
+/* UTC is another one from now on, not from the session thread's next second. */
+static void post_clock(struct recording *r)
+{
+	struct tapir_rec_clock clock;
+
+	tapir_rec_clock__now(&clock);
+	tapir_queue__post(r->queue, &clock.h, -1);
+}
+
+static void take_request(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->freeze_fd, &info, sizeof(info)) > 0)
+		r->opts->ring->on_signal(r->opts->ring->session.ctx);
+	post_clock(r); /* wakes the session thread */
+}
+
+/* What is frozen soon ends with what all threads do, as any recording. */
+static void look_at_threads(struct recording *r)
+{
+	uint64_t cnt;
+
+	if (read(r->opts->ring->snapshot_fd, &cnt, sizeof(cnt)) < 0)
+		return;
+	tapir_recording__free_snapshots(r);
+	tapir_recording__end_snapshots(r);
+}
+
+/* How long files that are mapped wait, after one that was handled at once. */
+static uint64_t mapping_rest_of(const struct recording *r)
+{
+	if (r->opts->ring)
+		return RING_REST_NS;
+	return r->rules.all ? REST_NS : 0;
+}
+
+/* A source of news that is left alone for a moment after it woke this thread. */
+struct paced {
+	struct pollfd *poll;
+	int fd;
+	uint64_t rest_ns;  /* 0: it never is */
+	uint64_t until_ns; /* UINT64_MAX: it is not */
+};
+
+/*
+ * Every program that starts anywhere wakes this thread for its fork, exec and exit, and for every
+ * file that it maps: a compiler thirty times. Where the machine is recorded it then takes what
+ * comes in the next moment together. Records of processes lack nothing that could be gone by then,
+ * but files do.
+ */
+static void pace(struct paced *paced)
+{
+	uint64_t now_ns;
+
+	if (!paced->rest_ns)
+		return;
+	now_ns = tapir_clock__now_ns();
+	if (paced->poll->fd >= 0 && paced->poll->revents) {
+		paced->until_ns = now_ns + paced->rest_ns;
+		paced->poll->fd = -1;
+	} else if (paced->poll->fd < 0 && now_ns >= paced->until_ns) {
+		paced->until_ns = UINT64_MAX;
+		paced->poll->fd = paced->fd;
+	}
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void look_at_publishers(const struct recording *r, bool is_last)
+{
+	struct tapir_pids live = {};
+
+	if (!r->publishers)
+		return;
+	(void)tapir_targets__list_live(r->targets, SIZE_MAX, &live);
+	tapir_otel_watch__look(r->publishers, &live, tapir_clock__now_ns(), is_last);
+	tapir_vec__fini(&live);
+}
+
+/* What is looked at twice a second. */
+static void look_around(struct recording *r)
+{
+	tapir_targets__poll(r->targets);
+	tapir_sampler__poll(r->sampler);
+	tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
+	tapir_recording__choose_python_looks(r);
+	look_at_publishers(r, false);
+	post_sideband_loss(r);
+	tapir_recording__post_lanes(r);
+	report_progress(r, false, 0);
+}
+
+static int watch(struct recording *r)
+{
+	struct pollfd fds[FD_CNT] = {
+		[FD_SIGNAL] = {r->signal_fd, POLLIN, 0},
+		[FD_CONTROL] = {r->control.fd, POLLIN, 0},
+		[FD_SIDEBAND] = {tapir_sideband__fd(r->sideband), POLLIN, 0},
+		[FD_SINK] = {r->sink_fd, POLLIN, 0},
+		[FD_PROGRAM] = {r->command ? tapir_command_run__error_fd(r->command) : -1, POLLIN,
+				0},
+		[FD_WORKLOAD] = {r->command && !r->program ? tapir_command_run__end_fd(r->command)
+							   : -1,
+				 POLLIN, 0},
+		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
+		[FD_END] = {r->opts->has_end_fd ? r->opts->end_fd : -1, POLLIN, 0},
+		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
+		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
+	};
+	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_rest_of(r),
+			      UINT64_MAX};
+	struct paced processes = {&fds[FD_CONTROL], fds[FD_CONTROL].fd,
+				  tapir_recording__is_unhurried(r) ? PROCESS_REST_NS : 0,
+				  UINT64_MAX};
+	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
+
+	look_at_publishers(r, false);
+	for (;;) {
+		uint64_t rest_ns = least_of(files.until_ns, processes.until_ns);
+
+		if (poll(fds, FD_CNT, poll_timeout_ms(r, least_of(next_ns, rest_ns))) < 0 &&
+		    errno != EINTR)
+			return -errno;
+		pace(&files);
+		pace(&processes);
+		tapir_recording__drain_control(r);
+		tapir_targets__look(r->targets);
+		if (fds[FD_PROGRAM].revents) {
+			int err = tapir_command_run__exec_error(r->command);
+
+			if (err)
+				return err;
+			fds[FD_PROGRAM].fd = -1;
+		}
+		if (tapir_clock__was_set(r->clock_fd))
+			post_clock(r);
+		if (fds[FD_FREEZE].revents)
+			take_request(r);
+		if (fds[FD_SNAPSHOT].revents)
+			look_at_threads(r);
+		if (r->is_unprivileged)
+			tapir_targets__look_again(r->targets);
+		tapir_unprivileged_samples__drain(r->unprivileged_samples);
+		tapir_publish__look(r->publish, tapir_clock__now_ns());
+		tapir_python_looks__look(r->python_looks, tapir_clock__now_ns());
+		if (tapir_clock__now_ns() >= next_ns) {
+			look_around(r);
+			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
+		}
+		if (is_over(r, fds))
+			return 0;
+	}
+}
+
+/* What counts is the record's own time; the value is for people. */
+static void post_moment(struct recording *r, const char *key)
+{
+	char after[32];
+
+	snprintf(after, sizeof(after), "after %.3f s",
+		 (double)(tapir_clock__now_ns() - r->start_ns) / 1e9);
+	(void)tapir_meta__post_one(r->queue, key, after);
+}
+
+/* ---- stopping --------------------------------------------------------------------------- */
+
+static void on_first_signal(int number)
+{
+	(void)number; /* we are stopping already */
+}
+
+/*
+ * A second Ctrl-C ends us at once: the file is good up to its last whole chunk. Where we stop
+ * because the target ended, the first one still changes nothing.
+ */
+static void let_signals_kill(struct recording *r)
+{
+	struct sigaction action = {.sa_handler = on_first_signal,
+				   .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+	struct signalfd_siginfo info;
+
+	tapir_helpers__set_cancel(-1);
+	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
+		action.sa_handler = SIG_DFL; /* it made us stop */
+	if (action.sa_handler == SIG_DFL)
+		tapir_helpers__hurry(HURRY_NS);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	if (r->opts->ring)
+		signal(SIGUSR2, SIG_IGN); /* the end freezes */
+	sigdelset(&r->old_mask, SIGTERM); /* the agent blocks it until it is data here */
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+}
+
+/* Only rings were requested: having none is a failure if everything is known. */
+static int check_ring_matches(const struct recording *r)
+{
+	const struct tapir_match_report asked = tapir_recording__match_report(r);
+	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent && !asked.is_waiting;
+
+	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
+		return 0;
+	if (none && (r->program || r->rules.pids.cnt))
+		return tapir_match_report__fail(&asked);
+	return tapir_match_report__judge(&asked);
+}
+
+/*
+ * A SPEC that nothing matched is most likely misspelt. That is a failure for a program that tapir
+ * started; elsewhere the process with the probe may not have started yet.
+ */
+static int check_matches(const struct recording *r)
+{
+	bool none = !tapir_images__site_cnt(r->images);
+	const struct tapir_match_report asked = tapir_recording__match_report(r);
+	size_t seen_cnt;
+	int err = 0;
+
+	if (tapir_recording__is_without_probes(r))
+		return check_ring_matches(r);
+	if (tapir_recording__ring_events(r) || asked.may_be_silent || asked.is_waiting)
+		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(&asked);
+	seen_cnt = tapir_images__seen(r->images)->all.cnt;
+	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
+		return 0;
+	if (none && r->program)
+		return tapir_match_report__fail(&asked);
+	if (none && (!seen_cnt || r->opts->specs_are_defaults))
+		tapir_warn(
+			"no process had a matching probe ('tapir list -p PID' shows what there is)");
+	else if (!r->opts->specs_are_defaults)
+		err = tapir_match_report__judge(&asked);
+	if (err || none || tapir_images__attached_cnt(r->images))
+		return err;
+	if (!tapir_target_rules__are_named(&r->rules))
+		tapir_warn(
+			"every process with matching probes exited before they were attached (see the GAP records)");
+	else
+		err = tapir_diag__fail(-EIO, "none of the %zu matching probes was attached",
+				       tapir_images__site_cnt(r->images));
+	return err;
+}
+
+/* The last segment on a full disk: what it lost is counted, as that of the ones before (session.c).
+ */
+static int close_writer(struct recording *r)
+{
+	int mark = tapir_diag__cnt(), err = tapir_writer__close(r->writer);
+
+	if (!err || !r->opts->ring)
+		return err;
+	if (tapir_diag__cnt() > mark)
+		tapir_warn("%s", tapir_diag__line(tapir_diag__cnt() - 1));
+	tapir_diag__rewind(mark);
+	return 0;
+}
+
+/* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
+static int finish_file(struct recording *r, bool has_begun, int err)
+{
+	int sink_err = 0;
+
+	if (r->writer)
+		tapir_writer__stop_waiting(r->writer);
+	if (r->opts->on_stopping)
+		r->opts->on_stopping(r->opts->ctx);
+	if (r->opts->ring)
+		r->opts->ring->on_stopping(r->opts->ring->session.ctx);
+	if (has_begun) {
+		tapir_recording__end_snapshots(r);
+		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
+		look_at_publishers(r, true);
+	}
+	if (r->targets)
+		tapir_targets__finish(r->targets);
+	if (r->rings) /* which programs that are disabled do not wake */
+		tapir_ring_reader__sleep_by(r->rings, NULL);
+	if (r->programs)
+		tapir_programs__enable(r->programs, false);
+	if (has_begun)
+		post_moment(r, TAPIR_META_ENDED);
+	tapir_unprivileged_samples__drain(r->unprivileged_samples);
+	tapir_unprivileged_samples__free(r->unprivileged_samples);
+	r->unprivileged_samples = NULL;
+	tapir_sampler__stop(r->sampler);
+	r->sampler = NULL;
+	tapir_holder__stop(r->holder); /* everything continues */
+	r->holder = NULL;
+	tapir_drain__stop(r->drain);
+	r->drain = NULL;
+	tapir_publish__stop(r->publish);
+	tapir_dotnet_flush__free(r->dotnet.flush, has_begun);
+	r->dotnet.flush = NULL;
+	tapir_dotnet_lanes__stop(r->dotnet.lanes);
+	tapir_dotnet_streams__stop(r->dotnet.streams);
+	tapir_ring_reader__stop(r->rings);
+	tapir_recording__free_snapshots(r);
+	tapir_usage_watch__free(r->usage);
+	r->usage = NULL;
+	tapir_python_looks__free(r->python_looks);
+	r->python_looks = NULL;
+	tapir_otel_watch__free(r->publishers);
+	r->publishers = NULL;
+	if (has_begun)
+		tapir_recording__post_lanes(r);
+	if (r->sideband && r->session)
+		post_sideband_loss(r);
+	if (r->queue)
+		tapir_queue__close(r->queue);
+	if (r->session)
+		sink_err = tapir_session__stop(r->session, has_begun);
+	if (r->writer && !has_begun) {
+		tapir_writer__abandon(r->writer); /* an empty file would only be in the way */
+	} else if (r->writer) {
+		int close_err = close_writer(r);
+
+		sink_err = sink_err ? sink_err : close_err;
+	}
+	return err ? err : sink_err;
+}
+
+static void on_detach(void *recording, size_t left_cnt)
+{
+	report_progress(recording, true, left_cnt);
+}
+
+static void tear_down(struct recording *r)
+{
+	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL, r);
+	r->images = NULL;
+	tapir_targets__free(r->targets);
+	tapir_spec__free(r->name_spec);
+	tapir_spec__free(r->dotnet_name_spec);
+	tapir_spec__free(r->brief_spec);
+	tapir_sideband__close(r->sideband);
+	tapir_session__free(r->session);
+	tapir_ring_reader__free(r->rings);
+	tapir_lane_coverage__free(r->cover);
+	tapir_queue__free(r->queue);
+	tapir_programs__free(r->programs);
+	tapir_bpf_ring__close(&r->control);
+	tapir_command_run__free(r->command);
+	tapir_writer__free(r->writer);
+	tapir_publish__free(r->publish);
+	tapir_dotnet_lanes__free(r->dotnet.lanes);
+	tapir_dotnet_streams__free(r->dotnet.streams);
+	tapir_dotnet_port__free(r->dotnet.port);
+	tapir_run_dir__close(&r->dotnet.dir);
+	free(r->dotnet.ask);
+	tapir_guard__fd(&r->signal_fd);
+	tapir_guard__fd(&r->clock_fd);
+	tapir_guard__fd(&r->freeze_fd);
+	tapir_guard__fd(&r->sink_fd);
+}
+
+/* BPF reports an exit a moment before wait(2) can: wait for that moment. */
+static bool program_ended(const struct recording *r, int *status)
+{
+	for (int try = 0; tapir_command_run__status(r->command, status); try++) {
+		if (try == 50 || !r->targets || tapir_targets__live_cnt(r->targets))
+			return false;
+		usleep(2000);
+	}
+	return true;
+}
+
+/* What came but did not reach the file is lost, not captured, and said once. */
+static void subtract_unwritten(const struct tapir_writer *w, struct tapir_session_stats *stats)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		uint64_t lost = tapir_writer__lost(w, tapir_families[i].type);
+
+		stats->captured[i] -= lost;
+		stats->lost_cnt += lost;
+	}
+	stats->lost_cnt -= stats->unwritten_cnt;
+	stats->file_bytes = tapir_writer__bytes_written(w);
+}
+
+static void fill_result(struct recording *r, struct tapir_recording_result *out)
+{
+	out->running_cnt = r->running_cnt;
+	out->elapsed_ns = tapir_clock__now_ns() - r->start_ns;
+	if (r->targets_ended_ns)
+		out->targets_ended_ns = r->targets_ended_ns - r->start_ns;
+	if (r->session)
+		tapir_session__stats(r->session, &out->stats);
+	if (r->targets && !tapir_captured__sum(out->stats.captured))
+		tapir_targets__warn_of_none(r->targets);
+	if (r->writer) {
+		subtract_unwritten(r->writer, &out->stats);
+		out->is_file_moved = tapir_writer__is_moved(r->writer);
+	}
+	if (r->images)
+		out->site_cnt = tapir_images__site_cnt(r->images);
+	out->ring_event_cnt = tapir_recording__ring_events(r);
+	if (r->command)
+		out->program_ended = program_ended(r, &out->program_status);
+}
+
+int tapir_recording__run(const struct tapir_recording_opts *opts,
+			 struct tapir_recording_result *out)
+{
+	struct recording r = {
+		.opts = opts,
+		.rules = opts->rules,
+		.signal_fd = -1,
+		.dotnet.dir = TAPIR_NO_RUN_DIR,
+		.control.fd = -1,
+		.clock_fd = -1,
+		.freeze_fd = -1,
+		.sink_fd = -1,
+		.start_ns = tapir_clock__now_ns(),
+	};
+	bool has_begun;
+	int err;
+
+	r.rules.children |= opts->program && !opts->program_is_workload;
+	err = tapir_recording__set_up(&r);
+	has_begun = !err;
+	if (has_begun && r.writer)
+		tapir_writer__keep(r.writer);
+	if (!err) {
+		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
+		post_moment(&r, TAPIR_META_BEGAN);
+		err = watch(&r);
+		tapir_recording__drain_control(&r); /* what the last process did before it ended */
+	}
+	if (!err)
+		err = check_matches(&r);
+	let_signals_kill(&r);
+	err = finish_file(&r, has_begun, err);
+	fill_result(&r, out);
+	tear_down(&r);
+	return err;
+}

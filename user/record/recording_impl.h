@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording_impl.h - what a recording owns; for recording*.c only. */
+#ifndef TAPIR_USER_RECORDING_IMPL_H
+#define TAPIR_USER_RECORDING_IMPL_H
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "attach/bpf_ring.h"
+#include "attach/holder.h"
+#include "attach/sampler.h"
+#include "attach/sideband.h"
+#include "record/command.h"
+#include "runtime/dotnet/lanes/dotnet_flush.h"
+#include "runtime/dotnet/lanes/dotnet_lanes.h"
+#include "record/drain.h"
+#include "record/unprivileged_samples.h"
+#include "runtime/dotnet/lanes/publish.h"
+#include "record/match_report.h"
+#include "record/recording.h"
+#include "attach/rings/ring_reader.h"
+#include "runtime/peer/run_dir.h"
+#include "tapir/ring.h"
+
+struct tapir_otel_watch;
+struct tapir_python_looks;
+struct tapir_usage_watch;
+
+struct recording {
+	const struct tapir_recording_opts *opts;
+	struct tapir_target_rules rules;
+	struct tapir_writer *writer;
+	struct tapir_programs *programs;
+	struct tapir_queue *queue;
+	struct tapir_command_run *command; /* NULL: nothing was started */
+	struct tapir_command_run *program; /* the same where it is a target; else NULL */
+	struct tapir_holder *holder;	   /* NULL: nothing is held */
+	struct tapir_sampler *sampler;
+	struct tapir_unprivileged_samples *unprivileged_samples; /* instead, without programs */
+	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
+	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
+	struct tapir_spec *brief_spec;	     /* what .NET processes send as long as it is little */
+	struct tapir_images *images;
+	struct tapir_targets *targets;
+	struct tapir_sideband *sideband;
+	uint64_t sideband_lost_cnt, sideband_ns; /* losses that were reported, and when */
+	struct tapir_bpf_ring control;
+	struct tapir_drain *drain;
+	struct tapir_ring_reader *rings;   /* NULL: probes alone */
+	struct tapir_lane_coverage *cover; /* what rings have; NULL: one lane alone */
+	struct tapir_session *session;
+	struct tapir_vec(struct tapir_snapshot *) snapshots;
+	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
+	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
+	struct tapir_python_looks *python_looks; /* NULL: no names beside samples */
+	struct tapir_otel_watch *publishers;	 /* of what they are; NULL: nobody asks */
+	struct {
+		struct tapir_ring_ask *ask; /* of .NET's processes */
+		bool is_wanted;		    /* of .NET's processes, too */
+		uint64_t key;
+		struct tapir_run_dir dir; /* for a program that is started; it loads: */
+		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];
+		struct tapir_dotnet_port *port; /* or connects to; NULL: none */
+		char start_why[256]; /* why it has neither from its start; "": it has one */
+		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
+		struct tapir_dotnet_streams *streams; /* likewise */
+		struct tapir_dotnet_flush *flush;     /* NULL: no buffers of async methods */
+		pthread_t early;		      /* places it in what runs already */
+		bool is_early;
+	} dotnet;
+	struct tapir_publish *publish; /* NULL: not asked for */
+	char lanes[96];		       /* their entry in the file */
+	int signal_fd, sink_fd, clock_fd;
+	int freeze_fd; /* SIGUSR2; -1: there is no ring */
+	bool use_multi, link_by_pid;
+	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
+				 not know our pids */
+	uint64_t start_ns, end_ns; /* end: 0 none */
+	uint64_t targets_ended_ns; /* 0: some run, for all we know */
+	sigset_t old_mask;
+};
+
+/* No probes are attached, except those that samples and names need. */
+bool tapir_recording__is_without_probes(const struct recording *r);
+
+/* What was requested, for the report that it was not found. */
+struct tapir_match_report tapir_recording__match_report(const struct recording *r);
+
+bool tapir_recording__is_unhurried(const struct recording *r);
+
+/* Events of rings that match a SPEC. */
+size_t tapir_recording__ring_events(const struct recording *r);
+
+/* Says by which lanes events come, when that has changed: "ring 2 processes, probe". */
+int tapir_recording__post_lanes(struct recording *r);
+
+/* The kernel's reports of processes. Releases those held: call this while waiting. */
+void tapir_recording__drain_control(struct recording *r);
+
+/* ---- recording_programs.c -------------------------------------------------------------------- */
+
+/* Sets r->programs, even if none can be loaded and none is needed. */
+int tapir_recording__load_programs(struct recording *r);
+
+/* A program is started, and is a target. */
+bool tapir_recording__traces_program(const struct recording *r);
+
+/* Of one ring, at most. */
+size_t tapir_recording__ring_bytes(const struct recording *r);
+
+/* ---- recording_cpus.c ------------------------------------------------------------------------ */
+
+/* Samples or switches were requested. */
+bool tapir_recording__watches_cpus(const struct recording *r);
+
+/* Starts them, then takes the first snapshot. */
+int tapir_recording__watch_cpus(struct recording *r);
+
+/* ---- recording_threads.c --------------------------------------------------------------------- */
+
+/* Of the threads of each process that is traced by now, where switches are recorded. */
+int tapir_recording__begin_snapshots(struct recording *r);
+/* Looks at which functions of Python their threads are in, for samples that do not tell. */
+int tapir_recording__begin_python_looks(struct recording *r);
+/* Which processes, twice a second. */
+void tapir_recording__choose_python_looks(struct recording *r);
+/* Of those that are still traced; while programs and targets are there. */
+void tapir_recording__end_snapshots(struct recording *r);
+/* Waits until both are in the queue. */
+void tapir_recording__free_snapshots(struct recording *r);
+
+/* ---- recording_dotnet.c -------------------------------------------------------------------- */
+
+/* First: what SPECs ask of .NET, and whether anything. */
+int tapir_recording__plan_dotnet(struct recording *r);
+/* .NET processes that are asked by their library, and no children: nothing has to be probed. */
+bool tapir_recording__is_dotnet_alone(const struct recording *r);
+/* While programs are loaded, which is up to the kernel, runtimes load our library. */
+void tapir_recording__begin_dotnet(struct recording *r);
+void tapir_recording__join_dotnet(struct recording *r);
+/* Additions to the environment of a program that tapir starts; empty: none. */
+int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
+/* Behind the ring reader, before the targets. */
+int tapir_recording__start_dotnet(struct recording *r);
+/* After __await_dotnet: processes were named, and none of them can publish. */
+int tapir_recording__check_publish(const struct recording *r);
+/* Waits until attaching to those that run already has succeeded or failed, or a signal arrives. */
+void tapir_recording__await_dotnet(struct recording *r);
+
+/*
+ * Everything up to the moment at which probes are on and the program runs. On failure, what was
+ * made is in r all the same, for the caller to stop.
+ */
+int tapir_recording__set_up(struct recording *r);
+
+#endif

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the first feature probe to probes that are on. */
+#include "record/recording_impl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "names/code_names.h"
+#include "record/foreseen.h"
+#include "record/meta.h"
+#include "runtime/otel/otel_watch.h"
+#include "base/foreign/helper.h"
+
+#define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */
+#define PERF_SITE_LIMIT 16u
+#define FOLLOW_NS	TAPIR_NS_PER_SEC
+#define DRAIN_MS	100 /* a file does not mind; the rings wake us when they fill */
+#define LIVE_DRAIN_MS	20
+
+static int prepare_program(struct recording *r)
+{
+	struct tapir_str env = {};
+	int err = tapir_recording__traces_program(r) ? tapir_recording__dotnet_environment(r, &env)
+						     : 0;
+
+	if (!err)
+		err = tapir_command_run__prepare(r->opts->program, &env, &r->command);
+	if (!err && tapir_recording__traces_program(r))
+		r->program = r->command;
+	tapir_str__fini(&env);
+	return err;
+}
+
+/* It does without: what is attached late for that is a GAP. */
+static int start_holder(struct recording *r)
+{
+	int err = tapir_holder__start(tapir_programs__holds(r->programs),
+				      tapir_command_run__tgid(r->program), &r->holder);
+
+	if (err == -EPERM) {
+		tapir_info("new processes and files are not held until their probes are attached: "
+			   "requires CAP_SYS_PTRACE, and a program that no other tool traces "
+			   "(a late attach is recorded as a GAP)");
+		return 0;
+	}
+	if (err)
+		return tapir_diag__fail(err,
+					"cannot start the process that holds new processes: %s",
+					tapir_errno__text(err));
+	tapir_programs__set_holder(r->programs, tapir_holder__tgid(r->holder));
+	return 0;
+}
+
+/* Children come before threads: fork copies only the thread that calls it. */
+static int start_children(struct recording *r)
+{
+	int err = 0;
+
+	if (r->opts->program)
+		err = prepare_program(r);
+	if (err || !r->program || !tapir_programs__holds(r->programs))
+		return err;
+	return start_holder(r);
+}
+
+/* A traced thread may have begun to run, for which the reader waits. */
+static void wake_rings(void *recording)
+{
+	const struct recording *r = recording;
+
+	if (r->rings)
+		tapir_ring_reader__wake(r->rings);
+}
+
+static int start_threads(struct recording *r)
+{
+	struct tapir_session_opts session = {
+		.sz = sizeof(session),
+		.programs = r->programs,
+		.queue = r->queue,
+		.writer = r->writer,
+		.on_record = r->opts->on_record,
+		.on_flush = r->opts->on_flush,
+		.on_exit = r->opts->on_exit,
+		.ctx = r->opts->ctx,
+		.ring = r->opts->ring ? &r->opts->ring->session : NULL,
+		.counters = r->opts->counters,
+		.jvm_counters = r->opts->jvm_counters,
+		.no_names = r->opts->no_names,
+		.with_unwinding = r->opts->with_stack ||
+				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE) ||
+				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SWITCH),
+		.unwind_bytes = r->opts->unwind_bytes,
+		.cover = r->cover,
+		.dotnet_reports_methods =
+			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
+		.wake_fd = r->sink_fd,
+	};
+	struct tapir_drain_opts drain = {
+		.sz = sizeof(drain),
+		.programs = r->programs,
+		.queue = r->queue,
+		.max_ring_bytes = tapir_recording__ring_bytes(r),
+		.wait_ms = r->writer ? DRAIN_MS : LIVE_DRAIN_MS,
+		.on_woken = wake_rings,
+		.ctx = r,
+	};
+	int err;
+
+	err = tapir_session__start(&session, &r->session);
+
+	if (!err)
+		err = tapir_drain__start(&drain, &r->drain);
+	/*
+	 * After the others, which would inherit it. Held threads wait for this one; and among 5,000
+	 * threads that all want to run, Ctrl-C took minutes.
+	 */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
+	return err;
+}
+
+/* Whether a forked child of a traced process is traced, too. */
+static bool wants_children(const struct recording *r)
+{
+	return r->rules.children || r->rules.all || r->rules.comms.cnt || r->rules.cgroups.cnt;
+}
+
+/* Before the targets, which hand processes to it. */
+static int start_rings(struct recording *r)
+{
+	bool both = r->opts->lanes == TAPIR_LANES_AUTO;
+	struct tapir_ring_reader_opts opts;
+
+	r->cover = both ? tapir_lane_coverage__new() : NULL;
+	if (both && !r->cover)
+		return -ENOMEM;
+	opts = (struct tapir_ring_reader_opts){
+		.sz = sizeof(opts),
+		.queue = r->queue,
+		.specs = r->opts->specs,
+		.rate_hz = r->opts->rate_hz,
+		.cover = r->cover,
+		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
+		.with_every_stack = r->opts->with_stack,
+		.own_ask = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
+		.with_children = wants_children(r),
+		.name_spec = r->dotnet_name_spec,
+		.brief_spec = r->brief_spec,
+		.with_probes = r->opts->publishes,
+		.wait_ms = r->opts->ring_wait_ms,
+	};
+	int err = 0;
+
+	if (r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM)
+		err = tapir_ring_reader__start(&opts, &r->rings);
+	return err ? err : tapir_recording__start_dotnet(r);
+}
+
+/* What a file has of the whole machine need not be there at once: it is read later. */
+bool tapir_recording__is_unhurried(const struct recording *r)
+{
+	return r->rules.all && r->writer;
+}
+
+static int make_parts(struct recording *r)
+{
+	static const struct tapir_spec_list no_specs;
+	struct tapir_images_opts images = {
+		.sz = sizeof(images),
+		.programs = r->programs,
+		.queue = r->queue,
+		.specs = tapir_recording__is_without_probes(r) || r->is_unprivileged
+				 ? &no_specs
+				 : r->opts->specs,
+		.cover = r->cover,
+		.with_stack = r->opts->with_stack,
+		.with_published = r->opts->lanes == TAPIR_LANES_PROBE,
+		.use_multi = r->use_multi,
+		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,
+	};
+	struct tapir_targets_opts targets = {
+		.sz = sizeof(targets),
+		.rules = &r->rules,
+		.programs = r->programs,
+		.queue = r->queue,
+		.holder = r->holder,
+		.link_by_pid = r->link_by_pid,
+		.no_command_lines = r->opts->no_command_lines,
+		.is_unhurried = tapir_recording__is_unhurried(r),
+		.rings = r->rings,
+		.lanes = r->dotnet.lanes,
+	};
+	int err = 0;
+
+	if (!r->is_unprivileged && !r->opts->snapshot_looks &&
+	    (r->opts->with_stack || tapir_recording__watches_cpus(r)))
+		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
+	images.name_spec = r->name_spec;
+	if (!err)
+		err = tapir_images__new(&images, &r->images);
+	targets.images = r->images;
+	if (!err)
+		err = tapir_targets__new(&targets, &r->targets);
+	if (r->is_unprivileged)
+		return err;
+	if (!err)
+		err = tapir_sideband__open(&r->sideband);
+	if (!err)
+		err = tapir_bpf_ring__open(tapir_programs__control_ring_fd(r->programs),
+					   &r->control);
+	return err;
+}
+
+/* Apart from those that end the recording. */
+static int catch_requests(struct recording *r)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	r->freeze_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->freeze_fd < 0 ? -errno : 0;
+}
+
+/* SIGINT and SIGTERM arrive as data from here on; a closed pipe or a limit is an error code. */
+static int catch_signals(struct recording *r)
+{
+	sigset_t mask;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->opts->ring && catch_requests(r))
+		return -errno;
+	r->clock_fd = tapir_clock__watch(); /* else UTC is as exact as the next second */
+	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	tapir_helpers__set_cancel(r->signal_fd);
+	return r->signal_fd < 0 || r->sink_fd < 0 ? -errno : 0;
+}
+
+size_t tapir_recording__ring_events(const struct recording *r)
+{
+	struct tapir_ring_reader_stats stats = {};
+
+	if (r->rings)
+		tapir_ring_reader__stats(r->rings, &stats);
+	return stats.wanted_cnt;
+}
+
+struct tapir_match_report tapir_recording__match_report(const struct recording *r)
+{
+	return (struct tapir_match_report){
+		.specs = r->opts->specs,
+		.specs_are_defaults = r->opts->specs_are_defaults,
+		.images = tapir_recording__is_without_probes(r) ? NULL : r->images,
+		.rings = r->rings,
+		.streams = r->dotnet.streams,
+		.sources = r->opts->sources,
+		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
+		.is_waiting = tapir_dotnet_lanes__may_come(r->dotnet.lanes),
+		.are_named = r->rules.pids.cnt > 0,
+		.is_unprivileged = r->is_unprivileged,
+	};
+}
+
+int tapir_recording__post_lanes(struct recording *r)
+{
+	struct tapir_ring_reader_stats stats = {};
+	char ring[40] = "", stream[40] = "", lanes[sizeof(r->lanes)];
+	size_t stream_cnt = tapir_dotnet_streams__process_cnt(r->dotnet.streams);
+	bool has_probes = !tapir_recording__is_without_probes(r) && !r->is_unprivileged;
+
+	if (r->rings)
+		tapir_ring_reader__stats(r->rings, &stats);
+	if (stats.process_cnt || (r->rings && !has_probes && !stream_cnt))
+		snprintf(ring, sizeof(ring), "ring %zu process%s", stats.process_cnt,
+			 stats.process_cnt == 1 ? "" : "es");
+	if (stream_cnt || (!r->rings && !has_probes))
+		snprintf(stream, sizeof(stream), "stream %zu process%s", stream_cnt,
+			 stream_cnt == 1 ? "" : "es");
+	snprintf(lanes, sizeof(lanes), "%s%s%s%s%s", ring, *ring && *stream ? ", " : "", stream,
+		 (*ring || *stream) && has_probes ? ", " : "", has_probes ? "probe" : "");
+	if (!strcmp(lanes, r->lanes))
+		return 0;
+	memcpy(r->lanes, lanes, sizeof(lanes));
+	return tapir_meta__post_one(r->queue, "lane", lanes);
+}
+
+static int foresee(void *targets, int fd, const char *path)
+{
+	int err = tapir_targets__foresee(targets, fd, path);
+
+	if (err)
+		tapir_debug("cannot attach to %s in advance: %s", path, tapir_errno__text(err));
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The files that a program maps when it starts; a failure appears again when it does. */
+static void attach_to_program(struct recording *r)
+{
+	int mark = tapir_diag__cnt();
+	char path[PATH_MAX];
+
+	if (tapir_command__find(r->opts->program[0], path))
+		(void)tapir_foreseen__each(path, foresee, r->targets);
+	tapir_diag__rewind(mark);
+}
+
+/*
+ * A thread of libtapir turns events on in a running process. Until it has done so they are not
+ * fired, and nothing counts them.
+ */
+static void await_followers(struct recording *r)
+{
+	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
+	uint64_t end_ns = tapir_clock__now_ns() + FOLLOW_NS;
+	bool is_behind;
+
+	if (!r->rings)
+		return;
+	while ((is_behind = tapir_ring_reader__is_behind(r->rings)) &&
+	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
+		;
+	if (is_behind && tapir_clock__now_ns() >= end_ns)
+		tapir_info(
+			"a process has not enabled its events within 1 s: the first of them may be missing");
+}
+
+/* Attaches probes in processes that run already; then the program may start. */
+static int attach_all(struct recording *r)
+{
+	struct tapir_match_report asked;
+	int err = tapir_programs__attach_process(r->programs, r->holder != NULL);
+
+	tapir_programs__enable(r->programs, true);
+	if (!err && r->program)
+		err = tapir_targets__add(r->targets, tapir_command_run__tgid(r->program));
+	if (!err && r->program && !r->is_unprivileged)
+		attach_to_program(r);
+	if (!err)
+		err = tapir_targets__scan(r->targets);
+	if (err)
+		return err;
+	tapir_recording__await_dotnet(r);
+	await_followers(r);
+	err = tapir_recording__check_publish(r);
+	if (err)
+		return err;
+	asked = tapir_recording__match_report(r);
+	if (tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
+	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
+		return 0;
+	if (r->opts->wants_events)
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"no event of the profile can be recorded in process %u (omit --profile to record CPU samples and context switches)",
+			r->rules.pids.data[0]);
+	if (!(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+		return tapir_match_report__fail(&asked);
+	return 0;
+}
+
+/* Samples alone are what was asked for, but events may be what was hoped for. */
+static void say_what_else_is_there(const struct recording *r)
+{
+	const struct tapir_seen_names *seen = tapir_images__seen(r->images);
+
+	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
+	    r->opts->specs->cnt && !tapir_images__site_cnt(r->images) &&
+	    !tapir_dotnet_lanes__may_come(r->dotnet.lanes))
+		tapir_info(
+			"no default events in this process; %zu other probes can be named (%s ...): 'tapir list -p %u' shows them",
+			seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
+}
+
+static void say_ready(const struct recording *r)
+{
+	const struct tapir_recording_ready ready = {
+		.probe_cnt = tapir_images__attached_cnt(r->images),
+		.ring_event_cnt = tapir_recording__ring_events(r),
+		.dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes),
+		.took_ns = tapir_clock__now_ns() - r->start_ns,
+	};
+
+	if (r->opts->on_ready)
+		r->opts->on_ready(r->opts->ctx, &ready);
+	if (!ready.dotnet_cnt)
+		say_what_else_is_there(r);
+	if (!r->use_multi && !r->is_unprivileged)
+		tapir_info(
+			"this kernel has no uprobe_multi (Linux 6.6): detaching takes 0.1 s per probe");
+}
+
+static int watch_publishers(struct recording *r)
+{
+	r->publishers = tapir_otel_watch__new(r->queue);
+	return r->publishers ? 0 : -ENOMEM;
+}
+
+int tapir_recording__set_up(struct recording *r)
+{
+	int err = catch_signals(r);
+
+	if (!err)
+		err = tapir_recording__plan_dotnet(r);
+	if (!err && r->opts->publishes)
+		err = tapir_publish__open(&r->publish);
+	if (!err)
+		err = tapir_recording__load_programs(r);
+	if (!err && r->opts->file)
+		err = tapir_writer__open(r->opts->file, &r->writer);
+	if (!err)
+		err = tapir_queue__new(BLOCK_CNT, &r->queue);
+	if (!err)
+		err = start_children(r);
+	if (!err)
+		err = start_rings(r);
+	if (!err)
+		err = make_parts(r);
+	if (!err)
+		err = tapir_meta__post(r->queue, r->opts->command_line);
+	if (!err)
+		err = tapir_meta__post_specs(r->queue, r->opts->specs);
+	if (!err)
+		err = start_threads(r);
+	if (!err)
+		err = attach_all(r);
+	if (!err)
+		err = tapir_recording__watch_cpus(r);
+	if (!err)
+		err = tapir_recording__post_lanes(r);
+	if (!err && !r->opts->snapshot_looks)
+		err = watch_publishers(r);
+	if (!err)
+		say_ready(r);
+	if (!err && r->command)
+		err = tapir_command_run__go(r->command);
+	return err;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the threads of traced processes do when a recording begins and ends. */
+#include "record/recording_impl.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "threads/python_looks.h"
+#include "threads/snapshot.h"
+
+#define BEGIN_MAX 4096 /* processes that are found by a rule */
+#define NAMED_MAX 64   /* that are copied while the recording waits */
+
+static bool wants_snapshots(const struct recording *r)
+{
+	/* Without programs, a snapshot has less; that is worth it where it is all that is asked. */
+	return r->opts->with_switches && (!r->is_unprivileged || r->opts->snapshot_looks);
+}
+
+static int take(struct recording *r, const struct tapir_snapshot_opts *opts)
+{
+	struct tapir_snapshot *snapshot = NULL;
+	int err = tapir_snapshot__start(opts, &snapshot);
+
+	if (!err)
+		r->running_cnt += tapir_snapshot__running_cnt(snapshot);
+	if (err || tapir_vec__push(&r->snapshots, snapshot))
+		return err;
+	tapir_snapshot__free(snapshot);
+	return -ENOMEM;
+}
+
+/*
+ * Those that were named are copied now, before any of their threads switches; those that a rule
+ * found, of which there may be hundreds, while the recording runs: a thread that switched before it
+ * was copied is known by that.
+ */
+int tapir_recording__begin_snapshots(struct recording *r)
+{
+	const struct tapir_recording_opts *asked = r->opts;
+	bool are_named = r->rules.pids.cnt && r->rules.pids.cnt <= NAMED_MAX;
+	struct tapir_pids tgids = {};
+	struct tapir_snapshot_opts opts = {
+		.sz = sizeof(opts),
+		.programs = r->programs,
+		.queue = r->queue,
+		.look_cnt = asked->snapshot_looks ? asked->snapshot_looks : 1,
+		.is_deferred = !are_named,
+		.with_jvm_locks = asked->with_jvm_locks,
+	};
+	size_t left_cnt = 0;
+	int err = 0;
+
+	if (!wants_snapshots(r) || r->program)
+		return 0;
+	left_cnt = tapir_targets__list_live(r->targets, BEGIN_MAX, &tgids);
+	if (left_cnt)
+		tapir_warn("the threads of %zu processes are not in the snapshot at the start of "
+			   "the recording: it holds %u",
+			   left_cnt, BEGIN_MAX);
+	opts.tgids = tgids.data;
+	opts.tgid_cnt = tgids.cnt;
+	if (tgids.cnt)
+		err = take(r, &opts);
+	tapir_vec__fini(&tgids);
+	return err;
+}
+
+/* While programs and targets are as they were; not more than a user who pressed Ctrl-C waits for.
+ */
+void tapir_recording__end_snapshots(struct recording *r)
+{
+	struct tapir_pids tgids = {};
+	struct tapir_snapshot_opts opts = {
+		.sz = sizeof(opts),
+		.programs = r->programs,
+		.queue = r->queue,
+		.look_cnt = 1,
+		.is_end = true,
+		.with_jvm_locks = r->opts->with_jvm_locks,
+	};
+	size_t left_cnt;
+
+	if (!wants_snapshots(r) || r->opts->snapshot_looks)
+		return;
+	left_cnt = tapir_targets__list_live(r->targets, NAMED_MAX, &tgids);
+	if (left_cnt)
+		tapir_info(
+			"the snapshot at the end has the threads of %u processes; %zu others are "
+			"not in it",
+			NAMED_MAX, left_cnt);
+	opts.tgids = tgids.data;
+	opts.tgid_cnt = tgids.cnt;
+	if (tgids.cnt && take(r, &opts))
+		tapir_warn("no snapshot of threads at the end of the recording: out of memory");
+	tapir_vec__fini(&tgids);
+}
+
+void tapir_recording__free_snapshots(struct recording *r)
+{
+	struct tapir_snapshot **snapshot;
+
+	tapir_vec_for_each (snapshot, &r->snapshots)
+		tapir_snapshot__free(*snapshot);
+	tapir_vec__fini(&r->snapshots);
+}
+
+int tapir_recording__begin_python_looks(struct recording *r)
+{
+	r->python_looks = tapir_python_looks__new(r->queue);
+	tapir_recording__choose_python_looks(r);
+	return r->python_looks ? 0 : -ENOMEM;
+}
+
+void tapir_recording__choose_python_looks(struct recording *r)
+{
+	struct tapir_pids live = {};
+
+	if (!r->python_looks)
+		return;
+	(void)tapir_targets__list_live(r->targets, NAMED_MAX, &live);
+	tapir_python_looks__choose(r->python_looks, live.data, live.cnt, tapir_clock__now_ns());
+	tapir_vec__fini(&live);
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From a request to a recording's options. */
+#include "record/request.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "attach/sampler.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "decode/dotnet_tables.h"
+#include "decode/profiles.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
+#include "runtime/dotnet/lanes/dotnet_suggest.h"
+#include "spec/runtime_db/lore.h"
+
+#define DEFAULT_HZ   999 /* not in step with what happens every millisecond */
+#define ALL_HZ	     99
+#define HEAP_WAIT_MS 2000
+
+const char *tapir_lane__name(size_t i)
+{
+	static const char *const names[] = {"auto", "probe", "ring", "stream"};
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+}
+
+const char *tapir_publish__name(size_t i)
+{
+	return i ? NULL : "usdt";
+}
+
+/* ---- SPECs -------------------------------------------------------------------------------- */
+
+static int add_spec(struct tapir_recording_plan *p, const char *text)
+{
+	struct tapir_spec *spec;
+	int err = tapir_spec__parse(text, &spec);
+
+	if (err)
+		return err;
+	if (tapir_vec__push(&p->specs, spec))
+		return 0;
+	tapir_spec__free(spec);
+	return -ENOMEM;
+}
+
+/* Profiles overlap. */
+static bool has_spec(const struct tapir_recording_plan *p, const char *text)
+{
+	struct tapir_spec *const *spec;
+
+	tapir_vec_for_each (spec, &p->specs)
+		if (!strcmp((*spec)->text, text))
+			return true;
+	return false;
+}
+
+/* Each runtime is asked for its own events only. */
+static int add_silent(struct tapir_recording_plan *p, const char *text)
+{
+	int err;
+
+	if (has_spec(p, text))
+		return 0;
+	err = add_spec(p, text);
+	if (!err)
+		p->specs.data[p->specs.cnt - 1]->is_silent = true;
+	return err;
+}
+
+static int add_profile(struct tapir_recording_plan *p, const char *name)
+{
+	const struct tapir_profile *profile = tapir_profile__find(name);
+	const char *text;
+	int err = 0;
+
+	if (!profile)
+		return tapir_diag__fail(-EINVAL,
+					"no profile '%s' ('tapir help profiles' lists them)", name);
+	for (size_t i = 0; !err && (text = tapir_profile__spec(profile, i)); i++)
+		err = add_silent(p, text);
+	return err;
+}
+
+static int add_activities(struct tapir_recording_plan *p)
+{
+	int err = 0;
+
+	tapir_lore_for_each (lore)
+		for (const char *const *text = lore->activities; text && *text && !err; text++)
+			err = add_silent(p, *text);
+	return err;
+}
+
+/* Before much time is spent on it; one that the program makes when it runs is waited for. */
+static void warn_of_near_misses(const struct tapir_recording_plan *p)
+{
+	const struct tapir_layout_provider *all = p->sources.all.data;
+	size_t cnt = p->sources.all.cnt;
+	struct tapir_str near = {};
+
+	for (size_t i = 0; cnt && i < p->specs.cnt; i++) {
+		const struct tapir_spec *spec = p->specs.data[i];
+
+		tapir_str__clear(&near);
+		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
+		    !tapir_dotnet_specs__is_defined(spec, all, cnt))
+			tapir_dotnet_suggest__add_nearest(spec, all, cnt, &near);
+		if (near.len)
+			tapir_warn(
+				"no assembly of the process declares %s: waiting for it; the nearest is %s",
+				spec->text, near.data);
+	}
+	tapir_str__fini(&near);
+}
+
+/* The keywords and names that the EventSources of the named processes declare. */
+static int resolve_names(struct tapir_recording_plan *p, const struct tapir_pids *pids)
+{
+	struct tapir_dotnet_sources *sources = &p->sources;
+	int mark = tapir_diag__cnt(), err;
+	const uint32_t *pid;
+
+	if (tapir_dotnet_specs__need_sources(&p->specs))
+		tapir_vec_for_each (pid, pids)
+			(void)tapir_dotnet_sources__add_process(sources, *pid);
+	tapir_diag__rewind(mark);
+	p->opts.sources = sources;
+	err = tapir_dotnet_specs__expand(&p->specs, sources->all.data, sources->all.cnt);
+	if (!err)
+		err = tapir_dotnet_specs__resolve(&p->specs, sources->all.data, sources->all.cnt);
+	if (!err)
+		tapir_dotnet_specs__warn_of_zeros(&p->specs);
+	if (!err && p->opts.lanes != TAPIR_LANES_PROBE)
+		warn_of_near_misses(p);
+	return err;
+}
+
+static int add_counters(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	const char *const *glob;
+	int err = 0;
+
+	if (!q->has_counters)
+		return q->interval_ns ? tapir_diag__fail(-EINVAL, "--interval requires --counters")
+				      : 0;
+	tapir_vec_for_each (glob, &q->counters) {
+		err = tapir_counter_choice__add(&p->counters, *glob);
+		if (err)
+			return err;
+	}
+	if (!p->counters.globs.cnt)
+		err = tapir_counter_choice__add(&p->counters, TAPIR_COUNTER_DEFAULT);
+	p->counters.interval_ns = q->interval_ns ? q->interval_ns : TAPIR_COUNTER_INTERVAL_NS;
+	p->opts.counters = &p->counters;
+	return err ? err : tapir_counter_choice__add_specs(&p->counters, &p->specs);
+}
+
+static int add_specs(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	const char *const *text;
+	int err = 0;
+
+	tapir_vec_for_each (text, &q->specs)
+		err = err ? err : add_spec(p, *text);
+	p->opts.specs_are_defaults = !p->specs.cnt && !q->has_no_default;
+	p->opts.wants_events = p->opts.specs_are_defaults && q->profiles.cnt;
+	tapir_vec_for_each (text, &q->profiles) {
+		err = err ? err : add_profile(p, *text);
+		p->opts.wants_events &=
+			strcmp(*text, "cpu") != 0 && strcmp(*text, TAPIR_PROFILE_DEFAULT) != 0;
+	}
+	if (!err && p->opts.specs_are_defaults && !q->profiles.cnt)
+		err = add_profile(p, TAPIR_PROFILE_DEFAULT);
+	tapir_vec_for_each (text, &q->more_specs)
+		if (!err && !has_spec(p, *text))
+			err = add_spec(p, *text);
+	if (!err && q->activities)
+		err = add_activities(p);
+	if (!err)
+		err = add_counters(p, q);
+	return err ? err : resolve_names(p, &q->rules.pids);
+}
+
+/* Beside the default profile: a profile or a SPEC of one's own says how many of them. */
+static bool wants_brief_awaits(const struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	struct tapir_spec *const *spec;
+	const char *const *name;
+	bool has_default = !q->profiles.cnt;
+
+	tapir_vec_for_each (name, &q->profiles)
+		has_default |= !strcmp(*name, TAPIR_PROFILE_DEFAULT);
+	tapir_vec_for_each (spec, &p->specs)
+		if (tapir_glob__match((*spec)->provider, TAPIR_LORE_TASK_EVENTS))
+			return false;
+	return p->opts.specs_are_defaults && p->opts.with_switches && has_default;
+}
+
+/*
+ * The contents of a heap come in one burst, from a thread that has stopped all others: of what does
+ * not fit into its ring most would be lost, and with it what the rest means.
+ */
+static bool asks_for_heap(const struct tapir_recording_plan *p)
+{
+	struct tapir_spec *const *spec;
+	const struct tapir_spec_item *item;
+
+	tapir_vec_for_each (spec, &p->specs)
+		tapir_vec_for_each (item, &(*spec)->items)
+			if (item->kind == TAPIR_SPEC_MASK && !item->negated &&
+			    item->mask & TAPIR_DOTNET_HEAP_COLLECT &&
+			    !strcmp((*spec)->provider, TAPIR_DOTNET_RUNTIME))
+				return true;
+	return false;
+}
+
+/* ---- lanes -------------------------------------------------------------------------------- */
+
+static int choose_lane(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	const char *name;
+	size_t i = 0;
+
+	while (q->lane && (name = tapir_lane__name(i)) && strcmp(q->lane, name))
+		i++;
+	if (!tapir_lane__name(i))
+		return tapir_diag__fail(-EINVAL, "no lane '%s' ('tapir help record' lists them)",
+					q->lane);
+	p->opts.lanes = (enum tapir_lanes)i;
+	if (!q->publish)
+		return 0;
+	if (strcmp(q->publish, tapir_publish__name(0)))
+		return tapir_diag__fail(-EINVAL, "--publish: '%s' is not usdt", q->publish);
+	if (p->opts.lanes == TAPIR_LANES_PROBE || p->opts.lanes == TAPIR_LANES_STREAM)
+		return tapir_diag__fail(-EINVAL,
+					"--publish excludes --lane probe and --lane stream");
+	p->opts.publishes = true;
+	return 0;
+}
+
+/* ---- samples and switches ------------------------------------------------------------------ */
+
+/* The kernel lowers what it allows when its own sampling took too long. */
+static unsigned default_hz(bool all)
+{
+	unsigned wanted = all ? ALL_HZ : DEFAULT_HZ, max = tapir_sampler__max_hz();
+
+	if (max >= wanted)
+		return wanted;
+	tapir_info(
+		"%u CPU samples per second: the kernel allows no more (/proc/sys/kernel/perf_event_max_sample_rate)",
+		max);
+	return max;
+}
+
+static int choose_samples(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	struct tapir_sampling *out = &p->opts.sampling;
+	bool is_asked = q->sample_hz || q->sample_event;
+
+	if (q->no_samples)
+		return is_asked ? tapir_diag__fail(-EINVAL, "--no-samples excludes -F and -e") : 0;
+	out->event = tapir_sample_event__find(q->sample_event ? q->sample_event
+							      : tapir_sample_events[0].name);
+	if (!out->event)
+		return tapir_diag__fail(-EINVAL, "no sample event '%s'", q->sample_event);
+	if (q->sample_hz > TAPIR_SAMPLER_MAX_HZ)
+		return tapir_diag__fail(-EINVAL, "more than %u samples per second",
+					TAPIR_SAMPLER_MAX_HZ);
+	out->is_a_default = !is_asked;
+	out->hz = q->sample_hz ? (unsigned)q->sample_hz : default_hz(q->rules.all);
+	return 0;
+}
+
+static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	if (q->sched && q->no_sched)
+		return tapir_diag__fail(-EINVAL, "--sched excludes --no-sched");
+	p->opts.with_jvm_locks = q->jvm_locks;
+	p->opts.with_switches = q->sched || (!q->no_sched && !q->rules.all);
+	return choose_samples(p, q);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool has_target(const struct tapir_target_rules *rules)
+{
+	return rules->pids.cnt || !tapir_target_rules__are_named(rules);
+}
+
+static void add_command_line(struct tapir_recording_plan *p)
+{
+	tapir_autofree char *text = NULL;
+	size_t len = 0;
+
+	if (tapir_file__read("/proc/self/cmdline", 65536, &text, &len))
+		return;
+	for (size_t i = 0; i + 1 < len; i++)
+		tapir_str__addc(&p->command_line, text[i] ? text[i] : ' ');
+	p->opts.command_line = p->command_line.data;
+}
+
+int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_plan *p)
+{
+	int err;
+
+	*p = (struct tapir_recording_plan){
+		.opts =
+			{
+				.sz = sizeof(p->opts),
+				.rules = q->rules,
+				.specs = &p->specs,
+				.program = q->program,
+				.program_is_workload = q->program && has_target(&q->rules),
+				.with_stack = q->stack,
+				.no_ring_stacks = q->no_stack,
+				.frames = q->frames,
+				.no_command_lines = q->no_command_lines,
+				.duration_ns = q->duration_ns,
+				.rate_hz = (uint32_t)q->rate_hz,
+			},
+	};
+	if (!q->program && !has_target(&q->rules))
+		return tapir_diag__fail(-EINVAL, "a target is required: processes or a program");
+	if (q->frames > TAPIR_MAX_FRAMES)
+		return tapir_diag__fail(-EINVAL, "a stack has at most %u frames",
+					(unsigned)TAPIR_MAX_FRAMES);
+	err = choose_lane(p, q);
+	if (!err)
+		err = choose_cpu_data(p, q);
+	if (!err)
+		err = add_specs(p, q);
+	p->opts.with_brief_awaits = wants_brief_awaits(p, q);
+	p->opts.ring_wait_ms = asks_for_heap(p) ? HEAP_WAIT_MS : 0;
+	add_command_line(p);
+	return err;
+}
+
+void tapir_recording_plan__fini(struct tapir_recording_plan *p)
+{
+	struct tapir_spec **spec;
+
+	tapir_vec_for_each (spec, &p->specs)
+		tapir_spec__free(*spec);
+	tapir_vec__fini(&p->specs);
+	tapir_dotnet_sources__fini(&p->sources);
+	tapir_counter_choice__fini(&p->counters);
+	tapir_str__fini(&p->command_line);
+}

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The session thread: all records of a recording pass through it, one at a time, on their way from
+ * capture to the file or the live output. Per event: a check, a lookup in the catalog, a copy into
+ * the writer.
+ *
+ * The threads around it (user/README.md has all of them):
+ *
+ *   drain, ring reader, streams  --- blocks --->  +---------+ ---> catalog, namer, losses
+ *   (copies of captured records)                  |         |
+ *                                  attach/flow/queue.c   | session | ---> trace/writer.c (a file)
+ *   main: targets, mappings,                      |         |
+ *   GAPs, notes of .NET lanes    --- notes  --->  +---------+ ---> on_record (live output)
+ *
+ * Capture must not wait: a ring that is not drained loses events. So the capturing threads only
+ * copy records into blocks from a fixed pool. If this thread falls behind, they find no empty
+ * block, records stay in the rings, and whoever fills the ring counts what no longer fits. Writing
+ * and naming, which may be slow, happen here and block no ring. For the same reason this thread
+ * raises its priority above the traced programs, and sources that can take seconds (a JVM, a debug
+ * file on a dead file system) are queried by other threads or processes.
+ *
+ * Only this thread touches the catalog, the namer, the unwinding, the counters and the writer: none
+ * of them has a lock. Other threads see the numbers in the atomic members only, and the first error
+ * of the sink by shared_err and the eventfd of note_error().
+ *
+ * Order. Within one source, records arrive in the order in which they were written; between sources
+ * they do not, and the file keeps them as they come. Readers sort by time (trace/reorder.h). What
+ * must hold here is that a description precedes its use:
+ *
+ *   - notes are handled before the block that was taken with them, so that the process and the
+ *     mappings of an event are known before the event;
+ *   - handle_event() and handle_captured() let the catalog write what the record refers to, then
+ *     put the record itself;
+ *   - a live sink sees a record after its stack was named (name_new_stacks), since it prints at
+ *     once; a file gets the names within a second, as records of their own.
+ *
+ * Once per second (tick): names of new stacks, losses by cause, the clock pair that maps monotonic
+ * time to UTC, and a flush, so that a killed recorder loses at most that second. When the writer's
+ * segment is full, start_segment() makes the BPF programs send stacks and threads again
+ * (tapir_programs__next_epoch), because the catalog forgets what two segments did not use.
+ *
+ * Losses that user space causes are counted here as well (poll_own_losses): a malformed record, a
+ * full table, memory, a full disk. Each has its own cause, and none is only logged.
+ *
+ * The end. The queue is closed after the last capturing thread has stopped; tapir_queue__wait()
+ * then returns false when it is empty. The last tick writes what is left, with losses of the final
+ * second.
+ */
+#include "record/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "awaits/await_code.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "record/counter_maker.h"
+#include "record/lane_dedup.h"
+#include "record/lock_watch.h"
+#include "record/loss_poll.h"
+#include "names/namer.h"
+#include "record/unwinding.h"
+#include "runtime/jvm/jvm_gauges.h"
+#include "trace/recbuf.h"
+
+#define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
+#define TRIM_NS	     (10 * TAPIR_NS_PER_SEC)
+
+struct tapir_session {
+	struct tapir_session_opts opts;
+	struct tapir_catalog *catalog;
+	struct tapir_namer *namer;
+	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
+	struct tapir_await_code await_code;
+	struct tapir_counter_maker *counters;
+	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
+	struct tapir_lock_watch *locks;		 /* NULL: no file */
+	struct tapir_loss_poll loss_poll;
+	struct tapir_lane_dedup twice;
+	pthread_t thread;
+	bool is_running;
+	int err;	 /* of the sink, the first one */
+	bool sink_holds; /* something that it prints soon */
+	bool has_warned; /* of a segment that could not be written */
+	uint64_t malformed_cnt, refused_cnt;
+	uint64_t trimmed_ns;	 /* when free memory was given back last */
+	struct tapir_diag *diag; /* the lines that belong to err */
+	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
+	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
+	atomic_int shared_err;
+};
+
+/* Keeps the first error of the sink, with its lines, and notifies the control thread. */
+static void note_error(struct tapir_session *s, int err)
+{
+	uint64_t one = 1;
+
+	if (!err || s->err)
+		return;
+	s->err = err;
+	s->diag = tapir_diag__take();
+	atomic_store(&s->shared_err, err);
+	if (s->opts.wake_fd >= 0 && write(s->opts.wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the other side is awake already */
+}
+
+/* A segment on a full disk is no reason to end: what it lost is counted, and the next one begins.
+ */
+static void note_write(struct tapir_session *s, int err)
+{
+	if (!err || !s->opts.ring) {
+		note_error(s, err);
+		return;
+	}
+	if (!s->has_warned && tapir_diag__cnt())
+		tapir_warn("%s", tapir_diag__line(tapir_diag__cnt() - 1));
+	s->has_warned = true;
+	tapir_diag__clear();
+}
+
+static void put(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	if (s->opts.writer)
+		note_write(s, tapir_writer__put(s->opts.writer, rec));
+	if (s->opts.on_record && !s->err)
+		note_error(s, s->opts.on_record(s->opts.ctx, s->catalog, rec));
+	if (s->opts.ring)
+		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static void name_new_stacks(struct tapir_session *s)
+{
+	note_write(s, tapir_namer__name_new_stacks(s->namer));
+}
+
+/* False: it is no event that was asked for. */
+static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+
+	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
+		return false;
+	note_write(s, tapir_catalog__use_event(s->catalog, ev));
+	note_write(s, tapir_await_code__on_event(&s->await_code, s->catalog, ev));
+	if (s->opts.on_record && ev->stack_id)
+		name_new_stacks(s); /* printed in a moment */
+	put(s, rec);
+	tapir_counter_maker__add(s->counters, s->catalog, ev);
+	tapir_lock_watch__add(s->locks, s->catalog, ev);
+	return true;
+}
+
+static void put_counter(void *ctx, const struct tapir_rec *rec)
+{
+	put(ctx, rec);
+}
+
+/* Whoever it names needs a name. */
+static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	for (int who = 0; who < 2; who++) {
+		const struct tapir_use use = {
+			.tgid = tapir_rec__tgid(rec, who),
+			.tid = tapir_rec__tid(rec, who),
+			.time_ns = rec->time_ns,
+			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
+			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
+		};
+
+		if (use.tid || use.stack_id || use.kstack_id)
+			note_write(s, tapir_catalog__use(s->catalog, &use));
+	}
+	put(s, rec);
+}
+
+static bool is_exit(const struct tapir_rec *rec)
+{
+	return rec->type == TAPIR_REC_PROCESS &&
+	       ((const struct tapir_rec_process *)rec)->kind == TAPIR_PROCESS_EXIT;
+}
+
+/* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
+static void describe(void *ctx, const struct tapir_rec *rec)
+{
+	struct tapir_session *s = ctx;
+	int mark = tapir_diag__cnt(), err = tapir_catalog__describe(s->catalog, rec);
+
+	if (err == -ENOSPC && !(s->opts.writer && tapir_writer__lost_records(s->opts.writer))) {
+		tapir_diag__rewind(mark);
+		s->refused_cnt++;
+	} else if (err < 0) {
+		note_write(s, err);
+	}
+	if (s->opts.ring)
+		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
+	if (s->opts.on_exit && is_exit(rec))
+		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
+}
+
+static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
+{
+	struct tapir_session *s = ctx;
+	bool is_whole = tapir_loss__is_whole(loss->cause);
+
+	tapir_namer__on_loss(s->namer, loss);
+	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
+		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
+		return;
+	}
+	if (is_whole)
+		atomic_fetch_add(&s->lost_cnt, loss->count);
+	if (tapir_loss__hides_events(loss->cause))
+		atomic_fetch_add(&s->unseen_cnt, loss->count);
+	put(s, &loss->h);
+}
+
+static bool is_for_names(const struct tapir_rec *rec)
+{
+	return rec->type == TAPIR_REC_PROBE &&
+	       ((const struct tapir_rec_probe *)rec)->flags & TAPIR_PROBE_FOR_NAMES;
+}
+
+/* fd: of a MAPPING's file, else -1; borrowed. True: it was an event that was asked for. */
+static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, int fd)
+{
+	if (rec->type == TAPIR_REC_EVENT)
+		return handle_event(s, rec);
+	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_LOOK) {
+		handle_captured(s, rec);
+	} else if (tapir_rec_type__describes(rec->type)) {
+		if (!is_for_names(rec))
+			describe(s, rec);
+		if (rec->type == TAPIR_REC_PROBE) {
+			tapir_lane_dedup__learn(&s->twice, rec);
+			tapir_counter_maker__learn(s->counters, rec);
+			tapir_lock_watch__learn(s->locks, rec);
+			tapir_await_code__learn(&s->await_code, rec);
+		}
+		if (!s->opts.no_names)
+			tapir_namer__on_record(s->namer, rec, fd);
+		tapir_unwinding__on_record(s->unwinding, rec, fd);
+		if (s->jvm_gauges)
+			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
+	} else if (rec->type == TAPIR_REC_LOSS) {
+		put_loss(s, (const struct tapir_rec_loss *)rec);
+	} else {
+		if (rec->type == TAPIR_REC_GAP)
+			atomic_fetch_add(&s->gap_cnt, 1);
+		put(s, rec);
+	}
+	return false;
+}
+
+/* Our own BPF programs wrote these, but a check costs little and a wild pointer much. */
+static void handle_block(struct tapir_session *s, const struct tapir_block *block)
+{
+	size_t at = 0;
+	uint64_t captured[TAPIR_FAMILY_CNT] = {};
+
+	while (at < block->used_bytes) {
+		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
+		int family = tapir_family__of(rec->type);
+		bool is_asked;
+
+		if (!tapir_record__ok(rec, block->used_bytes - at)) {
+			s->malformed_cnt++;
+			break;
+		}
+		is_asked = handle_record(s, rec, -1);
+		if (family >= 0)
+			captured[family] += is_asked || family != TAPIR_FAMILY_EVENT;
+		at += rec->size;
+	}
+	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
+		atomic_fetch_add(&s->captured[family], captured[family]);
+}
+
+static void handle_notes(struct tapir_session *s, struct tapir_note *note)
+{
+	while (note) {
+		struct tapir_note *next = note->next;
+
+		const struct tapir_rec *rec = (const void *)note->rec;
+
+		if (rec->type == TAPIR_NOTE_METHODS)
+			tapir_namer__reports_methods(s->namer, (const void *)rec);
+		else
+			handle_record(s, rec, note->fd);
+		tapir_note__free(note);
+		note = next;
+	}
+	tapir_unwinding__flush(s->unwinding);
+}
+
+/* ---- once a second ---------------------------------------------------------------------- */
+
+/* Losses that user space counts itself. */
+static void poll_own_losses(struct tapir_session *s)
+{
+	const struct tapir_queue_refused refused = tapir_queue__refused(s->opts.queue);
+	uint64_t unwritten_cnt = 0;
+
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_MALFORMED, s->malformed_cnt, put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NAME_QUEUE_FULL, s->refused_cnt, put_loss,
+			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NO_MEMORY, refused.event_cnt, put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_NOTE_NO_MEMORY, refused.other_cnt, put_loss,
+			     s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILES_FULL,
+			     tapir_unwinding__left_cnt(s->unwinding), put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_UNWIND_FILE_CHANGED,
+			     tapir_unwinding__changed_cnt(s->unwinding), put_loss, s);
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_FILES_FULL, tapir_namer__missed(s->namer),
+			     put_loss, s);
+	if (!s->opts.writer)
+		return;
+	for (const struct tapir_family *f = tapir_families; f < tapir_families + TAPIR_FAMILY_CNT;
+	     f++) {
+		uint64_t cnt = tapir_writer__lost(s->opts.writer, f->type);
+
+		tapir_loss_poll__one(&s->loss_poll, f->disk_cause, cnt, put_loss, s);
+		unwritten_cnt += cnt;
+	}
+	atomic_store(&s->unwritten_cnt, unwritten_cnt);
+}
+
+static void put_clock(struct tapir_session *s)
+{
+	struct tapir_rec_clock clock;
+
+	tapir_rec_clock__now(&clock);
+	describe(s, &clock.h);
+}
+
+/* The segment that is written is complete; the next one is another file. */
+static int start_file(struct tapir_session *s)
+{
+	struct tapir_segments *segments = s->opts.ring->segments;
+	uint64_t now_ns = tapir_clock__now_ns();
+	const char *name;
+	int fd, err;
+
+	note_write(s, tapir_writer__end_file(s->opts.writer));
+	tapir_segments__end(segments, tapir_writer__bytes_written(s->opts.writer), now_ns);
+	err = tapir_segments__begin(segments, now_ns, &fd, &name);
+	return err ? err : tapir_writer__continue_in(s->opts.writer, fd, name);
+}
+
+/*
+ * glibc keeps what is freed. Of large allocations it would keep more with each one, if the size
+ * from which they are mappings were not set (45 MB of a JVM's unwind tables). Of small ones it
+ * keeps the pages between those in use, and a recorder of many short processes touches new ones all
+ * day.
+ */
+static void give_back_freed_memory(struct tapir_session *s)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (now_ns - s->trimmed_ns < TRIM_NS)
+		return;
+	s->trimmed_ns = now_ns;
+	malloc_trim(0);
+}
+
+static void start_segment(struct tapir_session *s)
+{
+	tapir_programs__next_epoch(s->opts.programs);
+	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
+	note_write(s, tapir_catalog__new_segment(s->catalog));
+	put_clock(s);
+	give_back_freed_memory(s);
+}
+
+static bool is_segment_due(const struct tapir_session *s, uint64_t now_ns)
+{
+	return tapir_writer__segment_due(s->opts.writer, now_ns) ||
+	       (s->opts.ring &&
+		tapir_segments__is_due(s->opts.ring->segments,
+				       tapir_writer__bytes_written(s->opts.writer), now_ns));
+}
+
+static void note_bytes(struct tapir_session *s)
+{
+	struct tapir_segments_stats kept = {};
+
+	if (s->opts.ring)
+		tapir_segments__stats(s->opts.ring->segments, &kept);
+	atomic_store(&s->file_bytes, kept.kept_bytes + tapir_writer__bytes_written(s->opts.writer));
+}
+
+static void tick(struct tapir_session *s)
+{
+	tapir_unwinding__poll(s->unwinding);
+	name_new_stacks(s);
+	tapir_lock_watch__poll(s->locks, tapir_clock__now_ns());
+	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
+	poll_own_losses(s);
+	tapir_lane_dedup__report(&s->twice, put_loss, s);
+	put_clock(s);
+	if (!s->opts.writer)
+		return;
+	note_write(s, tapir_writer__flush(s->opts.writer));
+	if (is_segment_due(s, tapir_clock__now_ns()))
+		start_segment(s);
+	note_bytes(s);
+}
+
+/* Between ticks: its room may be used up in less, and what is frozen has all until now. */
+static void watch_ring(struct tapir_session *s)
+{
+	const struct tapir_session_ring *ring = s->opts.ring;
+	bool is_frozen = ring->due_ns(ring->ctx) <= tapir_clock__now_ns();
+
+	if (is_frozen)
+		note_write(s, tapir_namer__finish(s->namer));
+	else if (!tapir_segments__is_full(ring->segments,
+					  tapir_writer__bytes_written(s->opts.writer)))
+		return;
+	name_new_stacks(s);
+	if (is_frozen) {
+		tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
+		poll_own_losses(s);
+	}
+	start_segment(s);
+	note_bytes(s);
+	if (is_frozen)
+		ring->freeze(ring->ctx);
+}
+
+static void poll_jvms(struct tapir_session *s, bool is_last)
+{
+	if (s->jvm_gauges)
+		tapir_jvm_gauges_set__poll(s->jvm_gauges, tapir_clock__now_ns(), is_last);
+}
+
+static void flush_live(struct tapir_session *s, bool is_last)
+{
+	enum tapir_session_flush when = is_last ? TAPIR_FLUSH_LAST : TAPIR_FLUSH_BATCH;
+	int err;
+
+	if (!s->opts.on_flush || s->err)
+		return;
+	if (tapir_namer__are_awaited(s->namer))
+		name_new_stacks(s);
+	if (!is_last && tapir_namer__are_awaited(s->namer))
+		when = TAPIR_FLUSH_NAMES_TO_COME;
+	err = s->opts.on_flush(s->opts.ctx, when);
+	s->sink_holds = err > 0;
+	note_error(s, err < 0 ? err : 0);
+}
+
+/* Names are read more often than ticks occur, as long as a process writes them. */
+static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uint64_t next_tick_ns)
+{
+	uint64_t poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
+
+	if (s->sink_holds && now_ns + SINK_POLL_NS < next_tick_ns)
+		return now_ns + SINK_POLL_NS;
+	if (s->jvm_gauges && !tapir_jvm_gauges_set__is_empty(s->jvm_gauges) &&
+	    now_ns + TAPIR_JVM_GAUGES_POLL_NS < next_tick_ns)
+		next_tick_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
+	if (tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns)
+		next_tick_ns = poll_ns;
+	if (s->opts.ring && s->opts.ring->due_ns(s->opts.ring->ctx) < next_tick_ns)
+		next_tick_ns = s->opts.ring->due_ns(s->opts.ring->ctx);
+	return next_tick_ns;
+}
+
+static void *run(void *arg)
+{
+	struct tapir_session *s = arg;
+	uint64_t now_ns = tapir_clock__now_ns(), next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
+	struct tapir_note *notes;
+	struct tapir_block *block;
+
+	/* Behind a busy target it would fall back until the drain thread finds no empty block. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), -10);
+	put_clock(s);
+	while (tapir_queue__wait(s->opts.queue, next_wake_ns(s, now_ns, next_tick_ns), &notes,
+				 &block)) {
+		handle_notes(s, notes);
+		if (block) {
+			handle_block(s, block);
+			tapir_queue__give_empty(s->opts.queue, block);
+		}
+		flush_live(s, false);
+		now_ns = tapir_clock__now_ns();
+		note_write(s, tapir_namer__poll(s->namer, now_ns));
+		poll_jvms(s, false);
+		if (now_ns >= next_tick_ns) {
+			tick(s);
+			flush_live(s, false);
+			next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
+		}
+		if (s->opts.ring)
+			watch_ring(s);
+	}
+	note_write(s, tapir_namer__finish(s->namer));
+	poll_jvms(s, true);
+	tapir_unwinding__report(s->unwinding);
+	tick(s);
+	flush_live(s, true);
+	return NULL;
+}
+
+/* ---- lifecycle -------------------------------------------------------------------------- */
+
+static int start(struct tapir_session *s)
+{
+	int err;
+
+	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
+	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
+			 : -ENOMEM;
+	if (!err && s->opts.with_unwinding)
+		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
+	if (!err)
+		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
+	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
+		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
+		s->locks = tapir_lock_watch__new(describe, s);
+		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = tapir_loss_poll__init(&s->loss_poll,
+					    tapir_programs__site_cap(s->opts.programs));
+	if (!err)
+		err = -pthread_create(&s->thread, NULL, run, s);
+	s->is_running = !err;
+	return err;
+}
+
+int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out)
+{
+	struct tapir_session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	mallopt(M_MMAP_THRESHOLD, 256 << 10); /* give_back_freed_memory */
+	s->opts = *opts;
+	tapir_lane_dedup__init(&s->twice, opts->cover);
+	err = start(s);
+	if (err) {
+		tapir_session__free(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out)
+{
+	*out = (struct tapir_session_stats){
+		.lost_cnt = atomic_load(&s->lost_cnt),
+		.gap_cnt = atomic_load(&s->gap_cnt),
+		.unseen_cnt = atomic_load(&s->unseen_cnt),
+		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
+		.file_bytes = atomic_load(&s->file_bytes),
+		.err = atomic_load(&s->shared_err),
+	};
+	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
+		out->captured[family] = atomic_load(&s->captured[family]);
+}
+
+int tapir_session__stop(struct tapir_session *s, bool has_begun)
+{
+	if (s->is_running)
+		pthread_join(s->thread, NULL);
+	s->is_running = false;
+	if (has_begun)
+		tapir_counter_maker__finish(s->counters);
+	tapir_diag__give(s->diag);
+	s->diag = NULL;
+	return s->err;
+}
+
+void tapir_session__free(struct tapir_session *s)
+{
+	if (!s)
+		return;
+	tapir_loss_poll__fini(&s->loss_poll);
+	tapir_lane_dedup__fini(&s->twice);
+	tapir_namer__free(s->namer);
+	tapir_await_code__fini(&s->await_code);
+	tapir_unwinding__free(s->unwinding);
+	tapir_counter_maker__free(s->counters);
+	tapir_jvm_gauges_set__free(s->jvm_gauges);
+	tapir_lock_watch__free(s->locks);
+	tapir_catalog__free(s->catalog);
+	free(s);
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From processes to records and probes. BPF decides in the kernel whose hits count; this file
+ * keeps the picture of the same processes in user space.
+ */
+#include "record/targets_impl.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/cgroup.h"
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "record/describe.h"
+
+#define SWEEP_MAX 64 /* where no program reports exits; else a few: one in many is not */
+
+int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out)
+{
+	struct tapir_targets *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->opts = *opts;
+	t->looks.rings = opts->rings;
+	tapir_mapped_files__init(&t->files);
+	*out = t;
+	return 0;
+}
+
+void tapir_targets__free(struct tapir_targets *t)
+{
+	if (!t)
+		return;
+	tapir_map__fini(&t->live);
+	tapir_map__fini(&t->told);
+	tapir_mapped_files__fini(&t->files);
+	tapir_map__fini(&t->ended);
+	tapir_lateness__fini(&t->lateness);
+	tapir_ring_scan__fini(&t->looks);
+	tapir_cgroup_paths__fini(&t->cgroups);
+	tapir_recbuf__fini(&t->recbuf);
+	free(t);
+}
+
+/*
+ * ---- the traced processes ----------------------------------------------------------------------
+ */
+
+static void forget(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+{
+	tapir_map__del(&t->live, tgid);
+	tapir_programs__del_tgid(t->opts.programs, tgid, start_ns);
+}
+
+static void end(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+{
+	uint64_t *value = tapir_map__put(&t->ended, tgid, NULL);
+
+	if (value)
+		*value = start_ns;
+	else /* early is better than never: the recording would not end */
+		forget(t, tgid, start_ns);
+}
+
+/* Ended before, it is another one with the same number. is_new may be NULL. */
+static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
+{
+	tapir_map__del(&t->ended, tgid);
+	t->has_seen_one = true;
+	return tapir_map__put(&t->live, tgid, is_new) ? 0 : -ENOMEM;
+}
+
+static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
+{
+	int err = list(t, proc->tgid, NULL);
+
+	if (err)
+		return err;
+	tapir_targets__post(t, tapir_describe__process(&t->recbuf, proc, t->opts.no_command_lines),
+			    -1);
+	/* Events that arrive by its ring need no probe. */
+	if (t->opts.rings)
+		tapir_ring_reader__add(t->opts.rings, proc->tgid);
+	if (t->last_poll_ns)
+		return tapir_targets__see_joined(t, proc->tgid, t->last_poll_ns);
+	return tapir_targets__see_mappings(t, proc->tgid, t->scan_ns, 0);
+}
+
+int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
+{
+	int err = list(t, tgid, NULL);
+
+	return err ? err : tapir_programs__add_tgid(t->opts.programs, tgid);
+}
+
+static int add_named(struct tapir_targets *t, uint32_t tgid)
+{
+	struct tapir_proc proc;
+	int err = tapir_proc__read_running(tgid, &proc);
+
+	if (err)
+		return err;
+	if (proc.is_kernel_thread)
+		tapir_warn("process %u (%s) is a kernel thread: it has no events, only samples and "
+			   "context switches",
+			   tgid, proc.comm);
+	/* First the filter, then the probes: a link made before would drop its first hits. */
+	err = tapir_programs__add_tgid(t->opts.programs, tgid);
+	if (!err)
+		err = see_process(t, &proc);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+static bool rules_match(const struct tapir_target_rules *rules, const struct tapir_proc *proc)
+{
+	const char **glob;
+
+	if (proc->is_kernel_thread || proc->tgid == (uint32_t)getpid())
+		return false;
+	tapir_vec_for_each (glob, &rules->comms)
+		if (tapir_glob__match(*glob, proc->comm))
+			return true;
+	return rules->all;
+}
+
+static int add_if_matching(uint32_t tgid, void *ctx)
+{
+	struct tapir_targets *t = ctx;
+	struct tapir_proc proc;
+	int mark = tapir_diag__cnt(), err = 0;
+
+	if (tapir_proc__read(tgid, &proc)) {
+		tapir_diag__rewind(mark); /* ended in the meantime */
+		return 0;
+	}
+	if (rules_match(t->opts.rules, &proc))
+		err = see_process(t, &proc);
+	tapir_proc__fini(&proc);
+	return err;
+}
+
+/* A member of a cgroup; of a v1 one, whose members the filter knows by number. */
+static int add_member(uint32_t tgid, void *ctx)
+{
+	struct tapir_targets *t = ctx;
+	int mark = tapir_diag__cnt(), err;
+
+	if (tapir_map__get(&t->live, tgid) || tgid == (uint32_t)getpid())
+		return 0;
+	err = add_named(t, tgid);
+	if (err != -ESRCH)
+		return err;
+	tapir_diag__rewind(mark);
+	return 0;
+}
+
+static int scan_cgroups(struct tapir_targets *t)
+{
+	const char **path;
+	int err = 0;
+
+	tapir_vec_for_each (path, &t->opts.rules->cgroups) {
+		struct tapir_cgroup cgroup;
+
+		err = tapir_cgroup__find(*path, &cgroup);
+		if (!err)
+			err = tapir_cgroup__each_process(&cgroup, add_member, t);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+int tapir_targets__scan(struct tapir_targets *t)
+{
+	const struct tapir_target_rules *rules = t->opts.rules;
+	const uint32_t *pid;
+	int err = 0;
+
+	t->scan_ns = tapir_clock__now_ns();
+	if (rules->all || rules->comms.cnt)
+		return tapir_proc__each(add_if_matching, t);
+	if (rules->cgroups.cnt)
+		return scan_cgroups(t);
+	tapir_vec_for_each (pid, &rules->pids) {
+		err = add_named(t, *pid);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/* What a process calls itself by now. */
+static void see_title(struct tapir_targets *t, uint32_t tgid)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_proc proc;
+
+	if (!tapir_map__get(&t->live, tgid) || tapir_proc__read_running(tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		return;
+	}
+	tapir_targets__post(t, tapir_describe__process(&t->recbuf, &proc, t->opts.no_command_lines),
+			    -1);
+	tapir_proc__fini(&proc);
+}
+
+void tapir_targets__look(struct tapir_targets *t)
+{
+	uint32_t tgid;
+
+	while (tapir_postgresql_titles__take(&t->titles, tapir_clock__now_ns(), &tgid))
+		see_title(t, tgid);
+	tapir_ring_scan__run(&t->looks);
+	tapir_targets__see_growth(t);
+}
+
+uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
+{
+	uint64_t rings_ns = tapir_ring_scan__next_ns(&t->looks),
+		 growth_ns = tapir_images__next_grow_ns(t->opts.images),
+		 titles_ns = tapir_postgresql_titles__next_ns(&t->titles);
+
+	rings_ns = rings_ns < titles_ns ? rings_ns : titles_ns;
+	return rings_ns < growth_ns ? rings_ns : growth_ns;
+}
+
+/* Exits that were not reported, as without programs: checks some processes at a time. */
+static void sweep(struct tapir_targets *t)
+{
+	size_t looked_cnt = 0,
+	       max = tapir_programs__are_there(t->opts.programs) ? SWEEP_MAX / 8 : SWEEP_MAX;
+
+	for (size_t n = 0; n < t->live.cap && looked_cnt < max; n++) {
+		const struct tapir_map_slot *slot = &t->live.slots[t->sweep_at++ % t->live.cap];
+
+		if (!slot->used)
+			continue;
+		looked_cnt++;
+		if (tapir_proc__has_ended((uint32_t)slot->key))
+			end(t, (uint32_t)slot->key, 0);
+	}
+}
+
+void tapir_targets__poll(struct tapir_targets *t)
+{
+	int mark = tapir_diag__cnt();
+
+	tapir_ring_scan__turn(&t->looks, &t->live);
+	tapir_lateness__settle(&t->lateness, tapir_clock__now_ns(), tapir_targets__post_late, t);
+	t->last_poll_ns = t->scan_ns;
+	t->scan_ns = tapir_clock__now_ns();
+	scan_cgroups(t);
+	sweep(t);
+	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
+}
+
+void tapir_targets__finish(struct tapir_targets *t)
+{
+	tapir_lateness__settle(&t->lateness, UINT64_MAX, tapir_targets__post_late, t);
+}
+
+void tapir_targets__look_again(struct tapir_targets *t)
+{
+	int mark = tapir_diag__cnt();
+
+	for (size_t i = 0; i < t->live.cap; i++)
+		if (t->live.slots[i].used)
+			tapir_targets__see_mappings(t, (uint32_t)t->live.slots[i].key,
+						    tapir_clock__now_ns(), 0);
+	tapir_diag__rewind(mark);
+}
+
+/* ---- what happens to them --------------------------------------------------------------- */
+
+/*
+ * The command line of a record that has only its beginning, if the process still executes that
+ * program; data NULL: it is not to be had.
+ */
+static struct tapir_sv whole_cmdline(const struct tapir_rec_process *rec, struct tapir_proc *proc)
+{
+	struct tapir_process_view seen;
+	int mark = tapir_diag__cnt();
+
+	if (!(rec->flags & TAPIR_PROCESS_CMDLINE_CUT) ||
+	    tapir_proc__read_program(rec->tgid, proc)) {
+		tapir_diag__rewind(mark);
+		return (struct tapir_sv){};
+	}
+	tapir_process_view__of(&rec->h, &seen);
+	if (proc->cmdline_len < seen.cmdline.len ||
+	    memcmp(proc->cmdline, seen.cmdline.data, seen.cmdline.len) != 0)
+		return (struct tapir_sv){};
+	return (struct tapir_sv){proc->cmdline, proc->cmdline_len};
+}
+
+/* rec: NULL when there was no memory for it. */
+static void post_happened(struct tapir_targets *t, const struct tapir_rec *rec)
+{
+	if (rec && t->opts.is_unhurried)
+		tapir_queue__post_unhurried(t->opts.queue, rec);
+	else
+		tapir_targets__post(t, rec, -1);
+}
+
+static void post_read_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	struct tapir_proc proc = {};
+	struct tapir_sv cmdline = whole_cmdline(rec, &proc);
+	const char *cgroup = tapir_cgroup_paths__of(&t->cgroups, rec->cgroup_id, rec->tgid);
+
+	post_happened(t, tapir_describe__process_read(&t->recbuf, rec, cmdline, cgroup,
+						      t->opts.no_command_lines));
+	tapir_proc__fini(&proc);
+}
+
+/* What BPF could not read at that point: command line, path, cgroup. */
+static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	/* Its name, which BPF has read, is not asked for again. */
+	int (*read_of)(uint32_t tgid, struct tapir_proc * out) =
+		rec->comm_len ? tapir_proc__read_program : tapir_proc__read;
+	struct tapir_proc proc;
+	int mark = tapir_diag__cnt();
+
+	if (rec->flags & TAPIR_PROCESS_HAS_PROGRAM) {
+		post_read_process(t, rec);
+		return;
+	}
+	if (rec->kind == TAPIR_PROCESS_EXIT || read_of(rec->tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		post_happened(t, &rec->h);
+		return;
+	}
+	post_happened(
+		t, tapir_describe__process_event(&t->recbuf, rec, &proc, t->opts.no_command_lines));
+	tapir_proc__fini(&proc);
+}
+
+static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	int mark = tapir_diag__cnt();
+	bool is_new = false;
+
+	if (rec->kind == TAPIR_PROCESS_EXEC) {
+		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
+		tapir_lateness__on_exec(&t->lateness, rec->tgid, rec->h.time_ns);
+	}
+	if (rec->kind == TAPIR_PROCESS_EXIT) {
+		end(t, rec->tgid, rec->start_ns);
+		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
+		tapir_ring_scan__forget(&t->looks, rec->tgid);
+	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
+		   !t->opts.rules->pids.cnt) {
+		list(t, rec->tgid, &is_new);
+		if (rec->kind == TAPIR_PROCESS_EXEC)
+			tapir_ring_scan__expect(&t->looks, rec->tgid);
+	}
+	post_process(t, rec);
+	tapir_postgresql_titles__add(&t->titles, rec, tapir_clock__now_ns());
+	if (is_new && rec->kind == TAPIR_PROCESS_EXEC && !t->opts.rules->all)
+		tapir_targets__see_joined(t, rec->tgid, rec->h.time_ns);
+	tapir_targets__warn_from(mark);
+}
+
+/* The thread is held: attach the probes, then release it, even after a failure. */
+static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
+{
+	int mark = tapir_diag__cnt();
+
+	if (rec->kind == TAPIR_HOLD_PTRACE) {
+		if (!rec->word && rec->arg)
+			tapir_holder__let_go(t->opts.holder, (uint32_t)rec->arg);
+		return;
+	}
+	list(t, rec->tgid, NULL);
+	tapir_ring_scan__expect(&t->looks, rec->tgid);
+	tapir_targets__see_mappings(t, rec->tgid, rec->h.time_ns, rec->arg);
+	tapir_targets__warn_from(mark);
+	if (tapir_holder__release(t->opts.holder, rec))
+		tapir_lateness__pardon(&t->lateness, rec);
+}
+
+void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len)
+{
+	if (len >= sizeof(struct tapir_rec_held) && rec->type == TAPIR_REC_HELD && t->opts.holder)
+		on_held(t, (const struct tapir_rec_held *)rec);
+	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_PROCESS)
+		on_process(t, (const struct tapir_rec_process *)rec);
+	else if (tapir_record__ok(rec, len) && rec->type == TAPIR_REC_THREAD)
+		post_happened(t, rec);
+}
+
+uint64_t tapir_targets__dropped(const struct tapir_targets *t)
+{
+	return t->dropped_cnt;
+}
+
+void tapir_targets__forget_ended(struct tapir_targets *t)
+{
+	for (size_t i = 0; i < t->ended.cap && t->ended.cnt; i++) {
+		const struct tapir_map_slot *slot = &t->ended.slots[i];
+
+		if (!slot->used)
+			continue;
+		tapir_lateness__on_exit(&t->lateness, (uint32_t)slot->key);
+		forget(t, (uint32_t)slot->key, slot->value);
+	}
+	tapir_map__clear(&t->ended);
+}
+
+void tapir_targets__warn_of_none(const struct tapir_targets *t)
+{
+	const struct tapir_target_rules *rules = t->opts.rules;
+
+	if (t->has_seen_one)
+		return;
+	if (rules->comms.cnt)
+		tapir_warn("no process was named %s%s: --comm compares the whole name, of at most "
+			   "15 characters (`ps -eo comm` lists them)",
+			   rules->comms.data[0], rules->comms.cnt > 1 ? " or another --comm" : "");
+	else if (rules->cgroups.cnt)
+		tapir_warn("no process ran in cgroup %s%s", rules->cgroups.data[0],
+			   rules->cgroups.cnt > 1 ? " or another --cgroup" : "");
+}
+
+size_t tapir_targets__live_cnt(struct tapir_targets *t)
+{
+	if (!tapir_target_rules__are_named(t->opts.rules))
+		return SIZE_MAX;
+	/* An EXIT record may have been lost: a process that is gone does not count. */
+	for (size_t i = 0; i < t->live.cap; i++) {
+		uint64_t tgid = t->live.slots[i].key;
+
+		if (t->live.slots[i].used && kill((pid_t)tgid, 0) && errno == ESRCH) {
+			tapir_map__del(&t->live, tgid);
+			i = (size_t)-1; /* slots moved */
+		}
+	}
+	return t->live.cnt;
+}
+
+size_t tapir_targets__list_live(const struct tapir_targets *t, size_t max, struct tapir_pids *out)
+{
+	size_t left_cnt = 0;
+
+	for (size_t i = 0; i < t->live.cap; i++)
+		if (t->live.slots[i].used &&
+		    (out->cnt == max || !tapir_vec__push(out, (uint32_t)t->live.slots[i].key)))
+			left_cnt++;
+	return left_cnt;
+}

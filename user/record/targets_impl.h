@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* targets_impl.h - the processes that are traced and what they map; for targets.c and
+ * target_maps.c. */
+#ifndef TAPIR_USER_TARGETS_IMPL_H
+#define TAPIR_USER_TARGETS_IMPL_H
+
+#include "base/map.h"
+#include "record/cgroup_paths.h"
+#include "record/lateness.h"
+#include "images/mapped_files.h"
+#include "record/targets.h"
+#include "runtime/postgresql/postgresql_titles.h"
+#include "trace/recbuf.h"
+
+struct tapir_targets {
+	struct tapir_targets_opts opts;
+	struct tapir_map live; /* tgids that are traced and run */
+	struct tapir_map told; /* mappings; without programs only */
+	struct tapir_mapped_files files;
+	struct tapir_map
+		ended;	   /* tgids, and when they began (0: unknown), until they are forgotten */
+	size_t sweep_at;   /* a slot of live */
+	bool has_seen_one; /* process of these rules */
+	uint64_t dropped_cnt;
+	uint64_t scan_ns;		/* when the scan began: what it finds was there before */
+	struct tapir_lateness lateness; /* with a holder: what may have been held */
+	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
+	struct tapir_ring_scan looks;
+	struct tapir_postgresql_titles titles;
+	struct tapir_cgroup_paths cgroups;
+	struct tapir_recbuf recbuf;
+};
+
+/* ---- target_maps.c ---------------------------------------------------------------------------- */
+
+/* rec: NULL when there was no memory for it; takes fd. */
+void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, int fd);
+
+/* While a recording runs, what went wrong is a warning (and a GAP record), not its end. */
+void tapir_targets__warn_from(int diag_mark);
+
+/* Looks at the mappings of a process; at the one at only_va if that is not 0. */
+int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns,
+				uint64_t only_va);
+
+/*
+ * A process has become a target: its earlier mappings were skipped. From that moment its hits
+ * count, and those on probes that are attached only now were missed.
+ */
+int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns);
+
+/* Probes that came to be in files that are mapped. */
+void tapir_targets__see_growth(struct tapir_targets *t);
+
+/* Of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
+void tapir_targets__post_late(void *targets, const struct tapir_late *late);
+
+#endif

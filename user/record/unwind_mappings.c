@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* An array sorted by address, without overlaps; pieces of generated code that touch are joined. */
+#include "record/unwind_mappings.h"
+
+#include <string.h>
+
+#define MAX_MAPPINGS (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
+
+static bool is_same(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
+{
+	return a->kind == b->kind && a->file_idx == b->file_idx && a->bias == b->bias;
+}
+
+/* Generated code grows piece by piece: pieces that touch are one. */
+static bool can_join(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
+{
+	return a->end_va == b->start_va && is_same(a, b);
+}
+
+static bool insert_at(struct tapir_unwind_mappings *mappings, size_t at,
+		      const struct tapir_space_mapping *new)
+{
+	if (mappings->cnt >= MAX_MAPPINGS || !tapir_vec__add(mappings))
+		return false;
+	memmove(&mappings->data[at + 1], &mappings->data[at],
+		(mappings->cnt - 1 - at) * sizeof(*new));
+	mappings->data[at] = *new;
+	return true;
+}
+
+static void remove_at(struct tapir_unwind_mappings *mappings, size_t at, size_t cnt)
+{
+	memmove(&mappings->data[at], &mappings->data[at + cnt],
+		(mappings->cnt - at - cnt) * sizeof(*mappings->data));
+	mappings->cnt -= cnt;
+}
+
+/* Takes [start, end) out of what is there; the index where it belongs. */
+static size_t make_hole(struct tapir_unwind_mappings *mappings, uint64_t start, uint64_t end)
+{
+	size_t at = tapir_sorted__behind(mappings->data, mappings->cnt, m.start_va, start);
+	struct tapir_space_mapping *before = at ? &mappings->data[at - 1] : NULL, rest;
+	size_t cnt = 0;
+
+	if (before && before->m.end_va > start) {
+		rest = *before;
+		before->m.end_va = start;
+		rest.m.start_va = end;
+		if (rest.m.end_va > end)
+			(void)insert_at(mappings, at, &rest);
+		if (mappings->data[at - 1].m.start_va == start)
+			remove_at(mappings, --at, 1);
+	}
+	while (at + cnt < mappings->cnt && mappings->data[at + cnt].m.end_va <= end)
+		cnt++;
+	if (cnt)
+		remove_at(mappings, at, cnt);
+	if (at < mappings->cnt && mappings->data[at].m.start_va < end)
+		mappings->data[at].m.start_va = end;
+	return at;
+}
+
+bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
+				 const struct tapir_unwind_mapping *m)
+{
+	size_t at = tapir_sorted__behind(mappings->data, mappings->cnt, m.start_va, m->start_va);
+	const struct tapir_unwind_mapping *there = at ? &mappings->data[at - 1].m : NULL;
+
+	return there && there->end_va >= m->end_va && is_same(there, m);
+}
+
+bool tapir_unwind_mappings__add(struct tapir_unwind_mappings *mappings,
+				const struct tapir_space_mapping *new)
+{
+	size_t at = make_hole(mappings, new->m.start_va, new->m.end_va);
+	struct tapir_space_mapping *data = mappings->data;
+
+	if (at && can_join(&data[at - 1].m, &new->m)) {
+		data[at - 1].m.end_va = new->m.end_va;
+		if (at < mappings->cnt && can_join(&data[at - 1].m, &data[at].m)) {
+			data[at - 1].m.end_va = data[at].m.end_va;
+			remove_at(mappings, at, 1);
+		}
+		return true;
+	}
+	if (at < mappings->cnt && can_join(&new->m, &data[at].m)) {
+		data[at].m.start_va = new->m.start_va;
+		return true;
+	}
+	return insert_at(mappings, at, new);
+}
