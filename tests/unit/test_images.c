@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "record/match_report.h"
 #include "elf_builder.h"
 #include "may_trace.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "images/mapped_files.h"
+#include "record/images/mapped_files.h"
 
 #define NO_PROCESS 0x7ffffff0u /* above any pid_max */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "images/plan.h"
+#include "record/images/plan.h"
 
 #define MAX_BYTES (TAPIR_EVENT_VAR_BYTES - 1)
 

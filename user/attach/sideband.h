@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * sideband.h - files that are mapped executable, as they are mapped: a perf dummy event on each CPU
- * with mmap2 records, on CLOCK_MONOTONIC. Build IDs are not requested: see images/mapped_files.h.
+ * with mmap2 records, on CLOCK_MONOTONIC. Build IDs are not requested: see
+ * record/images/mapped_files.h.
  *
  * Needs CAP_PERFMON (or perf_event_paranoid < 0). Costs the machine nothing but a record an
  * executable mmap. One thread.

@@ -4,7 +4,7 @@
 #define TAPIR_USER_DESCRIBE_H
 
 #include "attach/proc.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "trace/recbuf.h"
 
 /* Each returns a record borrowed from buf until its next use; NULL: out of memory. */

@@ -4,7 +4,7 @@
 #define TAPIR_USER_MATCH_REPORT_H
 
 #include "runtime/dotnet/lanes/dotnet_streams.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "attach/rings/ring_reader.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 

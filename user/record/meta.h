@@ -4,7 +4,7 @@
 #define TAPIR_USER_META_H
 
 #include "spec/spec.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "attach/flow/queue.h"
 
 /* command_line: of this tapir; NULL leaves it out. */

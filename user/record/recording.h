@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "attach/sample_events.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "record/session.h"
 #include "record/targets.h"
 #include "runtime/dotnet/dotnet_assembly.h"

@@ -19,7 +19,7 @@
 #include "attach/sideband.h"
 #include "base/vec.h"
 #include "runtime/dotnet/lanes/dotnet_lanes.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "attach/flow/queue.h"
 #include "attach/rings/ring_scan.h"
 #include "attach/rings/ring_reader.h"

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "record/cgroup_paths.h"
 #include "record/lateness.h"
-#include "images/mapped_files.h"
+#include "record/images/mapped_files.h"
 #include "record/targets.h"
 #include "runtime/postgresql/postgresql_titles.h"
 #include "trace/recbuf.h"

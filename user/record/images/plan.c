@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From a note to a site plan. The better-informed source wins: SPEC, note, table, operand. */
-#include "images/plan.h"
+#include "record/images/plan.h"
 
 #include <errno.h>
 #include <string.h>

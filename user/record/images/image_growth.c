@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/foreign/foreign_file.h"
-#include "images/images_impl.h"
+#include "record/images/images_impl.h"
 #include "tapir/dynamic.h"
 
 #define GROWING_MAX 1024

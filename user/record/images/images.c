@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of files: one entry per file, whatever it is called and however often it is mapped. */
-#include "images/images_impl.h"
+#include "record/images/images_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a file of a traced process is called, and which of its probes were requested. */
-#include "images/images_impl.h"
+#include "record/images/images_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "images/plan.h"
+#include "record/images/plan.h"
 #include "elf/image.h"
 #include "elf/notes.h"
 #include "decode/note_select.h"

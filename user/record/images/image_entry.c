@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "images/images_impl.h"
+#include "record/images/images_impl.h"
 
 struct tapir_image *tapir_image__new(struct tapir_images *images, const struct stat *st,
 				     const char *path)

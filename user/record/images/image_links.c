@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The probes of a file, attached in one process or in every one that maps it. */
-#include "images/images_impl.h"
+#include "record/images/images_impl.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A table by device and inode. inotify's events are read before each look at it. */
-#include "images/mapped_files.h"
+#include "record/images/mapped_files.h"
 
 #include <linux/magic.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
-#include "images/images.h"
+#include "record/images/images.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/recbuf.h"
 

@@ -22,7 +22,7 @@
 #include "attach/maps.h"
 #include "attach/sideband.h"
 #include "base/map.h"
-#include "images/images.h"
+#include "record/images/images.h"
 
 struct tapir_mapped_file {
 	uint64_t inode;	 /* 0: it cannot be kept */
