@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "names/code_names.h"
-#include "names/runtime_query.h"
+#include "record/names/code_names.h"
+#include "record/names/runtime_query.h"
 #include "trace/recbuf.h"
 
 #define SV(text) tapir_sv__of(text)

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "names/dotnet_names.h"
+#include "record/names/dotnet_names.h"
 
 #define VA  0x7f0000001000ull
 #define SEC TAPIR_NS_PER_SEC

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "names/code_names.h"
+#include "record/names/code_names.h"
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "record/recording_impl.h"
 #include "decode/dotnet_tables.h"

@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "names/code_names.h"
+#include "record/names/code_names.h"
 #include "record/foreseen.h"
 #include "record/meta.h"
 #include "runtime/otel/otel_watch.h"

@@ -63,7 +63,7 @@
 #include "record/lane_dedup.h"
 #include "record/lock_watch.h"
 #include "record/loss_poll.h"
-#include "names/namer.h"
+#include "record/names/namer.h"
 #include "record/unwinding.h"
 #include "runtime/jvm/jvm_gauges.h"
 #include "trace/recbuf.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "decode/dotnet_counters.h"
-#include "names/namer.h"
+#include "record/names/namer.h"
 
 /* Longer than it takes from an event to here: the rings are emptied one after the other. */
 #define HOLD_NS	      (60 * TAPIR_NS_PER_MS)

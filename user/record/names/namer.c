@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Stack by stack, frame by frame; a symbol that is known costs a lookup. */
-#include "names/namer.h"
+#include "record/names/namer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
-#include "names/code_names.h"
+#include "record/names/code_names.h"
 #include "base/foreign/foreign_file.h"
 #include "symbol/dotnet_r2r.h"
 #include "symbol/symbolizer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The process of a record, and the names from its sources. */
-#include "names/code_names.h"
+#include "record/names/code_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "names/code_sources.h"
+#include "record/names/code_sources.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_methods.h"
 #include "runtime/jvm/jvm_methods.h"

@@ -2,7 +2,7 @@
 /*
  * A list of queries; its thread owns those that are ASKING or dropped, the other threads the rest.
  */
-#include "names/runtime_query.h"
+#include "record/names/runtime_query.h"
 
 #include <errno.h>
 #include <poll.h>

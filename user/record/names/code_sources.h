@@ -7,8 +7,8 @@
 #define TAPIR_USER_CODE_SOURCES_H
 
 #include "base/vec.h"
-#include "names/dotnet_names.h"
-#include "names/runtime_query.h"
+#include "record/names/dotnet_names.h"
+#include "record/names/runtime_query.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"

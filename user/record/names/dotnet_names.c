@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See dotnet_names.h. */
-#include "names/dotnet_names.h"
+#include "record/names/dotnet_names.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -19,7 +19,7 @@
 #define TAPIR_USER_DOTNET_NAMES_H
 
 #include "base/map.h"
-#include "names/runtime_query.h"
+#include "record/names/runtime_query.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Finding, following and letting go of one process's name files. */
-#include "names/code_sources.h"
+#include "record/names/code_sources.h"
 
 #include <errno.h>
 #include <stdio.h>
