@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "attach/thread_list.h"
-#include "threads/sockets.h"
-#include "threads/system_call.h"
+#include "record/threads/sockets.h"
+#include "record/threads/system_call.h"
 
 struct input {
 	const uint8_t *data;

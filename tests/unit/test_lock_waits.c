@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "threads/lock_waits.h"
+#include "record/threads/lock_waits.h"
 
 struct found {
 	size_t cnt, threads;

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "threads/sockets.h"
-#include "threads/system_call.h"
+#include "record/threads/sockets.h"
+#include "record/threads/system_call.h"
 
 /* Memory of a process: one block at a time, so that what lies beyond it is not there. */
 struct memory {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "attach/thread_list.h"
-#include "threads/any_running.h"
+#include "record/threads/any_running.h"
 
 struct reader {
 	int pipe[2];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyze/own_code.h"
-#include "threads/own_thread.h"
+#include "record/threads/own_thread.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "decode/dotnet_tables.h"
-#include "threads/lock_waits.h"
-#include "threads/monitor_owners.h"
-#include "threads/near_samples.h"
+#include "record/threads/lock_waits.h"
+#include "record/threads/monitor_owners.h"
+#include "record/threads/near_samples.h"
 #include "decode/event_fields.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"

@@ -17,8 +17,8 @@
 #include "cli/view_run.h"
 #include "record/recording.h"
 #include "decode/probe_name.h"
-#include "threads/any_running.h"
-#include "threads/snapshot.h"
+#include "record/threads/any_running.h"
+#include "record/threads/snapshot.h"
 
 #define NAME	  "the snapshot" /* in messages */
 #define BURST_HZ  997		 /* of samples, which show where a running thread is */

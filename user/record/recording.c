@@ -17,7 +17,7 @@
 #include "record/usage_watch.h"
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
-#include "threads/python_looks.h"
+#include "record/threads/python_looks.h"
 #include "trace/recbuf.h"
 
 #define POLL_MS		500

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "threads/python_looks.h"
-#include "threads/snapshot.h"
+#include "record/threads/python_looks.h"
+#include "record/threads/snapshot.h"
 
 #define BEGIN_MAX 4096 /* processes that are found by a rule */
 #define NAMED_MAX 64   /* that are copied while the recording waits */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "threads/own_thread.h"
+#include "record/threads/own_thread.h"
 #include "base/clock.h"
 
 struct tapir_offcpu_tree {

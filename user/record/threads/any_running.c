@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state in /proc/TGID/task/TID/stat; the walk ends at the first thread that runs. */
-#include "threads/any_running.h"
+#include "record/threads/any_running.h"
 
 #include <string.h>
 

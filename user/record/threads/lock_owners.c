@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The names of its threads show whether a process may have locks of a runtime; then it is read. */
-#include "threads/lock_owners.h"
+#include "record/threads/lock_owners.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_PYTHON_READER_H
 #define TAPIR_USER_PYTHON_READER_H
 
-#include "threads/snapshot_impl.h"
+#include "record/threads/snapshot_impl.h"
 
 struct tapir_python_reader;
 

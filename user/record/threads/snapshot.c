@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which processes are copied when, and the thread that posts them. */
-#include "threads/snapshot.h"
+#include "record/threads/snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_locks.h"
 #include "runtime/postgresql/postgresql_namer.h"
-#include "threads/snapshot_impl.h"
+#include "record/threads/snapshot_impl.h"
 
 #define MAX_COPIED_BYTES (512u << 20)
 

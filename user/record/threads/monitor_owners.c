@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Two maps: from a waiting thread to its owner's number, and from a number to a thread. */
-#include "threads/monitor_owners.h"
+#include "record/threads/monitor_owners.h"
 
 #include <errno.h>
 

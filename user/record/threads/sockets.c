@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* /proc/PID/net/{tcp,tcp6,udp,udp6,unix}, a socket a line after the heading. */
-#include "threads/sockets.h"
+#include "record/threads/sockets.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An array of samples and a map from tid to its place; frames are copied. */
-#include "threads/near_samples.h"
+#include "record/threads/near_samples.h"
 
 #include <errno.h>
 

@@ -12,7 +12,7 @@
 #include "bpf/control.h"
 #include "decode/postgresql_text.h"
 #include "runtime/cpython/cpython_frames.h"
-#include "threads/snapshot.h"
+#include "record/threads/snapshot.h"
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
 

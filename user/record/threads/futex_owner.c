@@ -8,7 +8,7 @@
  */
 #include <linux/futex.h>
 
-#include "threads/system_call.h"
+#include "record/threads/system_call.h"
 
 #define LOCKED_WITH_WAITERS 2u	   /* glibc's low-level lock */
 #define KIND_BITS	    0x3ffu /* of glibc's kinds and flags: types, robust, PI, elision */

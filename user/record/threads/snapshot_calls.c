@@ -13,9 +13,9 @@
 #include "runtime/dotnet/dotnet_type_names.h"
 #include "runtime/postgresql/postgresql_namer.h"
 #include "runtime/process_memory.h"
-#include "threads/snapshot_impl.h"
-#include "threads/sockets.h"
-#include "threads/system_call.h"
+#include "record/threads/snapshot_impl.h"
+#include "record/threads/sockets.h"
+#include "record/threads/system_call.h"
 #include "trace/recbuf.h"
 
 struct tapir_call_reader {

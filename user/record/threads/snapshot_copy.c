@@ -10,9 +10,9 @@
 #include "base/map.h"
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/process_memory.h"
-#include "threads/lock_owners.h"
-#include "threads/python_reader.h"
-#include "threads/snapshot_impl.h"
+#include "record/threads/lock_owners.h"
+#include "record/threads/python_reader.h"
+#include "record/threads/snapshot_impl.h"
 
 #define ROUND_NS      2000000 /* between looks */
 #define SAME_START_NS 1000000 /* by /proc it is the difference of two clocks */

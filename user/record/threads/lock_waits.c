@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Each thread has one edge at most, so that a search from each, which ends where one was, finds all
  * cycles in linear time. */
-#include "threads/lock_waits.h"
+#include "record/threads/lock_waits.h"
 
 #include <errno.h>
 

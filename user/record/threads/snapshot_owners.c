@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "attach/thread_list.h"
-#include "threads/snapshot_impl.h"
+#include "record/threads/snapshot_impl.h"
 
 int tapir_process_copy__find_owners(struct tapir_process_copy *p)
 {

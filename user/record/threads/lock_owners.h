@@ -9,7 +9,7 @@
 #define TAPIR_USER_LOCK_OWNERS_H
 
 #include "attach/thread_list.h"
-#include "threads/snapshot_impl.h"
+#include "record/threads/snapshot_impl.h"
 
 struct tapir_lock_owners;
 

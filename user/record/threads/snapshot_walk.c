@@ -12,7 +12,7 @@
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/process_memory.h"
 #include "tapir/stack_walk.h"
-#include "threads/snapshot_impl.h"
+#include "record/threads/snapshot_impl.h"
 #include "attach/flow/queue.h"
 #include "symbol/vdso.h"
 #include "trace/family.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "threads/python_reader.h"
+#include "record/threads/python_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

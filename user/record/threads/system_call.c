@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One table of the calls in which threads wait, and how each of their arguments is written. */
-#include "threads/system_call.h"
+#include "record/threads/system_call.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

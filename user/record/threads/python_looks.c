@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See python_looks.h. The names of functions are JIT records, as those of a snapshot's are. */
-#include "threads/python_looks.h"
+#include "record/threads/python_looks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* By the file its first function is mapped from: its name identifies the tapir it belongs to. */
-#include "threads/own_thread.h"
+#include "record/threads/own_thread.h"
 
 #include <ctype.h>
 #include <string.h>
