@@ -4,7 +4,7 @@
  * each record comes back, in order, with a stack that is described.
  */
 #include "../unit/await_feeder.h"
-#include "awaits/await_stacks.h"
+#include "record/async_stacks/await_stacks.h"
 
 #define STACKS 6
 

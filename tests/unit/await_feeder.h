@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * await_feeder.h - a recording in memory of one .NET process with events of tasks, for the unit
- * tests and the fuzz target of user/awaits.
+ * tests and the fuzz target of user/record/async_stacks.
  */
 #ifndef TAPIR_TEST_AWAIT_FEEDER_H
 #define TAPIR_TEST_AWAIT_FEEDER_H

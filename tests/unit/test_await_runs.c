@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "async_builder.h"
-#include "awaits/await_runs.h"
+#include "record/async_stacks/await_runs.h"
 #include "base/clock.h"
 
 #define TGID  100u

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "await_feeder.h"
-#include "awaits/await_stacks.h"
+#include "record/async_stacks/await_stacks.h"
 #include "symbol/frame.h"
 #include "symbol/frame_kind.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "awaits/await_stacks.h"
+#include "record/async_stacks/await_stacks.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"

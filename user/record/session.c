@@ -55,7 +55,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "awaits/await_code.h"
+#include "record/async_stacks/await_code.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"

@@ -66,8 +66,8 @@ const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAP
 bool tapir_rec_type__describes(unsigned type);
 
 /*
- * In an address of a user stack, made while a file is read (awaits/await_stacks.h): this function
- * does not run, it awaits what is further in. No program has such addresses.
+ * In an address of a user stack, made while a file is read (record/async_stacks/await_stacks.h):
+ * this function does not run, it awaits what is further in. No program has such addresses.
  */
 #define TAPIR_VA_AWAITS (1ull << 62)
 

@@ -234,7 +234,7 @@ struct tapir_lore_yield {
 	bool unless_it_has_frame_sizes;
 };
 
-/* Events of .NET tasks and awaits (awaits/await_stacks.c). */
+/* Events of .NET tasks and awaits (record/async_stacks/await_stacks.c). */
 #define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
 /* What begins and ends an await: of tasks, and of which task a thread runs. */
 #define TAPIR_LORE_AWAITS_SPEC                                                                     \
@@ -263,9 +263,9 @@ struct tapir_lore {
 	/* Prefixes of functions of a native program that come from elsewhere: the language's. */
 	const char *const *native_library_code;
 	/*
-	 * Globs (awaits/await_frames.c): code of async methods; functions that continue these;
-	 * those that begin other tasks as well; and those that continue methods which the runtime
-	 * suspends, whose names are like any other's.
+	 * Globs (record/async_stacks/await_frames.c): code of async methods; functions that
+	 * continue these; those that begin other tasks as well; and those that continue methods
+	 * which the runtime suspends, whose names are like any other's.
 	 */
 	const char *const *async_methods, *const *continuers, *const *task_runners;
 	const char *const *async_dispatchers;

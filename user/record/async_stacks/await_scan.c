@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Events that hold buffers are handed on; all other records are passed over. */
-#include "awaits/await_scan.h"
+#include "record/async_stacks/await_scan.h"
 
 #include <errno.h>
 
-#include "awaits/await_code.h"
+#include "record/async_stacks/await_code.h"
 
 static bool add(struct tapir_await_runs *r, const struct tapir_rec_event *ev)
 {

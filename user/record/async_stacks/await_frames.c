@@ -3,7 +3,7 @@
  * A frame's class and its function are one number, which the frame memo remembers. An async method
  * that was begun by a call has its caller next to it; one that was continued has what continued it.
  */
-#include "awaits/await_frames.h"
+#include "record/async_stacks/await_frames.h"
 
 #include "base/str.h"
 #include "spec/runtime_db/lore.h"

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_AWAIT_SCAN_H
 #define TAPIR_USER_AWAIT_SCAN_H
 
-#include "awaits/await_runs.h"
+#include "record/async_stacks/await_runs.h"
 #include "trace/reader.h"
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is described is not written again: the catalog knows what a segment has. */
-#include "awaits/await_code.h"
+#include "record/async_stacks/await_code.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * a time is the innermost run that was begun and not ended by then. Nothing is known of a thread
  * before its first RESET_THREAD, after which the runtime tells all that the thread is in.
  */
-#include "awaits/await_runs.h"
+#include "record/async_stacks/await_runs.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Links and the work that threads have begun, in maps by task and by thread. */
-#include "awaits/await_links.h"
+#include "record/async_stacks/await_links.h"
 
 static struct tapir_await_nest *nest_of(const struct tapir_await_links *l, uint32_t tid)
 {

@@ -4,15 +4,15 @@
  * their times first. A stack that is made here is described to the catalog like any other, under
  * the hash of its frames.
  */
-#include "awaits/await_stacks.h"
+#include "record/async_stacks/await_stacks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "awaits/await_frames.h"
-#include "awaits/await_links.h"
-#include "awaits/await_scan.h"
+#include "record/async_stacks/await_frames.h"
+#include "record/async_stacks/await_links.h"
+#include "record/async_stacks/await_scan.h"
 #include "base/str.h"
 #include "spec/runtime_db/lore.h"
 #include "tapir/stack_walk.h"
