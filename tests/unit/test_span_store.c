@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "spans/span_store.h"
+#include "analyze/spans/span_store.h"
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 

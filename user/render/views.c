@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spans/view_requests.h"
+#include "analyze/spans/view_requests.h"
 
 const struct tapir_view *const tapir_views[] = {
 	&tapir_view_cpu,	 &tapir_view_gc,	 &tapir_view_jit,

@@ -5,7 +5,7 @@
  * what its thread waited for then is known where it began and ended on one thread. Own times and
  * waits add up to the request; rows of the kind "after" are not part of it.
  */
-#include "spans/view_requests.h"
+#include "analyze/spans/view_requests.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analyze/wait_reason.h"
-#include "spans/span_store.h"
+#include "analyze/spans/span_store.h"
 
 #define DS	    "Microsoft-Diagnostics-DiagnosticSource"
 #define LABEL_BYTES 256

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Children are lists of indices in the order of their begins; ids are looked up once, at the end.
  */
-#include "spans/span_store.h"
+#include "analyze/spans/span_store.h"
 
 #include <stdlib.h>
 #include <string.h>
