@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings/finding.h"
+#include "diagnose/finding.h"
 #include "render/views.h"
 #include "base/diag.h"
 #include "each_record.h"

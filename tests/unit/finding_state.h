@@ -5,7 +5,7 @@
 #define TAPIR_TEST_FINDING_STATE_H
 
 #include "base/diag.h"
-#include "findings/finding.h"
+#include "diagnose/finding.h"
 #include "timeline_feeder.h"
 
 #define TGID 100

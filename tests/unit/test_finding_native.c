@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "finding_case.h"
-#include "findings/function_name.h"
+#include "diagnose/function_name.h"
 
 /* Frames of one file each, 0x1000 times the number. */
 enum {

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_REPORT_READ_H
 #define TAPIR_USER_REPORT_READ_H
 
-#include "findings/finding.h"
+#include "diagnose/finding.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "base/vec.h"

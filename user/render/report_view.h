@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_REPORT_VIEW_H
 #define TAPIR_USER_REPORT_VIEW_H
 
-#include "findings/found.h"
+#include "diagnose/found.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "render/screen.h"

@@ -175,7 +175,7 @@ struct tapir_lore_wait {
 	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
 			   */
 	bool is_shared;	  /* a lock of all processes of a server */
-	bool may_be_work; /* a lock or a wait for work: findings/finding_either.c tells them apart
+	bool may_be_work; /* a lock or a wait for work: diagnose/finding_either.c tells them apart
 			   */
 	const char *passed;	/* what it is they then pass; NULL: the reason */
 	const char *instead_of; /* of a wait for that reason within it: it is a part of this one */
@@ -184,7 +184,7 @@ struct tapir_lore_wait {
 
 /*
  * A function, or prefix with '*', that tells what the functions below it are there for
- * (findings/finding_doing.c).
+ * (diagnose/finding_doing.c).
  */
 #define TAPIR_DOING_STARTS_PROCESSES "starts processes"
 #define TAPIR_DOING_CONNECTS                                                                       \
@@ -269,7 +269,7 @@ struct tapir_lore {
 	 */
 	const char *const *async_methods, *const *continuers, *const *task_runners;
 	const char *const *async_dispatchers;
-	/* Prefixes of functions that create and throw exceptions (findings/finding_throws.c). */
+	/* Prefixes of functions that create and throw exceptions (diagnose/finding_throws.c). */
 	const char *const *throwing;
 	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
@@ -279,7 +279,7 @@ struct tapir_lore {
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
 	const char *const *pool_idle;
-	/* Pools that its library makes, by prefixes of functions (findings/finding_workers.c): one
+	/* Pools that its library makes, by prefixes of functions (diagnose/finding_workers.c): one
 	 * in which a thread of a pool runs its tasks, those by which threads take the next one or
 	 * what others made for them, and those that wait until another task is done. */
 	const char *const *workers, *const *takes_work, *const *task_waits;
@@ -287,7 +287,7 @@ struct tapir_lore {
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */
 	const char *const *interpreted; /* prefixes of interpreted functions in its perf map */
-	/* Event loops (findings/finding_loop.c): the function that a loop is, the prefix of those
+	/* Event loops (diagnose/finding_loop.c): the function that a loop is, the prefix of those
 	 * by which it finds events, and what lies between the runtime's functions and their
 	 * callers. */
 	const char *loop_function, *loop_prefix;

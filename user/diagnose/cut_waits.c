@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A row for each thread, reason and whether the stack was cut; decided when all have been seen. */
+#include "diagnose/cut_waits.h"
+
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_ROWS    65536u
+#define MAX_DEPTH   32 /* of a thread: more addresses are not told apart */
+#define FUTEX_SHIFT 3  /* a condition variable waits at two words in turn, side by side */
+#define KNOWN_SHARE 5  /* a thread waits at least a fifth of that time with stacks that tell it */
+
+static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir_cut_wait *like)
+{
+	struct tapir_cut_waits *cuts = &f->cuts;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(3, like->tid), like->is_cut);
+	uint64_t *idx, *first;
+	struct tapir_cut_wait *row;
+
+	key = tapir_hash__mix(tapir_hash__mix(key, (uintptr_t)like->wait), like->futex);
+	idx = tapir_map__get(&cuts->by_key, key);
+	if (idx)
+		return &cuts->rows.data[*idx];
+	if (cuts->rows.cnt == MAX_ROWS)
+		return NULL;
+	first = tapir_map__put(&cuts->first_by_tid, like->tid, NULL);
+	row = first ? tapir_vec__add(&cuts->rows) : NULL;
+	if (!row)
+		return NULL;
+	*row = *like;
+	row->next = *first;
+	row->depth = *first ? cuts->rows.data[*first - 1].depth + 1 : 1;
+	*first = cuts->rows.cnt;
+	idx = tapir_map__put(&cuts->by_key, key, NULL);
+	if (idx)
+		*idx = cuts->rows.cnt - 1;
+	return row;
+}
+
+static bool has_many(const struct tapir_cut_waits *cuts, uint32_t tid)
+{
+	const uint64_t *first = tapir_map__get(&cuts->first_by_tid, tid);
+
+	return first && *first && cuts->rows.data[*first - 1].depth >= MAX_DEPTH;
+}
+
+void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
+			  const struct tapir_lore_wait *wait)
+{
+	struct tapir_cut_wait like = {.wait = wait, .tid = w->thread->tid, .node = w->node};
+	struct tapir_cut_wait *row;
+
+	like.is_cut = wait->is_common &&
+		      tapir_wait_reason__is_cut(tapir_timeline__stacks(f->tl), w->node, wait);
+	if (!has_many(&f->cuts, like.tid))
+		like.futex = w->futex_va >> FUTEX_SHIFT;
+	row = row_of(f, &like);
+	if (!row)
+		return;
+	row->ns += w->wake_ns - w->from_ns;
+	row->cnt++;
+}
+
+/* What waits elsewhere waits for something else. */
+static bool is_elsewhere(const struct tapir_cut_wait *a, const struct tapir_cut_wait *b)
+{
+	return a->futex && b->futex && a->futex != b->futex;
+}
+
+/* Whether any stack of the thread that is not cut passes there and tells another reason. */
+static bool has_other(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
+		      const char *reason)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const uint64_t *first = tapir_map__get(&f->cuts.first_by_tid, cut->tid);
+	const struct tapir_cut_wait *row;
+
+	for (size_t at = first ? *first : 0; at; at = row->next) {
+		row = &f->cuts.rows.data[at - 1];
+		if (!row->is_cut && strcmp(row->wait->reason, reason) != 0 &&
+		    !is_elsewhere(row, cut) &&
+		    tapir_wait_reason__passes(tree, row->node, cut->wait))
+			return true;
+	}
+	return false;
+}
+
+/* The lock's own stacks pass there. */
+static bool leads_to(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
+		     const char *reason)
+{
+	const uint64_t *first = tapir_map__get(&f->cuts.first_by_tid, cut->tid);
+	const struct tapir_cut_wait *row;
+
+	for (size_t at = first ? *first : 0; at; at = row->next) {
+		row = &f->cuts.rows.data[at - 1];
+		if (!row->is_cut && !strcmp(row->wait->reason, reason) && !is_elsewhere(row, cut) &&
+		    tapir_wait_reason__passes(tapir_timeline__stacks(f->tl), row->node, cut->wait))
+			return true;
+	}
+	return false;
+}
+
+uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const char *reason,
+			     uint64_t ns, uint64_t *cnt)
+{
+	const uint64_t *first = tapir_map__get(&f->cuts.first_by_tid, tid);
+	const struct tapir_cut_wait *row;
+	uint64_t sum_ns = 0;
+
+	*cnt = 0;
+	for (size_t at = first ? *first : 0; at; at = row->next) {
+		row = &f->cuts.rows.data[at - 1];
+		if (!row->is_cut || !leads_to(f, row, reason) || has_other(f, row, reason))
+			continue;
+		sum_ns += row->ns;
+		*cnt += row->cnt;
+	}
+	if (sum_ns + ns <= ns * KNOWN_SHARE)
+		return sum_ns;
+	*cnt = 0;
+	return 0;
+}
+
+void tapir_cut_waits__fini(struct tapir_finding *f)
+{
+	tapir_vec__fini(&f->cuts.rows);
+	tapir_map__fini(&f->cuts.by_key);
+	tapir_map__fini(&f->cuts.first_by_tid);
+}

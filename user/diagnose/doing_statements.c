@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which statements threads work for; see finding_doing.h. */
+#include <ctype.h>
+#include <string.h>
+
+#include "decode/postgresql_text.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_PROCESSES	65536u
+#define STATEMENT_BYTES 120u
+#define MOST_PERCENT	50
+
+void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out)
+{
+	bool is_word = false;
+
+	while (text.len && strchr("; \t\r\n", text.data[text.len - 1]))
+		text.len--;
+	for (size_t at = 0, cnt = 0; at < text.len && cnt < STATEMENT_BYTES; cnt++) {
+		const char *byte = text.data + at;
+		bool is_number = !is_word && isdigit((unsigned char)*byte);
+
+		tapir_str__add_printable(out, is_number ? "?" : byte, 1);
+		is_word = isalnum((unsigned char)*byte) || *byte == '_';
+		do
+			at++;
+		while (is_number && at < text.len && strchr("0123456789.", text.data[at]));
+	}
+}
+
+void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	struct tapir_wait_view wait;
+	struct tapir_str text = {};
+	uint64_t *idx;
+	bool is_new;
+
+	tapir_wait_view__of(rec, &wait);
+	if (!wait.statement.len || f->doings.begun.cnt >= MAX_PROCESSES)
+		return;
+	idx = tapir_map__put(&f->doings.begun_by_tid, wait.rec->tid, &is_new);
+	tapir_finding_doing__add_without_numbers(wait.statement, &text);
+	if (idx && is_new && text.data &&
+	    tapir_vec__push(&f->doings.begun, ((struct tapir_doing_begun){.text = text.data}))) {
+		*idx = f->doings.begun.cnt;
+		return;
+	}
+	if (idx && *idx && text.data && !strcmp(f->doings.begun.data[*idx - 1].text, text.data))
+		f->doings.begun.data[*idx - 1].is_seen_again = true;
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	uint64_t *idx =
+		f->doings.begun_by_tid.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
+			? tapir_map__get(&f->doings.begun_by_tid, i->tid)
+			: NULL;
+
+	if (idx)
+		*idx = 0;
+}
+
+/* Are there events by which its end is known? */
+static bool has_ends(const struct tapir_finding *f)
+{
+	const struct tapir_kind *kind;
+
+	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
+		if (tapir_finding_requests__is_one(kind))
+			return true;
+	return false;
+}
+
+bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement)
+{
+	const struct tapir_doing_begun *begun;
+
+	if (has_ends(f))
+		return true;
+	tapir_vec_for_each (begun, &f->doings.begun)
+		if (!begun->is_seen_again && !strcmp(begun->text, statement))
+			return false;
+	return true;
+}
+
+static bool add_begun(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	const uint64_t *idx = tapir_map__get(&f->doings.begun_by_tid, tid);
+
+	if (!idx || !*idx)
+		return false;
+	tapir_str__adds(out, f->doings.begun.data[*idx - 1].text);
+	return true;
+}
+
+static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
+	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	const struct tapir_interval *i = thread ? thread->open : NULL;
+
+	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))
+		i = i->outer;
+	if (!i)
+		return add_begun(f, tid, out);
+	tapir_finding_doing__add_without_numbers(tapir_sv__of(i->label), out);
+	return true;
+}
+
+/* Of a server's process that works for another one, or for the server: its title tells. */
+static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
+{
+	const struct tapir_rec_process *rec = tapir_catalog__process(
+		tapir_timeline__catalog(f->tl), tgid, tapir_timeline__stats(f->tl)->last_ns);
+	struct tapir_process_view view;
+	struct tapir_sv own;
+
+	if (!rec)
+		return;
+	tapir_process_view__of(&rec->h, &view);
+	own = tapir_postgresql_title__autovacuum(view.cmdline);
+	tapir_str__add_printable(out, own.data, own.len);
+	if (!own.len && rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
+		(void)add_statement_of(f, tapir_postgresql_title__leader(view.cmdline), out);
+}
+
+bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	if (!add_statement_of(f, tid, out))
+		add_by_title(f, tid, out);
+	return out->len && !out->failed;
+}
+
+void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+					struct tapir_found_labels *statements, uint64_t weight)
+{
+	struct tapir_str text = {};
+
+	if (tapir_finding_doing__statement(f, tid, &text))
+		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
+				    struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(statements);
+
+	if (worst && worst->ns * 100 >= of * MOST_PERCENT)
+		tapir_str__addf(out, ", most for %s", worst->label);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which cause gets which event, and the order of the list. */
+#include "diagnose/finding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_PROBES     65536u
+#define MIN_EXCEPTIONS 10 /* fewer make no rate */
+#define MOST_PERCENT   95 /* of a type: it is thrown by one function */
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
+{
+	static const struct {
+		const char *event;
+		enum tapir_meaning meaning;
+	} known[] = {
+		{"ContentionStart", TAPIR_MEANS_CONTENTION_BEGIN},
+		{"ContentionStop", TAPIR_MEANS_CONTENTION_END},
+		{"GCStart", TAPIR_MEANS_GC_START},
+		{"GCTriggered", TAPIR_MEANS_GC_TRIGGERED},
+		{"GCCreateSegment", TAPIR_MEANS_HEAP_MEMORY},
+		{"GCHeapStats", TAPIR_MEANS_HEAP},
+		{"GCFinalizersEnd", TAPIR_MEANS_FINALIZED},
+		{"ThreadPoolWorkerThreadWait", TAPIR_MEANS_POOL_IDLE},
+		{"ThreadPoolWorkerThreadAdjustmentAdjustment", TAPIR_MEANS_POOL_CHANGE},
+		{"ThreadPoolWorkerThreadAdjustment", TAPIR_MEANS_POOL_CHANGE},
+		{"MethodLoadVerbose", TAPIR_MEANS_METHOD_LOAD},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (tapir_sv__is(probe->event, known[i].event))
+			return known[i].meaning;
+	return tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread") ? TAPIR_MEANS_POOL
+									     : TAPIR_MEANS_NOTHING;
+}
+
+static bool is_dotnet(const struct tapir_probe_view *probe)
+{
+	return tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime");
+}
+
+static enum tapir_meaning judge(const struct tapir_probe_view *probe)
+{
+	const struct tapir_tally_event *event;
+
+	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
+		if (tapir_sv__is(probe->provider, event->provider) &&
+		    tapir_sv__is(probe->event, event->event))
+			return TAPIR_MEANS_EXCEPTION;
+	if (tapir_sv__is(probe->provider, "Microsoft-Diagnostics-DiagnosticSource") &&
+	    tapir_sv__is(probe->event, "Activity2Start"))
+		return TAPIR_MEANS_REQUEST_SENT;
+	if (tapir_sv__is(probe->provider, "System.Net.Sockets") &&
+	    tapir_sv__is(probe->event, "ConnectStart"))
+		return TAPIR_MEANS_CONNECTS;
+	if (tapir_sv__is(probe->provider, "System.Threading.Tasks.TplEventSource"))
+		return tapir_sv__is(probe->event, "TaskWaitBegin") ? TAPIR_MEANS_AWAIT
+		       : tapir_sv__is(probe->event, "TraceSynchronousWorkBegin")
+			       ? TAPIR_MEANS_CONTINUED
+			       : TAPIR_MEANS_NOTHING;
+	if (tapir_sv__is(probe->provider, "postgresql"))
+		return tapir_sv__is(probe->event, "checkpoint__start") ? TAPIR_MEANS_CHECKPOINT
+		       : tapir_sv__is(probe->event, "sort__done")      ? TAPIR_MEANS_SORTED
+								       : TAPIR_MEANS_NOTHING;
+	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
+}
+
+static enum tapir_meaning meaning_of(struct tapir_finding *f, const struct tapir_probe_view *probe)
+{
+	uint64_t *known = tapir_map__get(&f->meaning_by_probe, probe->rec->probe_id);
+	enum tapir_meaning meaning;
+
+	if (known)
+		return (enum tapir_meaning) * known;
+	meaning = judge(probe);
+	f->has_dotnet |= is_dotnet(probe);
+	if (f->meaning_by_probe.cnt < MAX_PROBES)
+		known = tapir_map__put(&f->meaning_by_probe, probe->rec->probe_id, NULL);
+	if (known)
+		*known = meaning;
+	return meaning;
+}
+
+static const struct tapir_tally_event *exception_of(const struct tapir_probe_view *probe)
+{
+	const struct tapir_tally_event *event = NULL;
+
+	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
+		if (tapir_sv__is(probe->event, event->event) &&
+		    tapir_sv__is(probe->provider, event->provider))
+			break;
+	return event;
+}
+
+static void count_exception(struct tapir_finding *f, const struct tapir_probe_view *probe,
+			    const struct tapir_finding_event *e)
+{
+	const struct tapir_tally_event *event = exception_of(probe);
+	struct tapir_str type = {};
+
+	if (event)
+		tapir_event_fields__add_text(e->fields, event->what, 200, &type);
+	f->exceptions.cnt++;
+	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "",
+				tapir_finding__function(f, e->node), 1);
+	tapir_str__fini(&type);
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+		     const struct tapir_event_view *event)
+{
+	struct tapir_finding *f = ctx;
+	const struct tapir_rec_event *rec = event->rec;
+	struct tapir_stack_ref ref = {.tgid = t->tgid,
+				      .time_ns = rec->h.time_ns,
+				      .stack_id = rec->stack_id,
+				      .kstack_id = event->kstack_id};
+	struct tapir_finding_event e = {
+		.meaning = meaning_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
+
+	tapir_finding_doing__process(f, t->tgid);
+	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
+	if (e.meaning == TAPIR_MEANS_NOTHING)
+		return;
+	e.node = tapir_timeline__node(f->tl, &ref);
+	e.fields = tapir_timeline__fields(f->tl, probe, event);
+	if (e.meaning == TAPIR_MEANS_EXCEPTION)
+		count_exception(f, probe, &e);
+	tapir_finding_gc__event(f, &e);
+	tapir_finding_locks__event(f, &e);
+	tapir_finding_pool__event(f, &e);
+	tapir_finding_cpu__event(f, &e);
+	tapir_finding_requests__event(f, &e);
+	tapir_finding_awaits__event(f, &e);
+	tapir_finding_doing__event(f, &e);
+	tapir_finding_postgresql__event(f, &e);
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	tapir_finding_cpu__sample(ctx, t, sample);
+}
+
+static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
+{
+	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
+		return;
+	tapir_finding_machine__wait(f, wait);
+	tapir_finding_loop__wait(f, wait);
+	tapir_finding_doing__wait(f, wait);
+	tapir_finding_workers__wait(f, wait);
+	if (!is_open)
+		tapir_finding_statements__wait(f, wait);
+	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_blocked__wait(f, wait, is_open) &&
+	    !tapir_finding_locks__wait(f, wait, is_open) &&
+	    !tapir_finding_passed__wait(f, wait, is_open) &&
+	    !tapir_finding_either__wait(f, wait, is_open))
+		tapir_finding_waits__wait(f, wait, is_open);
+}
+
+static void on_wait(void *ctx, const struct tapir_wait *wait)
+{
+	add_wait(ctx, wait, false);
+}
+
+static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
+{
+	add_wait(ctx, wait, true);
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct tapir_finding *f = ctx;
+
+	tapir_finding_locks__close(f, i);
+	tapir_finding_blocked__close(f, i);
+	tapir_finding_requests__close(f, i);
+	tapir_finding_statements__close(f, i);
+	tapir_finding_doing__close(f, i);
+	tapir_finding_gc__close(f, i);
+}
+
+static void on_awaited(void *ctx, struct tapir_interval *i, uint64_t ns)
+{
+	tapir_finding_requests__awaited(ctx, i, ns);
+}
+
+static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
+{
+	tapir_finding_jvm__counter(ctx, counter);
+}
+
+static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
+{
+	tapir_finding_either__snapshot(ctx, rec, node);
+	tapir_finding_loop__snapshot(ctx, rec, node);
+	tapir_finding_locks__snapshot(ctx, rec);
+	tapir_finding_doing__snapshot(ctx, rec, node);
+}
+
+static void on_look(void *ctx, const struct tapir_rec_look *rec, uint32_t node)
+{
+	tapir_finding_looks__look(ctx, rec, node);
+	tapir_finding_loop__look(ctx, rec, node);
+}
+
+static void on_call(void *ctx, const struct tapir_rec *rec)
+{
+	tapir_finding_locks__call(ctx, rec);
+	tapir_finding_blocked__call(ctx, rec);
+	tapir_finding_sessions__call(ctx, rec);
+	tapir_finding_doing__call(ctx, rec);
+}
+
+const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
+						     .wait = on_wait,
+						     .cut_wait = on_cut_wait,
+						     .event = on_event,
+						     .counter = on_counter,
+						     .snapshot = on_snapshot,
+						     .look = on_look,
+						     .call = on_call,
+						     .awaited = on_awaited,
+						     .close = on_close};
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+/* By whichever function it is thrown. */
+static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
+{
+	const struct tapir_found_label *row;
+	uint64_t cnt = 0;
+
+	tapir_vec_for_each (row, &f->exceptions.types.rows)
+		cnt += strcmp(row->label, type) ? 0 : row->cnt;
+	return cnt;
+}
+
+static void add_type(const struct tapir_finding *f, const struct tapir_found_label *type,
+		     const char *thrower, struct tapir_str *out)
+{
+	uint64_t cnt = exceptions_of(f, type->label);
+
+	tapir_str__addf(out, ", %.0f%% of them ", tapir_finding__percent(cnt, f->exceptions.cnt));
+	tapir_str__add_printable(out, type->label, strlen(type->label));
+	if (!thrower)
+		return;
+	tapir_str__adds(out, ", ");
+	if (type->cnt * 100 < cnt * MOST_PERCENT)
+		tapir_str__addf(out, "%.0f%% of these ", tapir_finding__percent(type->cnt, cnt));
+	tapir_str__adds(out, "thrown by ");
+	tapir_str__add_printable(out, thrower, strlen(thrower));
+}
+
+static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
+	double rate = span_ns ? (double)f->exceptions.cnt * 1e9 / (double)span_ns : 0;
+	const char *thrower = type && type->name != TAPIR_OWN_CODE_NONE
+				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
+				      : NULL;
+	struct tapir_str text = {}, evidence = {};
+
+	if (f->exceptions.cnt < MIN_EXCEPTIONS ||
+	    !tapir_found__counts(TAPIR_FOUND_EXCEPTIONS, rate))
+		return;
+	tapir_str__addf(&text, "%.0f exceptions a second", rate);
+	if (type && *type->label)
+		add_type(f, type, thrower, &text);
+	tapir_str__addf(&evidence, "%llu thrown", (unsigned long long)f->exceptions.cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_EXCEPTIONS, rate, thrower, &text, &evidence, NULL);
+}
+
+void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	tapir_finding_gc__list(f, list, !tapir_finding_jvm__list(f, list));
+	tapir_finding_locks__list(f, list);
+	tapir_finding_passed__list(f, list);
+	tapir_finding_either__list(f, list);
+	tapir_finding_blocked__list(f, list);
+	tapir_finding_pool__list(f, list);
+	tapir_finding_workers__list(f, list);
+	list_exceptions(f, list);
+	tapir_finding_throws__list(f, list);
+	tapir_finding_doing__list(f, list);
+	tapir_finding_loop__list(f, list);
+	tapir_finding_requests__list(f, list);
+	tapir_finding_awaits__list(f, list);
+	tapir_finding_postgresql__list(f, list);
+	tapir_finding_statements__list(f, list);
+	tapir_finding_sessions__list(f, list);
+	tapir_finding_waits__list(f, list);
+	tapir_finding_machine__list(f, list);
+	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
+	tapir_found_list__rank(list);
+}
+
+void tapir_finding__fini(struct tapir_finding *f)
+{
+	tapir_finding_gc__fini(f);
+	tapir_finding_locks__fini(f);
+	tapir_finding_blocked__fini(f);
+	tapir_cut_waits__fini(f);
+	tapir_finding_passed__fini(f);
+	tapir_finding_either__fini(f);
+	tapir_finding_workers__fini(f);
+	tapir_finding_jvm__fini(f);
+	tapir_finding_throws__fini(f);
+	tapir_finding_doing__fini(f);
+	tapir_finding_awaits__fini(f);
+	tapir_finding_postgresql__fini(f);
+	tapir_finding_gil__fini(f);
+	tapir_finding_loop__fini(f);
+	tapir_finding_looks__fini(f);
+	tapir_finding_statements__fini(f);
+	tapir_finding_sessions__fini(f);
+	tapir_finding_pool__fini(f);
+	tapir_finding_cpu__fini(f);
+	tapir_finding_requests__fini(f);
+	tapir_finding_waits__fini(f);
+	tapir_found_labels__fini(&f->exceptions.types);
+	tapir_allocators__fini(&f->allocators);
+	tapir_works__fini(&f->works);
+	tapir_own_code__fini(&f->own);
+	tapir_wait_reasons__fini(&f->reasons);
+	tapir_map__fini(&f->meaning_by_probe);
+	tapir_map__fini(&f->traits_by_node);
+	tapir_map__fini(&f->role_by_tid);
+}

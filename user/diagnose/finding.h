@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding.h - what is wrong with the recorded processes, for the first lines of a report: it
+ * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause.
+ */
+#ifndef TAPIR_USER_FINDING_H
+#define TAPIR_USER_FINDING_H
+
+#include "analyze/allocators.h"
+#include "diagnose/cut_waits.h"
+#include "diagnose/finding_awaits.h"
+#include "diagnose/finding_blocked.h"
+#include "diagnose/finding_doing.h"
+#include "diagnose/finding_either.h"
+#include "diagnose/finding_gil.h"
+#include "diagnose/finding_jvm.h"
+#include "diagnose/finding_loop.h"
+#include "diagnose/finding_looks.h"
+#include "diagnose/finding_passed.h"
+#include "diagnose/finding_postgresql.h"
+#include "diagnose/finding_sessions.h"
+#include "diagnose/finding_statements.h"
+#include "diagnose/finding_workers.h"
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+#include "base/histogram.h"
+#include "analyze/own_code.h"
+#include "analyze/pool_waits.h"
+#include "analyze/runtime_work.h"
+#include "analyze/timeline.h"
+#include "analyze/untold_locks.h"
+#include "analyze/wait_reason.h"
+
+/* A thread waits for a lock that another one holds. */
+struct tapir_held_up {
+	uint64_t tid, owner; /* as the process counts its threads */
+	uint32_t tgid, owner_tgid, node;
+	uint64_t from_ns;
+	bool is_over;
+	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
+	uint32_t owner_seen_tid;
+};
+
+/* The object whose lock an interval waits for. */
+struct tapir_lock_type {
+	char *label, *type; /* as in the labels of locks */
+};
+
+/* It waited for a lock throughout. */
+struct tapir_stuck {
+	uint32_t name;	/* of a function */
+	uint64_t turns; /* key of its lock's reason, if others may get it meanwhile; 0: not */
+};
+
+/* A wait for a dependency that began before the recording. */
+struct tapir_begun_wait {
+	uint32_t tid, node;
+	uint64_t ns;
+	int what; /* idx of what it waits for */
+};
+
+/* What a collection of .NET left, by generation; 3: large objects, 4: pinned ones. */
+struct tapir_heap_size {
+	uint64_t at_ns;
+	uint64_t bytes[5];
+};
+
+struct tapir_request_kind {
+	uint32_t kind;
+	uint64_t sum_ns, worst_ns;
+	uint64_t by_thread_cnt; /* paired without an id */
+	char *worst_label;
+	struct tapir_parts parts;	  /* of all of them */
+	struct tapir_found_labels inside; /* kinds of activities that they waited for */
+	struct tapir_found_labels tasks;  /* that they awaited */
+	struct tapir_histogram took;
+};
+
+/* What a thread waits for that somebody else has to do: rows of finding_waits.c. */
+#define TAPIR_WAITED_FOR_CNT 6
+
+struct tapir_waited {
+	uint64_t ns;
+	struct tapir_found_labels threads; /* of those whose functions are not known */
+	struct tapir_weights callers;
+};
+
+struct tapir_finding {
+	struct tapir_timeline *tl;
+	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
+	struct {
+		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
+		uint32_t cpu_cnt; /* at least that many; 0: not known */
+		struct tapir_weights own, leaf, timer_own;
+		struct tapir_weights calls; /* by which the kernel was entered */
+	} cpu;
+	struct {
+		uint64_t cnt, ns, worst_ns;
+		uint64_t dotnet_cnt, dotnet_gen2_cnt, background_cnt; /* that began */
+		uint64_t induced_cnt, started_cnt; /* of .NET, in the background too */
+		uint64_t dotnet_ns;		   /* the longest one, */
+		char *dotnet_label;		   /* "2 AllocLarge NonConcurrentGC"; NULL */
+		uint64_t heap_cnt;
+		struct tapir_heap_size heap_first, heap_last;
+		/* Those of a tenth of a second that left the least. */
+		struct tapir_vec(struct tapir_heap_size) heap_lows;
+		bool has_collected_young; /* a generation above 0, after the first of them */
+		uint64_t finalized_cnt;
+		struct tapir_weights callers;  /* of GC.Collect */
+		struct tapir_weights askers;   /* who allocated, by samples of collections */
+		struct tapir_weights triggers; /* who allocated when another one was due, */
+		struct tapir_weights growers;  /* and when the heap needed more memory */
+		struct tapir_weights finalizers;
+	} gc;
+	struct {
+		uint64_t cnt, ns, open_cnt;
+		struct tapir_found_labels labels, classes; /* classes: kinds of shared ones */
+		struct tapir_found_labels statements;
+		struct tapir_vec(struct tapir_lock_type) types;
+		struct tapir_weights waiters;
+		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
+		struct tapir_vec(struct tapir_stuck) stuck_in;
+		struct tapir_map turned; /* keys of reasons of whose locks some were got */
+		struct tapir_untold_locks untold;
+		struct tapir_vec(struct tapir_held_up) held_up;
+		struct tapir_map held_up_by_tid;
+		bool has_ended; /* the last snapshot began: it replaces the first */
+		bool are_deadlocked;
+	} locks;
+	struct {
+		uint64_t event_cnt, starved_cnt;
+		struct tapir_pool_waits waits;
+		struct tapir_weights blockers;
+	} pool;
+	struct {
+		uint64_t cnt;
+		struct tapir_found_labels types; /* each by its thrower */
+	} exceptions;
+	struct {
+		struct tapir_waited by_reason[TAPIR_WAITED_FOR_CNT];
+		struct tapir_found_labels for_threads; /* in own code: for others, or for work */
+		struct tapir_map repeaters; /* threads and their functions that waited there */
+		struct tapir_vec(struct tapir_begun_wait) begun;
+	} waits;
+	struct {
+		uint64_t cnt, again_cnt; /* again: compiled by the thread that optimizes */
+		double sum_ns;		 /* of the times of its samples, since the first record */
+		struct tapir_weights askers;
+	} jit;
+	struct tapir_postgresql_finding postgresql;
+	struct {
+		uint64_t runnable_ns; /* of threads, waiting for a CPU */
+	} machine;
+	bool has_dotnet;
+	struct tapir_blocked blocked;
+	struct tapir_cut_waits cuts;
+	struct tapir_passed passed;
+	struct tapir_either either;
+	struct tapir_workers workers;
+	struct tapir_jvm_findings jvm;
+	struct {
+		uint64_t samples; /* in functions that throw exceptions */
+		struct tapir_weights throwers, functions;
+		struct tapir_map by_node;
+	} throws;
+	struct tapir_doings doings;
+	struct tapir_awaited awaits;
+	struct tapir_gil gil;
+	struct tapir_loops loops;
+	struct tapir_looks looks;
+	struct tapir_statements statements;
+	struct tapir_idle_sessions sessions;
+	struct tapir_vec(struct tapir_request_kind *) requests;
+	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
+	struct tapir_allocators allocators;
+	/* for the finding alone */
+	struct tapir_works works;
+	struct tapir_own_code own;
+	struct tapir_wait_reasons reasons;
+	struct tapir_map meaning_by_probe, traits_by_node, role_by_tid;
+};
+
+extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
+
+/* After the timeline is finished. Empty: nothing stands out. */
+void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* CPUs that were used, on average. Negative: not known. */
+double tapir_finding__cpus(const struct tapir_finding *f);
+/* And that were waited for while others had them. Negative: not known. */
+double tapir_finding__wanted_cpus(const struct tapir_finding *f);
+void tapir_finding__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks without events of their own (HotSpot's monitors unless the JVM was started with probes for
+ * them, java.util.concurrent, CPython's GIL, mutexes of C): a thread that leaves its CPU in a
+ * function that lore/ knows as a wait for a lock waits for one. Who holds it is not known from
+ * stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
+ * holder that never lets go.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_KINDS     64u
+#define MAX_THREADS   65536u
+#define STUCK_PERCENT 85  /* of the recording: the first stacks may lack their callers */
+#define WAKES	      3.0 /* a second, at most: those that only look whether the lock is free */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
+					  const struct tapir_lore_wait *wait)
+{
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		if (!strcmp(kind->wait->reason, wait->reason))
+			return kind;
+	kind = f->blocked.kinds.cnt < MAX_KINDS ? tapir_vec__add(&f->blocked.kinds) : NULL;
+	if (kind)
+		*kind = (struct tapir_blocked_kind){.wait = wait};
+	return kind;
+}
+
+static struct tapir_blocked_thread *thread_of(struct tapir_blocked_kind *kind, uint32_t tid)
+{
+	return tapir_keyed__row(&kind->threads, &kind->thread_by_tid, tid, MAX_THREADS,
+				((struct tapir_blocked_thread){.tid = tid}));
+}
+
+/* A thread that waits for anything else, as far as it is known for what, is not stuck. */
+static void count_other(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_blocked_thread *thread;
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		thread = tapir_keyed__find(&kind->threads, &kind->thread_by_tid, w->thread->tid);
+		if (thread)
+			thread->other_ns += w->wake_ns - w->from_ns;
+	}
+}
+
+static const struct tapir_lore *lore_of(const struct tapir_lore_wait *wait)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
+			if (w == wait)
+				return lore;
+	return NULL;
+}
+
+/* Of .NET's threads the function that waits is known each time: finding_locks.c. */
+static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t own)
+{
+	const struct tapir_lore *lore = lore_of(wait);
+
+	return own != TAPIR_OWN_CODE_NONE &&
+	       (lore->is_library || lore == tapir_lore__named(".NET"));
+}
+
+/*
+ * Woken by another thread of the process. Else its time is up, and it looks whether the lock is
+ * free: until it has a CPU to do that, it still waits for the lock.
+ */
+static bool is_given(const struct tapir_finding *f, const struct tapir_wait *w)
+{
+	const struct tapir_tl_thread *waker =
+		w->waker_tid ? tapir_timeline__thread(f->tl, w->waker_tid) : NULL;
+
+	return waker && waker->tgid == w->thread->tgid;
+}
+
+bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait;
+	struct tapir_blocked_kind *kind = NULL;
+	struct tapir_blocked_thread *thread;
+	uint32_t own = tapir_own_code__of(&f->own, tree, w->node);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+
+	if (!w->state)
+		return false;
+	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	if (wait && wait->is_interpreter && !is_given(f, w))
+		took_ns = w->until_ns - w->from_ns;
+	if (wait)
+		tapir_cut_waits__add(f, w, wait);
+	if (wait && wait->is_lock && !is_by_function(wait, own))
+		kind = kind_of(f, wait);
+	thread = kind ? thread_of(kind, w->thread->tid) : NULL;
+	if (!thread && wait && !wait->is_common)
+		count_other(f, w);
+	if (!thread)
+		return false;
+	thread->ns += took_ns;
+	thread->cnt++;
+	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
+	thread->place = own;
+	tapir_weights__add(&kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
+			   took_ns);
+	return true;
+}
+
+static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
+{
+	return tapir_keyed__find(&f->blocked.seen, &f->blocked.seen_by_tid, tid);
+}
+
+static void free_seen(struct tapir_seen_wait *seen)
+{
+	free(seen->object);
+	free(seen->statement);
+	free(seen->holder_statement);
+}
+
+static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
+{
+	return tapir_keyed__row(&f->blocked.seen, &f->blocked.seen_by_tid, tid, MAX_THREADS,
+				(struct tapir_seen_wait){});
+}
+
+/* Its numbers left out. NULL: there is none. */
+static char *statement_of(struct tapir_sv text)
+{
+	struct tapir_str out = {};
+
+	tapir_finding_doing__add_without_numbers(text, &out);
+	return out.data;
+}
+
+void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	struct tapir_str text = {};
+	struct tapir_wait_view wait;
+	struct tapir_seen_wait *seen;
+	bool is_other_owner;
+
+	tapir_wait_view__of(rec, &wait);
+	seen = wait.object.len || wait.rec->owner_tid ? make_seen(f, wait.rec->tid) : NULL;
+	if (!seen)
+		return;
+	if (wait.object.len)
+		tapir_str__add_printable(&text, wait.object.data, wait.object.len);
+	is_other_owner =
+		seen->owner_tid && wait.rec->owner_tid && seen->owner_tid != wait.rec->owner_tid;
+	seen->has_changed |=
+		seen->cnt && (is_other_owner || strcmp(seen->object ? seen->object : "",
+						       text.data ? text.data : "") != 0);
+	free_seen(seen);
+	seen->object = text.data;
+	seen->statement = statement_of(wait.statement);
+	seen->holder_statement = statement_of(wait.holder_statement);
+	if (wait.rec->owner_tid) /* not known in each snapshot */
+		seen->owner_tid = wait.rec->owner_tid;
+	seen->cnt++;
+}
+
+void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	if (i->cause == TAPIR_CAUSE_LOCK)
+		f->blocked.event_ns += i->until_ns - i->from_ns;
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_t span_ns)
+{
+	return thread->ns * 100 >= span_ns * STUCK_PERCENT &&
+	       thread->other_ns * 100 <= span_ns * (100 - STUCK_PERCENT) &&
+	       (double)thread->cnt <= 2 + WAKES * (double)span_ns / 1e9;
+}
+
+/* Where others get past, the lock is released: whoever waits throughout has bad luck alone. */
+static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
+{
+	struct tapir_map passed = {};
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		if (t->got_cnt && !waited_throughout(t, span_ns))
+			(void)tapir_map__put(&passed, t->place, NULL);
+	tapir_vec_for_each (t, &kind->threads)
+		t->is_stuck = waited_throughout(t, span_ns) && !tapir_map__get(&passed, t->place);
+	tapir_map__fini(&passed);
+}
+
+struct blocked_sum {
+	uint64_t ns, wait_cnt, cut_ns;
+	size_t thread_cnt;
+};
+
+/* Where a wait may also be one for work, threads that never got what they waited for are idle. */
+static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_blocked_thread *t,
+		     bool are_stuck)
+{
+	return !(kind->wait->may_idle && !t->got_cnt) && t->is_stuck == are_stuck;
+}
+
+static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, bool are_stuck)
+{
+	struct blocked_sum all = {};
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		if (!is_among(kind, t, are_stuck))
+			continue;
+		all.ns += t->ns;
+		all.cut_ns += t->cut_ns;
+		all.wait_cnt += t->cnt;
+		all.thread_cnt++;
+	}
+	return all;
+}
+
+/* One that is stuck is no deadlock: it waits as the others do. */
+static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
+{
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		t->is_stuck = false;
+	return sum_of(kind, false);
+}
+
+/* Who waited for it: ", most of them clerk-*". */
+static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		      bool are_stuck, struct tapir_str *out)
+{
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		struct tapir_str name = {};
+
+		if (is_among(kind, t, are_stuck))
+			tapir_finding__add_thread(f, t->tid, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, t->ns);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	if (most && *most->label)
+		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
+				most->label);
+	tapir_found_labels__fini(&names);
+}
+
+/*
+ * It never got the lock, or began and ended the recording with a wait for the same one, held by the
+ * same thread, and did little else: whatever woke it meanwhile was no release. PostgreSQL's
+ * processes look for a deadlock after a second, and wait on.
+ */
+static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread *t)
+{
+	const struct tapir_seen_wait *seen = t->got_cnt ? seen_of(f, t->tid) : NULL;
+
+	return !t->got_cnt || (seen && seen->cnt > 1 && !seen->has_changed && seen->owner_tid &&
+			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
+}
+
+/* What those that wait throughout were seen to wait for, or to execute, by how long they waited. */
+static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       bool are_stuck, bool are_statements, struct tapir_found_labels *out)
+{
+	const struct tapir_blocked_thread *t;
+	const struct tapir_seen_wait *seen;
+	const char *text;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		seen = is_among(kind, t, are_stuck) && never_got(f, t) ? seen_of(f, t->tid) : NULL;
+		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
+		if (text)
+			tapir_found_labels__add(out, 1, text, TAPIR_OWN_CODE_NONE, t->ns);
+	}
+}
+
+/* " (relation orders (OID 16412 of database shop))", if more than half of the time was for it. */
+static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       bool are_stuck, uint64_t all_ns, struct tapir_str *out)
+{
+	struct tapir_found_labels objects = {};
+	const struct tapir_found_label *most;
+
+	count_seen(f, kind, are_stuck, false, &objects);
+	most = tapir_found_labels__worst(&objects);
+	if (most && most->ns > all_ns / 2)
+		tapir_str__addf(out, " (%s)", most->label);
+	tapir_found_labels__fini(&objects);
+}
+
+/* ", most for update accounts ..." */
+static void add_statement(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			  bool are_stuck, uint64_t all_ns, struct tapir_str *out)
+{
+	struct tapir_found_labels statements = {};
+
+	count_seen(f, kind, are_stuck, true, &statements);
+	tapir_finding_doing__add_worst(&statements, all_ns, out);
+	tapir_found_labels__fini(&statements);
+}
+
+/* The one who holds what most of them wait for, or what those wait for who hold that. */
+static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			  bool are_stuck)
+{
+	const struct tapir_blocked_thread *t;
+	struct tapir_map cnt_by_tid = {};
+	uint32_t holder, best = 0;
+	uint64_t *cnt, most = 0;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		holder = is_among(kind, t, are_stuck) ? tapir_finding_locks__holder(f, t->tid) : 0;
+		cnt = holder ? tapir_map__put(&cnt_by_tid, holder, NULL) : NULL;
+		if (!cnt || ++*cnt <= most)
+			continue;
+		most = *cnt;
+		best = holder;
+	}
+	tapir_map__fini(&cnt_by_tid);
+	return best;
+}
+
+static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *kind)
+{
+	const struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads)
+		if (!never_got(f, t))
+			return true;
+	return false;
+}
+
+/* "; postgres 4711 holds it and waits for a client" */
+static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
+	const struct tapir_seen_wait *seen;
+	const struct tapir_lore_wait *wait;
+	struct tapir_sv comm;
+
+	if (!tid)
+		return;
+	comm = tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+	tapir_str__adds(out, "; ");
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u holds it", tid);
+	if (tapir_finding_sessions__add(f, tid, out))
+		return;
+	wait = t && t->out_ns ? tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl),
+							 t->out_node)
+			      : NULL;
+	if (wait && !strcmp(wait->reason, "sleep"))
+		tapir_str__adds(out, " and sleeps");
+	else if (wait && !wait->is_common) /* a futex may be anything */
+		tapir_str__addf(out, " and waits for a %s", wait->reason);
+	tapir_vec_for_each (seen, &f->blocked.seen) {
+		if (seen->owner_tid != tid || !seen->holder_statement)
+			continue;
+		tapir_str__addf(out, ", in %s", seen->holder_statement);
+		return;
+	}
+}
+
+/* "99 waits; callers of 1.2 s of them are missing" */
+static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
+{
+	char cut[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, "%" PRIu64 " waits", all->wait_cnt);
+	if (all->cut_ns)
+		tapir_str__addf(out, "; callers of %s of them are missing",
+				tapir_ns__text(all->cut_ns, cut));
+}
+
+static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		       const struct blocked_sum *all, struct tapir_found_list *list)
+{
+	uint32_t holder = holder_of(f, kind, true);
+	struct tapir_str text = {}, evidence = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+
+	add_waits(all, &evidence);
+	tapir_str__addf(&text, "%s: %zu threads",
+			holder ? "a lock is not released"
+			       : "deadlock, or a lock that is never released",
+			all->thread_cnt);
+	add_names(f, kind, true, &text);
+	tapir_str__addf(&text, ", waited for a %s", kind->wait->reason);
+	add_object(f, kind, true, all->ns, &text);
+	tapir_str__addf(&text, " throughout the recording (%s)",
+			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
+	tapir_finding__add_most(f, &kind->callers, " in ", &text);
+	add_statement(f, kind, true, all->ns, &text);
+	add_holder(f, holder, &text);
+	tapir_found_list__add(list, holder ? TAPIR_FOUND_LOCKS : TAPIR_FOUND_DEADLOCK,
+			      (double)all->thread_cnt, kind->wait->reason, &text, &evidence,
+			      "stacks");
+}
+
+static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+			const struct blocked_sum *all, struct tapir_found_list *list)
+{
+	double threads = (double)all->ns / (double)tapir_timeline__switched_ns(f->tl);
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "threads waited %s for %s %s", tapir_ns__text(all->ns, waited),
+			kind->wait->is_interpreter ? "the" : "a", kind->wait->reason);
+	add_object(f, kind, false, all->ns, &text);
+	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
+	add_names(f, kind, false, &text);
+	if (kind->wait->is_interpreter)
+		tapir_finding_gil__add_holder(f, &text);
+	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
+	add_statement(f, kind, false, all->ns, &text);
+	if (!has_moved(f, kind)) /* else the one who held it at the end was one of many */
+		add_holder(f, holder_of(f, kind, false), &text);
+	add_waits(all, &evidence);
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
+			      &evidence, "offcpu");
+}
+
+static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
+{
+	struct tapir_blocked_thread *t;
+
+	tapir_vec_for_each (t, &kind->threads) {
+		t->cut_ns = tapir_cut_waits__of(f, t->tid, kind->wait->reason, t->ns, &t->cut_cnt);
+		t->ns += t->cut_ns;
+		t->cnt += t->cut_cnt;
+	}
+}
+
+void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		add_cut_waits(f, kind);
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		struct blocked_sum stuck, others;
+
+		mark_stuck(kind, span_ns);
+		stuck = sum_of(kind, true);
+		others = sum_of(kind, false);
+
+		/* Events know more of the same waits. */
+		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)
+			continue;
+		if (stuck.thread_cnt > 1 && !f->locks.are_deadlocked) /* else it is named */
+			list_stuck(f, kind, &stuck, list);
+		else if (stuck.thread_cnt)
+			others = sum_of_all(kind);
+		if (tapir_found__counts(TAPIR_FOUND_LOCKS, (double)others.ns / (double)span_ns))
+			list_convoy(f, kind, &others, list);
+	}
+}
+
+void tapir_finding_blocked__fini(struct tapir_finding *f)
+{
+	struct tapir_blocked_kind *kind;
+	struct tapir_seen_wait *seen;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds) {
+		tapir_weights__fini(&kind->callers);
+		tapir_vec__fini(&kind->threads);
+		tapir_map__fini(&kind->thread_by_tid);
+	}
+	tapir_vec__fini(&f->blocked.kinds);
+	tapir_vec_for_each (seen, &f->blocked.seen)
+		free_seen(seen);
+	tapir_vec__fini(&f->blocked.seen);
+	tapir_map__fini(&f->blocked.seen_by_tid);
+}

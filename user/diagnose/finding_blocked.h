@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_blocked.h - threads that wait for locks, by the stacks with which they left their CPUs:
+ * for runtimes that have no events of their locks. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_BLOCKED_H
+#define TAPIR_USER_FINDING_BLOCKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_interval;
+struct tapir_lore_wait;
+struct tapir_wait;
+
+/* A thread that waited for a kind of lock. */
+struct tapir_blocked_thread {
+	uint32_t tid;
+	/* got: the wait ended in the recording, and not by a timer, after which it looks for a
+	 * deadlock, say, and sleeps again */
+	uint64_t ns, cnt, got_cnt;
+	uint64_t other_ns;	  /* it waited for anything else */
+	uint64_t cut_ns, cut_cnt; /* of ns and cnt: their stacks do not tell the lock */
+	uint32_t place;		  /* function of the program in which it waited last, or none */
+	bool is_stuck;		  /* known once all have been seen */
+};
+
+/* All who wait for a kind of lock: "monitor", "mutex". */
+struct tapir_blocked_kind {
+	const struct tapir_lore_wait *wait;
+	struct tapir_weights callers;
+	struct tapir_vec(struct tapir_blocked_thread) threads;
+	struct tapir_map thread_by_tid;
+};
+
+/* What a thread waited for when snapshots saw it. */
+struct tapir_seen_wait {
+	char *object;			    /* the last one; NULL: not known */
+	char *statement, *holder_statement; /* its own and its holder's; NULL: none, or unknown */
+	uint32_t owner_tid, cnt;
+	bool has_changed; /* they saw different things, or owners */
+};
+
+struct tapir_blocked {
+	struct tapir_vec(struct tapir_blocked_kind) kinds;
+	uint64_t event_ns; /* of waits for locks that have events */
+	struct tapir_vec(struct tapir_seen_wait) seen;
+	struct tapir_map seen_by_tid;
+};
+
+/*
+ * is_cut: it began before the recording or has not ended in it. True: it was a wait for a lock that
+ * is counted here.
+ */
+bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+				 bool is_cut);
+/* A WAIT record. */
+void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_blocked__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The CPU: who used it, compilation, timers, or that it was hardly used. tapir's own threads do
+ * not count. Attaching makes a .NET runtime compile a few hundred methods: in a process that does
+ * little else that is most of the CPU, so shares count only where the CPU was used at all.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "symbol/frame_kind.h"
+
+#define MIN_CPUS	   0.1
+#define MIN_METHODS	   10.0 /* a second: fewer are compiled for the recorder's own sake */
+#define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
+#define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
+#define IDLE_PERCENT	   98	/* of the time */
+#define STARVED_CPUS	   0.5	/* that it would have used */
+#define TELLING_PERCENT	   10	/* a function with less explains nothing */
+#define LEAF_PERCENT	   20
+#define MOST_PERCENT	   50
+#define HARDLY_BUSY	   0.5 /* CPUs */
+#define MIN_CPUS_OF_TIMERS 0.03
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static bool is_timer(const char *name)
+{
+	return strstr(name, "System.Threading.TimerQueue") != NULL;
+}
+
+/* A task that a timer completes: what awaited it goes on there, and is no timer. */
+static bool is_continuation(const char *name)
+{
+	return !strncmp(name, "System.Threading.Tasks.", 23) ||
+	       strstr(name, "AsyncStateMachineBox") != NULL;
+}
+
+/* Below which of its frames is the program's timer at work? */
+static bool has_timer(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint64_t *known = tapir_map__get(&f->traits_by_node, (uint64_t)node + 1);
+	bool is_one = false;
+
+	if (known)
+		return *known;
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !is_one;
+	     n = tree->nodes.data[n].parent) {
+		const char *name = tree->names.data[tree->nodes.data[n].name];
+
+		if (is_continuation(name))
+			break;
+		is_one = is_timer(name);
+	}
+	known = tapir_map__put(&f->traits_by_node, (uint64_t)node + 1, NULL);
+	if (known)
+		*known = is_one;
+	return is_one;
+}
+
+/* The function a sample was in. Time in the kernel has many names: it explains nothing. */
+static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+
+	return node && node < tree->nodes.cnt && nodes[node].kind != TAPIR_FRAME_KERNEL
+		       ? nodes[node].name
+		       : TAPIR_OWN_CODE_NONE;
+}
+
+static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree *tree,
+			 uint32_t node)
+{
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint32_t leaf;
+
+	if (!node || node >= tree->nodes.cnt || nodes[node].kind != TAPIR_FRAME_KERNEL)
+		return;
+	f->cpu.kernel++;
+	leaf = tapir_stack_tree__user_leaf(tree, node);
+	tapir_weights__add(&f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, 1);
+}
+
+static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
+{
+	f->cpu.jit++;
+	f->jit.sum_ns += (double)(time_ns - tapir_timeline__stats(f->tl)->first_ns);
+}
+
+static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
+			  const struct tapir_rec_sample *sample, uint32_t node)
+{
+	uint32_t own;
+
+	if (tapir_finding__role(f, t, sample->h.time_ns) != TAPIR_ROLE_FINALIZER)
+		return;
+	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	if (own != TAPIR_OWN_CODE_NONE)
+		tapir_weights__add(&f->gc.finalizers, own, sample->period);
+}
+
+void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+			       const struct tapir_rec_sample *sample)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_stack_ref ref = {.tgid = sample->tgid,
+				      .time_ns = sample->h.time_ns,
+				      .stack_id = sample->stack_id,
+				      .kstack_id = sample->kstack_id};
+	enum tapir_work work;
+	uint32_t node;
+
+	if (tapir_finding__role(f, t, sample->h.time_ns) == TAPIR_ROLE_TRACER)
+		return;
+	/* The timeline has looked it up for this sample. */
+	node = t->last_node_ns == sample->h.time_ns ? t->last_node
+						    : tapir_timeline__node(f->tl, &ref);
+	work = tapir_works__of(&f->works, f->tl, t, node, sample->h.time_ns);
+	f->cpu.samples++;
+	f->cpu.ns += sample->period;
+	if (sample->h.cpu != TAPIR_CPU_UNKNOWN && sample->h.cpu >= f->cpu.cpu_cnt)
+		f->cpu.cpu_cnt = sample->h.cpu + 1u;
+	f->cpu.gc += work == TAPIR_WORK_GC;
+	if (work == TAPIR_WORK_GC)
+		tapir_weights__add(&f->gc.askers, tapir_own_code__of(&f->own, tree, node), 1);
+	if (work == TAPIR_WORK_JIT)
+		count_compiler(f, sample->h.time_ns);
+	add_finalizer(f, t, sample, node);
+	tapir_finding_loop__sample(f, t, sample, node);
+	tapir_finding_gil__sample(f, t, node);
+	tapir_finding_looks__sample(f, t->tid);
+	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
+		return;
+	if (has_timer(f, node)) {
+		f->cpu.timers++;
+		tapir_finding__weigh(f, &f->cpu.timer_own, node, 1);
+	}
+	tapir_finding_throws__sample(f, node);
+	tapir_finding_doing__sample(f, t->tid, node);
+	tapir_weights__add(&f->cpu.own, tapir_own_code__or_native(&f->own, tree, node), 1);
+	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
+	count_kernel(f, tree, node);
+}
+
+void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	if (e->meaning != TAPIR_MEANS_METHOD_LOAD)
+		return;
+	f->jit.cnt++;
+	if (tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
+		return;
+	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
+					    e->now_ns) == TAPIR_WORK_JIT;
+	tapir_finding__weigh(f, &f->jit.askers, e->node, 1);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+/* Of a share to be told. Without a clock nobody knows how much there was to share. */
+static bool has_cpus(const struct tapir_finding *f)
+{
+	double cpus = tapir_finding__cpus(f);
+
+	return f->cpu.samples >= TAPIR_FINDING_MIN_SAMPLES && (cpus < 0 || cpus >= MIN_CPUS);
+}
+
+/*
+ * A program that has just been started compiles less and less, and what is hot once more. It is
+ * another thing to generate code all the time.
+ */
+static bool is_warming_up(const struct tapir_finding *f)
+{
+	double span_ns = (double)tapir_timeline__span_ns(f->tl);
+
+	return f->jit.sum_ns < WARM_UP_MIDDLE * span_ns * (double)f->cpu.jit ||
+	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= AGAIN_PERCENT;
+}
+
+static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	/* A compiler that was on its own business, of which no event tells, is not what is missed,
+	 * nor one that will be done: where CPUs are scarce other threads may want them. */
+	bool is_busy = (double)f->jit.cnt >= MIN_METHODS * seconds && !is_warming_up(f);
+	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
+	double cost = share;
+	struct tapir_str text = {};
+
+	/* A share of a CPU that is hardly wanted costs little, and what ends by itself less. */
+	if (cpus >= 0 && cpus < 1)
+		cost *= cpus;
+	if (is_warming_up(f))
+		cost /= 2;
+	if (f->cpu.jit < TAPIR_FINDING_MIN_SAMPLES ||
+	    (cpus >= 0 && cpus < MIN_CPUS * 100 / share) ||
+	    !tapir_found__counts(TAPIR_FOUND_JIT, cost))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
+	if (f->jit.cnt && seconds > 0)
+		tapir_str__addf(&text, ": %" PRIu64 " methods, %.0f a second", f->jit.cnt,
+				(double)f->jit.cnt / seconds);
+	tapir_finding__add_most(f, &f->jit.askers, ", most for ", &text);
+	if (is_warming_up(f))
+		tapir_str__adds(&text, "; the program is warming up");
+	tapir_found_list__add(list, TAPIR_FOUND_JIT, cost, tapir_finding__most(f, &f->jit.askers),
+			      &text, NULL, NULL);
+}
+
+static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
+	double cpus = tapir_finding__wanted_cpus(f) * share / 100;
+	struct tapir_str text = {};
+
+	if (f->cpu.timers < TAPIR_FINDING_MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
+	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
+	tapir_finding__add_most(f, &f->cpu.timer_own, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share,
+			      tapir_finding__most(f, &f->cpu.timer_own), &text, NULL, NULL);
+}
+
+/* Where the CPU is not what a program waits for, it may be what no thread waits for. */
+static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
+{
+	if (!f->has_dotnet || f->requests.cnt)
+		return;
+	tapir_str__adds(out, f->awaits.has_events
+				     ? "; requests were not recorded (--profile http)"
+				     : "; requests and awaits were not recorded (--profile http, "
+				       "--profile async)");
+}
+
+/* " (98% in the kernel, most in fsync)": where it is most of the time. */
+static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
+{
+	double share = tapir_finding__percent(f->cpu.kernel, f->cpu.samples);
+
+	if (share < MOST_PERCENT)
+		return;
+	tapir_str__addf(out, " (%.0f%% in the kernel", share);
+	tapir_finding__add_most(f, &f->cpu.calls, ", most in ", out);
+	tapir_str__addc(out, ')');
+}
+
+/* " (85% within StubRoutines (1))": what the function calls is not the program's own. */
+static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+{
+	const struct tapir_weights *leaf = &f->cpu.leaf;
+	double share = tapir_finding__percent(leaf->best, f->cpu.samples);
+
+	if (!leaf->best || share < LEAF_PERCENT || leaf->best_name == name)
+		return;
+	tapir_str__addf(out, " (%.0f%% within ", share);
+	tapir_finding__add_name(f, leaf->best_name, out);
+	tapir_str__addc(out, ')');
+}
+
+/* The name of the function; NULL: none is known. */
+static const char *add_function(struct tapir_finding *f, double share,
+				const struct tapir_weights *w, struct tapir_str *out)
+{
+	if (share >= TELLING_PERCENT)
+		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
+	else if (share >= 1)
+		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
+	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= MOST_PERCENT)
+		tapir_str__adds(out, "most of the CPU in system calls");
+	else
+		tapir_str__adds(out, "less than 1% of the CPU in any function");
+	if (share < 1)
+		return NULL;
+	tapir_finding__add_name(f, w->best_name, out);
+	add_leaf(f, w->best_name, out);
+	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
+}
+
+static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_weights *w =
+		tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
+	double cpus = tapir_finding__cpus(f);
+	double share = tapir_finding__percent(w->best, f->cpu.samples);
+	const char *name, *looked_at = NULL;
+	struct tapir_str text = {};
+
+	if (!(w->best || f->cpu.calls.best) || !has_cpus(f))
+		return;
+	if (cpus >= 0)
+		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
+	tapir_finding_doing__add_share(f, &text);
+	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
+		looked_at = tapir_finding_looks__add_most(f, &text);
+	name = looked_at ? looked_at : add_function(f, share, w, &text);
+	add_kernel(f, &text);
+	tapir_finding_machine__add_crowd(f, &text);
+	if (!looked_at && share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
+		add_not_recorded(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
+}
+
+/* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
+static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	struct tapir_str text = {};
+
+	if (list->rows.cnt || cpus < 0 || tapir_finding__wanted_cpus(f) >= STARVED_CPUS ||
+	    !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
+		return;
+	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
+			idle >= IDLE_PERCENT ? "idle" : "nothing stands out",
+			(double)f->cpu.ns / 1e9, seconds);
+	if (idle < IDLE_PERCENT)
+		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
+	tapir_finding_either__add_rest(f, &text);
+	tapir_finding_passed__add_parked(f, &text);
+	if (f->has_dotnet)
+		tapir_finding_pool__add_blocked(f, &text);
+	if (f->has_dotnet || f->either.seen_ns)
+		tapir_finding_waits__add_for_threads(f, &text);
+	tapir_finding_awaits__add_few(f, &text);
+	add_not_recorded(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
+}
+
+void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_jit(f, list);
+	list_timers(f, list);
+	list_busy(f, list);
+	list_idle(f, list);
+}
+
+void tapir_finding_cpu__fini(struct tapir_finding *f)
+{
+	tapir_weights__fini(&f->cpu.own);
+	tapir_weights__fini(&f->cpu.leaf);
+	tapir_weights__fini(&f->cpu.timer_own);
+	tapir_weights__fini(&f->cpu.calls);
+	tapir_weights__fini(&f->jit.askers);
+}

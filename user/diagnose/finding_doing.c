@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See finding_doing.h. */
+#include "diagnose/finding_doing.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MIN_SAMPLES	50u
+#define MAX_PROCESSES	65536u
+#define MOST_PERCENT	50
+#define MIN_NEW_THREADS 20u /* fewer, and a pool has grown */
+#define MAX_SUMS	4096u
+#define SOURCE_SHARE	20u /* times as many samples as give its rows may be with them */
+
+/* ---- what for ------------------------------------------------------------------------------- */
+
+static const struct tapir_lore_doing *doing_of(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
+			size_t len = strlen(d->function);
+			bool is_prefix = d->function[len - 1] == '*';
+
+			if (is_prefix ? !strncmp(name, d->function, len - 1)
+				      : !strcmp(name, d->function))
+				return d;
+		}
+	return NULL;
+}
+
+/*
+ * Of any function on the stack, up to the program's own: what its caller does is another matter,
+ * as of code that goes on where a connection was opened. Kept by node as a pointer.
+ */
+static const struct tapir_lore_doing *doing_at(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint64_t *known = tapir_map__get(&f->doings.by_node, node);
+	const struct tapir_lore_doing *doing = NULL;
+
+	if (known)
+		return (const void *)(uintptr_t)*known; // NOLINT
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !doing;
+	     n = tree->nodes.data[n].parent) {
+		const char *name = tree->names.data[tree->nodes.data[n].name];
+
+		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
+			break;
+		doing = doing_of(tapir_own_code__without_type(name));
+	}
+	known = tapir_map__put(&f->doings.by_node, node, NULL);
+	if (known)
+		*known = (uintptr_t)doing;
+	return doing;
+}
+
+static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapir_lore_doing *doing,
+				      const struct tapir_str *statement)
+{
+	uint64_t key = tapir_hash__bytes((uintptr_t)doing->what,
+					 statement->data ? statement->data : "", statement->len);
+	struct tapir_doing_sum sum = {.doing = doing};
+	uint64_t *idx = tapir_map__get(&f->doings.sum_by_key, key);
+
+	if (idx)
+		return &f->doings.sums.data[*idx];
+	if (f->doings.sums.cnt == MAX_SUMS)
+		return NULL;
+	sum.statement = statement->len ? strdup(statement->data) : NULL;
+	idx = tapir_map__put(&f->doings.sum_by_key, key, NULL);
+	if (idx && tapir_vec__push(&f->doings.sums, sum)) {
+		*idx = f->doings.sums.cnt - 1;
+		return &f->doings.sums.data[*idx];
+	}
+	if (idx)
+		tapir_map__del(&f->doings.sum_by_key, key);
+	free(sum.statement);
+	return NULL;
+}
+
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node)
+{
+	const struct tapir_lore_doing *doing = doing_at(f, node);
+	struct tapir_str statement = {};
+	struct tapir_doing_sum *sum;
+	uint32_t own;
+
+	if (tapir_finding_doing__statement(f, tid, &statement))
+		tapir_found_labels__add(&f->doings.statements, 1, statement.data,
+					TAPIR_OWN_CODE_NONE, 1);
+	sum = doing ? sum_of(f, doing, &statement) : NULL;
+	tapir_str__fini(&statement);
+	if (!sum)
+		return;
+	sum->cnt++;
+	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	tapir_weights__add(&f->doings.callers, own, 1);
+	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
+		tapir_weights__add(&f->doings.starters, own, 1);
+	if (!strcmp(doing->what, TAPIR_DOING_CONNECTS))
+		tapir_weights__add(&f->doings.connecting, own, 1);
+}
+
+static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
+{
+	return !strcmp(a->statement ? a->statement : "", b->statement ? b->statement : "");
+}
+
+/* Where its rows come from: a tiny part of the time tells that, too. NULL: not known. */
+static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
+						const struct tapir_doing_sum *with_rows)
+{
+	const struct tapir_doing_sum *sum, *most = NULL;
+
+	tapir_vec_for_each (sum, &f->doings.sums)
+		if (sum->doing->gives_rows && is_for_same(sum, with_rows) &&
+		    (!most || sum->cnt > most->cnt))
+			most = sum;
+	return most && most->cnt * SOURCE_SHARE >= with_rows->cnt ? most->doing : NULL;
+}
+
+/* By what is done, and for what most of it is. */
+static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *whats,
+		   struct tapir_found_labels *statements, const char *what)
+{
+	const struct tapir_doing_sum *sum;
+
+	tapir_vec_for_each (sum, &f->doings.sums) {
+		bool is_with_rows = !strcmp(sum->doing->what, TAPIR_DOING_WITH_ROWS);
+		const struct tapir_lore_doing *doing =
+			is_with_rows ? source_of(f, sum) : sum->doing;
+
+		if (doing && whats)
+			tapir_found_labels__add(whats, 1, doing->what, TAPIR_OWN_CODE_NONE,
+						sum->cnt);
+		if (doing && statements && sum->statement &&
+		    tapir_finding_doing__is_believed(f, sum->statement) &&
+		    !strcmp(doing->what, what))
+			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_OWN_CODE_NONE,
+						sum->cnt);
+	}
+}
+
+static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct tapir_found_labels whats = {}, statements = {};
+	const struct tapir_found_label *worst;
+	double share, cpus = tapir_finding__wanted_cpus(f), cost;
+	struct tapir_str text = {};
+
+	sum_up(f, &whats, NULL, NULL);
+	worst = tapir_found_labels__worst(&whats);
+	share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+	cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	if (worst && worst->ns >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_DOING, cost)) {
+		tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
+		sum_up(f, NULL, &statements, worst->label);
+		tapir_finding_doing__add_worst(&statements, worst->ns, &text);
+		tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
+		f->doings.is_told = statements.rows.cnt;
+		tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL,
+				      NULL);
+	}
+	tapir_found_labels__fini(&whats);
+	tapir_found_labels__fini(&statements);
+}
+
+/* "98% of the CPU for select ..., " */
+void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
+	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+
+	if (share >= MOST_PERCENT && !f->doings.is_told &&
+	    tapir_finding_doing__is_believed(f, worst->label))
+		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid)
+{
+	if (f->doings.tgids.cnt < MAX_PROCESSES)
+		tapir_map__put(&f->doings.tgids, tgid, NULL);
+}
+
+/* Children that run other programs are in no recording of their parent alone. */
+void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait)
+{
+	const char *reason =
+		wait->state ? tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl),
+						     wait->node)
+			    : NULL;
+
+	if (reason && !strcmp(reason, "start of a process")) {
+		f->doings.child_cnt++;
+		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
+	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
+		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
+		tapir_weights__add(
+			&f->doings.own_thread_starters,
+			tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node), 1);
+	}
+}
+
+/* Where the stack of the wait has no callers, those that use the CPU for it tell. */
+static void list_children(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
+	double rate = seconds > 0 ? (double)f->doings.child_cnt / seconds : 0;
+	const struct tapir_weights *parents = &f->doings.parents;
+	struct tapir_str text = {};
+
+	if (f->doings.child_cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+		return;
+	if (!tapir_finding__most(f, parents))
+		parents = &f->doings.starters;
+	tapir_str__addf(&text, "%.0f processes are started a second", rate);
+	tapir_finding__add_most(f, parents, ", most by ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, tapir_finding__most(f, parents),
+			      &text, NULL, NULL);
+}
+
+void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	if (e->meaning != TAPIR_MEANS_CONNECTS)
+		return;
+	f->doings.connect_cnt++;
+	tapir_weights__add(&f->doings.connectors,
+			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
+}
+
+/*
+ * One for each request costs a round trip or several, and a port for a minute. What an HttpClient
+ * needs is opened by a thread of the pool: who made it, the CPU time for it tells.
+ */
+static void list_connections(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	double rate = seconds > 0 ? (double)f->doings.connect_cnt / seconds : 0;
+	const struct tapir_weights *who = &f->doings.connectors;
+	struct tapir_str text = {};
+
+	if (f->doings.connect_cnt < MIN_SAMPLES ||
+	    !tapir_found__counts(TAPIR_FOUND_CONNECTIONS, rate))
+		return;
+	if (!tapir_finding__most(f, who))
+		who = &f->doings.connecting;
+	tapir_str__addf(&text, "%.0f connections are opened a second", rate);
+	tapir_finding__add_most(f, who, ", most for ", &text);
+	tapir_str__adds(&text,
+			": an HttpClient, or another client, may be created for each request");
+	tapir_found_list__add(list, TAPIR_FOUND_CONNECTIONS, rate, tapir_finding__most(f, who),
+			      &text, NULL, NULL);
+}
+
+/* How many of the processes with events were started in the recording. */
+static uint64_t started_cnt(const struct tapir_finding *f)
+{
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	const struct tapir_map *tgids = &f->doings.tgids;
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < tgids->cap; i++) {
+		const struct tapir_rec_thread *rec =
+			tgids->slots[i].used
+				? tapir_catalog__thread(catalog, (uint32_t)tgids->slots[i].key,
+							stats->last_ns)
+				: NULL;
+
+		cnt += rec && rec->start_ns > stats->first_ns;
+	}
+	return cnt;
+}
+
+static void list_processes(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	uint64_t cnt = started_cnt(f);
+	double rate = seconds > 0 ? (double)cnt / seconds : 0;
+	struct tapir_str text = {};
+
+	if (cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+		return;
+	tapir_str__addf(&text,
+			"%.0f processes are started a second, each for one connection or task",
+			rate);
+	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, NULL, &text, NULL, NULL);
+}
+
+/* A ring, which a runtime writes, does not say when a thread began: an earlier record does. */
+static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, uint32_t tid)
+{
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
+	uint64_t at_ns = tapir_timeline__stats(f->tl)->last_ns;
+	const struct tapir_rec_thread *rec = tapir_catalog__thread(catalog, tid, at_ns);
+
+	while (rec && !rec->start_ns && rec->h.time_ns && rec->h.time_ns <= at_ns) {
+		at_ns = rec->h.time_ns - 1;
+		rec = tapir_catalog__thread(catalog, tid, at_ns);
+	}
+	return rec;
+}
+
+/* It began in the recording, and is not its process's first. */
+static bool is_started(const struct tapir_finding *f, uint32_t tid)
+{
+	const struct tapir_rec_thread *rec = with_start(f, tid);
+
+	return rec && rec->tgid != rec->tid &&
+	       rec->start_ns > tapir_timeline__stats(f->tl)->first_ns;
+}
+
+static bool is_of_new_process(const struct tapir_finding *f, uint32_t tgid)
+{
+	const struct tapir_rec_thread *first = with_start(f, tgid);
+
+	return first && first->start_ns > tapir_timeline__stats(f->tl)->first_ns;
+}
+
+void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				   uint32_t node)
+{
+	uint32_t tid = rec->out_tid ? rec->out_tid : rec->in_tid;
+
+	if (!(rec->flags & TAPIR_SWITCH_AT_END)) {
+		if (!f->doings.first_thread_cnt++)
+			f->doings.first_thread_ns = rec->h.time_ns;
+		return;
+	}
+	if (is_of_new_process(f, rec->out_tid ? rec->out_tgid : rec->in_tgid))
+		return;
+	if (!f->doings.last_thread_cnt++)
+		f->doings.last_thread_ns = rec->h.time_ns;
+	if (is_started(f, tid))
+		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
+}
+
+/* Those that are started and do not end. */
+static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_doings *d = &f->doings;
+	double seconds = ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9;
+	uint64_t grown = d->last_thread_cnt > d->first_thread_cnt
+				 ? d->last_thread_cnt - d->first_thread_cnt
+				 : 0;
+	double rate = seconds > 0 && d->first_thread_cnt ? (double)grown / seconds : 0;
+	struct tapir_str text = {};
+
+	if (grown < MIN_NEW_THREADS || !tapir_found__counts(TAPIR_FOUND_THREAD_GROWTH, rate))
+		return;
+	tapir_str__addf(&text,
+			"%.0f more threads each second: %" PRIu64 " at the beginning, %" PRIu64
+			" at the end",
+			rate, d->first_thread_cnt, d->last_thread_cnt);
+	tapir_finding__add_most(f, &d->new_threads, ", most of the new ones in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_THREAD_GROWTH, rate,
+			      tapir_finding__most(f, &d->new_threads), &text, NULL, NULL);
+}
+
+/* Threads of a library start more of them: what the program does counts, if it is not most. */
+static const char *add_own_starter(struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_weights *own = &f->doings.own_thread_starters;
+	const char *starter = tapir_finding__most(f, own);
+
+	if (!starter || own->best_name == f->doings.thread_starters.best_name)
+		return NULL;
+	tapir_str__addf(out, ", %.0f%% of them by ", tapir_finding__percent(own->best, own->sum));
+	tapir_finding__add_name(f, own->best_name, out);
+	return starter;
+}
+
+/* name: of most of them, or "": a thread without one of its own has that of who started it. */
+static void add_starters(struct tapir_finding *f, const char *name, double rate,
+			 struct tapir_found_list *list)
+{
+	const struct tapir_weights *starters = &f->doings.thread_starters;
+	const char *starter;
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%.0f threads are started a second", rate);
+	starter = add_own_starter(f, &text);
+	if (starter) {
+		tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter, &text, NULL, NULL);
+		return;
+	}
+	starter = tapir_finding__most(f, starters);
+	if (!tapir_finding__add_most(f, starters, ", most by ", &text) && *name)
+		tapir_str__addf(&text, ", most of them %s", name);
+	tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter ? starter : name, &text,
+			      NULL, NULL);
+}
+
+/* A thread for each task costs more than the threads of a pool. */
+static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9, rate;
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
+		struct tapir_str name = {};
+
+		uint32_t tid = (uint32_t)f->role_by_tid.slots[i].key;
+
+		if (!f->role_by_tid.slots[i].used || !is_started(f, tid))
+			continue;
+		cnt++;
+		tapir_finding__add_thread(f, tid, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	rate = seconds > 0 ? (double)cnt / seconds : 0;
+	if (cnt >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
+		add_starters(f, most && most->ns * 100 >= cnt * MOST_PERCENT ? most->label : "",
+			     rate, list);
+	}
+	tapir_found_labels__fini(&names);
+}
+
+void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_purpose(f, list);
+	list_processes(f, list);
+	list_children(f, list);
+	list_connections(f, list);
+	list_threads(f, list);
+	list_thread_growth(f, list);
+}
+
+void tapir_finding_doing__fini(struct tapir_finding *f)
+{
+	struct tapir_doing_sum *sum;
+	struct tapir_doing_begun *begun;
+
+	tapir_map__fini(&f->doings.by_node);
+	tapir_map__fini(&f->doings.tgids);
+	tapir_map__fini(&f->doings.begun_by_tid);
+	tapir_vec_for_each (begun, &f->doings.begun)
+		free(begun->text);
+	tapir_vec__fini(&f->doings.begun);
+	tapir_weights__fini(&f->doings.callers);
+	tapir_weights__fini(&f->doings.parents);
+	tapir_weights__fini(&f->doings.starters);
+	tapir_weights__fini(&f->doings.connectors);
+	tapir_weights__fini(&f->doings.connecting);
+	tapir_weights__fini(&f->doings.thread_starters);
+	tapir_weights__fini(&f->doings.own_thread_starters);
+	tapir_weights__fini(&f->doings.new_threads);
+	tapir_vec_for_each (sum, &f->doings.sums)
+		free(sum->statement);
+	tapir_vec__fini(&f->doings.sums);
+	tapir_map__fini(&f->doings.sum_by_key);
+	tapir_found_labels__fini(&f->doings.statements);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_doing.h - what the CPU is used for where the name of the function that uses it does not
+ * tell (lore's doings: a database that scans tables), by the statement it is done for; and
+ * processes that are started all the time, one per connection or request. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_DOING_H
+#define TAPIR_USER_FINDING_DOING_H
+
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+#include "trace/record.h"
+
+struct tapir_finding;
+struct tapir_wait;
+struct tapir_rec_switch;
+struct tapir_finding_event;
+
+struct tapir_interval;
+struct tapir_lore_doing;
+struct tapir_rec;
+
+/* CPU samples of one doing for one kind of requests. */
+struct tapir_doing_sum {
+	const struct tapir_lore_doing *doing;
+	char *statement; /* NULL: for none that is known */
+	uint64_t cnt;
+};
+
+/* A statement that was executed when a snapshot saw the thread. */
+struct tapir_doing_begun {
+	char *text;
+	bool is_seen_again; /* by the one at the end */
+};
+
+struct tapir_doings {
+	struct tapir_map by_node; /* -> struct tapir_lore_doing * */
+	struct tapir_vec(struct tapir_doing_sum) sums;
+	struct tapir_map sum_by_key;	      /* -> idx */
+	struct tapir_found_labels statements; /* of all samples */
+	bool is_told;			      /* what most of a CPU is used for, and for which */
+	struct tapir_weights callers;	      /* of the program's own functions */
+	/* By thread, those that were executed when it was seen, until they end. */
+	struct tapir_map begun_by_tid; /* idx of begun, and 1; 0: it has ended */
+	struct tapir_vec(struct tapir_doing_begun) begun;
+	struct tapir_map tgids;
+	uint64_t child_cnt; /* started by a thread that waited until they were */
+	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
+	uint64_t connect_cnt;			     /* connections that were begun */
+	struct tapir_weights connectors, connecting; /* by their events; by the CPU time for them */
+	/* By waits until a thread was started: by any function, or the program's own. */
+	struct tapir_weights thread_starters, own_thread_starters;
+	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
+	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
+	struct tapir_weights new_threads;	    /* where they are at the end */
+};
+
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);
+void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+/* node: where the thread is, if it does not run. */
+void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				   uint32_t node);
+void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/* A WAIT record: what began before the recording has no begin, and so no text. */
+void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i);
+/* An event of a process. */
+void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
+/* "where id = ?": those that differ in numbers alone are one. Cut where it is long. */
+void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out);
+/* The request that a thread works for, its numbers left out; false: none is known. */
+bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+/*
+ * Whether one that began before the recording was executed throughout, as far as is known: there
+ * are events that would have told its end, or it was seen at the end as well.
+ */
+bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement);
+/* Weighs it. */
+void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+					struct tapir_found_labels *statements, uint64_t weight);
+/* ", most for SELECT ...", if one has most of it. */
+void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
+				    struct tapir_str *out);
+/* "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
+void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_doing__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory of a lock that is gone may become another one, so that two threads wait for the same
+ * address one after the other: only waits at the same time tell that it is shared. One that nobody
+ * got is left out: threads wait so for the end of another thread.
+ */
+#include "diagnose/finding_either.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+#include "trace/record.h"
+
+#define MAX_ROWS      65536u
+#define STUCK_PERCENT 95 /* of the recording */
+#define MOST_PERCENT  50
+#define ONE_PERCENT   80 /* of the time that others waited: one thread has it */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static uint64_t lock_key(uint32_t tgid, uint64_t futex_va)
+{
+	return tapir_hash__mix(tapir_hash__mix(17, tgid), futex_va);
+}
+
+/* NULL: there are too many. */
+static struct tapir_either_lock *lock_of(struct tapir_either *e, const struct tapir_wait *w)
+{
+	return tapir_keyed__row(&e->locks, &e->lock_by_key, lock_key(w->thread->tgid, w->futex_va),
+				MAX_ROWS, ((struct tapir_either_lock){.tgid = w->thread->tgid}));
+}
+
+static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
+			uint64_t ns, bool is_open)
+{
+	struct tapir_either_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(19, tid), made.lock);
+	struct tapir_either_share *share =
+		tapir_keyed__row(&e->shares, &e->share_by_key, key, MAX_ROWS, made);
+
+	if (!share)
+		return;
+	share->ns += ns;
+	share->got_cnt += !is_open;
+}
+
+/* Waits are told in the order of their ends. */
+static void compare(struct tapir_either_lock *lock, const struct tapir_wait *w)
+{
+	uint32_t tid = w->thread->tid;
+	bool is_same = lock->last[0].tid == tid;
+
+	lock->is_shared |= lock->last[is_same].tid && lock->last[is_same].wake_ns > w->from_ns;
+	if (!is_same)
+		lock->last[1] = lock->last[0];
+	lock->last[0].tid = tid;
+	lock->last[0].wake_ns = w->wake_ns;
+}
+
+/* Whoever ends a wait had the lock, since it last changed hands at the earliest. */
+static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
+		       const struct tapir_wait *w)
+{
+	const struct tapir_tl_thread *holder =
+		w->waker_tid ? tapir_timeline__thread(f->tl, w->waker_tid) : NULL;
+	uint64_t since_ns = w->from_ns > lock->given_ns ? w->from_ns : lock->given_ns;
+	uint64_t ns = w->wake_ns > since_ns ? w->wake_ns - since_ns : 0;
+	const struct tapir_lore_wait *wait;
+	uint32_t node;
+
+	lock->given_ns = w->wake_ns;
+	if (!holder || !ns)
+		return;
+	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
+	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), node);
+	tapir_weights__add(&lock->holders, w->waker_tid, ns);
+	if (wait && !wait->may_be_work)
+		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_OWN_CODE_NONE, ns);
+}
+
+/* Where its stack does not tell what for, the address may, once another one's does. */
+static bool may_be_one(const struct tapir_lore_wait *wait, const struct tapir_wait *w)
+{
+	return w->futex_va && w->state && (!wait || wait->is_common);
+}
+
+bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	bool is_told = wait && wait->may_be_work;
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	struct tapir_either_lock *lock;
+
+	if (!is_told && !may_be_one(wait, w))
+		return false;
+	lock = w->futex_va ? lock_of(&f->either, w) : NULL;
+	if (is_told)
+		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_OWN_CODE_NONE,
+					took_ns);
+	if (!lock)
+		return is_told;
+	lock->wait = is_told ? wait : lock->wait;
+	lock->is_named |= is_told &&
+			  tapir_own_code__or_library(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	lock->told_ns += is_told ? took_ns : 0;
+	lock->ns += took_ns;
+	lock->cnt++;
+	lock->got_cnt += !is_open;
+	tapir_weights__add(&lock->callers, tapir_own_code__of(&f->own, tree, w->node), took_ns);
+	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
+	compare(lock, w);
+	if (!is_open)
+		count_held(f, lock, w);
+	return is_told;
+}
+
+/* Whether the wait is, or is a part of, one for such a lock. */
+static bool passes(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
+			if (w->may_be_work && tapir_wait_reason__passes(tree, node, w))
+				return true;
+	return false;
+}
+
+static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_lore_wait *wait,
+		      uint32_t name)
+{
+	struct tapir_either_seen made = {.wait = wait, .name = name};
+	struct tapir_either_seen *seen =
+		tapir_keyed__row(&e->seen, &e->seen_by_tid, tid, MAX_ROWS, made);
+
+	if (seen)
+		seen->differs |=
+			seen->name != name || strcmp(seen->wait->reason, wait->reason) != 0;
+}
+
+void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				    uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		rec->out_tid ? tapir_wait_reasons__find(&f->reasons, tree, node) : NULL;
+	uint32_t name =
+		wait ? tapir_own_code__or_library(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
+	struct tapir_either_lock *lock;
+
+	if (name == TAPIR_OWN_CODE_NONE || !passes(tree, node))
+		return;
+	keep_seen(&f->either, rec->out_tid, wait, name);
+	lock = tapir_keyed__find(&f->either.locks, &f->either.lock_by_key,
+				 lock_key(rec->out_tgid, tapir_switch__futex_va(rec)));
+	if (lock && wait->may_be_work)
+		lock->is_named = true;
+}
+
+static const struct tapir_either_seen *seen_of(const struct tapir_either *e, uint32_t tid)
+{
+	return tapir_keyed__find(&e->seen, &e->seen_by_tid, tid);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static bool is_lock(const struct tapir_either_lock *lock)
+{
+	return lock->wait && (lock->is_shared || lock->is_named) && lock->got_cnt;
+}
+
+struct lock_sum {
+	uint64_t ns, told_ns, wait_cnt;
+	size_t lock_cnt, thread_cnt;
+	const struct tapir_either_lock *worst;
+};
+
+static struct lock_sum sum_of(const struct tapir_either *e)
+{
+	const struct tapir_either_lock *lock;
+	const struct tapir_either_share *share;
+	struct lock_sum all = {};
+	struct tapir_map tids = {};
+
+	tapir_vec_for_each (lock, &e->locks) {
+		if (!is_lock(lock))
+			continue;
+		all.ns += lock->ns;
+		all.told_ns += lock->told_ns;
+		all.wait_cnt += lock->cnt;
+		all.lock_cnt++;
+		all.worst = !all.worst || lock->ns > all.worst->ns ? lock : all.worst;
+	}
+	tapir_vec_for_each (share, &e->shares)
+		if (is_lock(&e->locks.data[share->lock]))
+			(void)tapir_map__put(&tids, share->tid, NULL);
+	all.thread_cnt = tids.cnt;
+	tapir_map__fini(&tids);
+	return all;
+}
+
+/* By the stacks of their waits; else where they stood when all threads were looked at. */
+static void add_function(struct tapir_finding *f, const struct tapir_either_lock *lock,
+			 struct tapir_str *out)
+{
+	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+	struct tapir_weights places = {};
+
+	if (tapir_finding__add_most(f, &lock->callers, ", in ", out))
+		return;
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = share->lock == idx ? seen_of(&f->either, share->tid) : NULL;
+		if (seen && seen->wait->may_be_work)
+			tapir_weights__add(&places, seen->name, share->ns);
+	}
+	tapir_finding__add_most(f, &places, ", in ", out);
+	tapir_weights__fini(&places);
+}
+
+/* "; thread 7 (python3) has it 98% of the time, and sleeps"; "; whoever has it sleeps" */
+static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
+		       struct tapir_str *out)
+{
+	const struct tapir_found_label *most = tapir_found_labels__worst(&lock->held_for);
+	double share = tapir_finding__percent(lock->holders.best, lock->holders.sum);
+	bool is_one = share >= ONE_PERCENT,
+	     is_wait = most && most->ns * 100 >= lock->holders.sum * MOST_PERCENT;
+	struct tapir_sv comm;
+
+	if (is_one) {
+		comm = tapir_timeline__comm(f->tl, lock->holders.best_name,
+					    tapir_timeline__stats(f->tl)->last_ns);
+		tapir_str__addf(out, "; thread %u (", lock->holders.best_name);
+		tapir_str__add_printable(out, comm.data, comm.len);
+		tapir_str__addf(out, ") has it %.0f%% of the time", share);
+	}
+	if (!is_wait)
+		return;
+	tapir_str__adds(out, is_one ? ", and " : "; whoever has it ");
+	if (!strcmp(most->label, "sleep"))
+		tapir_str__adds(out, "sleeps");
+	else
+		tapir_str__addf(out, "waits for a %s", most->label);
+}
+
+/* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
+static void count_seen(struct tapir_finding *f)
+{
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = seen_of(&f->either, share->tid);
+		if (!seen || seen->differs || seen->wait->may_be_work ||
+		    !f->either.locks.data[share->lock].wait ||
+		    is_lock(&f->either.locks.data[share->lock]))
+			continue;
+		tapir_finding_waits__count(f, seen->wait->reason, seen->name, share->ns);
+		f->either.seen_ns += share->ns;
+	}
+}
+
+static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct lock_sum all = sum_of(&f->either);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = span_ns ? (double)all.ns / (double)span_ns : 0;
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	if (!all.worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+		return;
+	tapir_str__addf(&text, "threads waited %s for a %s: %.1f of %zu threads at any time",
+			tapir_ns__text(all.ns, waited), all.worst->wait->reason, threads,
+			all.thread_cnt);
+	if (all.lock_cnt > 1)
+		tapir_str__addf(&text, ", %.0f%% of it for one of %zu locks",
+				tapir_finding__percent(all.worst->ns, all.ns), all.lock_cnt);
+	add_function(f, all.worst, &text);
+	add_holder(f, all.worst, &text);
+	tapir_str__addf(&evidence, "%" PRIu64 " waits", all.wait_cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all.worst->wait->reason, &text,
+			      &evidence, "offcpu");
+}
+
+/* Threads that wait in functions for locks which nobody lets go: each other's, or another's. */
+static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_either_share *share;
+	const struct tapir_either_seen *seen;
+	struct tapir_weights places = {};
+	struct tapir_str text = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+	const char *reason = NULL;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (share, &f->either.shares) {
+		seen = seen_of(&f->either, share->tid);
+		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
+		    f->either.locks.data[share->lock].got_cnt ||
+		    share->ns * 100 < span_ns * STUCK_PERCENT)
+			continue;
+		reason = seen->wait->reason;
+		tapir_weights__add(&places, seen->name, 1);
+		cnt++;
+	}
+	if (cnt > 1) {
+		tapir_str__addf(
+			&text,
+			"deadlock, or a lock that is never released: %zu threads waited for "
+			"a %s throughout the recording (%s)",
+			cnt, reason, tapir_ns__text(span_ns, span));
+		tapir_finding__add_most(f, &places, " in ", &text);
+		tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)cnt, reason, &text, NULL,
+				      "stacks");
+	}
+	tapir_weights__fini(&places);
+}
+
+void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_stuck(f, list);
+	list_locks(f, list);
+	count_seen(f);
+}
+
+void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
+	uint64_t shared_ns = sum_of(&f->either).told_ns + f->either.seen_ns;
+	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
+	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
+
+	if (told && tapir_found__counts(TAPIR_FOUND_WAITS, threads))
+		tapir_str__addf(out, "; %.1f threads waited for a %s or for work", threads,
+				told->label);
+}
+
+void tapir_finding_either__fini(struct tapir_finding *f)
+{
+	struct tapir_either_lock *lock;
+
+	tapir_vec_for_each (lock, &f->either.locks) {
+		tapir_found_labels__fini(&lock->held_for);
+		tapir_weights__fini(&lock->callers);
+		tapir_weights__fini(&lock->holders);
+	}
+	tapir_vec__fini(&f->either.locks);
+	tapir_vec__fini(&f->either.shares);
+	tapir_vec__fini(&f->either.seen);
+	tapir_map__fini(&f->either.seen_by_tid);
+	tapir_found_labels__fini(&f->either.told);
+	tapir_map__fini(&f->either.lock_by_key);
+	tapir_map__fini(&f->either.share_by_key);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_either.h - waits that are for a lock or for work (lore's may_be_work): a queue, too, is
+ * made of such locks. The address tells: threads that wait for one at the same time wait for a
+ * lock, while each that waits for work has an address of its own. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_EITHER_H
+#define TAPIR_USER_FINDING_EITHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_found_list;
+struct tapir_lore_wait;
+struct tapir_rec_switch;
+struct tapir_str;
+struct tapir_wait;
+
+/* An address that threads of a process wait for. */
+struct tapir_either_lock {
+	const struct tapir_lore_wait *wait; /* NULL: no stack has told it */
+	uint32_t tgid;
+	uint64_t ns, cnt, got_cnt;
+	uint64_t told_ns; /* of ns, of waits whose stacks tell it */
+	bool is_shared;	  /* two waited at the same time */
+	bool is_named;	  /* a stack with names of functions tells that it is no part of anything */
+	/* The wait that ended last, and the last one of another thread. */
+	struct {
+		uint32_t tid;
+		uint64_t wake_ns;
+	} last[2];
+	uint64_t given_ns; /* when it last changed hands */
+	/* While others waited: who had it, by thread id, and what those mostly waited for. */
+	struct tapir_weights holders;
+	struct tapir_found_labels held_for;
+	struct tapir_weights callers;
+};
+
+/* A thread's waits for one of them. */
+struct tapir_either_share {
+	uint32_t tid, lock; /* idx */
+	uint64_t ns, got_cnt;
+};
+
+/* What a thread waited for when all threads were looked at, by stacks with names of functions. */
+struct tapir_either_seen {
+	const struct tapir_lore_wait *wait;
+	uint32_t name; /* of its own function */
+	bool differs;  /* not the same each time */
+};
+
+struct tapir_either {
+	struct tapir_vec(struct tapir_either_lock) locks;
+	struct tapir_vec(struct tapir_either_share) shares;
+	struct tapir_vec(struct tapir_either_seen) seen;
+	struct tapir_map lock_by_key, share_by_key, seen_by_tid;
+	uint64_t seen_ns; /* of waits whose stacks do not tell what for, but those did */
+	struct tapir_found_labels told; /* by reason */
+};
+
+/* True: it was one of those, by its stack. */
+bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+				bool is_open);
+void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				    uint32_t node);
+void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* "; 4.8 threads waited for a Python lock or for work": of those that nothing tells apart. */
+void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_either__fini(struct tapir_finding *f);
+
+#endif

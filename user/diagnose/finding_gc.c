@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The collector: time in it and who allocates, who asks for it, a heap that grows, finalizers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "analyze/view.h"
+
+#define CLR		 "Microsoft-Windows-DotNETRuntime"
+#define CPU_PERCENT	 10 /* in GC: from there on it is worth a word without long pauses */
+#define CPU_SAMPLES	 50 /* fewer say nothing of a share */
+#define ALLOCATE_PERCENT 10 /* of what was allocated, from one method */
+#define GENERATIONS	 (sizeof(((struct tapir_heap_size *)NULL)->bytes) / sizeof(uint64_t))
+#define LOW_NS		 100000000u
+#define MAX_LOWS	 65536u
+#define STEADY_PERCENT	 25 /* of the growth, at its least in the later half */
+#define GROWTH_GCS	 3  /* collections: a line through fewer is none */
+#define RESTLESS_PERCENT 90 /* of the time: a finalizer thread that hardly ever waits for work */
+#define INDUCED_GCS	 5  /* fewer are no habit */
+#define GROWTH_PERCENT	 20 /* of the heap at the beginning */
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = youngest; i < GENERATIONS; i++)
+		sum += size->bytes[i];
+	return sum;
+}
+
+static void add_low(struct tapir_finding *f, const struct tapir_heap_size *size)
+{
+	size_t cnt = f->gc.heap_lows.cnt;
+	struct tapir_heap_size *last = cnt ? &f->gc.heap_lows.data[cnt - 1] : NULL;
+
+	if (!last || size->at_ns >= last->at_ns + LOW_NS) {
+		if (cnt < MAX_LOWS)
+			(void)tapir_vec__push(&f->gc.heap_lows, *size);
+	} else if (tapir_heap_size__sum(size, 1) < tapir_heap_size__sum(last, 1)) {
+		memcpy(last->bytes, size->bytes, sizeof(last->bytes));
+	}
+}
+
+static void count_heap(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	struct tapir_heap_size size = {.at_ns = e->now_ns};
+	char name[32];
+
+	for (unsigned i = 0; i < GENERATIONS; i++) {
+		snprintf(name, sizeof(name), "GenerationSize%u", i);
+		size.bytes[i] = tapir_event_fields__u64(e->fields, name);
+	}
+	if (!f->gc.heap_cnt++)
+		f->gc.heap_first = size;
+	f->gc.heap_last = size;
+	add_low(f, &size);
+}
+
+/* GC.Collect and the like, by the reason's name or number. */
+static bool is_induced(const struct tapir_finding_event *e)
+{
+	struct tapir_str reason = {};
+	bool is_one;
+
+	tapir_event_fields__add_text(e->fields, "Reason", 40, &reason);
+	is_one = reason.data && (strstr(reason.data, "nduced") || !strcmp(reason.data, "1"));
+	tapir_str__fini(&reason);
+	return is_one;
+}
+
+void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	switch (e->meaning) {
+	case TAPIR_MEANS_HEAP:
+		count_heap(f, e);
+		break;
+	case TAPIR_MEANS_GC_START:
+		f->gc.started_cnt++;
+		f->gc.has_collected_young |=
+			f->gc.heap_cnt && tapir_event_fields__u64(e->fields, "Depth");
+		f->gc.induced_cnt += is_induced(e);
+		break;
+	case TAPIR_MEANS_GC_TRIGGERED:
+		tapir_finding__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
+				     1);
+		break;
+	case TAPIR_MEANS_HEAP_MEMORY:
+		tapir_finding__weigh(f, &f->gc.growers, e->node, 1);
+		break;
+	case TAPIR_MEANS_FINALIZED:
+		f->gc.finalized_cnt++;
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * A collection of .NET lies in its pause, except one in the background: that stops the program
+ * twice, shortly, and is not the reason of the longest pause.
+ */
+static void count_dotnet(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	bool is_background;
+
+	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN || strcmp(kind->name, "gc") != 0 ||
+	    strcmp(kind->provider, CLR) != 0)
+		return;
+	is_background = strstr(i->label, "BackgroundGC") != NULL;
+	f->gc.dotnet_cnt++;
+	f->gc.dotnet_gen2_cnt += i->label[0] == '2';
+	f->gc.background_cnt += is_background;
+	if (is_background || i->flags & TAPIR_INTERVAL_UNENDED ||
+	    i->until_ns - i->from_ns < f->gc.dotnet_ns)
+		return;
+	f->gc.dotnet_ns = i->until_ns - i->from_ns;
+	free(f->gc.dotnet_label);
+	f->gc.dotnet_label = strdup(i->label);
+}
+
+void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->cause == TAPIR_CAUSE_NONE)
+		count_dotnet(f, i);
+	if (i->cause != TAPIR_CAUSE_GC ||
+	    i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
+		return;
+	f->gc.cnt++;
+	f->gc.ns += took_ns;
+	f->gc.worst_ns = took_ns > f->gc.worst_ns ? took_ns : f->gc.worst_ns;
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+/* "7 collections (2 gen 2, 1 in the background), " */
+static void add_collections(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *separator = " (";
+
+	if (!f->gc.dotnet_cnt)
+		return;
+	tapir_str__addf(out, "%" PRIu64 " collection%s", f->gc.dotnet_cnt,
+			f->gc.dotnet_cnt == 1 ? "" : "s");
+	if (f->gc.dotnet_gen2_cnt) {
+		tapir_str__addf(out, "%s%" PRIu64 " gen 2", separator, f->gc.dotnet_gen2_cnt);
+		separator = ", ";
+	}
+	if (f->gc.background_cnt) {
+		tapir_str__addf(out, "%s%" PRIu64 " in the background", separator,
+				f->gc.background_cnt);
+		separator = ", ";
+	}
+	tapir_str__adds(out, *separator == ',' ? "), " : ", ");
+}
+
+static void add_longest(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *why = f->gc.dotnet_label ? strchr(f->gc.dotnet_label, ' ') : NULL;
+
+	if (!why)
+		return;
+	tapir_str__adds(out, "; the longest collection:");
+	tapir_str__add_printable(out, why, strlen(why));
+}
+
+/* Without events of allocations: a collection is due when somebody allocates, mostly who allocates
+ * most. */
+static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_weights *w = &f->gc.triggers;
+
+	if (w->sum < GROWTH_GCS || !tapir_finding__most(f, w))
+		return;
+	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
+			tapir_finding__percent(w->best, w->sum));
+	tapir_finding__add_most(f, w, " in ", out);
+}
+
+static const char *allocator(const struct tapir_finding *f)
+{
+	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+
+	return method ? method : tapir_finding__most(f, &f->gc.triggers);
+}
+
+static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
+
+	if (!method || share < ALLOCATE_PERCENT) {
+		add_trigger(f, out);
+		return;
+	}
+	tapir_str__addf(out, "; %.0f%% of %.1f MB allocated from ", share,
+			(double)f->allocators.bytes / 1e6);
+	tapir_str__add_printable(out, method, strlen(method));
+}
+
+static bool has_cpu_share(const struct tapir_finding *f)
+{
+	return f->cpu.gc >= CPU_SAMPLES &&
+	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= CPU_PERCENT;
+}
+
+static void add_times(const struct tapir_finding *f, double time, struct tapir_str *out)
+{
+	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
+	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
+
+	/* Without its events only the collector's own threads are known to collect. */
+	if (has_cpu_share(f) && !f->gc.cnt && !f->gc.started_cnt)
+		tapir_str__addf(out,
+				"at least %.0f%% of the CPU in GC, whose events were not recorded",
+				cpu);
+	else if (has_cpu_share(f))
+		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
+	else
+		tapir_str__addf(out, "%.0f%% of the time in GC", time);
+	if (!f->gc.cnt && !f->gc.started_cnt)
+		tapir_finding__add_most(f, &f->gc.askers, ", most for ", out);
+	if (!f->gc.cnt)
+		return;
+	tapir_str__adds(out, ": ");
+	add_collections(f, out);
+	tapir_str__addf(out, "%" PRIu64 " pause%s of %s in all", f->gc.cnt,
+			f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum));
+	if (has_cpu_share(f)) /* else the sentence begins with it */
+		tapir_str__addf(out, " (%.0f%% of the time)", time);
+	tapir_str__addf(out, ", the longest %s", tapir_ns__text(f->gc.worst_ns, worst));
+	add_longest(f, out);
+}
+
+static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	double rate = span_ns ? (double)f->gc.induced_cnt * 1e9 / (double)span_ns : 0;
+	struct tapir_str text = {};
+
+	if (f->gc.induced_cnt < INDUCED_GCS || f->gc.induced_cnt * 2 < f->gc.started_cnt ||
+	    !tapir_found__counts(TAPIR_FOUND_INDUCED_GC, rate))
+		return false;
+	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
+	tapir_finding__add_most(f, &f->gc.callers, " by ", &text);
+	tapir_str__addf(&text, "; %" PRIu64 " of %" PRIu64 " collections are induced; ",
+			f->gc.induced_cnt, f->gc.started_cnt);
+	add_times(f, tapir_finding__percent(f->gc.ns, span_ns), &text);
+	tapir_found_list__add(list, TAPIR_FOUND_INDUCED_GC, rate,
+			      tapir_finding__most(f, &f->gc.callers), &text, NULL, NULL);
+	return true;
+}
+
+static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	double time = tapir_finding__percent(f->gc.ns, span_ns), magnitude = time;
+	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
+	double cpus = tapir_finding__cpus(f);
+	struct tapir_str text = {};
+
+	/* A share of a CPU that is hardly used is small. */
+	if (has_cpu_share(f) && cpu * (cpus >= 0 && cpus < 1 ? cpus : 1) > magnitude)
+		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	if (!tapir_found__counts(TAPIR_FOUND_GC, magnitude))
+		return;
+	add_times(f, time, &text);
+	add_allocator(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude, allocator(f), &text, NULL, NULL);
+}
+
+/*
+ * Collections of gen 0 alone fill gen 1 of any program: what is in it has not been collected. It
+ * counts where it was.
+ */
+static unsigned youngest_that_counts(const struct tapir_finding *f)
+{
+	return f->gc.has_collected_young ? 1 : 2;
+}
+
+/* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
+static bool is_steady(const struct tapir_finding *f)
+{
+	unsigned from = youngest_that_counts(f);
+	uint64_t first = tapir_heap_size__sum(&f->gc.heap_first, from),
+		 last = tapir_heap_size__sum(&f->gc.heap_last, from);
+	uint64_t middle_ns = (f->gc.heap_first.at_ns + f->gc.heap_last.at_ns) / 2, least = last;
+	const struct tapir_heap_size *low;
+
+	tapir_vec_for_each (low, &f->gc.heap_lows)
+		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
+			least = tapir_heap_size__sum(low, from);
+	return least > first && (least - first) * 100 >= (last - first) * STEADY_PERCENT;
+}
+
+/* ", most in gen 2" */
+static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
+{
+	static const char *const names[] = {"", "gen 1", "gen 2", "large objects",
+					    "pinned objects"};
+	double most = 0;
+	unsigned where = 0;
+
+	for (unsigned i = youngest_that_counts(f); i < sizeof(names) / sizeof(*names); i++) {
+		double grown = (double)f->gc.heap_last.bytes[i] - (double)f->gc.heap_first.bytes[i];
+
+		if (grown > most) {
+			most = grown;
+			where = i;
+		}
+	}
+	if (where)
+		tapir_str__addf(out, ", most in %s", names[where]);
+}
+
+static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t took_ns = f->gc.heap_last.at_ns - f->gc.heap_first.at_ns;
+	unsigned youngest = youngest_that_counts(f);
+	double from = (double)tapir_heap_size__sum(&f->gc.heap_first, youngest);
+	double to = (double)tapir_heap_size__sum(&f->gc.heap_last, youngest);
+	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
+	struct tapir_str text = {};
+
+	if (f->gc.heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
+	    !is_steady(f) || !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+		return;
+	tapir_str__addf(&text,
+			"the heap grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
+			" collections, %.1f MB the first, %.1f s before",
+			rate, to / 1e6, f->gc.heap_cnt, from / 1e6, (double)took_ns / 1e9);
+	add_generation(f, &text);
+	add_allocator(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, allocator(f), &text, NULL, NULL);
+}
+
+/* Whenever its thread has run them all, it fires an event. */
+static void list_finalizer(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+{
+	char span[TAPIR_NS_TEXT_BYTES];
+	double seconds = (double)span_ns / 1e9;
+	struct tapir_str text = {};
+
+	if (f->gc.finalized_cnt || f->gc.started_cnt < GROWTH_GCS || !f->gc.finalizers.sum ||
+	    !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
+		return;
+	tapir_str__addf(&text,
+			"the finalizer thread has not caught up in %" PRIu64 " collections (%s)",
+			f->gc.started_cnt, tapir_ns__text(span_ns, span));
+	tapir_finding__add_most(f, &f->gc.finalizers, ": it is in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, seconds,
+			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
+}
+
+/* Of a runtime without such events: objects wait for it, and keep what they refer to. */
+static void list_busy_finalizer(struct tapir_finding *f, uint64_t span_ns,
+				struct tapir_found_list *list)
+{
+	/* Samples count for a little more or less than the time for which they stand. */
+	uint64_t ns = f->gc.finalizers.sum < span_ns ? f->gc.finalizers.sum : span_ns;
+	double share = tapir_finding__percent(ns, span_ns);
+	struct tapir_str text = {};
+
+	if (f->has_dotnet || share < RESTLESS_PERCENT)
+		return;
+	tapir_str__addf(&text, "the finalizer thread has no rest: %.0f%% of the time in finalizers",
+			share);
+	tapir_finding__add_most(f, &f->gc.finalizers, ", most in ", &text);
+	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
+			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, "offcpu");
+}
+
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
+			    bool with_pauses)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+
+	if (!list_induced(f, span_ns, list) && with_pauses)
+		list_pauses(f, span_ns, list);
+	list_growth(f, list);
+	list_finalizer(f, span_ns, list);
+	list_busy_finalizer(f, span_ns, list);
+}
+
+void tapir_finding_gc__fini(struct tapir_finding *f)
+{
+	tapir_vec__fini(&f->gc.heap_lows);
+	tapir_weights__fini(&f->gc.callers);
+	tapir_weights__fini(&f->gc.askers);
+	tapir_weights__fini(&f->gc.triggers);
+	tapir_weights__fini(&f->gc.growers);
+	tapir_weights__fini(&f->gc.finalizers);
+	free(f->gc.dotnet_label);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A thread runs in an interpreter if a sample has the interpreter's loop on its stack and is in a
+ * function of the interpreter's own file: those need the lock. What is in another file may have let
+ * go of it: it counts only where nobody was seen inside.
+ */
+#include "diagnose/finding_gil.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+#include "symbol/frame_kind.h"
+#include "symbol/unnamed_frames.h"
+
+#define MAX_THREADS 65536u
+#define MIN_SAMPLES 20u
+#define ONE_PERCENT 80 /* of the samples: one thread has it, the others hardly get it */
+
+enum place { ELSEWHERE, INSIDE, OUTSIDE };
+
+static bool is_loop(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const char *const *loop = lore->interpreter_loops; loop && *loop; loop++)
+			if (!strcmp(name, *loop))
+				return true;
+	return false;
+}
+
+static enum place look_up(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait = tapir_wait_reasons__find(&f->reasons, tree, node);
+	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
+
+	if (wait && wait->is_interpreter) /* it is about to wait itself */
+		return ELSEWHERE;
+	for (uint32_t n = leaf; n; n = tree->nodes.data[n].parent)
+		if (is_loop(tree->names.data[tree->nodes.data[n].name]))
+			return tree->nodes.data[leaf].kind == TAPIR_FRAME_NATIVE ? OUTSIDE : INSIDE;
+	return ELSEWHERE;
+}
+
+static enum place place_of(struct tapir_finding *f, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&f->gil.place_by_node, node);
+	enum place place;
+
+	if (known)
+		return (enum place) * known;
+	place = node < tapir_timeline__stacks(f->tl)->nodes.cnt ? look_up(f, node) : ELSEWHERE;
+	known = tapir_map__put(&f->gil.place_by_node, node, NULL);
+	if (known)
+		*known = place;
+	return place;
+}
+
+static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
+{
+	return tapir_keyed__row(&f->gil.threads, &f->gil.by_tid, tid, MAX_THREADS,
+				((struct tapir_gil_thread){.tid = tid}));
+}
+
+/* A function of the program, or of the interpreter where that has a symbol for it. */
+static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t own = tapir_own_code__of(&f->own, tree, node),
+		 leaf = tapir_stack_tree__user_leaf(tree, node);
+
+	if (own != TAPIR_OWN_CODE_NONE)
+		return own;
+	return tapir_unnamed_frame__module(tree->names.data[tree->nodes.data[leaf].name]).len
+		       ? TAPIR_OWN_CODE_NONE
+		       : tree->nodes.data[leaf].name;
+}
+
+void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *t,
+			       uint32_t node)
+{
+	enum place place = place_of(f, node);
+	struct tapir_gil_thread *thread = place == ELSEWHERE ? NULL : thread_of(f, t->tid);
+
+	if (!thread)
+		return;
+	thread->inside += place == INSIDE;
+	thread->outside += place == OUTSIDE;
+	tapir_weights__add(&thread->functions, function_of(f, node), 1);
+}
+
+static uint64_t samples_of(const struct tapir_gil_thread *thread, bool is_inside)
+{
+	return is_inside ? thread->inside : thread->outside;
+}
+
+void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_gil_thread *thread, *most = NULL;
+	uint64_t inside = 0, outside = 0, sum;
+	struct tapir_sv comm;
+
+	tapir_vec_for_each (thread, &f->gil.threads) {
+		inside += thread->inside;
+		outside += thread->outside;
+	}
+	sum = inside ? inside : outside;
+	tapir_vec_for_each (thread, &f->gil.threads)
+		if (!most || samples_of(thread, inside) > samples_of(most, inside))
+			most = thread;
+	if (!most || sum < MIN_SAMPLES)
+		return;
+	if (samples_of(most, inside) * 100 < sum * ONE_PERCENT) {
+		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
+				f->gil.threads.cnt);
+		return;
+	}
+	comm = tapir_timeline__comm(f->tl, most->tid, tapir_timeline__stats(f->tl)->last_ns);
+	tapir_str__addf(out, "; thread %u (", most->tid);
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, ") holds it: %.0f%% of the interpreter's CPU time",
+			tapir_finding__percent(samples_of(most, inside), sum));
+	if (!tapir_finding_looks__add_of_thread(f, most->tid, ", ", out))
+		tapir_finding__add_most(f, &most->functions, ", most in ", out);
+}
+
+void tapir_finding_gil__fini(struct tapir_finding *f)
+{
+	struct tapir_gil_thread *thread;
+
+	tapir_vec_for_each (thread, &f->gil.threads)
+		tapir_weights__fini(&thread->functions);
+	tapir_vec__fini(&f->gil.threads);
+	tapir_map__fini(&f->gil.by_tid);
+	tapir_map__fini(&f->gil.place_by_node);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_gil.h - threads that wait for the lock of an interpreter, and who has it: whoever runs in
+ * the interpreter meanwhile, by samples. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_GIL_H
+#define TAPIR_USER_FINDING_GIL_H
+
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+
+struct tapir_blocked_kind;
+struct tapir_finding;
+struct tapir_tl_thread;
+
+/* A thread that runs in an interpreter. */
+struct tapir_gil_thread {
+	uint32_t tid;
+	uint64_t inside, outside; /* samples in its own functions; in other files' that it called */
+	struct tapir_weights functions;
+};
+
+struct tapir_gil {
+	struct tapir_vec(struct tapir_gil_thread) threads;
+	struct tapir_map by_tid, place_by_node;
+};
+
+void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+			       uint32_t node);
+/* "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it. */
+void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_gil__fini(struct tapir_finding *f);
+
+#endif

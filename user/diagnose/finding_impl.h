@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* finding_impl.h - what the files of finding.h share. */
+#ifndef TAPIR_USER_FINDING_IMPL_H
+#define TAPIR_USER_FINDING_IMPL_H
+
+#include "diagnose/finding.h"
+
+#define TAPIR_FINDING_MIN_SAMPLES 50u /* fewer say nothing of a share */
+
+/* What an event means here, found once for each probe. */
+enum tapir_meaning {
+	TAPIR_MEANS_NOTHING,
+	TAPIR_MEANS_CONTENTION_BEGIN,
+	TAPIR_MEANS_CONTENTION_END,
+	TAPIR_MEANS_EXCEPTION,
+	TAPIR_MEANS_GC_START,
+	TAPIR_MEANS_GC_TRIGGERED,
+	TAPIR_MEANS_HEAP_MEMORY,
+	TAPIR_MEANS_HEAP,
+	TAPIR_MEANS_FINALIZED,
+	TAPIR_MEANS_POOL,
+	TAPIR_MEANS_POOL_CHANGE,
+	TAPIR_MEANS_POOL_IDLE,
+	TAPIR_MEANS_METHOD_LOAD,
+	TAPIR_MEANS_REQUEST_SENT,
+	TAPIR_MEANS_CONNECTS,
+	TAPIR_MEANS_AWAIT,
+	TAPIR_MEANS_CONTINUED,
+	TAPIR_MEANS_CHECKPOINT,
+	TAPIR_MEANS_SORTED,
+};
+
+struct tapir_finding_event {
+	enum tapir_meaning meaning;
+	struct tapir_tl_thread *thread;
+	const struct tapir_event_fields *fields; /* NULL where it means nothing */
+	uint64_t now_ns;
+	uint32_t node;
+};
+
+void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
+/* The heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
+uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
+void tapir_weights__fini(struct tapir_weights *w);
+/* name: of a function by which equal labels are told apart, or TAPIR_OWN_CODE_NONE. */
+void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
+			     uint32_t name, uint64_t ns);
+const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
+void tapir_found_labels__fini(struct tapir_found_labels *labels);
+
+/* The one of a stack by which it is named: its own, else a managed library's. */
+uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node);
+/* Adds that function. */
+void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			  uint64_t weight);
+/* " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word. */
+bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
+			     const char *before, struct tapir_str *out);
+/* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
+void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
+const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+double tapir_finding__percent(uint64_t part, uint64_t of);
+
+/* What a thread is there for, by its name. */
+enum tapir_thread_role {
+	TAPIR_ROLE_PROGRAM,
+	TAPIR_ROLE_WORKER, /* of the runtime's pool */
+	TAPIR_ROLE_FINALIZER,
+	TAPIR_ROLE_TRACER, /* works for whoever traces the process: its time is no finding */
+};
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
+					   const struct tapir_tl_thread *thread, uint64_t time_ns);
+
+void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
+/* with_pauses: no other finding says why there are collections. */
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
+			    bool with_pauses);
+void tapir_finding_gc__fini(struct tapir_finding *f);
+/* Of that generation and those above. */
+uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
+
+void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
+/* Who holds what that thread waits for, and does not wait for a lock itself; 0: not known. */
+uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid);
+void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
+/* is_open: it has not ended in the recording. True: it was a wait for a lock. */
+bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+			       bool is_open);
+void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_locks__fini(struct tapir_finding *f);
+
+void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+			       const struct tapir_rec_sample *sample);
+/* A sample's stack. */
+void tapir_finding_throws__sample(struct tapir_finding *f, uint32_t node);
+void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_throws__fini(struct tapir_finding *f);
+
+void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_cpu__fini(struct tapir_finding *f);
+
+void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/* True: it is a thread of a pool, and this was its own affair. */
+bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+/* "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time */
+void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_pool__fini(struct tapir_finding *f);
+
+void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+/* "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one another" */
+void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out);
+/* After what the heap's growth is. */
+void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
+
+/* Of an interval that somebody waits for. */
+bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
+void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
+void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+				     uint64_t ns);
+void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_requests__fini(struct tapir_finding *f);
+
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
+/* Waits of a function for that reason, which their stacks do not tell. */
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+				uint64_t ns);
+void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
+/* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
+void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_waits__fini(struct tapir_finding *f);
+
+#endif

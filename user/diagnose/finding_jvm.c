@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* See finding_jvm.h. Values come from another user's file: each is bounded, none is trusted. */
+#include "diagnose/finding_jvm.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+
+#define MAX_JVMS	256u
+#define MAX_CAUSES	32u
+/* A poll knows the cause of the last collection alone and counts all since the poll before by it:
+   what one poll says of many may be wrong, what several say is a sample. */
+#define MIN_POLLS	3
+#define MIN_COLLECTIONS 5  /* fewer are no habit */
+#define MOST_PERCENT	50 /* of the collections, for the cause to be the finding */
+#define GROWTH_PERCENT	20 /* of the old generation at the beginning */
+#define FALL_PERCENT	10 /* of its growth: what falls more is collected */
+#define KEPT_PERCENT	10 /* of the classes that were loaded: more are unloaded in time */
+#define MIN_SPAN_NS	1500000000u
+#define MAX_MS		1e12
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static struct tapir_jvm_counts *jvm_of(struct tapir_finding *f, uint32_t tgid)
+{
+	struct tapir_jvm_counts *jvm;
+
+	tapir_vec_for_each (jvm, &f->jvm.jvms)
+		if (jvm->tgid == tgid)
+			return jvm;
+	jvm = f->jvm.jvms.cnt < MAX_JVMS ? tapir_vec__add(&f->jvm.jvms) : NULL;
+	if (jvm)
+		*jvm = (struct tapir_jvm_counts){.tgid = tgid};
+	return jvm;
+}
+
+static struct tapir_jvm_cause *cause_of(struct tapir_jvm_counts *jvm, struct tapir_sv tags)
+{
+	static const char key[] = "cause=";
+	struct tapir_jvm_cause *cause;
+	char name[sizeof(cause->name)];
+
+	if (!tapir_sv__starts_with(tags, key))
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)(tags.len - (sizeof(key) - 1)),
+		 tags.data + sizeof(key) - 1);
+	tapir_vec_for_each (cause, &jvm->causes)
+		if (!strcmp(cause->name, name))
+			return cause;
+	cause = jvm->causes.cnt < MAX_CAUSES ? tapir_vec__add(&jvm->causes) : NULL;
+	if (cause) {
+		*cause = (struct tapir_jvm_cause){};
+		memcpy(cause->name, name, sizeof(name));
+	}
+	return cause;
+}
+
+/* now_ns: the time for which the value holds; read again, it is no other point. */
+static void add_point(struct tapir_jvm_series *s, double value, uint64_t now_ns)
+{
+	s->cnt += !s->cnt || now_ns != s->last_ns;
+	if (!s->last_ns) {
+		s->first = s->most = value;
+		s->first_ns = now_ns;
+	}
+	s->most = value > s->most ? value : s->most;
+	s->fell = s->most - value > s->fell ? s->most - value : s->fell;
+	s->last = value;
+	s->last_ns = now_ns;
+}
+
+static struct tapir_jvm_series *series_of(struct tapir_jvm_counts *jvm, struct tapir_sv name)
+{
+	const struct {
+		const char *name;
+		struct tapir_jvm_series *series;
+	} known[] = {{"old-generation", &jvm->old_generation},
+		     {"heap-committed", &jvm->committed},
+		     {"metaspace", &jvm->metaspace},
+		     {"classes-loaded", &jvm->loaded},
+		     {"classes-unloaded", &jvm->unloaded}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (tapir_sv__is(name, known[i].name))
+			return known[i].series;
+	return NULL;
+}
+
+void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec)
+{
+	struct tapir_counter_view view;
+	struct tapir_jvm_counts *jvm;
+	struct tapir_jvm_series *series;
+	struct tapir_jvm_cause *cause;
+
+	tapir_counter_view__of(&rec->h, &view);
+	if (!tapir_sv__is(view.provider, "hsperfdata") || !isfinite(rec->value) || rec->value < 0)
+		return;
+	jvm = jvm_of(f, rec->tgid);
+	if (!jvm)
+		return;
+	series = series_of(jvm, view.name);
+	cause = series ? NULL : cause_of(jvm, view.tags);
+	if (tapir_sv__is(view.name, "collection-ended") && rec->value < MAX_MS)
+		jvm->ended_ns = (uint64_t)(rec->value * 1e6);
+	if (series == &jvm->old_generation && jvm->ended_ns)
+		add_point(&jvm->survived, rec->value, jvm->ended_ns);
+	if (series == &jvm->metaspace && !rec->value)
+		return; /* it is measured by collections, and none has been */
+	if (series)
+		add_point(series, rec->value, rec->h.time_ns);
+	else if (cause && tapir_sv__is(view.name, "collections")) {
+		cause->cnt += rec->value;
+		cause->poll_cnt += rec->value > 0;
+	} else if (cause && tapir_sv__is(view.name, "gc-time")) {
+		cause->ms += rec->value;
+	}
+}
+
+/* ---- why it collects ------------------------------------------------------------------------ */
+
+static double sum_of(const struct tapir_jvm_counts *jvm)
+{
+	const struct tapir_jvm_cause *cause;
+	double sum = 0;
+
+	tapir_vec_for_each (cause, &jvm->causes)
+		sum += cause->cnt;
+	return sum;
+}
+
+static void add_collections(const struct tapir_jvm_cause *cause, double sum, double seconds,
+			    struct tapir_str *out)
+{
+	tapir_str__addf(out, "%.0f of %.0f collections, %.0f ms in all (%.0f%% of the time)",
+			cause->cnt, sum, cause->ms, cause->ms / 10 / seconds);
+}
+
+/* What an operator or the program asked for; a cause of the JVM's own is not. */
+static bool is_induced(const char *cause)
+{
+	return !strcmp(cause, "System.gc()") || !strcmp(cause, "Diagnostic Command") ||
+	       !strcmp(cause, "JvmtiEnv ForceGarbageCollection") ||
+	       !strncmp(cause, "Heap Inspection", 15);
+}
+
+static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jvm_cause *cause,
+		       double seconds, struct tapir_found_list *list)
+{
+	double sum = sum_of(jvm), rate = cause->cnt / seconds;
+	bool is_humongous = !strcmp(cause->name, "G1 Humongous Allocation");
+	enum tapir_found_kind kind = is_humongous ? TAPIR_FOUND_HUMONGOUS : TAPIR_FOUND_INDUCED_GC;
+	struct tapir_str text = {};
+
+	if ((!is_humongous && !is_induced(cause->name)) || cause->cnt < MIN_COLLECTIONS ||
+	    cause->poll_cnt < MIN_POLLS || cause->cnt * 100 < sum * MOST_PERCENT ||
+	    !tapir_found__counts(kind, rate))
+		return false;
+	if (is_humongous)
+		tapir_str__adds(&text, "humongous objects, of half a G1 region and more, make the "
+				       "JVM collect ");
+	else
+		tapir_str__addf(&text, "%s makes the JVM collect ", cause->name);
+	tapir_str__addf(&text, "%.1f times a second: ", rate);
+	add_collections(cause, sum, seconds, &text);
+	tapir_found_list__add(list, kind, rate, cause->name, &text, NULL, NULL);
+	return true;
+}
+
+/* ---- what grows ----------------------------------------------------------------------------- */
+
+/*
+ * Most objects get there in collections: what it has now it has had since the last one, so that
+ * collections tell how fast it grows. Large objects may be there at once, and nothing be collected.
+ */
+static const struct tapir_jvm_series *old_generation_of(const struct tapir_jvm_counts *jvm)
+{
+	const struct tapir_jvm_series *s = &jvm->survived;
+
+	return s->cnt >= 3 && s->last_ns - s->first_ns >= MIN_SPAN_NS ? s : &jvm->old_generation;
+}
+
+static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
+{
+	const struct tapir_jvm_series *s = old_generation_of(jvm);
+	double grown = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
+	double rate = seconds > 0 ? grown / 1e6 / seconds : 0;
+	struct tapir_str text = {};
+
+	if (s->cnt < 3 || s->last_ns - s->first_ns < MIN_SPAN_NS ||
+	    grown * 100 < s->first * GROWTH_PERCENT || s->fell * 100 > grown * FALL_PERCENT ||
+	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+		return;
+	tapir_str__addf(&text,
+			"the old generation grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
+			rate, s->first / 1e6, s->last / 1e6, seconds);
+	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, "old generation", &text, NULL,
+			      "counters");
+}
+
+static void list_classes(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
+{
+	const struct tapir_jvm_series *s = &jvm->loaded;
+	double loaded = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
+	double unloaded = jvm->unloaded.last - jvm->unloaded.first;
+	double rate = seconds > 0 ? loaded / seconds : 0;
+	struct tapir_str text = {};
+
+	if (s->cnt < 3 || s->last_ns - s->first_ns < MIN_SPAN_NS ||
+	    unloaded * 100 > loaded * KEPT_PERCENT ||
+	    !tapir_found__counts(TAPIR_FOUND_CLASSES, rate))
+		return;
+	tapir_str__addf(&text, "%.0f classes are loaded a second, ", rate);
+	if (unloaded > 0)
+		tapir_str__addf(&text, "%.0f%% of them unloaded", unloaded * 100 / loaded);
+	else
+		tapir_str__adds(&text, "none is unloaded");
+	tapir_str__addf(&text, ": %.0f more in %.1f s", loaded, seconds);
+	if (jvm->metaspace.last > jvm->metaspace.first)
+		tapir_str__addf(&text, "; metaspace grew from %.1f MB to %.1f MB",
+				jvm->metaspace.first / 1e6, jvm->metaspace.last / 1e6);
+	tapir_found_list__add(list, TAPIR_FOUND_CLASSES, rate, "metaspace", &text, NULL,
+			      "counters");
+}
+
+/* For how long its counters were read: from a moment after the recording began. */
+static double seconds_of(const struct tapir_finding *f, const struct tapir_jvm_counts *jvm)
+{
+	const struct tapir_jvm_series *s = &jvm->loaded;
+	uint64_t read_ns = s->last_ns - s->first_ns;
+
+	return (double)(read_ns ? read_ns : tapir_timeline__span_ns(f->tl)) / 1e9;
+}
+
+bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_jvm_counts *jvm;
+	const struct tapir_jvm_cause *cause;
+	bool has_cause = false;
+
+	tapir_vec_for_each (jvm, &f->jvm.jvms) {
+		double seconds = seconds_of(f, jvm);
+
+		tapir_vec_for_each (cause, &jvm->causes)
+			has_cause |= seconds > 0 && list_cause(jvm, cause, seconds, list);
+		list_growth(jvm, list);
+		list_classes(jvm, list);
+	}
+	return has_cause;
+}
+
+bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+				   uint64_t first_bytes, uint64_t last_bytes)
+{
+	const struct tapir_jvm_counts *jvm;
+
+	tapir_vec_for_each (jvm, &f->jvm.jvms)
+		if (jvm->tgid == tgid)
+			return (double)first_bytes < jvm->committed.last &&
+			       (double)last_bytes <= (double)first_bytes + jvm->committed.last;
+	return false;
+}
+
+void tapir_finding_jvm__fini(struct tapir_finding *f)
+{
+	struct tapir_jvm_counts *jvm;
+
+	tapir_vec_for_each (jvm, &f->jvm.jvms)
+		tapir_vec__fini(&jvm->causes);
+	tapir_vec__fini(&f->jvm.jvms);
+}

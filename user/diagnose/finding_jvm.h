@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_jvm.h - what a JVM's own counters (runtime/jvm/jvm_gauges.h) say of its heap: why it
+ * collects, an old generation that grows, classes that are loaded without end. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_JVM_H
+#define TAPIR_USER_FINDING_JVM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "diagnose/found.h"
+
+struct tapir_finding;
+struct tapir_rec_counter;
+
+/* A value that was read from time to time. */
+struct tapir_jvm_series {
+	double first, last, most, fell; /* fell: the deepest fall below what it had been */
+	uint64_t cnt, first_ns, last_ns;
+};
+
+struct tapir_jvm_cause {
+	char name[64];
+	double cnt, ms;
+	unsigned poll_cnt; /* with collections */
+};
+
+struct tapir_jvm_counts {
+	uint32_t tgid;
+	uint64_t ended_ns; /* the last collection, by the JVM's clock; 0: not known */
+	struct tapir_jvm_series old_generation, committed, metaspace, loaded, unloaded;
+	struct tapir_jvm_series survived; /* the old generation, by collections */
+	struct tapir_vec(struct tapir_jvm_cause) causes;
+};
+
+struct tapir_jvm_findings {
+	struct tapir_vec(struct tapir_jvm_counts) jvms;
+};
+
+void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
+/* True: a finding of why it collects was added, which needs no other one of collections. */
+bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list);
+/*
+ * Whether a JVM of that size may only touch, for the first time, what its heap had been given at
+ * the start. Sizes are resident.
+ */
+bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+				   uint64_t first_bytes, uint64_t last_bytes);
+void tapir_finding_jvm__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Locks: how long threads waited for which one and where, and threads that wait for each other. A
+ * wait that is still open when the recording ends has lasted until then.
+ *
+ * Waits have events, or a stack that ends in a function which takes a lock. Threads that were there
+ * when the recording began and still are when it ends have no events at all: if no other thread
+ * gets past that place, they are a deadlock, or wait for a lock that is never released.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "analyze/view.h"
+#include "base/keyed.h"
+
+#define MAX_HELD_UP   65536u
+#define MAX_CYCLE     256u /* threads */
+#define PLACES_SHOWN  3
+#define CLASS_PERCENT 20 /* of the waits: a lock with less is one of many of its kind */
+#define NAMES_SHOWN   4u
+#define STUCK_NS      500000000u /* shorter recordings say nothing of what never happens */
+#define MAX_TYPES     64u
+
+/* ---- who waits for whom --------------------------------------------------------------------- */
+
+static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, uint32_t tid,
+						uint64_t now_ns)
+{
+	return tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
+}
+
+/* As its process counts it. */
+static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
+{
+	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
+
+	return rec && rec->ns_tid ? rec->ns_tid : tid;
+}
+
+static uint64_t key_of(uint32_t tgid, uint64_t tid)
+{
+	return tapir_hash__mix(tapir_hash__mix(5, tgid), tid);
+}
+
+static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+{
+	return tapir_keyed__find(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid));
+}
+
+static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+{
+	return tapir_keyed__row(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid),
+				MAX_HELD_UP, (struct tapir_held_up){});
+}
+
+void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	uint32_t tgid = e->thread->tgid;
+	uint64_t tid;
+	struct tapir_held_up *h;
+
+	if (e->meaning != TAPIR_MEANS_CONTENTION_BEGIN && e->meaning != TAPIR_MEANS_CONTENTION_END)
+		return;
+	tid = ns_tid_of(f, e->thread->tid, e->now_ns);
+	h = e->meaning == TAPIR_MEANS_CONTENTION_BEGIN ? make_held_up(f, tgid, tid)
+						       : held_up_of(f, tgid, tid);
+	if (h && e->meaning == TAPIR_MEANS_CONTENTION_END)
+		h->is_over = true;
+	else if (h)
+		*h = (struct tapir_held_up){
+			.tid = tid,
+			.owner = tapir_event_fields__u64(e->fields, "LockOwnerThreadID"),
+			.tgid = tgid,
+			.owner_tgid = tgid,
+			.node = e->node,
+			.from_ns = e->now_ns};
+}
+
+/* What the snapshot at the end has is all that holds then; a cycle in the first one stays one. */
+void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec)
+{
+	struct tapir_held_up *h;
+
+	if (!(rec->flags & TAPIR_SWITCH_AT_END) || f->locks.has_ended)
+		return;
+	f->locks.has_ended = true;
+	tapir_vec_for_each (h, &f->locks.held_up)
+		h->is_over |= h->seen_tid != 0;
+}
+
+static void add_label(const struct tapir_finding *f, const struct tapir_interval *i,
+		      struct tapir_str *out)
+{
+	const char *kind = tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name;
+
+	tapir_str__adds(out, strcmp(kind, "contention") ? kind : "lock");
+	if (!i->label)
+		return;
+	tapir_str__addc(out, ' ');
+	tapir_str__add_printable(out, i->label, strlen(i->label));
+}
+
+static const char *type_of(const struct tapir_finding *f, const char *label)
+{
+	const struct tapir_lock_type *one;
+
+	tapir_vec_for_each (one, &f->locks.types)
+		if (!strcmp(one->label, label))
+			return one->type;
+	return NULL;
+}
+
+/* Of what a thread waits for by its events, a snapshot may know the type. */
+static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+		      struct tapir_sv object)
+{
+	const struct tapir_interval *i = thread ? tapir_tl_thread__causing(thread) : NULL;
+	struct tapir_str label = {}, type = {};
+	struct tapir_lock_type one;
+
+	if (!object.len || !i || i->cause != TAPIR_CAUSE_LOCK || f->locks.types.cnt == MAX_TYPES ||
+	    tapir_timeline__pairs(f->tl)->kinds.data[i->kind].is_postgresql_lock)
+		return; /* a server's lock is what its event says */
+	add_label(f, i, &label);
+	tapir_str__add_printable(&type, object.data, object.len);
+	one = (struct tapir_lock_type){label.data, type.data};
+	if (label.failed || type.failed || type_of(f, label.data) ||
+	    !tapir_vec__push(&f->locks.types, one)) {
+		tapir_str__fini(&label);
+		tapir_str__fini(&type);
+	}
+}
+
+void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_thread *owner;
+	const struct tapir_tl_thread *thread;
+	struct tapir_wait_view wait;
+	struct tapir_held_up *h;
+	uint64_t tid;
+
+	tapir_wait_view__of(rec, &wait);
+	thread = tapir_timeline__thread(f->tl, wait.rec->tid);
+	note_type(f, thread, wait.object);
+	if (!wait.rec->owner_tid)
+		return;
+	tid = ns_tid_of(f, wait.rec->tid, rec->time_ns);
+	h = make_held_up(f, wait.rec->tgid, tid);
+	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
+		return; /* events say more */
+	owner = thread_of(f, wait.rec->owner_tid, rec->time_ns);
+	*h = (struct tapir_held_up){.tid = tid,
+				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
+				    .tgid = wait.rec->tgid,
+				    .owner_tgid = owner ? owner->tgid : wait.rec->tgid,
+				    .node = thread ? thread->out_node : TAPIR_NO_NODE,
+				    .from_ns = thread && thread->out_ns ? thread->out_ns
+									: rec->time_ns,
+				    .seen_tid = wait.rec->tid,
+				    .owner_seen_tid = wait.rec->owner_tid};
+}
+
+static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
+{
+	struct tapir_held_up *holder = held_up_of(f, h->owner_tgid, h->owner);
+
+	return holder && !holder->is_over ? holder : NULL;
+}
+
+uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
+{
+	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
+	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
+	const struct tapir_held_up *h =
+		rec ? held_up_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
+	uint32_t holder = 0;
+
+	for (size_t cnt = 0; h && !h->is_over && cnt < MAX_CYCLE; cnt++) {
+		holder = h->owner_seen_tid;
+		h = holder_of(f, h);
+	}
+	return h && !h->is_over ? 0 : holder;
+}
+
+/* How many threads wait for each other, this one among them; 0: it is in no cycle. */
+static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
+{
+	struct tapir_held_up *h = first;
+
+	for (size_t cnt = 1; cnt <= MAX_CYCLE; cnt++) {
+		h = holder_of(f, h);
+		if (!h)
+			return 0;
+		if (h == first)
+			return cnt > 1 ? cnt : 0;
+	}
+	return 0;
+}
+
+struct deadlock {
+	uint64_t cycle, stuck, since_ns;
+	struct tapir_weights where;
+	struct tapir_str names; /* of threads that a snapshot shows */
+	size_t name_cnt;
+};
+
+static void add_name(const struct tapir_finding *f, uint32_t tid, struct deadlock *d)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+
+	if (d->name_cnt++ == NAMES_SHOWN)
+		tapir_str__adds(&d->names, ", ...");
+	if (d->name_cnt > NAMES_SHOWN)
+		return;
+	tapir_str__adds(&d->names, d->name_cnt > 1 ? ", " : "");
+	tapir_str__add_printable(&d->names, comm.data, comm.len);
+	tapir_str__addf(&d->names, " %u", tid);
+}
+
+static void add_deadlock(struct tapir_finding *f, const struct deadlock *d,
+			 struct tapir_found_list *list)
+{
+	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
+	struct tapir_str text = {};
+	char lasted[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "deadlock: %" PRIu64 " threads wait for each other's locks",
+			d->cycle);
+	if (d->name_cnt)
+		tapir_str__addf(&text, " (%s)", d->names.data ? d->names.data : "");
+	tapir_finding__add_most(f, &d->where, " in ", &text);
+	tapir_str__addf(&text, ", for %s when the recording ended",
+			tapir_ns__text(end_ns - d->since_ns, lasted));
+	if (d->stuck > d->cycle)
+		tapir_str__addf(&text, "; %" PRIu64 " more wait for locks", d->stuck - d->cycle);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)d->cycle,
+			      tapir_finding__most(f, &d->where), &text, NULL,
+			      d->name_cnt ? "stacks" : NULL);
+}
+
+static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct deadlock d = {};
+	struct tapir_held_up *h;
+
+	tapir_vec_for_each (h, &f->locks.held_up) {
+		d.stuck += !h->is_over;
+		if (h->is_over || !cycle_of(f, h))
+			continue;
+		d.cycle++;
+		d.since_ns = h->from_ns > d.since_ns ? h->from_ns : d.since_ns;
+		tapir_finding__weigh(f, &d.where, h->node, 1);
+		if (h->seen_tid)
+			add_name(f, h->seen_tid, &d);
+	}
+	if (d.cycle)
+		add_deadlock(f, &d, list);
+	tapir_weights__fini(&d.where);
+	tapir_str__fini(&d.names);
+	f->locks.are_deadlocked = d.cycle;
+	return d.cycle;
+}
+
+/* ---- how long ------------------------------------------------------------------------------- */
+
+/* "lock transaction": of many locks that are held once each. */
+static void count_class(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
+{
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%s ", tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name);
+	tapir_str__add_printable(&text, i->label, strcspn(i->label, " "));
+	if (text.data)
+		tapir_found_labels__add(
+			&f->locks.classes,
+			tapir_timeline__lock_owner(f->tl, i->tgid, true, i->from_ns), text.data,
+			TAPIR_OWN_CODE_NONE, took_ns);
+	tapir_str__fini(&text);
+}
+
+static void count_label(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	struct tapir_str text = {};
+
+	add_label(f, i, &text);
+	if (text.data)
+		tapir_found_labels__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
+					text.data, TAPIR_OWN_CODE_NONE, took_ns);
+	if (i->label && kind->is_shared)
+		count_class(f, i, took_ns);
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	uint64_t took_ns = tapir_timeline__waited_ns(f->tl, i);
+
+	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_UNBEGUN)
+		return;
+	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
+	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
+		tapir_finding__weigh(f, &f->locks.moved, i->node, 1);
+	f->locks.cnt++;
+	f->locks.ns += took_ns;
+	count_label(f, i, took_ns);
+	tapir_finding_doing__add_statement(f, i->tid, &f->locks.statements, took_ns);
+	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
+}
+
+/* By its stack alone: the interval of a contention's events is counted as such. */
+static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const char *reason;
+
+	if (!w->state || (causing && causing->cause == TAPIR_CAUSE_LOCK) ||
+	    tapir_own_code__of(&f->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
+		return NULL;
+	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
+	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
+}
+
+/* Of a lock that others may get while one waits. Its function may be another one: to read, not to
+ * write. */
+static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	const struct tapir_lore_wait *wait =
+		tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
+
+	return wait && wait->has_turns
+		       ? tapir_hash__bytes(w->thread->tgid, wait->reason, strlen(wait->reason)) | 1
+		       : 0;
+}
+
+static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_stuck stuck = {
+		.name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node),
+		.turns = turns_of(f, w)};
+
+	tapir_weights__add(&f->locks.stuck, stuck.name, 1);
+	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
+		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
+}
+
+static void add_moved(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	uint64_t turns = turns_of(f, w);
+
+	tapir_finding__weigh(f, &f->locks.moved, w->node, 1);
+	if (turns)
+		tapir_map__put(&f->locks.turned, turns, NULL);
+}
+
+/* A collection does not last for that long. */
+static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapir_wait *w,
+				bool is_open)
+{
+	return f->has_dotnet && is_open && w->state && w->flags & TAPIR_SWITCH_SNAPSHOT &&
+	       w->wake_ns - w->from_ns >= STUCK_NS &&
+	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
+}
+
+static void count_untold(struct tapir_finding *f)
+{
+	const struct tapir_untold_lock *row;
+
+	tapir_vec_for_each (row, &f->locks.untold.rows) {
+		if (!tapir_untold_locks__is_one(&f->locks.untold, f->tl, row))
+			continue;
+		f->locks.cnt += row->cnt;
+		f->locks.ns += row->ns;
+		f->locks.open_cnt += row->open_cnt;
+		tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
+					TAPIR_OWN_CODE_NONE, row->ns);
+		tapir_finding__weigh(f, &f->locks.waiters, row->node, row->ns);
+	}
+}
+
+bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const char *reason = lock_by_stack(f, w);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+
+	if (!reason && is_stuck_in_runtime(f, w, is_open))
+		reason = "monitor";
+	if (!reason) {
+		tapir_untold_locks__see(&f->locks.untold, f->tl, w, is_open);
+		return false;
+	}
+	f->locks.cnt++;
+	f->locks.ns += took_ns;
+	f->locks.open_cnt += is_open;
+	tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
+				TAPIR_OWN_CODE_NONE, took_ns);
+	tapir_finding__weigh(f, &f->locks.waiters, w->node, took_ns);
+	if (!is_open) {
+		add_moved(f, w);
+	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
+		add_stuck(f, w);
+	}
+	return true;
+}
+
+/* No other thread got a lock where one of these waits. */
+static bool nothing_moved(const struct tapir_finding *f)
+{
+	const struct tapir_stuck *stuck;
+
+	tapir_vec_for_each (stuck, &f->locks.stuck_in)
+		if (tapir_map__get(&f->locks.moved.by_name, stuck->name) ||
+		    tapir_map__get(&f->locks.turned, stuck->turns))
+			return false;
+	return f->locks.stuck.best;
+}
+
+static bool is_among(const uint32_t *names, unsigned cnt, uint32_t name)
+{
+	while (cnt--)
+		if (names[cnt] == name)
+			return true;
+	return false;
+}
+
+/* The function with most stuck threads but these; *threads: 0, there is none. */
+static uint32_t next_place(const struct tapir_finding *f, const uint32_t *seen, unsigned cnt,
+			   uint64_t *threads)
+{
+	uint32_t best = TAPIR_OWN_CODE_NONE;
+	const struct tapir_stuck *stuck;
+
+	*threads = 0;
+	tapir_vec_for_each (stuck, &f->locks.stuck_in) {
+		const uint64_t *here = tapir_map__get(&f->locks.stuck.by_name, stuck->name);
+
+		if (!here || *here <= *threads || is_among(seen, cnt, stuck->name))
+			continue;
+		*threads = *here;
+		best = stuck->name;
+	}
+	return best;
+}
+
+/* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
+static void add_places(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t seen[PLACES_SHOWN];
+	uint64_t threads;
+
+	for (unsigned cnt = 0; cnt < PLACES_SHOWN; cnt++) {
+		seen[cnt] = next_place(f, seen, cnt, &threads);
+		if (!threads)
+			return;
+		tapir_str__addf(out, ", %" PRIu64 " in ", threads);
+		tapir_str__add_printable(out, tree->names.data[seen[cnt]],
+					 strlen(tree->names.data[seen[cnt]]));
+	}
+}
+
+/* "; the thread that holds it, clerk 7, waits in Shop.Log() (pipe)": of a lock that most wait for.
+ */
+static void add_holder(struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_tl_thread *holder = NULL;
+	const struct tapir_held_up *h;
+	const char *reason;
+	uint32_t name;
+	struct tapir_sv comm;
+
+	tapir_vec_for_each (h, &f->locks.held_up)
+		if (!h->is_over && h->owner_seen_tid && !held_up_of(f, h->owner_tgid, h->owner))
+			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
+	if (!holder || !holder->out_ns)
+		return;
+	name = tapir_finding__function(f, holder->out_node);
+	if (name == TAPIR_OWN_CODE_NONE)
+		return;
+	comm = tapir_timeline__comm(f->tl, holder->tid, tapir_timeline__stats(f->tl)->last_ns);
+	reason = tapir_wait_reasons__of(&f->reasons, tree, holder->out_node);
+	tapir_str__adds(out, "; the thread that holds it, ");
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u, waits in ", holder->tid);
+	tapir_finding__add_name(f, name, out);
+	if (reason)
+		tapir_str__addf(out, " (%s)", reason);
+}
+
+static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	struct tapir_str text = {};
+	char span[TAPIR_NS_TEXT_BYTES];
+
+	if (span_ns < STUCK_NS || !nothing_moved(f) ||
+	    !tapir_found__counts(TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum))
+		return false;
+	tapir_str__addf(&text,
+			"deadlock, or a lock that is never released: %" PRIu64
+			" threads waited for locks throughout (%s)",
+			f->locks.stuck.sum, tapir_ns__text(span_ns, span));
+	add_places(f, &text);
+	add_holder(f, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum,
+			      tapir_finding__most(f, &f->locks.stuck), &text, NULL, NULL);
+	return true;
+}
+
+/* From the first record on: events of locks are there before context switches are. */
+static uint64_t watched_ns(const struct tapir_finding *f)
+{
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t switched_ns = tapir_timeline__switched_ns(f->tl);
+	uint64_t lead_ns =
+		stats->switched_ns > stats->first_ns ? stats->switched_ns - stats->first_ns : 0;
+
+	return switched_ns + lead_ns < span_ns ? switched_ns + lead_ns : span_ns;
+}
+
+static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = watched_ns(f);
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
+	double threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0;
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES];
+
+	if (!worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+		return;
+	if (tapir_finding__percent(worst->ns, f->locks.ns) < CLASS_PERCENT &&
+	    f->locks.classes.rows.cnt)
+		worst = tapir_found_labels__worst(&f->locks.classes);
+	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",
+			tapir_ns__text(f->locks.ns, waited),
+			tapir_finding__percent(worst->ns, f->locks.ns), worst->label);
+	if (type_of(f, worst->label))
+		tapir_str__addf(&text, " (%s)", type_of(f, worst->label));
+	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &text))
+		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &text);
+	if (f->locks.open_cnt)
+		tapir_str__addf(&text, "; %" PRIu64 " still waited at the end", f->locks.open_cnt);
+	tapir_str__addf(&evidence, "%" PRIu64 " waits", f->locks.cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, worst->label, &text, &evidence,
+			      NULL);
+}
+
+void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	count_untold(f);
+	if (!list_deadlock(f, list) && !list_stuck(f, list))
+		list_waits(f, list);
+}
+
+void tapir_finding_locks__fini(struct tapir_finding *f)
+{
+	struct tapir_lock_type *one;
+
+	tapir_vec_for_each (one, &f->locks.types) {
+		free(one->label);
+		free(one->type);
+	}
+	tapir_vec__fini(&f->locks.types);
+	tapir_found_labels__fini(&f->locks.labels);
+	tapir_found_labels__fini(&f->locks.classes);
+	tapir_found_labels__fini(&f->locks.statements);
+	tapir_weights__fini(&f->locks.waiters);
+	tapir_weights__fini(&f->locks.moved);
+	tapir_weights__fini(&f->locks.stuck);
+	tapir_vec__fini(&f->locks.stuck_in);
+	tapir_map__fini(&f->locks.turned);
+	tapir_untold_locks__fini(&f->locks.untold);
+	tapir_vec__fini(&f->locks.held_up);
+	tapir_map__fini(&f->locks.held_up_by_tid);
+}

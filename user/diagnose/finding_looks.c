@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/finding_looks.h"
+
+#include <inttypes.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_THREADS  65536u
+#define MIN_LOOKS    8u /* fewer tell too little */
+#define MOST_PERCENT 50 /* of the samples */
+
+void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			       uint32_t node)
+{
+	struct tapir_looked *thread =
+		tapir_keyed__row(&f->looks.threads, &f->looks.by_tid, look->tid, MAX_THREADS,
+				 ((struct tapir_looked){.tid = look->tid}));
+	uint32_t name = tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), node);
+
+	if (!thread)
+		return;
+	tapir_weights__add(&thread->functions, name, 1);
+	tapir_weights__add(&f->looks.functions, name, 1);
+}
+
+void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
+{
+	struct tapir_looked *thread =
+		f->looks.by_tid.cnt ? tapir_keyed__find(&f->looks.threads, &f->looks.by_tid, tid)
+				    : NULL;
+
+	if (thread)
+		thread->sample_cnt++;
+}
+
+static bool tells(const struct tapir_finding *f, const struct tapir_weights *functions)
+{
+	return functions->sum >= MIN_LOOKS && tapir_finding__most(f, functions);
+}
+
+static void add_function(const struct tapir_finding *f, const struct tapir_weights *functions,
+			 struct tapir_str *out)
+{
+	tapir_str__adds(out, "most in ");
+	tapir_finding__add_name(f, functions->best_name, out);
+	tapir_str__addf(
+		out, " (%" PRIu64 " of %" PRIu64 " times that running threads' frames were read)",
+		functions->best, functions->sum);
+}
+
+const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_weights *functions = &f->looks.functions;
+	const struct tapir_looked *thread;
+	uint64_t sample_cnt = 0;
+
+	tapir_vec_for_each (thread, &f->looks.threads)
+		sample_cnt += thread->sample_cnt;
+	if (!tells(f, functions) || sample_cnt * 100 < f->cpu.samples * MOST_PERCENT)
+		return NULL;
+	add_function(f, functions, out);
+	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];
+}
+
+bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
+					const char *before, struct tapir_str *out)
+{
+	const struct tapir_looked *thread =
+		tapir_keyed__find(&f->looks.threads, &f->looks.by_tid, tid);
+
+	if (!thread || !tells(f, &thread->functions))
+		return false;
+	tapir_str__adds(out, before);
+	add_function(f, &thread->functions, out);
+	return true;
+}
+
+void tapir_finding_looks__fini(struct tapir_finding *f)
+{
+	struct tapir_looked *thread;
+
+	tapir_vec_for_each (thread, &f->looks.threads)
+		tapir_weights__fini(&thread->functions);
+	tapir_vec__fini(&f->looks.threads);
+	tapir_map__fini(&f->looks.by_tid);
+	tapir_weights__fini(&f->looks.functions);
+}

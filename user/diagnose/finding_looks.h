@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_looks.h - which functions of an interpreter use the CPU where samples have none of them:
+ * by looks at its threads (LOOK records), of which those count whose thread ran or waited for a
+ * CPU. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_LOOKS_H
+#define TAPIR_USER_FINDING_LOOKS_H
+
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_rec_look;
+struct tapir_str;
+
+struct tapir_looked {
+	uint32_t tid;
+	uint64_t sample_cnt; /* since it was looked at first */
+	struct tapir_weights functions;
+};
+
+struct tapir_looks {
+	struct tapir_vec(struct tapir_looked) threads;
+	struct tapir_map by_tid;
+	struct tapir_weights functions; /* of all of them */
+};
+
+void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			       uint32_t node);
+void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
+/*
+ * "most in draw shop.py (57 of 58 times that running threads' frames were read)". NULL, and
+ * nothing, unless it is known and these threads use most of the CPU; else the function's name,
+ * borrowed from the timeline.
+ */
+const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct tapir_str *out);
+/* Likewise of a thread, after before; true if it is known. */
+bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
+					const char *before, struct tapir_str *out);
+void tapir_finding_looks__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A turn of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
+ * between turns: it polls, and finds the next event there already. What tells it from a blocked one
+ * is that some samples are in the loop and not in what it called: one long call has none of them.
+ * Where they come often, a time without any is a call only if it is much longer than those between
+ * them by chance. Time of which neither samples nor waits tell anything is not counted: records
+ * were lost, or nobody asked for them.
+ *
+ * A loop may be a function of the runtime (libuv's), or be written in its language (asyncio): then
+ * the function that calls the program is on the stacks of what it calls.
+ */
+#include "diagnose/finding_loop.h"
+
+#include <string.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "diagnose/loop_spot.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_LOOPS    1024u
+#define MAX_TIMES    4096u
+#define BLOCKED_NS   (TAPIR_LOOP_BLOCKED_MS * 1000000ull)
+#define TOLD_PERCENT 50 /* of a time: with less, too little is known of it */
+#define MAX_KEPT     (1u << 20)
+#define RESTS_OF_ONE 10 /* times as long without a rest: it hardly has any */
+#define TURNS_OF_ONE 4	/* long turns with one such point: fewer, and they are many short ones */
+#define BY_CHANCE    10 /* times the mean time between such points: by chance in one of 20,000 */
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+/* NULL: the thread runs none, as far as is known. */
+static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
+				  const struct tapir_loop_spot *spot)
+{
+	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore}, *loop;
+
+	if (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof)
+		loop = tapir_keyed__row(&f->loops.rows, &f->loops.by_tid, tid, MAX_LOOPS, made);
+	else
+		loop = tapir_keyed__find(&f->loops.rows, &f->loops.by_tid, tid);
+	if (loop)
+		loop->is_proven |= spot->is_proof;
+	return loop;
+}
+
+/*
+ * What runs in the interpreter no deeper than where the loop asks for events is the loop's own
+ * code: it has called nothing. Until it has been seen to ask, it cannot be told from what it calls.
+ */
+static enum tapir_loop_place place_of(struct tapir_loop *loop, const struct tapir_loop_spot *spot)
+{
+	if (spot->place == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
+		loop->depth = spot->depth;
+	if (spot->place == TAPIR_LOOP_CALLED && spot->depth && !loop->depth)
+		return TAPIR_LOOP_ELSEWHERE;
+	if (spot->place == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
+		return TAPIR_LOOP_ITSELF;
+	return spot->place;
+}
+
+static void forget_times(struct tapir_loop *loop)
+{
+	loop->from_ns = 0;
+	loop->told_ns = 0;
+	loop->points = 0;
+	loop->times.cnt = 0;
+}
+
+static void keep_stand(struct tapir_loop *loop, uint64_t took_ns, bool is_open)
+{
+	struct tapir_loop_stand stand = {.ns = took_ns,
+					 .points = loop->points,
+					 .first_time = loop->kept.cnt,
+					 .is_open = is_open};
+	const struct tapir_loop_time *time;
+
+	if (loop->kept.cnt + loop->times.cnt > MAX_KEPT || !tapir_vec__push(&loop->stands, stand))
+		return;
+	tapir_vec_for_each (time, &loop->times)
+		(void)tapir_vec__push(&loop->kept, *time);
+}
+
+/* It is in the loop again. */
+static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
+{
+	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
+
+	if (took_ns >= BLOCKED_NS && loop->told_ns * 100 >= took_ns * TOLD_PERCENT)
+		keep_stand(loop, took_ns, is_open);
+	forget_times(loop);
+}
+
+/* It sleeps in the loop. */
+static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
+{
+	if (loop->slept_ns && now_ns >= loop->slept_ns + BLOCKED_NS) {
+		loop->long_turn_cnt++;
+		loop->long_turns.in_loop += loop->turn.in_loop;
+		loop->long_turns.called += loop->turn.called;
+	}
+	for (size_t i = loop->turn_first_stand; i < loop->stands.cnt; i++)
+		loop->stands.data[i].is_most =
+			loop->slept_ns && loop->stands.data[i].ns * 2 >= now_ns - loop->slept_ns;
+	loop->turn_first_stand = loop->stands.cnt;
+	tapir_loop_busy__turn(&loop->busy, loop->slept_ns, now_ns);
+	loop->turn = (struct tapir_loop_points){};
+	loop->back_cnt = 0;
+	loop->slept_ns = 0;
+}
+
+/* A sample, or a moment when it lost its CPU. */
+static void add_point(struct tapir_loop *loop, enum tapir_loop_place place, uint64_t now_ns)
+{
+	if (!loop->slept_ns)
+		loop->slept_ns = now_ns; /* later, in truth */
+	/* Where it woke up, and where it goes to sleep, is in the loop in any case. */
+	if (place == TAPIR_LOOP_ITSELF && loop->turn.called)
+		loop->back_cnt++;
+	if (place == TAPIR_LOOP_CALLED) {
+		loop->turn.in_loop += loop->back_cnt;
+		loop->back_cnt = 0;
+		loop->turn.called++;
+	}
+	loop->points += place == TAPIR_LOOP_CALLED;
+	if (place == TAPIR_LOOP_ITSELF)
+		end_stand(loop, now_ns, false);
+	if (!loop->from_ns && place != TAPIR_LOOP_ELSEWHERE)
+		loop->from_ns = now_ns;
+}
+
+static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+		     struct tapir_loop_time time)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_loop_time *row;
+
+	loop->told_ns += time.ns;
+	time.name = tapir_own_code__of(&f->own, tree, node);
+	time.called = tapir_loop_spot__called(tree, node);
+	time.queue = tapir_loop_spot__queue(tree, node);
+	tapir_vec_for_each (row, &loop->times)
+		if (row->name == time.name && row->called == time.called &&
+		    row->queue == time.queue && row->reason == time.reason &&
+		    row->is_runnable == time.is_runnable) {
+			row->ns += time.ns;
+			return;
+		}
+	if (loop->times.cnt < MAX_TIMES)
+		(void)tapir_vec__push(&loop->times, time);
+}
+
+static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+		     const char *reason, uint64_t ns, uint64_t runnable_ns)
+{
+	tapir_loop_sync__add(f, &loop->sync, node,
+			     tapir_loop_spot__called(tapir_timeline__stacks(f->tl), node), reason,
+			     ns, runnable_ns);
+}
+
+static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+			  uint64_t ns)
+{
+	tapir_loop_busy__add(&loop->busy,
+			     tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), ns);
+}
+
+void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+				const struct tapir_rec_sample *sample, uint32_t node)
+{
+	uint64_t now_ns = sample->h.time_ns;
+	struct tapir_loop_spot spot = tapir_loop_spot__of(f, node);
+	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
+	enum tapir_loop_place place;
+
+	if (!loop)
+		return;
+	place = place_of(loop, &spot);
+	loop->seen_ns = now_ns;
+	add_point(loop, place, now_ns);
+	if (loop->from_ns && place != TAPIR_LOOP_ITSELF)
+		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
+	if (place == TAPIR_LOOP_CALLED)
+		add_sync(f, loop, node, NULL, sample->period, 0);
+	add_busy_time(f, loop, node, sample->period);
+}
+
+static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
+			  const struct tapir_wait *w)
+{
+	const char *reason =
+		tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
+
+	if (!loop->from_ns)
+		loop->from_ns = w->from_ns;
+	add_busy_time(f, loop, w->node, w->wake_ns - w->from_ns);
+	add_time(f, loop, w->node,
+		 (struct tapir_loop_time){.ns = w->wake_ns - w->from_ns,
+					  .reason = reason ? reason : ""});
+}
+
+void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_loop_spot spot =
+		w->node == TAPIR_NO_NODE
+			? (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0}
+			: tapir_loop_spot__of(f, w->node);
+	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
+	enum tapir_loop_place place;
+	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
+
+	if (!loop)
+		return;
+	place = place_of(loop, &spot);
+	if (w->state)
+		place = spot.place; /* the loop itself sleeps for events alone */
+	if (place == TAPIR_LOOP_CALLED)
+		add_sync(
+			f, loop, w->node,
+			tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node),
+			w->until_ns - w->from_ns, w->until_ns - ready_ns);
+	loop->seen_ns = w->until_ns;
+	if (!w->state) {
+		add_point(loop, place, w->from_ns);
+	} else if (place == TAPIR_LOOP_CALLED) {
+		sleep_in_call(f, loop, w);
+	} else {
+		/* In the loop, or nobody knows where. */
+		if (place == TAPIR_LOOP_ITSELF) {
+			end_stand(loop, w->from_ns, false);
+			loop->idle_ns += w->wake_ns - w->from_ns;
+		} else {
+			loop->unknown_ns += w->wake_ns - w->from_ns;
+		}
+		end_turn(loop, w->from_ns);
+		forget_times(loop);
+		loop->slept_ns = place == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
+		loop->from_ns = loop->slept_ns;
+		return;
+	}
+	if (w->until_ns > ready_ns)
+		tapir_loop_busy__add_runnable(&loop->busy, w->until_ns - ready_ns);
+	if (loop->from_ns && w->until_ns > ready_ns)
+		add_time(f, loop, w->node,
+			 (struct tapir_loop_time){.ns = w->until_ns - ready_ns,
+						  .is_runnable = true});
+}
+
+/* By its functions' names, a thread is known to run a loop. NULL: this stack does not tell. */
+static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t tid, uint32_t node)
+{
+	const struct tapir_lore *lore = tapir_loop_spot__lore(tapir_timeline__stacks(f->tl), node);
+	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
+
+	return lore ? loop_of(f, tgid, tid, &spot) : NULL;
+}
+
+void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				  uint32_t node)
+{
+	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
+	uint32_t own = loop ? tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node)
+			    : TAPIR_OWN_CODE_NONE;
+
+	if (own != TAPIR_OWN_CODE_NONE && tapir_loop_spot__of(f, node).place == TAPIR_LOOP_CALLED)
+		tapir_weights__add(&loop->seen, own, 1);
+}
+
+void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			      uint32_t node)
+{
+	struct tapir_loop *loop = prove(f, look->tgid, look->tid, node);
+	uint32_t own = loop ? tapir_loop_spot__own(tapir_timeline__stacks(f->tl), node)
+			    : TAPIR_OWN_CODE_NONE;
+
+	if (own != TAPIR_OWN_CODE_NONE)
+		tapir_weights__add(&loop->seen, own, 1);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void count_time(struct tapir_loop *loop, const struct tapir_loop_time *time)
+{
+	tapir_weights__add(&loop->own, time->name, time->ns);
+	tapir_weights__add(&loop->called, time->called, time->ns);
+	loop->runnable_ns += time->is_runnable ? time->ns : 0;
+	loop->queue_ns += time->queue != TAPIR_LOOP_QUEUE_NONE ? time->ns : 0;
+	loop->steps_ns += time->queue == TAPIR_LOOP_QUEUE_STEP ? time->ns : 0;
+	if (time->reason && *time->reason)
+		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_OWN_CODE_NONE,
+					time->ns);
+}
+
+/*
+ * Many short turns rather than one long call? Where a loop sleeps every now and then these hardly
+ * come in a row.
+ */
+static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_stand *stand)
+{
+	const struct tapir_loop_points *all = &loop->long_turns;
+
+	if (stand->is_most && loop->idle_ns * RESTS_OF_ONE >= loop->busy.ns)
+		return false;
+	return all->in_loop && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
+	       stand->points * all->in_loop < BY_CHANCE * all->called;
+}
+
+static void count_stands(struct tapir_loop *loop)
+{
+	for (size_t i = 0; i < loop->stands.cnt; i++) {
+		const struct tapir_loop_stand *stand = &loop->stands.data[i];
+		size_t until = i + 1 < loop->stands.cnt ? stand[1].first_time : loop->kept.cnt;
+
+		if (is_by_chance(loop, stand))
+			continue;
+		loop->ns += stand->ns;
+		loop->cnt++;
+		loop->worst_ns = stand->ns > loop->worst_ns ? stand->ns : loop->worst_ns;
+		loop->is_open = stand->is_open;
+		for (size_t t = stand->first_time; t < until; t++)
+			count_time(loop, &loop->kept.data[t]);
+	}
+}
+
+/* Its last stay outside the loop ends with the recording. */
+void tapir_finding_loop__end(struct tapir_finding *f)
+{
+	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
+	struct tapir_loop *loop;
+
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
+		end_turn(loop, loop->seen_ns);
+		count_stands(loop);
+	}
+}
+
+void tapir_finding_loop__fini(struct tapir_finding *f)
+{
+	struct tapir_loop *loop;
+
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		tapir_vec__fini(&loop->times);
+		tapir_vec__fini(&loop->stands);
+		tapir_vec__fini(&loop->kept);
+		tapir_weights__fini(&loop->own);
+		tapir_weights__fini(&loop->seen);
+		tapir_loop_sync__fini(&loop->sync);
+		tapir_loop_busy__fini(&loop->busy);
+		tapir_weights__fini(&loop->called);
+		tapir_found_labels__fini(&loop->reasons);
+	}
+	tapir_vec__fini(&f->loops.rows);
+	tapir_map__fini(&f->loops.by_tid);
+	tapir_map__fini(&f->loops.place_by_node);
+	tapir_map__fini(&f->loops.sync_by_node);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_loop.h - event loops that are blocked: how long a thread that serves all in turn
+ * (lore's loop_function: libuv's uv_run) did not get back to where it waits for the next event, and
+ * in which functions it was meanwhile. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_LOOP_H
+#define TAPIR_USER_FINDING_LOOP_H
+
+#include "diagnose/found.h"
+#include "diagnose/loop_busy.h"
+#include "diagnose/loop_sync.h"
+#include "diagnose/weights.h"
+
+#define TAPIR_LOOP_BLOCKED_MS 50 /* for less it is not blocked */
+
+struct tapir_finding;
+struct tapir_rec_look;
+struct tapir_rec_sample;
+struct tapir_rec_switch;
+struct tapir_lore;
+struct tapir_tl_thread;
+struct tapir_wait;
+
+/* Callbacks that all run before a loop goes on, also those that are added meanwhile. */
+enum tapir_loop_queue {
+	TAPIR_LOOP_QUEUE_NONE,
+	TAPIR_LOOP_QUEUE_CALLED, /* in what one of them called */
+	TAPIR_LOOP_QUEUE_STEP,	 /* in what adds them, or goes from one to the next */
+};
+
+/* What a thread did for some time, one row for each function. */
+struct tapir_loop_time {
+	uint32_t name, called; /* its own function; what native one it had called; or none */
+	const char *reason;    /* it slept for that; "" for a reason unknown; NULL: it did not */
+	bool is_runnable;      /* it waited for a CPU */
+	enum tapir_loop_queue queue;
+	uint64_t ns;
+};
+
+/* A long time in which the thread was not seen in the loop itself. */
+struct tapir_loop_stand {
+	uint64_t ns, points; /* points: samples, and when it lost its CPU */
+	size_t first_time;   /* of kept ones, up to the next one's */
+	bool is_open;	     /* it had not ended when the recording did */
+	bool is_most;	     /* of the time between two sleeps */
+};
+
+/* How often a thread was seen in the loop itself and in what that called. */
+struct tapir_loop_points {
+	uint64_t in_loop, called;
+};
+
+struct tapir_loop {
+	uint32_t tgid, tid;
+	const struct tapir_lore *lore; /* whose loop it is */
+	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
+	bool is_proven; /* else its thread may ask for events for other reasons */
+	struct tapir_weights seen; /* functions, where it stood when all threads were looked at */
+	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
+	uint64_t told_ns, points;  /* of that: times of the rows below */
+	uint64_t unknown_ns;	   /* it waited, and stacks do not tell where */
+	struct tapir_vec(struct tapir_loop_time) times;
+	struct tapir_loop_points turn, long_turns;
+	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
+	uint64_t long_turn_cnt;
+	size_t turn_first_stand;
+	uint64_t idle_ns; /* it slept in the loop */
+	struct tapir_vec(struct tapir_loop_stand) stands;
+	struct tapir_vec(struct tapir_loop_time) kept;
+	/* of all times in which it was blocked */
+	uint64_t ns, worst_ns, cnt, runnable_ns;
+	uint64_t queue_ns,
+		steps_ns; /* of that: in callbacks of a queue and between them; between */
+	bool is_open;	  /* it was when the recording ended */
+	struct tapir_weights own, called;
+	struct tapir_found_labels reasons;
+	struct tapir_loop_sync sync; /* also when it was not blocked for long */
+	struct tapir_loop_busy busy;
+};
+
+struct tapir_loops {
+	struct tapir_vec(struct tapir_loop) rows;
+	struct tapir_map by_tid, place_by_node, sync_by_node;
+};
+
+void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+				const struct tapir_rec_sample *sample, uint32_t node);
+void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+				  uint32_t node);
+void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
+			      uint32_t node);
+/* After the last record: what was kept of times is summed up. */
+void tapir_finding_loop__end(struct tapir_finding *f);
+void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_loop__fini(struct tapir_finding *f);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the process is given: CPU time by a quota, or that other processes leave; and the memory
+ * that it takes more and more of. Measured by tapir each second (decode/usage_text.h), not by
+ * events.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "decode/usage_text.h"
+#include "diagnose/finding_impl.h"
+#include "analyze/view.h"
+
+#define MIN_RUNNABLE	 0.2 /* threads, on average */
+#define MIN_WAIT_PERCENT 40  /* of the time that threads want a CPU */
+#define BUSY_SHARE	 0.8 /* of all CPUs */
+#define MIN_POINTS	 4   /* of memory: a line through fewer is none */
+#define GROWTH_PERCENT	 20  /* of what it had at the beginning */
+#define STEADY_PERCENT	 30  /* of the growth is in its second half */
+#define HEAP_EXPLAINS	 50  /* percent of it */
+#define MIN_GROWERS	 3   /* times */
+#define CROWD		 1.5 /* times the CPUs that there are: too many threads compute */
+#define CROWD_PERCENT	 50  /* of their waits are for one another */
+#define ENDED_PERCENT	 25  /* of the time of others: worth a word */
+#define OWN_TIMES	 3   /* as many threads wait for others of their program */
+#define LESSER_PERCENT	 10  /* what it is then worth */
+
+static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
+{
+	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
+}
+
+/* Runnable, and no CPU for it. */
+void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	f->machine.runnable_ns += w->until_ns - w->wake_ns;
+}
+
+/* ---- CPU time -------------------------------------------------------------------------------- */
+
+static bool list_quota(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct tapir_str text = {}, evidence = {};
+	struct tapir_quota_use q;
+	double percent;
+
+	if (!tapir_usage_text__quota(meta_of(f, TAPIR_USAGE_QUOTA), &q))
+		return false;
+	percent = tapir_finding__percent(q.throttled_ns, q.wall_ns);
+	if (!tapir_found__counts(TAPIR_FOUND_QUOTA, percent))
+		return false;
+	tapir_str__addf(&text, "throttled %.1f s of %.1f s by a quota of %.0f%% of a CPU (cgroup ",
+			(double)q.throttled_ns / 1e9, (double)q.wall_ns / 1e9,
+			tapir_finding__percent(q.quota_us, q.period_us));
+	tapir_str__add_printable(&text, q.dir.data, q.dir.len);
+	tapir_str__addc(&text, ')');
+	tapir_str__addf(&evidence, "in %" PRIu64 " of %" PRIu64 " periods", q.throttled_cnt,
+			q.period_cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_QUOTA, percent, "quota", &text, &evidence, NULL);
+	return true;
+}
+
+/* By the machine's clock, too: processes may have come and gone within the recording. */
+static uint64_t others_ns(const struct tapir_finding *f, const struct tapir_neighbours *n)
+{
+	uint64_t by_machine_ns = n->machine_ns > f->cpu.ns ? n->machine_ns - f->cpu.ns : 0;
+
+	return by_machine_ns > n->all_ns ? by_machine_ns : n->all_ns;
+}
+
+static void add_others(const struct tapir_finding *f, const struct tapir_neighbours *n,
+		       struct tapir_str *out)
+{
+	uint64_t all_ns = others_ns(f, n);
+	double seconds = (double)n->wall_ns / 1e9;
+
+	tapir_str__addf(out, ": other processes used %.2f of %" PRIu64 " CPUs",
+			(double)all_ns / 1e9 / seconds, n->cpu_cnt);
+	for (unsigned i = 0; i < n->cnt && i < 2; i++) {
+		tapir_str__adds(out, i ? ", " : ", most ");
+		tapir_str__add_printable(out, n->rows[i].comm,
+					 strnlen(n->rows[i].comm, TAPIR_COMM_BYTES));
+		tapir_str__addf(out, " (%u) %.2f", n->rows[i].tgid,
+				(double)n->rows[i].cpu_ns / 1e9 / seconds);
+	}
+	if ((all_ns - n->all_ns) * 100 >= all_ns * ENDED_PERCENT)
+		tapir_str__addf(out, "%s processes that have ended %.2f", n->cnt ? "," : ":",
+				(double)(all_ns - n->all_ns) / 1e9 / seconds);
+}
+
+/* Others had the CPUs, not its own threads, and not nobody: a hypervisor's share shows nowhere. */
+static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbours *n)
+{
+	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
+
+	return others_ns(f, n) >= f->cpu.ns &&
+	       (double)(others_ns(f, n) + f->cpu.ns) >= BUSY_SHARE * all_ns;
+}
+
+/* What threads that want more than all the CPUs would have waited with nobody else there. */
+static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_neighbours *n,
+			    uint64_t span_ns)
+{
+	double all_ns = (double)n->cpu_cnt * (double)span_ns;
+	double own_ns = (double)f->cpu.ns + (double)f->machine.runnable_ns - all_ns;
+
+	if (own_ns <= 0)
+		return 0;
+	return own_ns < (double)f->machine.runnable_ns ? (uint64_t)own_ns : f->machine.runnable_ns;
+}
+
+static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, struct tapir_str *out)
+{
+	uint64_t all_ns = f->machine.runnable_ns;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, "threads waited %s for a CPU, %.0f%% of the time that they wanted one",
+			tapir_ns__text(all_ns, text),
+			tapir_finding__percent(all_ns, f->cpu.ns + all_ns));
+	if (own_ns)
+		tapir_str__addf(out, ", at least %s of it for one another",
+				tapir_ns__text(own_ns, text));
+}
+
+/* Threads, or awaits, that the program's own findings say to wait, of whichever they are most. */
+static double waiting_cnt(const struct tapir_found_list *list)
+{
+	const struct tapir_found *found;
+	double most = 0;
+
+	tapir_vec_for_each (found, &list->rows) {
+		const char *unit = tapir_found__unit(found->kind);
+
+		if ((!strcmp(unit, "threads") || !strcmp(unit, "awaits")) &&
+		    found->magnitude > most)
+			most = found->magnitude;
+	}
+	return most;
+}
+
+/*
+ * Where far more wait for something of the program's own than for a CPU, what the neighbours take
+ * is the lesser evil, and a part of the greater: it comes after.
+ */
+static double beside_own(const struct tapir_finding *f, const struct tapir_found_list *list,
+			 double percent)
+{
+	double runnable =
+		(double)f->machine.runnable_ns / (double)tapir_timeline__switched_ns(f->tl);
+
+	return waiting_cnt(list) >= OWN_TIMES * runnable ? LESSER_PERCENT : percent;
+}
+
+static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
+	struct tapir_neighbours n;
+	struct tapir_str text = {};
+	double percent, wanted;
+
+	if (!f->has_clock || (double)f->machine.runnable_ns < MIN_RUNNABLE * (double)span_ns ||
+	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n) ||
+	    !are_busy(f, &n))
+		return;
+	own_ns = own_wait_ns(f, &n, span_ns);
+	percent = tapir_finding__percent(f->machine.runnable_ns - own_ns,
+					 f->cpu.ns + f->machine.runnable_ns);
+	if (percent < MIN_WAIT_PERCENT)
+		return;
+	add_wait_for_cpus(f, own_ns, &text);
+	add_others(f, &n, &text);
+	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	percent = wanted < 1 ? percent * wanted : percent;
+	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, beside_own(f, list, percent),
+			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
+}
+
+void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
+	struct tapir_neighbours n;
+	char text[TAPIR_NS_TEXT_BYTES];
+	double wanted;
+
+	if (!f->has_clock || !span_ns ||
+	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
+		return;
+	own_ns = own_wait_ns(f, &n, span_ns);
+	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	if (wanted < CROWD * (double)n.cpu_cnt ||
+	    own_ns * 100 < f->machine.runnable_ns * CROWD_PERCENT)
+		return;
+	tapir_str__addf(out,
+			"; its threads want %.1f CPUs of %" PRIu64
+			": they waited %s for one, %s of "
+			"it for one another",
+			wanted, n.cpu_cnt, tapir_ns__text(f->machine.runnable_ns, text),
+			own_ns == f->machine.runnable_ns ? "all" : "most");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static double mb(uint64_t bytes)
+{
+	return (double)bytes / 1e6;
+}
+
+/* Grows all the time: not a program that fills its caches once. In MB/s; 0: it does not. */
+static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s)
+{
+	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
+	double grown, later;
+
+	if (s->cnt < MIN_POINTS)
+		return 0;
+	last = &s->points[s->cnt - 1];
+	middle = &s->points[s->cnt / 2];
+	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
+	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
+	if (grown * 100 < mb(first->resident_bytes) * GROWTH_PERCENT ||
+	    later * 100 < grown * STEADY_PERCENT ||
+	    tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
+		return 0;
+	return grown / ((double)(last->at_ns - first->at_ns) / 1e9);
+}
+
+static void add_growth(struct tapir_finding *f, const struct tapir_memory_series *s, double rate,
+		       struct tapir_found_list *list)
+{
+	const struct tapir_memory_point *first = &s->points[1], *last = &s->points[s->cnt - 1];
+	const struct tapir_weights *growers = &f->gc.growers;
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text,
+			"resident memory grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
+			rate, mb(first->resident_bytes), mb(last->resident_bytes),
+			(double)(last->at_ns - first->at_ns) / 1e9);
+	if (f->gc.started_cnt && f->gc.heap_cnt)
+		tapir_str__addf(&text,
+				"; %" PRIu64 " collection%s, after which the heap had %.1f MB",
+				f->gc.started_cnt, f->gc.started_cnt == 1 ? "" : "s",
+				mb(tapir_heap_size__sum(&f->gc.heap_last, 1)));
+	else if (f->has_dotnet && !f->gc.started_cnt)
+		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
+				       "collected");
+	if (growers->sum >= MIN_GROWERS && tapir_finding__most(f, growers)) {
+		tapir_str__addf(&text, "; the heap took memory %" PRIu64 " times, most for ",
+				growers->sum);
+		tapir_finding__add_name(f, growers->best_name, &text);
+	}
+	tapir_found_list__add(list, TAPIR_FOUND_MEMORY, rate, tapir_finding__most(f, growers),
+			      &text, NULL, NULL);
+}
+
+/* What a finding about the heap says, it need not say again. */
+static bool is_explained(const struct tapir_found_list *list, double rate)
+{
+	const struct tapir_found *found;
+
+	tapir_vec_for_each (found, &list->rows)
+		if (found->kind == TAPIR_FOUND_HEAP &&
+		    found->magnitude * 100 >= rate * HEAP_EXPLAINS)
+			return true;
+	return false;
+}
+
+static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct tapir_sv text = meta_of(f, TAPIR_USAGE_MEMORY);
+	struct tapir_memory_series series, worst = {};
+	double rate, most = 0;
+
+	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
+		rate = tapir_timeline__is_told(f->tl, series.tgid) ? growth_of(f, &series) : 0;
+		if (rate <= most)
+			continue;
+		most = rate;
+		worst = series;
+	}
+	if (tapir_found__counts(TAPIR_FOUND_MEMORY, most) && !is_explained(list, most))
+		add_growth(f, &worst, most, list);
+}
+
+void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	if (!list_quota(f, list))
+		list_neighbours(f, list);
+	list_memory(f, list);
+}

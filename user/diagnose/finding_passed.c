@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who waits where is known once all have been seen: then it is decided what the waits were for. */
+#include "diagnose/finding_passed.h"
+
+#include <inttypes.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_ROWS       65536u
+#define PARKED_PERCENT 95 /* of the recording */
+#define MIN_PARKED     2  /* threads of one name */
+
+static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
+{
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(13, tgid), name), tid);
+}
+
+static struct tapir_passed_row *row_of(struct tapir_passed *p, const struct tapir_passed_row *like)
+{
+	uint64_t key = key_of(like->tgid, like->name, like->waker_tid);
+
+	return tapir_keyed__row(&p->rows, &p->by_key, key, MAX_ROWS, *like);
+}
+
+static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *like, uint32_t tid,
+			 uint64_t ns)
+{
+	struct tapir_passed_thread made = {
+		.wait = like->wait, .tgid = like->tgid, .tid = tid, .name = like->name};
+	struct tapir_passed_thread *thread =
+		tapir_keyed__row(&p->threads, &p->thread_by_tid, tid, MAX_ROWS, made);
+
+	if (!thread)
+		return;
+	thread->ns += ns;
+	thread->has_several |= thread->name != like->name || thread->wait != like->wait;
+}
+
+static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
+{
+	struct tapir_passed_nameless made = {
+		.tgid = w->thread->tgid, .tid = w->thread->tid, .waker_tid = w->waker_tid};
+	uint64_t key = key_of(made.tgid, made.waker_tid, made.tid);
+	struct tapir_passed_nameless *row =
+		tapir_keyed__row(&p->nameless, &p->nameless_by_key, key, MAX_ROWS, made);
+
+	if (!row)
+		return;
+	row->ns += w->wake_ns - w->from_ns;
+	row->cnt++;
+}
+
+bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	struct tapir_passed_row like = {.tgid = w->thread->tgid, .waker_tid = w->waker_tid};
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	struct tapir_passed_row *row;
+
+	if (!wait || !wait->is_passed)
+		return false;
+	if (is_open && wait->passed && f->passed.parked.cnt < MAX_ROWS)
+		(void)tapir_vec__push(&f->passed.parked,
+				      ((struct tapir_parked){w->thread->tid, took_ns}));
+	like.wait = wait;
+	like.name = tapir_own_code__of(&f->own, tree, w->node);
+	if (like.name == TAPIR_OWN_CODE_NONE) {
+		if (!is_open && w->waker_tid && tapir_wait_reason__is_cut(tree, w->node, wait))
+			count_nameless(&f->passed, w);
+		return false;
+	}
+	if (f->passed.waiters.cnt < MAX_ROWS)
+		tapir_map__put(&f->passed.waiters, key_of(like.tgid, like.name, w->thread->tid),
+			       NULL);
+	count_thread(&f->passed, &like, w->thread->tid, took_ns);
+	row = is_open || !w->waker_tid ? NULL : row_of(&f->passed, &like);
+	if (row) {
+		row->ns += took_ns;
+		row->cnt++;
+	}
+	return true;
+}
+
+/* All who wait in functions where threads end each other's waits. */
+struct passed_sum {
+	struct tapir_weights where;
+	uint64_t wait_cnt, cut_ns;
+	size_t thread_cnt;
+	const struct tapir_lore_wait *wait;
+	struct tapir_map places; /* of those, and how long they did there */
+};
+
+static void find_places(const struct tapir_passed *p, struct passed_sum *all)
+{
+	const struct tapir_passed_row *row;
+	uint64_t *place;
+
+	tapir_vec_for_each (row, &p->rows) {
+		if (!tapir_map__get(&p->waiters, key_of(row->tgid, row->name, row->waker_tid)))
+			continue;
+		place = tapir_map__put(&all->places, key_of(row->tgid, row->name, 0), NULL);
+		if (place)
+			*place += row->ns;
+		tapir_weights__add(&all->where, row->name, row->ns);
+		all->wait_cnt += row->cnt;
+		all->wait = row->wait;
+	}
+}
+
+/* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
+static void add_cut_waits(const struct tapir_finding *f, struct passed_sum *all)
+{
+	const struct tapir_passed_thread *t;
+	uint64_t cnt, ns;
+
+	tapir_vec_for_each (t, &f->passed.threads) {
+		if (!tapir_map__get(&all->places, key_of(t->tgid, t->name, 0)))
+			continue;
+		all->thread_cnt++;
+		ns = t->has_several ? 0
+				    : tapir_cut_waits__of(f, t->tid, t->wait->reason, t->ns, &cnt);
+		if (!ns)
+			continue;
+		tapir_weights__add(&all->where, t->name, ns);
+		all->cut_ns += ns;
+		all->wait_cnt += cnt;
+	}
+}
+
+/* The one place where the thread waits that is such a place; else NULL. */
+static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f,
+						   const struct passed_sum *all, uint32_t tid)
+{
+	const struct tapir_passed_thread *t =
+		tapir_keyed__find(&f->passed.threads, &f->passed.thread_by_tid, tid);
+
+	return t && !t->has_several && tapir_map__get(&all->places, key_of(t->tgid, t->name, 0))
+		       ? t
+		       : NULL;
+}
+
+/* A thread of whose stacks none tells where it waits waits where those do that end its waits. */
+static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
+{
+	const struct tapir_passed_nameless *row;
+	const struct tapir_passed_thread *fellow;
+	struct tapir_map tids = {};
+
+	tapir_vec_for_each (row, &f->passed.nameless) {
+		fellow = tapir_map__get(&f->passed.thread_by_tid, row->tid)
+				 ? NULL
+				 : fellow_of(f, all, row->waker_tid);
+		if (!fellow || fellow->tgid != row->tgid)
+			continue;
+		tapir_weights__add(&all->where, fellow->name, row->ns);
+		all->cut_ns += row->ns;
+		all->wait_cnt += row->cnt;
+		(void)tapir_map__put(&tids, row->tid, NULL);
+	}
+	all->thread_cnt += tids.cnt;
+	tapir_map__fini(&tids);
+}
+
+static void add_finding(struct tapir_finding *f, struct passed_sum *all,
+			struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = span_ns ? (double)all->where.sum / (double)span_ns : 0;
+	struct tapir_str text = {}, evidence = {};
+	char waited[TAPIR_NS_TEXT_BYTES], cut[TAPIR_NS_TEXT_BYTES];
+
+	if (!all->wait || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+		return;
+	tapir_str__addf(&text, "threads waited %s for a %s that they pass to each other",
+			tapir_ns__text(all->where.sum, waited),
+			all->wait->passed ? all->wait->passed : all->wait->reason);
+	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
+	tapir_finding__add_most(f, &all->where, ", in ", &text);
+	tapir_str__addf(&evidence, "%" PRIu64 " waits", all->wait_cnt);
+	if (all->cut_ns)
+		tapir_str__addf(&evidence, "; callers of %s of them are missing",
+				tapir_ns__text(all->cut_ns, cut));
+	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all->wait->reason, &text, &evidence,
+			      "offcpu");
+}
+
+void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct passed_sum all = {};
+
+	find_places(&f->passed, &all);
+	add_cut_waits(f, &all);
+	add_nameless(f, &all);
+	add_finding(f, &all, list);
+	tapir_weights__fini(&all.where);
+	tapir_map__fini(&all.places);
+}
+
+void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	struct tapir_found_labels names = {};
+	const struct tapir_found_label *most;
+	const struct tapir_parked *parked;
+
+	tapir_vec_for_each (parked, &f->passed.parked) {
+		struct tapir_str name = {};
+
+		if (parked->ns * 100 < span_ns * PARKED_PERCENT)
+			continue;
+		tapir_finding__add_thread(f, parked->tid, &name);
+		if (name.data)
+			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
+		tapir_str__fini(&name);
+	}
+	most = tapir_found_labels__worst(&names);
+	if (most && most->cnt >= MIN_PARKED)
+		tapir_str__addf(out,
+				"; %" PRIu64 " threads %s were parked throughout: for work, or "
+				"for each other",
+				most->cnt, most->label);
+	tapir_found_labels__fini(&names);
+}
+
+void tapir_finding_passed__fini(struct tapir_finding *f)
+{
+	tapir_vec__fini(&f->passed.parked);
+	tapir_vec__fini(&f->passed.rows);
+	tapir_vec__fini(&f->passed.threads);
+	tapir_vec__fini(&f->passed.nameless);
+	tapir_map__fini(&f->passed.nameless_by_key);
+	tapir_map__fini(&f->passed.by_key);
+	tapir_map__fini(&f->passed.waiters);
+	tapir_map__fini(&f->passed.thread_by_tid);
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The thread pool: its threads that wait although they have work (pool_waits.h). Whether one that
+ * waited before the recording began had work, only the runtime tells: it adds threads, for
+ * "starvation" when nothing is taken from the queue, for "cooperative blocking" when a task is
+ * waited for.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "diagnose/finding_impl.h"
+
+#define BLOCKED_PERCENT 50 /* of the time of its threads, where the runtime did not add any */
+
+static bool is_for_starvation(const struct tapir_finding_event *e)
+{
+	struct tapir_str reason = {};
+	bool is_one;
+
+	tapir_event_fields__add_text(e->fields, "Reason", 40, &reason);
+	is_one = reason.data && tapir_pool__is_for_blocked(reason.data);
+	tapir_str__fini(&reason);
+	return is_one;
+}
+
+void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	if (e->meaning != TAPIR_MEANS_POOL && e->meaning != TAPIR_MEANS_POOL_CHANGE &&
+	    e->meaning != TAPIR_MEANS_POOL_IDLE)
+		return;
+	f->pool.event_cnt++;
+	if (e->meaning == TAPIR_MEANS_POOL_CHANGE) {
+		f->pool.starved_cnt += is_for_starvation(e);
+		return;
+	}
+	if (e->meaning == TAPIR_MEANS_POOL_IDLE)
+		tapir_pool_waits__says_idle(&f->pool.waits, e->thread->tid, e->now_ns);
+}
+
+bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	enum tapir_thread_role role = tapir_finding__role(f, w->thread, w->until_ns);
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	uint32_t own;
+
+	if (role == TAPIR_ROLE_FINALIZER) {
+		/* Else it waits for work: a program whose objects have no finalizers gives it none.
+		 */
+		if (tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node) !=
+		    TAPIR_OWN_CODE_NONE)
+			tapir_finding__weigh(f, &f->gc.finalizers, w->node,
+					     w->until_ns - w->from_ns);
+		return f->has_dotnet; /* else it may wait for locks as others do */
+	}
+	/* Not by its role, which is up to a second old: a new worker gets its name late. */
+	if (!tapir_pool__has(f->tl, w->thread->tid, w->until_ns))
+		return false;
+	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node);
+	switch (tapir_pool_waits__add(&f->pool.waits, f->tl, w, own != TAPIR_OWN_CODE_NONE)) {
+	case TAPIR_POOL_IDLE:
+	case TAPIR_POOL_UNBEGUN:
+		return true;
+	case TAPIR_POOL_BLOCKED:
+		tapir_finding__weigh(f, &f->pool.blockers, w->node, took_ns);
+		return false;
+	default:
+		return false;
+	}
+}
+
+void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_pool_waits *waits = &f->pool.waits;
+	uint64_t blocked_ns = waits->blocked_ns + (f->pool.starved_cnt ? waits->unbegun_ns : 0);
+	double threads = span_ns ? (double)blocked_ns / (double)span_ns : 0;
+	double share = tapir_finding__percent(blocked_ns, blocked_ns + waits->idle_ns);
+	struct tapir_str text = {}, evidence = {};
+
+	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < BLOCKED_PERCENT) ||
+	    !tapir_found__counts(TAPIR_FOUND_STARVATION, threads))
+		return;
+	tapir_str__addf(&text, "%s%.1f of %.1f pool threads are blocked on average",
+			f->pool.starved_cnt ? "thread pool starvation: " : "", threads,
+			(double)waits->alive_ns / (double)span_ns);
+	tapir_finding__add_most(f, &f->pool.blockers, " in ", &text);
+	if (f->pool.starved_cnt)
+		tapir_str__addf(
+			&text, "; the pool changed its size for blocked threads %" PRIu64 " time%s",
+			f->pool.starved_cnt, f->pool.starved_cnt == 1 ? "" : "s");
+	tapir_str__addf(&evidence, "%" PRIu64 " changes, %.3f s blocked, %.3f s without work",
+			f->pool.starved_cnt, (double)blocked_ns / 1e9,
+			(double)waits->idle_ns / 1e9);
+	tapir_found_list__add(list, TAPIR_FOUND_STARVATION, threads,
+			      tapir_finding__most(f, &f->pool.blockers), &text, &evidence, NULL);
+}
+
+/* Too few to starve others, but a consumer that all wait for may be one. */
+void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out)
+{
+	uint64_t blocked_ns = f->pool.waits.blocked_ns;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	if (tapir_finding__percent(blocked_ns, tapir_timeline__switched_ns(f->tl)) <
+	    BLOCKED_PERCENT)
+		return;
+	tapir_str__addf(out, "; threads of the pool were blocked for %s",
+			tapir_ns__text(blocked_ns, text));
+	tapir_finding__add_most(f, &f->pool.blockers, " in ", out);
+}
+
+void tapir_finding_pool__fini(struct tapir_finding *f)
+{
+	tapir_pool_waits__fini(&f->pool.waits);
+	tapir_weights__fini(&f->pool.blockers);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_postgresql.h - what a PostgreSQL server's events tell of its settings: checkpoints that
+ * follow each other, since the log reached its limit, and sorts that do not fit their memory. One
+ * thread.
+ */
+#ifndef TAPIR_USER_FINDING_POSTGRESQL_H
+#define TAPIR_USER_FINDING_POSTGRESQL_H
+
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_finding_event;
+
+struct tapir_postgresql_finding {
+	uint64_t checkpoint_cnt, by_log_cnt; /* that began */
+	uint64_t sort_cnt, file_sort_cnt;    /* that ended; file: in temporary files */
+	uint64_t most_blocks;		     /* of one sort's files */
+	struct tapir_found_labels statements;
+};
+
+void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_postgresql__fini(struct tapir_finding *f);
+
+#endif

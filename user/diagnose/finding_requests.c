@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests: intervals with a start and an end that somebody waits for. Those that the edges of the
+ * recording cut are in no figure here, nor kinds of which many are cut or do not pair.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "analyze/view.h"
+
+#define MAX_KINDS    64u
+#define MIN_REQUESTS 3u
+
+bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
+{
+	static const char *const names[] = {"request", "http_request", "query", "sql"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(kind->name, names[i]))
+			return true;
+	return kind->is_guessed && kind->scope == TAPIR_PAIR_ACTIVITY;
+}
+
+static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind)
+{
+	struct tapir_request_kind **row, *made;
+
+	tapir_vec_for_each (row, &f->requests)
+		if ((*row)->kind == kind)
+			return *row;
+	if (f->requests.cnt == MAX_KINDS)
+		return NULL;
+	made = calloc(1, sizeof(*made));
+	if (made && tapir_vec__push(&f->requests, made)) {
+		made->kind = kind;
+		return made;
+	}
+	free(made);
+	return NULL;
+}
+
+/*
+ * HttpClient sends the header for the activity it is in; one that it creates without a parent is
+ * there because somebody listens, which the profile "requests" does.
+ */
+void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	struct tapir_str parent = {};
+
+	if (e->meaning != TAPIR_MEANS_REQUEST_SENT)
+		return;
+	tapir_event_fields__add_text(e->fields, "ParentSpanId", 16, &parent);
+	f->header_cnt += parent.data && parent.len == strspn(parent.data, "0");
+	tapir_str__fini(&parent);
+}
+
+static void list_headers(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+	struct tapir_str text = {};
+
+	if (!f->header_cnt)
+		return;
+	tapir_str__addf(&text,
+			"%" PRIu64 " requests were sent with a traceparent header only because "
+			"this was recorded (--profile requests)",
+			f->header_cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_HEADERS, (double)f->header_cnt, NULL, &text, NULL,
+			      "slow=http_request");
+}
+
+/* What an activity waited for: "http_request /inventory/410". */
+static void count_inside(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(f->tl);
+	const struct tapir_interval *parent = tapir_timeline__parent(f->tl, i);
+	struct tapir_request_kind *row;
+
+	if (!parent || !tapir_finding_requests__is_one(&pairs->kinds.data[parent->kind]))
+		return;
+	row = kind_of(f, parent->kind);
+	if (row)
+		tapir_found_labels__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
+					TAPIR_OWN_CODE_NONE, i->until_ns - i->from_ns);
+}
+
+void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+				     uint64_t ns)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	struct tapir_request_kind *row =
+		i->await_label && tapir_finding_requests__is_one(kind) ? kind_of(f, i->kind) : NULL;
+
+	if (row)
+		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_OWN_CODE_NONE, ns);
+}
+
+void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	static const struct tapir_parts none;
+	uint64_t took_ns = i->until_ns - i->from_ns;
+	struct tapir_request_kind *row;
+
+	count_inside(f, i);
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	    !tapir_finding_requests__is_one(kind))
+		return;
+	row = kind_of(f, i->kind);
+	if (!row)
+		return;
+	row->sum_ns += took_ns;
+	row->by_thread_cnt += kind->scope == TAPIR_PAIR_ACTIVITY && !i->activity;
+	tapir_parts__add_difference(&row->parts, &i->parts, &none);
+	tapir_histogram__add(&row->took, took_ns);
+	if (took_ns < row->worst_ns)
+		return;
+	row->worst_ns = took_ns;
+	free(row->worst_label);
+	row->worst_label = i->label ? strdup(i->label) : NULL;
+}
+
+static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
+{
+	struct tapir_request_kind *const *row;
+	const struct tapir_request_kind *worst = NULL;
+
+	tapir_vec_for_each (row, &f->requests) {
+		const struct tapir_kind *kind =
+			&tapir_timeline__pairs(f->tl)->kinds.data[(*row)->kind];
+
+		/* What was paired before it was seen that they move is not known either. */
+		if (kind->is_unknown_by_thread && (*row)->by_thread_cnt * 2 > (*row)->took.cnt)
+			continue;
+		if ((*row)->took.cnt < MIN_REQUESTS || kind->unbegun > (*row)->took.cnt)
+			continue;
+		if (!worst || tapir_histogram__percentile(&(*row)->took, 99) >
+				      tapir_histogram__percentile(&worst->took, 99))
+			worst = *row;
+	}
+	return worst;
+}
+
+/* ", 92% of their time awaited": the largest part, if it is most of the time. */
+static void add_part(const struct tapir_request_kind *row, struct tapir_str *out)
+{
+	static const char *const states[] = {[TAPIR_THREAD_UNKNOWN] = "unknown",
+					     [TAPIR_THREAD_RUNNING] = "on the CPU",
+					     [TAPIR_THREAD_RUNNABLE] = "waiting for a CPU",
+					     [TAPIR_THREAD_SLEEPING] = "asleep",
+					     [TAPIR_THREAD_BETWEEN] = "awaited",
+					     [TAPIR_THREAD_INSIDE] = "in another activity",
+					     [TAPIR_THREAD_QUEUED] = "queued for a thread"};
+	static const char *const causes[] = {[TAPIR_CAUSE_GC] = "in GC",
+					     [TAPIR_CAUSE_STOP] = "stopped",
+					     [TAPIR_CAUSE_JIT] = "compiling",
+					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
+					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
+	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
+	const struct tapir_found_label *task = tapir_found_labels__worst(&row->tasks);
+	uint64_t most = 0;
+	const char *what = NULL;
+
+	for (unsigned cause = TAPIR_CAUSE_NONE + 1; cause < TAPIR_CAUSE_CNT; cause++)
+		if (tapir_parts__sum(&row->parts, cause) > most) {
+			most = tapir_parts__sum(&row->parts, cause);
+			what = causes[cause];
+		}
+	for (unsigned state = TAPIR_THREAD_RUNNING; state < TAPIR_THREAD_STATE_CNT; state++)
+		if (row->parts.ns[TAPIR_CAUSE_NONE][state] > most) {
+			most = row->parts.ns[TAPIR_CAUSE_NONE][state];
+			what = states[state];
+		}
+	if (!what || most * 2 < row->sum_ns)
+		return;
+	tapir_str__addf(out, ", %.0f%% of their time ", tapir_finding__percent(most, row->sum_ns));
+	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
+		tapir_str__addf(out, "in %s", inside->label);
+	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
+		 task->ns * 2 > most)
+		tapir_str__addf(out, "awaiting %s", task->label);
+	else
+		tapir_str__adds(out, what);
+}
+
+/* Of a request and its parts, the request. */
+static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most)
+{
+	if (most && kind->is_guessed != most->is_guessed)
+		return most->is_guessed;
+	return !most || kind->unended > most->unended;
+}
+
+/*
+ * Begins and ends were recorded, but which of them belong together is not known. With --activities
+ * a few are left, which began before the ids were switched on.
+ */
+static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_kind *kind, *most = NULL;
+	struct tapir_str text = {};
+
+	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
+		if (kind->is_unknown_by_thread && kind->unended > kind->cnt &&
+		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
+			most = kind;
+	if (!most)
+		return;
+	tapir_str__addf(&text,
+			"%" PRIu64 " times %s:%s, how long is not known: its events have no "
+			"activity id and change threads (record --activities)",
+			most->unended, most->provider, most->name);
+	tapir_found_list__add(list, TAPIR_FOUND_UNTIMED, (double)most->unended, most->name, &text,
+			      NULL, NULL);
+}
+
+void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_request_kind *row = slowest(f);
+	const struct tapir_kind *kind;
+	uint64_t p99_ns, p50_ns;
+	char median[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {}, view = {};
+
+	list_headers(f, list);
+	list_untimed(f, list);
+	if (!row)
+		return;
+	p50_ns = tapir_histogram__percentile(&row->took, 50);
+	p99_ns = tapir_histogram__percentile(&row->took, 99);
+	if (!tapir_found__counts(TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6))
+		return;
+	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%)", kind->provider, kind->name,
+			tapir_ns__text(p50_ns, median), tapir_ns__text(p99_ns, p99));
+	add_part(row, &text);
+	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
+			tapir_ns__text(row->worst_ns, worst));
+	if (row->worst_label && *row->worst_label) {
+		tapir_str__adds(&text, ": ");
+		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
+	}
+	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
+	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
+			      NULL, view.data);
+	tapir_str__fini(&view);
+}
+
+void tapir_finding_requests__fini(struct tapir_finding *f)
+{
+	struct tapir_request_kind **row;
+
+	tapir_vec_for_each (row, &f->requests) {
+		tapir_found_labels__fini(&(*row)->inside);
+		tapir_found_labels__fini(&(*row)->tasks);
+		free((*row)->worst_label);
+		free(*row);
+	}
+	tapir_vec__fini(&f->requests);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/finding_sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "decode/postgresql_text.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_SESSIONS 65536u
+
+/* text: empty, it is not idle */
+static void keep(struct tapir_finding *f, uint32_t tid, uint64_t at_ns, struct tapir_sv text,
+		 bool is_of_holder)
+{
+	struct tapir_postgresql_session session;
+	struct tapir_idle_session *row;
+	struct tapir_str statement = {};
+	bool is_idle = tapir_postgresql_session__parse(text, &session);
+
+	if (!is_idle && !f->sessions.rows.cnt)
+		return;
+	row = tapir_keyed__row(
+		&f->sessions.rows, &f->sessions.by_tid, tid, MAX_SESSIONS,
+		((struct tapir_idle_session){.tid = tid, .is_of_holder = is_of_holder}));
+	if (!row)
+		return;
+	free(row->statement);
+	*row = (struct tapir_idle_session){.tid = tid,
+					   .is_of_holder = row->is_of_holder && is_of_holder};
+	if (!is_idle)
+		return;
+	tapir_finding_doing__add_without_numbers(session.statement, &statement);
+	row->seen_ns = at_ns;
+	row->transaction = session.transaction;
+	row->transaction_ns = session.transaction_ns;
+	row->idle_ns = session.idle_ns;
+	row->statement = statement.data;
+}
+
+void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_rec *rec)
+{
+	struct tapir_wait_view wait;
+
+	tapir_wait_view__of(rec, &wait);
+	keep(f, wait.rec->tid, rec->time_ns, wait.session, false);
+	if (wait.rec->owner_tid && wait.holder_session.len)
+		keep(f, wait.rec->owner_tid, rec->time_ns, wait.holder_session, true);
+}
+
+/* How long it had been idle when the recording ended; 0: it was not. */
+static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session *row)
+{
+	const struct tapir_tl_thread *t =
+		row && row->seen_ns ? tapir_timeline__thread(f->tl, row->tid) : NULL;
+	const struct tapir_lore_wait *wait;
+
+	if (!t || t->is_gone || t->state != TAPIR_THREAD_SLEEPING || t->out_ns > row->seen_ns)
+		return 0;
+	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), t->out_node);
+	if (wait && !wait->is_common && strcmp(wait->reason, "client") != 0)
+		return 0;
+	return row->idle_ns + (tapir_timeline__stats(f->tl)->last_ns - row->seen_ns);
+}
+
+bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	const struct tapir_idle_session *row =
+		tapir_keyed__find(&f->sessions.rows, &f->sessions.by_tid, tid);
+	uint64_t ns = idle_ns(f, row);
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	if (!ns)
+		return false;
+	tapir_str__addf(out, ", idle in transaction for %s", tapir_ns__text(ns, text));
+	if (row->statement)
+		tapir_str__addf(out, ", after %s", row->statement);
+	return true;
+}
+
+static void add_finding(struct tapir_finding *f, const struct tapir_idle_session *longest,
+			size_t cnt, struct tapir_found_list *list)
+{
+	uint64_t ns = idle_ns(f, longest);
+	uint64_t transaction_ns = longest->transaction_ns - longest->idle_ns + ns;
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, longest->tid, tapir_timeline__stats(f->tl)->last_ns);
+	struct tapir_str text = {}, evidence = {};
+	char idle[TAPIR_NS_TEXT_BYTES], open[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&text, "%zu session%s idle in transaction, ", cnt,
+			cnt == 1 ? " is" : "s are");
+	tapir_str__addf(&text, "%sfor %s: ", cnt == 1 ? "" : "the longest ",
+			tapir_ns__text(ns, idle));
+	tapir_str__add_printable(&text, comm.data, comm.len);
+	tapir_str__addf(&text, " %u", longest->tid);
+	if (longest->statement)
+		tapir_str__addf(&text, ", after %s", longest->statement);
+	if (longest->transaction)
+		tapir_str__addf(&text, "; it holds the locks of transaction %u",
+				longest->transaction);
+	tapir_str__addf(&evidence, "its transaction began %s before the end",
+			tapir_ns__text(transaction_ns, open));
+	tapir_found_list__add(list, TAPIR_FOUND_IDLE_SESSIONS, (double)ns / 1e9, longest->statement,
+			      &text, &evidence, NULL);
+}
+
+void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_idle_session *row, *longest = NULL;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (row, &f->sessions.rows) {
+		if (row->is_of_holder ||
+		    !tapir_found__counts(TAPIR_FOUND_IDLE_SESSIONS, (double)idle_ns(f, row) / 1e9))
+			continue;
+		cnt++;
+		if (!longest || idle_ns(f, row) > idle_ns(f, longest))
+			longest = row;
+	}
+	if (longest)
+		add_finding(f, longest, cnt, list);
+}
+
+void tapir_finding_sessions__fini(struct tapir_finding *f)
+{
+	struct tapir_idle_session *row;
+
+	tapir_vec_for_each (row, &f->sessions.rows)
+		free(row->statement);
+	tapir_vec__fini(&f->sessions.rows);
+	tapir_map__fini(&f->sessions.by_tid);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/finding_statements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_ROWS       65536u
+#define SHORT_NS       500000u /* a journey to the client takes as long */
+#define MIN_STATEMENTS 200u
+#define MIN_OF_SESSION 100.0 /* a second: fewer are no loop of a program */
+#define MOST_PERCENT   50
+#define CLIENT_PERCENT 10 /* of a session's time */
+
+static struct tapir_statement_session *session_of(struct tapir_finding *f, uint32_t tid)
+{
+	struct tapir_statements *s = &f->statements;
+
+	return tapir_keyed__row(&s->sessions, &s->session_by_tid, tid, MAX_ROWS,
+				((struct tapir_statement_session){.tid = tid}));
+}
+
+static void count_statement(struct tapir_finding *f, const char *label, uint64_t ns)
+{
+	struct tapir_statements *s = &f->statements;
+	struct tapir_statement_row *row;
+	struct tapir_str text = {};
+
+	tapir_finding_doing__add_without_numbers(tapir_sv__of(label), &text);
+	row = text.len && !text.failed
+		      ? tapir_keyed__row(&s->rows, &s->row_by_text,
+					 tapir_hash__bytes(3, text.data, text.len), MAX_ROWS,
+					 ((struct tapir_statement_row){}))
+		      : NULL;
+	if (row) {
+		row->text = row->text ? row->text : strdup(text.data);
+		row->cnt++;
+		row->ns += ns;
+	}
+	tapir_str__fini(&text);
+}
+
+static bool is_of(struct tapir_finding *f, const struct tapir_interval *i, const char *name)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+
+	return kind->scope == TAPIR_PAIR_THREAD && !strcmp(kind->name, name);
+}
+
+/* A query; or what is executed without one, as prepared statements are, whose text no event has. */
+static bool is_statement(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_tl_thread *thread;
+	const struct tapir_interval *open;
+
+	if (!is_of(f, i, "execute"))
+		return is_of(f, i, "query");
+	thread = tapir_timeline__thread(f->tl, i->tid);
+	for (open = thread ? thread->open : NULL; open; open = open->outer)
+		if (is_of(f, open, "query"))
+			return false;
+	return true;
+}
+
+void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	struct tapir_statement_session *session;
+
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	    i->until_ns - i->from_ns > SHORT_NS || !is_statement(f, i))
+		return;
+	session = session_of(f, i->tid);
+	if (!session)
+		return;
+	session->cnt++;
+	f->statements.cnt++;
+	if (i->label)
+		count_statement(f, i->label, i->until_ns - i->from_ns);
+}
+
+void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	struct tapir_statement_session *session =
+		f->statements.session_by_tid.cnt && w->state
+			? tapir_keyed__find(&f->statements.sessions, &f->statements.session_by_tid,
+					    w->thread->tid)
+			: NULL;
+	const char *reason = session ? tapir_wait_reasons__of(
+					       &f->reasons, tapir_timeline__stacks(f->tl), w->node)
+				     : NULL;
+
+	if (reason && !strcmp(reason, "client"))
+		session->client_ns += w->wake_ns - w->from_ns;
+}
+
+/* Those of which each is as fast as a program that sends one after the other. */
+static struct tapir_statement_session sum_sessions(const struct tapir_finding *f, double seconds,
+						   size_t *session_cnt)
+{
+	const struct tapir_statement_session *session;
+	struct tapir_statement_session sum = {};
+
+	*session_cnt = 0;
+	tapir_vec_for_each (session, &f->statements.sessions) {
+		if ((double)session->cnt < MIN_OF_SESSION * seconds)
+			continue;
+		++*session_cnt;
+		sum.cnt += session->cnt;
+		sum.client_ns += session->client_ns;
+	}
+	return sum;
+}
+
+static const struct tapir_statement_row *most_of(const struct tapir_statements *s)
+{
+	const struct tapir_statement_row *row, *most = NULL;
+
+	tapir_vec_for_each (row, &s->rows)
+		if (row->text && (!most || row->cnt > most->cnt))
+			most = row;
+	return most && most->cnt * 100 >= s->cnt * MOST_PERCENT ? most : NULL;
+}
+
+void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	double seconds = (double)span_ns / 1e9, rate, client;
+	const struct tapir_statement_row *most = most_of(&f->statements);
+	size_t session_cnt;
+	struct tapir_statement_session sum = sum_sessions(f, seconds, &session_cnt);
+	struct tapir_str text = {};
+
+	rate = seconds > 0 ? (double)sum.cnt / seconds : 0;
+	if (sum.cnt < MIN_STATEMENTS || !tapir_found__counts(TAPIR_FOUND_STATEMENTS, rate))
+		return;
+	tapir_str__addf(&text, "%.0f short statements a second, one at a time from %zu session%s",
+			rate, session_cnt, session_cnt == 1 ? "" : "s");
+	if (!f->statements.rows.cnt)
+		tapir_str__adds(&text, ", which are prepared");
+	if (most)
+		tapir_str__addf(&text, ": %.0f%% of them %s (%.2f ms each)",
+				tapir_finding__percent(most->cnt, f->statements.cnt), most->text,
+				(double)most->ns / (double)most->cnt / 1e6);
+	client = tapir_finding__percent(sum.client_ns,
+					session_cnt * tapir_timeline__switched_ns(f->tl));
+	if (client >= CLIENT_PERCENT)
+		tapir_str__addf(&text,
+				"; in between the server waits for the client, %.0f%% of the time",
+				client);
+	tapir_found_list__add(list, TAPIR_FOUND_STATEMENTS, rate, most ? most->text : NULL, &text,
+			      NULL, NULL);
+}
+
+void tapir_finding_statements__fini(struct tapir_finding *f)
+{
+	struct tapir_statement_row *row;
+
+	tapir_vec_for_each (row, &f->statements.rows)
+		free(row->text);
+	tapir_vec__fini(&f->statements.rows);
+	tapir_vec__fini(&f->statements.sessions);
+	tapir_map__fini(&f->statements.row_by_text);
+	tapir_map__fini(&f->statements.session_by_tid);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_statements.h - short statements that clients send one after the other: each costs a
+ * journey to the server and back, which takes longer than the statement. Statements that differ in
+ * numbers alone are one. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_STATEMENTS_H
+#define TAPIR_USER_FINDING_STATEMENTS_H
+
+#include "diagnose/found.h"
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_interval;
+struct tapir_wait;
+
+struct tapir_statement_row {
+	char *text;
+	uint64_t cnt, ns;
+};
+
+/* A thread of a server that executes them. */
+struct tapir_statement_session {
+	uint32_t tid;
+	uint64_t cnt, client_ns; /* client_ns: it waited for the client */
+};
+
+struct tapir_statements {
+	struct tapir_vec(struct tapir_statement_row) rows;
+	struct tapir_vec(struct tapir_statement_session) sessions;
+	struct tapir_map row_by_text, session_by_tid;
+	uint64_t cnt; /* short ones */
+};
+
+void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_statements__fini(struct tapir_finding *f);
+
+#endif

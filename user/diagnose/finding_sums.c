@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the causes have in common: sums by name, roles of threads, the CPUs used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+#include "diagnose/function_name.h"
+#include "spec/runtime_db/lore.h"
+
+#define MAX_NAMES     65536u
+#define MAX_LABELS    4096u
+#define MAX_THREADS   65536u
+#define TELLING_SHARE 10 /* percent: a function with less than that is no explanation */
+
+void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
+{
+	uint64_t *sum;
+
+	w->sum += weight;
+	if (name == TAPIR_OWN_CODE_NONE)
+		return;
+	sum = tapir_map__get(&w->by_name, name);
+	if (!sum && w->by_name.cnt < MAX_NAMES)
+		sum = tapir_map__put(&w->by_name, name, NULL);
+	if (!sum)
+		return;
+	*sum += weight;
+	if (*sum > w->best) {
+		w->best = *sum;
+		w->best_name = name;
+	}
+}
+
+uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum)
+{
+	uint32_t second = TAPIR_OWN_CODE_NONE;
+
+	*sum = 0;
+	for (size_t i = 0; i < w->by_name.cap; i++) {
+		const struct tapir_map_slot *slot = &w->by_name.slots[i];
+		uint64_t value = slot->used ? slot->value : 0;
+
+		if (value <= *sum || slot->key == w->best_name)
+			continue;
+		*sum = value;
+		second = (uint32_t)slot->key;
+	}
+	return second;
+}
+
+void tapir_weights__fini(struct tapir_weights *w)
+{
+	tapir_map__fini(&w->by_name);
+}
+
+void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
+			     uint32_t name, uint64_t ns)
+{
+	struct tapir_found_label made = {.name = name}, *row;
+
+	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
+	row = tapir_keyed__find(&labels->rows, &labels->by_key, key);
+	if (!row && labels->rows.cnt < MAX_LABELS) {
+		made.label = strdup(label);
+		row = made.label ? tapir_keyed__row(&labels->rows, &labels->by_key, key, MAX_LABELS,
+						    made)
+				 : NULL;
+		if (!row)
+			free(made.label);
+	}
+	if (!row)
+		return;
+	row->ns += ns;
+	row->cnt++;
+}
+
+const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels)
+{
+	const struct tapir_found_label *row, *worst = NULL;
+
+	tapir_vec_for_each (row, &labels->rows)
+		if (!worst || row->ns > worst->ns ||
+		    (row->ns == worst->ns && row->cnt > worst->cnt))
+			worst = row;
+	return worst;
+}
+
+void tapir_found_labels__fini(struct tapir_found_labels *labels)
+{
+	struct tapir_found_label *row;
+
+	tapir_vec_for_each (row, &labels->rows)
+		free(row->label);
+	tapir_vec__fini(&labels->rows);
+	tapir_map__fini(&labels->by_key);
+}
+
+uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t name = tapir_own_code__or_native(&f->own, tree, node);
+
+	return name != TAPIR_OWN_CODE_NONE ? name : tapir_own_code__or_library(&f->own, tree, node);
+}
+
+void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			  uint64_t weight)
+{
+	tapir_weights__add(w, tapir_finding__function(f, node), weight);
+}
+
+double tapir_finding__percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w)
+{
+	if (!w->best || tapir_finding__percent(w->best, w->sum) < TELLING_SHARE)
+		return NULL;
+	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
+}
+
+bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
+			     const char *before, struct tapir_str *out)
+{
+	if (!tapir_finding__most(f, w))
+		return false;
+	tapir_str__adds(out, before);
+	tapir_finding__add_name(f, w->best_name, out);
+	return true;
+}
+
+void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+{
+	tapir_function_name__add(tapir_timeline__stacks(f->tl)->names.data[name], out);
+}
+
+/* "clerk-*": threads of one purpose have a name in common. */
+void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+	size_t len = 0;
+
+	while (len < comm.len && (comm.data[len] < '0' || comm.data[len] > '9'))
+		len++;
+	tapir_str__add_printable(out, comm.data, len);
+	if (len < comm.len)
+		tapir_str__addc(out, '*');
+}
+
+/* ---- what is not the program's own ---------------------------------------------------------- */
+
+static enum tapir_thread_role find_role(struct tapir_sv comm)
+{
+	tapir_lore_for_each (lore) {
+		if (tapir_sv__starts_with_any(comm, lore->tracer_threads))
+			return TAPIR_ROLE_TRACER;
+		if (lore->pool_thread && tapir_sv__starts_with(comm, lore->pool_thread))
+			return TAPIR_ROLE_WORKER;
+		if (lore->finalizer_thread && tapir_sv__starts_with(comm, lore->finalizer_thread))
+			return TAPIR_ROLE_FINALIZER;
+	}
+	return TAPIR_ROLE_PROGRAM;
+}
+
+/*
+ * A thread's name is asked for again every second: it may get another one. That of a tracer's is
+ * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
+ * does then is its own.
+ */
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
+					   const struct tapir_tl_thread *thread, uint64_t time_ns)
+{
+	uint64_t *known = tapir_map__get(&f->role_by_tid, thread->tid), second = time_ns >> 30;
+	enum tapir_thread_role role;
+
+	if (thread->is_ours)
+		return TAPIR_ROLE_TRACER;
+	if (known && *known >> 8 == second && (*known & 0xff) != TAPIR_ROLE_TRACER)
+		return (enum tapir_thread_role)(*known & 0xff);
+	role = find_role(tapir_timeline__comm(f->tl, thread->tid, time_ns));
+	if (!known && f->role_by_tid.cnt < MAX_THREADS)
+		known = tapir_map__put(&f->role_by_tid, thread->tid, NULL);
+	if (known)
+		*known = second << 8 | role;
+	return role;
+}
+
+/* ---- the CPU -------------------------------------------------------------------------------- */
+
+double tapir_finding__cpus(const struct tapir_finding *f)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+
+	double cpus = span_ns ? (double)f->cpu.ns / (double)span_ns : -1;
+
+	if (!f->has_clock)
+		return -1;
+	/* More than there are, or much of few samples: the recording is too short to tell. */
+	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
+	    (f->cpu.samples < TAPIR_FINDING_MIN_SAMPLES && cpus > 1))
+		return -1;
+	return cpus;
+}
+
+double tapir_finding__wanted_cpus(const struct tapir_finding *f)
+{
+	double cpus = tapir_finding__cpus(f);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+
+	return cpus < 0 || !span_ns ? cpus
+				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Exceptions of runtimes that have no event of one: the share of the CPU in functions that lore/
+ * knows as the work of throwing.
+ */
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+
+#define MIN_SAMPLES 50u
+
+static bool throws(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
+			return true;
+	return false;
+}
+
+/* The outermost function of throwing, whose caller throws; 0: none. Kept by node, + 1. */
+static uint32_t throwing_node(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint64_t *known = tapir_map__get(&f->throws.by_node, node);
+	uint32_t found = 0;
+
+	if (known)
+		return (uint32_t)*known;
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
+		if (throws(tree->names.data[tree->nodes.data[n].name]))
+			found = n;
+	known = tapir_map__put(&f->throws.by_node, node, NULL);
+	if (known)
+		*known = found;
+	return found;
+}
+
+void tapir_finding_throws__sample(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t thrown = throwing_node(f, node);
+
+	if (!thrown)
+		return;
+	f->throws.samples++;
+	tapir_weights__add(&f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), 1);
+	tapir_weights__add(&f->throws.functions, tree->nodes.data[thrown].name, 1);
+}
+
+void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	double share = tapir_finding__percent(f->throws.samples, f->cpu.samples);
+	double cpus = tapir_finding__wanted_cpus(f);
+	double magnitude = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	struct tapir_str text = {};
+
+	if (f->exceptions.cnt || f->throws.samples < MIN_SAMPLES ||
+	    !tapir_found__counts(TAPIR_FOUND_THROWING, magnitude))
+		return;
+	tapir_str__addf(&text, "%.0f%% of the CPU creates and throws exceptions", share);
+	if (!tapir_finding__add_most(f, &f->throws.throwers, ", most in ", &text) &&
+	    tapir_finding__add_most(f, &f->throws.functions, " (", &text))
+		tapir_str__addc(&text, ')');
+	tapir_found_list__add(list, TAPIR_FOUND_THROWING, magnitude,
+			      tapir_finding__most(f, &f->throws.throwers), &text, NULL, NULL);
+}
+
+void tapir_finding_throws__fini(struct tapir_finding *f)
+{
+	tapir_weights__fini(&f->throws.throwers);
+	tapir_weights__fini(&f->throws.functions);
+	tapir_map__fini(&f->throws.by_node);
+}

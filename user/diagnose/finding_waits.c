@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Waits for a disk or for another end of a connection, from a function of the program's own: a
+ * thread of a library that waits for work to come is no finding. Interpreted functions of a JVM
+ * have no names once it has ended: those may be the program's own.
+ */
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "analyze/view.h"
+
+#define MAX_BEGUN    65536u
+#define MIN_TOGETHER 1.5 /* threads: one is the main thread, which waits for the end */
+
+static const struct {
+	const char *reason;
+	enum tapir_found_kind kind;
+	bool is_no_work; /* nobody waits there to have something to do */
+} dependencies[TAPIR_WAITED_FOR_CNT] = {
+	{"socket", TAPIR_FOUND_WAITS, false},	  {"disk", TAPIR_FOUND_DISK, true},
+	{"pipe", TAPIR_FOUND_WAITS, false},	  {"file lock", TAPIR_FOUND_WAITS, true},
+	{"name server", TAPIR_FOUND_WAITS, true}, {"full queue", TAPIR_FOUND_WAITS, false},
+};
+
+/* Idx of its row; -1: it has none. */
+static int dependency_of(const char *reason)
+{
+	for (int i = 0; i < TAPIR_WAITED_FOR_CNT; i++)
+		if (!strcmp(reason, dependencies[i].reason))
+			return i;
+	return -1;
+}
+
+/* For another thread of the program, or for work: only the program knows which. */
+static bool is_for_thread(const char *reason)
+{
+	static const char *const reasons[] = {"condition", "event", "semaphore",
+					      "task",	   "join",  "work"};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (!strcmp(reason, reasons[i]))
+			return true;
+	return false;
+}
+
+static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w,
+			     const char *reason)
+{
+	uint32_t own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node);
+
+	if (own != TAPIR_OWN_CODE_NONE)
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own,
+					w->wake_ns - w->from_ns);
+}
+
+/* Functions without names are one place. */
+static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
+{
+	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
+}
+
+/* Of a stack without any, the call by which it entered the kernel. */
+static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t name = tapir_finding__function(f, node);
+	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
+
+	return name == TAPIR_OWN_CODE_NONE && leaf && leaf < tree->nodes.cnt
+		       ? tree->nodes.data[leaf].name
+		       : name;
+}
+
+static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
+{
+	f->waits.by_reason[what].ns += took_ns;
+	tapir_weights__add(&f->waits.by_reason[what].callers, function_of(f, node), took_ns);
+}
+
+/*
+ * One that began before the recording is as likely a thread that waits for work, and so is one that
+ * has not ended in it where functions have no names: it counts if the thread waits there as well
+ * from beginning to end.
+ */
+static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, int what)
+{
+	struct tapir_begun_wait begun = {.tid = w->thread->tid,
+					 .node = w->node,
+					 .ns = w->wake_ns - w->from_ns,
+					 .what = what};
+
+	if (f->waits.begun.cnt < MAX_BEGUN)
+		(void)tapir_vec__push(&f->waits.begun, begun);
+}
+
+static void count_begun(struct tapir_finding *f)
+{
+	const struct tapir_begun_wait *begun;
+
+	tapir_vec_for_each (begun, &f->waits.begun)
+		if (tapir_map__get(&f->waits.repeaters,
+				   place_of(f, begun->tid, begun->node, begun->what)))
+			count(f, begun->node, begun->what, begun->ns);
+	f->waits.begun.cnt = 0;
+}
+
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	const struct tapir_lore_wait *wait =
+		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	uint64_t took_ns = w->wake_ns - w->from_ns;
+	struct tapir_str name = {};
+	const char *reason = wait ? wait->reason : "";
+	int what = dependency_of(reason);
+	bool has_own, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
+
+	if (is_for_thread(reason))
+		count_for_thread(f, w, reason);
+	if (what < 0)
+		return;
+	is_no_work = dependencies[what].is_no_work;
+	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
+		return;
+	if (!is_no_work && (is_begun || (is_cut && !has_own))) {
+		if (!is_begun || !is_cut)
+			keep_begun(f, w, what);
+		return;
+	}
+	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
+		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node, what),
+			       NULL);
+	if (!has_own)
+		tapir_finding__add_thread(f, w->thread->tid, &name);
+	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
+				TAPIR_OWN_CODE_NONE, took_ns);
+	tapir_str__fini(&name);
+	count(f, w->node, what, took_ns);
+}
+
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+				uint64_t ns)
+{
+	int what = dependency_of(reason);
+
+	if (what >= 0) {
+		f->waits.by_reason[what].ns += ns;
+		tapir_weights__add(&f->waits.by_reason[what].callers, own, ns);
+	} else if (is_for_thread(reason)) {
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own, ns);
+	}
+}
+
+static void list_one(struct tapir_finding *f, int what, struct tapir_found_list *list)
+{
+	const struct tapir_waited *waited = &f->waits.by_reason[what];
+	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
+	enum tapir_found_kind kind = dependencies[what].kind;
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = span_ns ? (double)waited->ns / (double)span_ns : 0;
+	char text_of_ns[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {};
+
+	if (!tapir_found__counts(kind, threads))
+		return;
+	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(waited->ns, text_of_ns),
+			dependencies[what].reason);
+	tapir_finding__add_most(f, &waited->callers, " in ", &text);
+	if (thread && *thread->label)
+		tapir_str__addf(&text, ", most of them %s", thread->label);
+	tapir_found_list__add(list, kind, threads, tapir_finding__most(f, &waited->callers), &text,
+			      NULL, NULL);
+}
+
+void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	count_begun(f);
+	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++)
+		list_one(f, what, list);
+}
+
+void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.for_threads);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
+
+	if (threads < MIN_TOGETHER)
+		return;
+	tapir_str__addf(out, "; %.1f threads waited in ", threads);
+	tapir_finding__add_name(f, worst->name, out);
+	tapir_str__addf(out, " (%s): for work, or for other threads", worst->label);
+}
+
+void tapir_finding_waits__fini(struct tapir_finding *f)
+{
+	tapir_found_labels__fini(&f->waits.for_threads);
+	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++) {
+		tapir_found_labels__fini(&f->waits.by_reason[what].threads);
+		tapir_weights__fini(&f->waits.by_reason[what].callers);
+	}
+	tapir_map__fini(&f->waits.repeaters);
+	tapir_vec__fini(&f->waits.begun);
+}

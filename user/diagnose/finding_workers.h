@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * finding_workers.h - pools of threads that a runtime's library makes (java.util.concurrent's
+ * executors), by the functions on their stacks: lore's pools. Whether tasks are queued is not
+ * known. But where threads of a pool wait within tasks, and none ever waited for one, whatever else
+ * was to be done was not; and where all of them wait for other tasks throughout, those may be what
+ * they wait for. Bounded. One thread.
+ */
+#ifndef TAPIR_USER_FINDING_WORKERS_H
+#define TAPIR_USER_FINDING_WORKERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "diagnose/weights.h"
+
+struct tapir_finding;
+struct tapir_found_list;
+struct tapir_wait;
+
+/* A thread of a pool. */
+struct tapir_worker {
+	uint32_t tgid, tid;
+	uint64_t idle_ns;	     /* without a task */
+	uint64_t task_ns, sleep_ns;  /* in one: until others are done; asleep */
+	uint64_t longest_task_ns;    /* of those waits */
+	struct tapir_weights places; /* of the latter two */
+};
+
+struct tapir_workers {
+	struct tapir_vec(struct tapir_worker) rows;
+	struct tapir_map by_tid;
+	struct tapir_map traits_by_node; /* enum in finding_workers.c */
+};
+
+void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_finding_workers__fini(struct tapir_finding *f);
+
+#endif

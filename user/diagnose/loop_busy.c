@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/loop_busy.h"
+
+#include "analyze/view.h"
+#include "diagnose/finding_impl.h"
+
+#define SHORT_NS	50000000u
+#define TOLD_PERCENT	50 /* of a time: with less, too little is known of it */
+#define TELLING_PERCENT 10 /* a function with less explains nothing */
+#define WORTH_PERCENT	25 /* for the wait for a CPU to be told */
+
+void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)
+{
+	busy->told_ns += ns;
+	tapir_weights__add(&busy->own, own, ns);
+}
+
+void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns)
+{
+	busy->told_ns += ns;
+	busy->told_runnable_ns += ns;
+}
+
+/* Of a turn that is shorter than the time between two samples nothing need be told. */
+void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;
+
+	if (ns < SHORT_NS || busy->told_ns * 100 >= ns * TOLD_PERCENT) {
+		busy->ns += ns;
+		busy->runnable_ns += busy->told_runnable_ns;
+		busy->longest_ns = ns > busy->longest_ns ? ns : busy->longest_ns;
+	}
+	busy->told_ns = 0;
+	busy->told_runnable_ns = 0;
+}
+
+void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir_loop_busy *busy,
+			       double percent, struct tapir_str *out)
+{
+	double share = tapir_finding__percent(busy->own.best, busy->own.sum);
+	char longest[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out, " busy %.0f%% of the time, %s at most without a rest", percent,
+			tapir_ns__text(busy->longest_ns, longest));
+	if (share >= TELLING_PERCENT) {
+		tapir_str__addf(out, ": %.0f%% of it in ", share);
+		tapir_finding__add_name(f, busy->own.best_name, out);
+	}
+	if (busy->runnable_ns * 100 >= busy->ns * WORTH_PERCENT)
+		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
+				tapir_finding__percent(busy->runnable_ns, busy->ns));
+}
+
+void tapir_loop_busy__fini(struct tapir_loop_busy *busy)
+{
+	tapir_weights__fini(&busy->own);
+}

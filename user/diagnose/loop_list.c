@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which event loops are told (finding_loop.h), by what they were kept, and the sentences. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+#include "symbol/unnamed_frames.h"
+
+#define WORTH_PERCENT  25 /* of the time in which it was blocked, for a cause to be told */
+#define MOST_PERCENT   50
+#define MORE_PERCENT   120 /* synchronous calls, of the time in which it was blocked for long */
+#define SECOND_PERCENT 25  /* of the time in which it was blocked, by a second function */
+#define STEPS_OF_ONE   50  /* times in callbacks of a queue with one between: one that takes long */
+
+/* The time in which it is known whether it was blocked: not where stacks lack their callers. */
+static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
+{
+	return loop->unknown_ns < span_ns / 2 ? span_ns - loop->unknown_ns : span_ns;
+}
+
+/* Without the time in which others had the CPU, which is not its own fault. */
+static bool counts(const struct tapir_loop *loop, uint64_t ns, uint64_t runnable_ns,
+		   uint64_t span_ns)
+{
+	uint64_t own_ns = ns > runnable_ns ? ns - runnable_ns : 0;
+
+	return tapir_found__counts(TAPIR_FOUND_LOOP,
+				   tapir_finding__percent(own_ns, known_ns(loop, span_ns)));
+}
+
+/* Rather than by long calls. */
+static bool is_by_sync(const struct tapir_loop *loop)
+{
+	return loop->sync.ns * 100 > loop->ns * MORE_PERCENT;
+}
+
+static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
+{
+	return is_by_sync(loop) ? counts(loop, loop->sync.ns, loop->sync.runnable_ns, span_ns)
+				: counts(loop, loop->ns, loop->runnable_ns, span_ns);
+}
+
+static uint64_t blocked_ns(const struct tapir_loop *loop)
+{
+	return is_by_sync(loop) ? loop->sync.ns : loop->ns;
+}
+
+/* A worker beside the loop of the process's first thread: it is there to compute. */
+static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *loop)
+{
+	return loop->tid != loop->tgid && tapir_map__get(&f->loops.by_tid, loop->tgid);
+}
+
+/* *cnt: how many are blocked. NULL: none. */
+static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, size_t *cnt)
+{
+	struct tapir_loop *loop, *worst = NULL;
+
+	*cnt = 0;
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		if (!loop->is_proven || is_worker(f, loop) || !is_blocked(loop, span_ns))
+			continue;
+		++*cnt;
+		if (!worst || blocked_ns(loop) > blocked_ns(worst))
+			worst = loop;
+	}
+	return worst;
+}
+
+static double busy_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t span_ns)
+{
+	return tapir_finding__percent(ns, known_ns(loop, span_ns));
+}
+
+/* NULL: each sleeps long enough, but for the time in which others had the CPU. */
+static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns)
+{
+	struct tapir_loop *loop, *busiest = NULL;
+
+	tapir_vec_for_each (loop, &f->loops.rows) {
+		struct tapir_loop_busy *busy = &loop->busy;
+		uint64_t own_ns = busy->ns > busy->runnable_ns ? busy->ns - busy->runnable_ns : 0;
+
+		if (loop->is_proven && !is_worker(f, loop) &&
+		    tapir_found__counts(TAPIR_FOUND_LOOP_BUSY,
+					busy_percent(loop, own_ns, span_ns)) &&
+		    (!busiest || busy->ns > busiest->busy.ns))
+			busiest = loop;
+	}
+	return busiest;
+}
+
+static bool has_name(const struct tapir_finding *f, uint32_t name)
+{
+	const char *text = tapir_timeline__stacks(f->tl)->names.data[name];
+
+	return !tapir_unnamed_frame__module(text).len;
+}
+
+/* One callback takes long, or there are many: then some of the time is between them. */
+static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
+{
+	if (loop->queue_ns * 100 >= loop->ns * WORTH_PERCENT && loop->lore->loop_queued &&
+	    loop->steps_ns * STEPS_OF_ONE >= loop->queue_ns)
+		tapir_str__addf(out, ", %.0f%% of it %s",
+				tapir_finding__percent(loop->queue_ns, loop->ns),
+				loop->lore->loop_queued);
+}
+
+/* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
+static void add_function(const struct tapir_finding *f, const struct tapir_loop *loop,
+			 struct tapir_str *out)
+{
+	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
+
+	add_queue(loop, out);
+	if (loop->own.best * 100 >= loop->ns * WORTH_PERCENT) {
+		tapir_str__addf(out, ", %.0f%% of it in ",
+				tapir_finding__percent(loop->own.best, loop->ns));
+		tapir_finding__add_name(f, loop->own.best_name, out);
+	}
+	if (loop->called.best * 100 >= loop->ns * MOST_PERCENT &&
+	    has_name(f, loop->called.best_name)) {
+		tapir_str__adds(out, ", in a call of ");
+		tapir_finding__add_name(f, loop->called.best_name, out);
+	}
+	if (reason && reason->ns * 100 >= loop->ns * MOST_PERCENT) {
+		if (!strcmp(reason->label, "sleep"))
+			tapir_str__adds(out, ", asleep");
+		else
+			tapir_str__addf(out, ", waiting for a %s", reason->label);
+	}
+	if (loop->runnable_ns * 100 >= loop->ns * WORTH_PERCENT)
+		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
+				tapir_finding__percent(loop->runnable_ns, loop->ns));
+}
+
+static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, double percent,
+			struct tapir_str *out)
+{
+	char worst[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(out,
+			" blocked %.0f%% of the time: %" PRIu64
+			" time%s for %u ms and more, %s at most",
+			percent, loop->cnt, loop->cnt == 1 ? "" : "s", TAPIR_LOOP_BLOCKED_MS,
+			tapir_ns__text(loop->worst_ns, worst));
+	add_function(f, loop, out);
+	if (loop->is_open)
+		tapir_str__adds(out, "; it still was when the recording ended");
+}
+
+static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
+		       const struct tapir_weights *own, uint64_t of_ns, struct tapir_str *out)
+{
+	if (own->best * 100 < of_ns * MOST_PERCENT &&
+	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !own->best)
+		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
+}
+
+static void add_found(struct tapir_finding *f, struct tapir_found_list *list,
+		      enum tapir_found_kind kind, double percent, const struct tapir_weights *own,
+		      struct tapir_str *text, uint64_t sum_ns)
+{
+	struct tapir_str evidence = {};
+	char sum[TAPIR_NS_TEXT_BYTES];
+
+	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(sum_ns, sum));
+	tapir_found_list__add(list, kind, percent, own ? tapir_finding__most(f, own) : NULL, text,
+			      &evidence, NULL);
+}
+
+static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loop,
+			   enum tapir_found_kind kind, struct tapir_found_list *list)
+{
+	double percent = busy_percent(loop, loop->sync.ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	tapir_loop_sync__add_text(f, &loop->sync, percent, &text);
+	add_remedy(f, loop, &loop->sync.own, loop->sync.ns, &text);
+	add_found(f, list, kind, percent, &loop->sync.own, &text, loop->sync.ns);
+}
+
+static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, size_t loop_cnt,
+		     struct tapir_found_list *list)
+{
+	double percent = busy_percent(loop, loop->ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	add_blocked(f, loop, percent, &text);
+	if (loop_cnt > 1)
+		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
+	add_remedy(f, loop, &loop->own, loop->ns, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP, percent, &loop->own, &text, loop->ns);
+}
+
+/* What else blocks it: another function, or calls that are too short to be seen one by one. */
+static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
+		       struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), ns;
+	uint32_t second = tapir_weights__second(&loop->own, &ns);
+	const struct tapir_loop_sync *sync = &loop->sync;
+	struct tapir_str text = {};
+
+	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
+	    counts(loop, sync->ns, sync->runnable_ns, span_ns))
+		add_sync_calls(f, loop, TAPIR_FOUND_LOOP_SYNC, list);
+	if (ns * 100 < loop->ns * SECOND_PERCENT || second == sync->own.best_name)
+		return;
+	tapir_str__addf(&text,
+			"the event loop of process %u was also blocked %.0f%% of the time in ",
+			loop->tgid, busy_percent(loop, ns, span_ns));
+	tapir_finding__add_name(f, second, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP, busy_percent(loop, ns, span_ns), NULL, &text, ns);
+}
+
+static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
+		     struct tapir_found_list *list)
+{
+	const struct tapir_loop_busy *busy = &loop->busy;
+	double percent = busy_percent(loop, busy->ns, tapir_timeline__switched_ns(f->tl));
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
+	tapir_loop_busy__add_text(f, busy, percent, &text);
+	if (!busy->own.best)
+		add_remedy(f, loop, &busy->own, busy->ns, &text);
+	add_found(f, list, TAPIR_FOUND_LOOP_BUSY, percent, &busy->own, &text, busy->ns);
+}
+
+void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	struct tapir_loop *worst, *busiest;
+	bool is_minor;
+	size_t cnt;
+
+	/* Without switches nobody knows when it slept. */
+	if (!f->has_clock || !span_ns || !tapir_timeline__stats(f->tl)->switches)
+		return;
+	tapir_finding_loop__end(f);
+	worst = worst_loop(f, span_ns, &cnt);
+	busiest = busiest_loop(f, span_ns);
+	/* Calls may be of less weight than what else keeps it from sleeping. */
+	is_minor = worst && is_by_sync(worst) && busiest && worst->sync.ns * 2 < busiest->busy.ns;
+	if (busiest && (!worst || is_minor))
+		add_busy(f, busiest, list);
+	if (worst && is_by_sync(worst))
+		add_sync_calls(f, worst, is_minor ? TAPIR_FOUND_LOOP_SYNC : TAPIR_FOUND_LOOP, list);
+	if (worst && !is_by_sync(worst)) {
+		add_loop(f, worst, cnt, list);
+		add_second(f, worst, list);
+	}
+}

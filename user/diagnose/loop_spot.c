@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "diagnose/loop_spot.h"
+
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
+#include "symbol/frame_kind.h"
+
+static const struct tapir_lore *loop_of_function(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_function && !strcmp(name, lore->loop_function))
+			return lore;
+	return NULL;
+}
+
+/* Functions that a loop may call to find events: its own, the kernel's, the C library's. */
+static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
+{
+	if (node->kind == TAPIR_FRAME_KERNEL)
+		return true;
+	if (node->kind == TAPIR_FRAME_NATIVE)
+		return strncmp(name, "0x", 2) != 0; /* code of no file may be anything */
+	tapir_lore_for_each (lore)
+		if (lore->loop_prefix &&
+		    tapir_sv__starts_with(tapir_sv__of(name), lore->loop_prefix))
+			return true;
+	return false;
+}
+
+/* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
+static struct tapir_loop_spot look_up_function(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
+	bool is_own = true;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const char *name = tree->names.data[tree->nodes.data[node].name];
+		const struct tapir_lore *lore = loop_of_function(name);
+
+		if (lore)
+			spot = (struct tapir_loop_spot){
+				is_own ? TAPIR_LOOP_ITSELF : TAPIR_LOOP_CALLED, lore, true, 0};
+		else
+			is_own &= is_of_loop(&tree->nodes.data[node], name);
+	}
+	return spot;
+}
+
+static const struct tapir_lore *loop_of_caller(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_callers))
+			return lore;
+	return NULL;
+}
+
+static const struct tapir_lore *loop_of_interpreter(const char *name)
+{
+	tapir_lore_for_each (lore)
+		for (const char *const *p = lore->interpreter_loops; p && *p; p++)
+			if (lore->loop_callers && !strcmp(name, *p))
+				return lore;
+	return NULL;
+}
+
+/*
+ * One that has no function: it calls the program, or asks for events, for the interpreter. What
+ * calls a callback which is no task is the interpreter itself: then it takes another stack of the
+ * thread to know that it runs a loop.
+ */
+static struct tapir_loop_spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
+	unsigned depth = 0;
+	bool asks = false;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const char *name = tree->names.data[tree->nodes.data[node].name];
+
+		asks |= strstr(name, "epoll_wait") != NULL || strstr(name, "epoll_pwait") != NULL;
+		caller = caller ? caller : loop_of_caller(name);
+		interpreter = loop_of_interpreter(name);
+		lore = interpreter ? interpreter : lore;
+		depth += interpreter && depth < UINT8_MAX;
+	}
+	if (caller && caller == lore)
+		return (struct tapir_loop_spot){TAPIR_LOOP_CALLED, caller, true, (uint8_t)depth};
+	if (!lore)
+		return (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
+	return (struct tapir_loop_spot){asks ? TAPIR_LOOP_ITSELF : TAPIR_LOOP_CALLED, lore, false,
+					(uint8_t)depth};
+}
+
+static struct tapir_loop_spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_loop_spot spot = look_up_function(tree, node);
+
+	return spot.lore ? spot : look_up_caller(tree, node);
+}
+
+/* Kept as a number: of the lore, from 1, of the place, whether it is a proof, and the depth. */
+struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node), number = 0;
+	struct tapir_loop_spot spot;
+
+	if (known) {
+		number = *known / 512 / TAPIR_LOOP_PLACE_CNT;
+		return (struct tapir_loop_spot){
+			(enum tapir_loop_place)(*known / 512 % TAPIR_LOOP_PLACE_CNT),
+			number ? tapir_lore_all[number - 1] : NULL, *known / 256 % 2, *known % 256};
+	}
+	spot = look_up(tapir_timeline__stacks(f->tl), node);
+	if (spot.lore)
+		for (number = 1; tapir_lore_all[number - 1] != spot.lore;)
+			number++;
+	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
+	if (known)
+		*known = ((number * TAPIR_LOOP_PLACE_CNT + spot.place) * 2 + spot.is_proof) * 256 +
+			 spot.depth;
+	return spot;
+}
+
+static bool is_plumbing(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_plumbing))
+			return true;
+	return false;
+}
+
+uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t called = TAPIR_OWN_CODE_NONE;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
+			return called;
+		if (n->kind == TAPIR_FRAME_RUNTIME && !is_plumbing(name))
+			called = n->name;
+	}
+	return TAPIR_OWN_CODE_NONE;
+}
+
+static bool is_step(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_queue_steps))
+			return true;
+	return false;
+}
+
+static bool is_queue(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_queue && !strcmp(name, lore->loop_queue))
+			return true;
+	return false;
+}
+
+enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	bool is_in_call = false;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (!is_in_call && is_step(name))
+			return TAPIR_LOOP_QUEUE_STEP;
+		if (is_queue(name))
+			return TAPIR_LOOP_QUEUE_CALLED;
+		is_in_call |= n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER;
+	}
+	return TAPIR_LOOP_QUEUE_NONE;
+}
+
+/* Whose loop the function of that name is. */
+static const struct tapir_lore *lore_of_name(const char *name)
+{
+	tapir_lore_for_each (lore)
+		if (lore->loop_names &&
+		    tapir_sv__starts_with_any(tapir_sv__of(name), lore->loop_names))
+			return lore;
+	return NULL;
+}
+
+const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	const struct tapir_lore *lore = NULL;
+
+	for (; node && node < tree->nodes.cnt && !lore; node = tree->nodes.data[node].parent)
+		lore = lore_of_name(tree->names.data[tree->nodes.data[node].name]);
+	return lore;
+}
+
+uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (lore_of_name(name))
+			break;
+		if (tapir_own_code__is_own(n, name))
+			return n->name;
+	}
+	return TAPIR_OWN_CODE_NONE;
+}

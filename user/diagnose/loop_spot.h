@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * loop_spot.h - where a stack of an event loop's thread is (finding_loop.h): in the loop's own
+ * functions, or in what these called. One thread.
+ */
+#ifndef TAPIR_USER_LOOP_SPOT_H
+#define TAPIR_USER_LOOP_SPOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diagnose/finding_loop.h"
+
+struct tapir_finding;
+struct tapir_lore;
+struct tapir_stack_tree;
+
+enum tapir_loop_place {
+	TAPIR_LOOP_ELSEWHERE, /* no loop is on the stack, or it was cut short */
+	TAPIR_LOOP_ITSELF,    /* in its own functions: it looks for events */
+	TAPIR_LOOP_CALLED,    /* in what an event called */
+	TAPIR_LOOP_PLACE_CNT
+};
+
+struct tapir_loop_spot {
+	enum tapir_loop_place place;
+	const struct tapir_lore *lore; /* of the loop; NULL: TAPIR_LOOP_ELSEWHERE */
+	bool is_proof;		       /* that its thread runs one */
+	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */
+};
+
+struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
+/* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
+uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
+/* Whether it is in callbacks of a queue that the loop does not leave before it is empty, or in
+ * what puts them there. */
+enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node);
+/* By a function of the loop itself, where it has a name: whose loop it is; NULL: none is there. */
+const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
+/* The program's own function that such a one called; NONE: it is in none. */
+uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node);
+
+#endif
