@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "each_record.h"
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 

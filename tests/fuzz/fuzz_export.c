@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "each_record.h"
-#include "export/nettrace.h"
-#include "export/perf_script.h"
-#include "export/speedscope.h"
+#include "output/export/nettrace.h"
+#include "output/export/perf_script.h"
+#include "output/export/speedscope.h"
 #include "otlp.pb-c.h"
 #include "render/otlp_profiles.h"
 #include "trace/reader.h"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "export/nettrace_kind.h"
+#include "output/export/nettrace_kind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

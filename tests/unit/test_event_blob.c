@@ -16,7 +16,7 @@
 #include "blob_builder.h"
 #include "decode/event_blob.h"
 #include "decode/probe_name.h"
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 #include "trace/recbuf.h"
 
 #define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})

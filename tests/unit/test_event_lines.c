@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 #include "trace/recbuf.h"
 
 #define SV(text)      ((struct tapir_sv){text, sizeof(text) - 1})

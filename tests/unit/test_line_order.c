@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/line_order.h"
+#include "output/export/line_order.h"
 
 static struct tapir_line_order order;
 static struct tapir_str out;

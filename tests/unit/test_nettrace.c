@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/nettrace.h"
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace.h"
+#include "output/export/nettrace_impl.h"
 #include "trace_sample.h"
 
 static void assert_bytes(struct tapir_str *out, const char *bytes, size_t len)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "export/record_window.h"
+#include "output/export/record_window.h"
 #include "trace/recbuf.h"
 
 struct record {

@@ -7,11 +7,11 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "export/event_choice.h"
+#include "output/export/event_choice.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 #include "trace/trace_choice.h"
 
 struct args {

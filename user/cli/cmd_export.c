@@ -14,7 +14,7 @@
 #include "render/human_units.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
-#include "export/formats.h"
+#include "output/export/formats.h"
 #include "render/screen.h"
 
 struct args {

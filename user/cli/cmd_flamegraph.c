@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "export/event_choice.h"
+#include "output/export/event_choice.h"
 #include "render/human_units.h"
 #include "render/flamegraph_svg.h"
 #include "render/record_finding.h"

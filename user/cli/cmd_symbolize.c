@@ -12,7 +12,7 @@
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
-#include "export/symbolize.h"
+#include "output/export/symbolize.h"
 
 struct args {
 	const char *output;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Formats that user/export writes: the loop around each, and what it could not take. And those made
- * of a tree of calls, whose first frame is the name of the process: folded, one stack per line,
- * outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph scripts take
- * it; pprof, the same as a profile of pprof. OpenTelemetry's has the time of each sample, too.
+ * Formats that user/output/export writes: the loop around each, and what it could not take. And
+ * those made of a tree of calls, whose first frame is the name of the process: folded, one stack
+ * per line, outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph
+ * scripts take it; pprof, the same as a profile of pprof. OpenTelemetry's has the time of each
+ * sample, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +16,9 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/export_job.h"
-#include "export/nettrace.h"
-#include "export/perf_script.h"
-#include "export/speedscope.h"
+#include "output/export/nettrace.h"
+#include "output/export/perf_script.h"
+#include "output/export/speedscope.h"
 #include "render/otlp_profiles.h"
 #include "render/pprof.h"
 

@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_EXPORT_JOB_H
 #define TAPIR_USER_EXPORT_JOB_H
 
-#include "export/event_choice.h"
+#include "output/export/event_choice.h"
 #include "trace/trace_choice.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"

@@ -7,7 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/symbol_options.h"
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 #include "trace/reader.h"
 
 /* The first positional of such a command. */

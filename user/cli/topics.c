@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "render/views.h"
-#include "export/formats.h"
+#include "output/export/formats.h"
 #include "cli/help.h"
 #include "decode/profiles.h"
 #include "topics.gen.h"

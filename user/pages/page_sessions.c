@@ -2,7 +2,7 @@
 /* Sessions: the list, one of them with what it says, and its flame graph. */
 #include <stdio.h>
 
-#include "export/formats.h"
+#include "output/export/formats.h"
 #include "pages/pages_impl.h"
 #include "render/human_units.h"
 

@@ -8,8 +8,8 @@
 #define TAPIR_USER_LIVE_LINES_H
 
 #include "record/session.h"
-#include "export/event_lines.h"
-#include "export/line_order.h"
+#include "output/export/event_lines.h"
+#include "output/export/line_order.h"
 
 /* The first three are the caller's; zeros otherwise. */
 struct tapir_live_lines {

@@ -7,7 +7,7 @@
 
 #include "base/diag.h"
 #include "base/json.h"
-#include "export/formats.h"
+#include "output/export/formats.h"
 
 int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
 		       int flags)

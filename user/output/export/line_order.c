@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Sorted when something is taken; what stays moves to the front. */
-#include "export/line_order.h"
+#include "output/export/line_order.h"
 
 #include <stdlib.h>
 #include <string.h>

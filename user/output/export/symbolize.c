@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Two passes, because a name that is found late in a segment is at its start. */
-#include "export/symbolize.h"
+#include "output/export/symbolize.h"
 
 #include <errno.h>
 #include <stdlib.h>

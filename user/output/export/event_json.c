@@ -11,7 +11,7 @@
 #include "decode/postgresql_text.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
-#include "export/event_lines_impl.h"
+#include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
 
 #define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)

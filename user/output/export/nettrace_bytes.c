@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Numbers are written as they are in memory: records and readers are both little-endian. */
-#include "export/nettrace_bytes.h"
+#include "output/export/nettrace_bytes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The format wants each sample's frames written out, outermost first. */
-#include "export/speedscope.h"
+#include "output/export/speedscope.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "export/speedscope_stacks.h"
+#include "output/export/speedscope_stacks.h"
 #include "trace/thread_names.h"
 
 #define PART_BYTES  (1u << 20)

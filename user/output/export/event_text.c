@@ -7,7 +7,7 @@
 #include "decode/postgresql_text.h"
 #include "decode/value.h"
 #include "decode/value_packed.h"
-#include "export/event_lines_impl.h"
+#include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */

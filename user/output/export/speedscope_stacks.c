@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Frames are one where name and module are; stacks are one where their frames are. */
-#include "export/speedscope_stacks.h"
+#include "output/export/speedscope_stacks.h"
 
 #include "base/json.h"
 #include "symbol/frame.h"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 
 static const char no_module[] = "[jit] ";
 

@@ -9,7 +9,7 @@
  * without a name is "[libfoo.so+0x1234]", which none of them changes: each address remains
  * distinct.
  */
-#include "export/perf_script.h"
+#include "output/export/perf_script.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The list; each format has its writer in this room. */
-#include "export/formats.h"
+#include "output/export/formats.h"
 
 #include <string.h>
 

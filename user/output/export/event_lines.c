@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What both forms share: probes with their prefixes, names of processes and frames. */
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/event_lines_impl.h"
+#include "output/export/event_lines_impl.h"
 
 /* A program without many probes; a hostile file may hold millions. */
 #define PROBE_CNT_MAX 16384

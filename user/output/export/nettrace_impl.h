@@ -5,9 +5,9 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "export/nettrace.h"
-#include "export/nettrace_kind.h"
-#include "export/record_window.h"
+#include "output/export/nettrace.h"
+#include "output/export/nettrace_kind.h"
+#include "output/export/record_window.h"
 #include "symbol/frame.h"
 #include "symbol/stack_memo.h"
 #include "trace/ordset.h"

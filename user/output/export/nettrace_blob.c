@@ -6,7 +6,7 @@
  * the second length, name, type. Type codes are those of NetTrace. Names are UTF-16 with a NUL at
  * the end.
  */
-#include "export/nettrace_kind.h"
+#include "output/export/nettrace_kind.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * in earlier blocks. All rows have one writer thread, tapir, with one run of sequence numbers:
  * losses of LOSS records are gaps in it.
  */
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 
 #include <errno.h>
 #include <stdio.h>

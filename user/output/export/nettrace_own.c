@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What tapir's own events are called and hold: a table. Names and ids of Universal.* are given. */
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 
 #define FIELDS_MAX 7
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 #include "symbol/frame.h"
 
 #define NAME_MAX_BYTES	28672u

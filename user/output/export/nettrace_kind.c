@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Probes with typed fields. A value that is not a number of a standard width becomes text. */
-#include "export/nettrace_kind.h"
+#include "output/export/nettrace_kind.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Chunks are in order inside: what is held is often sorted already, and then not sorted. */
-#include "export/record_window.h"
+#include "output/export/record_window.h"
 
 #include <stdlib.h>
 

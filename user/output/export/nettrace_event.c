@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 
 #define EVENT_ID_MAX	   65535u
 #define METADATA_EVENTPIPE 1u /* tapir_rec_metadata.format */

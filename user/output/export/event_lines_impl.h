@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "decode/event_layout.h"
 #include "decode/fields.h"
-#include "export/event_lines.h"
+#include "output/export/event_lines.h"
 #include "symbol/frame.h"
 
 /*

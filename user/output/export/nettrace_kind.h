@@ -11,7 +11,7 @@
 #define TAPIR_USER_NETTRACE_KIND_H
 
 #include "decode/fields.h"
-#include "export/nettrace_bytes.h"
+#include "output/export/nettrace_bytes.h"
 
 /* Fields as a metadata row holds them. */
 struct tapir_nettrace_fields {

@@ -2,7 +2,7 @@
 /* What lines of text and of JSON have in common. */
 #include <stdlib.h>
 
-#include "export/event_lines_impl.h"
+#include "output/export/event_lines_impl.h"
 
 unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
 			    const struct tapir_event_view *view)

@@ -6,7 +6,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "export/nettrace_impl.h"
+#include "output/export/nettrace_impl.h"
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
 
