@@ -99,7 +99,7 @@ MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(w
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
 # Messages that are written, by protobuf-c.
-PROTO      := $(patsubst user/render/%.proto,$(BUILD)/gen/%,$(wildcard user/render/*.proto))
+PROTO      := $(patsubst user/output/render/%.proto,$(BUILD)/gen/%,$(wildcard user/output/render/*.proto))
 PROTO_HEADERS := $(PROTO:=.pb-c.h)
 GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(PROTO_HEADERS) $(BUILD)/gen/topics.gen.h \
               $(BUILD)/gen/assets.gen.h
@@ -334,13 +334,13 @@ $(BUILD)/gen/tapir.skel.h: $(BUILD)/bpf/tapir.linked.o
 
 # What a flame graph carries, as C strings, and their hashes as a Content-Security-Policy has them:
 # of the element's text, which begins with a line break; base64 of SHA-256.
-$(BUILD)/gen/flamegraph.gen.h: user/render/flamegraph.js user/render/flamegraph.css scripts/csp-hash Makefile
+$(BUILD)/gen/flamegraph.gen.h: user/output/render/flamegraph.js user/output/render/flamegraph.css scripts/csp-hash Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)for kind in js css; do printf 'static const char flamegraph_%s[] =\n' $$kind; \
-	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/render/flamegraph.$$kind; \
+	    sed -e '/^\/\/ /d' -e '/SPDX/d' -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' user/output/render/flamegraph.$$kind; \
 	    echo ';'; printf '#define FLAMEGRAPH_%s_HASH "' $$(echo $$kind | tr jsc JSC); \
-	    { echo; sed -e '/^\/\/ /d' -e '/SPDX/d' user/render/flamegraph.$$kind; } | scripts/csp-hash; \
+	    { echo; sed -e '/^\/\/ /d' -e '/SPDX/d' user/output/render/flamegraph.$$kind; } | scripts/csp-hash; \
 	    echo '"'; done >$@
 
 # Style sheets and scripts of the agent's pages, as C strings: tapir.css is asset_tapir_css.
@@ -351,10 +351,10 @@ $(BUILD)/gen/assets.gen.h: $(ASSETS) Makefile
 	$(Q)for file in $(ASSETS); do printf 'static const char asset_%s[] =\n' "$$(basename $$file | tr . _)"; \
 	    sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $$file; echo ';'; done >$@
 
-$(PROTO_HEADERS): $(BUILD)/gen/%.pb-c.h: user/render/%.proto Makefile
+$(PROTO_HEADERS): $(BUILD)/gen/%.pb-c.h: user/output/render/%.proto Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)protoc-c --proto_path=user/render --c_out=$(BUILD)/gen $*.proto
+	$(Q)protoc-c --proto_path=user/output/render --c_out=$(BUILD)/gen $*.proto
 
 $(PROTO:=.pb-c.o): %.pb-c.o: %.pb-c.h
 	$(call say,CC,$(@:.o=.c))

@@ -5,7 +5,7 @@ import collections
 import os
 import subprocess
 
-PROTO = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "user", "render"))
+PROTO = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "user", "output", "render"))
 
 
 def decoded(t, data, message, proto="otlp.proto"):

@@ -13,7 +13,7 @@
 #include "output/export/perf_script.h"
 #include "output/export/speedscope.h"
 #include "otlp.pb-c.h"
-#include "render/otlp_profiles.h"
+#include "output/render/otlp_profiles.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
-#include "render/otlp_metrics.h"
+#include "output/render/otlp_metrics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

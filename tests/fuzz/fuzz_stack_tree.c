@@ -8,7 +8,7 @@
 
 #include "analyze/stack_tree.h"
 #include "each_record.h"
-#include "render/flamegraph_svg.h"
+#include "output/render/flamegraph_svg.h"
 #include "output/export/perf_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "diagnose/finding.h"
-#include "render/views.h"
+#include "output/render/views.h"
 #include "base/diag.h"
 #include "each_record.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "render/fail_on.h"
+#include "output/render/fail_on.h"
 
 struct fixture {
 	struct tapir_summary summary;

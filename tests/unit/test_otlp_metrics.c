@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
-#include "render/otlp_metrics.h"
-#include "render/prometheus_text.h"
+#include "output/render/otlp_metrics.h"
+#include "output/render/prometheus_text.h"
 
 static Tapir__Otlp__MetricsData *message_of(const char *text, uint64_t *malformed_cnt)
 {

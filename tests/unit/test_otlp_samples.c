@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "otlp.pb-c.h"
-#include "render/otlp_profiles.h"
-#include "render/otlp_samples.h"
+#include "output/render/otlp_profiles.h"
+#include "output/render/otlp_samples.h"
 
 static struct tapir_catalog *catalog;
 static uint64_t period;

@@ -17,7 +17,7 @@
 #include "base/diag.h"
 #include "base/fd_message.h"
 #include "push/push.h"
-#include "render/parca.h"
+#include "output/render/parca.h"
 
 #define MEGABYTE (1u << 20)
 

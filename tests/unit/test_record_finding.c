@@ -15,8 +15,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "render/record_finding.h"
-#include "render/report_read.h"
+#include "output/render/record_finding.h"
+#include "output/render/report_read.h"
 
 #define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */
 

@@ -12,7 +12,7 @@
 #include "symbol/stack_ends.h"
 #include "analyze/stack_tree.h"
 #include "spec/runtime_db/lore.h"
-#include "render/remedies.h"
+#include "output/render/remedies.h"
 #include "symbol/stack_end.h"
 #include "trace/recbuf.h"
 

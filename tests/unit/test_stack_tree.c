@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/stack_tree.h"
-#include "render/flamegraph_svg.h"
+#include "output/render/flamegraph_svg.h"
 #include "symbol/frame_kind.h"
 #include "trace/recbuf.h"
 

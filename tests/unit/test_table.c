@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "render/list_dotnet.h"
-#include "render/table.h"
+#include "output/render/list_dotnet.h"
+#include "output/render/table.h"
 
 static const struct tapir_palette plain = {"", "", "", "", "", ""};
 static const char *const titles[] = {"NAME", ">N", "FILE", NULL};

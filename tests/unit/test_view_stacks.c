@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "render/views.h"
+#include "output/render/views.h"
 #include "base/diag.h"
 #include "timeline_feeder.h"
 

@@ -16,7 +16,7 @@
 #include "base/histogram.h"
 #include "analyze/recorded.h"
 #include "analyze/tally.h"
-#include "render/views.h"
+#include "output/render/views.h"
 #include "base/diag.h"
 #include "timeline_feeder.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * view_result.h - what a view found: a sentence, figures, and tables of typed cells, of which a row
- * may hold tables of its own. Made once; render/view_result_text.c writes it as text for people,
- * render/view_result_json.c as JSON for programs.
+ * may hold tables of its own. Made once; output/render/view_result_text.c writes it as text for
+ * people, output/render/view_result_json.c as JSON for programs.
  */
 #ifndef TAPIR_USER_VIEW_RESULT_H
 #define TAPIR_USER_VIEW_RESULT_H

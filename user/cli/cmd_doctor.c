@@ -7,12 +7,12 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "cli/commands.h"
-#include "render/help_text.h"
+#include "output/render/help_text.h"
 #include "runtime/dotnet/lanes/doctor_dotnet.h"
 #include "runtime/doctor_runtime.h"
 #include "symbol/doctor_symbols.h"
 #include "symbol/doctor_tables.h"
-#include "render/screen.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 struct args {

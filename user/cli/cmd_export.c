@@ -5,17 +5,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "render/offcpu_tree.h"
+#include "output/render/offcpu_tree.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/export_job.h"
-#include "render/record_finding.h"
-#include "render/human_units.h"
+#include "output/render/record_finding.h"
+#include "output/render/human_units.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "output/export/formats.h"
-#include "render/screen.h"
+#include "output/render/screen.h"
 
 struct args {
 	const char *format;

@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "render/offcpu_tree.h"
+#include "output/render/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "output/export/event_choice.h"
-#include "render/human_units.h"
-#include "render/flamegraph_svg.h"
-#include "render/record_finding.h"
+#include "output/render/human_units.h"
+#include "output/render/flamegraph_svg.h"
+#include "output/render/record_finding.h"
 #include "cli/output_file.h"
 #include "trace/pids_seen.h"
 #include "trace/trace_choice.h"

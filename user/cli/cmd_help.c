@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "render/screen.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 struct args {

@@ -22,8 +22,8 @@
 #include "runtime/otel/otel_process.h"
 #include "runtime/otel/otel_reader.h"
 #include "spec/runtime_db/lore.h"
-#include "render/table.h"
-#include "render/screen.h"
+#include "output/render/table.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 #include "runtime/recognize.h"
 

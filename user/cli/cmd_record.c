@@ -20,7 +20,7 @@
 #include "cli/recorder.h"
 #include "cli/target_options.h"
 #include "flight/flight.h"
-#include "render/record_finding.h"
+#include "output/render/record_finding.h"
 #include "serve/continuous.h"
 
 struct args {

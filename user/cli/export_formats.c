@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "render/offcpu_tree.h"
+#include "output/render/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -19,8 +19,8 @@
 #include "output/export/nettrace.h"
 #include "output/export/perf_script.h"
 #include "output/export/speedscope.h"
-#include "render/otlp_profiles.h"
-#include "render/pprof.h"
+#include "output/render/otlp_profiles.h"
+#include "output/render/pprof.h"
 
 static bool is_chosen_event(struct tapir_export_job *job, const struct tapir_rec *rec)
 {

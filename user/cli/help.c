@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "render/help_text.h"
+#include "output/render/help_text.h"
 
 #define NAME_COLUMNS   13
 #define OPTION_COLUMNS 25 /* an option wider than this has its help on the next line */

@@ -8,12 +8,12 @@
 
 #include "base/str.h"
 #include "cli/options.h"
-#include "render/screen.h"
+#include "output/render/screen.h"
 
 /* What belongs to no single command: `tapir help spec`, and the page tapir-spec(7). */
 struct tapir_topic {
 	const char *name; /* NULL ends the table */
-	const char *text; /* its first line is the title; see render/help_text.h */
+	const char *text; /* its first line is the title; see output/render/help_text.h */
 	/* Adds the rows of a table defined elsewhere, where the text has a line "{list}". NULL:
 	 * none. */
 	void (*add_list)(struct tapir_str *out);

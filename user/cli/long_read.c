@@ -9,8 +9,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "render/human_units.h"
-#include "render/screen.h"
+#include "output/render/human_units.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 #define CHECK_EVERY 4096 /* records */

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "render/help_text.h"
+#include "output/render/help_text.h"
 
 #define PAGE_INDENT 7 /* of man(7)'s text, in columns */
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "render/screen.h"
+#include "output/render/screen.h"
 #include "record/command.h"
 
 static volatile pid_t pager;

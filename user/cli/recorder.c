@@ -11,9 +11,9 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "render/human_units.h"
-#include "render/record_finding.h"
-#include "render/screen.h"
+#include "output/render/human_units.h"
+#include "output/render/record_finding.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 /* ---- words on stderr -------------------------------------------------------------------- */

@@ -19,7 +19,7 @@
 #include "cli/pager.h"
 #include "decode/dotnet_tables.h"
 #include "decode/probe_name.h"
-#include "render/human_units.h"
+#include "output/render/human_units.h"
 #include "symbol/frame.h"
 #include "trace/trace_choice.h"
 

@@ -15,8 +15,8 @@
 #include "base/str.h"
 #include "cli/long_read.h"
 #include "base/foreign/helper.h"
-#include "render/human_units.h"
-#include "render/screen.h"
+#include "output/render/human_units.h"
+#include "output/render/screen.h"
 #include "symbol/source_lines.h"
 
 #define SHOW_AFTER_NS (300 * TAPIR_NS_PER_MS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What reaches the terminal. Text of traced processes is made printable on its way. */
-#include "render/screen.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 #include <errno.h>

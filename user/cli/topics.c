@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "render/views.h"
+#include "output/render/views.h"
 #include "output/export/formats.h"
 #include "cli/help.h"
 #include "decode/profiles.h"

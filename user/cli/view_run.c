@@ -14,10 +14,10 @@
 #include "base/log.h"
 #include "trace/pids_seen.h"
 #include "cli/recording_file.h"
-#include "render/remedies.h"
-#include "render/view_result_print.h"
-#include "render/help_text.h"
-#include "render/screen.h"
+#include "output/render/remedies.h"
+#include "output/render/view_result_print.h"
+#include "output/render/help_text.h"
+#include "output/render/screen.h"
 #include "cli/terminal.h"
 
 int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_tables.h - snapshots as sentences and tables, for render/view_result_print.h. */
+/* heap_tables.h - snapshots as sentences and tables, for output/render/view_result_print.h. */
 #ifndef TAPIR_USER_HEAP_TABLES_H
 #define TAPIR_USER_HEAP_TABLES_H
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "decode/profiles.h"
-#include "render/views.h"
+#include "output/render/views.h"
 
 #define MAX_WORDS   48
 #define MAX_EVENTS  32

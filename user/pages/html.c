@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "render/human_units.h"
+#include "output/render/human_units.h"
 
 static void add_text(struct tapir_str *out, const char *text)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "pages/pages_impl.h"
-#include "render/human_units.h"
+#include "output/render/human_units.h"
 
 #define WIDTH	   1000
 #define HEIGHT	   120

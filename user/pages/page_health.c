@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pages/pages_impl.h"
-#include "render/human_units.h"
+#include "output/render/human_units.h"
 #include "trace/record.h"
 
 #define HELP "# HELP "

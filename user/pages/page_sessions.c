@@ -4,7 +4,7 @@
 
 #include "output/export/formats.h"
 #include "pages/pages_impl.h"
-#include "render/human_units.h"
+#include "output/render/human_units.h"
 
 /* As serve/answer.c names those that are not of `tapir export`; the flame graph has a page. */
 static const char *const others[] = {"tapir", "report", "flamegraph"};

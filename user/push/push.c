@@ -21,9 +21,9 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "push/push_http.h"
-#include "render/messages.h"
-#include "render/otlp_metrics.h"
-#include "render/parca.h"
+#include "output/render/messages.h"
+#include "output/render/otlp_metrics.h"
+#include "output/render/parca.h"
 
 #define FIRST_WAIT_NS	  (1 * TAPIR_NS_PER_SEC)
 #define MAX_WAIT_NS	  (60 * TAPIR_NS_PER_SEC)

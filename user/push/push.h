@@ -20,7 +20,7 @@
 
 enum tapir_push_kind {
 	TAPIR_PUSH_PPROF,	  /* as Grafana Pyroscope takes it: POST /ingest */
-	TAPIR_PUSH_PARCA,	  /* the same to Parca: gRPC-Web, render/parca.h */
+	TAPIR_PUSH_PARCA,	  /* the same to Parca: gRPC-Web, output/render/parca.h */
 	TAPIR_PUSH_OTLP_PROFILES, /* POST /v1development/profiles */
 	TAPIR_PUSH_OTLP_METRICS,  /* POST /v1/metrics */
 	TAPIR_PUSH_PUT,		  /* finished recordings, to an object store */

@@ -12,7 +12,7 @@
 #include "pages/assets.h"
 #include "pages/html.h"
 #include "pages/pages.h"
-#include "render/flamegraph_svg.h"
+#include "output/render/flamegraph_svg.h"
 #include "serve/front_checks.h"
 #include "serve/front_page_data.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/foreign/helper.h"
-#include "render/live_lines.h"
+#include "output/render/live_lines.h"
 #include "serve/answer.h"
 #include "serve/task.h"
 #include "watch/totals.h"

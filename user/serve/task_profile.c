@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
-#include "render/views.h"
+#include "output/render/views.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"

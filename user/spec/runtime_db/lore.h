@@ -130,7 +130,8 @@ enum tapir_tally_id {
 	TAPIR_TALLY_CNT
 };
 
-/* An event whose count is more informative than its name: "48 GCs" (render/report_headline.c). */
+/* An event whose count is more informative than its name: "48 GCs"
+ * (output/render/report_headline.c). */
 struct tapir_lore_headline {
 	const char *provider, *event, *what;
 };

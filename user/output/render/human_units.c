@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One decimal; a KB is 1,000 bytes. */
+#include "output/render/human_units.h"
+
+#include "base/clock.h"
+
+void tapir_human__add_count(struct tapir_str *out, uint64_t value)
+{
+	if (value >= 1000) {
+		tapir_human__add_count(out, value / 1000);
+		tapir_str__addf(out, ",%03u", (unsigned)(value % 1000));
+	} else {
+		tapir_str__addu(out, value);
+	}
+}
+
+void tapir_human__add_bytes(struct tapir_str *out, uint64_t bytes)
+{
+	if (bytes < 1000)
+		tapir_str__addf(out, "%u bytes", (unsigned)bytes);
+	else if (bytes < 1000 * 1000)
+		tapir_str__addf(out, "%.1f KB", (double)bytes / 1e3);
+	else
+		tapir_str__addf(out, "%.1f MB", (double)bytes / 1e6);
+}
+
+void tapir_human__add_duration(struct tapir_str *out, uint64_t ns)
+{
+	if (ns < TAPIR_NS_PER_SEC)
+		tapir_str__addf(out, "%.1f ms", (double)ns / 1e6);
+	else
+		tapir_str__addf(out, "%.1f s", (double)ns / 1e9);
+}
+
+void tapir_human__add_utc(struct tapir_str *out, uint64_t utc_ns)
+{
+	char text[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(utc_ns, text);
+	tapir_str__adds(out, text);
+	tapir_str__addc(out, 'Z');
+}

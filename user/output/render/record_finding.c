@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A failure to read is not an error here: the recording is written, and `tapir report` reports the
+ * reason.
+ */
+#include "output/render/record_finding.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "output/render/remedies.h"
+#include "output/render/report_read.h"
+#include "decode/probe_name.h"
+
+#define MAX_BYTES (256ll << 20)
+#define MAX_NS	  (2 * TAPIR_NS_PER_SEC)
+
+static volatile sig_atomic_t was_interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	was_interrupted = 1;
+}
+
+static bool goes_on(void *ctx)
+{
+	const uint64_t *until_ns = ctx;
+
+	return !was_interrupted && tapir_clock__now_ns() < *until_ns;
+}
+
+/* Nothing else can be read a second time. */
+static bool is_regular(const char *path, off_t *bytes)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	*bytes = st.st_size;
+	return true;
+}
+
+struct said {
+	struct tapir_str headline;
+	struct tapir_str also;	   /* lines of the next findings */
+	struct tapir_str remedies; /* lines: how to get missing callers and names */
+};
+
+static void said__fini(struct said *said)
+{
+	tapir_str__fini(&said->headline);
+	tapir_str__fini(&said->also);
+	tapir_str__fini(&said->remedies);
+}
+
+/* *has_stacks: a flame graph can be drawn. -errno:
+ * there is none. */
+static int read_headline(const char *path, struct said *said, bool *has_stacks)
+{
+	uint64_t until_ns = tapir_clock__now_ns() + MAX_NS;
+	struct tapir_pids none = {};
+	struct tapir_report_request rq = {
+		.path = path, .pids = &none, .tids = &none, .goes_on = goes_on, .ctx = &until_ns};
+	struct tapir_report report = {};
+	struct tapir_pairs pairs = {};
+	struct tapir_reader *reader = NULL;
+	int err = tapir_reader__open(path, &reader);
+
+	if (err)
+		return err;
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	err = tapir_report__read(&report, reader, &pairs, &rq);
+	if (!err) {
+		tapir_report__add_headline(&report.view, &said->headline);
+		tapir_report__add_also(&report.view, &said->also);
+		tapir_remedies__add_callers(&report.summary.ends, &said->remedies);
+		tapir_report__add_names_missing(&report.view, &said->remedies);
+		*has_stacks = report.summary.stacks.cnt > 0;
+		err = said->headline.failed || said->also.failed || said->remedies.failed ? -ENOMEM
+											  : 0;
+	}
+	tapir_report__fini(&report);
+	tapir_pairs__fini(&pairs);
+	tapir_reader__close(reader);
+	return err;
+}
+
+/* "slow.svg" of "slow.tapir". */
+static void add_svg_name(const char *path, struct tapir_str *out)
+{
+	size_t len = strlen(path), end = sizeof(".tapir") - 1;
+
+	if (len > end && !strcmp(path + len - end, ".tapir"))
+		len -= end;
+	tapir_str__add(out, path, len);
+	tapir_str__adds(out, ".svg");
+}
+
+static void print_next(const char *path, bool has_stacks)
+{
+	struct tapir_str svg = {};
+
+	tapir_info("next: tapir report %s", path);
+	add_svg_name(path, &svg);
+	if (has_stacks && svg.data)
+		tapir_info("      tapir flamegraph %s -o %s", path, svg.data);
+	tapir_str__fini(&svg);
+}
+
+/* Each as a message. */
+static void print_lines(char *lines)
+{
+	char *end;
+
+	for (; lines && *lines; lines = end + 1) {
+		end = lines + strcspn(lines, "\n");
+		if (!*end)
+			return;
+		*end = 0;
+		tapir_info("%s", lines);
+	}
+}
+
+/* False: they are left out. */
+static bool read_in_time(const char *path, off_t bytes, struct said *said, bool *has_stacks)
+{
+	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
+	int diag_cnt = tapir_diag__cnt();
+	bool is_read;
+
+	was_interrupted = 0;
+	sigaction(SIGINT, &action, &old_int);
+	sigaction(SIGTERM, &action, &old_term);
+	is_read = bytes <= MAX_BYTES && !read_headline(path, said, has_stacks);
+	tapir_diag__rewind(diag_cnt);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	return is_read;
+}
+
+void tapir_record_finding__print(const char *path, bool has_samples)
+{
+	bool has_stacks = has_samples;
+	struct said said = {};
+	off_t bytes;
+
+	if (!is_regular(path, &bytes))
+		return;
+	if (read_in_time(path, bytes, &said, &has_stacks)) {
+		tapir_info("%s", said.headline.data);
+		print_lines(said.also.data);
+		print_lines(said.remedies.data);
+	}
+	print_next(path, has_stacks);
+	said__fini(&said);
+}
+
+int tapir_record_finding__add(const char *path, bool with_also, struct tapir_str *out)
+{
+	struct said said = {};
+	bool has_stacks;
+	off_t bytes;
+
+	was_interrupted = 0;
+	if (is_regular(path, &bytes) && read_in_time(path, bytes, &said, &has_stacks)) {
+		tapir_str__add(out, said.headline.data, said.headline.len);
+		tapir_str__addc(out, '\n');
+		if (with_also)
+			tapir_str__add(out, said.also.data, said.also.len);
+		tapir_str__add(out, said.remedies.data, said.remedies.len);
+	}
+	said__fini(&said);
+	return was_interrupted ? tapir_diag__fail(-EINTR, "interrupted") : 0;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records outside the window, and of others, only move the clock; descriptions are for all. */
+#include "output/render/report_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "trace/family.h"
+#include "trace/pids_seen.h"
+
+#define RECORDS_BETWEEN_CHECKS 4096
+
+struct reading {
+	const struct tapir_report_request *request;
+	uint64_t from_ns, until_ns; /* on the records' clock; until_ns 0: to the end */
+	struct tapir_pids_seen seen;
+	uint64_t record_cnt;
+};
+
+static bool has(const struct tapir_pids *asked, uint32_t id)
+{
+	const uint32_t *one;
+
+	if (!asked->cnt || !id)
+		return true;
+	tapir_vec_for_each (one, asked)
+		if (*one == id)
+			return true;
+	return false;
+}
+
+/* Which lasted: it is in the window with any of its parts. */
+static bool overlaps(const struct reading *r, uint64_t from_ns, uint64_t until_ns)
+{
+	return until_ns >= r->from_ns && (!r->until_ns || from_ns <= r->until_ns);
+}
+
+static bool is_in_window(const struct reading *r, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_loss *loss = (const void *)rec;
+	const struct tapir_rec_gap *gap = (const void *)rec;
+
+	switch (rec->type) {
+	case TAPIR_REC_LOSS:
+		return overlaps(r, loss->from_ns ? loss->from_ns : rec->time_ns,
+				loss->until_ns ? loss->until_ns : rec->time_ns);
+	case TAPIR_REC_GAP:
+		return overlaps(r, gap->from_ns,
+				gap->until_ns > gap->from_ns ? gap->until_ns : rec->time_ns);
+	default:
+		return tapir_rec_type__describes(rec->type) ||
+		       overlaps(r, rec->time_ns, rec->time_ns);
+	}
+}
+
+/* A record of no process and no thread always counts. */
+static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
+{
+	int which = tapir_rec__whose(rec);
+
+	return has(r->request->pids, tapir_rec__tgid(rec, which)) &&
+	       has(r->request->tids, tapir_rec__tid(rec, which)) && is_in_window(r, rec);
+}
+
+static bool goes_on(struct reading *r)
+{
+	return !r->request->goes_on || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
+	       r->request->goes_on(r->request->ctx);
+}
+
+static int read_all(struct tapir_report *report, struct tapir_reader *reader, struct reading *r)
+{
+	struct tapir_timeline *tl = report->finding.tl;
+	struct tapir_summary *summary = &report->summary;
+	const struct tapir_rec *rec;
+	int err, added = 0;
+
+	tapir_reader__deliver_descriptions(reader, true);
+	summary->start_ns = tapir_reader__stats(reader)->created_ns;
+	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
+		tapir_pids_seen__add(&r->seen, rec);
+		if (is_wanted(r, rec))
+			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
+		else
+			tapir_summary__pass(summary, rec);
+		added = goes_on(r) ? tapir_timeline__add(tl, rec) : -ECANCELED;
+	}
+	if (added)
+		return added;
+	return err ? err : summary->failed ? -ENOMEM : tapir_timeline__finish(tl);
+}
+
+static void show(struct tapir_report *report, struct tapir_reader *reader, const struct reading *r)
+{
+	report->view = (struct tapir_report_view){
+		.path = r->request->path,
+		.summary = &report->summary,
+		.pairs = tapir_timeline__pairs(report->finding.tl),
+		.findings = &report->findings,
+		.cpus = tapir_finding__cpus(&report->finding),
+		.catalog = tapir_reader__catalog(reader),
+		.stats = tapir_reader__stats(reader),
+		.from_ns = r->from_ns,
+		.until_ns = r->until_ns,
+	};
+}
+
+/* Samples were taken, or would have been had the targets run, and their periods are times. */
+static bool has_clock(const struct tapir_summary *summary)
+{
+	const char *event = tapir_summary__meta(summary, "sample_event");
+
+	if (!summary->captured[TAPIR_FAMILY_SAMPLE] && !tapir_summary__meta(summary, "sample_hz"))
+		return false;
+	return !event || !strcmp(event, "cpu-clock");
+}
+
+int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
+		       struct tapir_pairs *pairs, const struct tapir_report_request *request)
+{
+	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
+	struct reading r = {.request = request,
+			    .from_ns = request->from_ns ? start_ns + request->from_ns : 0,
+			    .until_ns = request->until_ns ? start_ns + request->until_ns : 0,
+			    .seen = {.asked = request->pids, .asked_tids = request->tids}};
+	struct tapir_timeline_opts opts = {.from_ns = r.from_ns,
+					   .until_ns = r.until_ns,
+					   .tgids = request->pids->data,
+					   .tgid_cnt = request->pids->cnt,
+					   .tids = request->tids->data,
+					   .tid_cnt = request->tids->cnt,
+					   .wants_stacks = true};
+	struct tapir_finding *finding = &report->finding;
+	int err = -ENOMEM;
+
+	finding->tl = tapir_timeline__new(tapir_reader__catalog(reader), pairs, &opts);
+	if (finding->tl)
+		err = tapir_timeline__listen(finding->tl, &tapir_finding_fns, finding);
+	if (!err)
+		err = read_all(report, reader, &r);
+	if (!err)
+		err = tapir_pids_seen__check(&r.seen, tapir_reader__catalog(reader), request->path);
+	if (!err)
+		err = tapir_summary__sort(&report->summary);
+	/* Without a process, none is idle. */
+	if (!err && report->summary.processes.cnt) {
+		finding->has_clock = has_clock(&report->summary);
+		tapir_finding__list(finding, &report->findings);
+		err = report->findings.failed ? -ENOMEM : 0;
+	}
+	if (!err)
+		show(report, reader, &r);
+	tapir_pids_seen__fini(&r.seen);
+	return err;
+}
+
+void tapir_report__fini(struct tapir_report *report)
+{
+	tapir_timeline__free(report->finding.tl);
+	report->finding.tl = NULL;
+	tapir_finding__fini(&report->finding);
+	tapir_summary__fini(&report->summary);
+	tapir_found_list__fini(&report->findings);
+}

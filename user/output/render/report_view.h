@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* report_view.h - a summary as text for a person and as JSON for a program. */
+#ifndef TAPIR_USER_REPORT_VIEW_H
+#define TAPIR_USER_REPORT_VIEW_H
+
+#include "diagnose/found.h"
+#include "analyze/pairs.h"
+#include "analyze/summary.h"
+#include "output/render/screen.h"
+#include "trace/reader.h"
+
+struct tapir_report_view {
+	const char *path;
+	const struct tapir_summary *summary;	 /* sorted */
+	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
+	const struct tapir_found_list *findings; /* the worst first */
+	double cpus;				 /* used on average; negative: not known */
+	const struct tapir_catalog *catalog;
+	const struct tapir_reader_stats *stats;
+	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
+	uint64_t top;		    /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */
+	bool with_stacks;	    /* as text: the hottest ones of each event */
+};
+
+void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
+			      struct tapir_str *out);
+void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
+
+/* Parts of the above (report_headline.c, report_tables.c). */
+void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
+/* A line, "also: ...", for each of the next two findings. */
+void tapir_report__add_also(const struct tapir_report_view *view, struct tapir_str *out);
+/* Lines "names: ...": how to get those that functions lack (remedies.h). */
+void tapir_report__add_names_missing(const struct tapir_report_view *view, struct tapir_str *out);
+void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
+				struct tapir_str *out);
+
+/* Of the recording. */
+uint64_t tapir_report__start_ns(const struct tapir_report_view *view);
+/* Of a moment, after that; before it: 0. */
+uint64_t tapir_report__since_start(const struct tapir_report_view *view, uint64_t ns);
+/* Of the part of it that was asked for. */
+uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
+bool tapir_report__has_window(const struct tapir_report_view *view);
+/* Where that part begins and ends, since the recording began. */
+uint64_t tapir_report__window_from_ns(const struct tapir_report_view *view);
+uint64_t tapir_report__window_until_ns(const struct tapir_report_view *view);
+/* Where all of it ends, since it began. */
+uint64_t tapir_report__until_ns(const struct tapir_report_view *view);
+uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
+/* Lost records of processes and mappings: their events are not counted anywhere. */
+uint64_t tapir_report__hidden(const struct tapir_report_view *view);
+double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */
+void tapir_report__add_printable(struct tapir_str *out, const char *text);
+
+#endif
