@@ -344,7 +344,7 @@ $(BUILD)/gen/flamegraph.gen.h: user/output/render/flamegraph.js user/output/rend
 	    echo '"'; done >$@
 
 # Style sheets and scripts of the agent's pages, as C strings: tapir.css is asset_tapir_css.
-ASSETS := $(sort $(wildcard user/serve/assets/*.css user/serve/assets/*.js user/serve/assets/*.svg))
+ASSETS := $(sort $(wildcard user/agent/assets/*.css user/agent/assets/*.js user/agent/assets/*.svg))
 $(BUILD)/gen/assets.gen.h: $(ASSETS) Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)

@@ -269,7 +269,7 @@ def test_forms_may_be_anything(t):
 
 
 def test_library_is_the_one_that_npm_has(t):
-    assets = pathlib.Path(__file__).resolve().parents[2] / "user" / "serve" / "assets"
+    assets = pathlib.Path(__file__).resolve().parents[2] / "user" / "agent" / "assets"
     sums = re.findall(r"^    ([0-9a-f]{64})  (\S+)$", (assets / "README.md").read_text(), re.M)
     t.eq(sorted(name for _, name in sums), ["uPlot.css", "uPlot.js"], "files with a sum")
     for expected, name in sums:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The walk of user/serve/README.md: its commands, as they are there, one after the other."""
+"""The walk of user/agent/README.md: its commands, as they are there, one after the other."""
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ trap 'kill $agent_pid; wait' EXIT
 
 
 def commands():
-    page = pathlib.Path(__file__).resolve().parents[2] / "user" / "serve" / "README.md"
+    page = pathlib.Path(__file__).resolve().parents[2] / "user" / "agent" / "README.md"
     walk = page.read_text(encoding="utf-8").split("\n## A walk\n")[1].split("\n## ")[0]
     return re.findall(r"^    \$ (.*)$", walk, re.M)
 

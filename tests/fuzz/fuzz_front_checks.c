@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "serve/ask.h"
-#include "serve/front_checks.h"
-#include "serve/serve_config.h"
-#include "serve/tokens.h"
+#include "agent/ask.h"
+#include "agent/front_checks.h"
+#include "agent/serve_config.h"
+#include "agent/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/proc_text.h"
 #include "runtime/dotnet/dotnet_facts.h"
-#include "serve/containers.h"
+#include "agent/containers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "serve/ask.h"
-#include "serve/wire.h"
+#include "agent/ask.h"
+#include "agent/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

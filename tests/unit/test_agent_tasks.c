@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve/agent_impl.h"
+#include "agent/agent_impl.h"
 
 #define MAX_FD 64
 

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "serve/ask.h"
-#include "serve/openapi.h"
+#include "agent/ask.h"
+#include "agent/openapi.h"
 
 static const struct tapir_route *const profile = &tapir_routes[TAPIR_ROUTE_PROFILE];
 

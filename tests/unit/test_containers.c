@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "serve/containers.h"
+#include "agent/containers.h"
 
 #define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2  "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"

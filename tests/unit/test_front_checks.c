@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/front_checks.h"
+#include "agent/front_checks.h"
 
 static void host_is_an_address_or_a_known_name(void **state)
 {

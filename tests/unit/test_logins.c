@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "serve/logins.h"
+#include "agent/logins.h"
 
 static struct tapir_logins logins;
 

@@ -12,7 +12,7 @@
 #include "pages/assets.h"
 #include "pages/html.h"
 #include "pages/pages.h"
-#include "serve/answer.h"
+#include "agent/answer.h"
 
 static struct tapir_str out;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "serve/serve_config.h"
+#include "agent/serve_config.h"
 
 static void every_key_is_taken(void **state)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "serve/sessions_impl.h"
+#include "agent/sessions_impl.h"
 
 static struct tapir_serve_config config;
 static struct tapir_agent agent;

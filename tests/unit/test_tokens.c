@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "serve/tokens.h"
+#include "agent/tokens.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/wire.h"
+#include "agent/wire.h"
 
 static char message[TAPIR_WIRE_MAX_BYTES];
 

@@ -21,7 +21,7 @@
 #include "cli/target_options.h"
 #include "flight/flight.h"
 #include "output/render/record_finding.h"
-#include "serve/continuous.h"
+#include "agent/continuous.h"
 
 struct args {
 	struct tapir_target_args target;

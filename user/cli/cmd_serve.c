@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir serve: the agent. */
-#include "serve/agent.h"
+#include "agent/agent.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "attach/cgroup.h"
 #include "cli/commands.h"
 #include "http/stdio_keeper.h"
-#include "serve/address.h"
+#include "agent/address.h"
 
 #define DEFAULT_READY_S 60
 #define READY_MIN_BYTES (128u << 20)

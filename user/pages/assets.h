@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* assets.h - style sheets and scripts of the pages (user/serve/assets), as the build embeds them.
+/* assets.h - style sheets and scripts of the pages (user/agent/assets), as the build embeds them.
  */
 #ifndef TAPIR_USER_ASSETS_H
 #define TAPIR_USER_ASSETS_H

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * agent_push.h - the agent's side of pushing (push/push.h): a child that sends, without privileges,
+ * and what it is given. Nothing here waits: what the child cannot take now is dropped and counted.
+ */
+#ifndef TAPIR_USER_AGENT_PUSH_H
+#define TAPIR_USER_AGENT_PUSH_H
+
+#include "base/json.h"
+#include "agent/agent_impl.h"
+
+/* Nothing, where the configuration names no target. 0 or -errno with lines. */
+int tapir_agent_push__start(struct tapir_agent *agent);
+void tapir_agent_push__stop(struct tapir_agent *agent);
+/* A task has ended: perhaps the child. */
+void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid);
+
+/* How long the parts of the continuous recording are that profiles are made of; 0: nobody wants
+ * any. */
+uint64_t tapir_agent_push__part_ns(const struct tapir_serve_config *config);
+/* A part, which becomes this function's: for each target of profiles. */
+void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t from_utc_ns,
+				 uint64_t until_utc_ns);
+/* A finished recording, borrowed: for each target of recordings. */
+void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, int fd);
+
+/* How long a poll(2) may take before figures are to be given: ms; -1: as long as it wants. */
+int tapir_agent_push__timeout_ms(const struct tapir_agent *agent);
+/* Figures in Prometheus's text format, borrowed, for each target whose time it is. */
+bool tapir_agent_push__wants_figures(const struct tapir_agent *agent);
+void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text);
+
+/* "push": how many targets there are, and to how many the last attempt failed. No names: anybody
+ * may ask. */
+void tapir_agent_push__write_health(const struct tapir_agent *agent, struct tapir_json *j);
+void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
+
+#endif

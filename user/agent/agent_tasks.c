@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Children of the agent: each answers one request, or sends an answer that is long. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd_message.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "record/recording.h"
+#include "base/foreign/helper.h"
+#include "agent/agent_impl.h"
+#include "agent/answer.h"
+#include "agent/sessions_impl.h"
+#include "agent/task.h"
+
+#define MAX_INLINE_BYTES 65536 /* more might not fit into a socket's buffer */
+#define FIRST_FD	 3
+#define LONG_ENOUGH_NS	 (60 * TAPIR_NS_PER_SEC) /* a kept child that lived: the next one soon */
+#define MAX_WAIT_NS	 (60 * TAPIR_NS_PER_SEC)
+
+void tapir_agent__become_child(pid_t agent_pid, int death_signal, bool records)
+{
+	sigset_t blocked;
+
+	setsid();
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR2); /* a request to freeze waits for the recording to begin */
+	if (records) /* so does its end: what ends in its first moment is finished, not cut */
+		sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if (prctl(PR_SET_PDEATHSIG, death_signal) || getppid() != agent_pid)
+		_exit(1);
+}
+
+void tapir_agent__keep_fds(int *fds, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (fds[i] >= 0)
+			fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_FD + (int)cnt);
+	for (size_t i = 0; i < cnt; i++)
+		if (fds[i] >= 0)
+			fds[i] = dup3(fds[i], FIRST_FD + (int)i, O_CLOEXEC);
+		else /* a listening socket of the agent may have this number */
+			close(FIRST_FD + (int)i);
+	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
+}
+
+static pid_t fork_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
+		       tapir_task_fn run, void *ctx)
+{
+	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
+	pid_t agent_pid = getpid(), pid = fork();
+
+	if (pid)
+		return pid < 0 ? -errno : pid;
+	tapir_agent__become_child(agent_pid, SIGTERM, records);
+	tapir_agent__keep_fds(fds, 3);
+	agent->state_fd = fds[1];
+	if (trace_fd)
+		*trace_fd = fds[2];
+	tapir_log__mute(true);
+	_exit(run(ctx, fds[0]) ? 1 : 0);
+}
+
+static void add_task(struct tapir_agent *agent, pid_t pid, int client_fd, bool records)
+{
+	const struct tapir_agent_task task = {
+		.pid = pid, .client_fd = client_fd, .records = records};
+
+	agent->recording_cnt += records;
+	if (tapir_vec__push(&agent->tasks, task))
+		return;
+	kill(pid, SIGTERM);
+	if (client_fd >= 0)
+		close(client_fd);
+}
+
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
+			    tapir_task_fn run, void *ctx)
+{
+	pid_t pid;
+
+	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
+		return -EAGAIN;
+	pid = fork_task(agent, client_fd, trace_fd, records, run, ctx);
+	if (pid > 0)
+		add_task(agent, pid, client_fd, records);
+	return pid;
+}
+
+void tapir_agent_task__end(struct tapir_agent_task *task, uint64_t now_ns)
+{
+	if (!task->ended_ns)
+		kill(task->pid, SIGTERM);
+	else if (now_ns - task->ended_ns > TAPIR_AGENT_KILL_NS)
+		kill(task->pid, SIGKILL);
+	if (!task->ended_ns)
+		task->ended_ns = now_ns;
+}
+
+void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid)
+{
+	struct tapir_agent_task *task;
+
+	tapir_vec_for_each (task, &agent->tasks)
+		if (task->pid == pid)
+			tapir_agent_task__end(task, tapir_clock__now_ns());
+}
+
+size_t tapir_agent__recordings(const struct tapir_agent *agent)
+{
+	const struct tapir_agent_task *task;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (task, &agent->tasks)
+		cnt += task->records;
+	return cnt;
+}
+
+/* ---- children that are kept ------------------------------------------------------------------ */
+
+int tapir_agent_child__start(struct tapir_agent *agent, struct tapir_agent_child *child)
+{
+	int pair[2] = {-1, -1}, pid;
+
+	child->started_ns = child->ended_ns = tapir_clock__now_ns();
+	if (!child->wait_ns)
+		child->wait_ns = TAPIR_NS_PER_SEC;
+	if (child->has_socket && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = tapir_agent__start_task(agent, pair[1], NULL, false, child->run, agent);
+	if (pid < 0) {
+		tapir_guard__fd(&pair[0]);
+		tapir_guard__fd(&pair[1]);
+		return pid;
+	}
+	child->pid = pid;
+	child->fd = pair[0];
+	return 0;
+}
+
+bool tapir_agent_child__end_seen(struct tapir_agent *agent, struct tapir_agent_child *child,
+				 pid_t pid)
+{
+	if (!child->pid || child->pid != pid)
+		return false;
+	child->pid = 0;
+	tapir_guard__fd(&child->fd);
+	child->ended_ns = tapir_clock__now_ns();
+	if (child->ended_ns - child->started_ns > LONG_ENOUGH_NS)
+		child->wait_ns = TAPIR_NS_PER_SEC;
+	else
+		child->wait_ns =
+			child->wait_ns * 2 < MAX_WAIT_NS ? child->wait_ns * 2 : MAX_WAIT_NS;
+	if (!agent->is_ending)
+		tapir_warn("%s ended: another one starts in %llu s", child->name,
+			   (unsigned long long)(child->wait_ns / TAPIR_NS_PER_SEC));
+	return true;
+}
+
+bool tapir_agent_child__is_waiting(const struct tapir_agent_child *child)
+{
+	return child->run && !child->pid;
+}
+
+void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_child *child)
+{
+	if (!agent->is_ending && tapir_agent_child__is_waiting(child) &&
+	    tapir_clock__now_ns() - child->ended_ns >= child->wait_ns)
+		(void)tapir_agent_child__start(agent, child);
+}
+
+/* ---- a child that is ready ------------------------------------------------------------------- */
+
+#define SPARE_NAME "tapir-ready"
+
+/* Before the bytes of a request (wire.h), without its credentials. */
+struct spare_head {
+	tapir_task_fn run; /* it is a copy of this program */
+	uint32_t only_pid;
+	bool command_lines, is_session;
+};
+
+/* One message at a time: the agent makes it, its child takes it. */
+static struct {
+	struct spare_head head;
+	char request[TAPIR_WIRE_MAX_BYTES];
+} spare_message;
+
+static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
+{
+	const struct spare_head *head = &spare_message.head;
+	struct tapir_ask ask = {.command_lines = head->command_lines};
+	struct tapir_task task = {.run = head->run,
+				  .ask = &ask,
+				  .path_arg = rq->path_arg ? rq->path_arg : "",
+				  .limits = &agent->config->limits,
+				  .state_fd = &agent->state_fd,
+				  .trace_fd = head->is_session ? fd : -1,
+				  .page = head->is_session ? agent->spare.page : NULL};
+	int err;
+
+	if (rq->route == TAPIR_ROUTE_PPROF)
+		ask.format = "pprof";
+	err = tapir_ask__read(&ask, &tapir_routes[rq->route], rq);
+	if (!err && head->only_pid)
+		err = tapir_ask__limit(&ask, &tapir_routes[rq->route], task.path_arg,
+				       head->only_pid);
+	return err ? err : task.run(&task, head->is_session ? -1 : fd);
+}
+
+/* Helpers come first: they must not have the programs. The agent's end closes when it ends. */
+static int run_spare(void *ctx, int agent_fd)
+{
+	struct tapir_wire_request rq;
+	bool is_cut;
+	ssize_t n;
+	int fd;
+
+	(void)tapir_helpers__start();
+	if (tapir_recording__prepare())
+		return -EOPNOTSUPP;
+	n = tapir_fd_message__recv(agent_fd, &spare_message, sizeof(spare_message), &fd, 1, 0,
+				   &is_cut);
+	close(agent_fd);
+	if (n <= (ssize_t)sizeof(spare_message.head))
+		return 0;
+	prctl(PR_SET_NAME, "tapir");
+	if (is_cut || fd < 0 ||
+	    tapir_wire__decode(spare_message.request, (size_t)n - sizeof(spare_message.head), &rq))
+		return -EBADMSG;
+	return run_request(ctx, &rq, fd);
+}
+
+static void start_spare(struct tapir_agent *agent)
+{
+	struct tapir_agent_spare *spare = &agent->spare;
+	char own[16] = "tapir";
+	int pair[2];
+
+	if (!spare->page)
+		spare->page = tapir_session_page__new();
+	if (!spare->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return;
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, SPARE_NAME); /* the child has it from its first moment */
+	spare->pid = fork_task(agent, pair[1], NULL, true, run_spare, agent);
+	prctl(PR_SET_NAME, own);
+	close(pair[1]);
+	if (spare->pid < 0)
+		close(pair[0]);
+	spare->fd = spare->pid < 0 ? -1 : pair[0];
+	spare->pid = spare->pid < 0 ? 0 : spare->pid;
+	spare->is_useless = !spare->pid;
+}
+
+void tapir_agent_spare__keep(struct tapir_agent *agent, uint64_t delay_ns)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (!delay_ns || now_ns >= agent->spare.until_ns) /* who asks often does not put it off */
+		agent->spare.from_ns = now_ns + delay_ns;
+	agent->spare.until_ns = now_ns + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
+}
+
+void tapir_agent_spare__close(struct tapir_agent *agent)
+{
+	tapir_guard__fd(&agent->spare.fd);
+}
+
+static bool is_spare_wanted(const struct tapir_agent *agent)
+{
+	const struct tapir_agent_spare *spare = &agent->spare;
+
+	return !spare->pid && !spare->is_useless && !agent->is_ending &&
+	       !tapir_agent__recordings(agent);
+}
+
+void tapir_agent_spare__check(struct tapir_agent *agent)
+{
+	if (tapir_clock__now_ns() >= agent->spare.until_ns)
+		tapir_agent_spare__close(agent);
+	else if (is_spare_wanted(agent) && tapir_clock__now_ns() >= agent->spare.from_ns)
+		start_spare(agent);
+}
+
+int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent)
+{
+	const struct tapir_agent_spare *spare = &agent->spare;
+	uint64_t now_ns = tapir_clock__now_ns(), then_ns;
+
+	if (spare->fd < 0 && (now_ns >= spare->until_ns || !is_spare_wanted(agent)))
+		return -1;
+	then_ns = spare->fd < 0 ? spare->from_ns : spare->until_ns;
+	return then_ns <= now_ns ? 0 : (int)((then_ns - now_ns) / TAPIR_NS_PER_MS + 1);
+}
+
+void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status)
+{
+	if (agent->spare.pid != pid)
+		return;
+	agent->spare.pid = 0;
+	agent->spare.is_useless = status != 0; /* also: killed, for lack of memory */
+	tapir_agent_spare__close(agent);
+}
+
+/* False: there is none, or it does not take the request. */
+static bool use_spare(struct tapir_agent *agent, const struct tapir_recording_start *s)
+{
+	struct tapir_agent_spare *spare = &agent->spare;
+	struct tapir_wire_request rq = *s->rq;
+	int len, err, fd = s->trace_fd ? *s->trace_fd : s->client_fd;
+
+	if (spare->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
+		return false;
+	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
+	spare_message.head = (struct spare_head){.run = s->task->run,
+						 .only_pid = s->caller->only_pid,
+						 .command_lines = s->task->ask->command_lines,
+						 .is_session = s->page != NULL};
+	len = tapir_wire__encode(&rq, spare_message.request);
+	err = len < 0 ? len
+		      : tapir_fd_message__send(spare->fd, &spare_message,
+					       sizeof(spare_message.head) + (size_t)len, &fd, 1,
+					       MSG_DONTWAIT);
+	explicit_bzero(&spare_message, sizeof(spare_message));
+	tapir_agent_spare__close(agent);
+	if (err)
+		return false;
+	add_task(agent, spare->pid, s->client_fd, true);
+	return true;
+}
+
+int tapir_agent__start_recording(struct tapir_agent *agent, const struct tapir_recording_start *s)
+{
+	struct tapir_session_page *own;
+	pid_t pid = agent->spare.pid;
+
+	if (s->task->run == tapir_task__counters || !use_spare(agent, s))
+		return tapir_agent__start_task(agent, s->client_fd, s->trace_fd, true, s->task->run,
+					       s->task);
+	if (s->page) {
+		own = *s->page;
+		*s->page = agent->spare.page;
+		agent->spare.page = own; /* for the next one */
+	}
+	agent->spare.pid = 0;
+	return pid;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+struct answer {
+	struct tapir_wire_head head;
+	const struct tapir_str *body;
+};
+
+static int send_all(void *ctx, int fd)
+{
+	const struct answer *a = ctx;
+
+	return tapir_answer__send(fd, &a->head, a->body->data, a->body->len, 0);
+}
+
+bool tapir_agent__send(struct tapir_agent *agent, int fd, enum tapir_mime mime, unsigned status,
+		       const struct tapir_str *body)
+{
+	struct answer a = {.head = {.status = (uint16_t)status, .mime = (uint8_t)mime},
+			   .body = body};
+
+	if (body->failed)
+		(void)tapir_answer__error(fd, 500, "out of memory", MSG_DONTWAIT);
+	else if (body->len <= MAX_INLINE_BYTES)
+		(void)tapir_answer__send(fd, &a.head, body->data, body->len, MSG_DONTWAIT);
+	else if (tapir_agent__start_task(agent, fd, NULL, false, send_all, &a) > 0)
+		return true;
+	else
+		(void)tapir_answer__error(fd, 503, "the agent cannot start a process",
+					  MSG_DONTWAIT);
+	return false;
+}

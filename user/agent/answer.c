@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Small answers, and the forms of large ones. */
+#include "agent/answer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/json.h"
+#include "output/export/formats.h"
+
+int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
+		       int flags)
+{
+	int err = tapir_wire__send_head(fd, head, flags);
+
+	if (!err)
+		err = tapir_wire__send_data(fd, body, len, flags);
+	return err ? err : tapir_wire__send_end(fd, flags);
+}
+
+int tapir_answer__error(int fd, unsigned status, const char *text, int flags)
+{
+	struct tapir_wire_head head = {.status = (uint16_t)status,
+				       .mime = TAPIR_MIME_JSON,
+				       .retry_s = status == 429 || status == 503 ? 5 : 0};
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+	int err;
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__str(&j, "error", text);
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&body, '\n');
+	err = body.failed ? -ENOMEM : tapir_answer__send(fd, &head, body.data, body.len, flags);
+	tapir_str__fini(&body);
+	return err;
+}
+
+int tapir_answer__diag(int fd, unsigned status, int flags)
+{
+	struct tapir_str text = {};
+	int err;
+
+	for (int i = 0; i < tapir_diag__cnt(); i++)
+		tapir_str__addf(&text, "%s%s", i ? "; " : "", tapir_diag__line(i));
+	tapir_diag__clear();
+	err = tapir_answer__error(fd, status, text.data ? text.data : "failed", flags);
+	tapir_str__fini(&text);
+	return err;
+}
+
+unsigned tapir_answer__status(int err)
+{
+	switch (err) {
+	case -EINVAL:
+		return 400;
+	case -ESRCH:
+	case -ENOENT:
+		return 404;
+	case -EPERM:
+	case -EACCES:
+	case -ENOTSUP:
+		return 501;
+	case -ENOSPC:
+	case -EFBIG:
+	case -EDQUOT:
+		return 507;
+	default:
+		return 500;
+	}
+}
+
+json_t *tapir_answer__parse(const char *text, size_t len)
+{
+	json_t *root = text ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+
+	return root || !text
+		       ? root
+		       : json_loadb(text, len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+/* ---- forms of a recording, by the commands that make them ------------------------------------ */
+
+static const enum tapir_mime mimes[] = {
+	[TAPIR_FORMAT_IS_BINARY] = TAPIR_MIME_BINARY,
+	[TAPIR_FORMAT_IS_TEXT] = TAPIR_MIME_TEXT,
+	[TAPIR_FORMAT_IS_JSON] = TAPIR_MIME_JSON,
+};
+
+/* Beside those of `tapir export`; the first is the recording itself. */
+static const struct tapir_answer_format others[] = {
+	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
+	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
+	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
+};
+
+#define OTHER_CNT (sizeof(others) / sizeof(others[0]))
+
+bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out)
+{
+	const struct tapir_format *f = tapir_format__find(name);
+
+	if (f) {
+		*out = (struct tapir_answer_format){f->name,
+						    f->suffix,
+						    mimes[f->content],
+						    {"export", "--format", f->name, "-"}};
+		return true;
+	}
+	for (size_t i = 0; i < OTHER_CNT; i++)
+		if (!name || !strcmp(others[i].name, name)) {
+			*out = others[i];
+			return true;
+		}
+	return false;
+}
+
+const char *tapir_answer_format__name(size_t i)
+{
+	if (i < OTHER_CNT)
+		return others[i].name;
+	return tapir_format__name(i - OTHER_CNT);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ask.h - what a client asks for: query parameters or the members of a JSON body, checked by the
+ * tables of parameters that routes have, and from there a struct tapir_request, as the command line
+ * makes one. There is no parameter for a path, a URL or a command, and a SPEC with a path is
+ * refused. Errors are lines in the diagnostic list that begin with the name of the parameter.
+ *
+ * One thread.
+ */
+#ifndef TAPIR_USER_ASK_H
+#define TAPIR_USER_ASK_H
+
+#include "record/request.h"
+#include "agent/route.h"
+
+/* Texts in lists are owned. Zeros: nothing is asked for. */
+struct tapir_ask {
+	struct tapir_pids pids;
+	struct tapir_words comms;
+	const char *container;	    /* its id, the beginning of one, or its name */
+	const char *pod;	    /* its uid, NAME or NAMESPACE/NAME */
+	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
+	struct tapir_pids inside;   /* their processes, where no cgroup is visible */
+	struct tapir_words specs, profiles, counters;
+	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
+	bool stack, no_stack, no_samples, sched, no_sched;
+	const char *lane, *sample_event, *format;
+	bool all, only_counters, watched;
+	uint32_t only_pid;  /* nothing is said of other processes; 0: of all */
+	bool command_lines; /* of processes: the agent sets it, for role admin alone */
+	uint64_t lease_ns, history_ns, top;
+	const char *event, *threads;
+	const char *runtime, *user, *name, *space;
+	struct tapir_vec(char *) texts; /* that the others point to */
+};
+
+void tapir_ask__fini(struct tapir_ask *ask);
+
+/* -EINVAL with a line: not a parameter of the route, or not a value of it. */
+int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
+		   const char *value);
+/* The members of a JSON object, likewise. */
+int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, const char *body,
+			size_t len);
+/* Everything of a request: its query, and its body where the route has one. */
+int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
+		    const struct tapir_wire_request *rq);
+
+/*
+ * Limits it to one process, which is also its target where it names none. path_arg: as in the
+ * request. -ESRCH with a line: it is about others.
+ */
+int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, const char *path_arg,
+		     uint32_t pid);
+
+/*
+ * What to record; borrows from ask. -EINVAL with a line: no target, or more than one. A container
+ * or pod is a target when its cgroups were found (containers.h); before that, the request can be
+ * checked, not planned.
+ */
+int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out);
+
+extern const struct tapir_param tapir_params_target[];
+extern const struct tapir_param tapir_params_capture[];
+extern const struct tapir_param tapir_params_format[];
+extern const struct tapir_param tapir_params_processes[];
+extern const struct tapir_param tapir_params_stacks[];
+extern const struct tapir_param tapir_params_view[];
+extern const struct tapir_param tapir_params_session[];
+extern const struct tapir_param tapir_params_events[];
+extern const struct tapir_param tapir_params_counters[];
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* fork, exec of this program, and its two pipes. */
+#include "agent/child_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "agent/sandbox.h"
+
+#define MAX_WORDS	64
+#define MAX_ERROR_BYTES 4096
+#define CPU_SECONDS	600
+#define BUFFER_BYTES	32768
+#define STOP_NS		(5 * TAPIR_NS_PER_SEC)
+
+static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", NULL};
+
+static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, int err_fd)
+{
+	const struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS};
+	int in_fd = run->input_fd >= 0 ? run->input_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	char *words[MAX_WORDS + 3] = {"tapir"};
+	size_t cnt = 1;
+	sigset_t none;
+
+	while (cnt < MAX_WORDS && run->argv[cnt - 1]) {
+		words[cnt] = (char *)run->argv[cnt - 1];
+		cnt++;
+	}
+	words[cnt] = "-q";
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out_fd, STDOUT_FILENO) < 0 ||
+	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0)
+		_exit(1);
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setrlimit(RLIMIT_CPU, &cpu);
+	tapir_file__restore_limit();
+	if (!run->has_privileges && tapir_sandbox__drop_capabilities())
+		_exit(1);
+	execve("/proc/self/exe", words, environment);
+	_exit(127);
+}
+
+/* What is there; *fd becomes -1 at its end. */
+static int take_output(struct tapir_child_run *run, int *fd, char *buffer)
+{
+	ssize_t n = read(*fd, buffer, BUFFER_BYTES);
+
+	if (n > 0)
+		return run->on_output(run->ctx, buffer, (size_t)n);
+	if (n < 0 && errno == EINTR)
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return 0;
+}
+
+static void take_errors(struct tapir_child_run *run, int *fd, char *buffer)
+{
+	ssize_t n = read(*fd, buffer, BUFFER_BYTES);
+
+	if (n > 0 && run->errors.len < MAX_ERROR_BYTES)
+		tapir_str__add(&run->errors, buffer, (size_t)n);
+	if (n > 0 || (n < 0 && errno == EINTR))
+		return;
+	close(*fd);
+	*fd = -1;
+}
+
+/* What the command prints until it has closed both. */
+struct reading {
+	struct tapir_child_run *run;
+	pid_t pid;
+	int out_fd, err_fd;
+	uint64_t stop_ns; /* it was asked to end; 0: not yet */
+};
+
+static int wait_ms_of(const struct reading *r)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+
+	if (!r->stop_ns)
+		return -1;
+	return now_ns < r->stop_ns + STOP_NS
+		       ? (int)((r->stop_ns + STOP_NS - now_ns) / TAPIR_NS_PER_MS) + 1
+		       : 0;
+}
+
+static int take_some(struct reading *r, char *buffer)
+{
+	const int *stop_fd = r->run->stop_fd;
+	struct pollfd fds[3] = {{.fd = r->out_fd, .events = POLLIN},
+				{.fd = r->err_fd, .events = POLLIN},
+				{.fd = stop_fd && !r->stop_ns ? *stop_fd : -1, .events = POLLIN}};
+	int n = poll(fds, 3, wait_ms_of(r));
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (r->stop_ns && (!n || !wait_ms_of(r)))
+		return -ECANCELED;
+	if (fds[2].revents) {
+		r->stop_ns = tapir_clock__now_ns();
+		kill(r->pid, SIGINT);
+	}
+	if (fds[1].revents)
+		take_errors(r->run, &r->err_fd, buffer);
+	return fds[0].revents ? take_output(r->run, &r->out_fd, buffer) : 0;
+}
+
+static int take_all(struct reading *r)
+{
+	char buffer[BUFFER_BYTES];
+	int err = 0;
+
+	while (!err && (r->out_fd >= 0 || r->err_fd >= 0))
+		err = take_some(r, buffer);
+	if (err)
+		kill(r->pid, SIGKILL);
+	tapir_guard__fd(&r->out_fd);
+	tapir_guard__fd(&r->err_fd);
+	return !err && r->stop_ns ? -ECANCELED : err;
+}
+
+/* "tapir: cannot open x: ..." per line -> "cannot open x: ...; ..." */
+static void tidy_errors(struct tapir_str *errors)
+{
+	static const char *const prefixes[] = {"tapir: warning: ", "tapir: "};
+	struct tapir_str out = {};
+	char *line, *rest = errors->data;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		for (size_t i = 0; i < 2; i++)
+			if (!strncmp(line, prefixes[i], strlen(prefixes[i])))
+				line += strlen(prefixes[i]);
+		if (*line)
+			tapir_str__addf(&out, "%s%s", out.len ? "; " : "", line);
+	}
+	tapir_str__fini(errors);
+	*errors = out;
+}
+
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int tapir_child_run__do(struct tapir_child_run *run)
+{
+	int out[2], errors[2], err;
+	struct reading reading;
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC))
+		return -errno;
+	if (pipe2(errors, O_CLOEXEC)) {
+		err = -errno;
+		close(out[0]);
+		close(out[1]);
+		return err;
+	}
+	pid = fork();
+	if (!pid)
+		exec_tapir(run, out[1], errors[1]);
+	err = pid < 0 ? -errno : 0;
+	close(out[1]);
+	close(errors[1]);
+	if (err) {
+		close(out[0]);
+		close(errors[0]);
+		return err;
+	}
+	reading = (struct reading){.run = run, .pid = pid, .out_fd = out[0], .err_fd = errors[0]};
+	err = take_all(&reading);
+	run->exit_code = wait_for(pid);
+	tidy_errors(&run->errors);
+	return err;
+}

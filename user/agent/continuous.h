@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * continuous.h - the agent's flight recorder (flight/flight.h): a child that keeps the last part of
+ * a recording. What it freezes becomes a finished session of the agent. One message per file comes
+ * from the child, with the file's descriptor.
+ */
+#ifndef TAPIR_USER_CONTINUOUS_H
+#define TAPIR_USER_CONTINUOUS_H
+
+#include "agent/agent_impl.h"
+
+/* Nothing, where the configuration has no size for it. 0 or -errno with lines. */
+int tapir_continuous__start(struct tapir_agent *agent);
+void tapir_continuous__stop(struct tapir_agent *agent);
+/* Takes the files that have come. */
+void tapir_continuous__take(struct tapir_agent *agent);
+/* A task has ended: perhaps this one. */
+void tapir_continuous__task_ended(struct tapir_agent *agent, pid_t pid);
+
+/* Writes the last part now, for the caller, or for nobody (NULL): 0, -ENOENT: it does not run. */
+int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_caller *caller);
+/* GET: what it does; POST: freeze. */
+void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+			      const struct tapir_caller *caller, int fd);
+
+/*
+ * Whether a recording has a finding of this severity (0 to 100): as `tapir report` finds it, in a
+ * process of its own. For triggers of a flight recorder.
+ */
+bool tapir_continuous__judge(void *ctx, int fd, double severity, struct tapir_str *why);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of logins. */
+#include "agent/logins.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int tapir_logins__add(struct tapir_logins *logins, const char *token, int64_t now_s,
+		      char out[TAPIR_COOKIE_DIGITS + 1])
+{
+	struct tapir_login *place = logins->data;
+	int err = tapir_token__random(out, TAPIR_COOKIE_DIGITS);
+
+	if (err)
+		return err;
+	for (size_t i = 1; i < TAPIR_LOGINS_MAX; i++)
+		if (logins->data[i].until_s < place->until_s)
+			place = &logins->data[i];
+	memcpy(place->cookie, out, sizeof(place->cookie));
+	snprintf(place->token, sizeof(place->token), "%s", token);
+	place->until_s = now_s + TAPIR_LOGIN_SECONDS;
+	return 0;
+}
+
+/* Takes as long wherever it is found. */
+static size_t place_of(const struct tapir_logins *logins, const char *cookie)
+{
+	size_t found = TAPIR_LOGINS_MAX;
+
+	for (size_t i = 0; i < TAPIR_LOGINS_MAX; i++)
+		if (*logins->data[i].cookie &&
+		    tapir_token__is_equal(logins->data[i].cookie, cookie))
+			found = i;
+	return found;
+}
+
+const char *tapir_logins__find(const struct tapir_logins *logins, const char *cookie, int64_t now_s)
+{
+	size_t at = place_of(logins, cookie);
+
+	return at < TAPIR_LOGINS_MAX && logins->data[at].until_s > now_s ? logins->data[at].token
+									 : NULL;
+}
+
+void tapir_logins__remove(struct tapir_logins *logins, const char *cookie)
+{
+	size_t at = place_of(logins, cookie);
+
+	if (at < TAPIR_LOGINS_MAX)
+		explicit_bzero(&logins->data[at], sizeof(logins->data[at]));
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sessions: begin, look, stop, hand out, forget. */
+#include "agent/sessions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "attach/proc.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "agent/agent_push.h"
+#include "agent/answer.h"
+#include "agent/sessions_impl.h"
+
+#define BUSY "as many recordings run as the agent permits (sessions)"
+#define NO_ROOM                                                                                    \
+	"no room for another trace (state_mb, traces): running recordings and the traces of "      \
+	"others take it; their owners or an administrator can delete some"
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+int tapir_sessions__open(struct tapir_agent *agent)
+{
+	struct tapir_session_entry *s;
+
+	agent->sessions = calloc(1, sizeof(*agent->sessions));
+	if (!agent->sessions)
+		return -ENOMEM;
+	if (agent->state_fd >= 0 && tapir_session__load_all(agent, agent->sessions))
+		return -ENOMEM;
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		s->page->file_bytes = tapir_session__bytes(s);
+		tapir_session__save(agent, s);
+	}
+	return 0;
+}
+
+void tapir_sessions__close(struct tapir_sessions *sessions)
+{
+	struct tapir_session_entry *s;
+
+	if (!sessions)
+		return;
+	tapir_vec_for_each (s, &sessions->all)
+		tapir_session__release(s);
+	tapir_vec__fini(&sessions->all);
+	free(sessions);
+}
+
+size_t tapir_sessions__cnt(const struct tapir_sessions *sessions)
+{
+	return sessions->all.cnt;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static void answer_json(int fd, unsigned status, const char *location, struct tapir_str *body)
+{
+	struct tapir_wire_head head = {.status = (uint16_t)status, .mime = TAPIR_MIME_JSON};
+
+	tapir_str__addc(body, '\n');
+	if (location)
+		snprintf(head.location, sizeof(head.location), "/v1/sessions/%s", location);
+	if (body->failed)
+		(void)tapir_answer__error(fd, 500, "out of memory", MSG_DONTWAIT);
+	else
+		(void)tapir_answer__send(fd, &head, body->data, body->len, MSG_DONTWAIT);
+	tapir_str__fini(body);
+}
+
+static void answer_one(int fd, unsigned status, const struct tapir_session_entry *s)
+{
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_session__write_json(s, &j, NULL);
+	answer_json(fd, status, status == 201 ? s->id : NULL, &body);
+}
+
+static bool may_see(const struct tapir_caller *caller, const struct tapir_session_entry *s)
+{
+	return caller->role == TAPIR_ROLE_ADMIN ||
+	       (*caller->name && !strcmp(caller->name, s->owner));
+}
+
+static void answer_list(const struct tapir_agent *agent, const struct tapir_caller *caller, int fd)
+{
+	const struct tapir_session_entry *s;
+	struct tapir_str body = {};
+	struct tapir_json j = tapir_json__to(&body);
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__open(&j, "sessions", '[');
+	tapir_vec_for_each (s, &agent->sessions->all)
+		if (may_see(caller, s))
+			tapir_session__write_json(s, &j, NULL);
+	tapir_json__close(&j, ']');
+	tapir_json__close(&j, '}');
+	answer_json(fd, 200, NULL, &body);
+}
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+/* Its name, and when it began, where the client did not state that. */
+static void describe_process(struct tapir_session_entry *s)
+{
+	struct tapir_thread leader;
+
+	if (tapir_thread__read(s->target_pid, s->target_pid, &leader))
+		return;
+	memcpy(s->name, leader.comm, sizeof(s->name));
+	if (!s->started)
+		s->started = leader.start_ns / TAPIR_NS_PER_MS;
+}
+
+static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
+		     const struct tapir_caller *caller)
+{
+	char when[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
+	snprintf(s->utc, sizeof(s->utc), "%sZ", when);
+	memcpy(s->owner, caller->name, sizeof(s->owner));
+	if (ask->pids.cnt)
+		snprintf(s->target, sizeof(s->target), "pid %u%s", ask->pids.data[0],
+			 ask->pids.cnt > 1 ? " and others" : "");
+	else
+		snprintf(s->target, sizeof(s->target), "%s %.100s",
+			 ask->container ? "container"
+			 : ask->pod	? "pod"
+					: "comm",
+			 ask->container ? ask->container
+			 : ask->pod	? ask->pod
+					: ask->comms.data[0]);
+	s->target_pid = ask->pids.cnt ? ask->pids.data[0] : 0;
+	s->started = ask->started;
+	if (ask->pids.cnt == 1)
+		describe_process(s);
+	s->lease_ns = ask->lease_ns;
+	s->touched_ns = tapir_clock__now_ns();
+}
+
+static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struct tapir_task *task,
+		 const struct tapir_wire_request *rq, const struct tapir_caller *caller)
+{
+	const struct tapir_recording_start start = {.rq = rq,
+						    .caller = caller,
+						    .task = task,
+						    .client_fd = -1,
+						    .trace_fd = &task->trace_fd,
+						    .page = &s->page};
+	int err = tapir_token__random(s->id, TAPIR_SESSION_ID_DIGITS);
+
+	s->page = tapir_session_page__new();
+	if (!s->page)
+		return -ENOMEM;
+	if (!err)
+		err = tapir_session__create_file(agent, s);
+	if (err)
+		return err;
+	task->page = s->page;
+	task->trace_fd = s->fd;
+	err = tapir_agent__start_recording(agent, &start);
+	s->pid = err > 0 ? err : 0;
+	return err > 0 ? 0 : err;
+}
+
+static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		  const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
+{
+	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
+	struct tapir_task task = {.run = tapir_task__session,
+				  .ask = ask,
+				  .path_arg = "",
+				  .limits = &agent->config->limits,
+				  .state_fd = &agent->state_fd};
+	int err;
+
+	if (tapir_agent__recordings(agent) >= agent->config->limits.sessions) {
+		(void)tapir_answer__error(fd, 429, BUSY, MSG_DONTWAIT);
+		return;
+	}
+	if (tapir_session__make_room(agent, caller, &tapir_routes[rq->route],
+				     agent->config->limits.trace_mb << 20)) {
+		(void)tapir_answer__error(fd, 507, NO_ROOM, MSG_DONTWAIT);
+		return;
+	}
+	err = tapir_task__check(&task);
+	if (!err) {
+		describe(&s, ask, caller);
+		err = start(agent, &s, &task, rq, caller);
+	}
+	if (!err && !tapir_vec__push(&agent->sessions->all, s))
+		err = -ENOMEM;
+	if (!err) {
+		tapir_session__save(agent, &s);
+		answer_one(fd, 201, &s);
+		return;
+	}
+	if (s.pid)
+		kill(s.pid, SIGTERM);
+	tapir_session__remove_files(agent, &s);
+	tapir_session__release(&s);
+	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
+}
+
+/* ---- hand out ------------------------------------------------------------------------------- */
+
+/* A task that reads the trace. true: the socket belongs to it. */
+static bool start_reader(struct tapir_agent *agent, const struct tapir_session_entry *s,
+			 struct tapir_task *task, int fd)
+{
+	int err;
+
+	if (s->state == TAPIR_SESSION_FAILED) {
+		(void)tapir_answer__error(fd, 409, s->page->error, MSG_DONTWAIT);
+		return false;
+	}
+	task->trace_fd = s->fd;
+	err = tapir_agent__start_task(agent, fd, &task->trace_fd, false, task->run, task);
+	if (err > 0)
+		return true;
+	(void)tapir_answer__error(fd, 503, "as many requests run as the agent permits",
+				  MSG_DONTWAIT);
+	return false;
+}
+
+static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry *s,
+		     const char *format, int fd)
+{
+	char name[32];
+	struct tapir_task task = {.run = tapir_task__trace, .format = format, .path_arg = name};
+
+	snprintf(name, sizeof(name), "tapir-%s", s->id);
+	return start_reader(agent, s, &task, fd);
+}
+
+/* What a report says of a trace that is complete. */
+static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
+		   const struct tapir_wire_request *rq, const struct tapir_ask *ask, int fd)
+{
+	const char *slash = strchr(rq->path_arg, '/');
+	struct tapir_task task = {.run = slash ? tapir_task__trace_view
+					       : tapir_task__trace_findings,
+				  .ask = ask,
+				  .path_arg = slash ? slash + 1 : ""};
+	int err = tapir_task__check(&task);
+
+	if (!err)
+		return start_reader(agent, s, &task, fd);
+	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
+	return false;
+}
+
+static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool goes_after, int fd)
+{
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+	bool is_taken;
+
+	if (s->waiter_fd >= 0) {
+		(void)tapir_answer__error(fd, 409, "another client stops this recording",
+					  MSG_DONTWAIT);
+		return false;
+	}
+	if (s->pid) {
+		s->state = TAPIR_SESSION_STOPPING;
+		s->waiter_fd = fd;
+		s->waiter_format = format;
+		s->goes_after = goes_after;
+		tapir_agent__end_task(agent, s->pid);
+		return true;
+	}
+	is_taken = hand_out(agent, s, format, fd);
+	if (goes_after)
+		tapir_sessions__forget(agent, at);
+	return is_taken;
+}
+
+void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
+{
+	for (size_t i = 0; i < agent->sessions->all.cnt; i++) {
+		struct tapir_session_entry *s = &agent->sessions->all.data[i];
+		int waiter_fd = s->waiter_fd;
+
+		if (s->counter == pid) {
+			s->counter = 0;
+			tapir_session__save(agent, s);
+			return;
+		}
+
+		if (s->pid != pid)
+			continue;
+		s->pid = 0;
+		if (!s->page->is_over && !*s->page->error)
+			snprintf(s->page->error, sizeof(s->page->error),
+				 "the recording was killed; what it had written is kept");
+		s->state = s->page->is_over	     ? TAPIR_SESSION_FINISHED
+			   : s->page->file_bytes > 0 ? TAPIR_SESSION_CUT
+						     : TAPIR_SESSION_FAILED;
+		s->page->file_bytes = tapir_session__bytes(s);
+		s->is_uncounted = s->state == TAPIR_SESSION_CUT;
+		tapir_session__save(agent, s);
+		if (s->state != TAPIR_SESSION_FAILED)
+			tapir_agent_push__take_session(agent, s->id, s->fd);
+		s->waiter_fd = -1;
+		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
+			close(waiter_fd);
+		if (waiter_fd >= 0 && s->goes_after)
+			tapir_sessions__forget(agent, i);
+		return;
+	}
+}
+
+/* ---- of the continuous recording ------------------------------------------------------------ */
+
+void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen *frozen)
+{
+	struct tapir_session_entry s = {
+		.fd = frozen->fd, .waiter_fd = -1, .state = TAPIR_SESSION_FINISHED};
+	struct tapir_caller owner = {.peer = *frozen->owner ? "-" : "trigger",
+				     .role = TAPIR_ROLE_ADMIN};
+	char when[TAPIR_UTC_TEXT_BYTES];
+	int err = tapir_token__random(s.id, TAPIR_SESSION_ID_DIGITS);
+
+	snprintf(owner.name, sizeof(owner.name), "%s", frozen->owner);
+	tapir_session__limit_frozen(agent, &owner, agent->config->continuous.max_files - 1);
+	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
+	snprintf(s.utc, sizeof(s.utc), "%sZ", when);
+	snprintf(s.owner, sizeof(s.owner), "%s", frozen->owner);
+	snprintf(s.target, sizeof(s.target), TAPIR_SESSION_FROZEN "%s", frozen->why);
+	s.page = tapir_session_page__new();
+	if (!s.page || tapir_session__make_room(agent, &owner, &tapir_routes[TAPIR_ROUTE_FREEZE],
+						tapir_session__bytes(&s)))
+		err = -ENOSPC;
+	if (!err)
+		err = tapir_session__name_file(agent, &s);
+	if (!err && !tapir_vec__push(&agent->sessions->all, s))
+		err = -ENOMEM;
+	if (err) {
+		tapir_warn("%s: the file is not kept: %s", frozen->why, tapir_errno__text(err));
+		tapir_session__remove_files(agent, &s);
+		tapir_session__release(&s);
+		return;
+	}
+	s.page->is_over = true;
+	s.page->elapsed_ns = frozen->ns;
+	s.page->file_bytes = tapir_session__bytes(&s);
+	tapir_session__save(agent, &s);
+	tapir_agent_push__take_session(agent, s.id, s.fd);
+	tapir_info("session %s: %s", s.id, s.target);
+}
+
+/* ---- counts --------------------------------------------------------------------------------- */
+
+/* One at a time: traces may be large. */
+static void count_next(struct tapir_agent *agent)
+{
+	struct tapir_session_entry *s, *next = NULL;
+	struct tapir_task task = {};
+	int pid;
+
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		if (s->counter)
+			return;
+		if (s->is_uncounted && !next)
+			next = s;
+	}
+	if (!next || agent->is_ending)
+		return;
+	next->is_uncounted = false;
+	task.trace_fd = next->fd;
+	task.page = next->page;
+	pid = tapir_agent__start_task(agent, -1, &task.trace_fd, false, tapir_session__count,
+				      &task);
+	next->counter = pid > 0 ? pid : 0;
+}
+
+/* ---- leases --------------------------------------------------------------------------------- */
+
+bool tapir_sessions__are_watched(const struct tapir_sessions *sessions)
+{
+	const struct tapir_session_entry *s;
+
+	tapir_vec_for_each (s, &sessions->all)
+		if ((s->pid && s->lease_ns) || s->is_uncounted)
+			return true;
+	return false;
+}
+
+void tapir_sessions__check(struct tapir_agent *agent)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_session_entry *s;
+
+	count_next(agent);
+	tapir_vec_for_each (s, &agent->sessions->all) {
+		if (!s->pid || !s->lease_ns || s->state != TAPIR_SESSION_RECORDING ||
+		    now_ns - s->touched_ns < s->lease_ns)
+			continue;
+		s->state = TAPIR_SESSION_STOPPING;
+		tapir_agent__end_task(agent, s->pid);
+	}
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* all.cnt: none that the caller may see. path_arg: "ID" or "ID/VIEW". */
+static size_t find(const struct tapir_agent *agent, const struct tapir_caller *caller,
+		   const char *path_arg)
+{
+	char id[TAPIR_SESSION_ID_DIGITS + 2];
+	size_t at = 0;
+
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(path_arg, "/"), path_arg);
+	while (at < agent->sessions->all.cnt &&
+	       (strcmp(agent->sessions->all.data[at].id, id) != 0 ||
+		!may_see(caller, &agent->sessions->all.data[at])))
+		at++;
+	return at;
+}
+
+static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		       const struct tapir_ask *ask, size_t at, int fd)
+{
+	struct tapir_answer_format f;
+	/* Of the table: what the client asked for goes with its request. */
+	const char *format = tapir_answer_format__find(ask->format, &f) ? f.name : NULL;
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+
+	s->touched_ns = tapir_clock__now_ns();
+	switch (rq->route) {
+	case TAPIR_ROUTE_SESSION_STOP:
+		return stop(agent, at, format, false, fd);
+	case TAPIR_ROUTE_SESSION_DELETE:
+		return stop(agent, at, format, true, fd);
+	case TAPIR_ROUTE_SESSION_TRACE:
+		if (!s->pid)
+			return hand_out(agent, s, format, fd);
+		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
+		return false;
+	case TAPIR_ROUTE_SESSION_FINDINGS:
+	case TAPIR_ROUTE_SESSION_VIEW:
+		if (!s->pid)
+			return report(agent, s, rq, ask, fd);
+		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
+		return false;
+	default:
+		answer_one(fd, 200, s);
+		return false;
+	}
+}
+
+bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
+{
+	size_t at;
+
+	if (rq->route == TAPIR_ROUTE_SESSIONS) {
+		answer_list(agent, caller, fd);
+		return false;
+	}
+	if (rq->route == TAPIR_ROUTE_SESSION_BEGIN) {
+		begin(agent, rq, ask, caller, fd);
+		return false;
+	}
+	at = find(agent, caller, rq->path_arg ? rq->path_arg : "");
+	if (at < agent->sessions->all.cnt)
+		return handle_one(agent, rq, ask, at, fd);
+	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);
+	return false;
+}

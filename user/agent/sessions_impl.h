@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sessions_impl.h - what the files of the sessions share. */
+#ifndef TAPIR_USER_SERVE_SESSIONS_IMPL_H
+#define TAPIR_USER_SERVE_SESSIONS_IMPL_H
+
+#include "agent/sessions.h"
+#include "tapir/abi.h"
+
+#define TAPIR_SESSION_ID_DIGITS 16
+
+enum tapir_session_state {
+	TAPIR_SESSION_RECORDING,
+	TAPIR_SESSION_STOPPING,
+	TAPIR_SESSION_FINISHED,
+	TAPIR_SESSION_FAILED,
+	TAPIR_SESSION_CUT, /* its agent ended before it did */
+};
+
+struct tapir_session_entry {
+	char id[TAPIR_SESSION_ID_DIGITS + 1];
+	char owner[TAPIR_TOKEN_NAME_BYTES];
+	char target[128];
+	uint32_t target_pid;	     /* the first; 0: by name */
+	char name[TAPIR_COMM_BYTES]; /* of the one process, when it began; "": not known */
+	uint64_t started;	     /* of the one process, as stated, or as it is; 0: not known */
+	char utc[24];
+	enum tapir_session_state state;
+	struct tapir_session_page *page; /* shared with the recording */
+	int fd;				 /* of the trace; -1: none */
+	pid_t pid;			 /* of the recording; 0: it has ended */
+	uint64_t lease_ns, touched_ns;	 /* 0: no lease */
+	int waiter_fd;			 /* a client that gets the trace when it has ended; -1 */
+	const char *waiter_format;	 /* of the table */
+	bool goes_after;		 /* the waiter deletes it */
+	bool is_uncounted;		 /* its counts went with its agent or its recording */
+	pid_t counter;			 /* reads them from the trace; 0: nobody */
+};
+
+struct tapir_sessions {
+	struct tapir_vec(struct tapir_session_entry) all; /* the oldest first */
+};
+
+/* NULL: out of memory. */
+struct tapir_session_page *tapir_session_page__new(void);
+
+void tapir_session__release(struct tapir_session_entry *s);
+/* Removes it and its files. */
+void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
+
+/*
+ * Room for bytes more, by what caller keeps, each a line of the log that names route. -ENOSPC: what
+ * others keep and what runs leaves none; nothing was deleted.
+ */
+int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_caller *caller,
+			     const struct tapir_route *route, uint64_t bytes);
+/* Of the continuous recording's files that belong to caller the newest stay. */
+void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
+				 size_t most);
+
+/* One session as a JSON object. */
+void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
+			       const char *key);
+
+/* In a task: reads the trace, and what it has becomes its counts. ctx: struct tapir_task. */
+int tapir_session__count(void *ctx, int client_fd);
+
+uint64_t tapir_session__bytes(const struct tapir_session_entry *s);
+
+/* The files of a session in the state directory; nothing where state is memory. */
+int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_session_entry *s);
+void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s);
+void tapir_session__remove_files(const struct tapir_agent *agent,
+				 const struct tapir_session_entry *s);
+/* A file without a name gets one. */
+int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s);
+
+/* Whether it is of the continuous recording, by its target. */
+#define TAPIR_SESSION_FROZEN "continuous: "
+bool tapir_session__is_frozen(const struct tapir_session_entry *s);
+
+/* Adds those of an earlier agent to sessions. */
+int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessions *sessions);
+
+#endif

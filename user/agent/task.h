@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * task.h - what a child of the agent does for one request, from its parameters to its answer. The
+ * functions run in that child, block as they like, and are told by SIGTERM that nobody wants the
+ * answer any more.
+ */
+#ifndef TAPIR_USER_TASK_H
+#define TAPIR_USER_TASK_H
+
+#include "agent/ask.h"
+#include "agent/containers.h"
+#include "agent/serve_config.h"
+
+/* Figures of a session, shared by its recording with the agent. */
+struct tapir_session_page {
+	uint64_t elapsed_ns, event_cnt, sample_cnt, switch_cnt, lost_cnt, file_bytes;
+	bool is_over; /* the recording ended as it should; the rest is final */
+	char error[512];
+};
+
+struct tapir_task {
+	int (*run)(void *task, int client_fd);
+	const struct tapir_ask *ask;
+	const char *path_arg; /* "": none; of a trace that is handed out: its name */
+	const struct tapir_serve_limits *limits;
+	const int *state_fd; /* directory; < 0: state is memory */
+	int trace_fd;	     /* of a session */
+	const char *format;  /* of a trace that is handed out */
+	struct tapir_session_page *page;
+};
+
+/*
+ * In the agent, before the child starts: what can be known without touching a process. -EINVAL with
+ * a line.
+ */
+int tapir_task__check(const struct tapir_task *task);
+
+int tapir_task__processes(void *task, int client_fd);
+int tapir_task__process(void *task, int client_fd);
+int tapir_task__profile(void *task, int client_fd);
+int tapir_task__stacks(void *task, int client_fd);
+int tapir_task__view(void *task, int client_fd);
+int tapir_task__findings(void *task, int client_fd);
+int tapir_task__counters(void *task, int client_fd);
+int tapir_task__events(void *task, int client_fd);
+int tapir_task__session(void *task, int client_fd); /* no client: its end is in the page */
+int tapir_task__trace(void *task, int client_fd);   /* hands out trace_fd */
+int tapir_task__trace_findings(void *task, int client_fd);
+int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
+
+/* What a command prints, of at most 32 MB. allowed: the exit code beside 0 with which it is whole.
+ */
+int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out);
+/* A whole JSON document as the answer. */
+int tapir_task__send_json(int client_fd, const char *text, size_t len);
+
+/* Whether it attaches to processes: the functions that limits.sessions counts. */
+bool tapir_task__records(const struct tapir_task *task);
+
+/* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */
+int tapir_task__check_processes(const struct tapir_ask *ask);
+
+/* The same, and the cgroups of its container or pod, borrowed from containers. -ENOENT: no such
+ * one. */
+int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers);
+
+/* A trace that nobody else can open and that goes with its last descriptor. -errno with a line. */
+int tapir_task__open_trace(int state_fd);
+
+#endif
