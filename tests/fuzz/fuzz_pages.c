@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages/pages.h"
+#include "agent/pages/pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

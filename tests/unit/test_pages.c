@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pages/assets.h"
-#include "pages/html.h"
-#include "pages/pages.h"
+#include "agent/pages/assets.h"
+#include "agent/pages/html.h"
+#include "agent/pages/pages.h"
 #include "agent/answer.h"
 
 static struct tapir_str out;

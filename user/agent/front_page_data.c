@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pages/html.h"
-#include "pages/pages.h"
+#include "agent/pages/html.h"
+#include "agent/pages/pages.h"
 #include "agent/answer.h"
 
 void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pages/html.h"
-#include "pages/pages.h"
+#include "agent/pages/html.h"
+#include "agent/pages/pages.h"
 #include "agent/front_checks.h"
 #include "agent/front_page_data.h"
 

@@ -9,9 +9,9 @@
 
 #include "attach/proc.h"
 #include "base/str.h"
-#include "pages/assets.h"
-#include "pages/html.h"
-#include "pages/pages.h"
+#include "agent/pages/assets.h"
+#include "agent/pages/html.h"
+#include "agent/pages/pages.h"
 #include "output/render/flamegraph_svg.h"
 #include "agent/front_checks.h"
 #include "agent/front_page_data.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "output/export/formats.h"
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 
 /* As agent/answer.c names those that are not of `tapir export`; the flame graph has a page. */

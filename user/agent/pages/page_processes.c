@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 
 /* ---- the list ------------------------------------------------------------------------------- */
 

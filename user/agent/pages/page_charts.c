@@ -2,7 +2,7 @@
 /* Charts that need no script: pauses on a time line, a counter's values. Colours are the page's. */
 #include <math.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 
 #define WIDTH	   1000

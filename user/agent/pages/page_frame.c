@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pages/assets.h"
-#include "pages/pages_impl.h"
+#include "agent/pages/assets.h"
+#include "agent/pages/pages_impl.h"
 
 static void add_style(struct tapir_str *out, const char *name)
 {

@@ -3,8 +3,8 @@
 #ifndef TAPIR_USER_PAGES_IMPL_H
 #define TAPIR_USER_PAGES_IMPL_H
 
-#include "pages/html.h"
-#include "pages/pages.h"
+#include "agent/pages/html.h"
+#include "agent/pages/pages.h"
 
 struct tapir_page_frame {
 	const char *title;

@@ -2,7 +2,7 @@
 /* What a recording says: findings first, then a section for each view. */
 #include <string.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 
 #define MAX_FRAMES 64
 

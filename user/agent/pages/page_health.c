@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 #include "trace/record.h"
 

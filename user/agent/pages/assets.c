@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of embedded files. */
-#include "pages/assets.h"
+#include "agent/pages/assets.h"
 
 #include <string.h>
 

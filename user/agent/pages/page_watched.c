@@ -2,7 +2,7 @@
 /* What the agent keeps of a process that it watches: its counters over time, and its pauses. */
 #include <string.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 
 /* Those that the script draws: .NET's, then a JVM's. */
 static const char *const shown[] = {"cpu-usage",

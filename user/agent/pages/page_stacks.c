@@ -2,7 +2,7 @@
 /* What all threads of a process do now: those with one stack together, which opens. */
 #include <stdio.h>
 
-#include "pages/pages_impl.h"
+#include "agent/pages/pages_impl.h"
 
 #define MAX_GROUPS 500
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Escaped text, and JSON members as cells. */
-#include "pages/html.h"
+#include "agent/pages/html.h"
 
 #include <assert.h>
 #include <stdarg.h>
