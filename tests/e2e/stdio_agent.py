@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An agent that this process has started for itself (`tapir serve --stdio`), spoken to by frames (user/http/stdio_frame.h)."""
+"""An agent that this process has started for itself (`tapir serve --stdio`), spoken to by frames (user/agent/http/stdio_frame.h)."""
 import json
 import os
 import struct

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/stdio_frame.h"
+#include "agent/http/stdio_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/stdio_frame.h"
+#include "agent/http/stdio_frame.h"
 
 struct message {
 	char data[8192];

@@ -26,7 +26,7 @@
 #include "agent/continuous.h"
 #include "agent/answer.h"
 #include "agent/front.h"
-#include "http/stdio_http.h"
+#include "agent/http/stdio_http.h"
 #include "base/private_file.h"
 #include "agent/metrics.h"
 #include "agent/sessions.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "http/stdio_http.h"
+#include "agent/http/stdio_http.h"
 #include "agent/front_checks.h"
 #include "agent/front_impl.h"
 #include "agent/sandbox.h"

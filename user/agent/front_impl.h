@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "agent/front.h"
 #include "agent/logins.h"
-#include "http/mhd.h"
+#include "agent/http/mhd.h"
 #include "agent/route.h"
 #include "agent/tokens.h"
 

@@ -7,7 +7,7 @@
 
 #include "attach/cgroup.h"
 #include "cli/commands.h"
-#include "http/stdio_keeper.h"
+#include "agent/http/stdio_keeper.h"
 #include "agent/address.h"
 
 #define DEFAULT_READY_S 60

@@ -8,7 +8,7 @@ using System.Text;
 
 namespace Tapir.AspNetCore;
 
-/// <summary>Numbers of the protocol that user/http/stdio_frame.h describes. Linux on x64 and arm64: low bytes first.</summary>
+/// <summary>Numbers of the protocol that user/agent/http/stdio_frame.h describes. Linux on x64 and arm64: low bytes first.</summary>
 internal enum FrameType : uint
 {
     Request = 1,

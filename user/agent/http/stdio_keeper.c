@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A subreaper (prctl(2)) that waits for its child and for those whose parents have died. */
-#include "http/stdio_keeper.h"
+#include "agent/http/stdio_keeper.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Requests of a program that has started the agent: fields, each with its length. */
-#include "http/stdio_frame.h"
+#include "agent/http/stdio_frame.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * request has nothing else to do. The connection of a request is one end of a socket pair, so that
  * a client who has gone is seen as on a real one.
  */
-#include "http/stdio_http.h"
+#include "agent/http/stdio_http.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "http/stdio_frame.h"
+#include "agent/http/stdio_frame.h"
 
 #define FIRST_CREDIT (1u << 20)
 #define STACK_BYTES  (256u * 1024)

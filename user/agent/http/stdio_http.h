@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_STDIO_HTTP_H
 #define TAPIR_USER_STDIO_HTTP_H
 
-#include "http/mhd.h"
+#include "agent/http/mhd.h"
 
 /* Called as libmicrohttpd calls them, with ctx, on the thread of a request. */
 struct tapir_stdio_http {

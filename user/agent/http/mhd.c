@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The functions of libmicrohttpd, by name. */
-#include "http/mhd.h"
+#include "agent/http/mhd.h"
 
 #include <dlfcn.h>
 #include <errno.h>
