@@ -2,7 +2,7 @@
 /* Any answer of a server: its status is the same in one piece and in pieces of any size. */
 #include <stdlib.h>
 
-#include "push/grpc_status.h"
+#include "agent/push/grpc_status.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

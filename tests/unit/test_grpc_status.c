@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "push/grpc_status.h"
+#include "agent/push/grpc_status.h"
 
 static int32_t of_header(const char *line)
 {

@@ -16,7 +16,7 @@
 
 #include "base/diag.h"
 #include "base/fd_message.h"
-#include "push/push.h"
+#include "agent/push/push.h"
 #include "output/render/parca.h"
 
 #define MEGABYTE (1u << 20)

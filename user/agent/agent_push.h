@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * agent_push.h - the agent's side of pushing (push/push.h): a child that sends, without privileges,
- * and what it is given. Nothing here waits: what the child cannot take now is dropped and counted.
+ * agent_push.h - the agent's side of pushing (agent/push/push.h): a child that sends, without
+ * privileges, and what it is given. Nothing here waits: what the child cannot take now is dropped
+ * and counted.
  */
 #ifndef TAPIR_USER_AGENT_PUSH_H
 #define TAPIR_USER_AGENT_PUSH_H

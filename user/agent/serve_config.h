@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/vec.h"
-#include "push/push.h"
+#include "agent/push/push.h"
 #include "agent/role.h"
 #include "watch/watch.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* libcurl's multi interface. */
-#include "push/push_http.h"
+#include "agent/push/push_http.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/libcurl.h"
-#include "push/push.h"
+#include "agent/push/push.h"
 
 #define CONNECT_MS 5000
 #define PROTOCOLS  "http,https"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "push/grpc_status.h"
+#include "agent/push/grpc_status.h"
 
 struct tapir_push_http;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A queue for each target, of which the first is sent, one at a time. */
-#include "push/push.h"
+#include "agent/push/push.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "push/push_http.h"
+#include "agent/push/push_http.h"
 #include "output/render/messages.h"
 #include "output/render/otlp_metrics.h"
 #include "output/render/parca.h"

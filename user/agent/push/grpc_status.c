@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Lines and frames of an answer; grpc_status.h. */
-#include "push/grpc_status.h"
+#include "agent/push/grpc_status.h"
 
 #include <string.h>
 #include <strings.h>
