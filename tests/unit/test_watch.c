@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "tapir/abi.h"
-#include "watch/usage_report.h"
-#include "watch/watch_report.h"
+#include "agent/watch/usage_report.h"
+#include "agent/watch/watch_report.h"
 
 static void put(struct tapir_watch_slot *slot, const char *name, uint32_t kind, double value,
 		uint64_t utc_ms)

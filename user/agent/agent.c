@@ -31,7 +31,7 @@
 #include "agent/metrics.h"
 #include "agent/sessions.h"
 #include "agent/task.h"
-#include "watch/totals.h"
+#include "agent/watch/totals.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
 

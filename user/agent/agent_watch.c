@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/foreign/helper.h"
 #include "agent/answer.h"
-#include "watch/watch_report.h"
+#include "agent/watch/watch_report.h"
 
 #define ALL_HISTORY_MS (24 * 3600 * 1000ull) /* whatever is kept */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* agent_watch.h - the agent's side of watched runtimes (watch/watch.h). The agent's thread alone.
+/* agent_watch.h - the agent's side of watched runtimes (agent/watch/watch.h). The agent's thread
+ * alone.
  */
 #ifndef TAPIR_USER_AGENT_WATCH_H
 #define TAPIR_USER_AGENT_WATCH_H

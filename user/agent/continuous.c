@@ -25,7 +25,7 @@
 #include "agent/answer.h"
 #include "agent/sessions.h"
 #include "agent/task.h"
-#include "watch/totals.h"
+#include "agent/watch/totals.h"
 
 #define ALL_HZ	  20	     /* of the whole machine, where nothing else is configured */
 #define MAX_FILES UINT32_MAX /* the agent removes the oldest */

@@ -11,8 +11,8 @@
 #include "agent/agent_push.h"
 #include "agent/agent_watch.h"
 #include "agent/sessions.h"
-#include "watch/totals.h"
-#include "watch/usage_report.h"
+#include "agent/watch/totals.h"
+#include "agent/watch/usage_report.h"
 
 static void add(struct tapir_str *out, const char *name, const char *type, const char *what,
 		double value)

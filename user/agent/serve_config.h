@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "agent/push/push.h"
 #include "agent/role.h"
-#include "watch/watch.h"
+#include "agent/watch/watch.h"
 
 #define TAPIR_SERVE_LISTEN     "127.0.0.1:9747"
 #define TAPIR_SERVE_MAX_LISTEN 8

@@ -14,7 +14,7 @@
 #include "output/render/live_lines.h"
 #include "agent/answer.h"
 #include "agent/task.h"
-#include "watch/totals.h"
+#include "agent/watch/totals.h"
 
 struct stream {
 	pthread_mutex_t lock;

@@ -21,7 +21,7 @@
 #include "agent/answer.h"
 #include "agent/child_run.h"
 #include "agent/task.h"
-#include "watch/totals.h"
+#include "agent/watch/totals.h"
 
 #define CPU_GRACE_SECONDS 60 /* to name what it has, and to convert it */
 

@@ -9,7 +9,7 @@
 #define TAPIR_USER_WATCH_H
 
 #include "base/vec.h"
-#include "watch/watch_page.h"
+#include "agent/watch/watch_page.h"
 
 struct tapir_watch_choice {
 	struct tapir_words comms;    /* of processes, globs; none: nothing is watched */

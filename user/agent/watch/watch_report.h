@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
-#include "watch/watch_page.h"
+#include "agent/watch/watch_page.h"
 
 /*
  * Metrics of runtimes, in Prometheus' text format. Labels are pid, process and, of collections of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Copies of slots as text. Names of processes and counters are the processes' own: escaped. */
-#include "watch/watch_report.h"
+#include "agent/watch/watch_report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "attach/proc_usage.h"
 #include "base/json.h"
 #include "tapir/abi.h"
-#include "watch/usage_report.h"
+#include "agent/watch/usage_report.h"
 
 /* ---- metrics -------------------------------------------------------------------------------- */
 

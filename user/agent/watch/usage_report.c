@@ -3,7 +3,7 @@
  * One reading of /proc/PID/stat per process. Processes are ranked by all their CPU time, not by the
  * latest: so a series stays as long as its process is one of those that matter.
  */
-#include "watch/usage_report.h"
+#include "agent/watch/usage_report.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One mapping; additions are atomic. */
-#include "watch/totals.h"
+#include "agent/watch/totals.h"
 
 #include <errno.h>
 #include <sys/mman.h>

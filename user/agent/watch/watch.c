@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A recording without a file, whose records become values of a page. */
-#include "watch/watch.h"
+#include "agent/watch/watch.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Slots: written by one process, read by another. */
-#include "watch/watch_page.h"
+#include "agent/watch/watch_page.h"
 
 #include <math.h>
 #include <string.h>
