@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "mcp/mcp.h"
+#include "cli/mcp/mcp.h"
 
 static const char *message;
 static size_t message_len;

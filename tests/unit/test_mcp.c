@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
-#include "mcp/mcp.h"
+#include "cli/mcp/mcp.h"
 
 static struct tapir_mcp_recordings recordings;
 static struct tapir_mcp mcp;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir mcp: tools for assistants. */
 #include "cli/commands.h"
-#include "mcp/mcp_serve.h"
+#include "cli/mcp/mcp_serve.h"
 
 static int run(struct tapir_cli *cli)
 {

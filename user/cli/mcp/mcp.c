@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* JSON-RPC: a message in, an answer out. What arrives is an assistant's, and checked as such. */
-#include "mcp/mcp.h"
+#include "cli/mcp/mcp.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "mcp/mcp_tools.h"
+#include "cli/mcp/mcp_tools.h"
 
 #define MAX_BATCH 64
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The tools: a table of names, arguments and commands. Whatever is passed on is a value of an
  * option. */
-#include "mcp/mcp_tools.h"
+#include "cli/mcp/mcp_tools.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "mcp/mcp.h"
+#include "cli/mcp/mcp.h"
 
 /* For tools/list: a new array. NULL: out of memory. */
 json_t *tapir_mcp_tools__list(void);

@@ -3,7 +3,7 @@
  * The main thread reads, starts and stops; a job is one message and the thread that answers it.
  * Only the main thread touches the list of jobs.
  */
-#include "mcp/mcp_serve.h"
+#include "cli/mcp/mcp_serve.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -23,8 +23,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/vec.h"
-#include "mcp/mcp.h"
-#include "mcp/mcp_tools.h"
+#include "cli/mcp/mcp.h"
+#include "cli/mcp/mcp_tools.h"
 #include "agent/child_run.h"
 
 #define MAX_JOBS    64
