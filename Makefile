@@ -7,7 +7,7 @@
 #   user/**/*.c            -> build/libtapir-user.a (user/cli/ with it, but for main.c)
 #   user/cli/main.c        -> build/tapir, build/tapir-static
 #   usdt/*/*.c             -> build/libtapir.a, .so (what runs inside a traced process)
-#   user/manifest/*.c      -> build/tapir-manifest (a tool of the build)
+#   user/cli/manifest/*.c      -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man   -> build/gen/dotnet_layouts.c, by that tool (but Shop.man, an example)
 #   usdt/coreclr/*.c       -> build/libtapir-coreclr.so, with usdt/ring; data of build/tapir
 #   tests/unit/test_*.c    -> build/tests/unit/test_*      (cmocka, linked with the archive)
@@ -69,7 +69,7 @@ BPF_LAST   := bpf/sched.bpf.c
 BPF_SRC    := $(BPF_FIRST) $(filter-out $(BPF_FIRST) $(BPF_LAST),$(wildcard bpf/*.bpf.c)) $(BPF_LAST)
 BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
 SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
-USER_SRC   := $(filter-out user/cli/main.c user/manifest/%,$(sort $(shell find user -name '*.c')))
+USER_SRC   := $(filter-out user/cli/main.c user/cli/manifest/%,$(sort $(shell find user -name '*.c')))
 USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
 UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
@@ -94,7 +94,7 @@ MAN3       := $(MAN3_HEADERS:%.h=$(BUILD)/man3/%.3)
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
 MANIFEST   := $(BUILD)/tapir-manifest
-MANIFEST_SRC := $(wildcard user/manifest/*.c)
+MANIFEST_SRC := $(wildcard user/cli/manifest/*.c)
 MANIFEST_OBJ := $(MANIFEST_SRC:%.c=$(BUILD)/%.o) $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/decode/manifest*.c) \
                 user/decode/layout.c $(wildcard user/base/*.c))
 TABLES     := $(BUILD)/gen/dotnet_layouts
@@ -292,7 +292,7 @@ $(BUILD)/man3/%.3: %.h scripts/man3
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
 	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
-	for page in $(BUILD)/man/*.[17] user/manifest/tapir-manifest.1; do \
+	for page in $(BUILD)/man/*.[17] user/cli/manifest/tapir-manifest.1; do \
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	for page in $(MAN3); do install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man3/tapir_$$(basename $$page); done

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fuzz: user/manifest/c_names.c user/manifest/emit_header.c user/manifest/emit_source.c
-// fuzz: user/manifest/emit_serializer.c user/manifest/emit_dtrace.c
+// fuzz: user/cli/manifest/c_names.c user/cli/manifest/emit_header.c user/cli/manifest/emit_source.c
+// fuzz: user/cli/manifest/emit_serializer.c user/cli/manifest/emit_dtrace.c
 /* Any bytes as a manifest. What is accepted has names everywhere, events in order, and can be code.
  */
 #include <stdlib.h>
 
 #include "base/diag.h"
 #include "decode/manifest.h"
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 

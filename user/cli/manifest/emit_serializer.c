@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 /* How often a field occurs, as an expression. */
 static void add_count(const char *at, const struct c_field *siblings, const struct c_field *f,

@@ -3,7 +3,7 @@
  * The probes as a DTrace provider, for dtrace(1) of systemtap-sdt-dev and for programs that are
  * instrumented with it: `dtrace -h -s P.d -o P_dtrace.h`.
  */
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 #define PROBE_ARG_MAX 12u
 

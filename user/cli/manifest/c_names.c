@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Names of a manifest as identifiers of C and C++, and the C types of its fields. */
-#include "manifest/c_names.h"
+#include "cli/manifest/c_names.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 #define PROBE_ARG_MAX 12u /* what a USDT probe takes */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Layouts as C initializers. Parts that events share (templates, maps) are written once. */
-#include "manifest/emit_tables.h"
+#include "cli/manifest/emit_tables.h"
 
 #include <inttypes.h>
 
-#include "manifest/c_names.h"
+#include "cli/manifest/c_names.h"
 
 #define MAP_VALUES_A_LINE 4
 

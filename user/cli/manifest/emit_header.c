@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 #define HEAD_BYTES 2048 /* of a name of at most 1,024 characters */
 

@@ -3,7 +3,7 @@
 #ifndef TAPIR_MANIFEST_EMIT_C_H
 #define TAPIR_MANIFEST_EMIT_C_H
 
-#include "manifest/c_names.h"
+#include "cli/manifest/c_names.h"
 
 /* PROVIDER.h: constants, structures, the functions that a program calls. */
 void emit_header(const struct c_provider *p, struct tapir_str *out);

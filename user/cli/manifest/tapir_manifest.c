@@ -18,8 +18,8 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "decode/manifest.h"
-#include "manifest/emit_c.h"
-#include "manifest/emit_tables.h"
+#include "cli/manifest/emit_c.h"
+#include "cli/manifest/emit_tables.h"
 
 static const char help[] =
 	"Usage: tapir-manifest MANIFEST... -o DIR [--style tapir|coreclr] [--lttng]\n"

@@ -8,7 +8,7 @@
  * the address of a structure. What LTTng has no type for (structures, arrays of texts) is a
  * sequence of bytes.
  */
-#include "manifest/emit_c.h"
+#include "cli/manifest/emit_c.h"
 
 #define TEXT_BYTES 1024 /* of a text that was UTF-16; longer ones are cut, as the library shows */
 
