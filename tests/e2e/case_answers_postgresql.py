@@ -36,7 +36,7 @@ def timed_out(t, server):
     """A client that gives up: the process of the server that serves it, and how long its statement took, in ms, by its own clock."""
     client = psql(server, f"set lock_timeout = '{TIMEOUT_MS}ms'", "select pg_backend_pid()", "\\timing on", "update accounts set cents = 5 where id = 7",
                   "select 1")
-    text = client.communicate(timeout=20)[0]
+    text = client.communicate(timeout=80)[0]
     t.ok("canceling statement due to lock timeout" in text, text)
     return re.search(r"^ *(\d+)$", text, re.M).group(1), float(re.search(r"Time: ([\d.]+) ms", text).group(1))
 
@@ -86,7 +86,7 @@ class Clients:
 
     def said(self):
         """(transactions a second, milliseconds of one)."""
-        text = self.child.communicate(timeout=30)[0]
+        text = self.child.communicate(timeout=120)[0]
         return tuple(float(re.search(pattern, text).group(1)) for pattern in (r"tps = ([\d.]+)", r"latency average = ([\d.]+)"))
 
 

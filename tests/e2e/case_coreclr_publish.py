@@ -10,13 +10,13 @@ import struct
 import time
 
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY, maps_of_us
+from harness import EVENTS_ONLY, PATIENCE, maps_of_us
 
 LINKS = "/run/tapir"
 
 
 def until(true, what, t, seconds=10):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while not true():
         t.ok(time.monotonic() < end, f"{what}: not within {seconds} s")
         time.sleep(0.02)

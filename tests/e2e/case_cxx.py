@@ -16,7 +16,7 @@ def test_exceptions_have_the_names_of_their_types(t):
     recorder = t.start_tapir("record", "-p", program.pid, "--no-samples", "--no-sched", "-o", t.path("x.tapir"),
                              "libstdcxx:throw,catch")
     recorder.wait_ready()
-    program.communicate(b"\n", timeout=20)
+    program.communicate(b"\n", timeout=80)
     recorder.wait()
     for event in ("throw", "catch"):
         seen = collections.Counter(e["args"]["type"] for e in t.events(t.path("x.tapir")) if e["event"] == event)
@@ -34,7 +34,7 @@ def test_spec_may_ask_for_the_address_of_the_type(t):
     recorder = t.start_tapir("record", "-p", program.pid, "--no-samples", "--no-sched", "-o", t.path("x.tapir"),
                              "libstdcxx:throw::arg1=ptr")
     recorder.wait_ready()
-    program.communicate(b"\n", timeout=20)
+    program.communicate(b"\n", timeout=80)
     recorder.wait()
     types = {e["args"]["type"] for e in t.events(t.path("x.tapir"))}
     t.ok(len(types) == len(THROWN) and all(isinstance(type, int) for type in types), types)

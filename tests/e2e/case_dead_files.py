@@ -148,7 +148,7 @@ def test_samples_keep_their_names_when_another_file_does_not_answer(t):
         fs.hang("read")
         file = t.path("trace.tapir")
         tapir = t.start_tapir("record", "-F", 499, "-f", "-o", file, "-p", f"{sick.pid},{healthy.pid}")
-        healthy.wait(15)
+        healthy.wait(60)
         check_named(t, fs, end_by_interrupt(t, tapir, "samples"), "samples")
         folded = t.tapir("export", "--format", "folded", file).out
         t.ok("burn_much" in folded, f"no names of the healthy process:\n{folded[:2000]}")

@@ -66,11 +66,14 @@ def names_of(samples):
 
 
 def burner_is_named(t, samples, seconds):
+    """Where the thread is stopped for a snapshot, which takes longer on a busy machine, it is in the runtime's own code."""
     burner = of_thread(samples, "burner")
-    leaf = [s for s in burner if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
-    t.ok(len(burner) >= seconds * HZ * 0.03, f"{len(burner)} samples of the burner")
-    others = [s["stack"][0] for s in burner if s not in leaf]
-    t.ok(len(leaf) >= 0.99 * len(burner) - 6, f"{len(leaf)} of {len(burner)} in Leaf; others: {others[:5]}")
+    managed = [s for s in burner if is_managed(s["stack"][0])]
+    leaf = [s for s in managed if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+    t.ok(len(burner) >= 20, f"{len(burner)} samples of the burner in {seconds} s")
+    t.ok(len(leaf) >= 0.5 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf")
+    others = [s["stack"][0] for s in managed if s not in leaf]
+    t.ok(len(leaf) >= 0.99 * len(managed) - 6, f"{len(leaf)} of {len(managed)} in Leaf; others: {others[:5]}")
     # Also while a loop runs in code that replaced the method's first on the stack.
     calls = [s for s in leaf if len(s["stack"]) > 1 and "Busy.Burn()" in (s["stack"][1]["name"] or "")]
     t.ok(len(calls) >= 0.99 * len(leaf) - 1, f"{len(calls)} of {len(leaf)} stacks have Burn as Leaf's caller")
@@ -224,8 +227,9 @@ def is_named_on(t, program):
     busy = start(t, 60, "make", directory=os.path.dirname(program))
     _, samples = record(t, busy.pid, 3)
     burner = of_thread(samples, "burner")
-    leaf = [s for s in burner if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
-    t.ok(len(burner) > HZ * 0.1 and len(leaf) >= 0.95 * len(burner), f"{len(leaf)} of {len(burner)} in Leaf")
+    managed = [s for s in burner if is_managed(s["stack"][0])]
+    leaf = [s for s in managed if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]
+    t.ok(len(burner) >= 20 and len(leaf) >= max(0.95 * len(managed), 0.5 * len(burner)), f"{len(leaf)} of {len(managed)} and {len(burner)} in Leaf")
     frames = [f for s in samples for f in s["stack"] if is_managed(f)]
     unnamed = [f for f in frames if not f["name"]]
     t.ok(len(frames) > len(samples) and len(unnamed) <= 0.05 * len(frames),

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from harness import EVENTS_ONLY, SLOWNESS, args_of, named
+from harness import EVENTS_ONLY, PATIENCE, SLOWNESS, args_of, named
 
 ROUNDS = int(os.environ.get("TAPIR_SOAK_ROUNDS", "0"))  # make soak: 50
 TIMEOUT = 600 if ROUNDS else 120
@@ -154,7 +154,7 @@ class Terminal:
 
     def expect(self, text, timeout=10):
         """Reads up to the end of text; what follows it is kept for the next call."""
-        end = time.monotonic() + timeout * SLOWNESS
+        end = time.monotonic() + timeout * PATIENCE
         os.set_blocking(self.fd, False)
         while text not in self.seen:
             try:
@@ -169,7 +169,7 @@ class Terminal:
 
     def expect_foreground(self, comm, timeout=10):
         """Waits until a program of this name sleeps in the foreground."""
-        end = time.monotonic() + timeout * SLOWNESS
+        end = time.monotonic() + timeout * PATIENCE
         while not any(comm_of(pid) == comm and state_of(pid) == "S" for pid in in_group(os.tcgetpgrp(self.fd))):
             self.t.ok(time.monotonic() < end, f"{comm} is not in the foreground in {timeout} s: {self.seen}")
             time.sleep(0.01)
@@ -392,7 +392,7 @@ def storm_of_files(t, count):
 
 
 def wait_for(t, name, timeout):
-    end = time.monotonic() + timeout * SLOWNESS
+    end = time.monotonic() + timeout * PATIENCE
     while not os.path.exists(t.path(name)) and time.monotonic() < end:
         time.sleep(0.002)
     t.ok(os.path.exists(t.path(name)), f"the program is stuck: no file {name}")

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+from harness import PATIENCE
+
 
 def session(t, *messages):
     """Answers by id."""
@@ -79,7 +81,7 @@ class Client:
 
     def until_recording(self):
         """Until the tool has begun to write, so that it has attached."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while not any(b"record" in _command_line(pid) for pid in self.commands()):
             self.t.ok(time.monotonic() < end, "it records")
             time.sleep(0.05)
@@ -104,7 +106,7 @@ def _command_line(pid):
 
 
 def until_ended(t, pids, seconds=10):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while any(os.path.exists(f"/proc/{pid}") for pid in pids):
         t.ok(time.monotonic() < end, f"tools that are still running: {pids}")
         time.sleep(0.02)
@@ -148,7 +150,7 @@ def test_tools_end_with_their_client(t):
             client.child.stdout.close()
         else:
             client.child.send_signal(getattr(signal, how))
-        t.eq(client.child.wait(15), {"SIGKILL": -signal.SIGKILL}.get(how, 0), how)
+        t.eq(client.child.wait(15 * PATIENCE), {"SIGKILL": -signal.SIGKILL}.get(how, 0), how)
         until_ended(t, pids)
         t.eq(client.child.stderr.read(), "", f"stderr, {how}")
     t.ok(program.child.poll() is None, "the program is still running")
@@ -165,6 +167,6 @@ def test_long_and_many_messages_are_answered(t):
         t.eq(sorted(client.take()["id"] for _ in range(500)), list(range(500)), "all of many")
         client.child.stdin.write('{"jsonrpc": "2.0", "id": "last", "method": "ping"}')
         client.child.stdin.close()
-        t.eq((client.take()["id"], client.child.wait(10)), ("last", 0), "a last line without an end")
+        t.eq((client.take()["id"], client.child.wait(10 * PATIENCE)), ("last", 0), "a last line without an end")
     finally:
         client.close()

@@ -14,7 +14,7 @@ import urllib.parse
 
 from serve_agent import Server
 from dotnet_program import made
-from harness import made_once
+from harness import PATIENCE, made_once
 from stdio_agent import children, state_of, whole_tree
 
 TIMEOUT = 600
@@ -146,7 +146,7 @@ class App:
 
 
 def until_gone(t, pids, seconds=30):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while left := {pid: state_of(pid) for pid in pids if state_of(pid)}:
         t.ok(time.monotonic() < end, f"left: {left}")
         time.sleep(0.05)
@@ -169,7 +169,7 @@ def test_tool_becomes_the_program(t):
         trace = t.path(f"trace-{mode:o}.tapir")
         # The same process, by its number and by the signal that ends it.
         recorder = t.start(tool, "record", "-p", target.pid, "-f", "-o", trace)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while "tapir" not in os.path.basename(os.readlink(f"/proc/{recorder.pid}/exe")).split(":")[-1]:
             t.ok(time.monotonic() < end, "it is the program")
             time.sleep(0.05)
@@ -265,14 +265,14 @@ def test_first_process_of_a_container_gets_no_zombies(t):
     for which in 1, 2, 0:  # the agent, its HTTP process, the keeper
         app.busy(3)
         app.begin("/tapir/v1/profile?seconds=30")
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while not app.json("/tapir/healthz")["recordings"]:
             t.ok(time.monotonic() < end, "it records")
         tree = app.agent()
         os.kill(tree[which], signal.SIGKILL)
         until_gone(t, tree, 60)
         t.eq([state_of(pid) for pid in children(app.pid)], [], f"children after the end of process {which}")
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while app.ask("/tapir/healthz")[0] != 200:  # the next request starts another
             t.ok(time.monotonic() < end, "another agent")
     tree = app.agent()

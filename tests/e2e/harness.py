@@ -19,6 +19,8 @@ import time
 
 # How many times as long an emulated machine takes (tests/kernels/guest): limits that detect a hang are multiplied.
 SLOWNESS = float(os.environ.get("TAPIR_SLOWNESS", "1"))
+# Limits that detect a hang are as long as a busy machine needs; a case that passes never waits for them.
+PATIENCE = 4 * SLOWNESS
 EVENTS_ONLY = ("--no-samples", "--no-sched")  # without them, record also samples and records switches
 READY = "press Ctrl-C to stop"  # ends the line that record and trace print when they have attached
 
@@ -93,13 +95,13 @@ class Process:
                               f"'tapir: {what} ... {READY}'", timeout)
 
     def _wait_for(self, is_it, what, timeout):
-        end = time.monotonic() + timeout * SLOWNESS
+        end = time.monotonic() + timeout * PATIENCE
         while True:
             try:
                 line = self.fresh.get(timeout=max(0.0, min(0.1, end - time.monotonic())))
             except queue.Empty:
                 if time.monotonic() >= end or (self.child.poll() is not None and self.fresh.empty()):
-                    raise Failure(f"{describe(self.argv)}: no line {what} in {timeout} s\n"
+                    raise Failure(f"{describe(self.argv)}: no line {what} in {timeout * PATIENCE:.0f} s\n"
                                   + "".join(self.out + self.err)) from None
                 continue
             if is_it(line):
@@ -114,9 +116,9 @@ class Process:
 
     def wait(self, timeout=30):
         try:
-            rc = self.child.wait(timeout * SLOWNESS)
+            rc = self.child.wait(timeout * PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Failure(f"{describe(self.argv)} still runs after {timeout} s\n"
+            raise Failure(f"{describe(self.argv)} still runs after {timeout * PATIENCE:.0f} s\n"
                           + "".join(self.out + self.err)) from None
         for reader in self.readers:
             reader.join(5)

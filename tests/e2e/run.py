@@ -35,7 +35,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
-from harness import SLOWNESS, Case, Failure, Skip  # noqa: E402
+from harness import PATIENCE, Case, Failure, Skip  # noqa: E402
 from quiet import QUIET, WAITING  # noqa: E402
 
 UNSTABLE = HERE.parent / "unstable.txt"
@@ -58,7 +58,7 @@ class Entry:
     def __init__(self, path, module, key):
         self.name = f"{path.stem[len('case_'):]}.{key[len('test_'):]}"
         self.function = getattr(module, key)
-        self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * SLOWNESS)
+        self.limit = int(getattr(module, "TIMEOUT", CASE_SECONDS) * PATIENCE)
         self.suite = next((suite for suite in SUITES if key in getattr(module, suite.upper().replace("-", "_"), ())), "check")
         self.is_light = any(fnmatch.fnmatch(self.name, pattern) for pattern in WAITING)
         self.alone = self.is_light or any(fnmatch.fnmatch(self.name, pattern) for pattern in QUIET)

@@ -8,7 +8,7 @@ import socket
 import ssl
 import time
 
-from harness import SLOWNESS
+from harness import PATIENCE
 
 
 class Server:
@@ -39,7 +39,7 @@ class Server:
         else:
             host, port = self.address[len("http://"):].rsplit(":", 1)
             sock = socket.create_connection((host, int(port)))
-        sock.settimeout(30 * SLOWNESS)
+        sock.settimeout(30 * PATIENCE)
         return sock
 
     def ask(self, path, method="GET", token=None, body=None, **headers):
@@ -103,9 +103,9 @@ def status_of(pid):
 
 
 def until(t, condition, what, seconds=20):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while not condition():
-        t.ok(time.monotonic() < end, f"not within {seconds} s: {what}")
+        t.ok(time.monotonic() < end, f"not within {seconds * PATIENCE:.0f} s: {what}")
         time.sleep(0.02)
 
 
