@@ -1,16 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Context switches: as many as the kernel counted, as long as the program slept, and who woke whom."""
 import os
+import pathlib
 import re
 import signal
 
 HZ = 999
 
 
+def switches_of_init():
+    """How often threads of process 1 have left a CPU."""
+    found = 0
+    for path in pathlib.Path("/proc/1/task").glob("*/status"):
+        try:
+            found += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", path.read_text())))
+        except OSError:  # it has ended
+            pass
+    return found
+
+
 def record(t, *options):
     """Records the target that waits in known ways. Returns (file, witness, switches by time)."""
     file = t.path("trace.tapir")
+    before = switches_of_init()
     said = t.tapir("record", "-f", "-o", file, *options, "--", t.target_path("waiter"), timeout=60).witness()
+    said["hidden"] = switches_of_init() - before
     return file, said, sorted(t.events(file, "switch"), key=lambda s: s["time_ns"])
 
 
@@ -47,14 +61,19 @@ def test_switches_are_those_the_kernel_counted(t):
     t.ok(said["sleeps"]["voluntary"] >= 20, said)
 
 
-def unseen_ms(t, said, switches):
-    """What sleeps may be short of: about once in 500 a thread's coming back is shown to no program on the tracepoint.
-    Two tapirs at once miss the same one, with nothing lost in either (6.18); its thread goes out twice then."""
-    mine = [s["tid"] == said["tid"] for s in sorted(switches, key=lambda s: s["time_ns"])
-            if said["tid"] in (s["tid"], s["in_tid"])]
+def unseen(t, said, switches, key="tid"):
+    """How often a thread's coming back is in no file: it goes out twice then. A kernel may show switches away from threads of process 1
+    to no program on the tracepoint (seen on 6.18, in a sandbox): there are not more of them than process 1 has switches."""
+    mine = [s["tid"] == said[key] for s in sorted(switches, key=lambda s: s["time_ns"])
+            if said[key] in (s["tid"], s["in_tid"])]
     twice = sum(a and b for a, b in zip(mine, mine[1:]))
-    t.ok(twice <= 1, f"{twice} times it came back unseen")
-    return 50 * twice
+    t.ok(twice <= said["hidden"], f"{twice} times it came back unseen, and process 1 switched {said['hidden']} times")
+    return twice
+
+
+def unseen_ms(t, said, switches):
+    """What sleeps may be short of."""
+    return 50 * unseen(t, said, switches)
 
 
 def test_time_off_the_cpu_is_what_was_slept(t):
@@ -72,7 +91,8 @@ def test_waker_is_the_thread_that_releases_it(t):
     back = [s for s in switches if s["in_tid"] == said["woken_tid"] and s["in_waker_tid"]]
     wakers = [s["in_waker_tid"] for s in back]
     # One of the pipe's and one of the mutex's may come too late to wait for.
-    t.ok(wakers.count(said["tid"]) >= said["writes"] + 2 * said["locks"] - 4, f"{wakers}, {said}")
+    late = 4 + unseen(t, said, switches, "woken_tid")
+    t.ok(wakers.count(said["tid"]) >= said["writes"] + 2 * said["locks"] - late, f"{wakers}, {said}")
     t.ok(wakers.count(said["tid"]) >= 0.9 * len(wakers), f"others woke it: {wakers}, {said}")
     futexes = [s["futex"] for s in switches if s["tid"] == said["woken_tid"] and "futex" in s]
     t.ok(futexes.count(said["futex"]) >= said["locks"] - 2, f"{futexes}, the mutex is {said['futex']}")
@@ -83,7 +103,7 @@ def test_waker_is_the_thread_that_releases_it(t):
 def test_sleeps_are_ended_by_the_timer(t):
     _, said, switches = record(t)
     back = [s for s in within(said["sleeps"], switches) if s["in_tid"] == said["tid"] and s["in_wake_ns"]]
-    t.ok(len(back) >= 20 - unseen_ms(t, said, within(said["sleeps"], switches)) / 50, f"{len(back)} comebacks after a wake-up")
+    t.ok(len(back) >= 20 - unseen(t, said, within(said["sleeps"], switches)), f"{len(back)} comebacks after a wake-up")
     # A timer that rings within another's system call is not told from it: on a busy machine those are many.
     own = [s["in_waker_tid"] for s in back if s["in_waker_tid"] in (said["tid"], said["woken_tid"])]
     t.eq(own, [], "its own threads ended its sleeps")
