@@ -38,6 +38,8 @@ class Witness:
         line = self.child.stdout.readline()
         while line and not line.startswith("{"):
             line = self.child.stdout.readline()
+        if not line:
+            raise Failure(f"{self.child.args} has ended, with {self.child.wait()}")
         return json.loads(line)
 
     def end(self):
@@ -124,7 +126,7 @@ def measured(test):
 def measures(t, condition, message):
     """Of a magnitude, in a test that is measured(): whether it is right."""
     if not condition:
-        t.differs.append(message)
+        t.differs.append(str(message))
 
 
 # ---- what they count ---------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ static void silent_one_times_out(void **state)
 	f->is_silent = true;
 	fake_dotnet__start(f);
 	assert_int_equal(attach(f), -ETIMEDOUT);
-	assert_true(tapir_clock__now_ns() - begin < 2500 * MS);
+	assert_true(tapir_clock__now_ns() - begin < 20000 * MS);
 	line_has("it does not answer");
 	nothing_is_left(f);
 }

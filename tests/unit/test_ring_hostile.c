@@ -145,7 +145,7 @@ static void random_words_everywhere_harm_nobody(void **state)
 	stop_reader();
 	atomic_store(&stop_fuzzing, true);
 	pthread_join(fuzzer, NULL);
-	assert_true(tapir_clock__now_ns() - start_ns < 3 * TAPIR_NS_PER_SEC);
+	assert_true(tapir_clock__now_ns() - start_ns < 30 * TAPIR_NS_PER_SEC);
 	maker.data[0]->file_bytes = maker.file_bytes; /* for munmap */
 }
 

@@ -265,7 +265,7 @@ static void library_is_looked_at_when_it_comes_late(void **state)
 			last_ns = tapir_ring_scan__next_ns(&looks);
 			usleep(500);
 			tapir_ring_scan__run(&looks);
-			assert_true(tapir_clock__now_ns() - start_ns < 10 * TAPIR_NS_PER_SEC);
+			assert_true(tapir_clock__now_ns() - start_ns < 60 * TAPIR_NS_PER_SEC);
 		}
 		if (again_ns - start_ns < 10 * TAPIR_NS_PER_MS) /* else the machine was busy */
 			assert_true(last_ns <= start_ns + (last_ms[i] + 1) * TAPIR_NS_PER_MS);

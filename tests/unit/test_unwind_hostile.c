@@ -179,10 +179,10 @@ static void work_is_bounded_when_there_are_10_million_functions(void **state)
 		int fd = memfd_create("crowd", MFD_CLOEXEC);
 		struct tapir_elf *elf = crowd(cases[i].cnt, fd);
 		struct tapir_unwind_table *t = NULL;
-		uint64_t began_ns = tapir_clock__now_ns();
+		uint64_t began_ns = tapir_clock__cpu_ns();
 
 		assert_int_equal(tapir_unwind_table__build(elf, &t), cases[i].err);
-		assert_true(tapir_clock__now_ns() - began_ns < 10ull * 1000000000);
+		assert_true(tapir_clock__cpu_ns() - began_ns < 10ull * 1000000000);
 		if (t)
 			assert_true(t->shape.block_cnt < 100); /* they are all in 8 kB of code */
 		tapir_unwind_table__free(t);
