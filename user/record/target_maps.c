@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,6 +103,17 @@ static void check_lateness(struct tapir_targets *t, const struct tapir_image *im
 		tapir_targets__post_late(t, &late);
 }
 
+/* The gap names the mapping: "/lib/libx.so at 0x7f0012340000". */
+static void post_second(struct mapping_walk *walk, const struct tapir_mapping_line *line)
+{
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%s at 0x%" PRIx64, line->path, line->start_va);
+	if (!text.failed)
+		post_gap(walk->t, walk->tgid, text.data, walk->from_ns, TAPIR_GAP_SECOND_MAPPING);
+	tapir_str__fini(&text);
+}
+
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
 static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 			const struct tapir_mapping_line *line)
@@ -113,6 +125,8 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
 
 	if (on >= 0) {
+		if (tapir_second_mappings__see(&t->seconds, walk->tgid, image, line))
+			post_second(walk, line);
 		check_lateness(t, image,
 			       (struct tapir_late){.tgid = walk->tgid,
 						   .tid = walk->tid,

@@ -45,6 +45,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_map__fini(&t->ended);
 	tapir_lateness__fini(&t->lateness);
 	tapir_ring_scan__fini(&t->looks);
+	tapir_second_mappings__fini(&t->seconds);
 	tapir_cgroup_paths__fini(&t->cgroups);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);

@@ -6,8 +6,9 @@
 
 #include "base/map.h"
 #include "record/cgroup_paths.h"
-#include "record/lateness.h"
 #include "record/images/mapped_files.h"
+#include "record/lateness.h"
+#include "record/second_mapping.h"
 #include "record/targets.h"
 #include "runtime/postgresql/postgresql_titles.h"
 #include "trace/recbuf.h"
@@ -25,6 +26,7 @@ struct tapir_targets {
 	uint64_t scan_ns;		/* when the scan began: what it finds was there before */
 	struct tapir_lateness lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
+	struct tapir_second_mappings seconds;
 	struct tapir_ring_scan looks;
 	struct tapir_postgresql_titles titles;
 	struct tapir_cgroup_paths cgroups;

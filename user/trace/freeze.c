@@ -13,7 +13,8 @@ struct copy {
 
 bool tapir_gap__lasts(const struct tapir_rec_gap *gap)
 {
-	return gap->reason == TAPIR_GAP_ATTACH_FAILED || gap->reason == TAPIR_GAP_NOT_READ;
+	return gap->reason == TAPIR_GAP_ATTACH_FAILED || gap->reason == TAPIR_GAP_NOT_READ ||
+	       gap->reason == TAPIR_GAP_SECOND_MAPPING;
 }
 
 static bool overlaps(const struct tapir_freeze *f, uint64_t from_ns, uint64_t until_ns)

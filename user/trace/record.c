@@ -509,15 +509,18 @@ bool tapir_loss__hides_events(unsigned cause)
 
 const char *tapir_gap__name(unsigned reason)
 {
-	return reason == TAPIR_GAP_NOT_READ	   ? "not_read"
-	       : reason == TAPIR_GAP_ATTACH_FAILED ? "attach_failed"
-						   : "attach_late";
+	return reason == TAPIR_GAP_NOT_READ	    ? "not_read"
+	       : reason == TAPIR_GAP_SECOND_MAPPING ? "second_mapping"
+	       : reason == TAPIR_GAP_ATTACH_FAILED  ? "attach_failed"
+						    : "attach_late";
 }
 
 const char *tapir_gap__text(unsigned reason)
 {
 	return reason == TAPIR_GAP_NOT_READ
 		       ? "not read (no answer from its file system, not permitted, or too large):"
+	       : reason == TAPIR_GAP_SECOND_MAPPING
+		       ? "mapped a second time, where the kernel turns no guarded probe on:"
 	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
 						   : "probes were attached late to";
 }
