@@ -71,6 +71,13 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 
 #define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
 #define TAPIR_SITE_TLS	 (1u << 1) /* some operand is thread-local */
+#define TAPIR_SITE_TELLS_TAKEN                                                                     \
+	(1u << 2) /* `taken` says which sessions of the ring lane have the event (provider.h) */
+
+/* Of tapir_ring_ctl (tapir/ring.h), which BPF programs cannot include. */
+#define TAPIR_CTL_SESSIONS	 8u
+#define TAPIR_CTL_SESSION_BYTES	 256u
+#define TAPIR_CTL_SESSION_ID_OFF (4096u + 8u) /* of session 0 */
 
 /* One element of the map `sites`; its index is the attach cookie and the probe id. */
 struct tapir_site {
@@ -82,9 +89,10 @@ struct tapir_site {
 	/* Where the caller is, by .eh_frame, for processes without tables; rule 0: not known. */
 	struct tapir_unwind_row caller;
 	uint32_t pad0;
+	struct tapir_operand taken;
 	struct tapir_site_arg args[TAPIR_MAX_ARGS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 320, "tapir_site");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 336, "tapir_site");
 
 /* Bytes of strings and blobs one event may carry; a power of two. */
 #define TAPIR_EVENT_VAR_BYTES	 8192u
@@ -156,8 +164,9 @@ struct tapir_live {
 	uint32_t holder_tgid;	   /* the tracer of those that may be held; 0: none */
 	uint32_t trace_publishers; /* 1: the map `trace_places` has some */
 	uint32_t rings_asleep; /* 1: until a traced thread runs, which clears it (ring_rest.h) */
+	uint64_t ring_session; /* our session_id in ring lanes (ring.h); 0: none */
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 40, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 48, "tapir_live");
 
 /*
  * Where the threads of a process publish their trace ids (tapir/otel_context.h); the map

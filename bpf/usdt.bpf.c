@@ -362,6 +362,40 @@ static __always_inline void capture_args(struct scratch *s, const struct tapir_s
 		__builtin_memset(s->rec + end, 0, 8); /* the padding */
 }
 
+/* ---- who has it already ----------------------------------------------------------------- */
+
+static __always_inline __u64 taken_value(struct scratch *s, const struct tapir_operand *op)
+{
+	if (op->kind == TAPIR_OPERAND_REG)
+		return s->regs[op->reg & 31];
+	if (op->kind != TAPIR_OPERAND_MEM ||
+	    read_user(&s->temp, sizeof(s->temp), (void *)operand_va(s, op)))
+		return 0;
+	return s->temp;
+}
+
+/*
+ * The thread has just offered this very event to the ring lane; a session of ours there has it, or
+ * has counted it. A process that says so untruly loses events of its own.
+ */
+static __noinline int is_taken(struct scratch *s, const struct tapir_site *site)
+{
+	const struct tapir_live *now = tapir_live();
+	__u64 value, session;
+
+	if (!s || !site || !now || !now->ring_session)
+		return 0;
+	value = taken_value(s, &site->taken);
+	session = (value & ~(PAGE_BYTES - 1ull)) + TAPIR_CTL_SESSION_ID_OFF;
+	for (__u32 i = 0; i < TAPIR_CTL_SESSIONS; i++) {
+		if (value & (1u << i) && !read_user(&s->temp, sizeof(s->temp), (void *)session) &&
+		    s->temp == now->ring_session)
+			return 1;
+		session += TAPIR_CTL_SESSION_BYTES;
+	}
+	return 0;
+}
+
 /* A thread's first hit, or one of a process that is in no list: whether it is wanted. */
 static __noinline int is_wanted(struct pt_regs *ctx)
 {
@@ -450,6 +484,10 @@ int tapir_usdt(struct pt_regs *ctx)
 	}
 
 	copy_regs(s, ctx);
+	if (site->flags & TAPIR_SITE_TELLS_TAKEN && is_taken(s, site)) {
+		tapir_lose(&site->probe_id, TAPIR_LOSS_LANE_TWICE);
+		return 0;
+	}
 	begin_event(s, task, site->probe_id);
 	if (s->epoch != now->epoch)
 		announce_thread(s);

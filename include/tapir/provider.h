@@ -56,6 +56,10 @@
  *	.note.stapsdt	provider, name, operands of the arguments; semaphore: &event.word
  *	.note.tapir	type 1: kinds and names of the arguments (usdt.h)
  *	.note.tapir	type 2: u64 site, u64 keywords, u16 id, u8 version, u8 level, u32 0
+ *	.note.tapir	type 3, of TAPIR_EVENT with less than 12 fields: u64 site, and an operand as
+ *			of .note.stapsdt: which sessions of the ring lane have taken this very event
+ *			before the site was reached, a bit each, added to the address of their ctl
+ *			(ring.h); 0: none
  *	ring lane	PROBE (encoding PACKED, no fields), METADATA of format 2:
  *			u16 field_cnt, u8 opcode, u8 0, u16 task, u16 0, then the fields in order:
  *			u8 type (enum tapir_type), u8 repeat (enum tapir_repeat), u16 count,
@@ -387,7 +391,8 @@ struct tapir_event_record {
 /* An event being written. Uninitialised storage of the caller's. */
 struct tapir_event_write {
 	uint8_t *payload; /* fill all bytes that were asked for, in any order */
-	uint64_t private_words[19];
+	uint64_t private_words[18];
+	uint64_t taken; /* the library's, once begun: for note.tapir type 3 */
 };
 
 /*

@@ -193,6 +193,16 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 		(uint32_t)((uint64_t)(keywords) >> 32),                                            \
 		(uint32_t)((uint32_t)(id) | (uint32_t)(version) << 16 | (uint32_t)(level) << 24))
 
+/* The same, which says who has taken the event by the ring lane. */
+#define TAPIR_EV_SITE_TAKEN(cnt, symbol, provider, name, id, version, level, keywords, names,      \
+			    taken)                                                                 \
+	TAPIR_USDT_SITE_OF_TAKEN(                                                                  \
+		TAPIR_USDT_ROOM_##cnt, cnt, &symbol, provider, name, names,                        \
+		(uint32_t)((uint64_t)(keywords)&0xffffffffu),                                      \
+		(uint32_t)((uint64_t)(keywords) >> 32),                                            \
+		(uint32_t)((uint32_t)(id) | (uint32_t)(version) << 16 | (uint32_t)(level) << 24),  \
+		taken)
+
 #define TAPIR_EV_OPEN(...)     __VA_ARGS__
 #define TAPIR_EV_LET(cnt, ...) TAPIR_USDT_LET_##cnt(__VA_ARGS__)
 #define TAPIR_USDT_LET_0(...)
@@ -202,12 +212,10 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 	TAPIR_EV_DESCRIBE(s, p, n, i, v, l, k, cnt, TAPIR_EV_OPEN rows)                            \
 	static inline __attribute__((unused)) void s##_fire params                                 \
 	{                                                                                          \
-		if (TAPIR_EVENT_PROBED(s)) {                                                       \
-			TAPIR_EVENT_SITE(cnt, s, p, n, i, v, l, k, TAPIR_EV_OPEN names,            \
-					 TAPIR_EV_OPEN args);                                      \
-		}                                                                                  \
+		uint64_t tapir_taken_ = 0;                                                         \
 		if (TAPIR_EVENT_RECORDED(s)) {                                                     \
 			struct tapir_event_write tapir_write_;                                     \
+			tapir_write_.taken = 0; /* a library of before does not know it */         \
 			TAPIR_EV_OPEN lens if (tapir_event__begin(&tapir_write_, &s,               \
 								  0 TAPIR_EV_OPEN sizes))          \
 			{                                                                          \
@@ -215,9 +223,21 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 				TAPIR_EV_OPEN puts(void) tapir_at_;                                \
 				tapir_event__commit(&tapir_write_);                                \
 			}                                                                          \
+			tapir_taken_ = tapir_write_.taken;                                         \
 		}                                                                                  \
+		if (TAPIR_EVENT_PROBED(s)) {                                                       \
+			TAPIR_EV_TAKEN_SITE(cnt, s, p, n, i, v, l, k, TAPIR_EV_OPEN names,         \
+					    tapir_taken_, TAPIR_EV_OPEN args);                     \
+		}                                                                                  \
+		(void)tapir_taken_;                                                                \
 	}                                                                                          \
 	typedef int s##_is_an_event
+
+#define TAPIR_EV_TAKEN_SITE(cnt, s, p, n, i, v, l, k, names, taken, ...)                           \
+	do {                                                                                       \
+		TAPIR_EV_LET(cnt, __VA_ARGS__)                                                     \
+		TAPIR_EV_SITE_TAKEN(cnt, s, p, n, i, v, l, k, names, taken)                        \
+	} while (0)
 
 #define TAPIR_EVENT_SITE(cnt, s, p, n, i, v, l, k, names, ...)                                     \
 	do {                                                                                       \

@@ -281,6 +281,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 312, "tapir_ring_sele
 
 /* Forked children are asked for as well: they inherit the session. */
 #define TAPIR_RING_WANTS_CHILDREN (1u << 2)
+/*
+ * The tracer has probes at USDT sites, too, also in forked children. As long as a session with it
+ * is INHERITED, a child leaves events to it whose site is attached: they are in neither count.
+ */
+#define TAPIR_RING_HAS_PROBES	  (1u << 3)
 
 /* Owned by the holder of the lock on byte s; the process changes `state` alone, OPEN to ENDED. */
 struct tapir_ring_session {

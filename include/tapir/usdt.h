@@ -27,6 +27,7 @@
  *	                the names of the arguments, each with \0 (fewer: they are called argN)
  *	                type 2 (provider.h): u64 site, u64 keywords, u16 id, u8 version, u8 level,
  *	                u32 0
+ *	                type 3 (provider.h): u64 site, an operand
  *
  * Both notes are debug data: they take space in the file, none in memory.
  *
@@ -204,20 +205,27 @@
  * For provider.h: the names are texts, `names` the arguments' as assembler lines, and a second note
  * says what the event is. keywords in two halves: see TAPIR_USDT_PACK. 30 operands with 12 values.
  */
-#define TAPIR_USDT_SITE_OF_EVENT(cnt, semaphore, provider, name, names, low, high,              \
-				 id_version_level)                                  \
+#define TAPIR_USDT_SITE_OF_EVENT(cnt, semaphore, provider, name, names, low, high, id_version_level) \
+	TAPIR_USDT_SITE_OF_TAKEN(NO, cnt, semaphore, provider, name, names, low, high,             \
+				 id_version_level, 0)
+
+/* taken_is: YES, and a third note says where `taken` is; NO. */
+#define TAPIR_USDT_SITE_OF_TAKEN(taken_is, cnt, semaphore, provider, name, names, low, high,       \
+				 id_version_level, taken)                                          \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \
 	TAPIR_USDT_ASM(                                                                            \
 		TAPIR_USDT_TEXT(cnt, provider, name, names,                                        \
 			TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "2")                         \
 			".8byte 990b\n"                                                            \
 			".4byte %c[keywords_low], %c[keywords_high], %c[about], 0\n"               \
-			TAPIR_USDT_NOTE_END)                                                       \
+			TAPIR_USDT_NOTE_END                                                        \
+			TAPIR_USDT_JOIN(TAPIR_USDT_TAKEN_NOTE_, taken_is))                         \
 		:                                                                                  \
 		: [counter] TAPIR_USDT_ADDRESS(semaphore),                                                        \
 		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt)),            \
 		  [keywords_low] "n"(low), [keywords_high] "n"(high),            \
 		  [about] "n"(id_version_level)                                                    \
+		  TAPIR_USDT_JOIN(TAPIR_USDT_TAKEN_INPUT_, taken_is)(taken)                        \
 		  TAPIR_USDT_INPUTS(cnt));                                                         \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)
 
@@ -238,6 +246,29 @@
 	more                                                                                       \
 	TAPIR_USDT_BASE
 /* clang-format on */
+
+#define TAPIR_USDT_TAKEN_NOTE_NO
+#define TAPIR_USDT_TAKEN_NOTE_YES                                                                  \
+	TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "3")                                         \
+	".8byte 990b\n"                                                                            \
+	".asciz \"8@" TAPIR_USDT_PLACE "[taken]\"\n" TAPIR_USDT_NOTE_END
+#define TAPIR_USDT_TAKEN_INPUT_NO(value)
+#define TAPIR_USDT_TAKEN_INPUT_YES(value) , [taken] "nor"((unsigned long)(value))
+
+/* An asm has no place for one more operand than 12 values take. */
+#define TAPIR_USDT_ROOM_0		  YES
+#define TAPIR_USDT_ROOM_1		  YES
+#define TAPIR_USDT_ROOM_2		  YES
+#define TAPIR_USDT_ROOM_3		  YES
+#define TAPIR_USDT_ROOM_4		  YES
+#define TAPIR_USDT_ROOM_5		  YES
+#define TAPIR_USDT_ROOM_6		  YES
+#define TAPIR_USDT_ROOM_7		  YES
+#define TAPIR_USDT_ROOM_8		  YES
+#define TAPIR_USDT_ROOM_9		  YES
+#define TAPIR_USDT_ROOM_10		  YES
+#define TAPIR_USDT_ROOM_11		  YES
+#define TAPIR_USDT_ROOM_12		  NO
 
 #define TAPIR_USDT_EARLY(cnt)                                                                      \
 	(0 TAPIR_USDT_EACH_##cnt(TAPIR_USDT_PACK, TAPIR_USDT_PACK, TAPIR_USDT_SKIP))

@@ -244,7 +244,7 @@ static void file_has_no_sites_when_it_is_no_good_elf(void **state)
 		image = look_at(fd, "/hostile");
 		assert_int_equal(image->site_cnt, 0);
 		assert_int_equal(image->fd, -1);
-		assert_int_equal(tapir_images__attach(images, image, 0), 0);
+		assert_int_equal(tapir_images__attach(images, image, 0, false), 0);
 		close(fd);
 	}
 	assert_int_equal(tapir_diag__cnt(), 0); /* not our failure */
@@ -292,7 +292,7 @@ static void file_is_refused_once_when_an_argument_is_none_of_it(void **state)
 	assert_int_equal(tapir_diag__cnt(), 1);
 	image = look_at(fd, "/self"); /* it was already reported */
 	assert_int_equal(image->site_cnt, 0);
-	assert_int_equal(tapir_images__attach(images, image, 0), 0);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 0);
 	close(fd);
 }
 
@@ -307,7 +307,7 @@ static void file_is_refused_when_it_has_too_many_sites(void **state)
 	assert_int_equal(tapir_diag__cnt(), 1);
 	/* The sites before it must not be half attached: no fd names the file. */
 	image = look_at(fd, "/self");
-	assert_int_equal(tapir_images__attach(images, image, 0), 0);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 0);
 	close(fd);
 }
 
@@ -323,11 +323,11 @@ static void attach_and_detach(bool use_multi)
 	start((const char *const[]){"tapir_img", NULL}, 16, use_multi);
 	image = look("/proc/self/exe");
 	assert_int_equal(raised(), 0);
-	assert_int_equal(tapir_images__attach(images, image, 0), 1);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
 	assert_int_equal(raised(), 1);
 	assert_int_equal(tapir_images__attached_cnt(images), 4);
-	assert_int_equal(tapir_images__attach(images, image, 0), 0); /* they are attached */
-	assert_int_equal(tapir_images__attach(images, image, (uint32_t)getpid()), 0);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 0); /* they are attached */
+	assert_int_equal(tapir_images__attach(images, image, (uint32_t)getpid(), false), 0);
 	assert_int_equal(raised(), 1);
 	tapir_images__free(images, NULL, NULL);
 	images = NULL;
@@ -366,12 +366,12 @@ static void no_probe_is_on_when_one_cannot_be(void **state)
 		image->semaphore_offs[0] = image->semaphore_offs[last];
 		image->site_offs[last] = UINT64_MAX / 2;
 		image->semaphore_offs[last] = 0;
-		assert_true(tapir_images__attach(images, image, 0) < 0);
+		assert_true(tapir_images__attach(images, image, 0, false) < 0);
 		assert_true(tapir_diag__cnt() >= 1);
 		assert_int_equal(raised(), 0);
 		assert_int_equal(tapir_images__attached_cnt(images), 0);
 		image->site_offs[last] = good;
-		assert_int_equal(tapir_images__attach(images, image, 0), 1);
+		assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
 		assert_int_equal(raised(), 1);
 		teardown(NULL);
 		assert_int_equal(raised(), 0);
@@ -390,7 +390,7 @@ static void sites_are_refused_when_they_are_too_many_for_perf(void **state)
 	tapir_images__free(images, NULL, NULL);
 	assert_int_equal(tapir_images__new(&opts, &images), 0);
 	image = look("/proc/self/exe");
-	assert_int_equal(tapir_images__attach(images, image, 0), -E2BIG);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), -E2BIG);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_int_equal(raised(), 0);
 }
@@ -426,7 +426,7 @@ static void programs_are_bounded_when_there_is_no_end_of_them(void **state)
 		last = look_at_memory(true);
 	assert_ptr_equal(look_at_memory(true), last); /* memory files are all one image by now */
 	assert_int_equal(last->site_cnt, 0);
-	assert_int_equal(tapir_images__attach(images, last, 0), 0);
+	assert_int_equal(tapir_images__attach(images, last, 0, false), 0);
 	assert_ptr_equal(look("/proc/self/exe"), first); /* an image that was seen stays known */
 	assert_true(first->site_cnt > 0);
 }

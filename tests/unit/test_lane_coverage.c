@@ -38,9 +38,9 @@ static uint64_t key_of(const char *event)
 	return tapir_lane_coverage__key(tapir_sv__of("prov"), tapir_sv__of(event));
 }
 
-static void learn(uint32_t probe_id, const char *event, uint8_t lane)
+static void learn_flagged(uint32_t probe_id, const char *event, uint8_t lane, uint8_t flags)
 {
-	struct tapir_rec_probe fixed = {.probe_id = probe_id, .lane = lane};
+	struct tapir_rec_probe fixed = {.probe_id = probe_id, .lane = lane, .flags = flags};
 	struct tapir_recbuf buf = {};
 	const struct tapir_rec *rec;
 
@@ -50,6 +50,11 @@ static void learn(uint32_t probe_id, const char *event, uint8_t lane)
 	assert_non_null(rec);
 	tapir_lane_dedup__learn(&twice, rec);
 	tapir_recbuf__fini(&buf);
+}
+
+static void learn(uint32_t probe_id, const char *event, uint8_t lane)
+{
+	learn_flagged(probe_id, event, lane, 0);
 }
 
 static bool is_twice(uint32_t probe_id, uint32_t tgid, uint64_t time_ns, uint8_t lane)
@@ -111,6 +116,18 @@ static void copies_are_reported_once_by_probe(void **state)
 	assert_int_equal(told[3], 0);
 }
 
+/* What reaches us of such a probe no ring has, whatever lane of the process is open. */
+static void a_hit_that_tells_who_has_it_is_kept(void **state)
+{
+	(void)state;
+	learn_flagged(1, "a", TAPIR_LANE_PROBE, TAPIR_PROBE_TELLS_TAKEN);
+	tapir_lane_coverage__on(cover, 7, key_of("a"));
+	assert_false(is_twice(1, 7, tapir_clock__now_ns(), TAPIR_LANE_PROBE));
+	assert_false(tapir_lane_coverage__is_probed(cover, key_of("a")));
+	tapir_lane_coverage__set_probed(cover, key_of("a"));
+	assert_true(tapir_lane_coverage__is_probed(cover, key_of("a")));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -118,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_copy_is_dropped_while_the_ring_has_the_event),
 		T(copies_are_reported_once_by_probe),
+		T(a_hit_that_tells_who_has_it_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

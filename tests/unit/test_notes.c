@@ -271,6 +271,42 @@ static void kinds_are_ignored_when_they_do_not_fit_the_note(void **state)
 	}
 }
 
+static void add_taken(struct tapir_str *s, uint64_t site, const char *operand)
+{
+	struct tapir_str desc = {};
+
+	add_u64(&desc, site);
+	add_text(&desc, operand);
+	add_raw(s, "tapir", 3, desc.data, desc.len);
+	tapir_str__fini(&desc);
+}
+
+static void who_has_taken_the_event_is_where_the_third_note_says(void **state)
+{
+	static const struct {
+		const char *operand;
+		uint8_t kind;
+		unsigned bad_cnt;
+	} cases[] = {
+		{"8@%r15", TAPIR_OPERAND_REG, 0},   {"8@24(%rsp)", TAPIR_OPERAND_MEM, 0},
+		{"8@$0", TAPIR_OPERAND_NONE, 0}, /* nobody ever has */
+		{"4@%r15d", TAPIR_OPERAND_NONE, 1}, {"", TAPIR_OPERAND_NONE, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct tapir_str s = {}, t = {};
+		struct tapir_usdt_notes notes;
+
+		add_note(&s, SITE_VA, "one", "8@%rdi");
+		add_taken(&t, SITE_VA, cases[i].operand);
+		notes = read_notes(&s, &t, 0);
+		assert_int_equal(notes.data[0].taken.kind, cases[i].kind);
+		assert_int_equal(notes.bad_cnt, cases[i].bad_cnt);
+		tapir_usdt_notes__fini(&notes);
+	}
+}
+
 /* ---- hostile ------------------------------------------------------------------------------ */
 
 static void note_is_skipped_when_it_points_nowhere(void **state)
@@ -448,6 +484,7 @@ int main(void)
 		cmocka_unit_test(kinds_are_joined_when_the_site_is_the_same),
 		cmocka_unit_test(kinds_are_joined_when_the_base_has_moved),
 		cmocka_unit_test(kinds_are_ignored_when_they_do_not_fit_the_note),
+		cmocka_unit_test(who_has_taken_the_event_is_where_the_third_note_says),
 		cmocka_unit_test(note_is_skipped_when_it_points_nowhere),
 		cmocka_unit_test(note_is_skipped_when_its_strings_are_bad),
 		cmocka_unit_test(walk_ends_when_a_length_is_beyond_the_section),

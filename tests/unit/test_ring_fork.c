@@ -74,6 +74,52 @@ static void fired_and_its_tracer_wants_children(void)
 	finish(&taker);
 }
 
+/* An event with a USDT site, which is attached. Whether the ring has it, by what begin says. */
+static int takes_probed(void)
+{
+	static const struct tapir_ring_ids ids = {.is_probed = 1};
+	struct tapir_ring_write write = {.taken = ~0ull};
+
+	if (tapir_ring__begin_at(&write, &event, 8, &ids, __builtin_frame_address(0))) {
+		memset(write.payload, 0, 8);
+		tapir_ring__commit(&write);
+		CHECK(write.taken % 4096 == 1u << taker.s);
+		return 1;
+	}
+	CHECK(!write.taken);
+	return 0;
+}
+
+static void fire_probed_in_child(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		CHECK(!takes_probed());
+	fire_some();
+}
+
+/* What its tracer's probes have of a child is in neither count. */
+static void its_tracer_has_probes(void)
+{
+	uint64_t before;
+
+	take_with_children();
+	taker_session(&taker)->flags |= TAPIR_RING_HAS_PROBES;
+	CHECK(takes_probed());
+	before = taker.ctl->child_fired[taker.s];
+	for (unsigned i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			fire_probed_in_child();
+			_exit(0);
+		}
+		wait_for(pid);
+	}
+	CHECK(taker.ctl->child_fired[taker.s] - before == 200);
+	fired = 1;
+	finish(&taker);
+}
+
 static void no_lane_any_more(void)
 {
 	CHECK(!tapir_ring__init());
@@ -113,6 +159,12 @@ static void every_deed_of_a_child_that_is_to_be_traced(void **state)
 {
 	(void)state;
 	in_child(fired_and_its_tracer_wants_children);
+}
+
+static void a_child_leaves_probed_events_to_its_tracers_probes(void **state)
+{
+	(void)state;
+	in_child(its_tracer_has_probes);
 }
 
 static void a_child_after_the_lane_was_taken_down(void **state)
@@ -438,6 +490,7 @@ int main(void)
 		cmocka_unit_test(every_deed_of_a_child_whose_parent_fired),
 		cmocka_unit_test(every_deed_of_a_child_whose_parent_is_traced),
 		cmocka_unit_test(every_deed_of_a_child_that_is_to_be_traced),
+		cmocka_unit_test(a_child_leaves_probed_events_to_its_tracers_probes),
 		cmocka_unit_test(a_child_after_the_lane_was_taken_down),
 		cmocka_unit_test(a_child_s_lane_is_ready_when_tracers_are_told),
 		cmocka_unit_test(others_are_in_the_middle_of_an_event),

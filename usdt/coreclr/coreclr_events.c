@@ -76,7 +76,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 {
 	struct tapir_ring_write write;
 	struct coreclr_delivery delivery;
-	struct tapir_ring_ids ids = {NULL, NULL, NULL};
+	struct tapir_ring_ids ids = {NULL, NULL, NULL, 0};
 	struct coreclr_kind *e;
 	uint32_t overlap;
 

@@ -22,12 +22,13 @@ struct write_state {
 	uint32_t bytes;
 	struct process_write process;
 };
-_Static_assert(sizeof(struct write_state) <= sizeof(struct tapir_event_write), "write_state");
+_Static_assert(sizeof(struct write_state) <= offsetof(struct tapir_event_write, taken),
+	       "write_state");
 
 static int begin_ring(struct write_state *w, struct event_state *state, const struct ids *ids,
 		      uint64_t only, const void *frame)
 {
-	struct tapir_ring_ids ring_ids = {ids->activity, ids->related, NULL};
+	struct tapir_ring_ids ring_ids = {ids->activity, ids->related, NULL, 0};
 
 	if (!state->ring.word || !tapir_ring__wanted(&state->ring))
 		return 0;
@@ -35,6 +36,7 @@ static int begin_ring(struct write_state *w, struct event_state *state, const st
 		return tapir_ring__begin_for(&w->ring, &state->ring, w->bytes,
 					     (uint32_t)only & RING_SESSIONS, frame);
 	ring_ids.trace = provider_trace__ids();
+	ring_ids.is_probed = TAPIR_EVENT_PROBED(*w->event);
 	return tapir_ring__begin_at(&w->ring, &state->ring, w->bytes, &ring_ids, frame);
 }
 
@@ -96,6 +98,7 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 
 	w->payload = NULL;
 	w->has_ring = 0;
+	w->ring.taken = 0;
 	w->process.others = w->process.loggers = 0;
 	w->process.first_idx = PROVIDER_IN_PROCESS;
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
@@ -105,6 +108,7 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 		w->has_ring = 1;
 		w->payload = w->ring.payload;
 	}
+	write->taken = w->ring.taken;
 	if (sessions & TAPIR_SESSIONS_PROCESS)
 		begin_process(w, state, ids, only);
 	if (__builtin_expect(sessions & TAPIR_SESSIONS_CHECK && state->is_unlisted, 0))

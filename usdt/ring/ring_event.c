@@ -379,22 +379,58 @@ static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t
 	return 1;
 }
 
-static __attribute__((noinline)) int nested(const struct ring_tls *t,
-					    const struct tapir_ring_event *event)
+/* For the event's USDT site, which the thread reaches next: sessions is 0 or those of ctl. */
+static inline void say_taken(struct tapir_ring_write *write, uint32_t sessions)
+{
+	write->taken = sessions ? (uint64_t)(uintptr_t)ring_process.ctl | sessions : 0;
+}
+
+/* The sessions whose tracer has not come to this forked child yet, but has its probe there. */
+static __attribute__((noinline)) uint32_t left_to_probes(uint32_t sessions)
+{
+	const struct tapir_ring_session *all = ring_process.ctl->sessions;
+	int has_lane = ring_is_alive();
+	uint32_t left = 0;
+
+	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
+		if (sessions & (1u << s) && ring_load(&all[s].flags) & TAPIR_RING_HAS_PROBES &&
+		    (!has_lane || ring_load_acquire(&all[s].state) == TAPIR_RING_INHERITED))
+			left |= 1u << s;
+	return left;
+}
+
+/* Those that are not written: they want the event, and have no probe for it. */
+static uint32_t refused_sessions(const struct tapir_ring_event *event,
+				 const struct tapir_ring_ids *ids)
+{
+	uint32_t sessions = ring_sessions_of(ring_load(event->word));
+
+	return sessions && ids->is_probed ? sessions & ~left_to_probes(sessions) : sessions;
+}
+
+static __attribute__((noinline)) int nested(struct tapir_ring_write *write,
+					    const struct ring_tls *t,
+					    const struct tapir_ring_event *event,
+					    const struct tapir_ring_ids *ids)
 {
 	struct ring_writer *w = t->writer;
+	uint32_t sessions = refused_sessions(event, ids);
 
 	if (ring_is_alive() && w && is_own(w, t, ring_load(ring_process.gate)))
 		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
-	ring_loss__count(row_of(event), ring_sessions_of(ring_load(event->word)),
-			 TAPIR_RING_NESTED);
+	ring_loss__count(row_of(event), sessions, TAPIR_RING_NESTED);
+	say_taken(write, sessions);
 	return 0;
 }
 
-static __attribute__((noinline)) int no_writer(const struct tapir_ring_event *event)
+static __attribute__((noinline)) int no_writer(struct tapir_ring_write *write,
+					       const struct tapir_ring_event *event,
+					       const struct tapir_ring_ids *ids)
 {
-	ring_loss__count(row_of(event), ring_sessions_of(ring_load(event->word)),
-			 TAPIR_RING_NO_SLOT);
+	uint32_t sessions = refused_sessions(event, ids);
+
+	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SLOT);
+	say_taken(write, sessions);
 	return 0;
 }
 
@@ -495,9 +531,9 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	uint32_t life;
 
 	if (__builtin_expect(!t, 0))
-		return no_writer(event);
+		return no_writer(write, event, ids);
 	if (__builtin_expect(t->busy != 0, 0) && !was_left(t, fp))
-		return nested(t, event);
+		return nested(write, t, event, ids);
 	t->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w = t->writer;
@@ -507,7 +543,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 		w = first_event(t);
 		if (!w) {
 			t->busy = 0;
-			return no_writer(event);
+			return no_writer(write, event, ids);
 		}
 	}
 	w->writing += 2;
@@ -516,6 +552,9 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	plan.event = event;
 	plan.word = ring_load(event->word);
 	plan.sessions = ring_sessions_of(plan.word) & only;
+	if (__builtin_expect(ring_load(&ring_process.parent_ctl) && ids->is_probed, 0))
+		plan.sessions &= ~left_to_probes(plan.sessions);
+	say_taken(write, plan.sessions);
 	plan.payload_bytes = payload_bytes;
 	plan.ids = ids;
 	plan.flags = (uint16_t)((ids->activity ? TAPIR_EVENT_ACTIVITY : 0) |
@@ -545,7 +584,7 @@ __attribute__((noinline)) int
 tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			   uint32_t payload_bytes, const uint8_t *activity, const uint8_t *related)
 {
-	const struct tapir_ring_ids ids = {activity, related, NULL};
+	const struct tapir_ring_ids ids = {activity, related, NULL, 0};
 
 	return begin(write, event, payload_bytes, &ids, ALL_SESSIONS,
 		     (uint64_t)(uintptr_t)__builtin_frame_address(0));

@@ -40,6 +40,9 @@ struct tapir_ring_write {
 	uint8_t *payload; /* fill payload_bytes of it, in any order */
 	void *writer;
 	uint32_t life;
+	/* Set by __begin whatever it returns: the sessions that have the event or a count of it,
+	   added to the address of their ctl; 0: none. */
+	uint64_t taken;
 };
 
 /*
@@ -101,6 +104,7 @@ int tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapi
 struct tapir_ring_ids {
 	const uint8_t *activity, *related; /* 16 bytes */
 	const uint8_t *trace;		   /* of the trace, 16 bytes, and of the span, 8 */
+	uint32_t is_probed; /* its USDT site is attached and follows: TAPIR_RING_HAS_PROBES */
 };
 /* The same; the stack begins at the caller of the function whose frame record is at `frame`, one
    of the thread's own, that is still running. */

@@ -370,6 +370,12 @@ void tapir_programs__next_epoch(struct tapir_programs *p)
 		p->live->epoch++;
 }
 
+void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session_id)
+{
+	if (p->live)
+		p->live->ring_session = session_id;
+}
+
 static int update(const struct bpf_map *map, const void *key, const void *value, const char *what)
 {
 	if (!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))

@@ -80,6 +80,9 @@ void tapir_programs__enable(struct tapir_programs *p, bool on);
 /* A new epoch: stacks and threads are sent again. Any thread. */
 void tapir_programs__next_epoch(struct tapir_programs *p);
 
+/* Hits that a session of the ring lane with this id has taken are not recorded. 0: all are. */
+void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session_id);
+
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
 /* The highest idx of a site that was set, and one. Any thread. */
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);

@@ -61,6 +61,7 @@
 #define STAPSDT_TYPE   3
 #define TAPIR_TYPE     1
 #define TAPIR_ABOUT    2
+#define TAPIR_TAKEN    3
 #define MAX_NAME_BYTES 511u
 #define MAX_ARGS_BYTES 8191u
 #define MAX_TEXT_BYTES (64u << 20) /* of a note section; seen: 56 KB */
@@ -283,6 +284,24 @@ static bool add_about(struct tapir_usdt_note *note, const uint8_t *pos, size_t l
 	return true;
 }
 
+static bool add_taken(struct tapir_usdt_note *note, const uint8_t *pos, size_t left,
+		      struct tapir_resolver *resolver)
+{
+	const struct tapir_operand_ctx ctx = {.resolver = resolver, .site_va = note->site_va};
+	enum tapir_operand_reason reason;
+	const char *text = take_string(&pos, &left, MAX_NAME_BYTES);
+	struct tapir_operand op = {};
+
+	if (!text || note->taken.kind != TAPIR_OPERAND_NONE)
+		return false;
+	tapir_operand__parse(text, strlen(text), &ctx, &op, &reason);
+	if (op.size != sizeof(uint64_t) ||
+	    (op.kind != TAPIR_OPERAND_REG && op.kind != TAPIR_OPERAND_MEM))
+		return op.kind == TAPIR_OPERAND_CONST; /* the site is reached by nobody else's */
+	note->taken = op;
+	return true;
+}
+
 static bool add_ours(struct reader *r, const struct tapir_map *by_site,
 		     const struct tapir_elf_note *raw)
 {
@@ -292,6 +311,8 @@ static bool add_ours(struct reader *r, const struct tapir_map *by_site,
 
 	if (!note)
 		return false;
+	if (raw->type == TAPIR_TAKEN)
+		return add_taken(note, pos, left, r->resolver);
 	return raw->type == TAPIR_TYPE ? add_kinds(note, pos, left) : add_about(note, pos, left);
 }
 
@@ -323,7 +344,7 @@ static int read_kinds(struct reader *r)
 	err = index_sites(&r->notes, &by_site);
 	it = tapir_note_iter__over(r->notes.kinds_text, len, align);
 	while (!err && tapir_note_iter__next(&it, &raw))
-		if ((raw.type == TAPIR_TYPE || raw.type == TAPIR_ABOUT) &&
+		if (raw.type >= TAPIR_TYPE && raw.type <= TAPIR_TAKEN &&
 		    strcmp(raw.name, "tapir") == 0 && !add_ours(r, &by_site, &raw))
 			r->notes.bad_cnt++;
 	r->notes.bad_cnt += it.broken;

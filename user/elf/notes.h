@@ -41,6 +41,7 @@ struct tapir_usdt_note {
 	uint16_t event_id;
 	uint8_t version, level;
 	bool has_about;
+	struct tapir_operand taken; /* type 3; kind NONE without one */
 };
 
 struct tapir_usdt_notes {

@@ -22,7 +22,8 @@ void tapir_lane_dedup__learn(struct tapir_lane_dedup *t, const struct tapir_rec 
 	uint64_t *key;
 
 	tapir_probe_view__of(rec, &view);
-	if (!t->cover || view.rec->lane != TAPIR_LANE_PROBE)
+	if (!t->cover || view.rec->lane != TAPIR_LANE_PROBE ||
+	    view.rec->flags & TAPIR_PROBE_TELLS_TAKEN)
 		return;
 	key = tapir_map__put(&t->keys, view.rec->probe_id, NULL);
 	if (key)

@@ -155,6 +155,7 @@ static int start_rings(struct recording *r)
 		.with_every_stack = r->opts->with_stack,
 		.own_ask = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
 		.with_children = wants_children(r),
+		.has_probes = both && !r->is_unprivileged && wants_children(r),
 		.name_spec = r->dotnet_name_spec,
 		.brief_spec = r->brief_spec,
 		.with_probes = r->opts->publishes,
@@ -164,6 +165,9 @@ static int start_rings(struct recording *r)
 
 	if (r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM)
 		err = tapir_ring_reader__start(&opts, &r->rings);
+	if (!err && both)
+		tapir_programs__set_ring_session(r->programs,
+						 tapir_ring_reader__session_id(r->rings));
 	return err ? err : tapir_recording__start_dotnet(r);
 }
 

@@ -122,7 +122,8 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	int mark = tapir_diag__cnt(), on;
 
 	tapir_image__mapped_in(t->opts.images, image, walk->tgid);
-	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0);
+	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0,
+				  walk->mapped_ns != 0);
 
 	if (on >= 0) {
 		if (tapir_second_mappings__see(&t->seconds, walk->tgid, image, line))
@@ -489,7 +490,7 @@ int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
 		tapir_targets__warn_from(mark);
 	} else {
 		tapir_image__keep(image, fd);
-		err = tapir_images__attach(t->opts.images, image, 0);
+		err = tapir_images__attach(t->opts.images, image, 0, false);
 	}
 	if (err >= 0 && has_key)
 		tapir_programs__set_known_file(t->opts.programs, &key);

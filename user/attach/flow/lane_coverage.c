@@ -23,6 +23,7 @@ struct span {
 struct tapir_lane_coverage {
 	pthread_mutex_t lock;
 	struct tapir_map by_event; /* tgid and key -> index in spans + 1 */
+	struct tapir_map probed;   /* keys */
 	struct tapir_vec(struct span) spans;
 	atomic_size_t cnt; /* of spans: most recordings have none */
 };
@@ -41,6 +42,7 @@ void tapir_lane_coverage__free(struct tapir_lane_coverage *c)
 	if (!c)
 		return;
 	tapir_map__fini(&c->by_event);
+	tapir_map__fini(&c->probed);
 	tapir_vec__fini(&c->spans);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -117,4 +119,26 @@ bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint
 	has = span && time_ns >= span->from_ns && time_ns < span->until_ns;
 	pthread_mutex_unlock(&c->lock);
 	return has;
+}
+
+void tapir_lane_coverage__set_probed(struct tapir_lane_coverage *c, uint64_t key)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (c->probed.cnt < COVER_MAX)
+		(void)tapir_map__put(&c->probed, key, NULL);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool tapir_lane_coverage__is_probed(struct tapir_lane_coverage *c, uint64_t key)
+{
+	bool is_probed;
+
+	if (!c)
+		return false;
+	pthread_mutex_lock(&c->lock);
+	is_probed = tapir_map__get(&c->probed, key) != NULL;
+	pthread_mutex_unlock(&c->lock);
+	return is_probed;
 }

@@ -290,6 +290,20 @@ static void uncover(struct tapir_ring_process *p, struct ring_event *ev)
 	ev->cover_key = 0;
 }
 
+bool tapir_ring_process__is_probed(const struct tapir_ring_process *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		uint64_t key = p->events[i].cover_key;
+
+		if (key && !tapir_lane_coverage__is_probed(p->sink->cover, key))
+			return false;
+		any |= key != 0;
+	}
+	return any;
+}
+
 void tapir_ring_process__uncover(struct tapir_ring_process *p)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++)

@@ -299,7 +299,8 @@ static void init_scan(struct tapir_ring_process *p)
 }
 
 /*
- * Events fired after the lane was created, but before it was open, were neither wanted nor counted.
+ * Events fired after the lane was created, but before it was open, were neither wanted nor counted;
+ * probes have those that have some.
  */
 static void post_gap(struct tapir_ring_process *p)
 {
@@ -314,7 +315,7 @@ static void post_gap(struct tapir_ring_process *p)
 	const struct tapir_rec *rec;
 
 	if (p->control.is_inherited || p->lane.is_private || made_ns <= p->sink->start_ns ||
-	    made_ns >= now_ns)
+	    made_ns >= now_ns || tapir_ring_process__is_probed(p))
 		return;
 	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), now_ns);
 	rec = tapir_recbuf__gap(&p->sink->recbuf, &fixed, tapir_sv__of("ring lane"));
@@ -334,6 +335,7 @@ static int open_session(struct tapir_ring_process *p)
 		.with_stack = sink->with_stack,
 		.with_probes = p->lane.is_private && sink->with_probes,
 		.with_children = sink->with_children && !p->lane.is_private,
+		.has_probes = sink->has_probes && !p->lane.is_private,
 		.wait_ms = p->lane.is_private ? sink->wait_ms : 0,
 	};
 	struct ring_counters counters;

@@ -73,6 +73,9 @@ void tapir_ring_process__end_brief(struct tapir_ring_process *p);
 /* Losses of events without an entry from before this session do not count. */
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
 
+/* All that is wanted of it, and there is something, is recorded by probes as well. */
+bool tapir_ring_process__is_probed(const struct tapir_ring_process *p);
+
 /* Its events arrive only by their probes from now on. */
 void tapir_ring_process__uncover(struct tapir_ring_process *p);
 

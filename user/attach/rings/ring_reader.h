@@ -27,7 +27,8 @@ struct tapir_ring_reader_opts {
 	bool with_every_stack;		      /* also of events whose stacks tell nothing (lore) */
 	const struct tapir_ring_ask *own_ask; /* of lanes of our own (__own); NULL: by specs */
 	bool with_children; /* forked children of a traced process are traced, too */
-	bool with_probes;   /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
+	bool has_probes; /* events that have USDT sites are recorded there, too, also in children */
+	bool with_probes; /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
 	uint32_t wait_ms; /* lanes of our own: threads wait for room, at most this long (ring.h) */
 	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
 	 */
@@ -46,6 +47,9 @@ struct tapir_ring_reader;
 
 int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out);
+
+/* Of its sessions in all lanes. Never 0. Any thread. */
+uint64_t tapir_ring_reader__session_id(const struct tapir_ring_reader *r);
 
 /*
  * From now on it may sleep until a thread that may fire runs: asleep is a word that this clears,

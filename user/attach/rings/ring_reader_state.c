@@ -4,6 +4,11 @@
 
 #include "attach/rings/ring_reader_impl.h"
 
+uint64_t tapir_ring_reader__session_id(const struct tapir_ring_reader *r)
+{
+	return r->sink.session_id;
+}
+
 bool tapir_ring_reader__has_any(const struct tapir_ring_reader *r, uint32_t tgid)
 {
 	const struct tapir_ring_reader_lane *lane;

@@ -59,7 +59,10 @@ static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item
 	return tapir_ring_ask__add_args(out, spec, &one) && take(out, &one);
 }
 
-/* Each positive item of each SPEC, and each SPEC that only excludes, or names no events. */
+/*
+ * Each positive item of each SPEC, and each SPEC that only excludes, or names no events. One with a
+ * PATH asks for probes: events that the process judged itself would be in nobody's recording.
+ */
 static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask *out, take_fn take)
 {
 	bool all_fit = true;
@@ -70,6 +73,8 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask
 		const struct tapir_spec_item *item;
 		bool wants_some = false;
 
+		if (spec->path)
+			continue;
 		tapir_vec_for_each (item, &spec->items) {
 			wants_some |= !item->negated;
 			if (is_positive(item))

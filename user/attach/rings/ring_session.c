@@ -13,8 +13,16 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "bpf/control.h"
 
 #define WANT_TRIES 1000u
+
+TAPIR_STATIC_ASSERT(TAPIR_CTL_SESSIONS == TAPIR_RING_SESSIONS &&
+			    TAPIR_CTL_SESSION_BYTES == sizeof(struct tapir_ring_session) &&
+			    TAPIR_CTL_SESSION_ID_OFF ==
+				    offsetof(struct tapir_ring_ctl, sessions) +
+					    offsetof(struct tapir_ring_session, session_id),
+		    "sessions as BPF programs read them");
 
 static int lock(int fd, unsigned session, short type)
 {
@@ -98,7 +106,8 @@ static void fill_session(struct tapir_ring_control *c, const struct tapir_ring_s
 
 	s->flags = (opts->with_stack ? TAPIR_RING_WANTS_STACKS : 0) |
 		   (opts->with_probes ? TAPIR_RING_WANTS_PROBES : 0) |
-		   (opts->with_children ? TAPIR_RING_WANTS_CHILDREN : 0);
+		   (opts->with_children ? TAPIR_RING_WANTS_CHILDREN : 0) |
+		   (opts->has_probes ? TAPIR_RING_HAS_PROBES : 0);
 	s->session_id = opts->session_id;
 	s->tracer_tgid = (uint32_t)getpid();
 	s->rate_hz = opts->rate_hz;

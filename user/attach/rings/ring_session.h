@@ -23,6 +23,7 @@ struct tapir_ring_session_opts {
 	bool with_stack;
 	bool with_probes;   /* TAPIR_RING_WANTS_PROBES */
 	bool with_children; /* TAPIR_RING_WANTS_CHILDREN */
+	bool has_probes;    /* TAPIR_RING_HAS_PROBES */
 	uint32_t wait_ms;   /* threads wait for us, together at most this long, before they drop */
 };
 

@@ -139,7 +139,7 @@ static void attach_more(struct tapir_images *images, const struct tapir_growing 
 	tapir_vec_for_each (tgid, &g->tgids) {
 		int err = read_err || !more
 				  ? read_err
-				  : tapir_images__attach(images, more, by_pid ? *tgid : 0);
+				  : tapir_images__attach(images, more, by_pid ? *tgid : 0, false);
 
 		if (err < 0 || (more && more->on_ns))
 			fn(ctx, *tgid, g->image, g->looked_ns, err < 0 ? err : 0);

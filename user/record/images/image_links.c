@@ -110,7 +110,7 @@ static bool is_covered(const struct tapir_images *images, const struct tapir_ima
 
 /* All sites but those that a process's ring makes needless; *offs: the three arrays, to free. */
 static int choose_sites(const struct tapir_images *images, const struct tapir_image *image,
-			uint32_t tgid, struct tapir_link_sites *out, uint64_t **offs)
+			uint32_t tgid, bool is_late, struct tapir_link_sites *out, uint64_t **offs)
 {
 	size_t cnt = 0, all = image->site_cnt;
 	uint64_t *a = calloc(3 * all, sizeof(*a));
@@ -118,7 +118,7 @@ static int choose_sites(const struct tapir_images *images, const struct tapir_im
 	if (!a)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++) {
-		if (is_covered(images, image, i, tgid))
+		if (!(is_late && image->tells_taken) && is_covered(images, image, i, tgid))
 			continue;
 		a[cnt] = image->site_offs[i];
 		a[all + cnt] = image->semaphore_offs[i];
@@ -148,7 +148,8 @@ static int put_on(struct tapir_images *images, struct tapir_image *image,
 	return fd < 0 ? fd : keep_link(image, fd);
 }
 
-int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid)
+int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
+			 bool is_late)
 {
 	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
 	struct tapir_link_sites sites;
@@ -157,7 +158,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 
 	if (!image->site_cnt || tapir_image__is_on(image, tgid))
 		return 0;
-	err = choose_sites(images, image, tgid, &sites, &offs);
+	err = choose_sites(images, image, tgid, is_late, &sites, &offs);
 	if (err || !sites.cnt)
 		return err;
 	err = put_on(images, image, &sites, tgid);
@@ -166,6 +167,9 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
+	for (size_t i = 0; image->tells_taken && i < image->site_cnt; i++)
+		if (image->cover_keys[i])
+			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);
 	image->on_ns = tapir_clock__now_ns();
 	image->counted_cnt += is_first ? sites.cnt : 0;
 	images->attached_cnt += is_first ? sites.cnt : 0;

@@ -96,7 +96,8 @@ static int announce(struct tapir_images *images, const struct tapir_image *image
 		.semaphore_off = note->semaphore_off,
 		.encoding = TAPIR_ENCODING_SLOTS,
 		.lane = TAPIR_LANE_PROBE,
-		.flags = for_names ? TAPIR_PROBE_FOR_NAMES : 0,
+		.flags = (for_names ? TAPIR_PROBE_FOR_NAMES : 0) |
+			 (plan->site.flags & TAPIR_SITE_TELLS_TAKEN ? TAPIR_PROBE_TELLS_TAKEN : 0),
 	};
 	const struct tapir_rec *rec;
 
@@ -157,6 +158,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 			tapir_sv__of(note->provider), tapir_sv__of(note->name));
 	if (!for_names)
 		keep_condition(images, image, note);
+	image->tells_taken |= (plan.site.flags & TAPIR_SITE_TELLS_TAKEN) != 0;
 	image->site_cnt++;
 	images->next_probe_id++;
 	images->for_names_cnt += for_names;

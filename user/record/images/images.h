@@ -40,10 +40,11 @@ struct tapir_image {
 	uint64_t *cover_keys; /* lane_coverage.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
-	bool is_unread;	 /* its file system does not answer, or it is too large: tried again */
-	bool is_growing; /* it may get more probes: __grow */
-	size_t note_cnt; /* probes that it had when it was read */
-	uint64_t on_ns;	 /* when its probes were last attached; 0: none are */
+	bool tells_taken; /* some site is of TAPIR_SITE_TELLS_TAKEN */
+	bool is_unread;	  /* its file system does not answer, or it is too large: tried again */
+	bool is_growing;  /* it may get more probes: __grow */
+	size_t note_cnt;  /* probes that it had when it was read */
+	uint64_t on_ns;	  /* when its probes were last attached; 0: none are */
 	struct tapir_vec(uint32_t) on_tgids;
 	struct tapir_vec(int) link_fds;
 };
@@ -89,9 +90,11 @@ int tapir_image__take(struct tapir_image *image);
 
 /*
  * Attaches the image's probes, in one process or everywhere (tgid 0). 1: newly attached; 0: they
- * were attached, or all of them are events that arrive by the process's ring.
+ * were attached, or all of them are events that arrive by the process's ring. is_late: mapped since
+ * the process's lanes were looked for: it may have a copy of libtapir, and a lane, of its own.
  */
-int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid);
+int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
+			 bool is_late);
 
 /* Whether its probes are attached in that process, or everywhere. */
 bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);

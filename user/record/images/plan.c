@@ -185,6 +185,9 @@ int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec
 		fill_arg(&plan, i, note, &meanings[i]);
 	if (with_stack)
 		plan.site.flags |= TAPIR_SITE_STACK;
+	plan.site.taken = note->taken;
+	if (note->taken.kind != TAPIR_OPERAND_NONE)
+		plan.site.flags |= TAPIR_SITE_TELLS_TAKEN;
 	*out = plan;
 	return 0;
 }
