@@ -256,12 +256,13 @@ check-arm64 check-musl:
 	$(Q)scripts/bootstrap build test elsewhere
 	$(Q)BUILD=$(BUILD) tests/elsewhere/run $(@:check-%=%)
 
-.PHONY: check-dotnet check-long check-serve check-stacks
+.PHONY: check-dotnet check-long check-matrix check-serve check-stacks
 check-dotnet: ## slow cases of .NET 8 and 9, single-file and native programs
 check-long: ## other slow cases
+check-matrix: ## each event once: whoever is traced, however it comes to fire, by each lane
 check-serve: ## slow cases of tapir serve
 check-stacks: ## whether stacks are whole, for all programs of the table
-check-dotnet check-long check-serve check-stacks:
+check-dotnet check-long check-matrix check-serve check-stacks:
 	$(Q)scripts/bootstrap build test $(if $(filter check-long,$@),containers)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run $(@:check-%=%)

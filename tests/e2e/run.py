@@ -11,7 +11,7 @@ reason run when the others are over, one after the other, or two at a time where
 There is no second try. A case of tests/unstable.txt is printed as `unstable` when it fails, and does not decide; such a line
 is a debt with a date. Without root all cases are skipped.
 
-Functions that a module names in a set called CHECK_DOTNET, CHECK_LIB, CHECK_LONG, CHECK_SERVE or CHECK_STACKS take long: they
+Functions that a module names in a set called CHECK_DOTNET, CHECK_LIB, CHECK_LONG, CHECK_MATRIX, CHECK_SERVE or CHECK_STACKS take long: they
 belong to make check-dotnet, check-lib and so on, all others to make check. --suite runs one of them.
 """
 import argparse
@@ -42,7 +42,7 @@ UNSTABLE = HERE.parent / "unstable.txt"
 UNSTABLE_LINES = 10  # at most
 SLOWEST = 10
 CASE_SECONDS = 120  # a case module may set its own TIMEOUT
-SUITES = ("check-dotnet", "check-lib", "check-long", "check-serve", "check-stacks")  # besides "check"
+SUITES = ("check-dotnet", "check-lib", "check-long", "check-matrix", "check-serve", "check-stacks")  # besides "check"
 
 
 def load(path):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counted [--wait] WAY COUNT [PAUSE_US] - fires Counted:Tick(pid, who, i) of libtapir COUNT times
- * in each place that WAY names, with a pause after each, and says how often in all:
+ * counted [--wait] [--await] WAY COUNT [PAUSE_US] - fires Counted:Tick(pid, who, i) of libtapir
+ * COUNT times in each place that WAY names, with a pause after each, and says how often in all, and
+ * how often here, in its own process. --await: in each place it waits until the event is on.
  *
  *	one	here
  *	fork	here, and in each of three children, made one after the other, as they begin
@@ -27,6 +28,7 @@ TAPIR_EVENT(Tick3, "Counted", "Tick", 1, 0, TAPIR_INFORMATIONAL, 0, (U32, Pid), 
 	    (U32, I));
 
 static long count, pause_us;
+static bool awaits;
 
 static void make_provider(struct tapir_event *event)
 {
@@ -42,8 +44,16 @@ static void rest(void)
 		target__sleep_ns((uint64_t)pause_us * 1000);
 }
 
+/* What is not asked for within 10 s is fired all the same. */
+static void await(const struct tapir_event *event)
+{
+	for (int n = 0; awaits && n < 10000 && !TAPIR_EVENT_ENABLED(*event); n++)
+		target__sleep_ns(1000000);
+}
+
 __attribute__((noipa)) static long fire(uint32_t who)
 {
+	await(&Tick);
 	for (uint32_t i = 0; i < count; i++) {
 		TAPIR_FIRE(Tick, (uint32_t)getpid(), who, i);
 		rest();
@@ -73,11 +83,14 @@ static _Noreturn void run_forked(char *self)
 
 static _Noreturn void run_executed(char *self)
 {
-	char cnt[24], pause[24], *argv[] = {self, "--quiet", "one", cnt, pause, NULL};
+	char cnt[24], pause[24], path[4096],
+		*argv[] = {self, "--quiet", "one", cnt, pause, awaits ? "--await" : NULL, NULL};
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	snprintf(cnt, sizeof(cnt), "%ld", count);
 	snprintf(pause, sizeof(pause), "%ld", pause_us);
-	execv("/proc/self/exe", argv);
+	path[len > 0 ? len : 0] = 0; /* by its name, which its comm will be */
+	execv(path, argv);
 	_exit(1);
 }
 
@@ -95,13 +108,13 @@ static const char *plug_path(void)
 
 static long fire_plug(void *plug, uint32_t who)
 {
-	void (*plug_fire)(uint32_t who, uint32_t cnt, uint32_t pause_us);
+	void (*plug_fire)(uint32_t who, uint32_t cnt, uint32_t pause_us, bool awaits);
 
 	if (!plug || !(*(void **)&plug_fire = dlsym(plug, "count_fire"))) {
 		fprintf(stderr, "%s\n", dlerror());
 		exit(1);
 	}
-	plug_fire(who, (uint32_t)count, (uint32_t)pause_us);
+	plug_fire(who, (uint32_t)count, (uint32_t)pause_us, awaits);
 	return count;
 }
 
@@ -111,6 +124,7 @@ static long fire_late(void)
 
 	for (uint32_t n = 0; n < 2; n++) {
 		make_provider(events[n]);
+		await(events[n]);
 		for (uint32_t i = 0; i < count; i++) {
 			if (n == 0)
 				TAPIR_FIRE(Tick2, (uint32_t)getpid(), 1, i);
@@ -150,7 +164,9 @@ int main(int argc, char **argv)
 {
 	bool quiet = target__option(&argc, argv, "--quiet");
 	const char *way;
-	long fired;
+	long fired, here;
+
+	awaits = target__option(&argc, argv, "--await");
 
 	if (quiet && !freopen("/dev/null", "w", stdout))
 		target__die("/dev/null");
@@ -160,6 +176,7 @@ int main(int argc, char **argv)
 	count = target__number(argc, argv, 2, 1);
 	pause_us = target__number(argc, argv, 3, 0);
 	fired = run(way, argv[0]);
-	printf("{\"fired\": %ld}\n", fired);
+	here = !strcmp(way, "fork") ? fired / 2 : !strcmp(way, "exec") ? count : fired;
+	printf("{\"fired\": %ld, \"here\": %ld}\n", fired, here);
 	return 0;
 }
