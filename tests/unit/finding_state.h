@@ -83,19 +83,25 @@ static inline void finding_probe(uint32_t id, const char *provider, const char *
 					   feeder_sv("/bin/x"), feeder_sv(""), fields, texts, cnt));
 }
 
-static inline void finding_fire(uint32_t probe, uint64_t ms, uint64_t stack, const uint64_t *values,
-				uint32_t cnt)
+static inline void finding_fire_of(uint32_t tgid, uint32_t probe, uint64_t ms, uint64_t stack,
+				   const uint64_t *values, uint32_t cnt)
 {
 	struct tapir_rec_event fixed = {.h = {.time_ns = ms * MS},
 					.probe_id = probe,
-					.tgid = TGID,
-					.tid = 2,
+					.tgid = tgid,
+					.tid = tgid == TGID ? 2 : tgid,
 					.stack_id = stack};
 	struct tapir_event_view view = {.rec = &fixed,
 					.payload = (const uint8_t *)values,
 					.payload_bytes = cnt * sizeof(*values)};
 
 	feeder_add(&f, tapir_recbuf__event(&f.buf, &view));
+}
+
+static inline void finding_fire(uint32_t probe, uint64_t ms, uint64_t stack, const uint64_t *values,
+				uint32_t cnt)
+{
+	finding_fire_of(TGID, probe, ms, stack, values, cnt);
 }
 
 /* A generated function, at 0x1000 times its number. */

@@ -12,7 +12,7 @@
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 #define MB	1000000u
 
-enum { GC_START = 1, HEAP };
+enum { GC_START = 1, HEAP, BEGIN, END };
 
 static int setup(void **state)
 {
@@ -120,6 +120,54 @@ static void share_of_the_collectors_threads_is_a_lower_limit(void **state)
 	expect(TAPIR_FOUND_GC, "at least 25% of the CPU in GC, whose events were not recorded");
 }
 
+static void pause_of(uint32_t tgid, uint64_t from_ms, uint64_t until_ms)
+{
+	for (uint32_t probe = BEGIN; probe <= END; probe++)
+		feeder_event(&f, (struct feeder_event){
+					 .probe_id = probe,
+					 .tgid = tgid,
+					 .tid = tgid,
+					 .time_ns = (probe == BEGIN ? from_ms : until_ms) * MS});
+}
+
+/* Of a JVM, CPython and a .NET program at once: each has its own pauses. */
+static void pauses_of_processes_are_not_added(void **state)
+{
+	const char *text = NULL;
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	feeder_probe(&f, BEGIN, "hotspot", "gc__begin", NULL, NULL);
+	feeder_probe(&f, END, "hotspot", "gc__end", NULL, NULL);
+	for (uint64_t i = 0; i < 10; i++) {
+		pause_of(100, 100 * i, 100 * i + 40);
+		pause_of(200, 100 * i, 100 * i + 60);
+		pause_of(300, 100 * i, 100 * i + 50);
+	}
+	end_at(1000 * MS);
+	tapir_vec_for_each (row, &found.rows)
+		if (row->kind == TAPIR_FOUND_GC)
+			text = row->text;
+	assert_non_null(text);
+	assert_non_null(strstr(text, "% of the time in GC: 10 pauses of 600.00 ms in all in "));
+	assert_non_null(strstr(text, " (200), the longest 60.00 ms"));
+}
+
+/* Heaps of two sizes, one after the other, are no heap that grows. */
+static void heaps_of_processes_are_not_one(void **state)
+{
+	const uint64_t small[5] = {0, 0, 5 * MB}, large[5] = {0, 0, 500 * MB};
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 6; i++)
+		finding_fire_of(i < 3 ? 200 : 300, HEAP, 100 + i * 500, 0, i < 3 ? small : large,
+				5);
+	end_at(5000 * MS);
+	assert_false(is_said_to_grow());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -130,6 +178,8 @@ int main(void)
 		TEST(gen_1_grows_where_it_was_collected),
 		TEST(older_generations_grow_by_themselves),
 		TEST(heap_that_falls_back_does_not_grow),
+		TEST(pauses_of_processes_are_not_added),
+		TEST(heaps_of_processes_are_not_one),
 		TEST(share_of_the_collectors_threads_is_a_lower_limit),
 	};
 

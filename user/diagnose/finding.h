@@ -85,6 +85,22 @@ struct tapir_waited {
 	struct tapir_weights callers;
 };
 
+/* Collections of one process: those of several pass beside each other, and are never added. */
+struct tapir_collector {
+	uint32_t tgid;
+	uint64_t cnt, ns, worst_ns;			      /* pauses */
+	uint64_t dotnet_cnt, dotnet_gen2_cnt, background_cnt; /* that began */
+	uint64_t induced_cnt, started_cnt;		      /* of .NET, in the background too */
+	uint64_t dotnet_ns;				      /* the longest one, */
+	char *dotnet_label; /* "2 AllocLarge NonConcurrentGC"; NULL */
+	uint64_t heap_cnt;
+	struct tapir_heap_size heap_first, heap_last;
+	/* Those of a tenth of a second that left the least. */
+	struct tapir_vec(struct tapir_heap_size) heap_lows;
+	bool has_collected_young; /* a generation above 0, after the first of them */
+	uint64_t finalized_cnt;
+};
+
 struct tapir_finding {
 	struct tapir_timeline *tl;
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
@@ -95,17 +111,8 @@ struct tapir_finding {
 		struct tapir_weights calls; /* by which the kernel was entered */
 	} cpu;
 	struct {
-		uint64_t cnt, ns, worst_ns;
-		uint64_t dotnet_cnt, dotnet_gen2_cnt, background_cnt; /* that began */
-		uint64_t induced_cnt, started_cnt; /* of .NET, in the background too */
-		uint64_t dotnet_ns;		   /* the longest one, */
-		char *dotnet_label;		   /* "2 AllocLarge NonConcurrentGC"; NULL */
-		uint64_t heap_cnt;
-		struct tapir_heap_size heap_first, heap_last;
-		/* Those of a tenth of a second that left the least. */
-		struct tapir_vec(struct tapir_heap_size) heap_lows;
-		bool has_collected_young; /* a generation above 0, after the first of them */
-		uint64_t finalized_cnt;
+		struct tapir_vec(struct tapir_collector) processes;
+		struct tapir_map by_tgid;
 		struct tapir_weights callers;  /* of GC.Collect */
 		struct tapir_weights askers;   /* who allocated, by samples of collections */
 		struct tapir_weights triggers; /* who allocated when another one was due, */

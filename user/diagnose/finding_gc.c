@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
@@ -32,20 +33,36 @@ uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned young
 	return sum;
 }
 
-static void add_low(struct tapir_finding *f, const struct tapir_heap_size *size)
+#define MAX_PROCESSES 4096u
+
+/* NULL: there are too many. */
+static struct tapir_collector *collector_of(struct tapir_finding *f, uint32_t tgid)
 {
-	size_t cnt = f->gc.heap_lows.cnt;
-	struct tapir_heap_size *last = cnt ? &f->gc.heap_lows.data[cnt - 1] : NULL;
+	struct tapir_collector made = {.tgid = tgid};
+
+	return tapir_keyed__row(&f->gc.processes, &f->gc.by_tgid, tgid, MAX_PROCESSES, made);
+}
+
+const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
+							  uint32_t tgid)
+{
+	return tapir_keyed__find(&f->gc.processes, &f->gc.by_tgid, tgid);
+}
+
+static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *size)
+{
+	size_t cnt = gc->heap_lows.cnt;
+	struct tapir_heap_size *last = cnt ? &gc->heap_lows.data[cnt - 1] : NULL;
 
 	if (!last || size->at_ns >= last->at_ns + LOW_NS) {
 		if (cnt < MAX_LOWS)
-			(void)tapir_vec__push(&f->gc.heap_lows, *size);
+			(void)tapir_vec__push(&gc->heap_lows, *size);
 	} else if (tapir_heap_size__sum(size, 1) < tapir_heap_size__sum(last, 1)) {
 		memcpy(last->bytes, size->bytes, sizeof(last->bytes));
 	}
 }
 
-static void count_heap(struct tapir_finding *f, const struct tapir_finding_event *e)
+static void count_heap(struct tapir_collector *gc, const struct tapir_finding_event *e)
 {
 	struct tapir_heap_size size = {.at_ns = e->now_ns};
 	char name[32];
@@ -54,10 +71,10 @@ static void count_heap(struct tapir_finding *f, const struct tapir_finding_event
 		snprintf(name, sizeof(name), "GenerationSize%u", i);
 		size.bytes[i] = tapir_event_fields__u64(e->fields, name);
 	}
-	if (!f->gc.heap_cnt++)
-		f->gc.heap_first = size;
-	f->gc.heap_last = size;
-	add_low(f, &size);
+	if (!gc->heap_cnt++)
+		gc->heap_first = size;
+	gc->heap_last = size;
+	add_low(gc, &size);
 }
 
 /* GC.Collect and the like, by the reason's name or number. */
@@ -72,17 +89,34 @@ static bool is_induced(const struct tapir_finding_event *e)
 	return is_one;
 }
 
+static void count_start(struct tapir_collector *gc, const struct tapir_finding_event *e)
+{
+	gc->started_cnt++;
+	gc->has_collected_young |= gc->heap_cnt && tapir_event_fields__u64(e->fields, "Depth");
+	gc->induced_cnt += is_induced(e);
+}
+
+static void count_process(struct tapir_finding *f, const struct tapir_finding_event *e)
+{
+	struct tapir_collector *gc = collector_of(f, e->thread->tgid);
+
+	if (!gc)
+		return;
+	if (e->meaning == TAPIR_MEANS_HEAP)
+		count_heap(gc, e);
+	else if (e->meaning == TAPIR_MEANS_GC_START)
+		count_start(gc, e);
+	else
+		gc->finalized_cnt++;
+}
+
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
 	switch (e->meaning) {
 	case TAPIR_MEANS_HEAP:
-		count_heap(f, e);
-		break;
 	case TAPIR_MEANS_GC_START:
-		f->gc.started_cnt++;
-		f->gc.has_collected_young |=
-			f->gc.heap_cnt && tapir_event_fields__u64(e->fields, "Depth");
-		f->gc.induced_cnt += is_induced(e);
+	case TAPIR_MEANS_FINALIZED:
+		count_process(f, e);
 		break;
 	case TAPIR_MEANS_GC_TRIGGERED:
 		tapir_finding__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
@@ -90,9 +124,6 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 		break;
 	case TAPIR_MEANS_HEAP_MEMORY:
 		tapir_finding__weigh(f, &f->gc.growers, e->node, 1);
-		break;
-	case TAPIR_MEANS_FINALIZED:
-		f->gc.finalized_cnt++;
 		break;
 	default:
 		break;
@@ -106,63 +137,71 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 static void count_dotnet(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	struct tapir_collector *gc;
 	bool is_background;
 
 	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN || strcmp(kind->name, "gc") != 0 ||
 	    strcmp(kind->provider, CLR) != 0)
 		return;
-	is_background = strstr(i->label, "BackgroundGC") != NULL;
-	f->gc.dotnet_cnt++;
-	f->gc.dotnet_gen2_cnt += i->label[0] == '2';
-	f->gc.background_cnt += is_background;
-	if (is_background || i->flags & TAPIR_INTERVAL_UNENDED ||
-	    i->until_ns - i->from_ns < f->gc.dotnet_ns)
+	gc = collector_of(f, i->tgid);
+	if (!gc)
 		return;
-	f->gc.dotnet_ns = i->until_ns - i->from_ns;
-	free(f->gc.dotnet_label);
-	f->gc.dotnet_label = strdup(i->label);
+	is_background = strstr(i->label, "BackgroundGC") != NULL;
+	gc->dotnet_cnt++;
+	gc->dotnet_gen2_cnt += i->label[0] == '2';
+	gc->background_cnt += is_background;
+	if (is_background || i->flags & TAPIR_INTERVAL_UNENDED ||
+	    i->until_ns - i->from_ns < gc->dotnet_ns)
+		return;
+	gc->dotnet_ns = i->until_ns - i->from_ns;
+	free(gc->dotnet_label);
+	gc->dotnet_label = strdup(i->label);
 }
 
 void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
+	struct tapir_collector *gc;
 
 	if (i->cause == TAPIR_CAUSE_NONE)
 		count_dotnet(f, i);
 	if (i->cause != TAPIR_CAUSE_GC ||
 	    i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
 		return;
-	f->gc.cnt++;
-	f->gc.ns += took_ns;
-	f->gc.worst_ns = took_ns > f->gc.worst_ns ? took_ns : f->gc.worst_ns;
+	gc = collector_of(f, i->tgid);
+	if (!gc)
+		return;
+	gc->cnt++;
+	gc->ns += took_ns;
+	gc->worst_ns = took_ns > gc->worst_ns ? took_ns : gc->worst_ns;
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
 /* "7 collections (2 gen 2, 1 in the background), " */
-static void add_collections(const struct tapir_finding *f, struct tapir_str *out)
+static void add_collections(const struct tapir_collector *gc, struct tapir_str *out)
 {
 	const char *separator = " (";
 
-	if (!f->gc.dotnet_cnt)
+	if (!gc->dotnet_cnt)
 		return;
-	tapir_str__addf(out, "%" PRIu64 " collection%s", f->gc.dotnet_cnt,
-			f->gc.dotnet_cnt == 1 ? "" : "s");
-	if (f->gc.dotnet_gen2_cnt) {
-		tapir_str__addf(out, "%s%" PRIu64 " gen 2", separator, f->gc.dotnet_gen2_cnt);
+	tapir_str__addf(out, "%" PRIu64 " collection%s", gc->dotnet_cnt,
+			gc->dotnet_cnt == 1 ? "" : "s");
+	if (gc->dotnet_gen2_cnt) {
+		tapir_str__addf(out, "%s%" PRIu64 " gen 2", separator, gc->dotnet_gen2_cnt);
 		separator = ", ";
 	}
-	if (f->gc.background_cnt) {
+	if (gc->background_cnt) {
 		tapir_str__addf(out, "%s%" PRIu64 " in the background", separator,
-				f->gc.background_cnt);
+				gc->background_cnt);
 		separator = ", ";
 	}
 	tapir_str__adds(out, *separator == ',' ? "), " : ", ");
 }
 
-static void add_longest(const struct tapir_finding *f, struct tapir_str *out)
+static void add_longest(const struct tapir_collector *gc, struct tapir_str *out)
 {
-	const char *why = f->gc.dotnet_label ? strchr(f->gc.dotnet_label, ' ') : NULL;
+	const char *why = gc->dotnet_label ? strchr(gc->dotnet_label, ' ') : NULL;
 
 	if (!why)
 		return;
@@ -210,13 +249,28 @@ static bool has_cpu_share(const struct tapir_finding *f)
 	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= CPU_PERCENT;
 }
 
-static void add_times(const struct tapir_finding *f, double time, struct tapir_str *out)
+/* " in java (4711)", where others collect, too */
+static void add_process(const struct tapir_finding *f, const struct tapir_collector *gc,
+			struct tapir_str *out)
+{
+	struct tapir_sv comm;
+
+	if (f->gc.processes.cnt < 2)
+		return;
+	comm = tapir_timeline__comm(f->tl, gc->tgid, tapir_timeline__stats(f->tl)->last_ns);
+	tapir_str__adds(out, " in ");
+	tapir_str__add_printable(out, comm.len ? comm.data : "process", comm.len ? comm.len : 7);
+	tapir_str__addf(out, " (%u)", gc->tgid);
+}
+
+static void add_times(const struct tapir_finding *f, const struct tapir_collector *gc, double time,
+		      struct tapir_str *out)
 {
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 
 	/* Without its events only the collector's own threads are known to collect. */
-	if (has_cpu_share(f) && !f->gc.cnt && !f->gc.started_cnt)
+	if (has_cpu_share(f) && !gc->cnt && !gc->started_cnt)
 		tapir_str__addf(out,
 				"at least %.0f%% of the CPU in GC, whose events were not recorded",
 				cpu);
@@ -224,33 +278,57 @@ static void add_times(const struct tapir_finding *f, double time, struct tapir_s
 		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
-	if (!f->gc.cnt && !f->gc.started_cnt)
+	if (!gc->cnt && !gc->started_cnt)
 		tapir_finding__add_most(f, &f->gc.askers, ", most for ", out);
-	if (!f->gc.cnt)
+	if (!gc->cnt)
 		return;
 	tapir_str__adds(out, ": ");
-	add_collections(f, out);
-	tapir_str__addf(out, "%" PRIu64 " pause%s of %s in all", f->gc.cnt,
-			f->gc.cnt == 1 ? "" : "s", tapir_ns__text(f->gc.ns, sum));
+	add_collections(gc, out);
+	tapir_str__addf(out, "%" PRIu64 " pause%s of %s in all", gc->cnt, gc->cnt == 1 ? "" : "s",
+			tapir_ns__text(gc->ns, sum));
+	add_process(f, gc, out);
 	if (has_cpu_share(f)) /* else the sentence begins with it */
 		tapir_str__addf(out, " (%.0f%% of the time)", time);
-	tapir_str__addf(out, ", the longest %s", tapir_ns__text(f->gc.worst_ns, worst));
-	add_longest(f, out);
+	tapir_str__addf(out, ", the longest %s", tapir_ns__text(gc->worst_ns, worst));
+	add_longest(gc, out);
+}
+
+/* The one with most pauses; without any collection an empty one. */
+static const struct tapir_collector *most_paused(const struct tapir_finding *f)
+{
+	static const struct tapir_collector none;
+	const struct tapir_collector *gc, *most = &none;
+
+	tapir_vec_for_each (gc, &f->gc.processes)
+		if (most == &none || gc->ns > most->ns)
+			most = gc;
+	return most;
+}
+
+static const struct tapir_collector *most_induced(const struct tapir_finding *f)
+{
+	const struct tapir_collector *gc, *most = most_paused(f);
+
+	tapir_vec_for_each (gc, &f->gc.processes)
+		if (gc->induced_cnt > most->induced_cnt)
+			most = gc;
+	return most;
 }
 
 static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
-	double rate = span_ns ? (double)f->gc.induced_cnt * 1e9 / (double)span_ns : 0;
+	const struct tapir_collector *gc = most_induced(f);
+	double rate = span_ns ? (double)gc->induced_cnt * 1e9 / (double)span_ns : 0;
 	struct tapir_str text = {};
 
-	if (f->gc.induced_cnt < INDUCED_GCS || f->gc.induced_cnt * 2 < f->gc.started_cnt ||
+	if (gc->induced_cnt < INDUCED_GCS || gc->induced_cnt * 2 < gc->started_cnt ||
 	    !tapir_found__counts(TAPIR_FOUND_INDUCED_GC, rate))
 		return false;
 	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
 	tapir_finding__add_most(f, &f->gc.callers, " by ", &text);
 	tapir_str__addf(&text, "; %" PRIu64 " of %" PRIu64 " collections are induced; ",
-			f->gc.induced_cnt, f->gc.started_cnt);
-	add_times(f, tapir_finding__percent(f->gc.ns, span_ns), &text);
+			gc->induced_cnt, gc->started_cnt);
+	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &text);
 	tapir_found_list__add(list, TAPIR_FOUND_INDUCED_GC, rate,
 			      tapir_finding__most(f, &f->gc.callers), &text, NULL, NULL);
 	return true;
@@ -258,7 +336,8 @@ static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir
 
 static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
-	double time = tapir_finding__percent(f->gc.ns, span_ns), magnitude = time;
+	const struct tapir_collector *gc = most_paused(f);
+	double time = tapir_finding__percent(gc->ns, span_ns), magnitude = time;
 	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 	double cpus = tapir_finding__cpus(f);
 	struct tapir_str text = {};
@@ -268,7 +347,7 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	if (!tapir_found__counts(TAPIR_FOUND_GC, magnitude))
 		return;
-	add_times(f, time, &text);
+	add_times(f, gc, time, &text);
 	add_allocator(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude, allocator(f), &text, NULL, NULL);
 }
@@ -277,36 +356,36 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
  * Collections of gen 0 alone fill gen 1 of any program: what is in it has not been collected. It
  * counts where it was.
  */
-static unsigned youngest_that_counts(const struct tapir_finding *f)
+static unsigned youngest_that_counts(const struct tapir_collector *gc)
 {
-	return f->gc.has_collected_young ? 1 : 2;
+	return gc->has_collected_young ? 1 : 2;
 }
 
 /* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
-static bool is_steady(const struct tapir_finding *f)
+static bool is_steady(const struct tapir_collector *gc)
 {
-	unsigned from = youngest_that_counts(f);
-	uint64_t first = tapir_heap_size__sum(&f->gc.heap_first, from),
-		 last = tapir_heap_size__sum(&f->gc.heap_last, from);
-	uint64_t middle_ns = (f->gc.heap_first.at_ns + f->gc.heap_last.at_ns) / 2, least = last;
+	unsigned from = youngest_that_counts(gc);
+	uint64_t first = tapir_heap_size__sum(&gc->heap_first, from),
+		 last = tapir_heap_size__sum(&gc->heap_last, from);
+	uint64_t middle_ns = (gc->heap_first.at_ns + gc->heap_last.at_ns) / 2, least = last;
 	const struct tapir_heap_size *low;
 
-	tapir_vec_for_each (low, &f->gc.heap_lows)
+	tapir_vec_for_each (low, &gc->heap_lows)
 		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
 			least = tapir_heap_size__sum(low, from);
 	return least > first && (least - first) * 100 >= (last - first) * STEADY_PERCENT;
 }
 
 /* ", most in gen 2" */
-static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
+static void add_generation(const struct tapir_collector *gc, struct tapir_str *out)
 {
 	static const char *const names[] = {"", "gen 1", "gen 2", "large objects",
 					    "pinned objects"};
 	double most = 0;
 	unsigned where = 0;
 
-	for (unsigned i = youngest_that_counts(f); i < sizeof(names) / sizeof(*names); i++) {
-		double grown = (double)f->gc.heap_last.bytes[i] - (double)f->gc.heap_first.bytes[i];
+	for (unsigned i = youngest_that_counts(gc); i < sizeof(names) / sizeof(*names); i++) {
+		double grown = (double)gc->heap_last.bytes[i] - (double)gc->heap_first.bytes[i];
 
 		if (grown > most) {
 			most = grown;
@@ -317,40 +396,45 @@ static void add_generation(const struct tapir_finding *f, struct tapir_str *out)
 		tapir_str__addf(out, ", most in %s", names[where]);
 }
 
-static void list_growth(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_growth(struct tapir_finding *f, const struct tapir_collector *gc,
+			struct tapir_found_list *list)
 {
-	uint64_t took_ns = f->gc.heap_last.at_ns - f->gc.heap_first.at_ns;
-	unsigned youngest = youngest_that_counts(f);
-	double from = (double)tapir_heap_size__sum(&f->gc.heap_first, youngest);
-	double to = (double)tapir_heap_size__sum(&f->gc.heap_last, youngest);
+	uint64_t took_ns = gc->heap_last.at_ns - gc->heap_first.at_ns;
+	unsigned youngest = youngest_that_counts(gc);
+	double from = (double)tapir_heap_size__sum(&gc->heap_first, youngest);
+	double to = (double)tapir_heap_size__sum(&gc->heap_last, youngest);
 	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
 	struct tapir_str text = {};
 
-	if (f->gc.heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
-	    !is_steady(f) || !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+	if (gc->heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
+	    !is_steady(gc) || !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
 		return;
+	tapir_str__adds(&text, "the heap");
+	add_process(f, gc, &text);
 	tapir_str__addf(&text,
-			"the heap grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
+			" grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
 			" collections, %.1f MB the first, %.1f s before",
-			rate, to / 1e6, f->gc.heap_cnt, from / 1e6, (double)took_ns / 1e9);
-	add_generation(f, &text);
+			rate, to / 1e6, gc->heap_cnt, from / 1e6, (double)took_ns / 1e9);
+	add_generation(gc, &text);
 	add_allocator(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, allocator(f), &text, NULL, NULL);
 }
 
 /* Whenever its thread has run them all, it fires an event. */
-static void list_finalizer(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
+			   uint64_t span_ns, struct tapir_found_list *list)
 {
 	char span[TAPIR_NS_TEXT_BYTES];
 	double seconds = (double)span_ns / 1e9;
 	struct tapir_str text = {};
 
-	if (f->gc.finalized_cnt || f->gc.started_cnt < GROWTH_GCS || !f->gc.finalizers.sum ||
+	if (gc->finalized_cnt || gc->started_cnt < GROWTH_GCS || !f->gc.finalizers.sum ||
 	    !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
 		return;
-	tapir_str__addf(&text,
-			"the finalizer thread has not caught up in %" PRIu64 " collections (%s)",
-			f->gc.started_cnt, tapir_ns__text(span_ns, span));
+	tapir_str__adds(&text, "the finalizer thread");
+	add_process(f, gc, &text);
+	tapir_str__addf(&text, " has not caught up in %" PRIu64 " collections (%s)",
+			gc->started_cnt, tapir_ns__text(span_ns, span));
 	tapir_finding__add_most(f, &f->gc.finalizers, ": it is in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, seconds,
 			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
@@ -378,21 +462,30 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 			    bool with_pauses)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	const struct tapir_collector *gc;
 
 	if (!list_induced(f, span_ns, list) && with_pauses)
 		list_pauses(f, span_ns, list);
-	list_growth(f, list);
-	list_finalizer(f, span_ns, list);
+	tapir_vec_for_each (gc, &f->gc.processes)
+		list_growth(f, gc, list);
+	tapir_vec_for_each (gc, &f->gc.processes)
+		list_finalizer(f, gc, span_ns, list);
 	list_busy_finalizer(f, span_ns, list);
 }
 
 void tapir_finding_gc__fini(struct tapir_finding *f)
 {
-	tapir_vec__fini(&f->gc.heap_lows);
+	struct tapir_collector *gc;
+
+	tapir_vec_for_each (gc, &f->gc.processes) {
+		tapir_vec__fini(&gc->heap_lows);
+		free(gc->dotnet_label);
+	}
+	tapir_vec__fini(&f->gc.processes);
+	tapir_map__fini(&f->gc.by_tgid);
 	tapir_weights__fini(&f->gc.callers);
 	tapir_weights__fini(&f->gc.askers);
 	tapir_weights__fini(&f->gc.triggers);
 	tapir_weights__fini(&f->gc.growers);
 	tapir_weights__fini(&f->gc.finalizers);
-	free(f->gc.dotnet_label);
 }

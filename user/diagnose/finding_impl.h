@@ -78,6 +78,9 @@ void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interva
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
 			    bool with_pauses);
 void tapir_finding_gc__fini(struct tapir_finding *f);
+/* NULL: no collection of the process was recorded. */
+const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
+							  uint32_t tgid);
 /* Of that generation and those above. */
 uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 

@@ -228,6 +228,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 		       struct tapir_found_list *list)
 {
 	const struct tapir_memory_point *first = &s->points[1], *last = &s->points[s->cnt - 1];
+	const struct tapir_collector *gc = tapir_finding_gc__collector(f, s->tgid);
 	const struct tapir_weights *growers = &f->gc.growers;
 	struct tapir_str text = {};
 
@@ -235,12 +236,12 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 			"resident memory grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
 			rate, mb(first->resident_bytes), mb(last->resident_bytes),
 			(double)(last->at_ns - first->at_ns) / 1e9);
-	if (f->gc.started_cnt && f->gc.heap_cnt)
+	if (gc && gc->started_cnt && gc->heap_cnt)
 		tapir_str__addf(&text,
 				"; %" PRIu64 " collection%s, after which the heap had %.1f MB",
-				f->gc.started_cnt, f->gc.started_cnt == 1 ? "" : "s",
-				mb(tapir_heap_size__sum(&f->gc.heap_last, 1)));
-	else if (f->has_dotnet && !f->gc.started_cnt)
+				gc->started_cnt, gc->started_cnt == 1 ? "" : "s",
+				mb(tapir_heap_size__sum(&gc->heap_last, 1)));
+	else if (f->has_dotnet && (!gc || !gc->started_cnt))
 		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
 				       "collected");
 	if (growers->sum >= MIN_GROWERS && tapir_finding__most(f, growers)) {
