@@ -107,15 +107,22 @@ def test_gc_analysis_finds_each_collection_and_its_pause(t):
     t.eq(gcs, {"700": [(n, n % 3, n + 1.15) for n in range(1, 6)], "800": [(1, 1, 2.15)]}, "collections")
 
 
+def sampled_ms(samples):
+    """What readers count of each process, a millisecond a sample: of each thread what it was sampled for."""
+    threads, by_pid = collections.Counter(), collections.Counter()
+    for sample in samples:
+        threads[sample["pid"], sample["tid"]] += sample["period"]
+    for (pid, _), period_ns in threads.items():
+        by_pid[pid] += period_ns // 1_000_000
+    return dict(by_pid)
+
+
 def test_live_recording_of_two_processes_is_the_same_in_both(t):
     file = t.path("live.tapir")
     command = ["sh", "-c", f"{t.target_path('burner')} 300 1 & {t.target_path('burner')} 300 1; wait"]
     t.tapir("record", "-F", 997, "-f", "-o", file, "--", *command)
     log = opened(t, file, "log")["log"]
-    samples = t.events(file, "sample")
-    by_pid = {}
-    for sample in samples:
-        by_pid[sample["pid"]] = by_pid.get(sample["pid"], 0) + 1
+    by_pid = sampled_ms(t.events(file, "sample"))
     seen = {}
     for process in log["processes"]:
         if process["samples"]:
@@ -134,7 +141,7 @@ def test_samples_with_trace_ids_are_counted(t):
     t.ok(sum("trace_id" in sample for sample in samples) > 5, "samples in spans")
     both = opened(t, file, "stream", "log")
     for mode in ("stream", "log"):
-        t.eq(both[mode]["counts"].get("Universal.Events:cpu"), len(samples), f"samples, {mode}")
+        t.eq(both[mode]["counts"].get("Universal.Events:cpu"), sum(sampled_ms(samples).values()), f"samples, {mode}")
 
 
 def named_frames(t, file, log):
@@ -152,7 +159,7 @@ def test_process_that_executes_another_program_keeps_its_names(t):
     t.tapir("record", "-F", 997, "-f", "-o", file, "--", "sh", "-c", script)
     log = opened(t, file, "log")["log"]
     processes = [(p["name"], p["samples"]) for p in log["processes"] if p["samples"]]
-    t.eq(processes, [("burner", len(t.events(file, "sample")))], "one process, with its last name")
+    t.eq(processes, [("burner", sum(sampled_ms(t.events(file, "sample")).values()))], "one process, with its last name")
     ours, theirs = named_frames(t, file, log)
     t.ok(ours > 200 and theirs >= ours, f"frames with names: {ours} in the recording, {theirs} in TraceEvent")
 
@@ -194,19 +201,13 @@ def test_live_dotnet_process_is_analysed_as_it_counts_itself(t):
              for stack in stacks[CLR + "Exception/Start"]), f"who throws: {list(stacks[CLR + 'Exception/Start'])[:2]}")
 
 
-def sampled_ms(t, file, period_ns):
-    """What readers count, a millisecond a sample: of each thread what it was sampled for."""
-    threads = collections.Counter((sample["pid"], sample["tid"]) for sample in t.events(file, "sample"))
-    return sum(cnt * period_ns // 1_000_000 for cnt in threads.values())
-
-
 def test_many_segments_keep_their_names(t):
     file = t.path("made.tapir")
     t.eq(t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 20000, "--events", 20000, "--stacks", 300).rc, 0,
          "make_trace")
     both = opened(t, file, "stream", "log")
     t.eq((both["stream"]["counts"]["Universal.Events:cpu"], both["stream"]["counts"]["hotspot:gc__begin"]),
-         (sampled_ms(t, file, 1001001), 20000), "records: a sample a millisecond, whatever their period is")
+         (sum(sampled_ms(t.events(file, "sample")).values()), 20000), "records: a sample a millisecond, whatever their period is")
     t.eq(both["stream"]["lost"], 12, "lost")
     stacks = both["log"]["stacks"]["Universal.Events:cpu"]
     names = {}
