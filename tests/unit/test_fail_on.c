@@ -168,6 +168,33 @@ static void what_is_no_condition_is_refused_with_an_example(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Not lost by the recorder, but not whole either: the first line has it. */
+static void headline_has_what_was_refused_or_late(void **state)
+{
+	struct tapir_event_row row = {.provider = "Shop",
+				      .event = "EventSourceMessage",
+				      .captured = 348,
+				      .is_complaint = true};
+	struct tapir_str whole = {}, out = {};
+	struct fixture *f = *state;
+
+	tapir_report__add_headline(&f->view, &whole);
+	assert_null(strstr(whole.data, "sources"));
+	assert_null(strstr(whole.data, "too late"));
+	assert_true(tapir_vec__push(&f->summary.events, row));
+	f->view.late = 4458;
+	tapir_report__add_headline(&f->view, &out);
+	assert_non_null(strstr(out.data, "nothing lost, 348 errors of event sources, "));
+	assert_non_null(strstr(out.data, " records too late to be sorted"));
+	f->summary.captured[TAPIR_FAMILY_SAMPLE] = 10000000; /* of so many they change nothing */
+	tapir_str__clear(&out);
+	tapir_report__add_headline(&f->view, &out);
+	assert_null(strstr(out.data, "too late"));
+	tapir_vec__fini(&f->summary.events);
+	tapir_str__fini(&whole);
+	tapir_str__fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +202,7 @@ int main(void)
 		CASE(intervals_fail_when_the_longest_is_longer),
 		CASE(name_of_no_interval_fails),
 		CASE(losses_and_gaps_fail),
+		CASE(headline_has_what_was_refused_or_late),
 		CASE(what_is_no_condition_is_refused_with_an_example),
 	};
 

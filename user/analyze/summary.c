@@ -7,9 +7,12 @@
 
 #include "decode/otel_resource.h"
 
-#define NO_ROW	 TAPIR_NO_ROW
+#define NO_ROW	  TAPIR_NO_ROW
 
-#define META_MAX 1024 /* keys; each is searched for among all */
+/* The event 0 of each EventSource, with the text of what went wrong: it stands for no event. */
+#define COMPLAINT "EventSourceMessage"
+
+#define META_MAX  1024 /* keys; each is searched for among all */
 
 /* A name that changes often takes no more of the text's bytes than its last value. */
 static void replace(struct tapir_summary *s, char **text, struct tapir_sv sv)
@@ -47,6 +50,7 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 		return NO_ROW;
 	row.provider = tapir_summary__copy(s, view.provider);
 	row.event = tapir_summary__copy(s, rec ? view.event : tapir_sv__of("(not described)"));
+	row.is_complaint = rec && !rec->event_id && tapir_sv__is(view.event, COMPLAINT);
 	row.made_idx = (uint32_t)s->events.cnt;
 	if (tapir_vec__push(&s->events, row))
 		*by_name = s->events.cnt - 1;

@@ -31,6 +31,7 @@
 struct tapir_event_row {
 	char *provider, *event;
 	uint64_t captured, lost;
+	bool is_complaint; /* of an EventSource: it could not send an event, or was misused */
 	uint32_t made_idx; /* for the summary alone */
 };
 

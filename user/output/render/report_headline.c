@@ -124,6 +124,25 @@ static void add_events(const struct tapir_report_view *v, size_t from, struct ta
 	tapir_report__add_printable(out, row->event);
 }
 
+#define LATE_PARTS 1000 /* of all records: fewer late ones change no answer */
+
+/* What is no loss of a recording, but not whole either. */
+static void add_unwhole(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	uint64_t refused = tapir_report__refused(v);
+
+	if (refused) {
+		tapir_str__adds(out, ", ");
+		add_plural(out, refused, "error");
+		tapir_str__adds(out, " of event sources");
+	}
+	if (v->late * LATE_PARTS > tapir_captured__sum(v->summary->captured)) {
+		tapir_str__adds(out, ", ");
+		add_plural(out, v->late, "record");
+		tapir_str__adds(out, " too late to be sorted");
+	}
+}
+
 static void add_lost(const struct tapir_report_view *v, uint64_t lost, struct tapir_str *out)
 {
 	if (lost)
@@ -207,5 +226,6 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 		tapir_str__adds(out, lost || unseen ? ", " : "");
 		add_plural(out, s->gap_cnt, "gap");
 	}
+	add_unwhole(v, out);
 	add_stack_ends(s, out);
 }

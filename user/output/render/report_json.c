@@ -332,6 +332,8 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	json_losses(&j, "lost", s, TAPIR_LOSS_KIND_EVENT);
 	json_losses(&j, "incomplete", s, TAPIR_LOSS_KIND_PART);
 	tapir_json__u64(&j, "stacks_missing", s->no_stack_cnt);
+	tapir_json__u64(&j, "too_late", v->late);
+	tapir_json__u64(&j, "refused_by_sources", tapir_report__refused(v));
 	json_losses(&j, "not_wanted", s, TAPIR_LOSS_KIND_INFO);
 	json_loss_times(&j, v);
 	json_functions(&j, v);

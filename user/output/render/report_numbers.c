@@ -79,6 +79,16 @@ void tapir_report__add_printable(struct tapir_str *out, const char *text)
 	tapir_str__add_printable(out, text, strlen(text));
 }
 
+uint64_t tapir_report__refused(const struct tapir_report_view *v)
+{
+	const struct tapir_event_row *row;
+	uint64_t sum = 0;
+
+	tapir_vec_for_each (row, &v->summary->events)
+		sum += row->is_complaint ? row->captured : 0;
+	return sum;
+}
+
 uint64_t tapir_report__hidden(const struct tapir_report_view *v)
 {
 	const struct tapir_summary *s = v->summary;

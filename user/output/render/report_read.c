@@ -97,6 +97,7 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.summary = &report->summary,
 		.pairs = tapir_timeline__pairs(report->finding.tl),
 		.findings = &report->findings,
+		.late = tapir_timeline__stats(report->finding.tl)->late,
 		.cpus = tapir_finding__cpus(&report->finding),
 		.catalog = tapir_reader__catalog(reader),
 		.stats = tapir_reader__stats(reader),

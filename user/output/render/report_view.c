@@ -284,6 +284,26 @@ static void write_gap(const struct tapir_report_view *v, const struct tapir_pale
 	tapir_str__addc(out, '\n');
 }
 
+/* A source that cannot send an event sends a message in its place: its text is in `tapir events`.
+ */
+static void write_refused(const struct tapir_report_view *v, const struct tapir_palette *p,
+			  struct tapir_str *out)
+{
+	const struct tapir_event_row *row;
+
+	tapir_vec_for_each (row, &v->summary->events) {
+		if (!row->is_complaint)
+			continue;
+		tapir_str__addf(out, "%sincomplete%s ", p->red, p->off);
+		tapir_human__add_count(out, row->captured);
+		tapir_str__adds(out, ": ");
+		tapir_report__add_printable(out, row->provider);
+		tapir_str__adds(out,
+				" could not send an event, or reports another error of its own "
+				"(event EventSourceMessage has the text)\n");
+	}
+}
+
 static void write_missing(const struct tapir_report_view *v, const struct tapir_palette *p,
 			  struct tapir_str *out)
 {
@@ -294,6 +314,13 @@ static void write_missing(const struct tapir_report_view *v, const struct tapir_
 			write_loss(v, p, cause, out);
 	tapir_vec_for_each (gap, &v->summary->gaps)
 		write_gap(v, p, gap, out);
+	write_refused(v, p, out);
+	if (v->late) {
+		tapir_str__addf(out, "%sincomplete%s ", p->yellow, p->off);
+		tapir_human__add_count(out, v->late);
+		tapir_str__adds(out, ": records arrived too late to be sorted: durations and "
+				     "causes near them may be wrong\n");
+	}
 	if (v->summary->no_stack_cnt) {
 		tapir_str__addf(out, "%sincomplete%s ", p->yellow, p->off);
 		tapir_human__add_count(out, v->summary->no_stack_cnt);

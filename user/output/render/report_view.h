@@ -14,7 +14,8 @@ struct tapir_report_view {
 	const struct tapir_summary *summary;	 /* sorted */
 	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
 	const struct tapir_found_list *findings; /* the worst first */
-	double cpus;				 /* used on average; negative: not known */
+	uint64_t late; /* records that were delivered after younger ones */
+	double cpus;   /* used on average; negative: not known */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
@@ -50,6 +51,8 @@ uint64_t tapir_report__until_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
 /* Lost records of processes and mappings: their events are not counted anywhere. */
 uint64_t tapir_report__hidden(const struct tapir_report_view *view);
+/* Events that the traced processes themselves could not send, as far as they say so. */
+uint64_t tapir_report__refused(const struct tapir_report_view *view);
 double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */
 void tapir_report__add_printable(struct tapir_str *out, const char *text);
 
