@@ -360,3 +360,57 @@ def test_program_that_maps_libjvm_but_is_no_jvm_gets_no_signal(t):
     t.ok("failed -EOPNOTSUPP" in out, out)
     t.eq(process.child.poll(), None, "its exit code")
     shutil.rmtree(directory)
+
+
+class Freezer:
+    """A frozen cgroup of our own, in either version of cgroups; thawed and removed at the end."""
+
+    def __init__(self, t):
+        v1, v2 = "/sys/fs/cgroup/freezer", "/sys/fs/cgroup"
+        self.root = v1 if os.path.isdir(v1) else v2
+        self.path = os.path.join(self.root, f"tapir-test-frozen-{os.getpid()}")
+        self.file, self.on, self.off = ("freezer.state", "FROZEN", "THAWED") if self.root == v1 else ("cgroup.freeze", "1", "0")
+        try:
+            os.mkdir(self.path)
+            self.write(self.file, self.off)
+        except OSError as error:
+            t.skip(f"cannot make a cgroup that freezes: {error}")
+
+    def write(self, name, text, at=None):
+        with open(os.path.join(at or self.path, name), "w", encoding="ascii") as file:
+            file.write(str(text))
+
+    def freeze(self, pid):
+        self.write("cgroup.procs", pid)
+        self.write(self.file, self.on)
+        end = time.monotonic() + 10
+        while not self.is_frozen() and time.monotonic() < end:
+            os.sched_yield()
+
+    def is_frozen(self):
+        with open(os.path.join(self.path, "freezer.state" if self.on == "FROZEN" else "cgroup.events"), encoding="ascii") as file:
+            return any(line in ("FROZEN\n", "frozen 1\n") for line in file)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.write(self.file, self.off)
+        with open(os.path.join(self.path, "cgroup.procs"), encoding="ascii") as procs:
+            for pid in procs.read().split():
+                self.write("cgroup.procs", pid, self.root)
+        os.rmdir(self.path)
+
+
+def test_frozen_jvm_is_refused_at_once_and_finds_nothing_when_it_thaws(t):
+    jvm = start(t, t.need("java"))
+    with Freezer(t) as freezer:
+        freezer.freeze(jvm.pid)
+        for command in (("heap", "-p", jvm.pid), ("stacks", "--jvm-locks", "-p", jvm.pid)):
+            result = t.tapir(*command, expect=None, timeout=30)
+            t.ok("its cgroup is frozen" in result.err, f"{command[0]}: why: {result.err}")
+    goes_on(t, jvm, "thawed")
+    goes_on(t, jvm, "a tick later: what a SIGQUIT prints would be there")
+    said = "".join(jvm.out + jvm.err)
+    jvm.kill()
+    t.ok("Full thread dump" not in said, f"it was sent no signal: {said[-300:]}")

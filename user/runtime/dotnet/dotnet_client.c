@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/cgroup.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -69,12 +68,7 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
 
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
 {
-	if (!tapir_cgroup__is_frozen(talk->job.tgid))
-		return 0;
-	return tapir_diag__fail(
-		-EAGAIN,
-		"cannot %s in process %u: its cgroup is frozen (resume the paused container)",
-		talk->job.task, talk->job.tgid);
+	return tapir_peer__check_thawed(talk->job.tgid, talk->job.task);
 }
 
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)

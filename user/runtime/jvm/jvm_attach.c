@@ -40,7 +40,9 @@ static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
 	*talk = (struct talk){.deadline_ns = now + timeout_ns,
 			      .max_reply_bytes = opts->max_reply_bytes ? opts->max_reply_bytes
 								       : TAPIR_JVM_MAX_REPLY_BYTES};
-	err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
+	err = tapir_peer__check_thawed(opts->tgid, "attach to the JVM");
+	if (!err)
+		err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
 	talk->job = (struct tapir_peer_helper){

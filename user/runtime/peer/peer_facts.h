@@ -24,6 +24,13 @@ int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_fa
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
 
 /*
+ * 0, or -EAGAIN with a line: its cgroup is frozen. Ask before anything is sent: what a frozen
+ * process was sent it does when it is thawed, long after tapir has gone (a JVM then prints its
+ * threads for a SIGQUIT).
+ */
+int tapir_peer__check_thawed(uint32_t tgid, const char *task);
+
+/*
  * A file of its directory in /proc: *out, with a NUL after its len bytes, is freed by the caller.
  * No line.
  */
