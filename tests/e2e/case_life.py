@@ -297,6 +297,8 @@ def test_kernel_thread_is_named(t):
         t.skip("no kernel threads here")
     result = t.tapir("record", "-p", 2, "-d", "0.2", "-o", t.path("k.tapir"))
     t.ok("process 2 (kthreadd) is a kernel thread" in result.err, result.err)
+    result = t.tapir("list", "-p", 2, expect=3)
+    t.ok("process 2 (kthreadd) is a kernel thread" in result.err, result.err)
     one_error(t, t.tapir("doctor", "-p", 2, expect=None), 3, "process")
 
 

@@ -107,7 +107,15 @@ static int discover_process(uint32_t tgid, struct found *found)
 
 	if (err)
 		return err;
+	if (proc.is_kernel_thread)
+		err = tapir_diag__fail(
+			-EOPNOTSUPP,
+			"process %u (%s) is a kernel thread: it runs no program that "
+			"could have events",
+			tgid, proc.comm);
 	tapir_proc__fini(&proc);
+	if (err)
+		return err;
 	if (say_runtime(tgid)) {
 		tapir_dotnet_sources__fini(&found->dotnet);
 		found->dotnet = (struct tapir_dotnet_sources){};
