@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ring.h - the ring lane's protocol: how events leave a process through shared memory, without
- * a trap or a system call. The process side is usdt/ring, the tracer's side user/record.
+ * a trap or a system call. The process side is usdt/ring, the tracer's side user/attach/rings.
  *
  * VERSION 4. Both files start with a magic and TAPIR_RING_VERSION. A tracer that finds another
  * version touches nothing and reports both numbers; every layout change raises the version.

@@ -7,7 +7,7 @@
  *
  *	bench_ring [DEPTH]	frames above the event: 28
  *
- * LTTng-UST beside it, in the same minute: tests/bench/workload_lttng (peers/).
+ * LTTng-UST beside it, in the same minute: workload_lttng (tests/bench/peers).
  */
 // build: -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls
 #include <inttypes.h>

@@ -23,7 +23,7 @@
 
 /* Sites of one file; the arrays are borrowed for the call. */
 struct tapir_link_sites {
-	int file_fd; /* a handle (base/foreign/foreign_file.h) or any fd of the file */
+	int file_fd; /* a handle (base/base/foreign/foreign_file.h) or any fd of the file */
 	size_t cnt;
 	const uint64_t *offs;		/* of the sites in the file */
 	const uint64_t *semaphore_offs; /* 0: none */

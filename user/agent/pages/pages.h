@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pages.h - the agent's pages: documents of its HTTP interface as HTML. They are complete without
- * scripts; assets/tapir.js keeps them up to date. Pure functions, which run in the process that has
+ * scripts; agent/assets/tapir.js keeps them up to date. Pure functions, which run in the process that has
  * no privileges: documents may contain anything, and a member that is missing or of another type is
  * left out.
  *

@@ -275,7 +275,7 @@ struct tapir_lore {
 	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
 	const char *heap_from; /* who else lists its objects (heap/heap.c); NULL: unknown */
-	/* Names of threads (analyze/finding_pool.c): of its pool, the one that runs finalizers, and
+	/* Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers, and
 	 * those that work for whoever traces it. */
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
@@ -315,7 +315,7 @@ struct tapir_lore {
 	const struct tapir_lore_condition *conditions;
 	const struct tapir_lore_event *stackless; /* frequent, and their stacks tell nothing */
 	struct tapir_lore_yield stacks, names;
-	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* attach/spec.h; NULL: none */
+	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* spec/spec.h; NULL: none */
 	const char *const *activities;			/* SPECs of --activities */
 };
 
