@@ -45,6 +45,7 @@ class Witness:
     def end(self):
         self.child.kill()
         self.child.wait()
+        pathlib.Path(f"/tmp/.java_pid{self.child.pid}").unlink(missing_ok=True)
         self.child.stdin.close()
         self.child.stdout.close()
 

@@ -131,6 +131,10 @@ class Process:
         except ProcessLookupError:
             pass
         self.child.wait()
+        try:  # a JVM that is killed leaves it, in the way of the next process of that number
+            os.unlink(f"/tmp/.java_pid{self.pid}")
+        except OSError:
+            pass
 
 
 def describe(argv):

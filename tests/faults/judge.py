@@ -5,7 +5,7 @@ import os
 import re
 
 # What no injected error makes true: resources were short, nothing else was wrong.
-FALSE = re.compile(r"kernel has no|kernel lacks|this kernel|\broot\b|CAP_[A-Z]+|no such program|not a tapir|no tapir file|is none|"
+FALSE = re.compile(r"kernel has no|kernel lacks|this kernel|\broot\b|(?-i:CAP_[A-Z]+)|no such program|not a tapir|no tapir file|is none|"
                    r"another user|did you mean|[Nn]o process|maps no file|damaged|unknown|not supported|unsupported|corrupt|"
                    r"container|cut off|ended early|malformed|too old|no USDT|Nothing matches|is not one", re.I)
 CAUSE = re.compile(r"\bE(MFILE|NFILE|NOMEM|IO|NOSPC|DQUOT|AGAIN|BUSY|NOBUFS)\b|memory|too many open files|No space left|"

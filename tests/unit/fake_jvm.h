@@ -154,7 +154,10 @@ static inline void __attribute__((noreturn)) fake_jvm__live(const struct fake_jv
 {
 	struct sigaction quit = {.sa_handler = fake_jvm__on_quit};
 	int lib_fd = open(f->lib, O_RDONLY | O_CLOEXEC), listener = -1;
+	char stale[32]; /* of a JVM that was killed and had this number */
 
+	snprintf(stale, sizeof(stale), "/tmp/.java_pid%d", getpid());
+	unlink(stale);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	signal(SIGPIPE, SIG_IGN);
