@@ -23,7 +23,7 @@
 
 /* Sites of one file; the arrays are borrowed for the call. */
 struct tapir_link_sites {
-	int file_fd; /* a handle (base/base/foreign/foreign_file.h) or any fd of the file */
+	int file_fd; /* a handle (base/foreign/foreign_file.h) or any fd of the file */
 	size_t cnt;
 	const uint64_t *offs;		/* of the sites in the file */
 	const uint64_t *semaphore_offs; /* 0: none */
@@ -54,8 +54,8 @@ int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t i
 
 /*
  * What the kernel calls a file: by the inode that a mapping of it has. prog_fd: of the BPF program
- * tapir_file; handle: of foreign/foreign_file.h. 0 or -errno (-ENODATA: the kernel did not say), no
- * line; never blocks.
+ * tapir_file; handle: of base/foreign/foreign_file.h. 0 or -errno (-ENODATA: the kernel did not
+ * say), no line; never blocks.
  */
 int tapir_link__file_key(int prog_fd, int handle, struct tapir_file_key *key);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pages.h - the agent's pages: documents of its HTTP interface as HTML. They are complete without
- * scripts; agent/assets/tapir.js keeps them up to date. Pure functions, which run in the process that has
- * no privileges: documents may contain anything, and a member that is missing or of another type is
- * left out.
+ * scripts; agent/assets/tapir.js keeps them up to date. Pure functions, which run in the process
+ * that has no privileges: documents may contain anything, and a member that is missing or of
+ * another type is left out.
  *
  * who: of /v1/whoami; NULL: not signed in. Each function adds a complete page.
  */

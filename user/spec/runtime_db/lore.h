@@ -275,8 +275,8 @@ struct tapir_lore {
 	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
 	const char *heap_from; /* who else lists its objects (heap/heap.c); NULL: unknown */
-	/* Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers, and
-	 * those that work for whoever traces it. */
+	/* Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers,
+	 * and those that work for whoever traces it. */
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
 	const char *const *pool_idle;
