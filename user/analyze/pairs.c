@@ -163,6 +163,11 @@ static void copy_name(char *out, size_t size, struct tapir_sv name)
 
 static void add_role(struct tapir_roles *roles, uint32_t kind, bool is_begin)
 {
+	/* Two pairs of a user may share an end: it ends one interval. */
+	for (uint32_t i = 0; i < roles->cnt; i++)
+		if (roles->roles[i].kind == kind && roles->roles[i].is_begin == is_begin &&
+		    !roles->roles[i].is_abort)
+			return;
 	if (kind != TAPIR_NO_KIND && roles->cnt < TAPIR_PAIR_MAX_ROLES)
 		roles->roles[roles->cnt++] =
 			(struct tapir_role){.kind = kind, .is_begin = is_begin};

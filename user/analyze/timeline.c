@@ -176,6 +176,14 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }
 
+bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
+			     const struct tapir_event_view **event)
+{
+	*probe = tl->now_probe;
+	*event = tl->now_event;
+	return tl->now_event;
+}
+
 bool tapir_timeline__is_told(const struct tapir_timeline *tl, uint32_t tgid)
 {
 	return tapir_tl__is_told(tl, tgid, tgid);

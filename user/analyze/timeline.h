@@ -230,6 +230,9 @@ const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline 
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event);
+/* While a view hears that an interval opens or closes: by which event. False: by none. */
+bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
+			     const struct tapir_event_view **event);
 /* Whether views hear of this process, see struct tapir_timeline_opts. */
 bool tapir_timeline__is_told(const struct tapir_timeline *tl, uint32_t tgid);
 /* NULL: nothing was seen of it. */

@@ -56,6 +56,9 @@ struct tapir_timeline {
 	struct tapir_stack_tree tree;
 	struct tapir_event_fields fields;
 	struct tapir_lock_names lock_names;
+	/* The event at hand; NULL: what closes now has no end */
+	const struct tapir_probe_view *now_probe;
+	const struct tapir_event_view *now_event;
 	bool is_past_range;
 	bool failed; /* out of memory */
 };

@@ -366,6 +366,8 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
 	tapir_tl__follow(tl, h.thread, h.node, &h.probe, &h.event);
 	h.is_chosen = tapir_tl__is_chosen(tl, h.thread, rec);
+	tl->now_probe = &h.probe;
+	tl->now_event = &h.event;
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
 	for (uint32_t i = 0; i < roles.cnt; i++) {
 		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))
@@ -375,6 +377,8 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		else
 			end(tl, &h, roles.roles[i].kind);
 	}
+	tl->now_probe = NULL;
+	tl->now_event = NULL;
 	if (tapir_tl__in_range(tl, h.now_ns) && tapir_tl__is_told(tl, ev->tgid, ev->tid) &&
 	    h.is_chosen)
 		TELL(tl, event, h.thread, &h.probe, &h.event);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "output/export/event_choice.h"
+#include "cli/question_options.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
@@ -20,7 +21,10 @@ struct args {
 	const char *trace_id;
 	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
+	struct tapir_question_args question;
 };
+
+static const struct args defaults = {.question = TAPIR_QUESTION_DEFAULTS};
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
@@ -90,6 +94,53 @@ static void print_record(struct printer *p, const struct tapir_rec *rec)
 	tapir_event_lines__add(p->lines, rec, &p->out);
 }
 
+/* ---- questions -------------------------------------------------------------------------- */
+
+struct asker {
+	struct printer *printer;
+	uint64_t start_ns;
+	bool json;
+};
+
+static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir_hit *hit)
+{
+	struct asker *a = ctx;
+
+	if (q->is_of_intervals)
+		tapir_hit__write(hit, a->json, a->start_ns, &a->printer->out);
+	else
+		print_record(a->printer, &hit->begin.event.rec->h);
+}
+
+static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
+		       const struct tapir_trace_choice *trace, struct asker *a)
+{
+	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
+	const struct tapir_rec *rec;
+	uint64_t last_ns = a->start_ns;
+	int err;
+
+	while ((err = tapir_reader__next(reader, &rec)) > 0) {
+		if (rec->type == TAPIR_REC_EVENT && !tapir_trace_choice__has(trace, rec))
+			continue;
+		if (rec->type == TAPIR_REC_EVENT && rec->time_ns > last_ns)
+			last_ns = rec->time_ns;
+		err = tapir_questions__take(asked->questions, catalog, rec);
+		if (!err)
+			err = tapir_terminal__flush_much(&a->printer->out);
+		if (err)
+			return err;
+	}
+	if (!err)
+		err = tapir_questions__finish(asked->questions);
+	if (!err)
+		tapir_asked__write(asked, false, a->json, 0, last_ns - a->start_ns,
+				   &a->printer->out);
+	return err ? err : tapir_terminal__flush(&a->printer->out);
+}
+
+/* ---- all of it -------------------------------------------------------------------------- */
+
 struct choice {
 	struct tapir_event_choice events;
 	struct tapir_trace_choice trace;
@@ -148,7 +199,11 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct choice choice = {.events.glob = cli->words.cnt > 1 ? cli->words.data[1] : NULL};
+	struct tapir_words sources = {.data = cli->words.data + 1, .cnt = cli->words.cnt > 1};
 	struct printer printer = {};
+	struct asker asker = {&printer, tapir_reader__stats(reader)->created_ns, args->json};
+	const struct tapir_question_sink sink = {on_hit, &asker};
+	struct tapir_asked asked = {};
 	int err;
 
 	(void)tapir_trace_choice__parse(args->trace_id, &choice.trace); /* which run has checked */
@@ -156,9 +211,16 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
 					       tapir_reader__stats(reader)->created_ns);
-	err = printer.lines ? print_records(reader, &printer, &choice) : -ENOMEM;
+	err = printer.lines ? tapir_asked__init(&asked, cli, &args->question, &sources, true, &sink)
+			    : -ENOMEM;
+	if (!err)
+		err = asked.questions ? ask_records(reader, &asked, &choice.trace, &asker)
+				      : print_records(reader, &printer, &choice);
+	if (err == -EINVAL && asked.questions) /* it does not fit the events of the file */
+		err = TAPIR_CLI_USAGE;
 	if (!err)
 		tapir_manifests__warn_of_odd(printer.lines);
+	tapir_asked__fini(&asked);
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
@@ -186,17 +248,24 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_events = {
 	.name = "events",
 	.summary = "print the events of a recording, one by one",
-	.synopsis = "[FILE] [GLOB] [--trace-id ID] [--json] [--raw-names] [--manifest FILE]...",
+	.synopsis = "[FILE] [GLOB] [--where EXPR] [--count] [--sum X] [--hist X] [--by KEY,...] "
+		    "[--pair A,B] [--trace-id ID] [--json] [--raw-names] [--manifest FILE]...",
 	.text = "Each line shows the seconds since the recording began, process name, "
 		"pid/tid, the event, and its arguments by name; the frames of its stack "
 		"follow on their own lines. <null>, <fault> and the like show why a value "
 		"is missing. A string that was cut ends in an ellipsis. Losses and gaps "
 		"appear in capitals where they occurred.",
-	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0},
+						      {"What to ask ('tapir help questions')",
+						       tapir_question_options,
+						       offsetof(struct args, question)},
+						      {}},
 	.positionals =
 		(const struct tapir_positional[]){
 			TAPIR_FILE_POSITIONAL,
-			{.name = "GLOB", .help = "only these events ('gc__*', 'hotspot:*')"},
+			{.name = "GLOB",
+			 .help = "only these events ('gc__*', 'hotspot:*'); of a question also an "
+				 "interval ('tapir help intervals')"},
 			{}},
 	.examples =
 		(const struct tapir_example[]){
@@ -204,9 +273,13 @@ const struct tapir_command tapir_cmd_events = {
 			{"events slow.tapir 'query__start'", "one kind of event"},
 			{"events slow.tapir --trace-id 4bf92f3577b34da6a3ce929d0e0e4736",
 			 "what threads of all recorded processes did for one request"},
+			{"events slow.tapir 'query__start' --count --by comm,query",
+			 "how often each statement began"},
+			{"events slow.tapir postgresql:query --hist took", "how long they took"},
 			{"events --json slow.tapir | jq -r 'select(.type==\"event\").args.query'",
 			 "the SQL text of each query"},
 			{}},
 	.args_bytes = sizeof(struct args),
+	.defaults = &defaults,
 	.run = run,
 };

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "output/render/counter_table.h"
+#include "cli/question_options.h"
 #include "cli/recorder.h"
 #include "cli/target_options.h"
 #include "output/render/live_lines.h"
@@ -23,7 +24,10 @@ struct args {
 	bool force;
 	bool raw_names;
 	struct tapir_words manifests;
+	struct tapir_question_args question;
 };
+
+static const struct args defaults = {.question = TAPIR_QUESTION_DEFAULTS};
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON object per line", struct args, json),
@@ -36,6 +40,8 @@ static const struct tapir_option options[] = {
 static const struct tapir_option_group groups[] = {
 	{"Targets", tapir_target_options, offsetof(struct args, target)},
 	{"What to trace", tapir_capture_options, offsetof(struct args, capture)},
+	{"What to ask ('tapir help questions')", tapir_question_options,
+	 offsetof(struct args, question)},
 	{NULL, options, 0},
 	{}};
 
@@ -44,28 +50,76 @@ struct tracer {
 	struct tapir_recorder recorder;
 	struct tapir_live_lines live;
 	struct tapir_counter_table *table; /* NULL: one line per value */
+	struct tapir_asked asked;
+	const struct tapir_catalog *catalog;
+	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
+	bool json;
+	int err; /* of a question, at its end */
 };
 
 /* ---- session thread --------------------------------------------------------------------- */
 
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+/* An event that a question lets through is printed, an interval at its end. */
+static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir_hit *hit)
 {
 	struct tracer *t = ctx;
 
+	if (q->is_of_intervals)
+		tapir_hit__write(hit, t->json, t->live.start_ns, &t->live.out);
+	else if (tapir_live_lines__add(&t->live, t->catalog, &hit->begin.event.rec->h))
+		t->err = -ENOMEM;
+}
+
+static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+{
+	struct tracer *t = ctx;
+	int err;
+
 	if (t->table && rec->type == TAPIR_REC_COUNTER)
 		return tapir_counter_table__add(t->table, rec);
+	t->catalog = catalog;
+	if (t->asked.questions) {
+		err = tapir_questions__take(t->asked.questions, catalog, rec);
+		if (err || t->err || t->asked.has_table || rec->type == TAPIR_REC_EVENT)
+			return err ? err : t->err;
+	}
 	return tapir_live_lines__add(&t->live, catalog, rec);
+}
+
+/* Without an interval, the totals are printed when tracing has ended. */
+static void write_tables(struct tracer *t, bool is_last)
+{
+	uint64_t now_ns = tapir_clock__now_ns(), start_ns = t->live.start_ns;
+
+	if (!t->asked.has_table ||
+	    (!is_last && (!t->interval_ns || now_ns - t->interval_from_ns < t->interval_ns)))
+		return;
+	if (t->interval_ns) {
+		tapir_asked__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
+				   now_ns - start_ns, &t->live.out);
+		tapir_questions__begin_interval(t->asked.questions);
+		t->interval_from_ns = now_ns;
+	}
+	if (is_last)
+		tapir_asked__write(&t->asked, false, t->json, 0, now_ns - start_ns, &t->live.out);
 }
 
 static int on_flush(void *ctx, enum tapir_session_flush when)
 {
 	struct tracer *t = ctx;
+	bool is_last = when == TAPIR_FLUSH_LAST;
 	bool will_draw = t->table &&
 			 tapir_counter_table__draw(t->table, tapir_clock__now_ns(), &t->live.out);
-	bool is_held = tapir_live_lines__take(&t->live, when);
-	int err = tapir_terminal__flush(&t->live.out);
+	bool is_held;
+	int err;
 
-	return err ? err : will_draw || is_held;
+	if (is_last && t->asked.questions)
+		t->err = tapir_questions__finish(t->asked.questions);
+	is_held = tapir_live_lines__take(&t->live, when);
+	if (t->asked.questions && !t->err)
+		write_tables(t, is_last);
+	err = tapir_terminal__flush(&t->live.out);
+	return err ? err : t->err ? t->err : will_draw || is_held || (t->interval_ns && !is_last);
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -77,7 +131,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
-	t->live.start_ns = tapir_clock__now_ns();
+	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
@@ -86,6 +140,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 
 		err = err ? err : flush_err;
 	}
+	if (err == -EINVAL && t->asked.questions) /* it does not fit the events that came */
+		return TAPIR_CLI_USAGE;
 	if (err == -EPIPE) { /* `| head` has seen enough */
 		tapir_diag__clear();
 		return 0;
@@ -93,6 +149,26 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	if (!err || result.stats.captured[TAPIR_FAMILY_EVENT])
 		tapir_recorder__say_result(&t->recorder, &result, NULL);
 	return err;
+}
+
+/* What is asked, and what must be recorded to answer it. */
+static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
+	       struct tapir_request *request)
+{
+	const struct tapir_question_sink sink = {on_hit, t};
+	int err = tapir_asked__init(&t->asked, cli, &args->question, &cli->words, false, &sink);
+
+	t->json = args->json;
+	t->interval_ns = args->capture.counters.is_given ? 0 : args->capture.interval_ns;
+	if (err || !t->asked.questions)
+		return err;
+	if (!t->asked.specs.cnt && !args->capture.profiles.cnt)
+		return tapir_cli__usage(cli, "a SPEC is required for the events of the question");
+	request->specs = t->asked.specs;
+	if (!args->capture.counters.is_given)
+		request->interval_ns = 0; /* it is of the tables */
+	request->stack |= tapir_questions__want_stacks(t->asked.questions);
+	return 0;
 }
 
 static int run(struct tapir_cli *cli)
@@ -103,7 +179,8 @@ static int run(struct tapir_cli *cli)
 	struct tapir_request request = {};
 	int err;
 
-	args->capture.has_no_default = !cli->words.cnt && !args->capture.profiles.cnt;
+	args->capture.has_no_default =
+		!cli->words.cnt && !args->capture.profiles.cnt && !args->question.pairs.cnt;
 	if (args->capture.has_no_default && !args->capture.counters.is_given)
 		return tapir_cli__usage(
 			cli,
@@ -117,6 +194,8 @@ static int run(struct tapir_cli *cli)
 		err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
 	request.no_samples = request.no_sched = true;
 	if (!err)
+		err = ask(&t, cli, args, &request);
+	if (!err)
 		err = tapir_recorder__init(&t.recorder, cli, &request);
 	t.recorder.plan.opts.force = args->force;
 	if (!err)
@@ -124,6 +203,7 @@ static int run(struct tapir_cli *cli)
 	if (t.live.lines)
 		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
+	tapir_asked__fini(&t.asked);
 	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);
 	tapir_dotnet_tables__fini();
@@ -133,21 +213,28 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_trace = {
 	.name = "trace",
 	.summary = "print events as they happen",
-	.synopsis = "SPEC... | --profile NAME | --counters [GLOB] [-p PID | --comm GLOB | "
+	.synopsis = "SOURCE... | --profile NAME | --counters [GLOB] [--where EXPR] [--count] "
+		    "[--hist X] [--by KEY,...] [--pair A,B] [-p PID | --comm GLOB | "
 		    "--cgroup PATH | -a] [--stack] [--json] [-- CMD ARGS]",
 	.text = "Attaches probes and prints each event, in the format of 'tapir events', "
 		"until Ctrl-C, --duration or the exit of the traced processes. Events "
 		"that cannot be printed in time are counted and reported; 'tapir record' "
 		"sustains higher rates.\n\n"
+		"A SOURCE is a SPEC, or the name of an interval between two events "
+		"('tapir help intervals'). With --count, --sum, --hist, --by and the like "
+		"they are added up and printed as a table, at the end and every --interval "
+		"('tapir help questions').\n\n"
 		"--counters prints values of .NET EventCounters and meters, by default "
 		"those of System.Runtime. On a terminal and without SPEC they are a table "
 		"that is redrawn every --interval, otherwise one line per value.",
 	.groups = groups,
 	.positionals =
-		(const struct tapir_positional[]){{.name = "SPEC",
-						   .help = "events to print ('tapir help spec')",
-						   .many = true},
-						  {}},
+		(const struct tapir_positional[]){
+			{.name = "SPEC",
+			 .help = "events ('tapir help spec'), an interval ('tapir help intervals'), a "
+				 "sentence, or @FILE of them ('tapir help questions')",
+			 .many = true},
+			{}},
 	.examples =
 		(const struct tapir_example[]){
 			{"trace 'hotspot:gc__*' -p 4711",
@@ -159,11 +246,16 @@ const struct tapir_command tapir_cmd_trace = {
 			{"trace -p 4711 --counters", "the health of a .NET runtime, every second"},
 			{"trace -p 4711 --counters 'MyCompany.*/orders*' --interval 5 --json",
 			 "your own counters and instruments"},
+			{"trace postgresql:query --hist took --by query --comm postgres",
+			 "how long each statement takes: 50, 90 and 99 %, and the longest"},
+			{"trace postgresql:query --where 'took > 5ms' --comm postgres",
+			 "slow statements, as they end"},
 			{"trace 'python:function__entry' --stack -- python3 app.py",
 			 "function calls, each with its native stack"},
 			{}},
 	.takes_program = true,
 	.args_bytes = sizeof(struct args),
+	.defaults = &defaults,
 	.reads_foreign_files = true,
 	.run = run,
 };

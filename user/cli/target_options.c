@@ -34,9 +34,11 @@ const struct tapir_option tapir_capture_options[] = {
 			      ".NET: values of EventCounters and meters, by PROVIDER or "
 			      "PROVIDER/COUNTER (default: System.Runtime)",
 			      struct tapir_capture_args, counters),
-	TAPIR_DURATION("interval", 0, "SEC", "with --counters: seconds between values (default: 1)",
-		       struct tapir_capture_args, interval_ns, TAPIR_COUNTER_MIN_NS,
-		       24 * 3600 * TAPIR_NS_PER_SEC),
+	TAPIR_DURATION(
+		"interval", 0, "SEC",
+		"seconds between values of --counters (default: 1), or between tables of a question (default: one table at the end)",
+		struct tapir_capture_args, interval_ns, TAPIR_COUNTER_MIN_NS,
+		24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_CHOICE("lane", 0, "LANE",
 		     "how events are captured; auto: the program's own rings where it has them, "
 		     "probes elsewhere, .NET's event stream where no library can be loaded",

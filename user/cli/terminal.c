@@ -77,7 +77,8 @@ void tapir_terminal__print_diag(int err)
 	if (err >= 0)
 		return;
 	for (int i = 0; i < tapir_diag__cnt(); i++)
-		say(red, "tapir: ", tapir_diag__line(i));
+		/* An expression, its caret and what exists belong to the line before. */
+		say(red, tapir_diag__line(i)[0] == ' ' ? "" : "tapir: ", tapir_diag__line(i));
 	if (!tapir_diag__cnt())
 		say(red, "tapir: failed: ", tapir_errno__text(err));
 	tapir_debug("errno: %s", tapir_errno__name(err));

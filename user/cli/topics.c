@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "analyze/interval_names.h"
 #include "output/render/views.h"
 #include "output/export/formats.h"
 #include "cli/help.h"
@@ -48,6 +49,9 @@ static void add_formats(struct tapir_str *out)
 
 const struct tapir_topic tapir_topics[] = {
 	{"spec", topic_spec, NULL},
+	{"questions", topic_questions, NULL},
+	{"where", topic_where, NULL},
+	{"intervals", topic_intervals, tapir_interval_names__add_list},
 	{"dotnet", topic_dotnet, NULL},
 	{"runtimes", topic_runtimes, NULL},
 	{"profiles", topic_profiles, add_profiles},

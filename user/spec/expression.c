@@ -632,3 +632,27 @@ const char *tapir_expression__text(const struct tapir_expression *e)
 {
 	return e->text;
 }
+
+bool tapir_expression__constant(const char *text, int64_t *out, bool *is_time)
+{
+	struct tapir_expression *e = NULL;
+	int cnt = tapir_diag__cnt();
+	const struct tapir_node *n;
+	bool is_negative, is_one;
+
+	if (tapir_expression__parse("", text, &e)) {
+		tapir_diag__rewind(cnt);
+		return false;
+	}
+	n = &e->nodes.data[e->root];
+	is_negative = n->op == TAPIR_NODE_NEGATE;
+	if (is_negative)
+		n = &e->nodes.data[n->left];
+	is_one = n->op == TAPIR_NODE_NUMBER && n->number <= INT64_MAX;
+	if (is_one) {
+		*out = is_negative ? -(int64_t)n->number : (int64_t)n->number;
+		*is_time = n->is_time;
+	}
+	tapir_expression__free(e);
+	return is_one;
+}

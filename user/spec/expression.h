@@ -35,7 +35,7 @@ enum tapir_class {
 };
 
 /* What is read of an event. The scope fills it; id is its own. */
-struct tapir_operand {
+struct tapir_question_operand {
 	uint8_t class;	  /* enum tapir_class */
 	bool wants_unit;  /* a plain number but 0 is not compared with it */
 	uint64_t unit_ns; /* of a time: 1, 1000, ...; 0: it has no unit */
@@ -48,10 +48,10 @@ struct tapir_scope {
 	const char *subject; /* "postgresql:query__start", for messages */
 	/* is_field: written ".name", so that no name means anything else. */
 	bool (*find)(void *ctx, const char *name, size_t len, bool is_field,
-		     struct tapir_operand *out);
+		     struct tapir_question_operand *out);
 	/* Names of a field's values; false: it has no such value. */
-	bool (*enumerator)(void *ctx, const struct tapir_operand *of, const char *name, size_t len,
-			   uint64_t *out);
+	bool (*enumerator)(void *ctx, const struct tapir_question_operand *of, const char *name,
+			   size_t len, uint64_t *out);
 	void (*list)(void *ctx, struct tapir_str *out); /* "id, customer (text)" */
 	void *ctx;
 };
@@ -62,7 +62,7 @@ struct tapir_constant {
 };
 
 struct tapir_program {
-	struct tapir_operand slots[TAPIR_QUESTION_SLOTS];
+	struct tapir_question_operand slots[TAPIR_QUESTION_SLOTS];
 	unsigned slot_cnt;
 	struct tapir_question_step steps[TAPIR_QUESTION_STEPS];
 	unsigned step_cnt;
@@ -84,6 +84,9 @@ struct tapir_program {
 int tapir_expression__parse(const char *option, const char *text, struct tapir_expression **out);
 void tapir_expression__free(struct tapir_expression *e);
 const char *tapir_expression__text(const struct tapir_expression *e);
+
+/* A number with its unit, alone: "-5", "10k", "5ms" in nanoseconds. False: text is not one. */
+bool tapir_expression__constant(const char *text, int64_t *out, bool *is_time);
 
 /* The expression as a condition, or as a value, of these events; it must outlive the program. */
 int tapir_expression__condition(const struct tapir_expression *e, const struct tapir_scope *scope,

@@ -147,7 +147,7 @@ static struct value none(const struct tapir_node *n)
 
 /* The same operand is one slot. */
 static struct value slot_of(struct binder *b, const struct tapir_node *n,
-			    const struct tapir_operand *operand)
+			    const struct tapir_question_operand *operand)
 {
 	struct tapir_program *p = b->out;
 	unsigned i = 0;
@@ -170,15 +170,15 @@ static struct value slot_of(struct binder *b, const struct tapir_node *n,
 }
 
 static bool find_operand(const struct binder *b, const struct tapir_node *n,
-			 struct tapir_operand *out)
+			 struct tapir_question_operand *out)
 {
-	*out = (struct tapir_operand){};
+	*out = (struct tapir_question_operand){};
 	return b->scope->find(b->scope->ctx, n->text, n->text_len, n->op == TAPIR_NODE_FIELD, out);
 }
 
 static struct value name_value(struct binder *b, const struct tapir_node *n)
 {
-	struct tapir_operand operand;
+	struct tapir_question_operand operand;
 	uint64_t k;
 
 	if (find_operand(b, n, &operand)) {
@@ -391,7 +391,7 @@ static struct value bucket(struct binder *b, const struct tapir_node *n)
 static struct value cut_text(struct binder *b, const struct tapir_node *n)
 {
 	const struct tapir_node *of = node_of(b, n->left);
-	struct tapir_operand operand;
+	struct tapir_question_operand operand;
 	uint64_t bytes = n->right ? node_of(b, n->right)->number : 0;
 
 	if (of->op != TAPIR_NODE_NAME && of->op != TAPIR_NODE_FIELD && of->op != TAPIR_NODE_TEXT) {
@@ -610,7 +610,7 @@ static struct value left_value(struct binder *b, uint16_t idx)
 static struct value right_value(struct binder *b, struct value left, uint16_t idx)
 {
 	const struct tapir_node *n = node_of(b, idx);
-	struct tapir_operand operand;
+	struct tapir_question_operand operand;
 	uint64_t k;
 
 	if (n->op == TAPIR_NODE_NAME && left.kind == VALUE_SLOT &&

@@ -251,6 +251,8 @@ struct tapir_lore_yield {
 
 struct tapir_lore {
 	const char *name;	      /* as a person reads it: "CPython" */
+	const char *short_name;	      /* of its intervals (analyze/interval_names.h); NULL: its
+					 first provider */
 	const char *const *providers; /* of events; the first identifies the runtime of a process */
 	bool is_library;	      /* of any program: like CPU time, it does not identify one */
 	bool is_kernel;		      /* waits are of the kernel's functions */

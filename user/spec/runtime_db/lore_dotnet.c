@@ -169,6 +169,7 @@ static const struct tapir_lore_event stackless[] = {
 
 const struct tapir_lore tapir_lore_dotnet = {
 	.name = ".NET",
+	.short_name = "dotnet",
 	.live_from = "it was compiled ahead of time (NativeAOT)", /* all others are followed */
 	.providers = TAPIR_LIST_OF(CLR),
 	.modules = modules,

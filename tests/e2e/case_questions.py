@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Questions: every number equals the one that the program says of itself. Nothing here depends on time."""
+from harness import EVENTS_ONLY
+
+THREADS, EVENTS, KEYS = 4, 480, 50
+PROBES = "asked:*"
+
+
+def program(t, keys=KEYS):
+    return [t.target_path("asked"), THREADS, EVENTS, keys]
+
+
+def recording(t):
+    """A file, and what the program said."""
+    file = t.path("asked.tapir")
+    result = t.tapir("record", PROBES, *EVENTS_ONLY, "-f", "-o", file, "--", *program(t))
+    return file, result.witness()
+
+
+def totals(result):
+    return [line for line in result.json_lines() if line.get("type") == "total"]
+
+
+def total(t, result):
+    tables = totals(result)
+    t.eq(len(tables), 1, "tables")
+    return check_sum(t, tables[0])
+
+
+def check_sum(t, table):
+    parts = sum(table[key] for key in ("rejected", "rows_hits", "more_hits", "unkeyed", "undefined"))
+    parts += table["lost"] if table["of"] == "events" else 0
+    t.eq(table["hits"], parts, "hits = rejected + rows + more + unkeyed + undefined + lost")
+    t.eq(table["rows_hits"], sum(row["count"] for row in table["rows"]), "hits of the rows")
+    return table
+
+
+def events(t, file, *options):
+    return total(t, t.tapir("events", file, *options, "--json"))
+
+
+def values(row):
+    """By aggregate: {"sum": 12}."""
+    return {key: value for column in row["values"] for key, value in column.items() if key != "of"}
+
+
+def test_reserved_word_is_refused_in_one_line(t):
+    result = t.tapir("trace", "kprobe:vfs_read", "-a", expect=2)
+    t.eq(len(result.err.splitlines()), 1, "lines")
+    t.ok("'kprobe' means a function of the kernel" in result.err, result.err)
+
+
+def test_sums_of_a_file_are_the_programs(t):
+    file, said = recording(t)
+    table = events(t, file, "order", "--sum", "arg2", "--min", "arg2", "--max", "arg2", "--avg", "arg2", "--hist", "arg2")
+    t.eq(table["hits"], said["fired"], "events")
+    row = table["rows"][0]
+    t.eq(row["count"], said["fired"], "count")
+    numbers = values(row)
+    t.eq((numbers["sum"], numbers["min"], numbers["max"]), (said["cents"], said["least"], said["most"]), "sum, least, most")
+    t.eq(round(numbers["avg"] * said["fired"]), said["cents"], "mean")
+    t.eq(sum(step[2] for step in numbers["steps"]), said["fired"], "values in the histogram")
+    table = events(t, file, "order", "--where", "arg2 > 5000", "--count")
+    t.eq((table["rows"][0]["count"], table["rejected"]), (said["big"], said["fired"] - said["big"]), "above 5000")
+    table = events(t, file, "order", "--by", "comm,tid")
+    t.eq(sorted(row["count"] for row in table["rows"]), [EVENTS] * THREADS, "by thread")
+    t.ok(all(row["key"]["comm"] == "asked" for row in table["rows"]), "names")
+
+
+def test_hostile_keys_are_different_rows(t):
+    file, said = recording(t)
+    table = events(t, file, "order", "--by", "arg1", "--top", 0)
+    rows = {(row["key"]["arg1"], row.get("marks", {}).get("arg1")): row["count"] for row in table["rows"]}
+    t.eq(rows[None, "null"], said["null"], "NULL")
+    t.eq(rows[None, "unreadable"], said["fault"], "unreadable")
+    t.eq(rows["x" * 64, "cut"], said["cut"], "cut")
+    t.eq(rows["", None], said["empty"], "empty")
+    t.eq(rows["<null>", None], said["quoted"], "a text that looks like NULL")
+    t.eq(sum(count for (key, _), count in rows.items() if key and key.startswith("\x1b")), said["escape"], "escapes")
+    t.eq(sum(rows.values()), said["fired"], "all")
+    text = t.tapir("events", file, "order", "--by", "arg1", "--top", 0).out
+    t.ok("\x1b" not in text and "\x07" not in text, "no escape sequence reaches the terminal")
+    t.ok("<null>" in text and "<unreadable>" in text, "marks")
+    table = events(t, file, "order", "--where", "arg1 == NULL", "--count")
+    t.eq(table["rows"][0]["count"], said["null"], "== NULL")
+    table = events(t, file, "order", "--where", 'arg1 ~ "c*"', "--count")
+    t.eq(table["undefined"], said["fault"], "what cannot be read is undefined")
+
+
+def test_intervals_are_those_of_the_program(t):
+    file, said = recording(t)
+    pair = ("--pair", "asked:work__start,asked:work__done")
+    table = events(t, file, *pair, "--hist", "took")
+    t.eq((table["of"], table["hits"], table["unbegun"], table["unended"]), ("intervals", said["fired"], 0, 0), "intervals")
+    table = events(t, file, *pair, "--by", "end.arg1")
+    t.eq({row["key"]["end.arg1"]: row["count"] for row in table["rows"]}, dict(zip((-1, 0, 1), said["statuses"])), "by a field of the end")
+    table = events(t, file, "asked:work__start", "--until", "asked:work__done", "--key", "arg0", "--count")
+    t.eq(table["hits"], said["fired"], "intervals by key")
+    report = t.report(file, "--pair", "asked:work__start,asked:work__done")
+    rows = [i for i in report["intervals"] if i["name"] == "work__start"]
+    t.eq([row["count"] for row in rows], [said["fired"]], "as in the report")
+
+
+def test_table_says_what_it_had_no_room_for(t):
+    file, said = recording(t)
+    table = events(t, file, "order", "--by", "arg0,arg1,arg2", "--table-size", 1)
+    t.eq(table["hits"], said["fired"], "hits")
+    t.ok(table["more_rows"] > 0 or table["unkeyed"] > 0, "something is left out")
+    text = t.tapir("events", file, "order", "--by", "arg0", "--top", 3).out.splitlines()
+    t.eq(len(text), 6, "a title, three rows, what is more, and the sum")
+    t.ok(text[-1].startswith(f"{said['fired']:,} hits = "), text[-1])
+
+
+def test_live_tables_of_intervals_add_up(t):
+    result = t.tapir("trace", PROBES, "--sum", "arg0", "--by", "event", "--interval", "0.1", "--json", "--", *program(t))
+    said = next(line for line in result.json_lines() if "fired" in line)
+    table = total(t, result)
+    t.eq({row["key"]["event"]: row["count"] for row in table["rows"]},
+         {f"asked:{name}": said["fired"] for name in ("order", "work__start", "work__done")}, "events")
+    ids = THREADS * EVENTS
+    t.ok(all(values(row)["sum"] == ids * (ids - 1) // 2 for row in table["rows"]), "sums")
+    counts = {}
+    parts = [check_sum(t, line) for line in result.json_lines() if line.get("type") == "interval"]
+    for part in parts:
+        for row in part["rows"]:
+            sums = counts.setdefault(row["key"]["event"], [0, 0])
+            sums[0] += row["count"]
+            sums[1] += values(row)["sum"]
+    t.eq(counts, {row["key"]["event"]: [row["count"], values(row)["sum"]] for row in table["rows"]}, "intervals add up")
+    t.eq(sum(part["hits"] for part in parts), table["hits"], "hits add up")
+
+
+def test_live_sentences_are_several_questions(t):
+    result = t.tapir("trace", 'asked:order if arg2 > 5000 count', 'asked:order if arg3 ~ "/cart*" sum arg2 by arg3',
+                     "--json", "--", *program(t))
+    said = next(line for line in result.json_lines() if "fired" in line)
+    tables = [check_sum(t, table) for table in totals(result)]
+    t.eq(len(tables), 2, "tables")
+    t.eq(tables[0]["rows"][0]["count"], said["big"], "the first")
+    t.eq([row["key"]["arg3"] for row in tables[1]["rows"]], ["/cart/odd"], "the second")
+
+
+def test_live_condition_lists_events(t):
+    result = t.tapir("trace", "asked:order", "--where", "arg2 > 9990 && tid > 0", "--json", "--", *program(t))
+    said = next(line for line in result.json_lines() if "fired" in line)
+    hits = [line for line in result.json_lines() if line.get("type") == "event"]
+    file, _ = recording(t)
+    t.eq(len(hits), events(t, file, "order", "--where", "arg2 > 9990", "--count")["rows"][0]["count"], f"of {said['fired']}")
+
+
+def test_mistake_has_a_caret(t):
+    file, _ = recording(t)
+    result = t.tapir("events", file, "order", "--where", "arg0 > 1 && centz > 5", "--count", expect=2)
+    lines = result.err.splitlines()
+    t.ok("asked:order has no field 'centz'" in lines[0], result.err)
+    t.eq((lines[1], lines[2]), ("  arg0 > 1 && centz > 5", "  " + " " * 12 + "^~~~~"), "expression and caret")
+    t.ok(lines[3].startswith("  it has ") and "everywhere: pid, tid" in lines[3], lines[3])
+    result = t.tapir("trace", "asked:order", "--where", "arg0 = 5", "-a", expect=2)
+    t.ok("'=' does not compare" in result.err, result.err)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A name is made of the runtime's and the interval's; two pairs may share it. */
+#include "analyze/interval_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_COLUMNS 28
+
+/* Of several runtimes at once; cause: those with it, 0: those of that kind. */
+static const struct {
+	const char *name, *kind, *what;
+	uint8_t cause;
+} joined[] = {
+	{"request", "request", "requests that a server answers, of every runtime that reports them",
+	 0},
+	{"http_request", "http_request", "HTTP requests that a program makes", 0},
+	{"locks", NULL, "waits for locks, of every runtime that reports them", TAPIR_CAUSE_LOCK},
+};
+
+#define JOINED_CNT (sizeof(joined) / sizeof(*joined))
+
+static bool has_pair(const struct tapir_lore *lore, const struct tapir_pair *pair)
+{
+	return pair >= lore->pairs.pairs && pair < lore->pairs.pairs + lore->pairs.cnt;
+}
+
+/* "postgresql", "dotnet". */
+static const char *runtime_of(const struct tapir_pair *pair)
+{
+	tapir_lore_for_each (lore)
+		if (lore->pairs.cnt && has_pair(lore, pair))
+			return lore->short_name ? lore->short_name : lore->providers[0];
+	return pair->provider;
+}
+
+static bool is_named(const struct tapir_pair *pair, const char *name)
+{
+	const char *runtime = runtime_of(pair);
+	size_t len = strlen(runtime);
+
+	for (size_t i = 0; i < JOINED_CNT; i++)
+		if (!strcmp(joined[i].name, name))
+			return joined[i].cause ? pair->cause == joined[i].cause
+					       : !strcmp(pair->kind, joined[i].kind);
+	return !strncmp(name, runtime, len) && name[len] == ':' &&
+	       !strcmp(name + len + 1, pair->kind);
+}
+
+bool tapir_interval_name__is_known(const char *name)
+{
+	const struct tapir_pair *p;
+
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
+		if (is_named(p, name))
+			return true;
+	return false;
+}
+
+bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind)
+{
+	const struct tapir_pair *p;
+
+	if (!tapir_interval_name__is_known(name))
+		return tapir_kind__is_called(kind, name);
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
+		if (!strcmp(p->provider, kind->provider) && !strcmp(p->kind, kind->name) &&
+		    is_named(p, name))
+			return true;
+	return false;
+}
+
+static int add_spec(struct tapir_interval_specs *out, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy && tapir_vec__push(out, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+/* Events of DiagnosticSource are named by what its source is asked: as the profile asks. */
+static int add_profile(const struct tapir_pair *pair, struct tapir_interval_specs *out)
+{
+	tapir_lore_for_each (lore) {
+		const char *const *spec = lore->specs[TAPIR_PROFILE_ID_REQUESTS];
+
+		if (!has_pair(lore, pair))
+			continue;
+		for (; spec && *spec; spec++)
+			if (add_spec(out, *spec))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_events(const struct tapir_pair *pair, struct tapir_interval_specs *out)
+{
+	const struct tapir_pair_more *more = tapir_lore__pair_more(pair);
+	struct tapir_str spec = {};
+	int err;
+
+	tapir_str__addf(&spec, "%s:ev=%s", pair->provider, pair->begin);
+	for (int i = 0; i < 2; i++) {
+		const char *words = i ? (more ? more->aborted_by : NULL) : pair->end;
+
+		for (size_t len; words && *words; words += len + (words[len] == '|')) {
+			len = strcspn(words, "|");
+			tapir_str__addf(&spec, ",ev=%.*s", (int)len, words);
+		}
+	}
+	err = spec.failed ? -ENOMEM : add_spec(out, spec.data);
+	tapir_str__fini(&spec);
+	return err;
+}
+
+int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs *out)
+{
+	const struct tapir_pair *p;
+	bool has_profile = false;
+	int err = 0;
+
+	for (size_t i = 0; !err && (p = tapir_lore__pair(i)); i++) {
+		bool is_of_profile = !strncmp(p->begin, "Activity", 8);
+
+		if (!is_named(p, name) || (is_of_profile && has_profile))
+			continue;
+		has_profile |= is_of_profile;
+		err = is_of_profile ? add_profile(p, out) : add_events(p, out);
+	}
+	return err;
+}
+
+void tapir_interval_names__add_list(struct tapir_str *out)
+{
+	const struct tapir_pair *p;
+
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
+		size_t from = out->len;
+
+		tapir_str__addf(out, "  %s:%s", runtime_of(p), p->kind);
+		tapir_str__pad(out, from, NAME_COLUMNS);
+		tapir_str__addf(out, " %s to %.*s\n", p->begin, (int)strcspn(p->end, "|"), p->end);
+	}
+	for (size_t i = 0; i < JOINED_CNT; i++) {
+		size_t from = out->len;
+
+		tapir_str__addf(out, "  %s", joined[i].name);
+		tapir_str__pad(out, from, NAME_COLUMNS);
+		tapir_str__addf(out, " %s\n", joined[i].what);
+	}
+}

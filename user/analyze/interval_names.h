@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * interval_names.h - intervals by short names, as sources of questions: "postgresql:query",
+ * "dotnet:gc", and those that several runtimes have: "request", "locks". The intervals are those of
+ * lore, as in the table INTERVAL of a report.
+ */
+#ifndef TAPIR_USER_INTERVAL_NAMES_H
+#define TAPIR_USER_INTERVAL_NAMES_H
+
+#include <stdbool.h>
+
+#include "analyze/pairs.h"
+#include "base/str.h"
+
+/* Is it in the table, without "interval:"? */
+bool tapir_interval_name__is_known(const char *name);
+/* Is the kind one that the name means? Also "PROVIDER:NAME" of a kind that no table knows. */
+bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind);
+/* The SPECs that record it: yours, each to be freed. -ENOMEM; none: the name is not known. */
+struct tapir_interval_specs tapir_vec(char *);
+int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs *out);
+/* For help: a line for each name, with its events. */
+void tapir_interval_names__add_list(struct tapir_str *out);
+
+#endif

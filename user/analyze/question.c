@@ -1,0 +1,805 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events are asked as they come, in any order; those whose stacks are keys, and intervals, come
+ * from the timeline, in the order of time. The event that begins an interval is kept until it ends.
+ */
+#include "analyze/question.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "symbol/frame_kind.h"
+
+#define MAX_BINDINGS (1u << 16)
+#define MAX_HELD     (64u << 20) /* bytes of events that began intervals */
+
+/* The programs of a question for events of one probe. */
+struct binding {
+	struct tapir_program *programs; /* condition, values, keys; NULL: not its event */
+};
+
+struct asked {
+	struct tapir_question q;
+	struct tapir_question_opts opts;
+	struct tapir_expression *where;
+	struct tapir_expression *values[TAPIR_FOLD_MAX_VALUES];
+	struct tapir_expression *key_values[TAPIR_FOLD_MAX_KEYS]; /* NULL: a stack */
+	struct tapir_vec(char *) texts;				  /* owned, of columns and keys */
+	struct tapir_map by_probe; /* probe, of intervals of both ends -> idx + 1 of bindings */
+	struct tapir_vec(struct binding) bindings;
+	bool wants_stack;
+};
+
+struct tapir_questions {
+	struct tapir_vec(struct asked *) all;
+	struct tapir_question_sink sink;
+	struct tapir_pairs pairs;
+	struct tapir_timeline *tl; /* NULL: no question needs one, or nothing has come */
+	const struct tapir_catalog *catalog;
+	struct tapir_hit_names names;
+	struct tapir_event_fields begin_fields, end_fields;
+	struct tapir_hit_values where_values, values, keys[TAPIR_FOLD_MAX_KEYS];
+	struct tapir_str key_names[TAPIR_FOLD_MAX_KEYS];
+	size_t held_bytes;
+	int err; /* of a callback; told */
+};
+
+/* ---- what a person wrote --------------------------------------------------------------------- */
+
+static const char *const options[] = {"--sum", "--avg", "--min", "--max", "--hist", "--lhist"};
+
+static char *keep_text(struct asked *a, const char *text, size_t len)
+{
+	char *copy = strndup(text, len);
+
+	if (copy && tapir_vec__push(&a->texts, copy))
+		return copy;
+	free(copy);
+	return NULL;
+}
+
+/* From the last comma outside parentheses and quotes; len: of text. SIZE_MAX: there is none. */
+static size_t last_comma(const char *text, size_t len)
+{
+	size_t found = SIZE_MAX;
+	int depth = 0;
+	bool is_quoted = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (is_quoted && text[i] == '\\' && i + 1 < len)
+			i++;
+		else if (text[i] == '"')
+			is_quoted = !is_quoted;
+		else if (!is_quoted)
+			depth += (text[i] == '(') - (text[i] == ')');
+		if (text[i] == ',' && !is_quoted && !depth)
+			found = i;
+	}
+	return found;
+}
+
+/* "10", "5ms" at text: what --lhist is bounded by. */
+static bool take_bound(const char *text, size_t len, int64_t *out, bool *is_time)
+{
+	char word[40];
+
+	snprintf(word, sizeof(word), "%.*s", (int)(len < 39 ? len : 39), text);
+	return tapir_expression__constant(word, out, is_time);
+}
+
+static int bad_lhist(const char *text)
+{
+	return tapir_diag__fail(
+		-EINVAL,
+		"--lhist: '%s' is not X,MIN,MAX,STEP with at most %d steps, such as took,0ms,100ms,5ms",
+		text, TAPIR_FOLD_MAX_STEPS);
+}
+
+static int take_lhist(const char *text, size_t *len, struct tapir_fold_column *column)
+{
+	int64_t bounds[3];
+	bool is_time[3];
+	size_t all = strlen(text);
+	__int128 range;
+
+	for (int i = 2; i >= 0; i--) {
+		size_t comma = last_comma(text, all);
+
+		if (comma == SIZE_MAX ||
+		    !take_bound(text + comma + 1, all - comma - 1, &bounds[i], &is_time[i]))
+			return bad_lhist(text);
+		all = comma;
+	}
+	*len = all;
+	range = (__int128)bounds[1] - bounds[0];
+	if (bounds[2] <= 0 || range <= 0 || range / bounds[2] > TAPIR_FOLD_MAX_STEPS)
+		return bad_lhist(text);
+	*column = (struct tapir_fold_column){TAPIR_FOLD_LINEAR, bounds[0], bounds[1], bounds[2]};
+	return 0;
+}
+
+static int add_column(struct asked *a, enum tapir_aggregate aggregate, const char *text)
+{
+	unsigned idx = a->q.fold.column_cnt;
+	struct tapir_fold_column *column = &a->q.fold.columns[idx];
+	size_t len = strlen(text);
+	char *copy;
+	int err;
+
+	if (idx == TAPIR_FOLD_MAX_VALUES)
+		return tapir_diag__fail(-EINVAL, "%s: a question has at most %d values",
+					options[aggregate], TAPIR_FOLD_MAX_VALUES);
+	if (aggregate == TAPIR_AGGREGATE_HIST)
+		column->scale = TAPIR_FOLD_LOG;
+	err = aggregate == TAPIR_AGGREGATE_LHIST ? take_lhist(text, &len, column) : 0;
+	copy = err ? NULL : keep_text(a, text, len);
+	if (!err && !copy)
+		err = -ENOMEM;
+	if (!err)
+		err = tapir_expression__parse(options[aggregate], copy, &a->values[idx]);
+	if (err)
+		return err;
+	a->q.columns[idx] = (struct tapir_question_column){.aggregate = aggregate, .text = copy};
+	a->q.fold.column_cnt++;
+	return 0;
+}
+
+/* "stack", "ustack(N)", "kstack(N)". */
+static bool take_stack(const char *text, struct tapir_question_key *key)
+{
+	uint64_t frames = 0;
+	char number[8];
+	int len = 0;
+
+	key->kind = *text == 's'   ? TAPIR_KEY_STACK
+		    : *text == 'u' ? TAPIR_KEY_USER
+				   : TAPIR_KEY_KERNEL;
+	if (!strcmp(text, "stack") || !strcmp(text, "ustack") || !strcmp(text, "kstack"))
+		return true;
+	if (sscanf(text, "%*1[uk]stack(%7[0-9])%n", number, &len) != 1 || !len || text[len] ||
+	    !tapir_str__to_u64(number, 1, TAPIR_MAX_FRAMES, &frames))
+		return false;
+	key->frames = (unsigned)frames;
+	return true;
+}
+
+static int add_key(struct asked *a, const char *text, size_t len)
+{
+	unsigned idx = a->q.fold.key_cnt;
+	struct tapir_question_key *key = &a->q.keys[idx];
+	char *copy;
+	int err = 0;
+
+	if (idx == TAPIR_FOLD_MAX_KEYS)
+		return tapir_diag__fail(-EINVAL, "--by: a question has at most %d keys",
+					TAPIR_FOLD_MAX_KEYS);
+	while (len && *text == ' ') {
+		text++;
+		len--;
+	}
+	copy = keep_text(a, text, len);
+	if (!copy)
+		return -ENOMEM;
+	key->text = copy;
+	if (take_stack(copy, key)) {
+		a->wants_stack = true;
+	} else {
+		key->kind = TAPIR_KEY_VALUE;
+		err = tapir_expression__parse("--by", copy, &a->key_values[idx]);
+	}
+	a->q.fold.key_cnt += !err;
+	return err;
+}
+
+static int add_keys(struct asked *a, const char *text)
+{
+	size_t len = strlen(text), from;
+	int err;
+
+	from = last_comma(text, len);
+	if (from != SIZE_MAX) { /* the ones before it first */
+		char *head = keep_text(a, text, from);
+
+		err = head ? add_keys(a, head) : -ENOMEM;
+		if (err)
+			return err;
+	}
+	return from == SIZE_MAX ? add_key(a, text, len)
+				: add_key(a, text + from + 1, len - from - 1);
+}
+
+static int parse(struct asked *a)
+{
+	const struct tapir_question_opts *o = &a->opts;
+	const char *const *word;
+	int err = 0;
+
+	if (o->where)
+		err = tapir_expression__parse("--where", o->where, &a->where);
+	for (int i = 0; !err && i < TAPIR_AGGREGATE_CNT; i++)
+		for (size_t w = 0; !err && w < o->aggregates[i].cnt; w++)
+			err = add_column(a, (enum tapir_aggregate)i, o->aggregates[i].data[w]);
+	tapir_vec_for_each (word, &o->by)
+		if (!err)
+			err = add_keys(a, *word);
+	a->q.is_table = o->wants_count || a->q.fold.column_cnt || a->q.fold.key_cnt;
+	return err;
+}
+
+static void clear_bindings(struct asked *a)
+{
+	struct binding *b;
+
+	tapir_vec_for_each (b, &a->bindings)
+		free(b->programs);
+	a->bindings.cnt = 0;
+	tapir_map__clear(&a->by_probe);
+}
+
+static void free_asked(struct asked *a)
+{
+	char **text;
+
+	clear_bindings(a);
+	tapir_vec_for_each (text, &a->texts)
+		free(*text);
+	tapir_expression__free(a->where);
+	for (int i = 0; i < TAPIR_FOLD_MAX_VALUES; i++)
+		tapir_expression__free(a->values[i]);
+	for (int i = 0; i < TAPIR_FOLD_MAX_KEYS; i++)
+		tapir_expression__free(a->key_values[i]);
+	tapir_vec__fini(&a->texts);
+	tapir_vec__fini(&a->bindings);
+	tapir_map__fini(&a->by_probe);
+	tapir_fold__fini(&a->q.fold);
+	free(a);
+}
+
+int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question_opts *opts)
+{
+	struct asked *a = calloc(1, sizeof(*a));
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	a->opts = *opts;
+	a->q.text = opts->text;
+	a->q.is_of_intervals = opts->is_of_intervals;
+	a->q.fold.max_bytes =
+		opts->table_bytes ? opts->table_bytes : (size_t)TAPIR_QUESTION_TABLE_MB << 20;
+	err = parse(a);
+	if (!err && !tapir_vec__push(&qs->all, a))
+		err = -ENOMEM;
+	if (err)
+		free_asked(a);
+	return err;
+}
+
+/* ---- binding --------------------------------------------------------------------------------- */
+
+static int bind_value(struct asked *a, unsigned idx, const struct tapir_scope *scope,
+		      struct tapir_program *out)
+{
+	struct tapir_question_column *column = &a->q.columns[idx];
+	int err = tapir_expression__value(a->values[idx], scope, out);
+
+	if (err)
+		return err;
+	if (out->class == TAPIR_CLASS_TEXT)
+		return tapir_diag__fail(-EINVAL, "%s: '%s' of %s is a text, which has no number",
+					options[column->aggregate], column->text, scope->subject);
+	if (column->unit_ns && out->unit_ns && column->unit_ns != out->unit_ns)
+		return tapir_diag__fail(-EINVAL, "%s: '%s' has another unit in %s than elsewhere",
+					options[column->aggregate], column->text, scope->subject);
+	column->unit_ns = out->unit_ns;
+	return 0;
+}
+
+static int bind_all(struct asked *a, const struct tapir_scope *scope, struct tapir_program *p)
+{
+	int err = a->where ? tapir_expression__condition(a->where, scope, p) : 0;
+
+	for (unsigned i = 0; !err && i < a->q.fold.column_cnt; i++)
+		err = bind_value(a, i, scope, &p[1 + i]);
+	for (unsigned i = 0; !err && i < a->q.fold.key_cnt; i++) {
+		struct tapir_program *key = &p[1 + a->q.fold.column_cnt + i];
+
+		err = a->key_values[i] ? tapir_expression__value(a->key_values[i], scope, key) : 0;
+		if (!err && a->key_values[i])
+			a->q.keys[i].unit_ns = key->unit_ns;
+	}
+	return err;
+}
+
+static bool has_event(const struct asked *a, const struct tapir_hit *hit)
+{
+	return a->q.is_of_intervals || !a->opts.has_event ||
+	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
+}
+
+/* *out NULL: it is not about such events. */
+static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
+		      const struct tapir_program **out)
+{
+	uint64_t key = hit->begin.probe.rec->probe_id |
+		       (uint64_t)(hit->end ? hit->end->probe.rec->probe_id : 0) << 32;
+	const uint64_t *idx = tapir_map__get(&a->by_probe, key);
+	struct tapir_hit_scope names;
+	struct tapir_scope scope;
+	struct binding b = {};
+	uint64_t *place;
+	int err = 0;
+
+	if (idx) {
+		*out = a->bindings.data[*idx - 1].programs;
+		return 0;
+	}
+	*out = NULL;
+	if (a->bindings.cnt == MAX_BINDINGS)
+		clear_bindings(a);
+	if (has_event(a, hit)) {
+		b.programs =
+			calloc(1 + a->q.fold.column_cnt + a->q.fold.key_cnt, sizeof(*b.programs));
+		scope = tapir_hit_scope__init(&names, hit, &qs->names);
+		err = b.programs ? bind_all(a, &scope, b.programs) : -ENOMEM;
+	}
+	place = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
+	if (!place || !tapir_vec__push(&a->bindings, b)) {
+		tapir_map__del(&a->by_probe, key);
+		free(b.programs);
+		return err ? err : -ENOMEM;
+	}
+	*place = a->bindings.cnt;
+	*out = b.programs;
+	return 0;
+}
+
+/* The id may be another probe's from now on. */
+static void unbind(struct tapir_questions *qs, uint32_t probe_id)
+{
+	struct asked **a;
+
+	tapir_vec_for_each (a, &qs->all) {
+		if ((*a)->q.is_of_intervals)
+			clear_bindings(*a);
+		else
+			tapir_map__del(&(*a)->by_probe, probe_id);
+	}
+}
+
+/* ---- hits ------------------------------------------------------------------------------------ */
+
+static struct tapir_fold_number number_of(const struct tapir_program *p, uint64_t value)
+{
+	if (p->class == TAPIR_CLASS_FLOAT)
+		return tapir_fold__real(tapir_program__float_of(value));
+	return tapir_fold__whole(p->class == TAPIR_CLASS_INT ? (__int128)(int64_t)value
+							     : (__int128)value);
+}
+
+static struct tapir_fold_part text_part(const struct tapir_question_slot *slot, uint32_t max_bytes)
+{
+	bool is_cut = slot->len > max_bytes;
+
+	return (struct tapir_fold_part){
+		.kind = is_cut || slot->state == TAPIR_STATE_CUT ? TAPIR_FOLD_CUT : TAPIR_FOLD_TEXT,
+		.len = is_cut ? max_bytes : slot->len,
+		.text = (const char *)(uintptr_t)slot->number};
+}
+
+static struct tapir_fold_part number_part(const struct tapir_program *p, uint64_t value)
+{
+	struct tapir_fold_part part = {.kind = TAPIR_FOLD_UINT, .u64 = value};
+
+	if (p->class == TAPIR_CLASS_FLOAT) {
+		part.kind = TAPIR_FOLD_FLOAT;
+		part.f64 = tapir_program__float_of(value);
+	} else if (p->class == TAPIR_CLASS_INT && (int64_t)value < 0) {
+		part.kind = TAPIR_FOLD_INT;
+	}
+	return part;
+}
+
+/* A number that has a name is that name, which says more. */
+static struct tapir_fold_part key_part(struct tapir_questions *qs, unsigned idx,
+				       const struct tapir_hit *hit, const struct tapir_program *p)
+{
+	struct tapir_hit_values *values = &qs->keys[idx];
+	struct tapir_str *name = &qs->key_names[idx];
+	const struct tapir_question_slot *slot = &values->slots[p->which];
+	uint32_t max_bytes = p->slots[p->which].max_bytes;
+	uint64_t value;
+
+	tapir_hit__fill(hit, &qs->names, p, values);
+	if (!p->is_register && slot->state >= TAPIR_STATE_NULL)
+		return (struct tapir_fold_part){.kind = slot->state == TAPIR_STATE_NULL
+								? TAPIR_FOLD_NULL
+								: TAPIR_FOLD_ABSENT};
+	if (p->class == TAPIR_CLASS_TEXT)
+		return text_part(slot, max_bytes ? max_bytes : TAPIR_QUESTION_KEY_TEXT);
+	tapir_str__clear(name);
+	if (!p->is_register &&
+	    tapir_hit__add_value_name(hit, &qs->names, &p->slots[p->which], name) && name->len)
+		return (struct tapir_fold_part){
+			.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)name->len, .text = name->data};
+	if (!tapir_program__number(p, values->slots, &value))
+		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
+	return number_part(p, value);
+}
+
+static bool is_kernel(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	return tree->nodes.data[node].kind == TAPIR_FRAME_KERNEL;
+}
+
+void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, unsigned max,
+			       const char *between, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = qs->tl ? tapir_timeline__stacks(qs->tl) : NULL;
+	unsigned cnt = 0;
+
+	while (tree && node && node < tree->nodes.cnt && (!max || cnt < max)) {
+		if (cnt++)
+			tapir_str__adds(out, between);
+		tapir_stack_tree__add_label(out, tree, (uint32_t)node);
+		node = tree->nodes.data[node].parent;
+	}
+}
+
+/* The whole stack is its node; a part of it the text of its frames: others may have the same. */
+static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned idx, uint32_t node,
+					 const struct tapir_question_key *key)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(qs->tl);
+	struct tapir_str *text = &qs->key_names[idx];
+
+	tapir_str__clear(text);
+	if (node == TAPIR_NO_NODE || node >= tree->nodes.cnt)
+		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
+	if (key->kind == TAPIR_KEY_STACK)
+		return (struct tapir_fold_part){.kind = TAPIR_FOLD_UINT, .u64 = node};
+	if (key->kind == TAPIR_KEY_USER) {
+		tapir_question__add_stack(qs, tapir_stack_tree__user_leaf(tree, node), key->frames,
+					  " < ", text);
+	} else {
+		for (unsigned cnt = 0;
+		     node && is_kernel(tree, node) && (!key->frames || cnt < key->frames);
+		     cnt++, node = tree->nodes.data[node].parent) {
+			if (cnt)
+				tapir_str__adds(text, " < ");
+			tapir_stack_tree__add_label(text, tree, node);
+		}
+	}
+	if (!text->len)
+		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
+	return (struct tapir_fold_part){
+		.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)text->len, .text = text->data};
+}
+
+/* False: a value is undefined. */
+static bool add_up(struct tapir_questions *qs, struct asked *a, const struct tapir_program *p,
+		   const struct tapir_hit *hit, uint32_t node)
+{
+	struct tapir_fold_number values[TAPIR_FOLD_MAX_VALUES];
+	struct tapir_fold_part key[TAPIR_FOLD_MAX_KEYS];
+	uint64_t value;
+
+	for (unsigned i = 0; i < a->q.fold.column_cnt; i++, p++) {
+		tapir_hit__fill(hit, &qs->names, p, &qs->values);
+		if (!tapir_program__number(p, qs->values.slots, &value))
+			return false;
+		values[i] = number_of(p, value);
+	}
+	for (unsigned i = 0; i < a->q.fold.key_cnt; i++, p++)
+		key[i] = a->key_values[i] ? key_part(qs, i, hit, p)
+					  : stack_part(qs, i, node, &a->q.keys[i]);
+	tapir_fold__add(&a->q.fold, key, values);
+	return true;
+}
+
+static int ask(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
+	       uint32_t node)
+{
+	const struct tapir_program *p;
+	int verdict = TAPIR_QUESTION_ACCEPT, err = bind_probe(qs, a, hit, &p);
+
+	if (err || !p)
+		return err;
+	a->q.counts.hits++;
+	if (a->where) {
+		tapir_hit__fill(hit, &qs->names, p, &qs->where_values);
+		verdict = tapir_program__decide(p, qs->where_values.slots);
+	}
+	if (verdict == TAPIR_QUESTION_REJECT)
+		a->q.counts.rejected++;
+	else if (verdict == TAPIR_QUESTION_UNDEFINED ||
+		 (a->q.is_table && !add_up(qs, a, p + 1, hit, node)))
+		a->q.counts.undefined++;
+	else if (!a->q.is_table && qs->sink.hit)
+		qs->sink.hit(qs->sink.ctx, &a->q, hit);
+	return 0;
+}
+
+static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_view *probe,
+			   const struct tapir_event_view *event, bool with_stacks, uint32_t node)
+{
+	struct tapir_hit hit = {
+		.catalog = qs->catalog,
+		.begin = {.probe = *probe, .event = *event, .fields = &qs->begin_fields}};
+	bool is_decoded = false;
+	struct asked **a;
+	int err = 0;
+
+	tapir_vec_for_each (a, &qs->all) {
+		if (err || (*a)->q.is_of_intervals || (*a)->wants_stack != with_stacks)
+			continue;
+		if (!is_decoded)
+			tapir_event_fields__decode(&qs->begin_fields, qs->catalog, probe, event);
+		is_decoded = true;
+		err = ask(qs, *a, &hit, node);
+	}
+	return err;
+}
+
+/* ---- the timeline ---------------------------------------------------------------------------- */
+
+static void on_event(void *ctx, struct tapir_tl_thread *thread,
+		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+{
+	struct tapir_questions *qs = ctx;
+	struct tapir_stack_ref ref = {.tgid = thread->tgid,
+				      .time_ns = event->rec->h.time_ns,
+				      .stack_id = event->rec->stack_id,
+				      .kstack_id = event->kstack_id};
+	bool has_stack = ref.stack_id || ref.kstack_id;
+
+	if (!qs->err)
+		qs->err = ask_about_event(qs, probe, event, true,
+					  has_stack ? tapir_timeline__node(qs->tl, &ref)
+						    : TAPIR_NO_NODE);
+}
+
+static bool has_kind(const struct asked *a, const struct tapir_kind *kind)
+{
+	return a->q.is_of_intervals && a->opts.has_kind(a->opts.ctx, kind);
+}
+
+static bool is_asked_for(const struct tapir_questions *qs, const struct tapir_kind *kind)
+{
+	struct asked *const *a;
+
+	tapir_vec_for_each (a, &qs->all)
+		if (has_kind(*a, kind))
+			return true;
+	return false;
+}
+
+/* Keeps the event that begins it. */
+static void on_open(void *ctx, struct tapir_interval *interval)
+{
+	struct tapir_questions *qs = ctx;
+	const struct tapir_event_view *event;
+	const struct tapir_probe_view *probe;
+	size_t size;
+
+	if (!is_asked_for(qs, &qs->pairs.kinds.data[interval->kind]) ||
+	    !tapir_timeline__current(qs->tl, &probe, &event))
+		return;
+	size = event->rec->h.size;
+	if (qs->held_bytes + size > MAX_HELD)
+		return;
+	interval->details = malloc(size);
+	if (!interval->details)
+		return;
+	memcpy(interval->details, event->rec, size);
+	qs->held_bytes += size;
+}
+
+static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
+			      const struct tapir_interval *interval)
+{
+	const struct tapir_rec_event *begin = interval->details;
+	const struct tapir_rec_probe *begin_probe =
+		begin ? tapir_catalog__probe(qs->catalog, begin->probe_id) : NULL;
+	const struct tapir_probe_view *end_probe;
+	const struct tapir_event_view *end_event;
+	struct tapir_hit_end end;
+	struct tapir_hit hit = {.catalog = qs->catalog,
+				.end = &end,
+				.took_ns = interval->until_ns - interval->from_ns};
+
+	if (!begin_probe || !tapir_timeline__current(qs->tl, &end_probe, &end_event)) {
+		a->q.counts.hits++;
+		a->q.counts.undefined++;
+		return 0;
+	}
+	tapir_probe_view__of(&begin_probe->h, &hit.begin.probe);
+	tapir_event_view__of(&begin->h, &hit.begin.event);
+	tapir_event_fields__decode(&qs->begin_fields, qs->catalog, &hit.begin.probe,
+				   &hit.begin.event);
+	hit.begin.fields = &qs->begin_fields;
+	end = (struct tapir_hit_end){*end_probe, *end_event, &qs->end_fields};
+	tapir_event_fields__decode(&qs->end_fields, qs->catalog, end_probe, end_event);
+	return ask(qs, a, &hit, interval->node);
+}
+
+static void on_close(void *ctx, struct tapir_interval *interval)
+{
+	const struct tapir_kind *kind;
+	struct tapir_questions *qs = ctx;
+	struct asked **a;
+
+	kind = &qs->pairs.kinds.data[interval->kind];
+	tapir_vec_for_each (a, &qs->all) {
+		if (qs->err || !has_kind(*a, kind))
+			continue;
+		(*a)->q.counts.unended += !!(interval->flags & TAPIR_INTERVAL_UNENDED);
+		(*a)->q.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_UNBEGUN);
+		if (!(interval->flags & (TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_UNBEGUN)))
+			qs->err = ask_about_interval(qs, *a, interval);
+	}
+	if (interval->details)
+		qs->held_bytes -= ((const struct tapir_rec *)interval->details)->size;
+	free(interval->details);
+	interval->details = NULL;
+}
+
+static const struct tapir_timeline_fns fns = {
+	.event = on_event, .open = on_open, .close = on_close};
+
+static bool needs_timeline(const struct tapir_questions *qs)
+{
+	struct asked *const *a;
+
+	tapir_vec_for_each (a, &qs->all)
+		if ((*a)->q.is_of_intervals || (*a)->wants_stack)
+			return true;
+	return false;
+}
+
+static int begin(struct tapir_questions *qs, const struct tapir_catalog *catalog)
+{
+	struct tapir_timeline_opts opts = {.wants_stacks = tapir_questions__want_stacks(qs)};
+
+	if (qs->catalog)
+		return 0;
+	qs->catalog = catalog;
+	if (!needs_timeline(qs))
+		return 0;
+	qs->tl = tapir_timeline__new(catalog, &qs->pairs, &opts);
+	return qs->tl ? tapir_timeline__listen(qs->tl, &fns, qs) : -ENOMEM;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static int take_event(struct tapir_questions *qs, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_event *ev = (const void *)rec;
+	const struct tapir_rec_probe *rec_probe = tapir_catalog__probe(qs->catalog, ev->probe_id);
+	struct tapir_probe_view probe;
+	struct tapir_event_view event;
+
+	if (!rec_probe)
+		return 0;
+	tapir_probe_view__of(&rec_probe->h, &probe);
+	tapir_event_view__of(rec, &event);
+	return ask_about_event(qs, &probe, &event, false, TAPIR_NO_NODE);
+}
+
+/* Of a probe that the question is not about, or of none: then it may be any question's. */
+static void take_loss(struct tapir_questions *qs, const struct tapir_rec_loss *loss)
+{
+	const struct tapir_rec_probe *rec =
+		loss->probe_id ? tapir_catalog__probe(qs->catalog, loss->probe_id) : NULL;
+	struct tapir_probe_view probe;
+	struct asked **a;
+
+	if (tapir_loss__kind(loss->cause) != TAPIR_LOSS_KIND_EVENT)
+		return;
+	if (rec)
+		tapir_probe_view__of(&rec->h, &probe);
+	tapir_vec_for_each (a, &qs->all) {
+		if (rec && !(*a)->q.is_of_intervals && (*a)->opts.has_event &&
+		    !(*a)->opts.has_event((*a)->opts.ctx, &probe))
+			continue;
+		(*a)->q.counts.lost += loss->count;
+		(*a)->q.counts.hits += (*a)->q.is_of_intervals ? 0 : loss->count;
+	}
+}
+
+int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog *catalog,
+			  const struct tapir_rec *rec)
+{
+	int err = qs->err ? qs->err : begin(qs, catalog);
+
+	if (err)
+		return err;
+	if (rec->type == TAPIR_REC_PROBE)
+		unbind(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
+	else if (rec->type == TAPIR_REC_EVENT)
+		err = take_event(qs, rec);
+	else if (rec->type == TAPIR_REC_LOSS)
+		take_loss(qs, (const void *)rec);
+	if (!err && qs->tl)
+		err = tapir_timeline__add(qs->tl, rec);
+	return err ? err : qs->err;
+}
+
+int tapir_questions__finish(struct tapir_questions *qs)
+{
+	int err = qs->tl && !qs->err ? tapir_timeline__finish(qs->tl) : 0;
+
+	return qs->err ? qs->err : err;
+}
+
+/* ---- lifecycle ------------------------------------------------------------------------------- */
+
+struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *sink)
+{
+	struct tapir_questions *qs = calloc(1, sizeof(*qs));
+
+	if (qs && sink)
+		qs->sink = *sink;
+	return qs;
+}
+
+void tapir_questions__free(struct tapir_questions *qs)
+{
+	struct asked **a;
+
+	if (!qs)
+		return;
+	tapir_timeline__free(qs->tl);
+	tapir_vec_for_each (a, &qs->all)
+		free_asked(*a);
+	tapir_vec__fini(&qs->all);
+	tapir_pairs__fini(&qs->pairs);
+	tapir_hit_names__fini(&qs->names);
+	tapir_event_fields__fini(&qs->begin_fields);
+	tapir_event_fields__fini(&qs->end_fields);
+	tapir_hit_values__fini(&qs->where_values);
+	tapir_hit_values__fini(&qs->values);
+	for (int i = 0; i < TAPIR_FOLD_MAX_KEYS; i++) {
+		tapir_hit_values__fini(&qs->keys[i]);
+		tapir_str__fini(&qs->key_names[i]);
+	}
+	free(qs);
+}
+
+struct tapir_pairs *tapir_questions__pairs(struct tapir_questions *qs)
+{
+	return &qs->pairs;
+}
+
+bool tapir_questions__want_stacks(const struct tapir_questions *qs)
+{
+	struct asked *const *a;
+
+	tapir_vec_for_each (a, &qs->all)
+		if ((*a)->wants_stack)
+			return true;
+	return false;
+}
+
+size_t tapir_questions__cnt(const struct tapir_questions *qs)
+{
+	return qs->all.cnt;
+}
+
+struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx)
+{
+	return &qs->all.data[idx]->q;
+}
+
+void tapir_questions__begin_interval(struct tapir_questions *qs)
+{
+	struct asked **a;
+
+	tapir_vec_for_each (a, &qs->all) {
+		tapir_fold__begin_interval(&(*a)->q.fold);
+		(*a)->q.before = (*a)->q.counts;
+	}
+}

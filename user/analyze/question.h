@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * question.h - questions to events and intervals: which of them, under which condition, and what is
+ * added up by which keys. For recordings and for what is recorded at the moment.
+ *
+ * Expressions are bound to each probe when its first event comes (question_hit.h). Of a question,
+ * hits = rejected + those of all rows + unkeyed + undefined + lost. One thread.
+ */
+#ifndef TAPIR_USER_QUESTION_H
+#define TAPIR_USER_QUESTION_H
+
+#include "analyze/pairs.h"
+#include "analyze/question_hit.h"
+#include "analyze/timeline.h"
+#include "base/fold.h"
+
+#define TAPIR_QUESTION_TABLE_MB 64u
+#define TAPIR_QUESTION_KEY_TEXT 64u /* bytes of a text in a key, without str(X, N) */
+
+enum tapir_aggregate {
+	TAPIR_AGGREGATE_SUM,
+	TAPIR_AGGREGATE_AVG,
+	TAPIR_AGGREGATE_MIN,
+	TAPIR_AGGREGATE_MAX,
+	TAPIR_AGGREGATE_HIST,
+	TAPIR_AGGREGATE_LHIST,
+	TAPIR_AGGREGATE_CNT
+};
+
+/* As a person wrote them; borrowed. */
+struct tapir_question_opts {
+	const char *text;  /* what it is called; NULL: it has no name */
+	const char *where; /* NULL: all */
+	bool wants_count;
+	struct tapir_words aggregates[TAPIR_AGGREGATE_CNT];
+	struct tapir_words by; /* each: KEY{,KEY} */
+	size_t table_bytes;    /* 0: TAPIR_QUESTION_TABLE_MB */
+	/* Of events: those that matches says, NULL: all. Of intervals: those whose kind it says. */
+	bool is_of_intervals;
+	bool (*has_event)(void *ctx, const struct tapir_probe_view *probe);
+	bool (*has_kind)(void *ctx, const struct tapir_kind *kind);
+	void *ctx;
+};
+
+struct tapir_question_column {
+	enum tapir_aggregate aggregate;
+	const char *text; /* the expression's; of LHIST without its bounds */
+	uint64_t unit_ns; /* of its values; 0: none */
+};
+
+enum tapir_key_kind { TAPIR_KEY_VALUE, TAPIR_KEY_STACK, TAPIR_KEY_USER, TAPIR_KEY_KERNEL };
+
+struct tapir_question_key {
+	enum tapir_key_kind kind;
+	const char *text;
+	uint64_t unit_ns;
+	unsigned frames; /* of ustack(N), kstack(N); 0: all */
+};
+
+struct tapir_question_counts {
+	uint64_t hits, rejected, undefined, lost;
+	uint64_t unbegun, unended; /* of intervals: halves, which are no hits */
+};
+
+struct tapir_question {
+	const char *text;
+	bool is_table; /* hits are added up; else each is told */
+	bool is_of_intervals;
+	struct tapir_question_column columns[TAPIR_FOLD_MAX_VALUES];
+	struct tapir_question_key keys[TAPIR_FOLD_MAX_KEYS];
+	struct tapir_fold fold;			     /* its key_cnt and column_cnt count these */
+	struct tapir_question_counts counts, before; /* before: of this interval */
+};
+
+struct tapir_questions;
+
+struct tapir_question_sink {
+	/* A hit of a question that is no table. rec: the event, NULL: of an interval. */
+	void (*hit)(void *ctx, const struct tapir_question *q, const struct tapir_hit *hit);
+	void *ctx;
+};
+
+/* sink may be NULL. NULL: out of memory. */
+struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *sink);
+void tapir_questions__free(struct tapir_questions *qs);
+/* Pairs that a user names, before the first record. */
+struct tapir_pairs *tapir_questions__pairs(struct tapir_questions *qs);
+
+/* -EINVAL with lines: what a person wrote is wrong, whatever is recorded. */
+int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question_opts *opts);
+/* Whether events need stacks. */
+bool tapir_questions__want_stacks(const struct tapir_questions *qs);
+
+/*
+ * A record, described ones included; catalog: the same each time. -EINVAL with lines: an expression
+ * does not fit an event.
+ */
+int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog *catalog,
+			  const struct tapir_rec *rec);
+/* After the last one, while the catalog is there. */
+int tapir_questions__finish(struct tapir_questions *qs);
+
+size_t tapir_questions__cnt(const struct tapir_questions *qs);
+struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx);
+/* What is read as "since" begins here. */
+void tapir_questions__begin_interval(struct tapir_questions *qs);
+
+/* The frames of a key of a stack, innermost first, up to max of them; 0: all. */
+void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, unsigned max,
+			       const char *between, struct tapir_str *out);
+
+#endif

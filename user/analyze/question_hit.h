@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * question_hit.h - what an expression can name of a recorded event, or of an interval between two:
+ * fields by name, and what is known of where it happened.
+ */
+#ifndef TAPIR_USER_QUESTION_HIT_H
+#define TAPIR_USER_QUESTION_HIT_H
+
+#include "decode/event_fields.h"
+#include "spec/expression.h"
+#include "trace/catalog.h"
+
+/* One end of it. */
+struct tapir_hit_end {
+	struct tapir_probe_view probe;
+	struct tapir_event_view event;
+	const struct tapir_event_fields *fields; /* decoded */
+};
+
+struct tapir_hit {
+	const struct tapir_catalog *catalog;
+	struct tapir_hit_end begin;	 /* the event, if it is no interval */
+	const struct tapir_hit_end *end; /* NULL: it is no interval */
+	uint64_t took_ns;
+};
+
+/* Names of fields that expressions use; numbers in operands. Grows as they are bound. */
+struct tapir_hit_names tapir_vec(char *);
+
+void tapir_hit_names__fini(struct tapir_hit_names *names);
+
+/* For expressions about hits like this one, which is borrowed, as names is, while they are bound.
+ */
+struct tapir_hit_scope {
+	const struct tapir_hit *hit;
+	struct tapir_hit_names *names;
+	char subject[256];
+};
+
+struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct tapir_hit *hit,
+					 struct tapir_hit_names *names);
+/* The built-in names, one after the other, with what each means; NULL after the last. */
+const char *tapir_hit__builtin(size_t i, const char **what);
+
+/* What the slots of a program are in this hit. */
+struct tapir_hit_values {
+	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
+	struct tapir_str texts[TAPIR_QUESTION_SLOTS]; /* those that had to be made */
+};
+
+void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+		     const struct tapir_program *p, struct tapir_hit_values *out);
+void tapir_hit_values__fini(struct tapir_hit_values *values);
+
+/* Has a number names, as an enumeration has: then out is the one it has here. */
+bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+			       const struct tapir_question_operand *operand, struct tapir_str *out);
+
+#endif

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From words to questions: what each source is, and which events it needs. */
+#include "cli/question_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "spec/spec.h"
+
+#define AGGREGATE(name, arg, help, which)                                                          \
+	TAPIR_LIST(name, 0, arg, help, struct tapir_question_args, aggregates[which])
+
+const struct tapir_option tapir_question_options[] = {
+	TAPIR_STRING("where", 0, "EXPR",
+		     "only events and intervals for which it is true ('tapir help where')",
+		     struct tapir_question_args, where),
+	TAPIR_FLAG("count", 0, "count them instead of listing them", struct tapir_question_args,
+		   count),
+	AGGREGATE("sum", "X", "add up a field", TAPIR_AGGREGATE_SUM),
+	AGGREGATE("avg", "X", "the mean of a field", TAPIR_AGGREGATE_AVG),
+	AGGREGATE("min", "X", "the smallest value of a field", TAPIR_AGGREGATE_MIN),
+	AGGREGATE("max", "X", "the largest value of a field", TAPIR_AGGREGATE_MAX),
+	AGGREGATE("hist", "X", "50, 90 and 99 % of the values are below these, and a histogram",
+		  TAPIR_AGGREGATE_HIST),
+	AGGREGATE("lhist", "X,MIN,MAX,STEP", "a histogram in equal steps", TAPIR_AGGREGATE_LHIST),
+	TAPIR_LIST("by", 0, "KEY[,KEY]",
+		   "a row for each value of these: fields, pid, tid, comm, thread, cpu, cgroup, "
+		   "user, event, stack, ustack(N), kstack(N), bucket(X, STEP); at most four",
+		   struct tapir_question_args, by),
+	TAPIR_LIST(
+		"pair", 0, "A,B[,key=ARG]",
+		"ask about the intervals that event A begins and B ends, on one thread, or across "
+		"threads where ARG is equal",
+		struct tapir_question_args, pairs),
+	TAPIR_STRING("until", 0, "SOURCE", "the same, for events of SOURCE as ends",
+		     struct tapir_question_args, until),
+	TAPIR_STRING("key", 0, "ARG", "with --until: ends where ARG is equal",
+		     struct tapir_question_args, key),
+	TAPIR_U64("top", 'n', "N", "rows of a table; 0: all (default: 20)",
+		  struct tapir_question_args, top, 0, UINT32_MAX),
+	TAPIR_U64("table-size", 0, "MB", "room for keys of each question (default: 64)",
+		  struct tapir_question_args, table_mb, 1, 16384),
+	{}};
+
+/* What a question is about. */
+struct tapir_source {
+	struct tapir_vec(struct tapir_spec *) specs;
+	struct tapir_words globs;     /* of a file's events */
+	struct tapir_words intervals; /* names */
+	struct tapir_words kinds;     /* of pairs that a user named: their first events' */
+	bool has_any_event;
+};
+
+/* ---- is it about this? ------------------------------------------------------------------------ */
+
+static bool has_event(void *ctx, const struct tapir_probe_view *probe)
+{
+	const struct tapir_source *s = ctx;
+	char provider[256], event[256], both[520];
+	struct tapir_spec *const *spec;
+	const char *const *glob;
+
+	if (s->has_any_event)
+		return true;
+	tapir_sv__copy(probe->provider, provider, sizeof(provider));
+	tapir_sv__copy(probe->event, event, sizeof(event));
+	snprintf(both, sizeof(both), "%s:%s", provider, event);
+	tapir_vec_for_each (spec, &s->specs)
+		if (tapir_spec__matches(*spec, NULL, provider, event) ||
+		    tapir_spec__selects(*spec, TAPIR_SPEC_ZERO_IS_ALL, NULL, provider, event,
+					probe->rec->level, probe->rec->keywords))
+			return true;
+	tapir_vec_for_each (glob, &s->globs)
+		if (tapir_glob__match(*glob, strchr(*glob, ':') ? both : event) ||
+		    !strcmp(*glob, provider))
+			return true;
+	return false;
+}
+
+static bool has_kind(void *ctx, const struct tapir_kind *kind)
+{
+	const struct tapir_source *s = ctx;
+	const char *const *word;
+
+	tapir_vec_for_each (word, &s->intervals)
+		if (tapir_interval_name__means(*word, kind))
+			return true;
+	tapir_vec_for_each (word, &s->kinds)
+		if (!strcmp(*word, kind->name) && !kind->is_guessed)
+			return true;
+	return false;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+static const char *keep(struct tapir_asked *asked, const char *text, size_t len)
+{
+	char *copy = strndup(text, len);
+
+	if (copy && tapir_vec__push(&asked->texts, copy))
+		return copy;
+	free(copy);
+	return NULL;
+}
+
+static bool add_spec(struct tapir_asked *asked, const char *text)
+{
+	return text && tapir_vec__push(&asked->specs, text);
+}
+
+/* ---- intervals -------------------------------------------------------------------------------- */
+
+static int add_interval(struct tapir_asked *asked, struct tapir_source *s, const char *name)
+{
+	struct tapir_interval_specs specs = {};
+	int err = tapir_interval_name__add_specs(name, &specs);
+	char **spec;
+
+	tapir_vec_for_each (spec, &specs) {
+		if (!err && !add_spec(asked, keep(asked, *spec, strlen(*spec))))
+			err = -ENOMEM;
+		free(*spec);
+	}
+	tapir_vec__fini(&specs);
+	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
+}
+
+/* The end of a SPEC that names an event: without its path, and what follows the events. */
+static int take_end(struct tapir_asked *asked, const char *text, const char **provider,
+		    const char **events)
+{
+	struct tapir_spec *spec = NULL;
+	int err = tapir_spec__parse(text, &spec);
+	struct tapir_str list = {};
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < spec->items.cnt; i++)
+		if (spec->items.data[i].negated || spec->items.data[i].kind == TAPIR_SPEC_KEYWORD ||
+		    spec->items.data[i].kind == TAPIR_SPEC_MASK)
+			err = -EINVAL;
+		else
+			tapir_str__addf(&list, "%s%s", i ? "," : "", spec->items.data[i].text);
+	if (err || !list.len)
+		err = tapir_diag__fail(
+			-EINVAL,
+			"--until: '%s' names no events: PROVIDER:EVENT{,EVENT} is required", text);
+	if (!err) {
+		*provider = keep(asked, spec->provider, strlen(spec->provider));
+		*events = keep(asked, list.data, list.len);
+		err = *provider && *events ? 0 : -ENOMEM;
+	}
+	tapir_str__fini(&list);
+	tapir_spec__free(spec);
+	return err;
+}
+
+static int name_pair(struct tapir_asked *asked, struct tapir_source *s, const char *text)
+{
+	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
+	int err = tapir_pairs__name(pairs, text);
+	size_t len = strcspn(text, ","), from = len;
+
+	if (err == -EINVAL)
+		return tapir_diag__fail(err,
+					"--pair: '%s' is not BEGIN,END or BEGIN,END,key=ARG, with "
+					"events as PROVIDER:EVENT or EVENT",
+					text);
+	while (from && text[from - 1] != ':')
+		from--;
+	if (!err && !tapir_vec__push(&s->kinds, keep(asked, text + from, len - from)))
+		err = -ENOMEM;
+	return err;
+}
+
+/* Each begin with each end. */
+static int name_until(struct tapir_asked *asked, struct tapir_source *s, const char *begin,
+		      const char *until, const char *key)
+{
+	const char *provider[2], *events[2];
+	int err = take_end(asked, begin, &provider[0], &events[0]);
+
+	if (!err)
+		err = take_end(asked, until, &provider[1], &events[1]);
+	if (!err && (!add_spec(asked, begin) || !add_spec(asked, until)))
+		err = -ENOMEM;
+	if (err)
+		return err;
+	for (const char *a = events[0]; *a; a += strcspn(a, ","), a += *a == ',')
+		for (const char *b = events[1]; *b && !err; b += strcspn(b, ","), b += *b == ',') {
+			char text[1024];
+
+			snprintf(text, sizeof(text), "%s:%.*s,%s:%.*s%s%s", provider[0],
+				 (int)strcspn(a, ","), a, provider[1], (int)strcspn(b, ","), b,
+				 key ? ",key=" : "", key ? key : "");
+			err = name_pair(asked, s, text);
+		}
+	return err;
+}
+
+static int add_pair(struct tapir_asked *asked, struct tapir_source *s, const char *text)
+{
+	int err = name_pair(asked, s, text);
+	size_t a = strcspn(text, ","), b = text[a] ? strcspn(text + a + 1, ",") : 0;
+
+	if (err)
+		return err;
+	if (memchr(text, ':', a) && !add_spec(asked, keep(asked, text, a)))
+		return -ENOMEM;
+	if (memchr(text + a + 1, ':', b) && !add_spec(asked, keep(asked, text + a + 1, b)))
+		return -ENOMEM;
+	return 0;
+}
+
+/* ---- sources ---------------------------------------------------------------------------------- */
+
+static int add_event_source(struct tapir_asked *asked, struct tapir_source *s, const char *word,
+			    bool is_of_file)
+{
+	struct tapir_spec *spec = NULL;
+	int err;
+
+	if (is_of_file)
+		return tapir_vec__push(&s->globs, word) ? 0 : -ENOMEM;
+	err = tapir_spec__parse(word, &spec);
+	if (err)
+		return err;
+	if (tapir_vec__push(&s->specs, spec))
+		return add_spec(asked, word) ? 0 : -ENOMEM;
+	tapir_spec__free(spec);
+	return -ENOMEM;
+}
+
+static int add_source(struct tapir_asked *asked, struct tapir_source *s, const char *word,
+		      bool is_of_file)
+{
+	if (!strncmp(word, "interval:", 9)) {
+		if (!is_of_file && !tapir_interval_name__is_known(word + 9))
+			return tapir_diag__fail(
+				-EINVAL, "no interval '%s' ('tapir help intervals' lists them)",
+				word + 9);
+		return add_interval(asked, s, word + 9);
+	}
+	if (tapir_interval_name__is_known(word))
+		return add_interval(asked, s, word);
+	return add_event_source(asked, s, word, is_of_file);
+}
+
+static struct tapir_source *new_source(struct tapir_asked *asked)
+{
+	struct tapir_source *s = calloc(1, sizeof(*s));
+
+	if (s && tapir_vec__push(&asked->sources, s))
+		return s;
+	free(s);
+	return NULL;
+}
+
+static void free_source(struct tapir_source *s)
+{
+	struct tapir_spec **spec;
+
+	tapir_vec_for_each (spec, &s->specs)
+		tapir_spec__free(*spec);
+	tapir_vec__fini(&s->specs);
+	tapir_vec__fini(&s->globs);
+	tapir_vec__fini(&s->intervals);
+	tapir_vec__fini(&s->kinds);
+	free(s);
+}
+
+/* ---- questions -------------------------------------------------------------------------------- */
+
+static bool asks(const struct tapir_question_args *args)
+{
+	bool adds_up = args->count || args->by.cnt;
+
+	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
+		adds_up |= args->aggregates[i].cnt > 0;
+	return adds_up || args->where || args->pairs.cnt || args->until;
+}
+
+static int add_question(struct tapir_asked *asked, const struct tapir_question_args *args,
+			struct tapir_source *s, const char *text, bool is_of_intervals)
+{
+	struct tapir_question_opts opts = {.text = text,
+					   .where = args->where,
+					   .wants_count = args->count,
+					   .by = args->by,
+					   .table_bytes = (size_t)args->table_mb << 20,
+					   .is_of_intervals = is_of_intervals,
+					   .has_event = has_event,
+					   .has_kind = has_kind,
+					   .ctx = s};
+	int err;
+
+	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
+		opts.aggregates[i] = args->aggregates[i];
+	err = tapir_questions__add(asked->questions, &opts);
+	if (!err)
+		asked->has_table |= tapir_questions__at(asked->questions,
+							tapir_questions__cnt(asked->questions) - 1)
+					    ->is_table;
+	return err;
+}
+
+/* words: the sources of one question, or of two: of events, and of intervals. */
+static int ask(struct tapir_asked *asked, const struct tapir_question_args *args,
+	       const struct tapir_words *words, const char *text, bool is_of_file)
+{
+	struct tapir_source *s = new_source(asked);
+	const char *const *word;
+	bool has_events;
+	int err = s ? 0 : -ENOMEM;
+
+	if (!err && args->until && words->cnt != 1)
+		return tapir_diag__fail(-EINVAL, "--until requires one SOURCE, which begins");
+	if (!err && args->until) {
+		err = name_until(asked, s, words->data[0], args->until, args->key);
+	} else if (!err && args->pairs.cnt) {
+		tapir_vec_for_each (word, &args->pairs)
+			err = err ? err : add_pair(asked, s, *word);
+		tapir_vec_for_each (word, words)
+			if (!err && !is_of_file && !add_spec(asked, *word))
+				err = -ENOMEM;
+	} else if (!err) {
+		s->has_any_event = !words->cnt;
+		tapir_vec_for_each (word, words)
+			err = err ? err : add_source(asked, s, *word, is_of_file);
+	}
+	has_events = !err && (s->has_any_event || s->specs.cnt || s->globs.cnt);
+	if (has_events)
+		err = add_question(asked, args, s, text, false);
+	if (!err && (s->intervals.cnt || s->kinds.cnt))
+		err = add_question(asked, args, s, text, true);
+	return err;
+}
+
+/* ---- sentences -------------------------------------------------------------------------------- */
+
+struct sentence {
+	struct tapir_question_args args;
+	struct tapir_words source;
+};
+
+static void fini_sentence(struct sentence *s)
+{
+	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
+		tapir_vec__fini(&s->args.aggregates[i]);
+	tapir_vec__fini(&s->args.by);
+	tapir_vec__fini(&s->args.pairs);
+	tapir_vec__fini(&s->source);
+}
+
+/* The option that a word of a sentence is; NULL: none. "if" is where. */
+static const struct tapir_option *option_of(const char *word, size_t len)
+{
+	if (len == 2 && !memcmp(word, "if", 2)) {
+		word = "where";
+		len = 5;
+	}
+	for (const struct tapir_option *o = tapir_question_options; o->name; o++)
+		if (strlen(o->name) == len && !memcmp(o->name, word, len))
+			return o;
+	return NULL;
+}
+
+/* Where the word ends that begins at text: at a blank outside quotes and parentheses. */
+static size_t word_len(const char *text)
+{
+	bool is_quoted = false;
+	int depth = 0;
+	size_t i;
+
+	for (i = 0; text[i] && (is_quoted || depth > 0 || text[i] != ' '); i++) {
+		if (text[i] == '\\' && text[i + 1])
+			i++;
+		else if (text[i] == '"')
+			is_quoted = !is_quoted;
+		else if (!is_quoted)
+			depth += (text[i] == '(') - (text[i] == ')');
+	}
+	return i;
+}
+
+static const char *next_word(const char *text)
+{
+	text += word_len(text);
+	return text + strspn(text, " ");
+}
+
+/* A keyword's value goes on up to the next keyword; its own first word is never one. */
+static const char *value_end(const char *value)
+{
+	const char *at = next_word(value);
+
+	while (*at && !option_of(at, word_len(at)))
+		at = next_word(at);
+	return at;
+}
+
+static int take_part(const struct tapir_cli *cli, struct tapir_asked *asked, struct sentence *s,
+		     const char **at)
+{
+	const struct tapir_option *o = option_of(*at, word_len(*at));
+	const char *value = next_word(*at), *end, *text;
+
+	if (o->type == TAPIR_OPTION_FLAG) {
+		*at = value;
+		*(bool *)((char *)&s->args + o->offset) = true;
+		return 0;
+	}
+	if (!*value)
+		return tapir_cli__usage(cli, "'%s' at the end of a sentence requires %s", *at,
+					o->arg_name);
+	end = value_end(value);
+	*at = end;
+	while (end > value && end[-1] == ' ')
+		end--;
+	text = keep(asked, value, (size_t)(end - value));
+	if (!text)
+		return -ENOMEM;
+	return tapir_option__set((struct tapir_cli *)cli, o, (char *)&s->args + o->offset, text);
+}
+
+static bool is_sentence(const char *word)
+{
+	const char *at = next_word(word);
+
+	while (*at && !option_of(at, word_len(at)))
+		at = next_word(at);
+	return *at;
+}
+
+static int ask_sentence(const struct tapir_cli *cli, struct tapir_asked *asked,
+			const struct tapir_question_args *args, const char *text, bool is_of_file)
+{
+	struct sentence s = {.args = {.top = args->top, .table_mb = args->table_mb}};
+	const char *at = value_end(text), *end = at, *source;
+	int err = 0;
+
+	while (end > text && end[-1] == ' ')
+		end--;
+	source = keep(asked, text, (size_t)(end - text));
+	if (!source || !tapir_vec__push(&s.source, source))
+		err = -ENOMEM;
+	while (!err && *at)
+		err = take_part(cli, asked, &s, &at);
+	if (!err)
+		err = ask(asked, &s.args, &s.source, text, is_of_file);
+	fini_sentence(&s);
+	return err;
+}
+
+/* @FILE: one a line; '#' begins a comment. */
+static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
+		    const struct tapir_question_args *args, const char *path, bool is_of_file)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int err = tapir_file__read(path, 1 << 20, &text, &len);
+
+	if (err)
+		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
+	for (char *line = text, *end; !err && *line; line = end) {
+		size_t line_len = strcspn(line, "\n");
+
+		end = line + line_len + (line[line_len] == '\n');
+		line += strspn(line, " \t");
+		line_len = strcspn(line, "\n");
+		if (line_len && *line != '#') {
+			const char *copy = keep(asked, line, line_len);
+
+			err = copy ? ask_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
+		}
+	}
+	free(text);
+	return err;
+}
+
+static int ask_all(const struct tapir_cli *cli, struct tapir_asked *asked,
+		   const struct tapir_question_args *args, const struct tapir_words *words,
+		   bool is_of_file)
+{
+	struct tapir_words plain = {};
+	const char *const *word;
+	int err = 0;
+
+	tapir_vec_for_each (word, words) {
+		if (err)
+			break;
+		if (**word == '@')
+			err = ask_file(cli, asked, args, *word + 1, is_of_file);
+		else if (is_sentence(*word))
+			err = ask_sentence(cli, asked, args, *word, is_of_file);
+		else if (!tapir_vec__push(&plain, *word))
+			err = -ENOMEM;
+	}
+	if (!err && (plain.cnt || !words->cnt))
+		err = ask(asked, args, &plain, NULL, is_of_file);
+	tapir_vec__fini(&plain);
+	return err;
+}
+
+/* Sources that only a question has. */
+static bool are_asking(const struct tapir_words *words)
+{
+	const char *const *word;
+
+	tapir_vec_for_each (word, words)
+		if (**word == '@' || is_sentence(*word) || !strncmp(*word, "interval:", 9) ||
+		    tapir_interval_name__is_known(*word))
+			return true;
+	return false;
+}
+
+int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
+		      const struct tapir_question_args *args, const struct tapir_words *words,
+		      bool is_of_file, const struct tapir_question_sink *sink)
+{
+	int err;
+
+	asked->top = args->top ? args->top : UINT64_MAX;
+	if (args->key && !args->until)
+		return tapir_cli__usage(cli, "--key requires --until");
+	if (args->until && args->pairs.cnt)
+		return tapir_cli__usage(cli, "--until cannot be used with --pair");
+	if (!asks(args) && !(is_of_file ? false : are_asking(words)) &&
+	    !(is_of_file && are_asking(words)))
+		return 0;
+	asked->questions = tapir_questions__new(sink);
+	err = asked->questions ? ask_all(cli, asked, args, words, is_of_file) : -ENOMEM;
+	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
+}
+
+void tapir_asked__fini(struct tapir_asked *asked)
+{
+	struct tapir_source **s;
+	char **text;
+
+	tapir_questions__free(asked->questions);
+	tapir_vec_for_each (s, &asked->sources)
+		free_source(*s);
+	tapir_vec_for_each (text, &asked->texts)
+		free(*text);
+	tapir_vec__fini(&asked->sources);
+	tapir_vec__fini(&asked->texts);
+	tapir_vec__fini(&asked->specs);
+	asked->questions = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * question_options.h - options that ask instead of listing, the same in trace and events, and the
+ * sources that they are about: SPECs, intervals by name, pairs of events, sentences and files of
+ * these ('tapir help questions').
+ */
+#ifndef TAPIR_USER_QUESTION_OPTIONS_H
+#define TAPIR_USER_QUESTION_OPTIONS_H
+
+#include "analyze/interval_names.h"
+#include "analyze/question.h"
+#include "cli/options.h"
+
+struct tapir_question_args {
+	const char *where;
+	bool count;
+	struct tapir_words aggregates[TAPIR_AGGREGATE_CNT];
+	struct tapir_words by, pairs;
+	const char *until, *key;
+	uint64_t top, table_mb;
+};
+
+extern const struct tapir_option tapir_question_options[];
+/* What top and table_mb are if they are not given. */
+#define TAPIR_QUESTION_TOP 20
+#define TAPIR_QUESTION_DEFAULTS                                                                    \
+	{                                                                                          \
+		.top = TAPIR_QUESTION_TOP, .table_mb = TAPIR_QUESTION_TABLE_MB                     \
+	}
+
+struct tapir_source;
+
+/* All that was asked; zeros at first. */
+struct tapir_asked {
+	struct tapir_questions *questions; /* NULL: nothing was asked */
+	struct tapir_words specs;	   /* what is to be recorded for it */
+	bool has_table;			   /* a question adds up */
+	uint64_t top;			   /* rows of a table; UINT64_MAX: all */
+	/* for this file alone */
+	struct tapir_vec(struct tapir_source *) sources;
+	struct tapir_interval_specs texts;
+};
+
+/*
+ * words: sources of the command line. is_of_file: a word that is no interval is a GLOB of the
+ * file's events. Fills asked, which __fini releases in any case. TAPIR_CLI_USAGE, -errno.
+ */
+int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
+		      const struct tapir_question_args *args, const struct tapir_words *words,
+		      bool is_of_file, const struct tapir_question_sink *sink);
+void tapir_asked__fini(struct tapir_asked *asked);
+
+/* The tables of all questions; since: of the interval that ends. */
+void tapir_asked__write(const struct tapir_asked *asked, bool since, bool json, uint64_t from_ns,
+			uint64_t until_ns, struct tapir_str *out);
+/* A hit of an interval as a line. */
+void tapir_hit__write(const struct tapir_hit *hit, bool json, uint64_t start_ns,
+		      struct tapir_str *out);
+
+#endif
