@@ -11,7 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A name's first letter tells what it is. */
-static bool find(void *ctx, const char *name, size_t len, bool is_field, struct tapir_question_operand *out)
+static bool find(void *ctx, const char *name, size_t len, bool is_field,
+		 struct tapir_question_operand *out)
 {
 	static const char classes[] = "xuift";
 	const char *at = len ? memchr(classes, *name, sizeof(classes) - 1) : NULL;
@@ -27,8 +28,8 @@ static bool find(void *ctx, const char *name, size_t len, bool is_field, struct 
 	return true;
 }
 
-static bool enumerator(void *ctx, const struct tapir_question_operand *of, const char *name, size_t len,
-		       uint64_t *out)
+static bool enumerator(void *ctx, const struct tapir_question_operand *of, const char *name,
+		       size_t len, uint64_t *out)
 {
 	(void)ctx;
 	(void)of;

@@ -47,7 +47,8 @@ static const struct field {
 	{"begin.id", TAPIR_CLASS_UINT, 0, 9, NULL, 0, 0},
 };
 
-static bool find(void *ctx, const char *name, size_t len, bool is_field, struct tapir_question_operand *out)
+static bool find(void *ctx, const char *name, size_t len, bool is_field,
+		 struct tapir_question_operand *out)
 {
 	(void)ctx;
 	(void)is_field;
@@ -62,8 +63,8 @@ static bool find(void *ctx, const char *name, size_t len, bool is_field, struct 
 	return false;
 }
 
-static bool enumerator(void *ctx, const struct tapir_question_operand *of, const char *name, size_t len,
-		       uint64_t *out)
+static bool enumerator(void *ctx, const struct tapir_question_operand *of, const char *name,
+		       size_t len, uint64_t *out)
 {
 	(void)ctx;
 	if (strcmp(fields[of->id].name, "reason") || len != 7 || memcmp(name, "Induced", 7))
