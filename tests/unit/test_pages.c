@@ -69,7 +69,7 @@ static json_t *evil_document(void)
 static void add_all(const json_t *d, const char *text)
 {
 	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d, d};
-	const struct tapir_page_filter filter = {text, text, text, text, true};
+	const struct tapir_page_filter filter = {text, text, text, text, true, text, 1, 5};
 	json_t *sessions = json_pack("[O]", d ? (json_t *)d : json_null());
 
 	tapir_page__processes(&out, d, d, &filter);
@@ -85,6 +85,19 @@ static void add_all(const json_t *d, const char *text)
 	json_decref(sessions);
 }
 
+/* 120 of them: pid 1 to 120, the CPU time of pid 7 is the greatest. */
+static json_t *many_processes(void)
+{
+	json_t *list = json_array();
+
+	for (int pid = 1; pid <= 120; pid++)
+		json_array_append_new(list, json_pack("{s:i, s:s, s:f, s:i, s:i}", "pid", pid,
+						      "name", pid % 2 ? "odd" : "even", "cpus",
+						      pid == 7 ? 1.5 : 0.25, "resident_bytes",
+						      pid << 20, "started", pid * 1000));
+	return json_pack("{s:o}", "processes", list);
+}
+
 static size_t count(const char *text)
 {
 	size_t cnt = 0;
@@ -92,6 +105,40 @@ static size_t count(const char *text)
 	for (const char *at = out.data; (at = strstr(at, text)); at++)
 		cnt++;
 	return cnt;
+}
+
+static void list_is_sorted_and_has_fifty_rows_a_page(void **state)
+{
+	struct tapir_page_filter filter = {"a&b", "", "", "", true, "cpu", 0, 200000};
+	json_t *many = many_processes();
+
+	(void)state;
+	tapir_str__clear(&out);
+	tapir_page__processes(&out, NULL, many, &filter);
+	assert_int_equal(count("<tr><td"), TAPIR_PAGE_ROWS);
+	assert_true(strstr(out.data, "/processes/7?") < strstr(out.data, "/processes/1?"));
+	assert_non_null(strstr(out.data, "<td class=\"n\">1.50</td><td class=\"n\">7.3 MB</td>"
+					 "<td class=\"n\">3 min</td>"));
+	assert_non_null(strstr(out.data, "Rows 1 to 50 of 120"));
+	assert_non_null(strstr(out.data, "<a href=\"/?name=a%26b&amp;all=1&amp;sort=cpu&amp;"
+					 "page=2\">Next</a>"));
+	assert_non_null(strstr(out.data, "<th class=\"n\" aria-sort=\"descending\">"));
+	assert_null(strstr(out.data, "Previous"));
+	tapir_str__clear(&out);
+	filter.sort = "memory";
+	filter.page = 99; /* after the last */
+	tapir_page__processes(&out, NULL, many, &filter);
+	assert_int_equal(count("<tr><td"), 20);
+	assert_non_null(strstr(out.data, "Rows 101 to 120 of 120"));
+	assert_non_null(strstr(out.data, "Previous"));
+	assert_null(strstr(out.data, "Next"));
+	tapir_str__clear(&out);
+	filter.sort = "name";
+	filter.page = 2;
+	tapir_page__processes(&out, NULL, many, &filter);
+	assert_non_null(strstr(out.data, "/processes/102?"));
+	assert_true(strstr(out.data, "/processes/120?") < strstr(out.data, "/processes/1?"));
+	json_decref(many);
 }
 
 static void text_of_others_is_escaped_on_every_page(void **state)
@@ -213,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(text_of_others_is_escaped_on_every_page, fini),
+		cmocka_unit_test_teardown(list_is_sorted_and_has_fifty_rows_a_page, fini),
 		cmocka_unit_test_teardown(documents_without_members_make_pages, fini),
 		cmocka_unit_test_teardown(page_has_no_script_or_style_of_its_own, fini),
 		cmocka_unit_test_teardown(download_offers_every_format, fini),

@@ -464,6 +464,9 @@ static int start(struct tapir_agent *agent)
 
 	if (!err)
 		err = tapir_totals__open();
+	agent->lists = tapir_shared_lists__new();
+	if (!err && !agent->lists)
+		err = -ENOMEM;
 	if (!err)
 		err = tapir_sessions__open(agent);
 	if (!err)
@@ -510,6 +513,7 @@ static void stop(struct tapir_agent *agent)
 		munmap(agent->spare.page, sizeof(*agent->spare.page));
 	tapir_totals__close();
 	free_tls(agent);
+	tapir_shared_lists__free(agent->lists);
 	tapir_str__fini(&agent->usage);
 	tapir_vec__fini(&agent->tasks);
 }

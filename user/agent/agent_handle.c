@@ -169,7 +169,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 				  .ask = &ask,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
 				  .limits = &agent->config->limits,
-				  .state_fd = &agent->state_fd};
+				  .state_fd = &agent->state_fd,
+				  .lists = agent->lists};
 	struct tapir_str target = {};
 	int err;
 

@@ -20,6 +20,7 @@
 
 struct tapir_sessions;
 struct tapir_session_page;
+struct tapir_shared_lists;
 struct tapir_task;
 struct tapir_watch_page;
 
@@ -97,6 +98,7 @@ struct tapir_agent {
 	struct tapir_agent_continuous continuous;
 	struct tapir_agent_push push;
 	struct tapir_agent_spare spare;
+	struct tapir_shared_lists *lists;
 	struct tapir_str usage; /* of processes, as metrics, read at */
 	uint64_t usage_ns;	/* this time; 0: never */
 	bool is_ending;

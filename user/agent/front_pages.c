@@ -9,6 +9,7 @@
 
 #include "attach/proc.h"
 #include "base/str.h"
+#include "base/clock.h"
 #include "agent/pages/assets.h"
 #include "agent/pages/html.h"
 #include "agent/pages/pages.h"
@@ -25,25 +26,36 @@ struct tapir_front_page {
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-static void note_filter(struct tapir_page_filter *filter, const struct tapir_wire_pair *given)
+/* Whether the list itself is asked for it: its order and part are the page's. */
+static bool note_filter(struct tapir_page_filter *filter, const struct tapir_wire_pair *given)
 {
 	const struct {
 		const char *name, **value;
 	} texts[] = {{"name", &filter->name},
 		     {"runtime", &filter->runtime},
 		     {"user", &filter->user},
-		     {"container", &filter->container}};
+		     {"container", &filter->container},
+		     {"sort", &filter->sort}};
 
 	for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
 		if (!strcmp(given->name, texts[k].name))
 			*texts[k].value = given->value;
 	filter->all |= !strcmp(given->name, "all") && *given->value;
+	if (!strcmp(given->name, "page"))
+		(void)tapir_str__to_u64(given->value, 1, UINT32_MAX, &filter->page);
+	return *given->value && strcmp(given->name, "sort") != 0 &&
+	       strcmp(given->name, "page") != 0;
 }
 
 static void show_processes(struct tapir_page_job *job)
 {
 	struct tapir_wire_request rq = {.route = TAPIR_ROUTE_PROCESSES}, given = {};
-	struct tapir_page_filter filter = {"", "", "", "", false};
+	struct tapir_page_filter filter = {.name = "",
+					   .runtime = "",
+					   .user = "",
+					   .container = "",
+					   .sort = "",
+					   .now_ms = tapir_clock__now_ns() / TAPIR_NS_PER_MS};
 	struct tapir_page_doc list;
 
 	uint32_t only_pid = tapir_front__only_pid(job->front, job->connection);
@@ -60,11 +72,9 @@ static void show_processes(struct tapir_page_job *job)
 		tapir_page_job__refuse(job, 400, "The address has too many parameters.");
 		return;
 	}
-	for (size_t i = 0; i < given.pair_cnt; i++) {
-		note_filter(&filter, &given.pairs[i]);
-		if (*given.pairs[i].value) /* an empty field of the form asks for nothing */
+	for (size_t i = 0; i < given.pair_cnt; i++)
+		if (note_filter(&filter, &given.pairs[i])) /* an empty field asks for nothing */
 			rq.pairs[rq.pair_cnt++] = given.pairs[i];
-	}
 	tapir_page_doc__ask(job, &list, &rq);
 	if (tapir_page_doc__take(job, &list))
 		tapir_page__processes(&job->out, job->who.json, list.json, &filter);

@@ -18,6 +18,11 @@ struct tapir_session_page {
 	char error[512];
 };
 
+/* Lists of processes, shared by all tasks: made once however many ask. NULL: out of memory. */
+struct tapir_shared_lists;
+struct tapir_shared_lists *tapir_shared_lists__new(void);
+void tapir_shared_lists__free(struct tapir_shared_lists *lists);
+
 struct tapir_task {
 	int (*run)(void *task, int client_fd);
 	const struct tapir_ask *ask;
@@ -27,6 +32,7 @@ struct tapir_task {
 	int trace_fd;	     /* of a session */
 	const char *format;  /* of a trace that is handed out */
 	struct tapir_session_page *page;
+	struct tapir_shared_lists *lists; /* of __processes and __process */
 };
 
 /*

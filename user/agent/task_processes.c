@@ -2,8 +2,11 @@
 /* Lists of processes and what is known of one: `tapir ps`, `doctor` and `list`, as JSON documents.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <jansson.h>
 
 #include "attach/proc.h"
@@ -15,6 +18,26 @@
 #include "agent/task.h"
 
 #define MAX_OUTPUT_BYTES (32u << 20)
+#define FRESH_NS	 TAPIR_NS_PER_SEC
+#define RATE_MAX_NS	 (60 * TAPIR_NS_PER_SEC)
+#define ID_KEY		 "_id" /* all digits of its container: not in the answer */
+
+/*
+ * Listing all processes takes a tenth of a second and more of CPU time. One task at a time does it,
+ * and what it found is the answer to whoever asks within a second: however many clients there are,
+ * lists take one CPU at most.
+ */
+struct list {
+	pthread_mutex_t lock; /* robust: a task ends when its client goes */
+	uint64_t made_ns;     /* when it began to be made; 0: never */
+	size_t len;
+	char text[MAX_OUTPUT_BYTES]; /* JSON lines; only what is used is memory */
+};
+
+struct tapir_shared_lists {
+	struct list some, all;
+	pthread_mutex_t describes[2]; /* two descriptions of a process at a time */
+};
 
 static int keep_output(void *ctx, const char *data, size_t len)
 {
@@ -50,32 +73,47 @@ static bool is_text(const json_t *process, const char *key, const char *wanted)
 	return !wanted || (text && !strcasecmp(text, wanted));
 }
 
-struct choice {
-	const struct tapir_ask *ask;
-	struct tapir_containers containers;
-};
-
+/* What the runtimes know of its container, beside the digits of `tapir ps`. */
 static void add_text(json_t *process, const char *key, const char *text)
 {
 	json_object_set_new(process, key, *text ? json_string(text) : json_null());
 }
 
-/* What the runtimes know of its container, beside the digits of `tapir ps`. */
-static bool is_there(struct choice *choice, json_t *process)
+static bool add_container(void *ctx, json_t *process)
 {
 	static const struct tapir_container none;
 	uint32_t pid = (uint32_t)json_integer_value(json_object_get(process, "pid"));
-	const struct tapir_container *c = tapir_containers__of_process(&choice->containers, pid);
-	const struct tapir_ask *ask = choice->ask;
+	const struct tapir_container *c = tapir_containers__of_process(ctx, pid);
 
 	c = c ? c : &none;
 	add_text(process, "container_name", c->name);
 	add_text(process, "pod", c->pod);
 	add_text(process, "pod_uid", c->pod_uid);
 	add_text(process, "namespace", c->space);
-	return !(ask->space && strcmp(c->space, ask->space) != 0) &&
-	       !(ask->container && !tapir_container__is_called(c, ask->container)) &&
-	       !(ask->pod && !tapir_container__is_of_pod(c, ask->pod));
+	add_text(process, ID_KEY, c->id);
+	return true;
+}
+
+static void copy_member(const json_t *process, const char *key, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(process, key));
+
+	snprintf(out, size, "%s", text ? text : "");
+}
+
+static bool is_there(const struct tapir_ask *ask, json_t *process)
+{
+	struct tapir_container c = {};
+
+	copy_member(process, "container_name", c.name, sizeof(c.name));
+	copy_member(process, "pod", c.pod, sizeof(c.pod));
+	copy_member(process, "pod_uid", c.pod_uid, sizeof(c.pod_uid));
+	copy_member(process, "namespace", c.space, sizeof(c.space));
+	copy_member(process, ID_KEY, c.id, sizeof(c.id));
+	json_object_del(process, ID_KEY);
+	return !(ask->space && strcmp(c.space, ask->space) != 0) &&
+	       !(ask->container && !tapir_container__is_called(&c, ask->container)) &&
+	       !(ask->pod && !tapir_container__is_of_pod(&c, ask->pod));
 }
 
 static bool is_wanted(const struct tapir_ask *ask, const json_t *process)
@@ -132,33 +170,7 @@ static int send_json(int fd, json_t *root)
 
 static bool is_asked_for(void *ctx, json_t *object)
 {
-	struct choice *choice = ctx;
-
-	return is_wanted(choice->ask, object) && is_there(choice, object);
-}
-
-int tapir_task__processes(void *ctx, int fd)
-{
-	const struct tapir_task *task = ctx;
-	const char *const some[] = {"ps", "--json", NULL}, *const all[] = {"ps", "--json", "--all",
-									   NULL};
-	struct choice choice = {.ask = task->ask};
-	struct tapir_str out = {};
-	int err = tapir_task__capture(task->ask->all ? all : some, -1, 0, &out);
-
-	if (err)
-		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
-	err = send_json(fd,
-			json_pack("{s:o}", "processes", choose(out.data, is_asked_for, &choice)));
-	tapir_containers__fini(&choice.containers);
-	return err;
-}
-
-/* ---- one ------------------------------------------------------------------------------------ */
-
-static bool is_pid(void *ctx, json_t *object)
-{
-	return json_integer_value(json_object_get(object, "pid")) == *(const uint32_t *)ctx;
+	return is_wanted(ctx, object) && is_there(ctx, object);
 }
 
 static bool is_any(void *ctx, json_t *object)
@@ -166,6 +178,190 @@ static bool is_any(void *ctx, json_t *object)
 	(void)ctx;
 	(void)object;
 	return true;
+}
+
+/* ---- made once for all ---------------------------------------------------------------------- */
+
+static int init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int err = -pthread_mutexattr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!err)
+		err = -pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!err)
+		err = -pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err;
+}
+
+struct tapir_shared_lists *tapir_shared_lists__new(void)
+{
+	struct tapir_shared_lists *lists = mmap(NULL, sizeof(*lists), PROT_READ | PROT_WRITE,
+						MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (lists == MAP_FAILED)
+		return NULL;
+	if (!init_lock(&lists->some.lock) && !init_lock(&lists->all.lock) &&
+	    !init_lock(&lists->describes[0]) && !init_lock(&lists->describes[1]))
+		return lists;
+	tapir_shared_lists__free(lists);
+	return NULL;
+}
+
+void tapir_shared_lists__free(struct tapir_shared_lists *lists)
+{
+	if (lists)
+		munmap(lists, sizeof(*lists));
+}
+
+/* Whoever held it before may have ended in the middle. */
+static bool lock(pthread_mutex_t *mutex)
+{
+	bool is_torn = pthread_mutex_lock(mutex) == EOWNERDEAD;
+
+	if (is_torn)
+		pthread_mutex_consistent(mutex);
+	return is_torn;
+}
+
+/* CPU time of each process, by its pid and start. */
+static json_t *cpu_times(const struct list *list)
+{
+	struct tapir_str copy = {};
+	json_t *times = json_object(), *processes, *p;
+	char key[48];
+	size_t i;
+
+	tapir_str__add(&copy, list->text, list->len);
+	processes = choose(copy.data, is_any, NULL);
+	json_array_foreach(processes, i, p)
+	{
+		snprintf(key, sizeof(key), "%lld %lld",
+			 json_integer_value(json_object_get(p, "pid")),
+			 json_integer_value(json_object_get(p, "started")));
+		json_object_set(times, key, json_object_get(p, "cpu_ns"));
+	}
+	json_decref(processes);
+	tapir_str__fini(&copy);
+	return times;
+}
+
+struct making {
+	struct tapir_containers containers;
+	json_t *before;	  /* CPU times of the list before this one; NULL: it is too old */
+	uint64_t past_ns; /* since then */
+	uint64_t now_ns;
+};
+
+/* CPUs since the list before this one, or else since it started. */
+static void add_cpus(const struct making *m, json_t *process)
+{
+	double cpu_ns = json_number_value(json_object_get(process, "cpu_ns")), past_ns;
+	uint64_t started_ms = (uint64_t)json_integer_value(json_object_get(process, "started"));
+	const json_t *before;
+	char key[48];
+
+	snprintf(key, sizeof(key), "%lld %lld", json_integer_value(json_object_get(process, "pid")),
+		 (long long)started_ms);
+	before = json_object_get(m->before, key);
+	past_ns = before ? (double)m->past_ns
+			 : (double)m->now_ns - (double)started_ms * (double)TAPIR_NS_PER_MS;
+	cpu_ns -= json_number_value(before);
+	json_object_set_new(process, "cpus",
+			    past_ns > 0 && cpu_ns >= 0 ? json_real(cpu_ns / past_ns) : json_null());
+}
+
+static bool complete(void *ctx, json_t *process)
+{
+	struct making *m = ctx;
+
+	add_cpus(m, process);
+	return add_container(&m->containers, process);
+}
+
+/* A list of another length than it has room for is not kept: that is an error of the request. */
+static int keep(struct list *list, const json_t *processes, uint64_t now_ns)
+{
+	const json_t *p;
+	size_t i;
+	int err = 0;
+
+	list->made_ns = list->len = 0;
+	json_array_foreach(processes, i, p)
+	{
+		size_t room = sizeof(list->text) - list->len;
+		size_t len = json_dumpb(p, list->text + list->len, room, JSON_COMPACT);
+
+		if (!len || len + 1 > room) {
+			err = len ? -EFBIG : -ENOMEM;
+			break;
+		}
+		list->len += len;
+		list->text[list->len++] = '\n';
+	}
+	list->made_ns = err ? 0 : now_ns;
+	return err;
+}
+
+static int make(struct list *list, bool is_all)
+{
+	const char *const argv[] = {"ps", "--json", is_all ? "--all" : NULL, NULL};
+	struct making m = {.now_ns = tapir_clock__now_ns()};
+	struct tapir_str out = {};
+	json_t *processes;
+	int err;
+
+	m.past_ns = m.now_ns - list->made_ns;
+	if (list->made_ns && m.past_ns < RATE_MAX_NS)
+		m.before = cpu_times(list);
+	err = tapir_task__capture(argv, -1, 0, &out);
+	processes = err ? NULL : choose(out.data, complete, &m);
+	if (!err)
+		err = processes ? keep(list, processes, m.now_ns) : -ENOMEM;
+	json_decref(processes);
+	json_decref(m.before);
+	tapir_containers__fini(&m.containers);
+	tapir_str__fini(&out);
+	return err;
+}
+
+/* A copy of the list, at most a second old. */
+static int take(struct tapir_shared_lists *lists, bool is_all, struct tapir_str *out)
+{
+	struct list *list = is_all ? &lists->all : &lists->some;
+	int err = 0;
+
+	if (lock(&list->lock))
+		list->made_ns = 0;
+	if (!list->made_ns || tapir_clock__now_ns() - list->made_ns >= FRESH_NS)
+		err = make(list, is_all);
+	if (!err)
+		tapir_str__add(out, list->text, list->len);
+	pthread_mutex_unlock(&list->lock);
+	return out->failed ? -ENOMEM : err;
+}
+
+int tapir_task__processes(void *ctx, int fd)
+{
+	const struct tapir_task *task = ctx;
+	struct tapir_str out = {};
+	int err = take(task->lists, task->ask->all, &out);
+
+	if (err)
+		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
+	return send_json(fd, json_pack("{s:o}", "processes",
+				       choose(out.data, is_asked_for, (void *)task->ask)));
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+static bool is_pid(void *ctx, json_t *object)
+{
+	return json_integer_value(json_object_get(object, "pid")) == *(const uint32_t *)ctx;
 }
 
 static json_t *lines_of(const char *const *argv, bool (*is_chosen)(void *ctx, json_t *object),
@@ -196,9 +392,8 @@ static void add_checks(json_t *process, const char *pid)
 	tapir_diag__clear();
 }
 
-int tapir_task__process(void *ctx, int fd)
+static int describe(const struct tapir_task *task, int fd)
 {
-	const struct tapir_task *task = ctx;
 	const char *const ps[] = {"ps", "--json", "--all", NULL};
 	const char *const list[] = {"list", "--json", "--pid", task->path_arg, NULL};
 	struct tapir_proc proc;
@@ -221,6 +416,18 @@ int tapir_task__process(void *ctx, int fd)
 	add_checks(process, task->path_arg);
 	json_object_set_new(process, "probes", lines_of(list, is_any, NULL));
 	return send_json(fd, process);
+}
+
+int tapir_task__process(void *ctx, int fd)
+{
+	const struct tapir_task *task = ctx;
+	pthread_mutex_t *own = &task->lists->describes[getpid() % 2];
+	int err;
+
+	(void)lock(own);
+	err = describe(task, fd);
+	pthread_mutex_unlock(own);
+	return err;
 }
 
 /* A pid may have been given to another process since the client saw it. */

@@ -49,7 +49,8 @@ struct row {
 	char service[64]; /* as it says itself; cut; "": it does not */
 	struct tapir_runtime_info runtime;
 	uint64_t started_ms; /* CLOCK_MONOTONIC */
-	size_t probe_cnt;    /* USDT sites */
+	uint64_t cpu_ns, resident_bytes;
+	size_t probe_cnt; /* USDT sites */
 	bool has_rings;
 };
 
@@ -205,10 +206,12 @@ static int visit(uint32_t pid, void *ctx)
 	struct walk *w = ctx;
 	int diag_cnt = tapir_diag__cnt(), err;
 	struct row row = {.pid = pid};
-	struct tapir_proc_usage ignored;
+	struct tapir_proc_usage usage = {};
 	bool is_listed;
 
-	err = tapir_proc_usage__read_brief(pid, &ignored);
+	err = tapir_proc_usage__read_brief(pid, &usage);
+	row.cpu_ns = usage.cpu_ns;
+	row.resident_bytes = usage.resident_bytes;
 	if (!err)
 		err = inspect(w, &row);
 	is_listed = !err && (w->args->all || has_something(&row));
@@ -298,6 +301,8 @@ static void write_json(const struct walk *w, struct tapir_str *out)
 		tapir_json__bool(&j, "events", row->runtime.has_events);
 		tapir_json__bool(&j, "rings", row->has_rings);
 		tapir_json__u64(&j, "probes", row->probe_cnt);
+		tapir_json__u64(&j, "cpu_ns", row->cpu_ns);
+		tapir_json__u64(&j, "resident_bytes", row->resident_bytes);
 		tapir_json__close(&j, '}');
 		tapir_str__addc(out, '\n');
 	}

@@ -2,6 +2,7 @@
 /* The list of processes, and one of them: what was found, what can be recorded, and a form for it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/pages/pages_impl.h"
@@ -24,6 +25,9 @@ static void add_filter(struct tapir_str *out, const struct tapir_page_filter *f)
 	add_field(out, "runtime", "Runtime", f->runtime);
 	add_field(out, "user", "User", f->user);
 	add_field(out, "container", "Container", f->container);
+	if (*f->sort)
+		tapir_html__add(out, "<input type=\"hidden\" name=\"sort\" value=\"%s\">\n",
+				f->sort);
 	tapir_html__add(
 		out,
 		"<label class=\"check\"><input type=\"checkbox\" name=\"all\" value=\"1\"%s> "
@@ -31,45 +35,211 @@ static void add_filter(struct tapir_str *out, const struct tapir_page_filter *f)
 		f->all ? " checked" : "");
 }
 
-static void add_process(struct tapir_str *out, const json_t *p)
+/* What a column shows, and is sorted by: greatest first, or a text. */
+static const struct column {
+	const char *key, *title, *member;
+	bool is_number;
+} columns[] = {
+	{"pid", "PID", "pid", true},
+	{"name", "Name", "name", false},
+	{"cpu", "CPUs", "cpus", true},
+	{"memory", "Memory", "resident_bytes", true},
+	{"age", "Age", "started", true},
+	{"runtime", "Runtime", "runtime", false},
+	{"", "Version", NULL, false},
+	{"user", "User", "user", false},
+	{"container", "Container", "container", false},
+	{"", "Emits", NULL, false},
+	{"probes", "Probes", "probes", true},
+};
+
+static const struct column *column_of(const char *key)
+{
+	for (size_t i = 0; *key && i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (!strcmp(columns[i].key, key))
+			return &columns[i];
+	return NULL;
+}
+
+struct sorted {
+	const json_t *process;
+	size_t at; /* as they are listed, which decides between equals */
+};
+
+static int compare(const void *a, const void *b, void *ctx)
+{
+	const struct sorted *x = a, *y = b;
+	const struct column *c = ctx;
+	double of_x = tapir_member__f64(x->process, c->member);
+	double of_y = tapir_member__f64(y->process, c->member);
+	int order = c->is_number ? (of_x < of_y) - (of_x > of_y)
+				 : strcmp(tapir_member__text(x->process, c->member),
+					  tapir_member__text(y->process, c->member));
+
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The rows in their order, yours; NULL: there are none. */
+static struct sorted *sort(const json_t *list, const struct column *by)
+{
+	size_t cnt = json_array_size(list);
+	struct sorted *rows = cnt ? calloc(cnt, sizeof(*rows)) : NULL;
+
+	for (size_t i = 0; rows && i < cnt; i++)
+		rows[i] = (struct sorted){json_array_get(list, i), i};
+	if (rows && by)
+		qsort_r(rows, cnt, sizeof(*rows), compare, (void *)by);
+	return rows;
+}
+
+static void add_value(struct tapir_str *out, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	tapir_str__addf(out, "%s%s=", out->data[out->len - 1] == '?' ? "" : "&amp;", name);
+	for (const char *p = value; *p; p++)
+		if (strchr("-._~*", *p) || (*p >= '0' && *p <= '9') ||
+		    ((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+			tapir_str__addc(out, *p);
+		else
+			tapir_str__addf(out, "%%%02x", (unsigned char)*p);
+}
+
+/* The address of the list with the same filter. */
+static void add_address(struct tapir_str *out, const struct tapir_page_filter *f, const char *sort,
+			uint64_t page)
+{
+	char number[24] = "";
+
+	if (page)
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)page);
+	tapir_str__adds(out, "/?");
+	add_value(out, "name", f->name);
+	add_value(out, "runtime", f->runtime);
+	add_value(out, "user", f->user);
+	add_value(out, "container", f->container);
+	add_value(out, "all", f->all ? "1" : "");
+	add_value(out, "sort", sort);
+	add_value(out, "page", number);
+}
+
+static void begin_list(struct tapir_str *out, const struct tapir_page_filter *f,
+		       const struct column *by)
+{
+	tapir_str__adds(out, "<div class=\"wide\"><table>\n<thead><tr>");
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		const struct column *c = &columns[i];
+
+		tapir_str__adds(out, c->is_number ? "<th class=\"n\"" : "<th");
+		if (c == by)
+			tapir_str__adds(out, by->is_number ? " aria-sort=\"descending\""
+							   : " aria-sort=\"ascending\"");
+		tapir_str__addc(out, '>');
+		if (*c->key) {
+			tapir_str__adds(out, "<a href=\"");
+			add_address(out, f, c->key, 0);
+			tapir_html__add(out, "\">%s</a></th>", c->title);
+		} else {
+			tapir_html__add(out, "%s</th>", c->title);
+		}
+	}
+	tapir_str__adds(out, "</tr></thead>\n<tbody>\n");
+}
+
+/* "12 s", "5 min", "3 h", "21 d" */
+static void add_age(struct tapir_str *out, const json_t *p, uint64_t now_ms)
+{
+	static const struct {
+		uint64_t s;
+		const char *name;
+	} units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	uint64_t started_ms = tapir_member__u64(p, "started"), age_s;
+	size_t i = 0;
+
+	if (!started_ms || now_ms < started_ms)
+		return;
+	age_s = (now_ms - started_ms) / 1000;
+	while (i < 3 && age_s < 2 * units[i].s)
+		i++;
+	tapir_html__add(out, "%llu %s", (unsigned long long)(age_s / units[i].s), units[i].name);
+}
+
+static void add_process(struct tapir_str *out, const json_t *p, uint64_t now_ms)
 {
 	const char *container = tapir_member__text(p, "container");
+	const char *container_name = tapir_member__text(p, "container_name");
 	const char *service = tapir_member__text(p, "service");
 
 	tapir_html__add(
 		out,
 		"<tr><td class=\"n\">%llu</td><td><a href=\"/processes/%llu?started=%llu\">%s</a>"
-		"%s%s%s</td><td>%s</td><td>%s</td><td>%s</td><td title=\"%s\">",
+		"%s%s%s</td>",
 		(unsigned long long)tapir_member__u64(p, "pid"),
 		(unsigned long long)tapir_member__u64(p, "pid"),
 		(unsigned long long)tapir_member__u64(p, "started"), tapir_member__text(p, "name"),
-		*service ? " (" : "", service, *service ? ")" : "",
-		tapir_member__text(p, "runtime"), tapir_member__text(p, "version"),
-		tapir_member__text(p, "user"), container);
-	tapir_str__add_markup(out, container, strnlen(container, 12));
+		*service ? " (" : "", service, *service ? ")" : "");
+	tapir_html__cell(out, p, "cpus");
+	tapir_html__cell_bytes(out, p, "resident_bytes");
+	tapir_str__adds(out, "<td class=\"n\">");
+	add_age(out, p, now_ms);
+	tapir_html__add(out, "</td><td>%s</td><td>%s</td><td>%s</td><td title=\"%s\">",
+			tapir_member__text(p, "runtime"), tapir_member__text(p, "version"),
+			tapir_member__text(p, "user"), container);
+	if (*container_name)
+		tapir_html__add(out, "%s", container_name);
+	else
+		tapir_str__add_markup(out, container, strnlen(container, 12));
 	tapir_html__add(out, "</td><td>%s%s</td><td class=\"n\">%llu</td></tr>\n",
 			tapir_member__is_true(p, "events") ? "events" : "",
 			tapir_member__is_true(p, "rings") ? " rings" : "",
 			(unsigned long long)tapir_member__u64(p, "probes"));
 }
 
+/* "Rows 51 to 100 of 321", with links to what is before and after. */
+static void add_pager(struct tapir_str *out, const struct tapir_page_filter *f, size_t first,
+		      size_t cnt)
+{
+	uint64_t page = first / TAPIR_PAGE_ROWS + 1;
+	size_t last = first + TAPIR_PAGE_ROWS < cnt ? first + TAPIR_PAGE_ROWS : cnt;
+
+	if (cnt <= TAPIR_PAGE_ROWS)
+		return;
+	tapir_html__add(out, "<p>Rows %u to %u of %u", (unsigned)first + 1, (unsigned)last,
+			(unsigned)cnt);
+	for (int step = -1; step <= 1; step += 2) {
+		if (step < 0 ? !first : last == cnt)
+			continue;
+		tapir_str__adds(out, " \xc2\xb7 <a href=\"");
+		add_address(out, f, f->sort, step < 0 ? page - 1 : page + 1);
+		tapir_html__add(out, "\">%s</a>", step < 0 ? "Previous" : "Next");
+	}
+	tapir_str__adds(out, "</p>\n");
+}
+
 void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
 			   const struct tapir_page_filter *filter)
 {
 	const struct tapir_page_frame frame = {.title = "Processes", .here = "/", .who = who};
-	const json_t *list = json_object_get(processes, "processes"), *p;
-	size_t i;
+	const json_t *list = json_object_get(processes, "processes");
+	const struct column *by = column_of(filter->sort);
+	struct sorted *rows = sort(list, by);
+	size_t cnt = rows ? json_array_size(list) : 0;
+	size_t last_page = cnt ? (cnt - 1) / TAPIR_PAGE_ROWS : 0;
+	size_t page = filter->page ? filter->page - 1 : 0;
+	size_t first = (page < last_page ? page : last_page) * TAPIR_PAGE_ROWS;
 
 	tapir_page__begin(out, &frame);
 	add_filter(out, filter);
-	if (!json_array_size(list))
+	if (!cnt)
 		tapir_str__adds(out, "<p>No process that matches has events or probes. \"All "
 				     "processes\" lists the others, too.</p>\n");
-	tapir_html__begin_table(out, NULL,
-				">PID|Name|Runtime|Version|User|Container|Emits|>Probes");
-	json_array_foreach(list, i, p) add_process(out, p);
+	begin_list(out, filter, by);
+	for (size_t i = first; i < cnt && i < first + TAPIR_PAGE_ROWS; i++)
+		add_process(out, rows[i].process, filter->now_ms);
 	tapir_html__end_table(out);
+	add_pager(out, filter, first, cnt);
 	tapir_page__end(out);
+	free(rows);
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */

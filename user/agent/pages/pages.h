@@ -25,7 +25,12 @@ struct tapir_page_results {
 struct tapir_page_filter {
 	const char *name, *runtime, *user, *container;
 	bool all;
+	const char *sort; /* a column: "cpu"; "" or another text: as they are */
+	uint64_t page;	  /* of TAPIR_PAGE_ROWS; 0: the first; after the last: the last */
+	uint64_t now_ms;  /* of the clock of "started" */
 };
+
+#define TAPIR_PAGE_ROWS 50
 
 void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
 			   const struct tapir_page_filter *filter);
