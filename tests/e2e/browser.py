@@ -84,6 +84,12 @@ class Browser:
             "type": "pointer", "id": "mouse",
             "actions": [{"type": "pointerMove", "duration": 0, "x": int(x), "y": int(y)}]}]})
 
+    def emulate(self, width, height, scheme):
+        """A window that is narrower than one can be made, and what its user prefers: "dark", "light"."""
+        for command, params in (("setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}),
+                                ("setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})):
+            self.ask("POST", f"{self.path}/goog/cdp/execute", {"cmd": f"Emulation.{command}", "params": params})
+
     def screenshot(self, path):
         data = base64.b64decode(self.ask("GET", f"{self.path}/screenshot"))
         with open(path, "wb") as file:

@@ -183,6 +183,36 @@ def test_text_fits_its_frame_when_the_window_is_1200_wide(t):
     browser.close()
 
 
+LOOKS = """
+const style = e => getComputedStyle(e), all = document.querySelector("g.f rect").getBoundingClientRect();
+return {inner: innerWidth, page: document.documentElement.scrollWidth, all: all.right,
+        back: style(document.querySelector("svg > .wide")).fill, head: style(document.querySelector("#head > .wide")).fill,
+        texts: [...document.querySelectorAll("#head text")].filter(e => e.getBoundingClientRect().width)
+            .map(e => [e.textContent, e.getBoundingClientRect().right, style(e).fill]),
+        query: document.getElementById("query").getBoundingClientRect().left};
+"""
+
+
+def test_picture_is_dark_and_narrow_where_its_reader_is(t):
+    browser = open_graph(t, made(t, "--samples", 3000, "--stacks", 40, "--depth", 10))
+
+    def light(colour):
+        return sum(map(int, re.findall(r"[0-9]+", colour)[:3])) / 3
+
+    for width, scheme in (375, "dark"), (1100, "dark"), (375, "light"):
+        browser.emulate(width, 700, scheme)
+        browser.js("dispatchEvent(new Event('resize'))")
+        seen = browser.js(LOOKS)
+        t.eq((seen["inner"], seen["page"]), (width, width), f"{width} {scheme}: its width: {seen}")
+        t.ok(width - 12 < seen["all"] <= width and seen["query"] >= 0, f"{width} {scheme}: the root and the search: {seen}")
+        for text, right, colour in seen["texts"]:
+            t.ok(right <= width, f"{width} {scheme}: {text!r} ends at {right}")
+            t.ok((light(colour) > 128) == (scheme == "dark"), f"{width} {scheme}: {text!r} is {colour}")
+        for part in "back", "head":
+            t.ok((light(seen[part]) < 60) == (scheme == "dark"), f"{width} {scheme}: {part} is {seen[part]}")
+    browser.close()
+
+
 def test_hostile_names_are_only_text_when_drawn(t):
     file, svg = made(t, "--samples", 3000, "--stacks", 200, "--depth", 12, "--hostile"), t.path("graph.svg")
     t.tapir("flamegraph", file, "--pid", "-o", svg)

@@ -105,17 +105,31 @@ function search(text) {
 const hint = byId("about").textContent;
 
 function tell(f) {
-	byId("about").textContent = f ? `${label(f.name, (width - 420) * 1.1)} \u00b7 ${f.said}` +
-		(shown === all || f.depth < shown.depth ? "" : `, ${percent(f.weight, shown.weight)} of the zoomed frame`) : hint;
+	const narrow = width < 640, name = f && label(f.name, narrow ? width - 150 : (width - 420) * 1.1);
+	const text = !f ? hint : `${name} \u00b7 ${f.said}` +
+		(shown === all || f.depth < shown.depth ? "" : `, ${percent(f.weight, shown.weight)} of the zoomed frame`);
+	byId("about").textContent = narrow ? label(text, width - 20) : text;
+}
+
+// Lines of the header end where the window does; all of one is in its title.
+const lines = [...document.querySelectorAll("#head text[y]")].filter(e => !e.closest("#tools") && e.id !== "about" &&
+	!e.classList.contains("legend")).map(e => ({e, last: e.lastChild, all: e.lastChild ? e.lastChild.textContent : ""}));
+
+function fit() {
+	for (const line of lines)
+		line.last.textContent = label(line.all, width - 20);
 }
 
 function resize() {
-	width = Math.max(640, document.documentElement.clientWidth || innerWidth);
+	width = Math.max(320, document.documentElement.clientWidth || innerWidth);
+	svg.classList.toggle("narrow", width < 640);
 	svg.setAttribute("viewBox", `0 0 ${width} ${svg.dataset.height}`);
 	svg.setAttribute("width", width);
 	for (const e of document.querySelectorAll(".wide"))
 		e.setAttribute("width", width);
 	byId("tools").setAttribute("transform", `translate(${width - 10},0)`);
+	fit();
+	tell(null);
 	draw();
 }
 

@@ -245,7 +245,8 @@ static void write_legend(const struct drawing *d)
 		self[node->kind] += node->self;
 		occurs[node->kind] = true;
 	}
-	tapir_str__addf(d->out, "<text x=\"%d\" y=\"71\" class=\"soft\" xml:space=\"preserve\">",
+	tapir_str__addf(d->out,
+			"<text x=\"%d\" y=\"71\" class=\"soft legend\" xml:space=\"preserve\">",
 			LEFT_PX);
 	for (unsigned kind = TAPIR_FRAME_NONE + 1; kind < TAPIR_FRAME_KIND_CNT; kind++) {
 		const struct rgb *c = &shades[kind][1];
