@@ -11,6 +11,7 @@ import stat
 import subprocess
 import time
 
+from serve_agent import Server, write_config
 from symbol_files import (DEBUGINFOD, MICROSOFT, MICROSOFT_FILE, build_id, cached, check_named, check_nameless, environment, folded,
                           made, read)
 from symbol_server import SymbolServer
@@ -53,6 +54,25 @@ def test_symbol_server_of_microsofts_keys_names_functions_and_is_asked_once(t):
     t.eq(cached(t), [the_id], "cache")
     for path, mode in (("cache/tapir/symbols", 0o700), ("cache/tapir/symbols/" + the_id, 0o600)):
         t.eq(stat.S_IMODE(os.stat(t.path(path)).st_mode), mode, path)
+
+
+def test_agent_names_functions_by_the_places_of_its_configuration(t):
+    """Recordings of an earlier agent, read with a server and then from the cache; without the key nothing is asked."""
+    there, the_id = made(t)
+    os.mkdir(t.path("state"), 0o700)
+    shutil.copy(f"{there}/nameless.tapir", t.path("state/0123456789abcdef.tapir"))
+    wrap = ("env", f"XDG_CACHE_HOME={t.path('cache')}")
+    with SymbolServer({MICROSOFT.format(the_id): read(f"{there}/nameless.debug")}) as server:
+        for config, check in ({}, check_nameless), ({"symbols": [server.url]}, check_named):
+            agent = Server(t, "--config", write_config(t, config), wrap=wrap)
+            for _ in range(2):
+                check(t, agent.ask("/v1/sessions/0123456789abcdef/trace?format=folded")[2].decode(), f"with {config}")
+            agent.process.signal(signal.SIGTERM)
+            agent.process.wait()
+        t.eq(server.asked.count(MICROSOFT.format(the_id)), 1, f"requests {server.asked}")
+    t.eq(cached(t), [the_id], "cache")
+    wrong = t.run(t.tapir_path, "serve", "--state", t.path("state"), "--config", write_config(t, {"symbols": ["debug"]}))
+    t.ok(wrong.rc == 2 and "symbols: 'debug' is no absolute path" in wrong.err, f"a wrong place: {wrong.rc} {wrong.err}")
 
 
 def test_every_frame_of_a_library_is_named_by_a_server(t):

@@ -76,7 +76,7 @@ static void mistakes_are_named_with_their_line(void **state)
 	} cases[] = {
 		{"{\n\"listen\": [],\n\"stat\": 1}",
 		 "F: line 3: unknown key 'stat': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits, watch, continuous, push"},
+		 "anonymous, limits, watch, continuous, push, symbols"},
 		{"{\"limits\": {\n\"second\": 1}}",
 		 "F: line 2: unknown key 'second': known are sessions, seconds, cpu_seconds, "
 		 "trace_mb, state_mb, traces, connections, ready_seconds"},
@@ -95,7 +95,7 @@ static void mistakes_are_named_with_their_line(void **state)
 		/* The key, not a value of the same text. */
 		{"{\"hosts\": [\"bad\"],\n\"bad\" : 1}",
 		 "F: line 2: unknown key 'bad': known are listen, hosts, state, tokens_file, tls, "
-		 "anonymous, limits, watch, continuous, push"},
+		 "anonymous, limits, watch, continuous, push, symbols"},
 	};
 
 	(void)state;
@@ -125,6 +125,11 @@ static void limits_that_cannot_work_are_refused(void **state)
 		 "('state_mb')"},
 		{"{\"limits\": {\"traces\": 3}}",
 		 "limits: 4 recordings ('sessions') are more than 3 traces that are kept ('traces')"},
+		{"{\"symbols\": [\"/usr/lib/debug\", \"https://symbols.example/x\"]}", NULL},
+		{"{\"symbols\": [\"debug\"]}",
+		 "symbols: 'debug' is no absolute path and no http:// or https:// address"},
+		{"{\"symbols\": [\"ftp://a/\"]}",
+		 "symbols: 'ftp://a/' is no absolute path and no http:// or https:// address"},
 		{"{\"limits\": {\"traces\": 13}, \"continuous\": {\"mb\": 64}}",
 		 "limits: 4 recordings ('sessions') and 10 files of 'continuous' ('max_files') are "
 		 "more than 13 traces that are kept ('traces')"},

@@ -19,18 +19,21 @@
 #include "base/diag.h"
 #include "base/fd_message.h"
 #include "base/file.h"
+#include "base/libcurl.h"
 #include "base/log.h"
 #include "agent/agent_impl.h"
 #include "agent/agent_push.h"
 #include "agent/agent_watch.h"
 #include "agent/continuous.h"
 #include "agent/answer.h"
+#include "agent/child_run.h"
 #include "agent/front.h"
 #include "agent/http/stdio_http.h"
 #include "base/private_file.h"
 #include "agent/metrics.h"
 #include "agent/sessions.h"
 #include "agent/task.h"
+#include "symbol/symbol_files.h"
 #include "agent/watch/totals.h"
 
 #define RESTART_NS (1 * TAPIR_NS_PER_SEC) /* between starts of an HTTP process */
@@ -457,6 +460,21 @@ static int open_listeners(struct tapir_agent *agent)
 	return err;
 }
 
+/* That a server cannot be asked is said now, and not with each answer. */
+static int use_symbols(const struct tapir_words *places)
+{
+	struct tapir_libcurl curl;
+	const char *const *place;
+	int err = 0;
+
+	tapir_vec_for_each (place, places)
+		if (!err && tapir_symbol_source__is_url(*place))
+			err = tapir_libcurl__load(&curl, "fetch symbols");
+	if (!err)
+		tapir_child_run__use_symbols(places);
+	return err;
+}
+
 static int start(struct tapir_agent *agent)
 {
 	struct tapir_str names = {};
@@ -464,6 +482,8 @@ static int start(struct tapir_agent *agent)
 
 	if (!err)
 		err = tapir_totals__open();
+	if (!err && agent->config->symbols.cnt)
+		err = use_symbols(&agent->config->symbols);
 	agent->lists = tapir_shared_lists__new();
 	if (!err && !agent->lists)
 		err = -ENOMEM;

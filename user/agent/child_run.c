@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,7 +24,55 @@
 #define BUFFER_BYTES	32768
 #define STOP_NS		(5 * TAPIR_NS_PER_SEC)
 
-static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", NULL};
+static const struct tapir_words *symbols; /* NULL: none; set before there are threads */
+
+void tapir_child_run__use_symbols(const struct tapir_words *places)
+{
+	symbols = places;
+}
+
+/* "XDG_CACHE_HOME=..." of what is fetched; "": there is no such directory. */
+static void name_cache(char *out, size_t size)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	*out = '\0';
+	if (cache && *cache == '/')
+		snprintf(out, size, "XDG_CACHE_HOME=%s", cache);
+	else if (!geteuid())
+		snprintf(out, size, "XDG_CACHE_HOME=/var/cache");
+	else if (home && *home == '/')
+		snprintf(out, size, "XDG_CACHE_HOME=%s/.cache", home);
+}
+
+/* Takes the place of this program. */
+static void exec_words(char **words, bool has_cache)
+{
+	char cache[4096] = "";
+	char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", NULL, NULL};
+
+	if (has_cache)
+		name_cache(cache, sizeof(cache));
+	if (*cache)
+		environment[2] = cache;
+	execve("/proc/self/exe", words, environment);
+}
+
+/* One that keeps its privileges fetches nothing. */
+static size_t add_symbols(const struct tapir_child_run *run, char **words, size_t cnt)
+{
+	const char *const *place;
+
+	if (!symbols || run->has_privileges)
+		return cnt;
+	tapir_vec_for_each (place, symbols) {
+		if (cnt + 2 > MAX_WORDS)
+			break;
+		words[cnt++] = "--symbols";
+		words[cnt++] = (char *)*place;
+	}
+	return cnt;
+}
 
 static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, int err_fd)
 {
@@ -36,6 +86,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 		words[cnt] = (char *)run->argv[cnt - 1];
 		cnt++;
 	}
+	cnt = add_symbols(run, words, cnt);
 	words[cnt] = "-q";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out_fd, STDOUT_FILENO) < 0 ||
 	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0)
@@ -47,7 +98,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	tapir_file__restore_limit();
 	if (!run->has_privileges && tapir_sandbox__drop_capabilities())
 		_exit(1);
-	execve("/proc/self/exe", words, environment);
+	exec_words(words, symbols && !run->has_privileges);
 	_exit(127);
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "base/vec.h"
 
 struct tapir_child_run {
 	const char *const *argv; /* after "tapir"; ended by NULL */
@@ -26,6 +27,13 @@ struct tapir_child_run {
 	struct tapir_str errors; /* out: its lines on stderr, one text; __fini is the caller's */
 	int exit_code;		 /* out: 128 + a signal */
 };
+
+/*
+ * Commands that read a recording get names from there as well (--symbols), and keep what they fetch
+ * in the cache of this user; root's is below /var/cache. Borrowed; for all calls that follow, also
+ * of children.
+ */
+void tapir_child_run__use_symbols(const struct tapir_words *places);
 
 /* 0 when it has run, however it ended, or -errno: of on_output, it could not be started, or
  * -ECANCELED by stop_fd. */

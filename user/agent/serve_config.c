@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "symbol/symbol_files.h"
 
 #define MAX_FILE_BYTES (1u << 20)
 
@@ -88,6 +89,7 @@ static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 				  {"watch", KEY_OBJECT, 0, 0, 0, watch_keys},
 				  {"continuous", KEY_OBJECT, 0, 0, 0, continuous_keys},
 				  {"push", KEY_PUSH, AT(push), 0, 0, push_keys},
+				  {"symbols", KEY_TEXTS, AT(symbols), 0, 0, NULL},
 				  {}};
 
 void tapir_serve_config__init(struct tapir_serve_config *config)
@@ -121,6 +123,7 @@ void tapir_serve_config__fini(struct tapir_serve_config *config)
 	tapir_vec__fini(&config->continuous.counters);
 	tapir_vec__fini(&config->continuous.triggers);
 	tapir_vec__fini(&config->push);
+	tapir_vec__fini(&config->symbols);
 }
 
 static int keep(struct tapir_serve_config *config, const char *text, const char **out)
@@ -370,6 +373,23 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 	return tapir_serve_config__parse(config, text, len, path);
 }
 
+/* Of a directory's path or a server's address no other place is asked. */
+static int check_symbols(const struct tapir_serve_config *config)
+{
+	const char *const *place;
+
+	if (config->symbols.cnt > TAPIR_SERVE_MAX_SYMBOLS)
+		return tapir_diag__fail(-EINVAL, "symbols: at most %d places are taken",
+					TAPIR_SERVE_MAX_SYMBOLS);
+	tapir_vec_for_each (place, &config->symbols)
+		if (**place != '/' && !tapir_symbol_source__is_url(*place))
+			return tapir_diag__fail(-EINVAL,
+						"symbols: '%.200s' is no absolute path and no "
+						"http:// or https:// address",
+						*place);
+	return 0;
+}
+
 int tapir_serve_config__check(const struct tapir_serve_config *config)
 {
 	const struct tapir_serve_limits *l = &config->limits;
@@ -392,7 +412,7 @@ int tapir_serve_config__check(const struct tapir_serve_config *config)
 					" files of 'continuous' ('max_files') are more than "
 					"%" PRIu64 " traces that are kept ('traces')",
 					l->sessions, c->max_files, l->traces);
-	return 0;
+	return check_symbols(config);
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */

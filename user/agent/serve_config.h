@@ -15,10 +15,12 @@
 #include "agent/role.h"
 #include "agent/watch/watch.h"
 
-#define TAPIR_SERVE_LISTEN     "127.0.0.1:9747"
-#define TAPIR_SERVE_MAX_LISTEN 8
+#define TAPIR_SERVE_LISTEN	"127.0.0.1:9747"
+#define TAPIR_SERVE_MAX_LISTEN	8
 
-#define TAPIR_SERVE_READY_AUTO UINT64_MAX
+#define TAPIR_SERVE_MAX_SYMBOLS 16
+
+#define TAPIR_SERVE_READY_AUTO	UINT64_MAX
 
 struct tapir_serve_limits {
 	uint64_t sessions;    /* recordings at once */
@@ -59,6 +61,7 @@ struct tapir_serve_config {
 	struct tapir_watch_choice watch; /* runtimes whose counters are kept */
 	struct tapir_serve_continuous continuous;
 	struct tapir_vec(struct tapir_push_target) push;
+	struct tapir_words symbols;	/* directories and servers of names for what is read */
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };
 
