@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import time
@@ -12,6 +13,7 @@ import time
 from serve_agent import Server, all_children, name_of
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
+from harness import Failure
 from npm_package import npm_package
 
 CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
@@ -233,9 +235,35 @@ class Podman:
     def pid(self, name):
         return int(self("inspect", "-f", "{{.State.Pid}}", name))
 
+    def left(self):
+        """Monitors of containers in this storage, by its path in their command lines, and what each has started."""
+        found = []
+        for pid in (int(name) for name in os.listdir("/proc") if name.isdecimal()):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    is_ours = self.storage[1].encode() in file.read()
+                if is_ours and name_of(pid) == "conmon":
+                    found += [pid, *all_children(pid)]
+            except OSError:
+                continue  # it has ended
+        return found
+
     def close(self):
-        self("rm", "-af", "-t", "0", expect=None)
-        self("umount", "-a", expect=None)
+        """No container outlives its case, however that ended: what podman does not remove in time is ended here."""
+        for words in ("pod", "rm", "-af", "-t", "0"), ("rm", "-af", "-t", "0"):
+            try:
+                self(*words, expect=None)
+            except Failure:
+                pass
+        for pid in reversed(self.left()):  # a container before its monitor
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            self("umount", "-a", expect=None)
+        except Failure:
+            pass
         self.t.run("umount", "-q", os.path.join(self.storage[1], "overlay"))  # which podman mounts on itself
 
 
@@ -433,8 +461,30 @@ def test_pod_with_sidecar_is_played_and_traced(t):
         t.ok(any(e["event"] == "MethodLoadVerbose" for e in t.events(t.path("trace.tapir"))), "its events")
         podman("kube", "down", path)
     finally:
-        podman("pod", "rm", "-af", "-t", "0", expect=None)
         podman.close()
+
+
+def test_no_container_outlives_a_case_whose_podman_fails(t):
+    """By a monitor that stands in for podman's, so that this needs none."""
+    class Broken(Podman):
+        def __init__(self, t):
+            self.t, self.storage = t, ["--root", t.path("storage"), "--runroot", t.path("runroot")]
+
+        def __call__(self, *args, **_):
+            raise Failure("podman does not answer")
+
+    with open(t.path("conmon"), "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nsleep 300 &\necho started\nwait\n")
+    os.chmod(t.path("conmon"), 0o755)
+    monitor, other = (t.start(t.path("conmon"), "-b", where) for where in (t.path("storage/overlay-containers"), "/elsewhere"))
+    for process in monitor, other:
+        process.wait_line("started")
+    podman = Broken(t)
+    t.eq((len(podman.left()), podman.left()[0]), (2, monitor.pid), "the monitor and its container")
+    podman.close()
+    monitor.wait()
+    t.eq(podman.left(), [], "what is left")
+    t.ok(name_of(other.pid) == "conmon", "a container of others")
 
 
 def commands_of(section):
