@@ -319,7 +319,9 @@ void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire
 	write_state(agent, &body);
 	if (err)
 		(void)tapir_answer__error(
-			fd, 404, "nothing is recorded continuously (--continuous)", MSG_DONTWAIT);
+			fd, 404,
+			"this agent records nothing continuously (its configuration: continuous)",
+			MSG_DONTWAIT);
 	else
 		(void)tapir_agent__send(agent, fd, TAPIR_MIME_JSON, is_freeze ? 202 : 200, &body);
 	tapir_str__fini(&body);
