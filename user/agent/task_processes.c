@@ -30,6 +30,7 @@
 struct list {
 	pthread_mutex_t lock; /* robust: a task ends when its client goes */
 	uint64_t made_ns;     /* when it began to be made; 0: never */
+	uint64_t ended_ns;    /* and was there: those who waited meanwhile take it */
 	size_t len;
 	char text[MAX_OUTPUT_BYTES]; /* JSON lines; only what is used is memory */
 };
@@ -304,6 +305,7 @@ static int keep(struct list *list, const json_t *processes, uint64_t now_ns)
 		list->text[list->len++] = '\n';
 	}
 	list->made_ns = err ? 0 : now_ns;
+	list->ended_ns = tapir_clock__now_ns();
 	return err;
 }
 
@@ -329,7 +331,7 @@ static int make(struct list *list, bool is_all)
 	return err;
 }
 
-/* A copy of the list, at most a second old. */
+/* A copy of a list that was made within the last second, or is made now. */
 static int take(struct tapir_shared_lists *lists, bool is_all, struct tapir_str *out)
 {
 	struct list *list = is_all ? &lists->all : &lists->some;
@@ -337,7 +339,7 @@ static int take(struct tapir_shared_lists *lists, bool is_all, struct tapir_str 
 
 	if (lock(&list->lock))
 		list->made_ns = 0;
-	if (!list->made_ns || tapir_clock__now_ns() - list->made_ns >= FRESH_NS)
+	if (!list->made_ns || tapir_clock__now_ns() - list->ended_ns >= FRESH_NS)
 		err = make(list, is_all);
 	if (!err)
 		tapir_str__add(out, list->text, list->len);
