@@ -245,7 +245,7 @@ static void write_to(const char *dir, const char *file, const char *text)
 
 static bool becomes(uint32_t tgid, bool is_frozen)
 {
-	for (int i = 0; i < 1000 && tapir_cgroup__is_frozen(tgid) != is_frozen; i++)
+	for (int i = 0; i < 10000 && tapir_cgroup__is_frozen(tgid) != is_frozen; i++)
 		usleep(1000);
 	return tapir_cgroup__is_frozen(tgid) == is_frozen;
 }

@@ -364,7 +364,7 @@ static void what_is_no_jvm_is_answered_without_a_map(void **state)
 	assert_int_equal(tapir_runtime_queries__new(&queries), 0);
 	first = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
 	second = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
-	for (int i = 0; i < 500 && !tapir_runtime_query__is_answered(second); i++)
+	for (int i = 0; i < 5000 && !tapir_runtime_query__is_answered(second); i++)
 		usleep(10000);
 	assert_true(tapir_runtime_query__is_answered(first));
 	assert_true(tapir_runtime_query__is_answered(second));

@@ -575,7 +575,7 @@ static void an_event_is_no_probe_where_there_can_be_no_image(void **state)
 	assert_int_equal(tapir_provider__poll(), 0);
 	assert_false(TAPIR_EVENT_ENABLED(*event));
 	tapir_event_warning_semaphore = 1;
-	for (int i = 0; i < 400 && !TAPIR_EVENT_ENABLED(*event); i++)
+	for (int i = 0; i < 4000 && !TAPIR_EVENT_ENABLED(*event); i++)
 		usleep(10000); /* the library's thread polls */
 	assert_true(TAPIR_EVENT_ENABLED(*event));
 	tapir_event__fire(event, payload, PAYLOAD_BYTES);

@@ -340,7 +340,7 @@ static void file_system_is_asked_again_when_it_answers(void **state)
 		skip();
 	assert_int_equal(tapir_foreign__open(root_fd, in_dir("/file"), 0), -ETIMEDOUT);
 	close(fuse_fd);
-	for (int i = 0; i < 100 && (!err || err == -ETIMEDOUT); i++) {
+	for (int i = 0; i < 1000 && (!err || err == -ETIMEDOUT); i++) {
 		usleep(10000);
 		err = tapir_foreign__open(root_fd, in_dir("/file"), 0);
 	}

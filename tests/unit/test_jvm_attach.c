@@ -245,12 +245,12 @@ static void trigger_goes_though_we_are_killed_while_it_is_there(void **state)
 
 		_exit(ask_within(f, 1500 * MS, &reply) == 0);
 	}
-	for (int i = 0; i < 200 && !has_trigger(f); i++)
+	for (int i = 0; i < 2000 && !has_trigger(f); i++)
 		usleep(5000);
 	assert_true(has_trigger(f));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	for (int i = 0; i < 300 && has_trigger(f); i++)
+	for (int i = 0; i < 3000 && has_trigger(f); i++)
 		usleep(10000);
 	assert_false(has_trigger(f));
 	assert_true(is_alive(f));

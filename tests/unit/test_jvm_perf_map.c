@@ -88,7 +88,7 @@ static void a_map_keeps_its_name_while_the_jvm_may_write_it(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 	kill(f->pid, SIGKILL);
 	assert_int_equal(waitpid(f->pid, NULL, 0), f->pid);
-	for (int i = 0; i < 500 && !access(path, F_OK); i++)
+	for (int i = 0; i < 5000 && !access(path, F_OK); i++)
 		usleep(10000);
 	assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -118,7 +118,7 @@ static void a_map_goes_when_we_are_killed_before_its_removal(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	for (int i = 0; i < 300 && !access(path, F_OK); i++)
+	for (int i = 0; i < 3000 && !access(path, F_OK); i++)
 		usleep(10000);
 	assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -190,7 +190,7 @@ static void nothing_is_left_when_those_who_ask_are_killed_in_turn(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	/* The guards of those that were killed take turns. */
-	for (int i = 0; i < 2000 && !access(path, F_OK); i++)
+	for (int i = 0; i < 20000 && !access(path, F_OK); i++)
 		usleep(10000);
 	assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -209,14 +209,14 @@ static void a_map_that_is_not_written_goes_when_we_are_killed_meanwhile(void **s
 	map_path(f, path, sizeof(path));
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	pid = start_asker(f, ends[1]);
-	for (int i = 0; i < 500 && access(f->request_path, F_OK); i++)
+	for (int i = 0; i < 5000 && access(f->request_path, F_OK); i++)
 		usleep(1000);
 	assert_int_equal(access(path, F_OK), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(ends[0]);
 	close(ends[1]);
-	for (int i = 0; i < 200 && !access(path, F_OK); i++)
+	for (int i = 0; i < 2000 && !access(path, F_OK); i++)
 		usleep(10000);
 	assert_int_not_equal(access(path, F_OK), 0);
 }

@@ -146,7 +146,7 @@ static void next_child_is_made_when_the_last_one_has_ended(void **state)
 	assert_int_equal(try(dir, look_up), -EBUSY);
 	umount2(dir, MNT_FORCE); /* the kernel fails what waits */
 	pthread_join(server, NULL);
-	for (int i = 0; i < 100 && try(dir, do_nothing); i++)
+	for (int i = 0; i < 1000 && try(dir, do_nothing); i++)
 		usleep(20000);
 	assert_int_equal(try(dir, do_nothing), 0);
 	umount2(dir, MNT_DETACH);

@@ -242,7 +242,7 @@ static void links_go_when_we_are_killed(void **state)
 	assert_int_equal(lstat(path, &st), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	for (int i = 0; i < 500 && !lstat(path, &st); i++)
+	for (int i = 0; i < 5000 && !lstat(path, &st); i++)
 		usleep(10000);
 	assert_int_equal(lstat(path, &st), -1);
 }

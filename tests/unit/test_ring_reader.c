@@ -293,7 +293,7 @@ static void later_events_and_arenas_are_found(void **state)
 				       .pad0 = 1,
 				       .payload_bytes = 528},
 				.slot = 1}));
-	for (int i = 0; i < 100 && !seen.event_cnt; i++)
+	for (int i = 0; i < 3000 && !seen.event_cnt; i++)
 		usleep(10000);
 	stop_reader();
 	assert_int_equal(seen.event_cnt, 1);
@@ -341,8 +341,8 @@ static void a_session_that_the_process_ended_is_closed(void **state)
 	open_lane();
 	assert_true(fire(&maker, 0, 0, 0));
 	__atomic_store_n(&maker.ctl->sessions[0].state, TAPIR_RING_ENDED, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < 100 && __atomic_load_n(&maker.ctl->sessions[0].state,
-						   __ATOMIC_SEQ_CST) != TAPIR_RING_FREE;
+	for (int i = 0; i < 3000 && __atomic_load_n(&maker.ctl->sessions[0].state,
+						    __ATOMIC_SEQ_CST) != TAPIR_RING_FREE;
 	     i++)
 		usleep(10000);
 	assert_int_equal(maker.ctl->sessions[0].state, TAPIR_RING_FREE);
@@ -379,15 +379,23 @@ static void run_target(uint64_t *fired)
 	}
 }
 
+static bool has_fired(const uint64_t *fired, uint64_t cnt)
+{
+	uint64_t now = __atomic_load_n(fired, __ATOMIC_SEQ_CST);
+
+	return now != UINT64_MAX && now > cnt;
+}
+
 static void kill_target_while_it_writes(uint64_t *fired, pid_t child)
 {
-	for (int i = 0; i < 300 && !__atomic_load_n(fired, __ATOMIC_SEQ_CST); i++)
+	for (int i = 0; i < 3000 && !__atomic_load_n(fired, __ATOMIC_SEQ_CST); i++)
 		usleep(10000);
 	start_reader("prov:*");
 	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)child), 1);
-	usleep(300000);
+	for (int i = 0; i < 3000 && !has_fired(fired, 1000); i++)
+		usleep(10000);
 	kill(child, SIGKILL);
-	for (int i = 0; i < 100 && seen.event_cnt < *fired; i++)
+	for (int i = 0; i < 3000 && seen.event_cnt < *fired; i++)
 		usleep(10000);
 	/* The kill may fall between an event and the count of it. */
 	assert_in_range(seen.event_cnt, *fired, *fired + 1);

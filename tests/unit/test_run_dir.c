@@ -52,7 +52,7 @@ static bool is_there(const char *path)
 
 static bool goes(const char *path)
 {
-	for (int i = 0; i < 300 && is_there(path); i++)
+	for (int i = 0; i < 3000 && is_there(path); i++)
 		usleep(10000);
 	return !is_there(path);
 }

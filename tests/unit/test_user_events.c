@@ -258,7 +258,7 @@ static void the_librarys_thread_finds_what_is_enabled(void **state)
 	(void)state;
 	assert_int_equal(tapir_user_events__open(&all, 1, &u), 0);
 	__atomic_store_n(kernel[0].word, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < 500 && !TAPIR_EVENT_ENABLED(Plain); i++)
+	for (int i = 0; i < 5000 && !TAPIR_EVENT_ENABLED(Plain); i++)
 		usleep(10000);
 	assert_true(TAPIR_EVENT_ENABLED(Plain));
 	assert_int_equal(tapir_user_events__close(u), 0);
