@@ -270,6 +270,8 @@ void provider_poller__forked(void);
 /* There, while it is set: an event that comes may start the thread. */
 extern uint32_t provider_poller_is_missing;
 void provider_poller__restore(void);
+/* Providers with TAPIR_PROVIDER_CHILD_THREAD; changed under the lock. */
+extern uint32_t provider_child_threads;
 /* Words of all events anew, from the lane's and the sessions'. Under the lock. */
 void provider_poller__refresh(void);
 /* Calls back where something has changed. Under the lock, which is released meanwhile. */

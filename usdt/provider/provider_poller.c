@@ -5,9 +5,9 @@
  * only for providers that have a callback, and for events whose probe is the JSON one.
  *
  * Where the thread is not there (a forked child, TAPIR_PROVIDER_NO_THREAD, no resources) events
- * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself. A child's event starts the thread
- * if something is polled there, but not from within a signal handler, which may have interrupted
- * malloc: see restore.
+ * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself. If a provider says so
+ * (TAPIR_PROVIDER_CHILD_THREAD), a child's event starts the thread if something is polled there,
+ * but not from within a signal handler, which may have interrupted malloc: see restore.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -377,7 +377,7 @@ void provider_poller__stop(void)
 
 /* ---- in a forked child ---------------------------------------------------------------------- */
 
-uint32_t provider_poller_is_missing;
+uint32_t provider_poller_is_missing, provider_child_threads;
 
 /* As the kernel has it. */
 struct kernel_action {
@@ -442,7 +442,9 @@ __attribute__((noinline)) void provider_poller__restore(void)
 /* Its memory is that of the parent's thread, which is not here. */
 void provider_poller__forked(void)
 {
-	prov_store(&provider_poller_is_missing, poller.is_running && !poller.is_stopping);
+	int was_there = poller.is_running && !poller.is_stopping;
+
+	prov_store(&provider_poller_is_missing, was_there && prov_load(&provider_child_threads));
 	poller.is_running = poller.is_stopping = poller.is_done = 0;
 	poller.calling = NULL;
 }

@@ -8,6 +8,8 @@
 
 #include "provider_impl.h"
 
+#define KNOWN_FLAGS (TAPIR_PROVIDER_NO_THREAD | TAPIR_PROVIDER_CHILD_THREAD)
+
 struct tapir_provider *provider_list;
 struct tapir_event *provider_table[TAPIR_MAX_EVENTS];
 uint32_t provider_table_cnt;
@@ -226,6 +228,8 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	/* Interest that is there already, without waiting for the thread. */
 	provider_poller__refresh();
 	provider_poller__start();
+	if (p->flags & TAPIR_PROVIDER_CHILD_THREAD)
+		prov_store(&provider_child_threads, provider_child_threads + 1);
 	if (p->changed || provider_json_cnt)
 		provider_poller__wake(); /* it polls no semaphore without a callback: see look() */
 	return 0;
@@ -240,7 +244,7 @@ int provider__make(const char *name, const uint8_t *guid, struct tapir_event *co
 
 	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
 	    event_cnt <= TAPIR_MAX_EVENTS && (!part || part->size >= sizeof(*part)) &&
-	    (!opts || (opts->size >= sizeof(*opts) && !(opts->flags & ~TAPIR_PROVIDER_NO_THREAD))))
+	    (!opts || (opts->size >= sizeof(*opts) && !(opts->flags & ~KNOWN_FLAGS))))
 		err = make(name, guid, event_cnt, opts, &p);
 	if (!err) {
 		if (part)
@@ -299,6 +303,8 @@ void tapir_provider__free(struct tapir_provider *provider)
 const char *tapir_provider__name(const struct tapir_provider *provider)
 {
 	return provider->name;
+	if (provider->flags & TAPIR_PROVIDER_CHILD_THREAD)
+		prov_store(&provider_child_threads, provider_child_threads - 1);
 }
 
 static int has_one_on(const struct tapir_provider *p, uint8_t level, uint64_t keywords)
