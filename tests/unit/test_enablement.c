@@ -361,6 +361,95 @@ static void a_child_s_thread_is_started_by_an_event_only_if_asked_for(void **sta
 	}
 }
 
+#define MANY 10000u
+#define ENOUGH_NS                                                                                  \
+	60000000 /* CPU time; it is 5 ms, and was 200 where each was compared with each            \
+		  */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static void count_call(struct tapir_provider *provider, const struct tapir_enablement *change,
+		       void *ctx)
+{
+	(void)provider;
+	(void)change;
+	__atomic_fetch_add((uint32_t *)ctx, 1, __ATOMIC_RELAXED);
+}
+
+struct many {
+	char name[24];
+	struct tapir_event_about about;
+	struct tapir_event event;
+	struct tapir_provider *provider;
+};
+
+static void make_many(struct many *all, uint32_t *called)
+{
+	const struct tapir_provider_opts opts = {.size = sizeof(opts),
+						 .changed = count_call,
+						 .ctx = called,
+						 .flags = TAPIR_PROVIDER_NO_THREAD};
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct tapir_event *const list[] = {&all[i].event};
+
+		snprintf(all[i].name, sizeof(all[i].name), "Unit-Many-%u", i);
+		all[i].about = (struct tapir_event_about){
+			.provider = all[i].name, .name = "E", .id = 1, .level = 4};
+		all[i].event.about = &all[i].about;
+		assert_int_equal(
+			tapir_provider__new(all[i].name, NULL, list, 1, &opts, &all[i].provider),
+			0);
+	}
+}
+
+/* One poll reaches all of them, and opening a session compares no provider with each other. */
+static void sessions_cost_as_much_as_there_are_providers(void **state)
+{
+	const struct tapir_listener_opts polled = {.size = sizeof(polled),
+						   .flags = TAPIR_LISTENER_POLLED};
+	const struct tapir_selection everything = {"Unit-Many-*", NULL, NULL, 0, 0, {0}};
+	struct many *all = calloc(MANY, sizeof(*all));
+	uint64_t least_ns = UINT64_MAX;
+	uint32_t called = 0;
+
+	(void)state;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(TAPIR_UNDER_QEMU)
+	free(all);
+	skip(); /* times of theirs */
+#endif
+	assert_int_equal(tapir_library__fini(), 0); /* the thread of the cases before */
+	assert_non_null(all);
+	make_many(all, &called);
+	for (uint32_t i = 0; i < 5; i++) {
+		struct tapir_listener *l;
+		uint64_t from_ns = cpu_ns(), took_ns;
+
+		assert_int_equal(tapir_listener__open(&everything, 1, ignore, NULL, &polled, &l),
+				 0);
+		took_ns = cpu_ns() - from_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+		called = 0;
+		assert_int_equal(tapir_provider__poll(), 0);
+		assert_int_equal(called, MANY);
+		assert_int_equal(tapir_listener__close(l), 0);
+		assert_int_equal(tapir_provider__poll(), 0);
+		assert_int_equal(called, 2 * MANY);
+	}
+	if (least_ns > ENOUGH_NS)
+		fail_msg("opening took %lu ns", least_ns);
+	for (uint32_t i = 0; i < MANY; i++)
+		tapir_provider__free(all[i].provider);
+	free(all);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +459,7 @@ int main(void)
 		cmocka_unit_test(a_tracer_of_the_ring_is_reported_with_its_filter),
 		cmocka_unit_test(a_callback_may_fire_listen_and_make_providers),
 		cmocka_unit_test(freeing_waits_for_a_callback_that_runs),
+		cmocka_unit_test(sessions_cost_as_much_as_there_are_providers),
 		cmocka_unit_test(a_child_s_thread_is_started_by_an_event_only_if_asked_for),
 	};
 

@@ -44,7 +44,8 @@ struct event_state {
 	uint64_t wants;		      /* sessions inside the process, a bit each */
 	struct tapir_provider *provider;
 	uint32_t table_idx;
-	uint32_t is_unlisted; /* it found no entry in the lane: the errno */
+	uint16_t provider_idx; /* in its provider's events */
+	uint16_t is_unlisted;  /* it found no entry in the lane: the errno */
 };
 _Static_assert(sizeof(struct event_state) <= sizeof(((struct tapir_event *)0)->private_words),
 	       "event_state");
@@ -269,14 +270,16 @@ void provider_poller__wake(void);
 void provider_poller__forked(void);
 /* There, while it is set: an event that comes may start the thread. */
 extern uint32_t provider_poller_is_missing;
-void provider_poller__restore(void);
 /* Providers with TAPIR_PROVIDER_CHILD_THREAD; changed under the lock. */
 extern uint32_t provider_child_threads;
-/* Words of all events anew, from the lane's and the sessions'. Under the lock. */
+void provider_poller__restore(void);
+/* Words of all events anew, from the lane's and the sessions', or of one. Under the lock. */
 void provider_poller__refresh(void);
+void provider_poller__refresh_event(struct tapir_event *event);
 /* Calls back where something has changed. Under the lock, which is released meanwhile. */
 void provider_poller__call_back(void);
-/* Until its callback is not running, unless it is the caller who runs it. Under the lock. */
+/* Until its callback is not running, unless it is the caller who runs it; it is not called any
+   more. Under the lock. */
 void provider_poller__leave(struct tapir_provider *provider);
 
 #pragma GCC visibility pop

@@ -8,9 +8,11 @@
 
 #include "provider_kinds.h"
 
+#define BUCKETS 4096u /* a process has at most four times as many events */
+
 struct kind {
 	struct tapir_event_kind pub; /* first */
-	struct kind *next;
+	struct kind *next;	     /* in its bucket */
 	struct tapir_event_about about;
 	void *description; /* METADATA: equal descriptions have equal ones */
 	uint32_t description_bytes;
@@ -18,8 +20,23 @@ struct kind {
 	char text[];
 };
 
-static struct kind *kinds;
+static struct kind *kinds[BUCKETS];
 static uint32_t kind_cnt;
+
+static uint32_t mix_text(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 16777619u;
+	return hash;
+}
+
+static struct kind **bucket_of(const char *provider, const struct tapir_event_about *about)
+{
+	uint32_t hash = mix_text(mix_text(2166136261u, provider), about->name);
+
+	hash = (hash ^ about->id) * 16777619u;
+	return &kinds[(hash ^ hash >> 16) % BUCKETS];
+}
 
 static size_t fields_bytes(const struct tapir_event_field *fields, uint16_t cnt)
 {
@@ -109,7 +126,7 @@ static struct kind *make(const struct tapir_provider *p, const struct provider_e
 const struct tapir_event_kind *provider_kind__of(const struct tapir_provider *p,
 						 const struct provider_event *pe)
 {
-	struct kind *k = kinds;
+	struct kind **bucket = bucket_of(p->name, pe->event->about), *k = *bucket;
 
 	while (k && !is_equal(k, p, pe))
 		k = k->next;
@@ -119,8 +136,8 @@ const struct tapir_event_kind *provider_kind__of(const struct tapir_provider *p,
 	if (!k)
 		return NULL;
 	k->pub.idx = kind_cnt++;
-	k->next = kinds;
-	kinds = k;
+	k->next = *bucket;
+	*bucket = k;
 	return &k->pub;
 }
 
@@ -133,20 +150,22 @@ uint64_t provider_kinds__sum(const uint64_t *rows, uint32_t cnt, const char *pro
 	if (!provider)
 		return sum;
 	provider_lock();
-	for (const struct kind *k = kinds; k; k = k->next)
-		if (k->pub.idx < cnt - 1 && !strcmp(k->pub.provider, provider))
-			sum += prov_load(&rows[k->pub.idx]);
+	for (uint32_t i = 0; kind_cnt && i < BUCKETS; i++)
+		for (const struct kind *k = kinds[i]; k; k = k->next)
+			if (k->pub.idx < cnt - 1 && !strcmp(k->pub.provider, provider))
+				sum += prov_load(&rows[k->pub.idx]);
 	provider_unlock();
 	return sum;
 }
 
 void provider_kinds__free(void)
 {
-	kind_cnt = 0;
-	while (kinds) {
-		struct kind *next = kinds->next;
+	for (uint32_t i = 0; kind_cnt && i < BUCKETS; i++)
+		while (kinds[i]) {
+			struct kind *next = kinds[i]->next;
 
-		free(kinds);
-		kinds = next;
-	}
+			free(kinds[i]);
+			kinds[i] = next;
+		}
+	kind_cnt = 0;
 }

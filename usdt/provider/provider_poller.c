@@ -21,7 +21,7 @@
 
 #define STACK_BYTES    (256ul * 1024) /* callbacks run on it */
 #define STOP_STEP_NS   1000000
-#define CALL_MAX       4096u /* in one round: changes that never end must not hold it up */
+#define PASS_MAX       64u /* in one round: changes that never end must not hold it up */
 #define IDLE_MS	       1000
 #define RESTORE_EVENTS 64u
 
@@ -30,6 +30,8 @@ static struct {
 	uint32_t is_running; /* it was started and has not been joined */
 	uint32_t is_stopping, is_done;
 	struct tapir_provider *calling; /* whose callback runs now */
+	struct tapir_provider *next;	/* who is looked at after it */
+	uint32_t has_turn;		/* a thread looks for changes, and calls: `caller` */
 	pthread_t caller;
 	uint32_t futex; /* waited at where there is no lane */
 } poller;
@@ -44,29 +46,29 @@ static void borrow_semaphore(struct tapir_event *event)
 		prov_store(&event->word.half.semaphore, now);
 }
 
-void provider_poller__refresh(void)
+void provider_poller__refresh_event(struct tapir_event *event)
 {
 	int is_followed = poller.is_running && !poller.is_stopping;
+	struct event_state *state = event_state__of(event);
+	uint16_t now, sessions;
 
-	for (uint32_t i = 0; i < provider_table_cnt; i++) {
-		struct tapir_event *event = provider_table[i];
-		struct event_state *state;
-		uint16_t now, sessions;
+	if (event->flags & EVENT_AS_JSON)
+		borrow_semaphore(event);
+	now = prov_load(&event->word.half.sessions);
+	sessions = prov_load(&state->wants) ? TAPIR_SESSIONS_PROCESS : 0;
+	if (tapir_ring__wanted(&state->ring))
+		sessions |= TAPIR_SESSIONS_RING;
+	if (!is_followed || state->is_unlisted == ENOSPC)
+		sessions |= TAPIR_SESSIONS_CHECK;
+	if (now != sessions)
+		__atomic_store_n(&event->word.half.sessions, sessions, __ATOMIC_SEQ_CST);
+}
 
-		if (!event)
-			continue;
-		if (event->flags & EVENT_AS_JSON)
-			borrow_semaphore(event);
-		state = event_state__of(event);
-		now = prov_load(&event->word.half.sessions);
-		sessions = prov_load(&state->wants) ? TAPIR_SESSIONS_PROCESS : 0;
-		if (tapir_ring__wanted(&state->ring))
-			sessions |= TAPIR_SESSIONS_RING;
-		if (!is_followed || state->is_unlisted == ENOSPC)
-			sessions |= TAPIR_SESSIONS_CHECK;
-		if (now != sessions)
-			__atomic_store_n(&event->word.half.sessions, sessions, __ATOMIC_SEQ_CST);
-	}
+void provider_poller__refresh(void)
+{
+	for (uint32_t i = 0; i < provider_table_cnt; i++)
+		if (provider_table[i])
+			provider_poller__refresh_event(provider_table[i]);
 }
 
 /* ---- callbacks ---------------------------------------------------------------------------- */
@@ -188,48 +190,59 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 	return 0;
 }
 
-static struct tapir_provider *find_changed(struct tapir_enablement *change,
-					   struct tapir_ring_asked *asked)
+static void call(struct tapir_provider *p, const struct tapir_enablement *change)
 {
-	for (struct tapir_provider *p = provider_list; p; p = p->next)
-		if (p->changed && !p->is_leaving && find_change(p, change, asked))
-			return p;
-	return NULL;
+	poller.calling = p;
+	provider_unlock();
+	p->changed(p, change, p->ctx);
+	provider_lock();
+	poller.calling = NULL;
+	provider_broadcast();
+}
+
+/* Once through all providers, however many come and go meanwhile; the number of calls. */
+static uint32_t pass(void)
+{
+	/* Only whoever has the turn uses it. */
+	static struct tapir_ring_asked asked;
+	struct tapir_enablement change;
+	uint32_t call_cnt = 0;
+
+	for (struct tapir_provider *p = provider_list; p; p = poller.next) {
+		poller.next = p->next; /* __leave sees to it that this one stays */
+		for (uint32_t i = 0; i < PROVIDER_TOLD_CNT && p->changed && !p->is_leaving &&
+				     find_change(p, &change, &asked);
+		     i++) {
+			call(p, &change);
+			call_cnt++;
+		}
+	}
+	return call_cnt;
 }
 
 void provider_poller__call_back(void)
 {
-	/* Only whoever is `calling` uses it. */
-	static struct tapir_ring_asked asked;
-
-	for (uint32_t i = 0; i < CALL_MAX; i++) {
-		struct tapir_enablement change;
-		struct tapir_provider *p;
-
-		if (poller.calling) {
-			/* From within a callback: the rest is for whoever runs that. */
-			if (pthread_equal(poller.caller, pthread_self()))
-				return;
-			provider_wait();
-			continue;
-		}
-		p = find_changed(&change, &asked);
-		if (!p)
-			return;
-		poller.calling = p;
-		poller.caller = pthread_self();
-		provider_unlock();
-		p->changed(p, &change, p->ctx);
-		provider_lock();
-		poller.calling = NULL;
-		provider_broadcast();
-	}
+	/* From within a callback: the rest is for whoever runs that. */
+	if (poller.has_turn && pthread_equal(poller.caller, pthread_self()))
+		return;
+	while (poller.has_turn)
+		provider_wait();
+	poller.has_turn = 1;
+	poller.caller = pthread_self();
+	/* Until a pass finds nothing: what was called may have changed what others are to be told.
+	 */
+	for (uint32_t i = 0; i < PASS_MAX && pass(); i++)
+		;
+	poller.has_turn = 0;
+	provider_broadcast();
 }
 
 void provider_poller__leave(struct tapir_provider *provider)
 {
 	while (poller.calling == provider && !pthread_equal(poller.caller, pthread_self()))
 		provider_wait();
+	if (poller.next == provider)
+		poller.next = provider->next;
 }
 
 static int has_callbacks(void)
@@ -446,5 +459,6 @@ void provider_poller__forked(void)
 
 	prov_store(&provider_poller_is_missing, was_there && prov_load(&provider_child_threads));
 	poller.is_running = poller.is_stopping = poller.is_done = 0;
-	poller.calling = NULL;
+	poller.calling = poller.next = NULL;
+	poller.has_turn = 0;
 }

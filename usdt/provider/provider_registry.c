@@ -82,9 +82,13 @@ static void watch_forks(void)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static uint32_t first_free; /* no slot below it is */
+
 static int add_to_table(struct tapir_event *event)
 {
-	for (uint32_t i = 0; i < TAPIR_MAX_EVENTS; i++) {
+	for (; first_free < TAPIR_MAX_EVENTS; first_free++) {
+		uint32_t i = first_free;
+
 		if (provider_table[i])
 			continue;
 		event_state__of(event)->table_idx = i;
@@ -98,7 +102,10 @@ static int add_to_table(struct tapir_event *event)
 
 static void remove_from_table(struct tapir_event *event)
 {
-	prov_store_release(&provider_table[event_state__of(event)->table_idx], NULL);
+	uint32_t idx = event_state__of(event)->table_idx;
+
+	prov_store_release(&provider_table[idx], NULL);
+	first_free = idx < first_free ? idx : first_free;
 	while (provider_table_cnt && !provider_table[provider_table_cnt - 1])
 		prov_store(&provider_table_cnt, provider_table_cnt - 1);
 }
@@ -149,9 +156,9 @@ static int add_event(struct tapir_provider *p, struct tapir_event *event)
 	}
 	pe->event = event;
 	state->provider = p;
-	p->event_cnt++;
+	state->provider_idx = (uint16_t)p->event_cnt++;
 	err = tapir_ring__register(&state->ring, &pe->about);
-	state->is_unlisted = (uint32_t)-err;
+	state->is_unlisted = (uint16_t)-err;
 	if (err && !p->ring_error)
 		p->ring_error = err;
 	return 0;
@@ -221,15 +228,16 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 		err = provider_mistakes__find(p, NULL, NULL) ? -EINVAL : 0;
 	if (err)
 		return err;
-	p->next = provider_list;
-	prov_store_release(&provider_list, p);
-	for (uint32_t i = 0; i < p->event_cnt; i++)
-		provider_sessions__judge(p->events[i].event);
-	/* Interest that is there already, without waiting for the thread. */
-	provider_poller__refresh();
-	provider_poller__start();
 	if (p->flags & TAPIR_PROVIDER_CHILD_THREAD)
 		prov_store(&provider_child_threads, provider_child_threads + 1);
+	p->next = provider_list;
+	prov_store_release(&provider_list, p);
+	provider_poller__start();
+	/* Interest that is there already, without waiting for the thread. */
+	for (uint32_t i = 0; i < p->event_cnt; i++) {
+		provider_sessions__judge(p->events[i].event);
+		provider_poller__refresh_event(p->events[i].event);
+	}
 	if (p->changed || provider_json_cnt)
 		provider_poller__wake(); /* it polls no semaphore without a callback: see look() */
 	return 0;
@@ -295,6 +303,8 @@ void tapir_provider__free(struct tapir_provider *provider)
 		link = &(*link)->next;
 	if (*link)
 		prov_store_release(link, provider->next);
+	if (provider->flags & TAPIR_PROVIDER_CHILD_THREAD)
+		prov_store(&provider_child_threads, provider_child_threads - 1);
 	release(provider);
 	provider_unlock();
 	errno = saved;
@@ -303,8 +313,6 @@ void tapir_provider__free(struct tapir_provider *provider)
 const char *tapir_provider__name(const struct tapir_provider *provider)
 {
 	return provider->name;
-	if (provider->flags & TAPIR_PROVIDER_CHILD_THREAD)
-		prov_store(&provider_child_threads, provider_child_threads - 1);
 }
 
 static int has_one_on(const struct tapir_provider *p, uint8_t level, uint64_t keywords)

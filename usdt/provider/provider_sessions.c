@@ -44,15 +44,9 @@ static int wants(const struct provider_session *s, struct tapir_event *event)
 	return 0;
 }
 
-static const struct tapir_event_kind *kind_of(const struct tapir_event *event)
+static const struct tapir_event_kind *kind_of(const struct event_state *state)
 {
-	const struct tapir_provider *p =
-		event_state__of((struct tapir_event *)(uintptr_t)event)->provider;
-
-	for (uint32_t i = 0; i < p->event_cnt; i++)
-		if (p->events[i].event == event)
-			return provider_kind__of(p, &p->events[i]);
-	return NULL;
+	return provider_kind__of(state->provider, &state->provider->events[state->provider_idx]);
 }
 
 void provider_sessions__judge(struct tapir_event *event)
@@ -64,7 +58,7 @@ void provider_sessions__judge(struct tapir_event *event)
 		if (wants(&provider_sessions[i], event))
 			bits |= 1ull << i;
 	if (bits && !provider_kinds[state->table_idx])
-		prov_store_release(&provider_kinds[state->table_idx], kind_of(event));
+		prov_store_release(&provider_kinds[state->table_idx], kind_of(state));
 	__atomic_store_n(&state->wants, bits, __ATOMIC_SEQ_CST);
 	event__set_sessions(event, TAPIR_SESSIONS_PROCESS, bits != 0);
 }
