@@ -15,9 +15,9 @@
  *
  * A defined event is an event as of provider.h: sessions, keywords, levels, the ring lane, losses.
  * It also is a typed USDT probe with a semaphore of its own, which tapir, bpftrace and perf list
- * and attach one by one: an ELF image in a memfd (named TAPIR_DYNAMIC_IMAGE_NAME and the provider),
- * one for each 64 events of a provider, which the process maps. Names of providers and events
- * consist of letters, digits, '.', '_' and '-'.
+ * and attach one by one: an ELF image in a memfd (named TAPIR_DYNAMIC_IMAGE_NAME and the provider
+ * whose event is the first in it), one for each 256 events of all providers, three mappings of the
+ * process. Names of providers and events consist of letters, digits, '.', '_' and '-'.
  *
  * The probe's arguments are the first 12 fields: numbers by value, strings, arrays, structures,
  * GUIDs as addresses in the payload. With a payload that ends early the rest is 0.
@@ -53,8 +53,9 @@ TAPIR_API int tapir_dynamic__new(const char *name, const uint8_t *guid,
 				 struct tapir_dynamic **out);
 
 /*
- * All its events are gone, with their memory: no thread may test or fire one any more. Tools that
- * are attached see the probes go. NULL is allowed.
+ * All its events are gone, with their memory: no thread may test or fire one any more. Tools see
+ * their probes, which never fire again, until the last event of the image is gone, or an equal one is
+ * defined and has the probe of its predecessor. NULL is allowed.
  */
 TAPIR_API void tapir_dynamic__free(struct tapir_dynamic *dynamic);
 

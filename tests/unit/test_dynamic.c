@@ -370,7 +370,7 @@ static unsigned mapping_cnt(void)
 	return cnt;
 }
 
-/* 64 events per image, which has 3 mappings; few descriptors. */
+/* Up to 256 events per image, which has 3 mappings; few descriptors. */
 static void many_events_take_few_mappings_and_all_goes(void **state)
 {
 	struct tapir_dynamic *all[20];
@@ -392,7 +392,7 @@ static void many_events_take_few_mappings_and_all_goes(void **state)
 		}
 		assert_int_equal(tapir_dynamic__probe_error(all[i]), 0);
 	}
-	assert_int_equal(mapping_cnt(), 20 * 3 * 3);
+	assert_in_range(mapping_cnt(), 3 * 11, 3 * 15);
 	fd = open("/dev/null", O_RDONLY);
 	assert_in_range(fd, 0, 40);
 	close(fd);
@@ -402,6 +402,72 @@ static void many_events_take_few_mappings_and_all_goes(void **state)
 }
 
 #ifndef TAPIR_ELSEWHERE
+static uint32_t note_cnt(const char *name)
+{
+	struct tapir_usdt_notes notes;
+	struct tapir_elf *elf;
+	uint32_t cnt;
+
+	read_notes(name, &elf, &notes);
+	cnt = (uint32_t)notes.cnt;
+	tapir_usdt_notes__fini(&notes);
+	tapir_elf__free(elf);
+	return cnt;
+}
+
+static struct tapir_event *define_one(struct tapir_dynamic *d, const char *name)
+{
+	struct tapir_event_about about = about_of(name);
+	struct tapir_event *event = NULL;
+
+	assert_int_equal(tapir_event__define(d, &about, &event), 0);
+	assert_int_equal(tapir_dynamic__probe_error(d), 0);
+	return event;
+}
+
+static void a_hundred_providers_share_an_image(void **state)
+{
+	struct tapir_dynamic *all[100];
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "Unit-%u", i);
+		all[i] = new_dynamic(name);
+		define_one(all[i], "Event");
+	}
+	assert_int_equal(mapping_cnt(), 3);
+	assert_int_equal(note_cnt(TAPIR_DYNAMIC_IMAGE_NAME "Unit-0"), 100);
+	for (unsigned i = 0; i < 100; i++)
+		tapir_dynamic__free(all[i]);
+	assert_int_equal(mapping_cnt(), 0);
+}
+
+/* A plugin that is loaded again and again beside one that stays. */
+static void an_equal_event_has_the_probe_of_the_one_before(void **state)
+{
+	struct tapir_dynamic *stays = new_dynamic("Unit-Stays"), *comes;
+	struct tapir_event *kept = define_one(stays, "Event"), *event, *before = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		comes = new_dynamic("Unit-Comes");
+		event = define_one(comes, "Event");
+		assert_true(!before || event == before);
+		assert_int_equal(event->word.half.semaphore, i ? 1 : 0); /* a tool that stays */
+		event->word.half.semaphore = 1;
+		before = event;
+		tapir_dynamic__free(comes);
+	}
+	assert_ptr_not_equal(kept, event);
+	comes = new_dynamic("Unit-Comes");
+	assert_ptr_not_equal(define_one(comes, "Other"), event);
+	assert_int_equal(note_cnt(TAPIR_DYNAMIC_IMAGE_NAME "Unit-Stays"), 3);
+	tapir_dynamic__free(comes);
+	tapir_dynamic__free(stays);
+	assert_int_equal(mapping_cnt(), 0);
+}
+
 /* Its notes are in memory that it shares with the parent: a child has an image of its own. */
 static void a_child_does_not_write_its_parents_image(void **state)
 {
@@ -593,6 +659,8 @@ int main(void)
 #else
 		cmocka_unit_test(an_event_is_a_typed_probe_once_it_is_defined),
 		cmocka_unit_test(a_child_does_not_write_its_parents_image),
+		cmocka_unit_test(a_hundred_providers_share_an_image),
+		cmocka_unit_test(an_equal_event_has_the_probe_of_the_one_before),
 #endif
 		cmocka_unit_test(arguments_are_in_their_registers_when_it_fires),
 		cmocka_unit_test(planned_arguments_are_those_of_the_description),

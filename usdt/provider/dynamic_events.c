@@ -4,9 +4,13 @@
  *
  * An event's storage is in the data page of an image, 64 bytes of it: its first word is the
  * semaphore, as of any event. The registry knows it as a provider of its own with one event and the
- * same name, since an event of the registry stays where it is. A page of events has one image; a
- * forked child leaves its parent's images as they are (their notes are in shared memory) and starts
- * a new one with its next event.
+ * same name, since an event of the registry stays where it is.
+ *
+ * A page of events has one image, which providers share: an image is three mappings, and a process
+ * may have 65,530 of all kinds. Notes are never taken back, since readers count them: the slot of
+ * an event that is gone waits for an equal one (a plugin that is loaded again), and for its page to
+ * go with the last event in it. A forked child leaves its parent's images as they are (their notes
+ * are in shared memory) and starts a new one with its next event.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +20,7 @@
 #include "dynamic_impl.h"
 #include "provider_impl.h"
 
-#define PAGE_EVENTS	 64u
+#define PAGE_EVENTS	 256u
 #define OPEN_IMAGES_MAX	 16u /* that keep their descriptor: the program needs its own */
 #define IMAGE_NAME_BYTES 240u
 #define NAME_BYTES	 192u
@@ -25,6 +29,8 @@ struct definition {
 	struct tapir_event_about about; /* first: an event's `about` leads here */
 	struct tapir_event *event;
 	const uint8_t *slot; /* NULL: it is no probe */
+	struct page *page;   /* with slot */
+	uint32_t slot_idx;
 	struct dynamic_plan plan;
 	struct tapir_provider *registered;
 	struct definition *next;
@@ -35,13 +41,15 @@ struct page {
 	struct page *next;
 	pid_t pid;
 	uint32_t keeps_file;
+	uint32_t live_cnt;
+	uint8_t is_live[PAGE_EVENTS];
+	uint64_t hashes[PAGE_EVENTS]; /* of what the notes of a slot say */
 };
 _Static_assert(sizeof(struct tapir_event) == 64, "as the shape below has it");
 
 struct tapir_dynamic {
 	struct tapir_provider *head; /* has the callback */
 	struct definition *definitions;
-	struct page *pages; /* the newest first */
 	struct described_table described;
 	int probe_error;
 	uint8_t has_guid;
@@ -49,6 +57,7 @@ struct tapir_dynamic {
 	char name[NAME_BYTES];
 };
 
+static struct page *pages; /* the newest first; under the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t open_image_cnt;
 static uint32_t probe_cnt; /* events that are probes */
@@ -148,11 +157,11 @@ static int copy_about(const struct tapir_dynamic *d, const struct tapir_event_ab
 
 /* ---- images ----------------------------------------------------------------------------------- */
 
-static int open_page(struct tapir_dynamic *d, struct page **out)
+static int open_page(const struct tapir_dynamic *d, struct page **out)
 {
-	/* The notes of PAGE_EVENTS with names as long as they can be. */
+	/* The notes of 64 events with names as long as they can be, or of 256 with usual ones. */
 	static const struct tapir_probe_shape shape = {PAGE_EVENTS, sizeof(struct tapir_event),
-						       0xc000, 0x10000};
+						       0x9000, 0x10000};
 	struct page *page = calloc(1, sizeof(*page));
 	char name[IMAGE_NAME_BYTES];
 	int err;
@@ -170,13 +179,96 @@ static int open_page(struct tapir_dynamic *d, struct page **out)
 	open_image_cnt += page->keeps_file;
 	if (!page->keeps_file)
 		tapir_probe_image__close_file(&page->image);
-	page->next = d->pages;
-	d->pages = page;
+	page->next = pages;
+	pages = page;
 	*out = page;
 	return 0;
 }
 
-static int add_to_page(struct tapir_dynamic *d, struct definition *def, struct page *page)
+static void close_page(struct page *page)
+{
+	struct page **link = &pages;
+
+	while (*link != page)
+		link = &(*link)->next;
+	*link = page->next;
+	open_image_cnt -= page->keeps_file;
+	tapir_probe_image__close(&page->image);
+	free(page);
+}
+
+static void take_slot(struct definition *def, struct page *page, uint32_t idx)
+{
+	def->slot = tapir_probe_image__slot(&page->image, idx);
+	def->event = (struct tapir_event *)(void *)(page->image.probes +
+						    (size_t)idx * sizeof(struct tapir_event));
+	def->page = page;
+	def->slot_idx = idx;
+	page->is_live[idx] = 1;
+	page->live_cnt++;
+}
+
+static void leave_slot(struct definition *def)
+{
+	struct page *page = def->page;
+
+	page->is_live[def->slot_idx] = 0;
+	if (!--page->live_cnt)
+		close_page(page);
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ at[i]) * 0x100000001b3ull;
+	return hash * 0x9e3779b97f4a7c15ull;
+}
+
+static uint64_t hash_of(const struct tapir_probe_note *n)
+{
+	const uint64_t words[2] = {n->event->keywords, (uint64_t)n->event->id << 16 |
+							       (uint64_t)n->event->version << 8 |
+							       n->event->level};
+	uint64_t hash = mix(14695981039346656037ull, words, sizeof(words));
+
+	hash = mix(hash, n->provider, strlen(n->provider) + 1);
+	hash = mix(hash, n->name, strlen(n->name) + 1);
+	hash = mix(hash, n->operands, strlen(n->operands) + 1);
+	hash = mix(hash, n->kinds, strlen(n->kinds) + 1);
+	return mix(hash, n->names, n->names_bytes);
+}
+
+/* The slot of an event that is gone and was equal: tools that are attached to it still are. */
+static int take_equal_slot(struct definition *def, uint64_t hash)
+{
+	for (struct page *page = pages; page; page = page->next)
+		for (uint32_t i = 0;
+		     page->pid == getpid() && page->live_cnt < page->image.slot_cnt &&
+		     i < page->image.slot_cnt;
+		     i++)
+			if (!page->is_live[i] && page->hashes[i] == hash) {
+				take_slot(def, page, i);
+				return 1;
+			}
+	return 0;
+}
+
+static int add_to_page(struct definition *def, struct page *page,
+		       const struct tapir_probe_note *note, uint64_t hash)
+{
+	int idx = tapir_probe_image__add(&page->image, note);
+
+	if (idx < 0)
+		return idx;
+	page->hashes[idx] = hash;
+	take_slot(def, page, (uint32_t)idx);
+	return 0;
+}
+
+/* In the newest image, or in a new one. */
+static int make_probe(struct tapir_dynamic *d, struct definition *def)
 {
 	const struct tapir_event_about *about = &def->about;
 	const struct tapir_probe_event event = {about->keywords, about->id, about->version,
@@ -185,30 +277,24 @@ static int add_to_page(struct tapir_dynamic *d, struct definition *def, struct p
 	struct tapir_probe_note note = {d->name,	 about->name,	  signature.operands,
 					signature.kinds, signature.names, 0,
 					&event};
-	int idx;
+	struct page *page = pages;
+	uint64_t hash;
+	int err;
 
 	dynamic_args__sign(about, &signature);
 	dynamic_args__plan(about, &def->plan);
 	note.names_bytes = signature.names_bytes;
-	idx = tapir_probe_image__add(&page->image, &note);
-	if (idx < 0)
-		return idx;
-	def->slot = tapir_probe_image__slot(&page->image, (uint32_t)idx);
-	def->event = (struct tapir_event *)(void *)(page->image.probes +
-						    (size_t)idx * sizeof(struct tapir_event));
-	return 0;
-}
-
-/* In the newest image, or in a new one. */
-static int make_probe(struct tapir_dynamic *d, struct definition *def)
-{
-	struct page *page = d->pages;
-	int err = page && page->pid == getpid() ? add_to_page(d, def, page) : -ENOSPC;
-
+	hash = hash_of(&note);
+	if (take_equal_slot(def, hash))
+		return 0;
+	err = page && page->pid == getpid() ? add_to_page(def, page, &note, hash) : -ENOSPC;
 	if (err == -ENOSPC) {
 		err = open_page(d, &page);
-		if (!err)
-			err = add_to_page(d, def, page);
+		if (err)
+			return err;
+		err = add_to_page(def, page, &note, hash);
+		if (err)
+			close_page(page);
 	}
 	return err;
 }
@@ -247,6 +333,7 @@ static int make_storage(struct tapir_dynamic *d, struct definition *def)
 		def->event = calloc(1, sizeof(*def->event));
 	if (!def->event)
 		return -ENOMEM;
+	memset(def->event->private_words, 0, sizeof(def->event->private_words));
 	def->event->about = &def->about;
 	def->event->flags = EVENT_IS_DEFINED | (def->slot ? 0 : EVENT_AS_JSON);
 	count_storage(def, 1);
@@ -263,7 +350,9 @@ static void free_definition(struct definition *def)
 		count_storage(def, -1);
 		say_published(0);
 	}
-	if (!def->slot)
+	if (def->slot)
+		leave_slot(def);
+	else
 		free(def->event);
 	free(def);
 }
@@ -402,14 +491,6 @@ void tapir_dynamic__free(struct tapir_dynamic *d)
 		free_definition(def);
 	}
 	free_described(&d->described);
-	while (d->pages) {
-		struct page *page = d->pages;
-
-		d->pages = page->next;
-		open_image_cnt -= page->keeps_file;
-		tapir_probe_image__close(&page->image);
-		free(page);
-	}
 	pthread_mutex_unlock(&lock);
 	free(d);
 	errno = saved;
