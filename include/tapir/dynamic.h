@@ -54,8 +54,8 @@ TAPIR_API int tapir_dynamic__new(const char *name, const uint8_t *guid,
 
 /*
  * All its events are gone, with their memory: no thread may test or fire one any more. Tools see
- * their probes, which never fire again, until the last event of the image is gone, or an equal one is
- * defined and has the probe of its predecessor. NULL is allowed.
+ * their probes, which never fire again, until the last event of the image is gone, or an equal one
+ * is defined and has the probe of its predecessor. NULL is allowed.
  */
 TAPIR_API void tapir_dynamic__free(struct tapir_dynamic *dynamic);
 

@@ -5,7 +5,7 @@
  * lane (no trap), and by consumers inside the process.
  *
  *	TAPIR_EVENT(OrderPlaced, "Demo-Shop", "OrderPlaced", 1, 0, TAPIR_INFORMATIONAL, 0x1,
- *		    (U64, Order), (UTF8, Customer), (F64, Total))
+ *		    (U64, Order), (UTF8, Customer), (F64, Total));
  *
  *	static struct tapir_event *const events[] = {&OrderPlaced};
  *
@@ -27,13 +27,13 @@
  * FORK. A child has no such thread. pthread_atfork marks each event TAPIR_SESSIONS_CHECK: it then
  * reads the shared words itself, 2 ns instead of 0.3, and its first event creates a ring lane for
  * the child; the kernel raises semaphores there as everywhere. So no event is missed; but no
- *callback comes and no counter is published until tapir_provider__poll, or any function below that
- *opens or closes something, starts the child's thread, which ends the checking, too. Firing starts
- *no thread, unless a provider says TAPIR_PROVIDER_CHILD_THREAD: then an event of the child does so
- *where something is polled (a callback, counters), the first one that is certainly fired outside
- *signal handlers: no signal is blocked and no handler is installed with SA_NODEFER. That event
- *alone calls pthread_create, so a program that fires inside its malloc leaves the flag out. Events
- *are marked likewise where the thread cannot be started.
+ * callback comes and no counter is published until tapir_provider__poll, or any function below that
+ * opens or closes something, starts the child's thread, which ends the checking, too. Firing starts
+ * no thread, unless a provider says TAPIR_PROVIDER_CHILD_THREAD: then an event of the child does so
+ * where something is polled (a callback, counters), the first one that is certainly fired outside
+ * signal handlers: no signal is blocked and no handler is installed with SA_NODEFER. That event
+ * alone calls pthread_create, so a program that fires inside its malloc leaves the flag out. Events
+ * are marked likewise where the thread cannot be started.
  *
  * PAYLOAD. Packed, little-endian, in the order of the fields, byte by byte EventPipe's EventData
  * of the same manifest event:
@@ -70,10 +70,10 @@
  * SAFETY. Firing works in any thread at any time: in signal handlers, before main, after exit
  * began, in the child of fork or vfork. It takes no lock, allocates nothing (but for one
  * event of a forked child with TAPIR_PROVIDER_CHILD_THREAD: FORK), writes no descriptor, preserves
- *errno, and makes no system call but those of ring_writer.h (a thread's first event, a check of
- *tracers each 200 ms). Nothing is ever printed. All other functions lock and allocate: any thread,
- *not in a signal handler, not while writing an event. No lock of the library's is held while a
- *callback of yours runs.
+ * errno, and makes no system call but those of ring_writer.h (a thread's first event, a check of
+ * tracers each 200 ms). Nothing is ever printed. All other functions lock and allocate: any thread,
+ * not in a signal handler, not while writing an event. No lock of the library's is held while a
+ * callback of yours runs.
  *
  * dlclose of a library that has providers: free them first. If libtapir.a is linked into that
  * library, then call tapir_library__fini.
@@ -235,9 +235,10 @@ struct tapir_enablement {
 typedef void (*tapir_enablement_fn)(struct tapir_provider *provider,
 				    const struct tapir_enablement *change, void *ctx);
 
-#define TAPIR_PROVIDER_NO_THREAD    (1u << 0) /* start no thread for it: call __poll */
-#define TAPIR_PROVIDER_CHILD_THREAD (1u << 1) /* in a forked child, too, without __poll: see FORK  \
-					       */
+/* Start no thread for it: call tapir_provider__poll. */
+#define TAPIR_PROVIDER_NO_THREAD    (1u << 0)
+/* Start it in a forked child, too, by an event that is fired there: see FORK. */
+#define TAPIR_PROVIDER_CHILD_THREAD (1u << 1)
 
 struct tapir_provider_opts {
 	size_t size; /* sizeof this */

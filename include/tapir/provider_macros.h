@@ -179,7 +179,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 		rows{NULL, NULL, 0, 0, 0, 0, {0, 0}}};                                             \
 	static const struct tapir_event_about symbol##_about = {                                   \
 		provider, name, symbol##_fields, keywords, id, version, level, cnt, 0, 0, {0}};    \
-	extern struct tapir_event symbol;                                                          \
+	extern struct tapir_event symbol TAPIR_USDT_LABEL(symbol);                                 \
 	__attribute__((weak, used, visibility("hidden"),                                           \
 		       section(".probes"))) struct tapir_event symbol = {                          \
 		{{0, 0}}, 0, &symbol##_about, {0, 0, 0, 0, 0, 0}};                                 \
@@ -189,7 +189,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 
 #define TAPIR_EV_SITE(cnt, symbol, provider, name, id, version, level, keywords, names)            \
 	TAPIR_USDT_SITE_OF_EVENT(                                                                  \
-		cnt, &symbol, provider, name, names, (uint32_t)((uint64_t)(keywords)&0xffffffffu), \
+		cnt, symbol, provider, name, names, (uint32_t)((uint64_t)(keywords)&0xffffffffu),  \
 		(uint32_t)((uint64_t)(keywords) >> 32),                                            \
 		(uint32_t)((uint32_t)(id) | (uint32_t)(version) << 16 | (uint32_t)(level) << 24))
 
@@ -197,7 +197,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 #define TAPIR_EV_SITE_TAKEN(cnt, symbol, provider, name, id, version, level, keywords, names,      \
 			    taken)                                                                 \
 	TAPIR_USDT_SITE_OF_TAKEN(                                                                  \
-		TAPIR_USDT_ROOM_##cnt, cnt, &symbol, provider, name, names,                        \
+		TAPIR_USDT_ROOM_##cnt, cnt, symbol, provider, name, names,                         \
 		(uint32_t)((uint64_t)(keywords)&0xffffffffu),                                      \
 		(uint32_t)((uint64_t)(keywords) >> 32),                                            \
 		(uint32_t)((uint32_t)(id) | (uint32_t)(version) << 16 | (uint32_t)(level) << 24),  \

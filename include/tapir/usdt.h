@@ -61,7 +61,7 @@
  */
 #define TAPIR_PROBE(...)                                                                           \
 	do {                                                                                       \
-		TAPIR_USDT_FIRE("n"(0), __VA_ARGS__)                                               \
+		TAPIR_USDT_FIRE(("n"(0), "0"), __VA_ARGS__)                                        \
 	} while (0)
 
 /*
@@ -93,7 +93,7 @@
 #define TAPIR_PROBE_SEM(...)                                                                       \
 	do {                                                                                       \
 		if (TAPIR_USDT_ENABLED(__VA_ARGS__, ~)) {                                          \
-			TAPIR_USDT_FIRE(TAPIR_USDT_ADDRESS(TAPIR_USDT_COUNTER(__VA_ARGS__, ~)),    \
+			TAPIR_USDT_FIRE(TAPIR_USDT_WORD(TAPIR_USDT_COUNTER(__VA_ARGS__, ~)),       \
 					__VA_ARGS__)                                               \
 		}                                                                                  \
 	} while (0)
@@ -102,7 +102,7 @@
 
 /* The first two of the arguments, whatever follows: C11 wants something for the dots. */
 #define TAPIR_USDT_ENABLED(provider, name, ...) TAPIR_PROBE_ENABLED(provider, name)
-#define TAPIR_USDT_COUNTER(provider, name, ...) &TAPIR_USDT_SEMAPHORE(provider, name)
+#define TAPIR_USDT_COUNTER(provider, name, ...) TAPIR_USDT_SEMAPHORE(provider, name)
 
 #define TAPIR_USDT_SEMAPHORE(provider, name)	TAPIR_USDT_SEMAPHORE_(provider, name)
 #define TAPIR_USDT_SEMAPHORE_(provider, name)	provider##_##name##_semaphore
@@ -194,9 +194,10 @@
 #define TAPIR_USDT_SITE(cnt, semaphore, provider, name)                                            \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \
 	TAPIR_USDT_ASM(                                                                            \
-		TAPIR_USDT_TEXT(cnt, TAPIR_USDT_STRING(provider), TAPIR_USDT_STRING(name), "", "") \
+		TAPIR_USDT_TEXT(cnt, TAPIR_USDT_APPLY(TAPIR_USDT_SECOND, semaphore),               \
+			TAPIR_USDT_STRING(provider), TAPIR_USDT_STRING(name), "", "")              \
 		:                                                                                  \
-		: [counter] semaphore,                                                             \
+		: [counter] TAPIR_USDT_APPLY(TAPIR_USDT_FIRST, semaphore),                         \
 		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt))             \
 		  TAPIR_USDT_INPUTS(cnt));                                                         \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)
@@ -214,14 +215,15 @@
 				 id_version_level, taken)                                          \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \
 	TAPIR_USDT_ASM(                                                                            \
-		TAPIR_USDT_TEXT(cnt, provider, name, names,                                        \
+		TAPIR_USDT_TEXT(cnt, TAPIR_USDT_APPLY(TAPIR_USDT_SECOND, TAPIR_USDT_WORD(semaphore)), \
+			provider, name, names,                                                     \
 			TAPIR_USDT_NOTE_BEGIN(".note.tapir", "tapir", "2")                         \
 			".8byte 990b\n"                                                            \
 			".4byte %c[keywords_low], %c[keywords_high], %c[about], 0\n"               \
 			TAPIR_USDT_NOTE_END                                                        \
 			TAPIR_USDT_JOIN(TAPIR_USDT_TAKEN_NOTE_, taken_is))                         \
 		:                                                                                  \
-		: [counter] TAPIR_USDT_ADDRESS(semaphore),                                                        \
+		: [counter] TAPIR_USDT_APPLY(TAPIR_USDT_FIRST, TAPIR_USDT_WORD(semaphore)),        \
 		  [early] "n"(TAPIR_USDT_EARLY(cnt)), [late] "n"(TAPIR_USDT_LATE(cnt)),            \
 		  [keywords_low] "n"(low), [keywords_high] "n"(high),            \
 		  [about] "n"(id_version_level)                                                    \
@@ -229,10 +231,10 @@
 		  TAPIR_USDT_INPUTS(cnt));                                                         \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)
 
-#define TAPIR_USDT_TEXT(cnt, provider, name, names, more)                                          \
+#define TAPIR_USDT_TEXT(cnt, counter, provider, name, names, more)                                 \
 	"990: " TAPIR_USDT_NOPS "\n"                                                               \
 	TAPIR_USDT_NOTE_BEGIN(".note.stapsdt", "stapsdt", "3")                                     \
-	".8byte 990b, _.stapsdt.base, %c[counter]\n"                                               \
+	".8byte 990b, _.stapsdt.base, " counter "\n"                                               \
 	".asciz \"" provider "\"\n"                                                                \
 	".asciz \"" name "\"\n"                                                                    \
 	".asciz \"" TAPIR_USDT_OPERANDS(cnt) "\"\n"                                                \
@@ -269,6 +271,22 @@
 #define TAPIR_USDT_ROOM_10		  YES
 #define TAPIR_USDT_ROOM_11		  YES
 #define TAPIR_USDT_ROOM_12		  NO
+
+/*
+ * A semaphore: the asm's operand, and how it is written. gcc's -mcmodel=large takes no address as a
+ * constant: there it is written by its name, which is TAPIR_USDT_LABEL's.
+ */
+#define TAPIR_USDT_APPLY(macro, pair)	  TAPIR_USDT_APPLY_(macro, pair)
+#define TAPIR_USDT_APPLY_(macro, pair)	  macro pair
+#define TAPIR_USDT_FIRST(operand, text)	  operand
+#define TAPIR_USDT_SECOND(operand, text)  text
+#if defined(__code_model_large__) && !defined(__clang__)
+#define TAPIR_USDT_WORD(symbol)	 ("n"(0), TAPIR_USDT_STRING(symbol))
+#define TAPIR_USDT_LABEL(symbol) __asm__(#symbol)
+#else
+#define TAPIR_USDT_WORD(symbol) (TAPIR_USDT_ADDRESS(&symbol), "%c[counter]")
+#define TAPIR_USDT_LABEL(symbol)
+#endif
 
 #define TAPIR_USDT_EARLY(cnt)                                                                      \
 	(0 TAPIR_USDT_EACH_##cnt(TAPIR_USDT_PACK, TAPIR_USDT_PACK, TAPIR_USDT_SKIP))
