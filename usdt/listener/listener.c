@@ -306,7 +306,9 @@ int tapir_listener__poll(struct tapir_listener *listener)
 		return -EINVAL;
 	if (__atomic_exchange_n(&listener->is_busy, 1, __ATOMIC_ACQUIRE))
 		return -EBUSY;
+	order_acquire(&listener->is_busy);
 	cnt = listener->pid == getpid() ? run_round(listener, now_ns()) : 0;
+	order_release(&listener->is_busy);
 	prov_store_release(&listener->is_busy, 0);
 	errno = saved;
 	return cnt;

@@ -89,9 +89,11 @@ static int reserve(void *ctx, struct session_write *write)
 	if (skip) {
 		record = (struct listener_record *)(void *)bytes_at(b, shard, pos);
 		record->size = skip; /* 8 bytes fit always */
+		order_release(&record->commit);
 		prov_store_release(&record->commit, LISTENER_SKIP);
 		pos += skip;
 	}
+	order_acquire(&b->shards[shard].tail);
 	record = (struct listener_record *)(void *)bytes_at(b, shard, pos);
 	record->size = need;
 	record->kind = write->kind;
@@ -110,6 +112,7 @@ static void commit(void *ctx, struct session_write *write)
 
 	(void)ctx;
 	record->time_ns = write->time_ns;
+	order_release(&record->commit);
 	prov_store_release(&record->commit, LISTENER_EVENT);
 }
 
@@ -128,6 +131,7 @@ void listener_buffers__take(struct listener_buffers *b, uint32_t shard,
 	uint32_t size = record->size;
 
 	memset((void *)(uintptr_t)record, 0, size);
+	order_release(&b->shards[shard].tail);
 	prov_store_release(&b->shards[shard].tail, b->shards[shard].tail + size);
 }
 
@@ -142,6 +146,7 @@ const struct listener_record *listener_buffers__next(struct listener_buffers *b,
 		uint32_t state = prov_load_acquire(&record->commit);
 
 		*waits = !state;
+		order_acquire(&record->commit);
 		if (state != LISTENER_SKIP)
 			return state ? record : NULL;
 		listener_buffers__take(b, shard, record);

@@ -102,11 +102,13 @@ static uint32_t take_slot(void)
 		idx = ((uint32_t)__builtin_ctzll(from_turn) + turn) % SLOT_CNT;
 	} while (!__atomic_compare_exchange_n(&slots.taken, &seen, seen | 1ull << idx, 1,
 					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	order_acquire(&slots.taken);
 	return idx;
 }
 
 static void give_slot(uint32_t idx)
 {
+	order_release(&slots.taken);
 	__atomic_fetch_and(&slots.taken, ~(1ull << idx), __ATOMIC_RELEASE);
 }
 

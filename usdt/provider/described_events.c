@@ -95,6 +95,7 @@ static struct tapir_event *find(struct described *const *bucket,
 {
 	const struct described *e = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
 
+	order_acquire(bucket);
 	for (; e; e = e->next)
 		if (e->hash == hash && is_same(about, e->event->about))
 			return e->event;
@@ -120,6 +121,7 @@ static int define(struct tapir_dynamic *dynamic, struct described **bucket,
 		return err;
 	}
 	*made = (struct described){*bucket, *out, hash};
+	order_release(bucket);
 	__atomic_store_n(bucket, made, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #define TAPIR_DYNAMIC_IMPL_H
 
 #include "../image/probe_image.h"
+#include "../ring/ring_order.h"
 #include "tapir/dynamic.h"
 #include "tapir/payload_parts.h"
 

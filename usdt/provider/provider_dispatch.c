@@ -62,6 +62,7 @@ static int take_place(uint32_t idx, const struct event_state *state, struct sess
 	if (!provider_session__enter(idx, state))
 		return 0;
 	write->kind = prov_load(&provider_kinds[state->table_idx]);
+	order_acquire(&provider_kinds[state->table_idx]);
 	if (write->kind && s->ops->reserve(s->ctx, write))
 		return 1;
 	provider_session__leave(idx);

@@ -22,6 +22,7 @@
 #include <errno.h>
 
 #include "../ring/ring_control.h"
+#include "../ring/ring_order.h"
 #include "../ring/ring_writer.h"
 #include "tapir/provider.h"
 

@@ -44,6 +44,7 @@ void provider_dispatch__forked(void);
 
 static inline void provider_session__leave(uint32_t idx)
 {
+	order_release(&provider_sessions[idx]);
 	__atomic_fetch_sub(&provider_sessions[idx].inside[provider_shard()].cnt, 1,
 			   __ATOMIC_RELEASE);
 }

@@ -59,6 +59,7 @@ void provider_sessions__judge(struct tapir_event *event)
 			bits |= 1ull << i;
 	if (bits && !provider_kinds[state->table_idx])
 		prov_store_release(&provider_kinds[state->table_idx], kind_of(state));
+	order_release(&provider_kinds[state->table_idx]);
 	__atomic_store_n(&state->wants, bits, __ATOMIC_SEQ_CST);
 	event__set_sessions(event, TAPIR_SESSIONS_PROCESS, bits != 0);
 }
@@ -124,6 +125,7 @@ static int wait_until_left(const struct provider_session *s)
 				nanosleep(&step, NULL);
 		}
 	}
+	order_acquire(s);
 	return 1;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ring_order.h"
 #include "ring_sys.h"
 #include "ring_writer.h"
 

@@ -168,6 +168,7 @@ struct ring_writer *ring_slot__claim(void)
 		return NULL;
 	arena = &p->arenas[(uint32_t)idx / TAPIR_RING_ARENA_SLOTS];
 	w = &arena->writers->writers[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS];
+	order_acquire(&arena->writers->owners[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS]);
 	if (move_in(w, arena, (uint32_t)idx, tid)) {
 		w->idx = (uint32_t)idx;
 		ring_store(&w->life, 0);
@@ -192,5 +193,6 @@ void ring_slot__give_back(struct ring_writer *w)
 	    ring_load(ring_process.gate)) /* of a lane that no longer belongs to this process */
 		return;
 	ring_store(&w->slot->owner_tid, 0);
+	order_release(owner);
 	ring_store_release(owner, (ring_load(owner) >> 32) << 32);
 }
