@@ -297,12 +297,24 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
 	install -D -m 0644 $(BUILD)/tapir.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	for page in $(MAN3); do install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man3/tapir_$$(basename $$page); done
+	$(Q)$(MAKE) --no-print-directory install-lib
+
+# Wants a C compiler and binutils alone; for another machine: make lib CC=aarch64-linux-gnu-gcc BUILD=build-arm64.
+.PHONY: lib install-lib
+lib: $(USDT_LIB) $(USDT_SO) ## build libtapir alone, without the BPF toolchain
+
+CMAKE_DIR = $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/tapir
+CONFIGURE = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' -e "s|@UP@|$$(echo $(LIBDIR) | sed 's|[^/][^/]*|..|g')|"
+
+install-lib: lib ## install libtapir, its headers, tapir.pc and tapir-config.cmake alone
 	install -D -m 0644 $(USDT_LIB) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.a
 	install -m 0755 $(USDT_SO) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so.$(VERSION)
 	ln -sf libtapir.so.$(VERSION) $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so.0
 	ln -sf libtapir.so.0 $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.so
-	install -d $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tapir.pc
+	install -d $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig $(CMAKE_DIR)
+	$(CONFIGURE) usdt/tapir.pc.in >$(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tapir.pc
+	$(CONFIGURE) usdt/tapir-config.cmake.in >$(CMAKE_DIR)/tapir-config.cmake
+	$(CONFIGURE) usdt/tapir-config-version.cmake.in >$(CMAKE_DIR)/tapir-config-version.cmake
 	install -d $(DESTDIR)$(PREFIX)/include/tapir
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
@@ -311,6 +323,8 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir-manifest.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man3/tapir_,$(notdir $(MAN3)))
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/$(LIBDIR)/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)
+	rm -f $(CMAKE_DIR)/tapir-config.cmake $(CMAKE_DIR)/tapir-config-version.cmake
+	-rmdir $(CMAKE_DIR)
 	rm -f $(DESTDIR)$(PREFIX)/$(LIBDIR)/libtapir.a $(addprefix $(DESTDIR)$(PREFIX)/include/tapir/,$(notdir $(PUBLIC_HEADERS)))
 	-rmdir $(DESTDIR)$(PREFIX)/include/tapir
 
@@ -437,7 +451,7 @@ $(BUILD)/tapir.bash: $(TAPIR)
 
 USDT_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-stack-protector \
                $(if $(SAN),,-mgeneral-regs-only) \
-               $(if $(filter x86_64,$(ARCH)),-mtls-dialect=gnu2)
+               $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-mtls-dialect=gnu2)
 
 # Counters are floating-point numbers.
 $(BUILD)/usdt/counter/%.o $(BUILD)/faults/usdt/counter/%.o: USDT_CFLAGS := $(filter-out -mgeneral-regs-only,$(USDT_CFLAGS)) -fno-math-errno
