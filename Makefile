@@ -89,7 +89,7 @@ USDT_LIB   := $(BUILD)/libtapir.a
 USDT_SO    := $(BUILD)/libtapir.so.0
 # A man page of section 3 for each header that programs call.
 MAN3_HEADERS := $(wildcard include/tapir/usdt.h include/tapir/provider.h include/tapir/listener.h include/tapir/logger.h include/tapir/counter.h \
-                include/tapir/activity.h include/tapir/dynamic.h include/tapir/gc_event_sink.h) usdt/ring/ring_writer.h
+                include/tapir/activity.h include/tapir/dynamic.h include/tapir/file_session.h include/tapir/gc_event_sink.h) usdt/ring/ring_writer.h
 MAN3       := $(MAN3_HEADERS:%.h=$(BUILD)/man3/%.3)
 PUBLIC_HEADERS := $(wildcard include/tapir/*.h) usdt/ring/ring_writer.h
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.

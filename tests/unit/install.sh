@@ -37,6 +37,10 @@ pc=$(PKG_CONFIG_SYSROOT_DIR="$dest/root" PKG_CONFIG_PATH="$dest/root/usr/lib/pkg
 gcc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror "$dest/demo.c" -I"$dest/root/usr/include" -L"$dest/root/usr/lib" $pc -o "$dest/demo"
 LD_LIBRARY_PATH="$dest/root/usr/lib" "$dest/demo"
 readelf -d "$dest/demo" | grep -q 'libtapir.so.0'
+# The same by its environment: what it fires is in a file, of the provider and level that are asked for.
+TAPIR_SESSION_FILE="$dest/%p.tapir" TAPIR_SESSION_EVENTS="Demo-*:0x1:4" LD_LIBRARY_PATH="$dest/root/usr/lib" "$dest/demo"
+[ "$("$dest/root/usr/bin/tapir" events --json "$dest"/*.tapir | grep -c '"event":"GcStart"')" = 20 ]
+! "$dest/root/usr/bin/tapir" events --json "$dest"/*.tapir | grep -q GcEnd || { echo "an event of a higher level" && exit 1; }
 seen=$(nm -D --defined-only "$dest/root/usr/lib/libtapir.so" | awk '{ print $3 }' |
 	grep -vE '^(tapir_[a-z_]+__[a-z_]+|otel_thread_ctx_v1|TAPIR_0)(@@TAPIR_0)?$' || true)
 [ -z "$seen" ] || { echo "visible in libtapir.so: $seen" && exit 1; }

@@ -42,6 +42,7 @@ consumer='extern void *ctx; extern struct tapir_event_record *record;'
 compiles provider 'tapir_provider__new(' 'extern struct tapir_provider *shop;
 extern struct order { uint64_t id; const char *customer; double total; } *order;'
 compiles listener 'const struct' "$consumer extern struct tapir_listener *listener;"
+compiles file_session 'const struct' "extern struct tapir_session *session;"
 compiles logger 'const struct' "$consumer extern struct tapir_logger *logger;"
 compiles counter 'static' 'extern struct tapir_provider *shop; extern struct tapir_counter *requests;'
 compiles dynamic 'struct tapir_event_about' 'extern struct tapir_dynamic *plugin; extern struct tapir_event *placed;
@@ -78,12 +79,12 @@ if has cmake && has g++; then
 		cmake_minimum_required(VERSION 3.13)
 		project(user C CXX)
 		find_package(tapir 0.1 REQUIRED CONFIG)
-		add_executable(shared $PWD/tests/lib_user/large.c)
+		add_executable(shared "$PWD/tests/lib_user/large.c")
 		target_link_libraries(shared tapir::tapir)
-		add_executable(seen $PWD/tests/lib_user/seen.cpp)
+		add_executable(seen "$PWD/tests/lib_user/seen.cpp")
 		target_compile_features(seen PRIVATE cxx_std_17)
 		target_compile_options(seen PRIVATE -Wall -Wextra -Werror)
-		target_include_directories(seen PRIVATE $PWD/usdt/bindings/cpp)
+		target_include_directories(seen PRIVATE "$PWD/usdt/bindings/cpp")
 		target_link_libraries(seen tapir::static)
 	CMAKE
 	{

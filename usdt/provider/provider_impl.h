@@ -127,6 +127,10 @@ static inline void event__set_sessions(struct tapir_event *event, uint16_t bits,
 		__atomic_fetch_and(&event->word.half.sessions, (uint16_t)~bits, __ATOMIC_SEQ_CST);
 }
 
+/* Called once, with the first provider that is made from now on, without the lock; NULL: nothing.
+ */
+extern void (*provider_on_first)(void);
+
 /* ---- provider_mistakes.c ------------------------------------------------------------------ */
 
 /*

@@ -16,6 +16,7 @@ uint32_t provider_table_cnt;
 uint32_t provider_json_cnt;
 int (*provider_json_is_on)(uint8_t level);
 int (*provider_loggers_changed)(void);
+void (*provider_on_first)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -262,6 +263,13 @@ int provider__make(const char *name, const uint8_t *guid, struct tapir_event *co
 		if (err)
 			release(p);
 		provider_unlock();
+	}
+	if (!err && prov_load(&provider_on_first)) {
+		void (*once)(void) =
+			__atomic_exchange_n(&provider_on_first, NULL, __ATOMIC_ACQ_REL);
+
+		if (once)
+			once();
 	}
 	if (!err)
 		*out = p;

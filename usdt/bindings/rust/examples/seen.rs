@@ -55,7 +55,7 @@ fn main() {
     let values = [Value::U32(17), Value::Text("Ann"), Value::Bool(true), Value::F32(1.0)];
     assert!(!placed.is_on() && !shop.is_on(INFORMATIONAL, 0x1));
     placed.fire(&values);
-    let all = Selection { provider: c"Rust-*".as_ptr(), event: ptr::null(), filter: ptr::null(), keywords: 0, level: 0, pad0: [0; 7] };
+    let all = Selection { provider: b"Rust-*\0".as_ptr().cast(), event: ptr::null(), filter: ptr::null(), keywords: 0, level: 0, pad0: [0; 7] };
     let opts = Options { size: mem::size_of::<Options>(), buffer_bytes: 0, interval_ms: 0, flags: POLLED, pad0: 0 };
     let mut listener = ptr::null_mut();
     assert_eq!(unsafe { tapir_listener__open(&all, 1, seen, ptr::null_mut(), &opts, &mut listener) }, 0);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session_chunks.c - a .tapir file as it is written: chunks with their CRCs, appended and never
+ * changed. A write that fails cuts the file back to its last whole chunk.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session_impl.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* As zlib has it, four bits at a time: the file is written beside the program's work. */
+static uint32_t crc_of(uint32_t crc, const void *bytes, size_t len)
+{
+	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+					   0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+					   0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+					   0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+	const uint8_t *at = bytes;
+
+	crc = ~crc;
+	for (size_t i = 0; i < len; i++) {
+		crc ^= at[i];
+		crc = crc >> 4 ^ table[crc & 15];
+		crc = crc >> 4 ^ table[crc & 15];
+	}
+	return ~crc;
+}
+
+static int write_all(int fd, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	while (len) {
+		ssize_t done = write(fd, at, len);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -EIO;
+		at += done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+/* Where that fails readers take the file up to there. */
+static void cut_back(const struct session_file *f)
+{
+	if (!ftruncate(f->fd, (off_t)f->written))
+		lseek(f->fd, (off_t)f->written, SEEK_SET);
+}
+
+/* A chunk, or nothing of it. */
+static void write_chunk(struct session_file *f, uint8_t type, const struct session_chunk *c)
+{
+	struct tapir_chunk_header h = {
+		.magic = TAPIR_CHUNK_MAGIC,
+		.type = type,
+		.flags = f->is_segment_new ? TAPIR_CHUNK_SEGMENT : 0,
+		.stored_bytes = c ? (uint32_t)c->used : 0,
+		.raw_bytes = c ? (uint32_t)c->used : 0,
+		.record_cnt = c ? c->record_cnt : 0,
+		.data_crc = c ? crc_of(0, c->bytes, c->used) : 0,
+		.first_ns = c ? c->first_ns : 0,
+		.last_ns = c ? c->last_ns : 0,
+		.seq = f->seq,
+	};
+	uint64_t bytes = sizeof(h) + h.stored_bytes;
+	int err;
+
+	/* Room for the end is kept. */
+	if (!f->err && c && f->max_bytes && f->written + bytes + sizeof(h) > f->max_bytes)
+		f->err = -EFBIG;
+	if (f->err && c)
+		return;
+	h.header_crc = crc_of(0, &h, sizeof(h));
+	err = write_all(f->fd, &h, sizeof(h));
+	if (!err && c)
+		err = write_all(f->fd, c->bytes, c->used);
+	if (err) {
+		f->err = f->err ? f->err : err;
+		cut_back(f);
+		return;
+	}
+	f->written += bytes;
+	f->seq++;
+	f->is_segment_new = 0;
+}
+
+int session_file__open(struct session_file *f, const char *path, uint64_t max_bytes)
+{
+	struct tapir_file_header h = {
+		.magic = TAPIR_FILE_MAGIC,
+		.version = TAPIR_FILE_VERSION,
+		.header_bytes = sizeof(h),
+		.created_utc_ns = clock_ns(CLOCK_REALTIME),
+		.created_ns = clock_ns(CLOCK_MONOTONIC),
+	};
+
+	*f = (struct session_file){.max_bytes = max_bytes, .is_segment_new = 1};
+	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (f->fd < 0)
+		return -errno;
+	h.crc = crc_of(0, &h, sizeof(h));
+	f->err = write_all(f->fd, &h, sizeof(h));
+	f->written = sizeof(h);
+	if (!f->err)
+		return 0;
+	unlink(path);
+	close(f->fd);
+	return f->err;
+}
+
+static int make_room(struct session_chunk *c, size_t bytes)
+{
+	size_t room = c->room ? c->room : 65536;
+	uint8_t *bigger;
+
+	while (room < c->used + bytes)
+		room *= 2;
+	bigger = room > c->room ? realloc(c->bytes, room) : c->bytes;
+	if (!bigger)
+		return 0;
+	c->bytes = bigger;
+	c->room = room;
+	return 1;
+}
+
+void *session_file__put(struct session_file *f, int is_description, uint16_t type, size_t bytes,
+			uint64_t time_ns)
+{
+	struct session_chunk *c = is_description ? &f->descriptions : &f->records;
+	struct tapir_rec *rec;
+
+	if (c->used + bytes > TAPIR_CHUNK_MAX_BYTES)
+		session_file__flush(f);
+	if (f->err || bytes > TAPIR_MAX_RECORD_BYTES || !make_room(c, bytes))
+		return NULL;
+	rec = (struct tapir_rec *)(void *)(c->bytes + c->used);
+	memset(rec, 0, bytes);
+	rec->type = type;
+	rec->cpu = TAPIR_CPU_UNKNOWN;
+	rec->size = (uint32_t)bytes;
+	rec->time_ns = time_ns;
+	c->first_ns = c->record_cnt && c->first_ns < time_ns ? c->first_ns : time_ns;
+	c->last_ns = c->record_cnt && c->last_ns > time_ns ? c->last_ns : time_ns;
+	c->record_cnt++;
+	c->used += bytes;
+	return rec;
+}
+
+static void flush_one(struct session_file *f, uint8_t type, struct session_chunk *c)
+{
+	if (c->used)
+		write_chunk(f, type, c);
+	c->used = c->record_cnt = 0;
+}
+
+void session_file__flush(struct session_file *f)
+{
+	flush_one(f, TAPIR_CHUNK_DESCRIPTIONS, &f->descriptions);
+	flush_one(f, TAPIR_CHUNK_RECORDS, &f->records);
+}
+
+void session_file__begin_segment(struct session_file *f)
+{
+	session_file__flush(f);
+	f->is_segment_new = 1;
+}
+
+int session_file__close(struct session_file *f, int is_whole)
+{
+	if (is_whole) {
+		session_file__flush(f);
+		f->is_segment_new = 0;
+		write_chunk(f, TAPIR_CHUNK_END, NULL);
+	}
+	close(f->fd);
+	free(f->descriptions.bytes);
+	free(f->records.bytes);
+	return f->err;
+}

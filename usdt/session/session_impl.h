@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session_impl.h - a session into a file (tapir/file_session.h):
+ *
+ *	session_file	the session: its listener, its thread, records of events
+ *	session_chunks	the file: chunks of records (tapir/trace_format.h), segments, its end
+ *	session_env	the session that the environment asks for
+ *
+ * One thread at a time writes: the session's, and when that has ended the one that closes it.
+ */
+#ifndef TAPIR_USDT_SESSION_IMPL_H
+#define TAPIR_USDT_SESSION_IMPL_H
+
+#include "../provider/provider_impl.h"
+#include "tapir/file_session.h"
+#include "tapir/trace_format.h"
+
+/* Records of one kind of chunk that are not written yet. */
+struct session_chunk {
+	uint8_t *bytes;
+	size_t used, room;
+	uint32_t record_cnt, pad0;
+	uint64_t first_ns, last_ns;
+};
+
+struct session_file {
+	int fd;
+	int err; /* of the first write that failed: then nothing more is written */
+	uint32_t seq, is_segment_new;
+	uint64_t max_bytes, written;
+	struct session_chunk descriptions, records;
+};
+
+#pragma GCC visibility push(hidden)
+
+/* 0 or -errno; the file did not exist. */
+int session_file__open(struct session_file *f, const char *path, uint64_t max_bytes);
+/*
+ * Room for a record, a multiple of 8 bytes, filled with 0, whose head is made; NULL: no memory, or
+ * it cannot be written any more. is_description: see trace_format.h.
+ */
+void *session_file__put(struct session_file *f, int is_description, uint16_t type, size_t bytes,
+			uint64_t time_ns);
+/* What was put. The first chunk after __begin_segment begins one. */
+void session_file__flush(struct session_file *f);
+void session_file__begin_segment(struct session_file *f);
+/* The end; the file's descriptor and memory go. 0 or the first -errno. */
+int session_file__close(struct session_file *f, int is_whole);
+
+#pragma GCC visibility pop
+
+#endif
