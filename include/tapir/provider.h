@@ -437,6 +437,20 @@ struct tapir_payload_piece {
 TAPIR_API void tapir_event__emit_pieces(struct tapir_event *event,
 					const struct tapir_payload_piece *pieces, uint32_t cnt);
 
+/* Borrowed elements; at most 65,535 of them are in an event. */
+struct tapir_span {
+	const void *at;
+	size_t cnt;
+};
+
+/* For TAPIR_FIRE: tapir_span(text, len). */
+static inline struct tapir_span tapir_span(const void *at, size_t cnt)
+{
+	struct tapir_span span = {at, cnt};
+
+	return span;
+}
+
 /* ---- TAPIR_EVENT, TAPIR_FIRE ---------------------------------------------------------- */
 
 /*
@@ -450,8 +464,11 @@ TAPIR_API void tapir_event__emit_pieces(struct tapir_event *event,
  *	fields		0 to 12 of (TYPE, Name): U8 I8 U16 I16 U32 I32 U64 I64 F32 F64 PTR BOOL
  *			CHAR16 GUID (const uint8_t *, 16 bytes) FILETIME UTF8 (const char *)
  *			UTF16 (const TAPIR_CHAR16 *)
+ *			and, each a struct tapir_span: UTF8N, a text with its length; BINARY,
+ *			bytes; U8S I8S U16S I16S U32S I32S U64S I64S F32S F64S, arrays. A probe
+ *			has the address of the first element of these.
  *
- * More, or arrays and structures: as tapir-manifest writes it, with a struct tapir_event and
+ * More, or structures: as tapir-manifest writes it, with a struct tapir_event and
  * tapir_event__begin. At file scope. GNU C (the probe is asm, as usdt.h's).
  */
 #define TAPIR_EVENT(...) TAPIR_EV_JOIN(TAPIR_EV_DEFINE_, TAPIR_EV_COUNT(__VA_ARGS__))(__VA_ARGS__)

@@ -47,17 +47,18 @@
 	TAPIR_EV_EACH_11(first, next, a, b, c, d, e, f, g, h, i, j, k) next(l)
 
 /* Parts of a field, which is (TYPE, Name). */
-#define TAPIR_EV_PARAM(field)			TAPIR_EV_PARAM_ field
-#define TAPIR_EV_ROW(field)			TAPIR_EV_ROW_ field
-#define TAPIR_EV_NAME(field)			TAPIR_EV_NAME_ field
-#define TAPIR_EV_LEN(field)			TAPIR_EV_LEN_ field
-#define TAPIR_EV_SIZE(field)			TAPIR_EV_SIZE_ field
-#define TAPIR_EV_PUT(field)			TAPIR_EV_PUT_ field
-#define TAPIR_EV_ARG(field)			TAPIR_EV_ARG_ field
-#define TAPIR_EV_NEXT_PARAM(field)		, TAPIR_EV_PARAM_ field
-#define TAPIR_EV_NEXT_ARG(field)		, TAPIR_EV_ARG_ field
-#define TAPIR_EV_PARAM_(type, name)		TAPIR_EV_C_##type name
-#define TAPIR_EV_ROW_(type, name)		{#name, NULL, 0, 0, TAPIR_TYPE_##type, TAPIR_REPEAT_NONE, {0, 0}},
+#define TAPIR_EV_PARAM(field)	    TAPIR_EV_PARAM_ field
+#define TAPIR_EV_ROW(field)	    TAPIR_EV_ROW_ field
+#define TAPIR_EV_NAME(field)	    TAPIR_EV_NAME_ field
+#define TAPIR_EV_LEN(field)	    TAPIR_EV_LEN_ field
+#define TAPIR_EV_SIZE(field)	    TAPIR_EV_SIZE_ field
+#define TAPIR_EV_PUT(field)	    TAPIR_EV_PUT_ field
+#define TAPIR_EV_ARG(field)	    TAPIR_EV_ARG_ field
+#define TAPIR_EV_NEXT_PARAM(field)  , TAPIR_EV_PARAM_ field
+#define TAPIR_EV_NEXT_ARG(field)    , TAPIR_EV_ARG_ field
+#define TAPIR_EV_PARAM_(type, name) TAPIR_EV_C_##type name
+#define TAPIR_EV_ROW_(type, name)                                                                  \
+	{#name, NULL, 0, 0, TAPIR_TYPE_##type, TAPIR_EV_REPEAT_##type, {0, 0}},
 #define TAPIR_EV_NAME_(type, name)		".asciz \"" #name "\"\n"
 #define TAPIR_EV_LEN_(type, name)		const size_t name##_bytes_ = TAPIR_EV_BYTES_##type(name);
 #define TAPIR_EV_SIZE_(type, name)		+name##_bytes_
@@ -135,6 +136,96 @@
 #define TAPIR_EV_PUT_UTF16(at, value, bytes)	at = tapir_ev_put_text(at, value, bytes, 2);
 #define TAPIR_EV_VALUE_UTF16(value)		((const void *)(value))
 
+/* How often a value is in the payload; those that are many are a struct tapir_span. */
+#define TAPIR_EV_REPEAT_U8			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_I8			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_U16			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_I16			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_U32			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_I32			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_U64			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_I64			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_F32			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_F64			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_PTR			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_FILETIME		TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_CHAR16			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_BOOL			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_GUID			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_UTF8			TAPIR_REPEAT_NONE
+#define TAPIR_EV_REPEAT_UTF16			TAPIR_REPEAT_NONE
+
+#define TAPIR_EV_REPEAT_UTF8N			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_EV_C_UTF8N			struct tapir_span
+#define TAPIR_EV_BYTES_UTF8N(value)		tapir_ev_span_bytes(value, 1)
+#define TAPIR_EV_PUT_UTF8N(at, value, bytes)	at = tapir_ev_put_span(at, value, 1);
+#define TAPIR_EV_VALUE_UTF8N(value)		((value).at)
+#define TAPIR_EV_REPEAT_BINARY			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_EV_C_BINARY			struct tapir_span
+#define TAPIR_EV_BYTES_BINARY(value)		tapir_ev_span_bytes(value, 1)
+#define TAPIR_EV_PUT_BINARY(at, value, bytes)	at = tapir_ev_put_span(at, value, 1);
+#define TAPIR_EV_VALUE_BINARY(value)		((value).at)
+#define TAPIR_EV_REPEAT_U8S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_U8S				TAPIR_TYPE_U8
+#define TAPIR_EV_C_U8S				struct tapir_span
+#define TAPIR_EV_BYTES_U8S(value)		tapir_ev_span_bytes(value, 1)
+#define TAPIR_EV_PUT_U8S(at, value, bytes)	at = tapir_ev_put_span(at, value, 1);
+#define TAPIR_EV_VALUE_U8S(value)		((value).at)
+#define TAPIR_EV_REPEAT_I8S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_I8S				TAPIR_TYPE_I8
+#define TAPIR_EV_C_I8S				struct tapir_span
+#define TAPIR_EV_BYTES_I8S(value)		tapir_ev_span_bytes(value, 1)
+#define TAPIR_EV_PUT_I8S(at, value, bytes)	at = tapir_ev_put_span(at, value, 1);
+#define TAPIR_EV_VALUE_I8S(value)		((value).at)
+#define TAPIR_EV_REPEAT_U16S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_U16S				TAPIR_TYPE_U16
+#define TAPIR_EV_C_U16S				struct tapir_span
+#define TAPIR_EV_BYTES_U16S(value)		tapir_ev_span_bytes(value, 2)
+#define TAPIR_EV_PUT_U16S(at, value, bytes)	at = tapir_ev_put_span(at, value, 2);
+#define TAPIR_EV_VALUE_U16S(value)		((value).at)
+#define TAPIR_EV_REPEAT_I16S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_I16S				TAPIR_TYPE_I16
+#define TAPIR_EV_C_I16S				struct tapir_span
+#define TAPIR_EV_BYTES_I16S(value)		tapir_ev_span_bytes(value, 2)
+#define TAPIR_EV_PUT_I16S(at, value, bytes)	at = tapir_ev_put_span(at, value, 2);
+#define TAPIR_EV_VALUE_I16S(value)		((value).at)
+#define TAPIR_EV_REPEAT_U32S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_U32S				TAPIR_TYPE_U32
+#define TAPIR_EV_C_U32S				struct tapir_span
+#define TAPIR_EV_BYTES_U32S(value)		tapir_ev_span_bytes(value, 4)
+#define TAPIR_EV_PUT_U32S(at, value, bytes)	at = tapir_ev_put_span(at, value, 4);
+#define TAPIR_EV_VALUE_U32S(value)		((value).at)
+#define TAPIR_EV_REPEAT_I32S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_I32S				TAPIR_TYPE_I32
+#define TAPIR_EV_C_I32S				struct tapir_span
+#define TAPIR_EV_BYTES_I32S(value)		tapir_ev_span_bytes(value, 4)
+#define TAPIR_EV_PUT_I32S(at, value, bytes)	at = tapir_ev_put_span(at, value, 4);
+#define TAPIR_EV_VALUE_I32S(value)		((value).at)
+#define TAPIR_EV_REPEAT_U64S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_U64S				TAPIR_TYPE_U64
+#define TAPIR_EV_C_U64S				struct tapir_span
+#define TAPIR_EV_BYTES_U64S(value)		tapir_ev_span_bytes(value, 8)
+#define TAPIR_EV_PUT_U64S(at, value, bytes)	at = tapir_ev_put_span(at, value, 8);
+#define TAPIR_EV_VALUE_U64S(value)		((value).at)
+#define TAPIR_EV_REPEAT_I64S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_I64S				TAPIR_TYPE_I64
+#define TAPIR_EV_C_I64S				struct tapir_span
+#define TAPIR_EV_BYTES_I64S(value)		tapir_ev_span_bytes(value, 8)
+#define TAPIR_EV_PUT_I64S(at, value, bytes)	at = tapir_ev_put_span(at, value, 8);
+#define TAPIR_EV_VALUE_I64S(value)		((value).at)
+#define TAPIR_EV_REPEAT_F32S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_F32S				TAPIR_TYPE_F32
+#define TAPIR_EV_C_F32S				struct tapir_span
+#define TAPIR_EV_BYTES_F32S(value)		tapir_ev_span_bytes(value, 4)
+#define TAPIR_EV_PUT_F32S(at, value, bytes)	at = tapir_ev_put_span(at, value, 4);
+#define TAPIR_EV_VALUE_F32S(value)		((value).at)
+#define TAPIR_EV_REPEAT_F64S			TAPIR_REPEAT_COUNT_U16
+#define TAPIR_TYPE_F64S				TAPIR_TYPE_F64
+#define TAPIR_EV_C_F64S				struct tapir_span
+#define TAPIR_EV_BYTES_F64S(value)		tapir_ev_span_bytes(value, 8)
+#define TAPIR_EV_PUT_F64S(at, value, bytes)	at = tapir_ev_put_span(at, value, 8);
+#define TAPIR_EV_VALUE_F64S(value)		((value).at)
+
 #define TAPIR_EV_COPY(at, from, bytes)                                                             \
 	memcpy(at, from, bytes);                                                                   \
 	at += bytes;
@@ -158,6 +249,29 @@ static inline size_t tapir_ev_text16_bytes(const TAPIR_CHAR16 *text)
 	while (text && text[units])
 		units++;
 	return (units + 1) * sizeof(*text);
+}
+
+/* A u16 before the elements: what is beyond its range is left out. */
+static inline __attribute__((always_inline)) uint16_t tapir_ev_span_count(struct tapir_span span)
+{
+	return (uint16_t)(span.cnt < 0xffff ? span.cnt : 0xffff);
+}
+
+static inline __attribute__((always_inline)) size_t tapir_ev_span_bytes(struct tapir_span span,
+									size_t each)
+{
+	return sizeof(uint16_t) + tapir_ev_span_count(span) * each;
+}
+
+static inline __attribute__((always_inline)) uint8_t *
+tapir_ev_put_span(uint8_t *at, struct tapir_span span, size_t each)
+{
+	uint16_t count = tapir_ev_span_count(span);
+
+	memcpy(at, &count, sizeof(count));
+	if (count)
+		memcpy(at + sizeof(count), span.at, count * each);
+	return at + sizeof(count) + count * each;
 }
 
 /* Ends with NUL also where another thread has made the text longer since it was measured. */

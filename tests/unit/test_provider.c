@@ -13,11 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tapir/provider.h"
+#include "tapir/listener.h"
+#include "tapir/payload_parts.h"
 
 TAPIR_EVENT(Sold, "Unit-Shop", "Sold", 1, 0, TAPIR_INFORMATIONAL, 0x8000000000000001ull,
 	    (U64, Order), (UTF8, Customer));
 TAPIR_EVENT(Closed, "Unit-Shop", "Closed", 2, 0, TAPIR_ERROR, 0x2);
+
+TAPIR_EVENT(Packed, "Unit-Spans", "Packed", 3, 0, TAPIR_VERBOSE, 0x4, (UTF8N, Customer),
+	    (U32S, Items), (BINARY, Label), (F64S, Weights), (U8, Last));
 
 static struct tapir_event *const events[] = {&Sold, &Closed};
 
@@ -191,6 +195,65 @@ static void an_event_in_no_array_is_reported_while_nobody_has_it(void **state)
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
+struct spans {
+	uint32_t cnt;
+	size_t bytes[2][5];
+	uint8_t payload[64];
+};
+
+static void see_spans(const struct tapir_event_record *r, void *ctx)
+{
+	struct tapir_payload_part parts[5];
+	struct spans *seen = ctx;
+	uint32_t cnt =
+		tapir_payload__locate(r->kind->about, r->payload, r->payload_bytes, parts, 5);
+
+	assert_int_equal(cnt, 5);
+	for (uint32_t i = 0; i < cnt; i++)
+		seen->bytes[seen->cnt & 1][i] = parts[i].bytes;
+	if (!seen->cnt++)
+		memcpy(seen->payload, r->payload, r->payload_bytes);
+}
+
+static void texts_with_a_length_and_arrays_are_counted_in_the_payload(void **state)
+{
+	static struct tapir_event *const list[] = {&Packed};
+	static const uint32_t items[] = {1, 2, 3};
+	static const double weights[] = {0.5};
+	static const uint8_t expected[] = {4, 0, 'A', 'n', 'n', 'a', 3, 0, 1,	 0,    0, 0,
+					   2, 0, 0,   0,   3,	0,   0, 0, 2,	 0,    1, 2,
+					   1, 0, 0,   0,   0,	0,   0, 0, 0xe0, 0x3f, 7};
+	const struct tapir_selection all = {"Unit-Spans", NULL, NULL, 0, 0, {0}};
+	const struct tapir_listener_opts polled = {
+		.size = sizeof(polled), .flags = TAPIR_LISTENER_POLLED, .buffer_bytes = 256 * 1024};
+	static char longer[70000];
+	struct tapir_provider *p;
+	struct tapir_listener *l;
+	struct spans seen = {.cnt = 0};
+
+	(void)state;
+	assert_int_equal(tapir_provider__new("Unit-Spans", NULL, list, 1, NULL, &p), 0);
+	assert_int_equal(tapir_listener__open(&all, 1, see_spans, &seen, &polled, &l), 0);
+	TAPIR_FIRE(Packed, tapir_span("Annabel", 4), tapir_span(items, 3), tapir_span("\1\2", 2),
+		   tapir_span(weights, 1), 7);
+	TAPIR_FIRE(Packed, tapir_span(NULL, 0), tapir_span(NULL, 0), tapir_span(NULL, 0),
+		   tapir_span(NULL, 0), 8);
+	assert_int_equal(tapir_listener__poll(l), 2);
+	assert_memory_equal(seen.payload, expected, sizeof(expected));
+	assert_int_equal(seen.bytes[0][0], 4);
+	assert_int_equal(seen.bytes[0][1], 12);
+	assert_int_equal(seen.bytes[1][3], 0);
+	assert_int_equal(seen.bytes[1][4], 1);
+	/* Its count is cut to 65,535, and with the other fields it is larger than an event. */
+	TAPIR_FIRE(Packed, tapir_span(longer, sizeof(longer)), tapir_span(NULL, 0),
+		   tapir_span(NULL, 0), tapir_span(NULL, 0), 9);
+	assert_int_equal(tapir_listener__poll(l), 0);
+	assert_int_equal(tapir_listener__lost(l, NULL), 1);
+	assert_int_equal(tapir_listener__close(l), 0);
+	tapir_provider__free(p);
+	assert_int_equal(tapir_library__fini(), 0);
+}
+
 /* By semaphores alone: test_listener has sessions. */
 static void a_provider_is_on_by_level_and_keyword_of_its_events(void **state)
 {
@@ -219,6 +282,7 @@ int main(void)
 		cmocka_unit_test(malformed_events_are_refused),
 		cmocka_unit_test(mistakes_are_refused_or_reported_to_older_programs),
 		cmocka_unit_test(an_event_in_no_array_is_reported_while_nobody_has_it),
+		cmocka_unit_test(texts_with_a_length_and_arrays_are_counted_in_the_payload),
 		cmocka_unit_test(a_provider_is_on_by_level_and_keyword_of_its_events),
 		cmocka_unit_test(a_child_has_a_thread_of_its_own_when_it_polls),
 	};
