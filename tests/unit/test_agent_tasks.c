@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent_impl.h"
+#include "agent/task.h"
 
 #define MAX_FD 64
 
@@ -62,10 +63,20 @@ static void descriptors_that_a_child_was_not_given_are_closed(void **state)
 	close(other);
 }
 
+/* The child that is kept ready gets the request alone: what it runs is known by its route. */
+static void route_tells_what_a_task_runs(void **state)
+{
+	(void)state;
+	assert_ptr_equal(tapir_agent__task_of(TAPIR_ROUTE_PROFILE), tapir_task__profile);
+	assert_ptr_equal(tapir_agent__task_of(TAPIR_ROUTE_PPROF), tapir_task__profile);
+	assert_null(tapir_agent__task_of(TAPIR_ROUTE_CNT)); /* no route */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptors_that_a_child_was_not_given_are_closed),
+		cmocka_unit_test(route_tells_what_a_task_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

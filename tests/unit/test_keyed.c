@@ -9,6 +9,14 @@
 
 #include "base/keyed.h"
 
+/* Arrays grow by this function: here it fails when it is told to. */
+static bool is_memory_short;
+
+void *reallocarray(void *p, size_t cnt, size_t bytes)
+{
+	return is_memory_short ? NULL : realloc(p, cnt * bytes);
+}
+
 static void row_of_a_key_is_made_once(void **state)
 {
 	struct row {
@@ -34,9 +42,27 @@ static void row_of_a_key_is_made_once(void **state)
 	tapir_map__fini(&idx_by_key);
 }
 
+/* Where memory is short for the row, the key is not there either: the next try makes both. */
+static void key_without_a_row_is_not_kept(void **state)
+{
+	struct tapir_vec(uint64_t) rows = {};
+	struct tapir_map idx_by_key = {};
+
+	(void)state;
+	is_memory_short = true;
+	assert_null(tapir_keyed__row(&rows, &idx_by_key, 7, 3, 70));
+	is_memory_short = false;
+	assert_null(tapir_keyed__find(&rows, &idx_by_key, 7));
+	assert_int_equal(*tapir_keyed__row(&rows, &idx_by_key, 7, 3, 71), 71);
+	assert_int_equal(rows.cnt, 1);
+	tapir_vec__fini(&rows);
+	tapir_map__fini(&idx_by_key);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(key_without_a_row_is_not_kept),
 		cmocka_unit_test(row_of_a_key_is_made_once),
 	};
 

@@ -188,6 +188,19 @@ static void end_of_an_activity_forgets_what_it_awaited(void **state)
 
 #define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup_tasks, teardown)
 
+static void tasks_beyond_the_bound_are_counted(void **state)
+{
+	const unsigned most = 65536;
+
+	(void)state;
+	for (unsigned task = 0; task < most + 3; task++)
+		name_task(10 * MS, 1000 + task, "Task.Delay");
+	name_task(11 * MS, 1000, "Task.Run"); /* it has its place */
+	finish();
+	/* Each event began an interval, too, of which there may be as many. */
+	assert_int_equal(stats()->no_room, 3 + 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +208,7 @@ int main(void)
 		TASK_TEST(innermost_await_names_what_is_awaited),
 		TASK_TEST(task_that_a_thread_waits_for_is_not_awaited),
 		TASK_TEST(end_of_an_activity_forgets_what_it_awaited),
+		TASK_TEST(tasks_beyond_the_bound_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

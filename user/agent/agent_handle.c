@@ -129,19 +129,6 @@ static bool start_task(struct tapir_agent *agent, const struct tapir_wire_reques
 	return false;
 }
 
-static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
-	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
-	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
-	[TAPIR_ROUTE_PROFILE] = tapir_task__profile,
-	[TAPIR_ROUTE_PPROF] = tapir_task__profile,
-	[TAPIR_ROUTE_STACKS] = tapir_task__stacks,
-	[TAPIR_ROUTE_VIEW] = tapir_task__view,
-	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
-	[TAPIR_ROUTE_EVENTS] = tapir_task__events,
-	[TAPIR_ROUTE_COUNTERS] = tapir_task__counters,
-	[TAPIR_ROUTE_COUNTER] = tapir_task__counters,
-};
-
 static bool is_of_counters(uint16_t route)
 {
 	return route == TAPIR_ROUTE_COUNTERS || route == TAPIR_ROUTE_COUNTER;
@@ -165,7 +152,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 {
 	const struct tapir_route *route = &tapir_routes[rq->route];
 	struct tapir_ask ask = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
-	struct tapir_task task = {.run = task_of[rq->route],
+	struct tapir_task task = {.run = tapir_agent__task_of(rq->route),
 				  .ask = &ask,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
 				  .limits = &agent->config->limits,

@@ -42,6 +42,9 @@ struct tapir_agent_task {
 
 typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 
+/* What a process of its own runs for a request of this route; NULL: nothing does. */
+tapir_task_fn tapir_agent__task_of(uint16_t route);
+
 /* A child that the agent keeps: another one starts a while after it has ended. */
 struct tapir_agent_child {
 	const char *name;  /* in lines of the log */

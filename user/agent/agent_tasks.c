@@ -179,9 +179,26 @@ void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_chil
 
 #define SPARE_NAME "tapir-ready"
 
+static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
+	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
+	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
+	[TAPIR_ROUTE_PROFILE] = tapir_task__profile,
+	[TAPIR_ROUTE_PPROF] = tapir_task__profile,
+	[TAPIR_ROUTE_STACKS] = tapir_task__stacks,
+	[TAPIR_ROUTE_VIEW] = tapir_task__view,
+	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
+	[TAPIR_ROUTE_EVENTS] = tapir_task__events,
+	[TAPIR_ROUTE_COUNTERS] = tapir_task__counters,
+	[TAPIR_ROUTE_COUNTER] = tapir_task__counters,
+};
+
+tapir_task_fn tapir_agent__task_of(uint16_t route)
+{
+	return route < TAPIR_ROUTE_CNT ? task_of[route] : NULL;
+}
+
 /* Before the bytes of a request (wire.h), without its credentials. */
 struct spare_head {
-	tapir_task_fn run; /* it is a copy of this program */
 	uint32_t only_pid;
 	bool command_lines, is_session;
 };
@@ -196,7 +213,8 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 {
 	const struct spare_head *head = &spare_message.head;
 	struct tapir_ask ask = {.command_lines = head->command_lines};
-	struct tapir_task task = {.run = head->run,
+	struct tapir_task task = {.run = head->is_session ? tapir_task__session
+							  : tapir_agent__task_of(rq->route),
 				  .ask = &ask,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
 				  .limits = &agent->config->limits,
@@ -205,6 +223,8 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 				  .page = head->is_session ? agent->spare.page : NULL};
 	int err;
 
+	if (!task.run)
+		return -EINVAL;
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
 	err = tapir_ask__read(&ask, &tapir_routes[rq->route], rq);
@@ -319,8 +339,7 @@ static bool use_spare(struct tapir_agent *agent, const struct tapir_recording_st
 	if (spare->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
 		return false;
 	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
-	spare_message.head = (struct spare_head){.run = s->task->run,
-						 .only_pid = s->caller->only_pid,
+	spare_message.head = (struct spare_head){.only_pid = s->caller->only_pid,
 						 .command_lines = s->task->ask->command_lines,
 						 .is_session = s->page != NULL};
 	len = tapir_wire__encode(&rq, spare_message.request);

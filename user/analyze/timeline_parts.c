@@ -374,14 +374,27 @@ static char *pretty_name(const char *name)
 	return out.data;
 }
 
+/* NULL: it is counted (tasks beyond the bound), or there is no memory. */
+static uint64_t *place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks, uint64_t key)
+{
+	uint64_t *place = tapir_map__get(tasks, key);
+
+	if (!place && tasks->cnt >= MAX_TASKS)
+		tl->stats.no_room++;
+	else if (!place)
+		place = tapir_map__put(tasks, key, NULL);
+	tl->failed |= !place && tasks->cnt < MAX_TASKS;
+	return place;
+}
+
 static void name_task(struct tapir_timeline *tl, const struct tapir_event_fields *f, uint64_t key)
 {
 	struct tapir_str name = {};
 	uint64_t *place;
 
 	tapir_event_fields__add_text(f, "OperationName", 200, &name);
-	if (name.data && tl->task_names.cnt < MAX_TASKS) {
-		place = tapir_map__put(&tl->task_names, key, NULL);
+	if (name.data) {
+		place = place_of_task(tl, &tl->task_names, key);
 		if (place) {
 			free((void *)(uintptr_t)*place);
 			*place = (uintptr_t)pretty_name(name.data);
@@ -415,11 +428,8 @@ static void take_work(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 static void await(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t key, uint32_t node)
 {
 	const uint64_t *name = tapir_map__get(&tl->task_names, key);
-	uint64_t *place;
+	uint64_t *place = i->awaits ? NULL : place_of_task(tl, &tl->awaited, key);
 
-	if (i->awaits || tl->awaited.cnt >= MAX_TASKS)
-		return;
-	place = tapir_map__put(&tl->awaited, key, NULL);
 	if (!place)
 		return;
 	*place = (uintptr_t)i;
@@ -463,7 +473,7 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 		forget_task(tl, key);
 		break;
 	case TASK_QUEUED:
-		place = tl->queued.cnt < MAX_TASKS ? tapir_map__put(&tl->queued, key, NULL) : NULL;
+		place = place_of_task(tl, &tl->queued, key);
 		if (place)
 			*place = now_ns;
 		break;

@@ -6,6 +6,7 @@
 
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
+#include "base/keyed.h"
 
 #define MAX_ROWS    65536u
 #define MAX_DEPTH   32 /* of a thread: more addresses are not told apart */
@@ -16,26 +17,20 @@ static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir
 {
 	struct tapir_cut_waits *cuts = &f->cuts;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(3, like->tid), like->is_cut);
-	uint64_t *idx, *first;
 	struct tapir_cut_wait *row;
+	uint64_t *first;
 
 	key = tapir_hash__mix(tapir_hash__mix(key, (uintptr_t)like->wait), like->futex);
-	idx = tapir_map__get(&cuts->by_key, key);
-	if (idx)
-		return &cuts->rows.data[*idx];
-	if (cuts->rows.cnt == MAX_ROWS)
-		return NULL;
-	first = tapir_map__put(&cuts->first_by_tid, like->tid, NULL);
-	row = first ? tapir_vec__add(&cuts->rows) : NULL;
+	row = tapir_keyed__find(&cuts->rows, &cuts->by_key, key);
+	if (row || cuts->rows.cnt == MAX_ROWS)
+		return row;
+	first = tapir_map__put(&cuts->first_by_tid, like->tid, NULL); /* 0: it has no row yet */
+	row = first ? tapir_keyed__row(&cuts->rows, &cuts->by_key, key, MAX_ROWS, *like) : NULL;
 	if (!row)
 		return NULL;
-	*row = *like;
 	row->next = *first;
 	row->depth = *first ? cuts->rows.data[*first - 1].depth + 1 : 1;
 	*first = cuts->rows.cnt;
-	idx = tapir_map__put(&cuts->by_key, key, NULL);
-	if (idx)
-		*idx = cuts->rows.cnt - 1;
 	return row;
 }
 

@@ -9,6 +9,7 @@
 #include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
+#include "base/keyed.h"
 
 #define MAX_WORKERS	65536u
 #define MAX_POOLS	256u
@@ -56,16 +57,8 @@ static unsigned traits_at(struct tapir_finding *f, uint32_t node)
 static struct tapir_worker *worker_of(struct tapir_workers *w, const struct tapir_tl_thread *thread)
 {
 	struct tapir_worker made = {.tgid = thread->tgid, .tid = thread->tid};
-	uint64_t *idx = tapir_map__get(&w->by_tid, thread->tid);
 
-	if (idx)
-		return &w->rows.data[*idx];
-	if (w->rows.cnt == MAX_WORKERS || !tapir_vec__push(&w->rows, made))
-		return NULL;
-	idx = tapir_map__put(&w->by_tid, thread->tid, NULL);
-	if (idx)
-		*idx = w->rows.cnt - 1;
-	return &w->rows.data[w->rows.cnt - 1];
+	return tapir_keyed__row(&w->rows, &w->by_tid, thread->tid, MAX_WORKERS, made);
 }
 
 static bool is_sleep(struct tapir_finding *f, uint32_t node)

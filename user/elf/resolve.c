@@ -7,8 +7,7 @@
  */
 #include "elf/resolve.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "elf/image.h"
 #include "elf/tls_symbol.h"
 
@@ -88,24 +87,16 @@ static void add_names(struct tapir_resolver *r, uint32_t table_type)
 		return;
 	for (size_t i = 1; i < syms.cnt; i++) {
 		const char *name = tapir_elf_syms__name(&syms, i);
-		uint64_t *idx;
-		bool is_new;
+		struct variable *v;
 
 		if (!*name || !is_variable(&syms.syms[i]))
 			continue;
-		idx = tapir_map__put(&r->by_name, tapir_hash__bytes(0, name, strlen(name)),
-				     &is_new);
-		if (!idx)
+		v = tapir_keyed__row(&r->variables, &r->by_name,
+				     tapir_hash__bytes(0, name, strlen(name)), SIZE_MAX,
+				     ((struct variable){.name = name}));
+		if (!v)
 			return;
-		if (is_new) {
-			struct variable *v = tapir_vec__add(&r->variables);
-
-			if (!v)
-				return;
-			*idx = r->variables.cnt - 1;
-			v->name = name;
-		}
-		merge(&r->variables.data[*idx], name, &syms.syms[i]);
+		merge(v, name, &syms.syms[i]);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -91,17 +92,11 @@ void tapir_counter_maker__finish(const struct tapir_counter_maker *m)
 void tapir_counter_maker__learn(struct tapir_counter_maker *m, const struct tapir_rec *rec)
 {
 	struct tapir_probe_view probe;
-	struct source source = {};
-	uint64_t *idx;
 
 	tapir_probe_view__of(rec, &probe);
-	if (!tapir_dotnet_counters__are_in(&probe) || m->sources.cnt == MAX_PROBES ||
-	    tapir_map__get(&m->by_probe, probe.rec->probe_id) ||
-	    !tapir_vec__push(&m->sources, source))
-		return;
-	idx = tapir_map__put(&m->by_probe, probe.rec->probe_id, NULL);
-	if (idx)
-		*idx = m->sources.cnt - 1;
+	if (tapir_dotnet_counters__are_in(&probe))
+		(void)tapir_keyed__row(&m->sources, &m->by_probe, probe.rec->probe_id, MAX_PROBES,
+				       (struct source){});
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */
