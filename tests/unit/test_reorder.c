@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "trace/reorder.h"
 
@@ -36,6 +37,17 @@ static int setup(void **state)
 	return reorder ? 0 : -1;
 }
 
+static uint64_t announced_ns[3], announced_cnt[3];
+
+static void coming(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step)
+{
+	assert_ptr_equal(ctx, &out_cnt);
+	assert_true(rec->time_ns > announced_ns[step]);	 /* each once, in their order */
+	assert_true(!out_cnt || rec->time_ns > last_ns); /* before it is out */
+	announced_ns[step] = rec->time_ns;
+	announced_cnt[step]++;
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -54,6 +66,22 @@ static void add_as(uint64_t time_ns, uint16_t cpu, bool is_ahead)
 static void add(uint64_t time_ns)
 {
 	add_as(time_ns, 0, false);
+}
+
+static void records_are_announced_before_they_are_out(void **state)
+{
+	(void)state;
+	memset(announced_ns, 0, sizeof(announced_ns));
+	memset(announced_cnt, 0, sizeof(announced_cnt));
+	tapir_reorder__announce(reorder, coming);
+	for (unsigned i = 1; i <= 30; i++)
+		add(i * MS);
+	tapir_reorder__finish(reorder);
+	assert_int_equal(out_cnt, 30);
+	for (unsigned step = 0; step < 3; step++)
+		assert_int_equal(announced_cnt[step], 30 - 16); /* while more than 16 wait */
+	assert_true(announced_ns[TAPIR_REORDER_FAR] > announced_ns[TAPIR_REORDER_NEAR]);
+	assert_true(announced_ns[TAPIR_REORDER_NEAR] > announced_ns[TAPIR_REORDER_NEXT]);
 }
 
 static void rings_read_one_behind_the_other_are_merged(void **state)
@@ -150,6 +178,7 @@ static void bytes_are_bounded_when_records_are_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(records_are_announced_before_they_are_out),
 		TEST(rings_read_one_behind_the_other_are_merged),
 		TEST(records_of_one_time_keep_their_order),
 		TEST(record_behind_the_window_is_counted_and_passed_on),

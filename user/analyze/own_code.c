@@ -180,6 +180,13 @@ uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapi
 		       : find_once(&own->native, tree, node, tapir_own_code__native_origin);
 }
 
+uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	uint32_t own = find_managed(tree, node);
+
+	return name_of(tree, own ? own : tapir_own_code__native_origin(tree, node));
+}
+
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				    uint32_t node)
 {

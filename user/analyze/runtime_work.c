@@ -52,7 +52,8 @@ static uint8_t function_work(const char *name)
 }
 
 /* The innermost frame with a kind; and whether the collector or the compiler is on the stack. */
-static uint8_t judge_stack(const struct tapir_stack_tree *tree, uint32_t node)
+static uint8_t judge_stack(struct tapir_works *known, const struct tapir_stack_tree *tree,
+			   uint32_t node)
 {
 	static const uint8_t works[] = {
 		[TAPIR_FRAME_NONE] = TAPIR_WORK_UNKNOWN,
@@ -66,7 +67,8 @@ static uint8_t judge_stack(const struct tapir_stack_tree *tree, uint32_t node)
 	uint16_t kind = nodes[node].kind;
 
 	for (uint32_t n = node; n; n = nodes[n].parent) {
-		uint8_t work = function_work(tree->names.data[nodes[n].name]);
+		uint8_t work = tapir_name_traits__of(&known->functions, tree, nodes[n].name,
+						     function_work);
 
 		if (work != NONE && nodes[n].kind != TAPIR_FRAME_KERNEL)
 			return work;
@@ -83,10 +85,10 @@ static uint8_t work_of_node(struct tapir_works *works, const struct tapir_stack_
 		return TAPIR_WORK_UNKNOWN;
 	while (works->by_node.cnt <= node)
 		if (!tapir_vec__add(&works->by_node))
-			return judge_stack(tree, node);
+			return judge_stack(works, tree, node);
 	known = &works->by_node.data[node];
 	if (!*known)
-		*known = (uint8_t)(judge_stack(tree, node) + 1);
+		*known = (uint8_t)(judge_stack(works, tree, node) + 1);
 	return *known - 1;
 }
 
@@ -140,5 +142,6 @@ uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32
 void tapir_works__fini(struct tapir_works *works)
 {
 	tapir_vec__fini(&works->by_node);
+	tapir_name_traits__fini(&works->functions);
 	tapir_map__fini(&works->by_tid);
 }

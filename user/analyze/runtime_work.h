@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_RUNTIME_WORK_H
 #define TAPIR_USER_RUNTIME_WORK_H
 
+#include "analyze/name_traits.h"
 #include "analyze/timeline.h"
 
 enum tapir_work {
@@ -25,6 +26,7 @@ const char *tapir_work__name(unsigned work);
 /* What is known of nodes and threads, for this room alone. */
 struct tapir_works {
 	struct tapir_vec(uint8_t) by_node;
+	struct tapir_name_traits functions;
 	struct tapir_map
 		by_tid; /* tid -> the kind its name implies, with a bit for when it was checked */
 };

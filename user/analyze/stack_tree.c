@@ -155,13 +155,13 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 	return &tree->slots[i];
 }
 
-/* At most half of them are taken. */
+/* At most three of four are taken: their tags tell most apart without a node. */
 static bool grow_slots(struct tapir_stack_tree *tree)
 {
 	struct tapir_tree_slot *old = tree->slots;
 	size_t old_cnt = tree->slot_cnt;
 
-	if (tree->nodes.cnt * 2 < old_cnt)
+	if (tree->nodes.cnt * 4 < old_cnt * 3)
 		return true;
 	tree->slots = calloc(old_cnt ? old_cnt * 2 : 64, sizeof(*tree->slots));
 	if (!tree->slots) {
@@ -423,6 +423,24 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, value);
 	tree->folded_cnt += value >> 32 != 0;
 	return (uint32_t)value;
+}
+
+uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree,
+				  const struct tapir_stack_ref *ref, enum tapir_reorder_step step)
+{
+	const struct tapir_stack_memo_entry *known;
+
+	if (tree->process_frame)
+		return NO_NODE;
+	if (step == TAPIR_REORDER_FAR)
+		tapir_stack_memo__expect_slot(&tree->memo, ref);
+	if (step == TAPIR_REORDER_NEAR)
+		tapir_stack_memo__expect_entry(&tree->memo, ref);
+	known = step == TAPIR_REORDER_NEXT ? tapir_stack_memo__peek(&tree->memo, ref) : NULL;
+	if (!known || (uint32_t)known->value >= tree->nodes.cnt)
+		return NO_NODE;
+	__builtin_prefetch(&tree->nodes.data[(uint32_t)known->value]);
+	return (uint32_t)known->value;
 }
 
 uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,

@@ -18,6 +18,7 @@
 #include "symbol/stack_memo.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
+#include "trace/reorder.h"
 
 #define TAPIR_STACK_TREE_MAX_NODES (1u << 20)
 #define TAPIR_STACK_TREE_MAX_NAME  512	       /* bytes; longer ones are cut */
@@ -29,11 +30,11 @@ struct tapir_tree_node {
 	uint32_t first_child, next_sibling; /* 0: none; the root is never a child */
 	uint32_t parent;
 	uint16_t depth;
-	uint8_t kind;	      /* enum tapir_frame_kind */
-	bool is_whole;	      /* the stack begins where a thread does */
-	bool is_of_program;   /* tapir_frame__is_of_program */
-	uint32_t place;	      /* in its source: idx in names; 0: unknown */
-	uint64_t self, total; /* total: after __sort */
+	uint8_t kind;		/* enum tapir_frame_kind */
+	bool is_whole : 1;	/* the stack begins where a thread does */
+	bool is_of_program : 1; /* tapir_frame__is_of_program */
+	uint32_t place;		/* in its source: idx in names; 0: unknown */
+	uint64_t self, total;	/* total: after __sort */
 };
 
 struct tapir_tree_slot {
@@ -86,6 +87,12 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 /* The node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
+/*
+ * The stack's node will be requested: prefetches, step by step, what that takes. The node it will
+ * probably be, after the last step; else UINT32_MAX.
+ */
+uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree,
+				  const struct tapir_stack_ref *ref, enum tapir_reorder_step step);
 /* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
 uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
 /* What a node is called: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */

@@ -148,6 +148,9 @@ struct tapir_summary {
 
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
+/* The record will be added soon: prefetches, step by step, what that takes. */
+void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec *rec,
+			   enum tapir_reorder_step step);
 /* For a record that is not counted: the recording lasted until then. */
 void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 /*

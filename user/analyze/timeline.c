@@ -90,6 +90,24 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, sample, t, sample);
 }
 
+/* Tables of stacks are larger than a CPU's cache, and samples are of any of them. */
+static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step)
+{
+	struct tapir_timeline *tl = ctx;
+	const struct tapir_rec_sample *sample = (const void *)rec;
+	struct tapir_stack_ref ref = {.time_ns = rec->time_ns};
+	uint32_t node;
+
+	if (rec->type != TAPIR_REC_SAMPLE || !tl->opts.wants_stacks)
+		return;
+	ref.tgid = sample->tgid;
+	ref.stack_id = sample->stack_id;
+	ref.kstack_id = sample->kstack_id;
+	node = tapir_stack_tree__expect(&tl->tree, &ref, step);
+	if (node != TAPIR_NO_NODE)
+		TELL(tl, expect, node);
+}
+
 /* One that did not run is known by its wait. */
 static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
@@ -209,8 +227,10 @@ struct tapir_timeline *tapir_timeline__new(const struct tapir_catalog *catalog,
 	tl->pairs = pairs;
 	tl->opts = *opts;
 	tl->reorder = tapir_reorder__new(out, tl);
-	if (tl->reorder)
+	if (tl->reorder) {
+		tapir_reorder__announce(tl->reorder, expect);
 		return tl;
+	}
 	free(tl);
 	return NULL;
 }

@@ -142,6 +142,8 @@ struct tapir_wait {
 struct tapir_timeline_fns {
 	void (*sample)(void *ctx, struct tapir_tl_thread *thread,
 		       const struct tapir_rec_sample *sample);
+	/* A sample of a thread that was at this node will come: what it needs can be prefetched. */
+	void (*expect)(void *ctx, uint32_t node);
 	void (*wait)(void *ctx, const struct tapir_wait *wait);
 	/* One that began before the recording (without a stack) or has not ended in it: what lies
 	 * in the recording. */
@@ -185,7 +187,7 @@ struct tapir_timeline_stats {
 	/* Of all traces: samples that views could hear of; with ids; without, in an interval that
 	   has a trace. */
 	uint64_t told_samples, told_with_ids, told_joined;
-	uint64_t no_room; /* threads, processes, intervals beyond the bounds */
+	uint64_t no_room; /* threads, processes, intervals, tasks beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;      /* of the last record, whatever it is */
 	uint64_t switched_ns; /* of the first context switch or snapshot; 0: none */

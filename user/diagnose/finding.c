@@ -147,6 +147,13 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	tapir_finding_cpu__sample(ctx, t, sample);
 }
 
+static void on_expect(void *ctx, uint32_t node)
+{
+	struct tapir_finding *f = ctx;
+
+	tapir_map__expect(&f->facts.by_node, node);
+}
+
 static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
 {
 	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
@@ -219,6 +226,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 }
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
+						     .expect = on_expect,
 						     .wait = on_wait,
 						     .cut_wait = on_cut_wait,
 						     .event = on_event,
@@ -331,6 +339,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_own_code__fini(&f->own);
 	tapir_wait_reasons__fini(&f->reasons);
 	tapir_map__fini(&f->meaning_by_probe);
-	tapir_map__fini(&f->traits_by_node);
+	tapir_node_facts__fini(f);
 	tapir_map__fini(&f->role_by_tid);
 }

@@ -23,6 +23,7 @@
 #include "diagnose/finding_workers.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
+#include "diagnose/node_facts.h"
 #include "base/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
@@ -168,7 +169,6 @@ struct tapir_finding {
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */
 		struct tapir_weights throwers, functions;
-		struct tapir_map by_node;
 	} throws;
 	struct tapir_doings doings;
 	struct tapir_awaited awaits;
@@ -184,7 +184,8 @@ struct tapir_finding {
 	struct tapir_works works;
 	struct tapir_own_code own;
 	struct tapir_wait_reasons reasons;
-	struct tapir_map meaning_by_probe, traits_by_node, role_by_tid;
+	struct tapir_nodes_facts facts;
+	struct tapir_map meaning_by_probe, role_by_tid;
 };
 
 extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */

@@ -24,41 +24,6 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static bool is_timer(const char *name)
-{
-	return strstr(name, "System.Threading.TimerQueue") != NULL;
-}
-
-/* A task that a timer completes: what awaited it goes on there, and is no timer. */
-static bool is_continuation(const char *name)
-{
-	return !strncmp(name, "System.Threading.Tasks.", 23) ||
-	       strstr(name, "AsyncStateMachineBox") != NULL;
-}
-
-/* Below which of its frames is the program's timer at work? */
-static bool has_timer(struct tapir_finding *f, uint32_t node)
-{
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint64_t *known = tapir_map__get(&f->traits_by_node, (uint64_t)node + 1);
-	bool is_one = false;
-
-	if (known)
-		return *known;
-	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !is_one;
-	     n = tree->nodes.data[n].parent) {
-		const char *name = tree->names.data[tree->nodes.data[n].name];
-
-		if (is_continuation(name))
-			break;
-		is_one = is_timer(name);
-	}
-	known = tapir_map__put(&f->traits_by_node, (uint64_t)node + 1, NULL);
-	if (known)
-		*known = is_one;
-	return is_one;
-}
-
 /* The function a sample was in. Time in the kernel has many names: it explains nothing. */
 static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 {
@@ -108,6 +73,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
+	const struct tapir_node_facts *facts;
 	enum tapir_work work;
 	uint32_t node;
 
@@ -127,18 +93,19 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	add_finalizer(f, t, sample, node);
-	tapir_finding_loop__sample(f, t, sample, node);
-	tapir_finding_gil__sample(f, t, node);
+	facts = tapir_node_facts__of(f, node);
+	tapir_finding_loop__sample(f, t, sample, node, facts);
+	tapir_finding_gil__sample(f, t, node, facts);
 	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
-	if (has_timer(f, node)) {
+	if (facts->is_in_timer) {
 		f->cpu.timers++;
 		tapir_finding__weigh(f, &f->cpu.timer_own, node, 1);
 	}
-	tapir_finding_throws__sample(f, node);
-	tapir_finding_doing__sample(f, t->tid, node);
-	tapir_weights__add(&f->cpu.own, tapir_own_code__or_native(&f->own, tree, node), 1);
+	tapir_finding_throws__sample(f, facts);
+	tapir_finding_doing__sample(f, t->tid, node, facts);
+	tapir_weights__add(&f->cpu.own, facts->function, 1);
 	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
 	count_kernel(f, tree, node);
 }

@@ -32,30 +32,29 @@ static const struct tapir_lore_doing *doing_of(const char *name)
 	return NULL;
 }
 
+static uint8_t has_doing(const char *name)
+{
+	return doing_of(tapir_own_code__without_type(name)) != NULL;
+}
+
 /*
  * Of any function on the stack, up to the program's own: what its caller does is another matter,
- * as of code that goes on where a connection was opened. Kept by node as a pointer.
+ * as of code that goes on where a connection was opened.
  */
-static const struct tapir_lore_doing *doing_at(struct tapir_finding *f, uint32_t node)
+const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint64_t *known = tapir_map__get(&f->doings.by_node, node);
-	const struct tapir_lore_doing *doing = NULL;
 
-	if (known)
-		return (const void *)(uintptr_t)*known; // NOLINT
-	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !doing;
-	     n = tree->nodes.data[n].parent) {
-		const char *name = tree->names.data[tree->nodes.data[n].name];
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent) {
+		uint32_t idx = tree->nodes.data[n].name;
+		const char *name = tree->names.data[idx];
 
 		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
-			break;
-		doing = doing_of(tapir_own_code__without_type(name));
+			return NULL;
+		if (tapir_name_traits__of(&f->facts.doings, tree, idx, has_doing))
+			return doing_of(tapir_own_code__without_type(name));
 	}
-	known = tapir_map__put(&f->doings.by_node, node, NULL);
-	if (known)
-		*known = (uintptr_t)doing;
-	return doing;
+	return NULL;
 }
 
 static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapir_lore_doing *doing,
@@ -82,9 +81,10 @@ static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapi
 	return NULL;
 }
 
-void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node)
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
+				 const struct tapir_node_facts *facts)
 {
-	const struct tapir_lore_doing *doing = doing_at(f, node);
+	const struct tapir_lore_doing *doing = facts->doing;
 	struct tapir_str statement = {};
 	struct tapir_doing_sum *sum;
 	uint32_t own;
@@ -442,7 +442,6 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	struct tapir_doing_sum *sum;
 	struct tapir_doing_begun *begun;
 
-	tapir_map__fini(&f->doings.by_node);
 	tapir_map__fini(&f->doings.tgids);
 	tapir_map__fini(&f->doings.begun_by_tid);
 	tapir_vec_for_each (begun, &f->doings.begun)

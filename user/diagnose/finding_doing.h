@@ -12,6 +12,7 @@
 #include "trace/record.h"
 
 struct tapir_finding;
+struct tapir_node_facts;
 struct tapir_wait;
 struct tapir_rec_switch;
 struct tapir_finding_event;
@@ -34,7 +35,6 @@ struct tapir_doing_begun {
 };
 
 struct tapir_doings {
-	struct tapir_map by_node; /* -> struct tapir_lore_doing * */
 	struct tapir_vec(struct tapir_doing_sum) sums;
 	struct tapir_map sum_by_key;	      /* -> idx */
 	struct tapir_found_labels statements; /* of all samples */
@@ -55,7 +55,10 @@ struct tapir_doings {
 	struct tapir_weights new_threads;	    /* where they are at the end */
 };
 
-void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node);
+void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
+				 const struct tapir_node_facts *facts);
+/* For node_facts.h. NULL: none is known. */
+const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* node: where the thread is, if it does not run. */
 void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,

@@ -19,9 +19,7 @@
 #define MIN_SAMPLES 20u
 #define ONE_PERCENT 80 /* of the samples: one thread has it, the others hardly get it */
 
-enum place { ELSEWHERE, INSIDE, OUTSIDE };
-
-static bool is_loop(const char *name)
+static uint8_t is_loop(const char *name)
 {
 	tapir_lore_for_each (lore)
 		for (const char *const *loop = lore->interpreter_loops; loop && *loop; loop++)
@@ -30,32 +28,23 @@ static bool is_loop(const char *name)
 	return false;
 }
 
-static enum place look_up(struct tapir_finding *f, uint32_t node)
+enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = tapir_wait_reasons__find(&f->reasons, tree, node);
-	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
+	uint32_t leaf = node < tree->nodes.cnt ? tapir_stack_tree__user_leaf(tree, node) : 0;
+	uint32_t n = leaf;
+	const struct tapir_lore_wait *wait;
 
+	while (n && !tapir_name_traits__of(&f->facts.interpreters, tree, tree->nodes.data[n].name,
+					   is_loop))
+		n = tree->nodes.data[n].parent;
+	if (!n) /* most stacks: what they wait for need not be known */
+		return TAPIR_GIL_ELSEWHERE;
+	wait = tapir_wait_reasons__find(&f->reasons, tree, node);
 	if (wait && wait->is_interpreter) /* it is about to wait itself */
-		return ELSEWHERE;
-	for (uint32_t n = leaf; n; n = tree->nodes.data[n].parent)
-		if (is_loop(tree->names.data[tree->nodes.data[n].name]))
-			return tree->nodes.data[leaf].kind == TAPIR_FRAME_NATIVE ? OUTSIDE : INSIDE;
-	return ELSEWHERE;
-}
-
-static enum place place_of(struct tapir_finding *f, uint32_t node)
-{
-	uint64_t *known = tapir_map__get(&f->gil.place_by_node, node);
-	enum place place;
-
-	if (known)
-		return (enum place) * known;
-	place = node < tapir_timeline__stacks(f->tl)->nodes.cnt ? look_up(f, node) : ELSEWHERE;
-	known = tapir_map__put(&f->gil.place_by_node, node, NULL);
-	if (known)
-		*known = place;
-	return place;
+		return TAPIR_GIL_ELSEWHERE;
+	return tree->nodes.data[leaf].kind == TAPIR_FRAME_NATIVE ? TAPIR_GIL_OUTSIDE
+								 : TAPIR_GIL_INSIDE;
 }
 
 static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
@@ -79,15 +68,16 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 }
 
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *t,
-			       uint32_t node)
+			       uint32_t node, const struct tapir_node_facts *facts)
 {
-	enum place place = place_of(f, node);
-	struct tapir_gil_thread *thread = place == ELSEWHERE ? NULL : thread_of(f, t->tid);
+	unsigned place = facts->gil_place;
+	struct tapir_gil_thread *thread =
+		place == TAPIR_GIL_ELSEWHERE ? NULL : thread_of(f, t->tid);
 
 	if (!thread)
 		return;
-	thread->inside += place == INSIDE;
-	thread->outside += place == OUTSIDE;
+	thread->inside += place == TAPIR_GIL_INSIDE;
+	thread->outside += place == TAPIR_GIL_OUTSIDE;
 	tapir_weights__add(&thread->functions, function_of(f, node), 1);
 }
 
@@ -134,5 +124,4 @@ void tapir_finding_gil__fini(struct tapir_finding *f)
 		tapir_weights__fini(&thread->functions);
 	tapir_vec__fini(&f->gil.threads);
 	tapir_map__fini(&f->gil.by_tid);
-	tapir_map__fini(&f->gil.place_by_node);
 }

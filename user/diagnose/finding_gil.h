@@ -11,7 +11,15 @@
 
 struct tapir_blocked_kind;
 struct tapir_finding;
+struct tapir_node_facts;
 struct tapir_tl_thread;
+
+/* Where a sample's stack is. */
+enum tapir_gil_place {
+	TAPIR_GIL_ELSEWHERE, /* in no interpreter, or about to wait */
+	TAPIR_GIL_INSIDE,    /* in its own functions: those need the lock */
+	TAPIR_GIL_OUTSIDE,   /* in another file's that it called */
+};
 
 /* A thread that runs in an interpreter. */
 struct tapir_gil_thread {
@@ -22,11 +30,13 @@ struct tapir_gil_thread {
 
 struct tapir_gil {
 	struct tapir_vec(struct tapir_gil_thread) threads;
-	struct tapir_map by_tid, place_by_node;
+	struct tapir_map by_tid;
 };
 
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
-			       uint32_t node);
+			       uint32_t node, const struct tapir_node_facts *facts);
+/* For node_facts.h. */
+enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node);
 /* "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it. */
 void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_gil__fini(struct tapir_finding *f);

@@ -167,10 +167,11 @@ static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint
 }
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
-				const struct tapir_rec_sample *sample, uint32_t node)
+				const struct tapir_rec_sample *sample, uint32_t node,
+				const struct tapir_node_facts *facts)
 {
 	uint64_t now_ns = sample->h.time_ns;
-	struct tapir_loop_spot spot = tapir_loop_spot__of(f, node);
+	struct tapir_loop_spot spot = facts->spot;
 	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
 	enum tapir_loop_place place;
 
@@ -353,6 +354,5 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 	}
 	tapir_vec__fini(&f->loops.rows);
 	tapir_map__fini(&f->loops.by_tid);
-	tapir_map__fini(&f->loops.place_by_node);
 	tapir_map__fini(&f->loops.sync_by_node);
 }

@@ -15,6 +15,7 @@
 #define TAPIR_LOOP_BLOCKED_MS 50 /* for less it is not blocked */
 
 struct tapir_finding;
+struct tapir_node_facts;
 struct tapir_rec_look;
 struct tapir_rec_sample;
 struct tapir_rec_switch;
@@ -82,11 +83,12 @@ struct tapir_loop {
 
 struct tapir_loops {
 	struct tapir_vec(struct tapir_loop) rows;
-	struct tapir_map by_tid, place_by_node, sync_by_node;
+	struct tapir_map by_tid, sync_by_node;
 };
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
-				const struct tapir_rec_sample *sample, uint32_t node);
+				const struct tapir_rec_sample *sample, uint32_t node,
+				const struct tapir_node_facts *facts);
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				  uint32_t node);

@@ -10,7 +10,7 @@
 
 #define MIN_SAMPLES 50u
 
-static bool throws(const char *name)
+static uint8_t throws(const char *name)
 {
 	tapir_lore_for_each (lore)
 		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
@@ -18,28 +18,23 @@ static bool throws(const char *name)
 	return false;
 }
 
-/* The outermost function of throwing, whose caller throws; 0: none. Kept by node, + 1. */
-static uint32_t throwing_node(struct tapir_finding *f, uint32_t node)
+/* The outermost function of throwing, whose caller throws; 0: none. */
+uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint64_t *known = tapir_map__get(&f->throws.by_node, node);
 	uint32_t found = 0;
 
-	if (known)
-		return (uint32_t)*known;
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
-		if (throws(tree->names.data[tree->nodes.data[n].name]))
+		if (tapir_name_traits__of(&f->facts.throwing, tree, tree->nodes.data[n].name,
+					  throws))
 			found = n;
-	known = tapir_map__put(&f->throws.by_node, node, NULL);
-	if (known)
-		*known = found;
 	return found;
 }
 
-void tapir_finding_throws__sample(struct tapir_finding *f, uint32_t node)
+void tapir_finding_throws__sample(struct tapir_finding *f, const struct tapir_node_facts *facts)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t thrown = throwing_node(f, node);
+	uint32_t thrown = facts->thrown;
 
 	if (!thrown)
 		return;
@@ -70,5 +65,4 @@ void tapir_finding_throws__fini(struct tapir_finding *f)
 {
 	tapir_weights__fini(&f->throws.throwers);
 	tapir_weights__fini(&f->throws.functions);
-	tapir_map__fini(&f->throws.by_node);
 }

@@ -5,7 +5,18 @@
 
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
+#include "base/keyed.h"
 #include "symbol/frame_kind.h"
+
+/* What a name implies for a loop: bits, of which most names have none. */
+enum {
+	IS_LOOP = 1,
+	IS_PREFIXED = 2,
+	IS_CALLER = 4,
+	IS_INTERPRETER = 8,
+	ASKS = 16,
+	IS_NO_FILE = 32
+};
 
 static const struct tapir_lore *loop_of_function(const char *name)
 {
@@ -15,37 +26,13 @@ static const struct tapir_lore *loop_of_function(const char *name)
 	return NULL;
 }
 
-/* Functions that a loop may call to find events: its own, the kernel's, the C library's. */
-static bool is_of_loop(const struct tapir_tree_node *node, const char *name)
+static bool has_loop_prefix(const char *name)
 {
-	if (node->kind == TAPIR_FRAME_KERNEL)
-		return true;
-	if (node->kind == TAPIR_FRAME_NATIVE)
-		return strncmp(name, "0x", 2) != 0; /* code of no file may be anything */
 	tapir_lore_for_each (lore)
 		if (lore->loop_prefix &&
 		    tapir_sv__starts_with(tapir_sv__of(name), lore->loop_prefix))
 			return true;
 	return false;
-}
-
-/* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
-static struct tapir_loop_spot look_up_function(const struct tapir_stack_tree *tree, uint32_t node)
-{
-	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
-	bool is_own = true;
-
-	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		const char *name = tree->names.data[tree->nodes.data[node].name];
-		const struct tapir_lore *lore = loop_of_function(name);
-
-		if (lore)
-			spot = (struct tapir_loop_spot){
-				is_own ? TAPIR_LOOP_ITSELF : TAPIR_LOOP_CALLED, lore, true, 0};
-		else
-			is_own &= is_of_loop(&tree->nodes.data[node], name);
-	}
-	return spot;
 }
 
 static const struct tapir_lore *loop_of_caller(const char *name)
@@ -65,25 +52,77 @@ static const struct tapir_lore *loop_of_interpreter(const char *name)
 	return NULL;
 }
 
+static uint8_t judge_name(const char *name)
+{
+	bool asks = strstr(name, "epoll_wait") || strstr(name, "epoll_pwait");
+
+	return (loop_of_function(name) ? IS_LOOP : 0) | (has_loop_prefix(name) ? IS_PREFIXED : 0) |
+	       (loop_of_caller(name) ? IS_CALLER : 0) |
+	       (loop_of_interpreter(name) ? IS_INTERPRETER : 0) | (asks ? ASKS : 0) |
+	       (strncmp(name, "0x", 2) ? 0 : IS_NO_FILE);
+}
+
+static uint8_t traits_of(struct tapir_finding *f, const struct tapir_stack_tree *tree,
+			 uint32_t node)
+{
+	return tapir_name_traits__of(&f->facts.loops, tree, tree->nodes.data[node].name,
+				     judge_name);
+}
+
+/*
+ * Functions that a loop may call to find events: its own, the kernel's, the C library's. Code of no
+ * file may be anything.
+ */
+static bool is_of_loop(const struct tapir_tree_node *node, uint8_t traits)
+{
+	if (node->kind == TAPIR_FRAME_KERNEL)
+		return true;
+	return node->kind == TAPIR_FRAME_NATIVE ? !(traits & IS_NO_FILE) : traits & IS_PREFIXED;
+}
+
+/* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
+static struct tapir_loop_spot look_up_function(struct tapir_finding *f,
+					       const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
+	bool is_own = true;
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		uint8_t traits = traits_of(f, tree, node);
+
+		if (traits & IS_LOOP)
+			spot = (struct tapir_loop_spot){
+				is_own ? TAPIR_LOOP_ITSELF : TAPIR_LOOP_CALLED,
+				loop_of_function(tree->names.data[tree->nodes.data[node].name]),
+				true, 0};
+		else
+			is_own &= is_of_loop(&tree->nodes.data[node], traits);
+	}
+	return spot;
+}
+
 /*
  * One that has no function: it calls the program, or asks for events, for the interpreter. What
  * calls a callback which is no task is the interpreter itself: then it takes another stack of the
  * thread to know that it runs a loop.
  */
-static struct tapir_loop_spot look_up_caller(const struct tapir_stack_tree *tree, uint32_t node)
+static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
+					     const struct tapir_stack_tree *tree, uint32_t node)
 {
-	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
+	const struct tapir_lore *lore = NULL, *caller = NULL;
 	unsigned depth = 0;
 	bool asks = false;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		const char *name = tree->names.data[tree->nodes.data[node].name];
+		uint8_t traits = traits_of(f, tree, node);
 
-		asks |= strstr(name, "epoll_wait") != NULL || strstr(name, "epoll_pwait") != NULL;
-		caller = caller ? caller : loop_of_caller(name);
-		interpreter = loop_of_interpreter(name);
-		lore = interpreter ? interpreter : lore;
-		depth += interpreter && depth < UINT8_MAX;
+		asks |= (traits & ASKS) != 0;
+		if (!caller && traits & IS_CALLER)
+			caller = loop_of_caller(name);
+		if (traits & IS_INTERPRETER)
+			lore = loop_of_interpreter(name);
+		depth += traits & IS_INTERPRETER && depth < UINT8_MAX;
 	}
 	if (caller && caller == lore)
 		return (struct tapir_loop_spot){TAPIR_LOOP_CALLED, caller, true, (uint8_t)depth};
@@ -93,33 +132,23 @@ static struct tapir_loop_spot look_up_caller(const struct tapir_stack_tree *tree
 					(uint8_t)depth};
 }
 
-static struct tapir_loop_spot look_up(const struct tapir_stack_tree *tree, uint32_t node)
+struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node)
 {
-	struct tapir_loop_spot spot = look_up_function(tree, node);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_loop_spot spot = look_up_function(f, tree, node);
 
-	return spot.lore ? spot : look_up_caller(tree, node);
+	return spot.lore ? spot : look_up_caller(f, tree, node);
 }
 
-/* Kept as a number: of the lore, from 1, of the place, whether it is a proof, and the depth. */
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node)
 {
-	uint64_t *known = tapir_map__get(&f->loops.place_by_node, node), number = 0;
-	struct tapir_loop_spot spot;
+	struct tapir_loop_spot spot,
+		*known = tapir_keyed__find(&f->facts.spots, &f->facts.spot_by_node, node);
 
-	if (known) {
-		number = *known / 512 / TAPIR_LOOP_PLACE_CNT;
-		return (struct tapir_loop_spot){
-			(enum tapir_loop_place)(*known / 512 % TAPIR_LOOP_PLACE_CNT),
-			number ? tapir_lore_all[number - 1] : NULL, *known / 256 % 2, *known % 256};
-	}
-	spot = look_up(tapir_timeline__stacks(f->tl), node);
-	if (spot.lore)
-		for (number = 1; tapir_lore_all[number - 1] != spot.lore;)
-			number++;
-	known = tapir_map__put(&f->loops.place_by_node, node, NULL);
 	if (known)
-		*known = ((number * TAPIR_LOOP_PLACE_CNT + spot.place) * 2 + spot.is_proof) * 256 +
-			 spot.depth;
+		return *known;
+	spot = tapir_loop_spot__look_up(f, node);
+	(void)tapir_keyed__row(&f->facts.spots, &f->facts.spot_by_node, node, UINT32_MAX, spot);
 	return spot;
 }
 

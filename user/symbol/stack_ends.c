@@ -126,10 +126,11 @@ static uint64_t gap_fact(struct tapir_stack_ends *ends, const struct tapir_catal
 }
 
 static uint64_t fact_of(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
-			const struct tapir_stack_ref *ref)
+			const struct tapir_stack_ref *ref, bool *is_described)
 {
 	const struct tapir_rec_stack *stack = tapir_catalog__stack(catalog, ref->stack_id);
 
+	*is_described = stack != NULL;
 	return end_fact(ends, catalog, ref, stack) | gap_fact(ends, catalog, ref, stack);
 }
 
@@ -154,6 +155,7 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 					    .time_ns = rec->time_ns,
 					    .stack_id = tapir_rec__stack_id(rec)};
 	const struct tapir_stack_memo_entry *known;
+	bool is_described = false;
 	uint64_t fact;
 
 	if (!ref.stack_id)
@@ -161,8 +163,8 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 	if (tapir_stack_memo__renew(&ends->memo, catalog))
 		tapir_map__clear(&ends->runtime_by_tgid);
 	known = tapir_stack_memo__find(&ends->memo, &ref);
-	fact = known ? known->value : fact_of(ends, catalog, &ref);
-	if (!known && fact != UNKNOWN)
+	fact = known ? known->value : fact_of(ends, catalog, &ref, &is_described);
+	if (!known && is_described)
 		ends->failed |=
 			!tapir_stack_memo__add(&ends->memo, &ref, TAPIR_NAME_SPAN_ALL, fact);
 	count_gaps(ends, fact);
@@ -172,6 +174,18 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 	ends->by_fp[family] += fact == BY_FP;
 	if (fact >= ROWS)
 		ends->rows.data[fact - ROWS].cnt[family]++;
+}
+
+void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
+			      const struct tapir_stack_ref *ref, enum tapir_reorder_step step)
+{
+	const struct tapir_stack_ref own = {
+		.tgid = ref->tgid, .time_ns = ref->time_ns, .stack_id = ref->stack_id};
+
+	if (step == TAPIR_REORDER_FAR)
+		tapir_stack_memo__expect_slot(&ends->memo, &own);
+	if (step == TAPIR_REORDER_NEAR)
+		tapir_stack_memo__expect_entry(&ends->memo, &own);
 }
 
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)

@@ -12,6 +12,7 @@
 #include "trace/catalog.h"
 #include "trace/family.h"
 #include "trace/record.h"
+#include "trace/reorder.h"
 
 #define TAPIR_STACK_ENDS_MAX 4096 /* rows */
 #define TAPIR_STACKS_MIN     20	  /* of fewer, a share says little */
@@ -55,6 +56,9 @@ struct tapir_stack_ends {
 /* Counts the user stack of a captured record, if it has one. */
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, enum tapir_family_id family);
+/* The stack of such a record will be counted: prefetches what that takes. */
+void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
+			      const struct tapir_stack_ref *ref, enum tapir_reorder_step step);
 /* How many stacks have an end that is known, of all families together. */
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends);
 /* How many lack callers. */

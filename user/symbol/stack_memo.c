@@ -9,13 +9,17 @@
 
 #define CHAIN_MAX 8
 
+#define MIN_SLOTS 64
+
 bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog)
 {
 	uint64_t version = tapir_catalog__version(catalog);
 
 	if (memo->version == version && memo->entries.cnt < TAPIR_STACK_MEMO_MAX)
 		return false;
-	tapir_map__clear(&memo->first_by_key);
+	if (memo->key_cnt)
+		memset(memo->slots, 0, memo->slot_cnt * sizeof(*memo->slots));
+	memo->key_cnt = 0;
 	memo->entries.cnt = 0;
 	memo->version = version;
 	return true;
@@ -29,11 +33,67 @@ static uint64_t key_of(const struct tapir_stack_ref *ref)
 	return tapir_hash__mix(tapir_hash__mix(key, ref->stack_id), ref->kstack_id);
 }
 
+/* The key's slot, or the free one where it belongs. slot_cnt > 0. */
+static struct tapir_stack_memo_slot *find_slot(const struct tapir_stack_memo *memo, uint64_t key)
+{
+	size_t i = (size_t)key & (memo->slot_cnt - 1);
+
+	while (memo->slots[i].entry && (memo->slots[i].tag != key >> 32 ||
+					memo->entries.data[memo->slots[i].entry - 1].key != key))
+		i = (i + 1) & (memo->slot_cnt - 1);
+	return &memo->slots[i];
+}
+
+/* At most half of them are taken: 8 bytes each, which stay in a CPU's cache. */
+static bool grow_slots(struct tapir_stack_memo *memo)
+{
+	struct tapir_stack_memo_slot *old = memo->slots;
+	size_t old_cnt = memo->slot_cnt;
+
+	if ((memo->key_cnt + 1) * 2 <= old_cnt)
+		return true;
+	memo->slot_cnt = old_cnt ? old_cnt * 2 : MIN_SLOTS;
+	memo->slots = calloc(memo->slot_cnt, sizeof(*memo->slots));
+	if (!memo->slots) {
+		memo->slots = old;
+		memo->slot_cnt = old_cnt;
+		return false;
+	}
+	for (size_t i = 0; i < old_cnt; i++)
+		if (old[i].entry)
+			*find_slot(memo, memo->entries.data[old[i].entry - 1].key) = old[i];
+	free(old);
+	return true;
+}
+
+void tapir_stack_memo__expect_slot(const struct tapir_stack_memo *memo,
+				   const struct tapir_stack_ref *ref)
+{
+	if (memo->slot_cnt)
+		__builtin_prefetch(&memo->slots[key_of(ref) & (memo->slot_cnt - 1)]);
+}
+
+void tapir_stack_memo__expect_entry(const struct tapir_stack_memo *memo,
+				    const struct tapir_stack_ref *ref)
+{
+	uint32_t at = memo->slot_cnt ? memo->slots[key_of(ref) & (memo->slot_cnt - 1)].entry : 0;
+
+	if (at)
+		__builtin_prefetch(&memo->entries.data[at - 1]);
+}
+
+const struct tapir_stack_memo_entry *tapir_stack_memo__peek(const struct tapir_stack_memo *memo,
+							    const struct tapir_stack_ref *ref)
+{
+	uint32_t at = memo->slot_cnt ? find_slot(memo, key_of(ref))->entry : 0;
+
+	return at ? &memo->entries.data[at - 1] : NULL;
+}
+
 struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
 						      const struct tapir_stack_ref *ref)
 {
-	const uint64_t *first = tapir_map__get(&memo->first_by_key, key_of(ref));
-	uint32_t at = first ? (uint32_t)*first : 0;
+	uint32_t at = memo->slot_cnt ? find_slot(memo, key_of(ref))->entry : 0;
 
 	while (at) {
 		struct tapir_stack_memo_entry *e = &memo->entries.data[at - 1];
@@ -49,25 +109,31 @@ struct tapir_stack_memo_entry *tapir_stack_memo__add(struct tapir_stack_memo *me
 						     const struct tapir_stack_ref *ref,
 						     struct tapir_name_span span, uint64_t value)
 {
-	struct tapir_stack_memo_entry e = {.span = span, .value = value};
-	bool is_new = false;
-	uint64_t *first = tapir_map__put(&memo->first_by_key, key_of(ref), &is_new);
+	struct tapir_stack_memo_entry e = {.key = key_of(ref), .span = span, .value = value};
+	struct tapir_stack_memo_slot *slot;
+	uint32_t first;
 
-	if (!first)
+	if (!grow_slots(memo))
 		return NULL;
-	if (*first && memo->entries.data[*first - 1].depth + 1 < CHAIN_MAX) {
-		e.next = (uint32_t)*first;
-		e.depth = memo->entries.data[*first - 1].depth + 1;
+	slot = find_slot(memo, e.key);
+	first = slot->entry;
+	if (first && memo->entries.data[first - 1].depth + 1 < CHAIN_MAX) {
+		e.next = first;
+		e.depth = memo->entries.data[first - 1].depth + 1;
 	}
 	if (!tapir_vec__push(&memo->entries, e))
 		return NULL;
-	*first = memo->entries.cnt;
+	memo->key_cnt += !first;
+	slot->entry = (uint32_t)memo->entries.cnt;
+	slot->tag = (uint32_t)(e.key >> 32);
 	return &memo->entries.data[memo->entries.cnt - 1];
 }
 
 void tapir_stack_memo__fini(struct tapir_stack_memo *memo)
 {
-	tapir_map__fini(&memo->first_by_key);
+	free(memo->slots);
+	memo->slots = NULL;
+	memo->slot_cnt = memo->key_cnt = 0;
 	tapir_vec__fini(&memo->entries);
 }
 

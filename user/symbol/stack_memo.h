@@ -21,14 +21,21 @@ struct tapir_name_span {
 	uint64_t from_ns, until_ns;
 };
 
+struct tapir_stack_memo_slot {
+	uint32_t entry; /* idx + 1 of the key's newest entry; 0: free */
+	uint32_t tag;	/* of the key: most others are skipped without reading theirs */
+};
+
 struct tapir_stack_memo {
 	/* for the memo alone */
-	struct tapir_map first_by_key;
+	struct tapir_stack_memo_slot *slots;
+	size_t slot_cnt, key_cnt; /* slot_cnt: 0 or a power of two */
 	struct tapir_vec(struct tapir_stack_memo_entry) entries;
 	uint64_t version;
 };
 
 struct tapir_stack_memo_entry {
+	uint64_t key;
 	struct tapir_name_span span;
 	uint64_t value;
 	uint32_t next; /* idx + 1 of an entry for another time; 0: none */
@@ -46,6 +53,17 @@ struct tapir_stack_ref {
  * there is too much.
  */
 bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog);
+/*
+ * A look-up costs two cache lines of some megabytes: who knows what will be looked up soon
+ * prefetches the slot, a few records later the entry. __peek: some entry of ref, of any time; NULL:
+ * none.
+ */
+void tapir_stack_memo__expect_slot(const struct tapir_stack_memo *memo,
+				   const struct tapir_stack_ref *ref);
+void tapir_stack_memo__expect_entry(const struct tapir_stack_memo *memo,
+				    const struct tapir_stack_ref *ref);
+const struct tapir_stack_memo_entry *tapir_stack_memo__peek(const struct tapir_stack_memo *memo,
+							    const struct tapir_stack_ref *ref);
 /* What is remembered for ref at its time; borrowed until __add. NULL: nothing. */
 struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
 						      const struct tapir_stack_ref *ref);

@@ -326,6 +326,13 @@ static void count(struct tapir_reader_stats *stats, const struct tapir_rec *rec)
 		stats->last_ns = rec->time_ns;
 }
 
+const struct tapir_rec *tapir_reader__peek(const struct tapir_reader *r, size_t ahead)
+{
+	return r->order_idx + ahead < r->chunk.order_cnt
+		       ? tapir_chunk__record(&r->chunk, r->order_idx + ahead)
+		       : NULL;
+}
+
 int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 {
 	for (;;) {

@@ -84,6 +84,8 @@ struct tapir_reader_stage {
 	void *ctx;
 };
 void tapir_reader__use_stage(struct tapir_reader *r, const struct tapir_reader_stage *stage);
+/* The record that will probably be taken after `ahead` others; NULL: not loaded. A hint. */
+const struct tapir_rec *tapir_reader__peek(const struct tapir_reader *r, size_t ahead);
 int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec);
 /* A describing record that the stage made, into the catalog: as tapir_catalog__describe. */
 int tapir_reader__describe(struct tapir_reader *r, const struct tapir_rec *rec);

@@ -19,6 +19,7 @@ struct waiting {
 
 struct tapir_reorder {
 	void (*out)(void *ctx, const struct tapir_rec *rec);
+	void (*coming)(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step);
 	void *ctx;
 	struct waiting *queue; /* a ring of MAX_CNT places */
 	size_t head, cnt;
@@ -102,11 +103,34 @@ static const struct waiting *first(const struct tapir_reorder *r)
 	return is_before(heaped, queued) ? heaped : queued;
 }
 
+void tapir_reorder__announce(struct tapir_reorder *r,
+			     void (*coming)(void *ctx, const struct tapir_rec *rec,
+					    enum tapir_reorder_step step))
+{
+	r->coming = coming;
+}
+
+/* The records themselves were copied half a second ago: they come back from memory first. */
+static void announce(const struct tapir_reorder *r)
+{
+	static const uint8_t ahead[] = {
+		[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
+	const size_t record_ahead = 16;
+
+	if (!r->coming || r->cnt <= record_ahead)
+		return;
+	__builtin_prefetch(r->queue[(r->head + record_ahead) % TAPIR_REORDER_MAX_CNT].rec);
+	for (unsigned step = 0; step < sizeof(ahead); step++)
+		r->coming(r->ctx, r->queue[(r->head + ahead[step]) % TAPIR_REORDER_MAX_CNT].rec,
+			  (enum tapir_reorder_step)step);
+}
+
 static void let_go(struct tapir_reorder *r)
 {
 	const struct waiting *next = first(r);
 	struct tapir_rec *rec = next->rec;
 
+	announce(r);
 	if (r->heap.cnt && next == &r->heap.data[0]) {
 		r->heap.data[0] = r->heap.data[--r->heap.cnt];
 		sift_down(r->heap.data, r->heap.cnt);

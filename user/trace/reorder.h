@@ -19,9 +19,15 @@
 struct tapir_reorder;
 
 /* NULL: out of memory. out is called with each record, borrowed, when its turn has come. */
+/* How far a record is from being delivered, in records: what it will need can be prefetched. */
+enum tapir_reorder_step { TAPIR_REORDER_FAR, TAPIR_REORDER_NEAR, TAPIR_REORDER_NEXT };
 struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
 					 void *ctx);
 void tapir_reorder__free(struct tapir_reorder *r);
+/* Calls coming(ctx, record, step) for records that will be out soon, mostly; once for each step. */
+void tapir_reorder__announce(struct tapir_reorder *r,
+			     void (*coming)(void *ctx, const struct tapir_rec *rec,
+					    enum tapir_reorder_step step));
 
 /*
  * A well-formed record, copied. is_ahead: a description that arrives long before its time waits for

@@ -68,6 +68,20 @@ static bool goes_on(struct reading *r)
 	       r->request->goes_on(r->request->ctx);
 }
 
+/* As tapir_reorder__announce does for the timeline. */
+static void expect(const struct tapir_summary *summary, const struct tapir_reader *reader)
+{
+	static const uint8_t ahead[] = {
+		[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
+
+	for (unsigned step = 0; step < sizeof(ahead); step++) {
+		const struct tapir_rec *rec = tapir_reader__peek(reader, ahead[step]);
+
+		if (rec)
+			tapir_summary__expect(summary, rec, (enum tapir_reorder_step)step);
+	}
+}
+
 static int read_all(struct tapir_report *report, struct tapir_reader *reader, struct reading *r)
 {
 	struct tapir_timeline *tl = report->finding.tl;
@@ -78,6 +92,7 @@ static int read_all(struct tapir_report *report, struct tapir_reader *reader, st
 	tapir_reader__deliver_descriptions(reader, true);
 	summary->start_ns = tapir_reader__stats(reader)->created_ns;
 	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
+		expect(summary, reader);
 		tapir_pids_seen__add(&r->seen, rec);
 		if (is_wanted(r, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The findings judge; here is what is remembered of it. */
+#include "diagnose/node_facts.h"
+
+#include <string.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+
+static bool is_timer(const char *name)
+{
+	return strstr(name, "System.Threading.TimerQueue") != NULL;
+}
+
+/* A task that a timer completes: what awaited it goes on there, and is no timer. */
+static bool is_continuation(const char *name)
+{
+	return !strncmp(name, "System.Threading.Tasks.", 23) ||
+	       strstr(name, "AsyncStateMachineBox") != NULL;
+}
+
+enum { IS_TIMER = 1, IS_CONTINUATION };
+
+static uint8_t timer_trait(const char *name)
+{
+	return is_continuation(name) ? IS_CONTINUATION : is_timer(name) ? IS_TIMER : 0;
+}
+
+/* Below which of its frames is the program's timer at work? */
+static bool is_in_timer(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint8_t trait = 0;
+
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !trait;
+	     n = tree->nodes.data[n].parent)
+		trait = tapir_name_traits__of(&f->facts.timers, tree, tree->nodes.data[n].name,
+					      timer_trait);
+	return trait == IS_TIMER;
+}
+
+static void judge(struct tapir_finding *f, uint32_t node, struct tapir_node_facts *facts)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+
+	*facts = (struct tapir_node_facts){
+		.doing = tapir_finding_doing__of(f, node),
+		.spot = tapir_loop_spot__look_up(f, node),
+		.thrown = tapir_finding_throws__of(f, node),
+		.function = tapir_own_code__find_or_native(tree, node),
+		.gil_place = (uint8_t)tapir_finding_gil__place(f, node),
+		.is_in_timer = is_in_timer(f, node),
+	};
+}
+
+const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node)
+{
+	struct tapir_nodes_facts *facts = &f->facts;
+	struct tapir_node_facts made, *row;
+
+	row = tapir_keyed__find(&facts->rows, &facts->by_node, node);
+	if (row)
+		return row;
+	judge(f, node, &made);
+	row = tapir_keyed__row(&facts->rows, &facts->by_node, node, UINT32_MAX, made);
+	if (row)
+		return row;
+	facts->spare = made;
+	return &facts->spare;
+}
+
+void tapir_node_facts__fini(struct tapir_finding *f)
+{
+	tapir_map__fini(&f->facts.by_node);
+	tapir_map__fini(&f->facts.spot_by_node);
+	tapir_vec__fini(&f->facts.spots);
+	tapir_vec__fini(&f->facts.rows);
+	tapir_name_traits__fini(&f->facts.loops);
+	tapir_name_traits__fini(&f->facts.throwing);
+	tapir_name_traits__fini(&f->facts.doings);
+	tapir_name_traits__fini(&f->facts.timers);
+	tapir_name_traits__fini(&f->facts.interpreters);
+}

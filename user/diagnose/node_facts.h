@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * node_facts.h - what the stack of a sample implies for each kind of finding, found once per node
+ * of the tree: of ten million samples most are of a stack that was there before, and cost one
+ * look-up. Nodes and their names never change, so nothing goes stale. One thread.
+ */
+#ifndef TAPIR_USER_NODE_FACTS_H
+#define TAPIR_USER_NODE_FACTS_H
+
+#include "analyze/name_traits.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "diagnose/loop_spot.h"
+
+struct tapir_finding;
+struct tapir_lore_doing;
+
+struct tapir_node_facts {
+	const struct tapir_lore_doing *doing; /* NULL: none is known */
+	struct tapir_loop_spot spot;
+	uint32_t thrown;   /* node of the outermost function of throwing; 0: none */
+	uint32_t function; /* the program's own, or TAPIR_OWN_CODE_NONE */
+	uint8_t gil_place; /* enum tapir_gil_place */
+	bool is_in_timer;
+};
+
+struct tapir_nodes_facts {
+	struct tapir_map by_node; /* -> idx of rows */
+	struct tapir_vec(struct tapir_node_facts) rows;
+	struct tapir_node_facts spare; /* where there is no memory for another row */
+	/* of nodes that threads wait at, for loop_spot.c */
+	struct tapir_map spot_by_node;
+	struct tapir_vec(struct tapir_loop_spot) spots;
+	struct tapir_name_traits loops, throwing, doings, timers, interpreters;
+};
+
+/* node may be TAPIR_NO_NODE. Borrowed until the next call. */
+const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
+void tapir_node_facts__fini(struct tapir_finding *f);
+
+#endif
