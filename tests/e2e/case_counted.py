@@ -10,6 +10,10 @@ from harness import EVENTS_ONLY, args_of
 
 TARGETS = ("counted", "countplug")
 
+# Relative, since a path may have characters that options of a mount give a meaning to.
+OVERLAY = ('mkdir lower upper work root; mount --bind "$2" lower; '
+           "mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work root")
+
 
 def copy_of(t, name):
     """The program, as a file of its own with a comm of its own: no other case's recorder takes it."""
@@ -26,8 +30,7 @@ def in_container(t, program, *args):
     directory, name = os.path.split(program)
     mounts = t.path("container")
     os.makedirs(mounts, exist_ok=True)
-    script = ('set -e; cd "$1"; mount -t tmpfs none .; cd "$1"; mkdir upper work root; '
-              'mount -t overlay none -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" root; shift 2; exec "$@"')
+    script = f'set -e; mount -t tmpfs none "$1"; cd "$1"; {OVERLAY}; shift 2; exec "$@"'
     process = t.start(t.need("unshare"), "--mount", "--propagation", "private", "sh", "-c", script, "sh", mounts, directory,
                       f"{mounts}/root/{name}", *args)
     process.wait_line("pid ")
@@ -111,9 +114,7 @@ def mounted(t, program, kind, nth):
     directory, name = os.path.split(program)
     where = t.path(f"mount{nth}")
     os.makedirs(where)
-    mount = {"containers": 'mkdir upper work root; '
-                           'mount -t overlay none -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" root',
-             "bind": 'mkdir root; mount --bind "$2" root'}[kind]
+    mount = {"containers": OVERLAY, "bind": 'mkdir root; mount --bind "$2" root'}[kind]
     script = f'set -e; mount -t tmpfs none "$1"; cd "$1"; {mount}; shift 2; exec "$@"'
     return [t.need("unshare"), "--mount", "--propagation", "private", "sh", "-c", script, "sh", where, directory,
             f"{where}/root/{name}"]
