@@ -481,3 +481,16 @@ def test_names_come_from_microsofts_debug_file(t):
                         "TAPIR_DOTNET_DEBUG_VA": va})
     t.eq(result.rc, 0, result.out + result.err)
     t.ok("names_come_from_the_debug_file" in result.out + result.err, "it ran")
+
+
+def test_runtime_that_waits_for_a_tool_is_named_at_once(t):
+    busy = t.start(os.path.join(build(t), "Busy"), env={**os.environ, "DOTNET_DefaultDiagnosticPortSuspend": "1"})
+    maps, end = pathlib.Path(f"/proc/{busy.pid}/maps"), time.monotonic() + 20
+    while "libcoreclr.so" not in maps.read_text() and time.monotonic() < end:
+        os.sched_yield()
+    why = "waits at its start for a resume command"
+    result = t.tapir("heap", "-p", busy.pid, expect=None, timeout=20)
+    t.ok(result.rc and why in result.err, f"heap: {result.err}")
+    t.ok(why in t.tapir("doctor", "-p", busy.pid, expect=None, timeout=20).out, "doctor")
+    result = t.tapir("record", "-p", busy.pid, "-d", 2, "-f", "-o", t.path("waits.tapir"), expect=None, timeout=30)
+    t.ok(why in result.err, f"record: {result.err}")

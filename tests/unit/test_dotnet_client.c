@@ -484,6 +484,33 @@ static void environment_says_where_and_whether(void **state)
 	assert_false(facts.writes_maps || facts.is_off);
 }
 
+/* Ports suspend where they do not say otherwise. */
+static void environment_says_whether_it_waits_at_its_start(void **state)
+{
+	static const struct {
+		const char *text;
+		bool waits;
+	} cases[] = {
+		{"DOTNET_DefaultDiagnosticPortSuspend=1", true},
+		{"COMPlus_DefaultDiagnosticPortSuspend=0", false},
+		{"DOTNET_DefaultDiagnosticPortSuspend=", false},
+		{"DOTNET_DiagnosticPorts=/tmp/port", true},
+		{"DOTNET_DiagnosticPorts=/tmp/port,connect,nosuspend", false},
+		{"DOTNET_DiagnosticPorts=/a,nosuspend;/b,suspend", true},
+		{"DOTNET_DiagnosticPorts=/a,nosuspend;", false},
+		{"DOTNET_DiagnosticPorts=", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct tapir_dotnet_facts facts = {};
+
+		tapir_dotnet_facts__read_environ(&facts, cases[i].text, strlen(cases[i].text) + 1);
+		if (facts.waits_at_start != cases[i].waits)
+			fail_msg("%s", cases[i].text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +537,7 @@ int main(int argc, char **argv)
 		CASE(off_is_sent_also_when_on_was_not_answered),
 		CASE(one_that_says_it_wrote_but_did_not_is_reported),
 		cmocka_unit_test(environment_says_where_and_whether),
+		cmocka_unit_test(environment_says_whether_it_waits_at_its_start),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "fake"))

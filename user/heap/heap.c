@@ -14,6 +14,7 @@
 #include "heap/heap_jvm.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_client.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/recognize.h"
 
@@ -53,8 +54,10 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 		.ctx = &reading,
 	};
 	uint64_t lost_cnt = 0;
-	int err = tapir_heap__record(&opts, &lost_cnt);
+	int err = tapir_dotnet__check_runs(request->tgid, "list the heap");
 
+	if (!err)
+		err = tapir_heap__record(&opts, &lost_cnt);
 	if (err) {
 		tapir_heap_reading__fini(&reading);
 		return err;

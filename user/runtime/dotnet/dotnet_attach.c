@@ -161,6 +161,8 @@ static int check(const struct tapir_dotnet_talk *talk)
 			talk->job.tgid, talk->job.tgid);
 	if (tapir_dotnet_talk__check_thawed(talk))
 		return -EAGAIN;
+	if (tapir_dotnet_talk__check_resumed(talk))
+		return -EAGAIN;
 	if (!has_spare_descriptors(talk->job.tgid))
 		return tapir_diag__fail(
 			-EMFILE,

@@ -71,6 +71,32 @@ int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
 	return tapir_peer__check_thawed(talk->job.tgid, talk->job.task);
 }
 
+int tapir_dotnet_talk__check_resumed(const struct tapir_dotnet_talk *talk)
+{
+	if (!tapir_dotnet_facts__is_suspended(&talk->facts))
+		return 0;
+	return tapir_diag__fail(
+		-EAGAIN,
+		"cannot %s in process %u: its runtime waits at its start for a resume command from a diagnostics tool (DOTNET_DefaultDiagnosticPortSuspend, DOTNET_DiagnosticPorts)",
+		talk->job.task, talk->job.tgid);
+}
+
+int tapir_dotnet__check_runs(uint32_t tgid, const char *task)
+{
+	const struct tapir_dotnet_opts opts = {.tgid = tgid, .cancel_fd = -1};
+	struct tapir_dotnet_talk talk;
+	int err = tapir_dotnet_talk__init(&talk, &opts);
+
+	if (err)
+		return err;
+	talk.job.task = task;
+	err = tapir_dotnet_talk__check_thawed(&talk);
+	if (!err)
+		err = tapir_dotnet_talk__check_resumed(&talk);
+	tapir_dotnet_talk__fini(&talk);
+	return err;
+}
+
 static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 {
 	struct tapir_peer_answer answer;

@@ -40,6 +40,9 @@ struct tapir_dotnet_opts {
 int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tapir_str *request,
 			  uint32_t *hresult);
 
+/* 0, or -EAGAIN with a line: it is frozen, or waits for a tool to resume it at its start. */
+int tapir_dotnet__check_runs(uint32_t tgid, const char *task);
+
 /* By the newest of the three commands it knows. On success out needs __fini. */
 int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 			      struct tapir_dotnet_process *out);
@@ -69,6 +72,10 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
  * it.
  */
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
+
+/* Suspended at its start: a failure, with its line. Until it is resumed it loads and collects
+ * nothing. */
+int tapir_dotnet_talk__check_resumed(const struct tapir_dotnet_talk *talk);
 
 /*
  * One request and its reply, which borrows from *message; *fd, also yours on failure, is the

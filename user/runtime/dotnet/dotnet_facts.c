@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "attach/proc.h"
+#include "base/diag.h"
 #include "base/file.h"
 
 #define ENVIRON_MAX_BYTES (4u << 20) /* the kernel lets arguments and environment have 6 MB */
@@ -45,6 +46,17 @@ static void take_dir(const char *value, char *out)
 		snprintf(out, TAPIR_PEER_DIR_BYTES, "%s", value);
 }
 
+/* "path[,connect|listen][,suspend|nosuspend];...": a port suspends unless it says not. */
+static bool has_suspending_port(const char *value)
+{
+	for (size_t len; value && *value; value += len + (value[len] == ';')) {
+		len = strcspn(value, ";");
+		if (len && !memmem(value, len, ",nosuspend", 10))
+			return true;
+	}
+	return false;
+}
+
 static void take_variable(struct tapir_dotnet_facts *facts, const char *text)
 {
 	const char *value;
@@ -54,6 +66,9 @@ static void take_variable(struct tapir_dotnet_facts *facts, const char *text)
 	take_dir(knob(text, "PerfMapJitDumpPath"), facts->dump_dir);
 	facts->is_off |= is_zero(knob(text, "EnableDiagnostics")) ||
 			 is_zero(knob(text, "EnableDiagnostics_IPC"));
+	value = knob(text, "DefaultDiagnosticPortSuspend");
+	facts->waits_at_start |= (value && *value && !is_zero(value)) ||
+				 has_suspending_port(knob(text, "DiagnosticPorts"));
 	value = knob(text, "PerfMapEnabled");
 	facts->writes_maps |= value && *value && !is_zero(value);
 }
@@ -95,6 +110,35 @@ int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out)
 void tapir_dotnet_facts__fini(struct tapir_dotnet_facts *facts)
 {
 	tapir_peer_facts__fini(&facts->peer);
+}
+
+/* ---- whether it has started --------------------------------------------------------------- */
+
+#define CORE_LIBRARY "System.Private.CoreLib.dll"
+
+struct loaded {
+	bool runtime, core_library;
+};
+
+static int see_file(const struct tapir_mapping_line *line, void *ctx)
+{
+	struct loaded *loaded = ctx;
+
+	loaded->runtime |= line->path && strstr(line->path, "/libcoreclr.so");
+	loaded->core_library |= line->path && strstr(line->path, "/" CORE_LIBRARY);
+	return 0;
+}
+
+bool tapir_dotnet_facts__is_suspended(const struct tapir_dotnet_facts *facts)
+{
+	struct loaded loaded = {};
+	int mark = tapir_diag__cnt(), err = 0;
+
+	if (facts->waits_at_start)
+		err = tapir_proc__each_mapping(facts->peer.tgid, see_file, &loaded);
+	tapir_diag__rewind(mark);
+	/* A single file has both within it. */
+	return !err && loaded.runtime && !loaded.core_library;
 }
 
 /* ---- what it has open -------------------------------------------------------------------- */

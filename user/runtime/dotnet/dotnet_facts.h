@@ -19,6 +19,9 @@ struct tapir_dotnet_facts {
 	char dump_dir[TAPIR_PEER_DIR_BYTES]; /* where it writes jitdumps: not there */
 	bool is_off;	  /* DOTNET_EnableDiagnostics=0 or _IPC=0: it has no socket */
 	bool writes_maps; /* DOTNET_PerfMapEnabled */
+	/* It starts suspended: DOTNET_DefaultDiagnosticPortSuspend, or a port of
+	 * DOTNET_DiagnosticPorts without nosuspend. */
+	bool waits_at_start;
 };
 
 /* Failures as tapir_peer_facts__read's; on success out needs __fini. */
@@ -28,6 +31,12 @@ void tapir_dotnet_facts__fini(struct tapir_dotnet_facts *facts);
 /* Reads variables; text: NAME=VALUE, each with its NUL. */
 void tapir_dotnet_facts__read_environ(struct tapir_dotnet_facts *facts, const char *text,
 				      size_t len);
+
+/*
+ * Returns true while the runtime waits for a tool's resume command: it answers, but loads nothing,
+ * collects nothing and runs no program. A runtime maps its core library only after that.
+ */
+bool tapir_dotnet_facts__is_suspended(const struct tapir_dotnet_facts *facts);
 
 /* Whether it has a perf map or jitdump of its own open now. */
 bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts);

@@ -2,6 +2,7 @@
 /* See doctor_dotnet.h. */
 #include "runtime/dotnet/lanes/doctor_dotnet.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,26 @@ static bool check_socket(struct tapir_checkup *checkup, uint32_t tgid)
 	return false;
 }
 
+/* "its runtime waits at its start": then nothing arrives until another tool resumes it. */
+static bool check_started(struct tapir_checkup *checkup, uint32_t tgid)
+{
+	int mark = tapir_diag__cnt(), err = tapir_dotnet__check_runs(tgid, "record .NET");
+	struct tapir_check *check;
+
+	if (err != -EAGAIN) {
+		tapir_diag__rewind(mark);
+		return true;
+	}
+	check = tapir_checkup__add(checkup, "dotnet_runs", "its program runs");
+	snprintf(check->found, sizeof(check->found), "no: %.150s",
+		 reason_of(tapir_diag__line(mark)));
+	tapir_diag__rewind(mark);
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "no .NET events, and no heap, before it runs";
+	check->remedy = "the tool that it waits for, or a thawed cgroup";
+	return false;
+}
+
 /* true: they arrive by a ring, or another way that needs no BPF. */
 static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info,
 			 bool answers)
@@ -103,6 +124,8 @@ void tapir_doctor_dotnet__check(struct tapir_checkup *checkup, uint32_t tgid)
 	if (!is_dotnet)
 		return;
 	say_version(checkup, &info);
+	if (!check_started(checkup, tgid))
+		return;
 	if (check_events(checkup, &info, check_socket(checkup, tgid)))
 		soften(checkup);
 }
