@@ -32,6 +32,11 @@ static void conditions_are_of_their_probes(void **state)
 	assert_non_null(php());
 	assert_null(tapir_lore__condition("hotspot", "gc__begin"));
 	assert_null(tapir_lore__condition("php", "error"));
+	assert_non_null(tapir_lore__condition("ruby", "method__entry"));
+	assert_null(tapir_lore__condition("ruby", "cmethod__entry"));
+	/* Nothing that it was started with says so. */
+	assert_false(tapir_started_with__by(TEXT("ruby\0"), TEXT("A=1\0"),
+					    tapir_lore__condition("ruby", "method__return")));
 }
 
 static void options_are_whole_words_of_the_command_line(void **state)

@@ -377,7 +377,8 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 				t->cells.data[best * t->column_cnt + 8].text);
 }
 
-#define NO_IDS "have no activity id and change threads: record them with --activities"
+/* Begins within one another, or ends on other threads: which belong together is not known. */
+#define NO_IDS "have no activity id, and nest or change threads: record them with --activities"
 static bool is_unknown(struct slow *s)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);

@@ -61,6 +61,13 @@ static const struct tapir_tally_event allocations[] = {
 
 static const struct tapir_lore_headline headlines[] = {{"ruby", "gc__mark__begin", "GC"}, {}};
 
+/* The interpreter reaches these where it reports calls to a hook; those of C functions always. */
+static const struct tapir_lore_condition conditions[] = {
+	{"ruby", TAPIR_LIST_OF("method__entry", "method__return"),
+	 "while the program traces its calls (TracePoint.new(:call, :return) {}.enable)", NULL,
+	 NULL, NULL},
+	{}};
+
 const struct tapir_lore tapir_lore_ruby = {
 	.name = "Ruby",
 	.providers = TAPIR_LIST_OF("ruby"),
@@ -69,6 +76,7 @@ const struct tapir_lore tapir_lore_ruby = {
 	.functions = functions,
 	.interpreter_loops = TAPIR_LIST_OF("vm_exec_core", "rb_vm_exec", "vm_exec"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
+	.conditions = conditions,
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions, [TAPIR_TALLY_ALLOCATIONS] = allocations},
 	.headlines = headlines,
