@@ -214,4 +214,3 @@ def add_cells():
 
 
 CHECK_MATRIX = add_cells()
-ALONE = sorted(name for name in CHECK_MATRIX if "_all_" in name)

@@ -21,6 +21,7 @@ QUIET = {
     "cgroup.*": "they choose processes by where they are, and move some",
     "churn.*": "they trace the whole machine and start hundreds of processes a second",
     "coreclr_cycles.*": "they load the processors",
+    "counted.cell_all_*": "they trace the whole machine",
     "dead_files.record_of_the_machine_continues_when_a_mapped_file_does_not_answer": "it attaches to the programs of other cases",
     "faults.second_interrupt_ends_at_once": "it traces the whole machine",
     "investigations.*": "they measure time",
