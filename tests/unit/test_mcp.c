@@ -135,7 +135,7 @@ static void tools_have_schemas(void **state)
 	const json_t *tools = json_object_get(json_object_get(answer, "result"), "tools");
 
 	(void)state;
-	assert_int_equal(json_array_size(tools), 6);
+	assert_int_equal(json_array_size(tools), 7);
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *schema = json_object_get(tool, "inputSchema");
@@ -168,6 +168,9 @@ static void tools_are_commands(void **state)
 		text_of(call("view", "{\"view\":\"gc\",\"recording\":\"r1\",\"top\":3}"), text));
 	assert_string_equal(ran, "report - --json --view=gc --top=3 <1; ");
 	assert_string_equal(text, printed);
+	*ran = '\0';
+	assert_false(text_of(call("question", "{\"source\":\"gc__*\",\"by\":\"comm,pid\"}"), text));
+	assert_string_equal(ran, "events - --json --count gc__* --by=comm,pid <1; ");
 	*ran = '\0';
 	assert_false(text_of(call("stacks", "{\"pid\":7}"), text));
 	assert_false(text_of(call("processes", "{}"), text));
@@ -233,6 +236,12 @@ static void no_argument_is_a_path_or_an_option(void **state)
 		{"record", "{\"pid\":7,\"output\":\"/tmp/x\"}"},
 		{"report", "{\"recording\":\"/etc/passwd\"}"},
 		{"view", "{\"view\":\"\"}"},
+		{"question", "{}"},
+		{"question", "{\"source\":\"@/etc/passwd\"}"},
+		{"question", "{\"source\":\"@passwd\"}"},
+		{"question", "{\"source\":\"--help\"}"},
+		{"question", "{\"source\":\"a if b\"}"},
+		{"question", "{\"source\":\"a\",\"where\":\"\"}"},
 		{"nonsense", "{}"},
 	};
 

@@ -57,7 +57,18 @@ static void fini_words(struct words *w)
 
 /* ---- what a tool takes ------------------------------------------------------------------------- */
 
-enum argument_type { PID, VIEW, PROFILE, DURATION, SECONDS_OF, COUNT, SPECS, RECORDING };
+enum argument_type {
+	PID,
+	VIEW,
+	PROFILE,
+	DURATION,
+	SECONDS_OF,
+	COUNT,
+	SPECS,
+	RECORDING,
+	SOURCE, /* one word: events or an interval of a recording */
+	TEXT,	/* of an option */
+};
 
 struct argument {
 	const char *name;
@@ -69,11 +80,11 @@ struct argument {
 
 struct tool {
 	const char *name, *what;
-	const char *words[4]; /* of the command */
-	struct argument arguments[8];
-	const char *rows; /* the option where top is not given; NULL: none */
-	bool reads;	  /* a recording */
-	bool makes;	  /* one */
+	const char *words[4];	       /* of the command */
+	struct argument arguments[10]; /* ended by one without a name */
+	const char *rows;	       /* the option where top is not given; NULL: none */
+	bool reads;		       /* a recording */
+	bool makes;		       /* one */
 };
 
 #define OF_RECORDING                                                                               \
@@ -122,6 +133,26 @@ static const struct tool tools[] = {
 		       OF_RECORDING,
 		       {"pid", PID, false, "--pid", "only this process"},
 		       {"top", COUNT, false, "--top", "at most this many rows of a table"}},
+	 .reads = true},
+	{.name = "question",
+	 .what = "Counts and adds up events of a recording, or intervals between two events, by keys; "
+		 "every table says what was rejected, had no room or was lost",
+	 .words = {"events", "-", "--json", "--count"},
+	 .arguments =
+		 {{"source", SOURCE, true, NULL,
+		   "events (gc__*, provider:event*) or an interval (postgresql:query, dotnet:gc, "
+		   "request)"},
+		  OF_RECORDING,
+		  {"where", TEXT, false, "--where",
+		   "a condition, such as took > 5ms && query ~ \"UPDATE*\""},
+		  {"by", TEXT, false, "--by",
+		   "keys, separated by commas: fields, pid, tid, comm, thread, cpu, event, stack"},
+		  {"sum", TEXT, false, "--sum", "a field to add up"},
+		  {"hist", TEXT, false, "--hist",
+		   "a field of which to tell percentiles; took: how long intervals lasted"},
+		  {"pair", TEXT, false, "--pair",
+		   "the events that begin and end an interval: A,B or A,B,key=FIELD"},
+		  {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}},
 	 .reads = true},
 	{.name = "stacks",
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
@@ -176,7 +207,8 @@ static json_t *schema_of(const struct argument *a)
 	static const char *const types[] = {
 		[PID] = "integer",     [VIEW] = "string",	[PROFILE] = "string",
 		[DURATION] = "number", [SECONDS_OF] = "number", [COUNT] = "integer",
-		[SPECS] = "array",     [RECORDING] = "string"};
+		[SPECS] = "array",     [RECORDING] = "string",	[SOURCE] = "string",
+		[TEXT] = "string"};
 	json_t *schema = json_pack("{s:s}", "type", types[a->type]);
 
 	json_object_set_new(schema, "description",
@@ -207,7 +239,11 @@ static json_t *schema_of(const struct argument *a)
 	case RECORDING:
 		json_object_set_new(schema, "pattern", json_string("^r[1-9][0-9]*$"));
 		break;
+	case SOURCE:
+		json_object_set_new(schema, "pattern", json_string("^[^-@/][^/]*$"));
+		break;
 	case VIEW:
+	case TEXT:
 		break;
 	}
 	return schema;
@@ -305,7 +341,15 @@ static int add_argument(const struct argument *a, const json_t *value, struct wo
 			return wrong(out, a, "one of those that tools/list has");
 		add_word(w, "%s=%s", a->option, text);
 		return 0;
+	case SOURCE:
+		/* '@' would read a file of this machine, a blank make it a sentence with options.
+		 */
+		if (!text || !*text || strchr("-@", *text) || strpbrk(text, "/ "))
+			return wrong(out, a, "events or an interval, such as \"gc__*\"");
+		add_word(w, "%s", text);
+		return 0;
 	case VIEW:
+	case TEXT:
 		if (!text || !*text)
 			return wrong(out, a, "a string");
 		add_word(w, "%s=%s", a->option, text);
