@@ -84,7 +84,6 @@ static void texts_are_triggers_or_errors(void **state)
 		"event",
 		"event=",
 		"event=a:b if ",
-		"event=a:b if x",
 		"slow=gc",
 		"slow=>5ms",
 		"slow=gc>",
@@ -98,7 +97,8 @@ static void texts_are_triggers_or_errors(void **state)
 		"exits",
 		"Exit",
 		"event=a:b if >5",
-		"event=a:b if x>z",
+		"event=a:b if x>>",
+		"event=a:b if x == \"a",
 		"event=::::",
 		"counter=x>inf",
 	};
@@ -168,6 +168,55 @@ static void event_fires_when_its_condition_holds(void **state)
 	probe(*state, 1, "other"); /* its id is another one's now */
 	assert_false(fires(*state, 1, 5, 10, 10));
 	assert_false(fires(*state, 77, 5, 10, 10)); /* unknown */
+}
+
+static void event_fires_when_its_expression_holds(void **state)
+{
+	assert_int_equal(tapir_triggers__add(*state,
+					     "event=shop:order__* if value >= 10 && value < 20 || "
+					     "value == -1 && pid == 100"),
+			 0);
+	assert_int_equal(tapir_triggers__add(*state, "event=shop:bad if nothing > 1 && pid > 1"),
+			 0);
+	probe(*state, 1, "order__start");
+	probe(*state, 2, "bad");
+	assert_false(fires(*state, 1, 5, 10, 9));
+	assert_true(fires(*state, 1, 5, 10, 10));
+	assert_false(fires(*state, 1, 5, 10, 20));
+	assert_true(fires(*state, 1, 5, 10, -1));
+	assert_false(fires(*state, 2, 5, 10, 10)); /* it has no such field */
+	assert_false(fires(*state, 2, 5, 10, 10));
+	assert_int_equal(tapir_diag__cnt(), 0);
+	probe(*state, 1, "other");
+	assert_false(fires(*state, 1, 5, 10, 10));
+}
+
+/* As the help and the README have them: globs in = and !=, one comparison. */
+static void documented_conditions_keep_their_meaning(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t fires, does_not;
+	} cases[] = {
+		{"event=shop:order if value > 3", 4, 3},
+		{"event=shop:order if value>=10", 10, 9},
+		{"event=shop:order if value = 500", 500, 5},
+		{"event=shop:order if value == 3", 3, 33},
+		{"event=shop:order if value != 3", 4, 3},
+		{"event=shop:order if value = 5*", 57, 75},
+		{"event=shop:order if value < -1", -2, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct tapir_triggers *t = tapir_triggers__new();
+
+		(void)state;
+		assert_int_equal(tapir_triggers__add(t, cases[i].text), 0);
+		probe(t, 1, "order");
+		if (!fires(t, 1, 5, 10, cases[i].fires) || fires(t, 1, 5, 10, cases[i].does_not))
+			fail_msg("%s", cases[i].text);
+		tapir_triggers__free(t);
+	}
 }
 
 static void interval_fires_when_it_lasted_too_long(void **state)
@@ -259,6 +308,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(texts_are_triggers_or_errors, setup, teardown),
 		cmocka_unit_test(values_compare_as_numbers_or_globs),
+		cmocka_unit_test_setup_teardown(event_fires_when_its_expression_holds, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(documented_conditions_keep_their_meaning, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(event_fires_when_its_condition_holds, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(interval_fires_when_it_lasted_too_long, setup,

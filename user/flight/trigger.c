@@ -11,10 +11,12 @@
 
 #include "decode/event_fields.h"
 #include "analyze/pairs.h"
+#include "analyze/question_hit.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/duration.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "flight/condition.h"
 #include "flight/open_spans.h"
 #include "spec/spec.h"
@@ -25,10 +27,12 @@ enum kind { KIND_EVENT, KIND_COUNTER, KIND_SLOW, KIND_EXIT, KIND_FINDING };
 
 struct trigger {
 	enum kind kind;
-	char *text;			  /* as it was given */
-	struct tapir_spec *spec;	  /* EVENT */
-	struct tapir_condition condition; /* EVENT, COUNTER: its field is the counter's name */
-	char *interval;			  /* SLOW */
+	char *text;			     /* as it was given */
+	struct tapir_spec *spec;	     /* EVENT */
+	struct tapir_condition condition;    /* EVENT, COUNTER: its field is the counter's name */
+	struct tapir_expression *expression; /* EVENT: what is no such condition; NULL: none */
+	struct tapir_map programs; /* of it, by probe; owned; 0: it does not fit that one */
+	char *interval;		   /* SLOW */
 	uint64_t limit_ns;
 	bool only_failed;  /* EXIT */
 	uint64_t severity; /* FINDING */
@@ -40,6 +44,8 @@ struct tapir_triggers {
 	struct tapir_pairs pairs;
 	struct tapir_spans spans[TAPIR_TRIGGERS_MAX]; /* of each SLOW */
 	struct tapir_event_fields fields;
+	struct tapir_hit_names names; /* fields of expressions */
+	struct tapir_hit_values values;
 };
 
 /* ---- what a user wrote ---------------------------------------------------------------------- */
@@ -49,8 +55,22 @@ struct tapir_triggers *tapir_triggers__new(void)
 	return calloc(1, sizeof(struct tapir_triggers));
 }
 
+static void drop_program(struct trigger *t, uint32_t probe_id)
+{
+	const uint64_t *place = tapir_map__get(&t->programs, probe_id);
+
+	if (place)
+		free((void *)(uintptr_t)*place);
+	tapir_map__del(&t->programs, probe_id);
+}
+
 static void fini(struct trigger *t)
 {
+	for (size_t i = 0; i < t->programs.cap; i++)
+		if (t->programs.slots[i].used)
+			free((void *)(uintptr_t)t->programs.slots[i].value);
+	tapir_map__fini(&t->programs);
+	tapir_expression__free(t->expression);
 	free(t->text);
 	tapir_spec__free(t->spec);
 	tapir_condition__fini(&t->condition);
@@ -71,7 +91,31 @@ void tapir_triggers__free(struct tapir_triggers *t)
 	tapir_map__fini(&t->by_probe);
 	tapir_pairs__fini(&t->pairs);
 	tapir_event_fields__fini(&t->fields);
+	tapir_hit_names__fini(&t->names);
+	tapir_hit_values__fini(&t->values);
 	free(t);
+}
+
+/* FIELD OP VALUE keeps its meaning, in which = and != compare text as globs; what has a quoted text
+ * or several comparisons is an expression. */
+static bool is_expression(const char *condition)
+{
+	return strchr(condition, '"') || strstr(condition, "&&") || strstr(condition, "||");
+}
+
+static int parse_condition(const char *text, struct trigger *out)
+{
+	int cnt = tapir_diag__cnt(), err;
+
+	if (!is_expression(text) && tapir_condition__parse(text, &out->condition))
+		return 0;
+	tapir_diag__add("no condition '%s' in trigger '%s': write FIELD OP VALUE, such as 'if arg0 "
+			"> 3', or an expression ('tapir help where')",
+			text, out->text);
+	err = tapir_expression__parse("if", text, &out->expression);
+	if (!err)
+		tapir_diag__rewind(cnt);
+	return err;
 }
 
 static int parse_event(const char *rest, struct trigger *out)
@@ -82,11 +126,12 @@ static int parse_event(const char *rest, struct trigger *out)
 
 	if (!spec)
 		return -ENOMEM;
-	if (condition && !tapir_condition__parse(condition + 4, &out->condition))
-		return tapir_diag__fail(-EINVAL,
-					"no condition '%s' in trigger '%s': write FIELD OP VALUE, "
-					"such as 'if arg0 > 3'",
-					condition + 4, out->text);
+	if (condition) {
+		int err = parse_condition(condition + 4, out);
+
+		if (err)
+			return err;
+	}
 	return tapir_spec__parse(spec, &out->spec);
 }
 
@@ -255,13 +300,62 @@ static void add_event(const struct happening *h, struct tapir_str *why)
 			h->event.rec->tgid);
 }
 
-static bool judge_event(struct tapir_triggers *t, const struct trigger *trigger,
-			struct happening *h, struct tapir_str *why)
+/* NULL: the expression does not fit the probe, of which a line warns once. */
+static const struct tapir_program *program_of(struct tapir_triggers *t, struct trigger *trigger,
+					      const struct tapir_hit *hit)
+{
+	uint32_t probe_id = hit->begin.probe.rec->probe_id;
+	uint64_t *place = tapir_map__get(&trigger->programs, probe_id);
+	int cnt = tapir_diag__cnt();
+	struct tapir_hit_scope names;
+	struct tapir_program *made;
+	struct tapir_scope scope;
+
+	if (place)
+		return (const void *)(uintptr_t)*place;
+	made = calloc(1, sizeof(*made));
+	place = made ? tapir_map__put(&trigger->programs, probe_id, NULL) : NULL;
+	if (!place) {
+		free(made);
+		return NULL;
+	}
+	scope = tapir_hit_scope__init(&names, hit, &t->names);
+	if (tapir_expression__condition(trigger->expression, &scope, made)) {
+		if (tapir_diag__line(cnt))
+			tapir_warn("trigger '%s' never fires: %s", trigger->text,
+				   tapir_diag__line(cnt));
+		tapir_diag__rewind(cnt);
+		free(made);
+		made = NULL;
+	}
+	*place = (uintptr_t)made;
+	return made;
+}
+
+static bool expression_holds(struct tapir_triggers *t, struct trigger *trigger, struct happening *h)
+{
+	struct tapir_hit hit = {.catalog = h->catalog, .begin = {h->probe, h->event, &t->fields}};
+	const struct tapir_program *p;
+
+	if (!h->is_decoded)
+		tapir_event_fields__decode(&t->fields, h->catalog, &h->probe, &h->event);
+	h->is_decoded = true;
+	p = program_of(t, trigger, &hit);
+	if (!p)
+		return false;
+	tapir_hit__fill(&hit, &t->names, p, &t->values);
+	return tapir_program__decide(p, t->values.slots) == TAPIR_QUESTION_ACCEPT;
+}
+
+static bool judge_event(struct tapir_triggers *t, struct trigger *trigger, struct happening *h,
+			struct tapir_str *why)
 {
 	const struct tapir_condition *c = &trigger->condition;
 	const struct tapir_value *value = c->field ? field_of(t, h, c->field) : NULL;
 
 	if (c->field && (!value || !tapir_condition__holds(c, value)))
+		return false;
+	if (trigger->expression && !expression_holds(t, trigger, h))
 		return false;
 	tapir_str__adds(why, trigger->text);
 	add_event(h, why);
@@ -413,8 +507,13 @@ bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog 
 	tapir_str__clear(why);
 	if (rec->type == TAPIR_REC_EVENT)
 		return judge_any_event(t, catalog, rec, why);
-	if (rec->type == TAPIR_REC_PROBE) /* its id may have been another one's */
-		tapir_map__del(&t->by_probe, ((const struct tapir_rec_probe *)rec)->probe_id);
+	if (rec->type == TAPIR_REC_PROBE) { /* its id may have been another one's */
+		uint32_t probe_id = ((const struct tapir_rec_probe *)rec)->probe_id;
+
+		tapir_map__del(&t->by_probe, probe_id);
+		for (size_t i = 0; i < t->all.cnt; i++)
+			drop_program(&t->all.data[i], probe_id);
+	}
 	if (is_exit)
 		forget_process(t, process->tgid);
 	if (rec->type != TAPIR_REC_COUNTER && !is_exit)
