@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Questions: every number equals the one that the program says of itself. Nothing here depends on time."""
+import shlex
+
 from harness import EVENTS_ONLY
 
 THREADS, EVENTS, KEYS = 4, 480, 50
 PROBES = "asked:*"
+CHECK_LONG = {"test_one_liners_run_when_pasted"}
+NOBODY = "no-such-program"
+COLLECTS = """
+import gc
+gc.disable()
+for generation in (0, 1, 2, 2):
+    gc.collect(generation)
+"""
 
 
 def program(t, keys=KEYS):
@@ -157,3 +167,38 @@ def test_mistake_has_a_caret(t):
     t.ok(lines[3].startswith("  it has ") and "everywhere: pid, tid" in lines[3], lines[3])
     result = t.tapir("trace", "asked:order", "--where", "arg0 = 5", "-a", expect=2)
     t.ok("'=' does not compare" in result.err, result.err)
+
+
+def one_liners(t):
+    return [shlex.split(line)[1:] for line in t.tapir("help", "oneliners").out.splitlines() if line.startswith("  tapir ")]
+
+
+def test_one_liners_run_when_pasted(t):
+    file, said = recording(t)
+    lines = one_liners(t)
+    t.ok(len(lines) > 20, "lines")
+    for line in lines:
+        if line[:2] == ["events", "FILE"]:
+            t.tapir(*[file if word == "FILE" else word for word in line])
+        elif "--" not in line:  # it waits for a program that nobody starts
+            at = next(i for i, word in enumerate(line) if word in ("-p", "--comm"))
+            t.tapir(*line[:at], "--comm", NOBODY, "--duration", "0.1")
+    table = events(t, file, "--by", "event", "--top", 0)
+    t.eq({row["count"] for row in table["rows"]}, {said["fired"]}, "by event")
+
+
+def test_one_liner_of_python_counts_its_collections(t):
+    t.need("/usr/bin/python3")
+    if "gc__start" not in t.tapir("list", "/usr/bin/python3", expect=None).out:
+        t.skip("this Python has no probes")
+    app = t.path("app.py")
+    with open(app, "w", encoding="ascii") as out:
+        out.write(COLLECTS)
+    program = ("--", "/usr/bin/python3", "-I", app)
+    line = next(line for line in one_liners(t) if "python:gc" in line)
+    table = total(t, t.tapir(*line[:line.index("--")], "--json", *program))
+    counts = {row["key"]["generation"]: row["count"] for row in table["rows"]}
+    t.ok(counts.get(0, 0) >= 1 and counts.get(1, 0) >= 1 and counts.get(2, 0) >= 2, f"collections {counts}")
+    whole, began = totals(t.tapir("trace", "python:gc hist took by generation", "python:gc__start count by generation", "--json", *program))
+    t.eq({row["key"]["generation"]: row["count"] for row in whole["rows"]},
+         {row["key"]["generation"]: row["count"] for row in began["rows"]}, "each that began has ended")

@@ -51,6 +51,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"spec", topic_spec, NULL},
 	{"questions", topic_questions, NULL},
 	{"where", topic_where, NULL},
+	{"oneliners", topic_oneliners, NULL},
 	{"intervals", topic_intervals, tapir_interval_names__add_list},
 	{"dotnet", topic_dotnet, NULL},
 	{"runtimes", topic_runtimes, NULL},
