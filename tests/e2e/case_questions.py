@@ -170,7 +170,8 @@ def test_mistake_has_a_caret(t):
 
 
 def one_liners(t):
-    return [shlex.split(line)[1:] for line in t.tapir("help", "oneliners").out.splitlines() if line.startswith("  tapir ")]
+    text = t.tapir("help", "oneliners").out.replace("\\\n", "")
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  tapir ")]
 
 
 def test_one_liners_run_when_pasted(t):

@@ -13,10 +13,9 @@ static const struct {
 	const char *name, *kind, *what;
 	uint8_t cause;
 } joined[] = {
-	{"request", "request", "requests that a server answers, of every runtime that reports them",
-	 0},
-	{"http_request", "http_request", "HTTP requests that a program makes", 0},
-	{"locks", NULL, "waits for locks, of every runtime that reports them", TAPIR_CAUSE_LOCK},
+	{"request", "request", "requests that a server answers", 0},
+	{"http_request", "http_request", "HTTP requests that it makes", 0},
+	{"locks", NULL, "waits for locks, of any runtime", TAPIR_CAUSE_LOCK},
 };
 
 #define JOINED_CNT (sizeof(joined) / sizeof(*joined))
@@ -142,7 +141,7 @@ void tapir_interval_names__add_list(struct tapir_str *out)
 
 		tapir_str__addf(out, "  %s:%s", runtime_of(p), p->kind);
 		tapir_str__pad(out, from, NAME_COLUMNS);
-		tapir_str__addf(out, " %s to %.*s\n", p->begin, (int)strcspn(p->end, "|"), p->end);
+		tapir_str__addf(out, " from %s\n", p->begin);
 	}
 	for (size_t i = 0; i < JOINED_CNT; i++) {
 		size_t from = out->len;
