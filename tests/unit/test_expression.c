@@ -122,6 +122,8 @@ static void conditions_are_decided_as_in_c(void **state)
 		int result;
 	} cases[] = {
 		{"id == 7", 1},
+		{"id==7", 1},
+		{"temp!=-6", 1},
 		{"id != 7", 0},
 		{"id", 1},
 		{"zero", 0},
@@ -247,6 +249,7 @@ static void mistakes_have_a_caret(void **state)
 		{"(id == 5", "')' is required", "          ^"},
 		{"id == 5 id", "an operator is required", "          ^"},
 		{"id ==", "a field, a number or a \"text\" is required", "       ^"},
+		{"id==!", "a field, a number or", "       ^"},
 		{"path == \"a", "closing '\"'", "          ^"},
 		{"stack == 1", "stack cannot be compared", "  ^~~~~"},
 		{"len(path) > 3", "no function 'len'", "  ^~~"},

@@ -530,10 +530,10 @@ static uint16_t parse_equality(struct parser *p)
 			     "'=' does not compare: write == for exactly that, or ~ \"GLOB\"");
 			return 0;
 		}
-		if (takes_symbol(p, "==") || (p->at[0] == '!' && p->at[1] == '=')) {
-			bool is_not = *p->at == '!';
+		if ((p->at[0] == '=' || p->at[0] == '!') && p->at[1] == '=') {
+			bool is_not = p->at[0] == '!';
 
-			p->at += is_not ? 2 : 0;
+			p->at += 2;
 			left = add_binary(p, is_not ? TAPIR_NODE_NE : TAPIR_NODE_EQ, left,
 					  parse_level(p, EQUALITY_LEVEL - 1));
 		} else if (takes_symbol(p, "!~")) {
