@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Questions to records that are made here: what is counted, and that nothing is left out of the
+ * sum. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/interval_names.h"
+#include "analyze/question.h"
+#include "base/diag.h"
+#include "trace/recbuf.h"
+
+#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+
+static struct tapir_recbuf buf;
+static struct tapir_catalog *catalog;
+static struct tapir_questions *qs;
+
+static int setup(void **state)
+{
+	(void)state;
+	catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	qs = tapir_questions__new(NULL);
+	tapir_diag__clear();
+	return !catalog || !qs;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tapir_questions__free(qs);
+	tapir_catalog__free(catalog);
+	tapir_recbuf__fini(&buf);
+	return 0;
+}
+
+static int take(const struct tapir_rec *rec)
+{
+	tapir_catalog__describe(catalog, rec);
+	return tapir_questions__take(qs, catalog, rec);
+}
+
+static void probe(uint32_t id, const char *event, const char *field_name)
+{
+	const struct tapir_rec_probe fixed = {.h.time_ns = id, .probe_id = id};
+	const struct tapir_field field = {.type = TAPIR_FIELD_INT, .size = 8};
+	const struct tapir_sv name = tapir_sv__of(field_name);
+
+	assert_int_equal(take(tapir_recbuf__probe(&buf, &fixed, SV("shop"), tapir_sv__of(event),
+						  SV("/bin/x"), SV("\1"), &field, &name, 1)),
+			 0);
+}
+
+static int event(uint32_t id, uint32_t tid, uint64_t time_ns, int64_t value, bool is_readable)
+{
+	struct tapir_rec_event fixed = {.h = {.time_ns = time_ns},
+					.probe_id = id,
+					.tgid = 100,
+					.tid = tid,
+					.fault_mask = !is_readable};
+	struct tapir_event_view view = {
+		.rec = &fixed, .payload = (const uint8_t *)&value, .payload_bytes = 8};
+
+	return take(tapir_recbuf__event(&buf, &view));
+}
+
+static bool has_shop(void *ctx, const struct tapir_probe_view *p)
+{
+	(void)ctx;
+	return !tapir_sv__is(p->event, "other");
+}
+
+static bool has_order(void *ctx, const struct tapir_kind *kind)
+{
+	(void)ctx;
+	return !strcmp(kind->name, "order");
+}
+
+static struct tapir_question *ask(struct tapir_question_opts opts)
+{
+	opts.has_event = has_shop;
+	opts.has_kind = has_order;
+	assert_int_equal(tapir_questions__add(qs, &opts), 0);
+	return tapir_questions__at(qs, tapir_questions__cnt(qs) - 1);
+}
+
+static struct tapir_words *words(const char *text, struct tapir_words *out)
+{
+	*out = (struct tapir_words){};
+	assert_true(tapir_vec__push(out, text));
+	return out;
+}
+
+static void every_hit_is_in_one_part_of_the_sum(void **state)
+{
+	struct tapir_words sum, by;
+	struct tapir_question *q;
+	uint64_t in_rows = 0;
+	int64_t total = 0;
+
+	(void)state;
+	q = ask((struct tapir_question_opts){.where = "100 / value < 30",
+					     .aggregates[TAPIR_AGGREGATE_SUM] =
+						     *words("value", &sum),
+					     .by = *words("bucket(value, 10), tid", &by)});
+	probe(1, "order", "value");
+	probe(2, "other", "nothing");
+	for (int64_t i = 0; i < 200; i++) {
+		assert_int_equal(event(1, 5 + (uint32_t)(i % 2), 10, i, i % 7 != 6), 0);
+		assert_int_equal(event(2, 5, 10, i, true), 0); /* not asked about */
+		total += i % 7 != 6 && i > 3 ? i : 0;
+	}
+	for (size_t i = 0; i < q->fold.rows.cnt; i++)
+		in_rows += tapir_fold_row__cnt(&q->fold.rows.data[i], false);
+	assert_int_equal(q->counts.hits, 200);
+	assert_int_equal(q->counts.undefined, 28 + 1); /* unreadable, and divided by zero */
+	assert_int_equal(q->counts.rejected, 3);
+	assert_int_equal(in_rows + q->counts.rejected + q->counts.undefined, 200);
+	for (size_t i = 0; i < q->fold.rows.cnt; i++)
+		total -= (int64_t)q->fold.rows.data[i].values[0].sum.whole;
+	assert_int_equal(total, 0);
+	tapir_vec__fini(&sum);
+	tapir_vec__fini(&by);
+}
+
+static void expression_is_bound_again_when_an_id_is_anothers(void **state)
+{
+	struct tapir_question *q =
+		ask((struct tapir_question_opts){.where = "value > 3", .wants_count = true});
+
+	(void)state;
+	probe(1, "order", "value");
+	assert_int_equal(event(1, 5, 10, 4, true), 0);
+	probe(1, "other", "nothing");
+	assert_int_equal(event(1, 5, 10, 4, true), 0);
+	assert_int_equal(q->counts.hits, 1);
+	probe(1, "order", "price");
+	assert_int_equal(event(1, 5, 10, 4, true), -EINVAL);
+	assert_string_equal(tapir_diag__line(0), "--where: shop:order has no field 'value'");
+	tapir_diag__clear();
+}
+
+static void intervals_have_both_ends(void **state)
+{
+	struct tapir_words hist, by;
+	struct tapir_question *q = ask((struct tapir_question_opts){
+		.is_of_intervals = true,
+		.where = "took >= 2us && begin.id < 100",
+		.aggregates[TAPIR_AGGREGATE_HIST] = *words("took", &hist),
+		.by = *words("end.status", &by)});
+
+	(void)state;
+	probe(1, "order__start", "id");
+	probe(2, "order__done", "status");
+	event(2, 5, 500, 7, true); /* its begin was before */
+	event(1, 5, 1000, 1, true);
+	event(1, 6, 1500, 2, true);
+	event(2, 5, 4000, 200, true);
+	event(2, 6, 2000, 404, true); /* took 500 ns */
+	event(1, 7, 5000, 100, true);
+	event(2, 7, 9000, 200, true);
+	event(1, 8, 9000, 3, true); /* does not end */
+	assert_int_equal(tapir_questions__finish(qs), 0);
+	assert_int_equal(q->counts.hits, 3);
+	assert_int_equal(q->counts.rejected, 2);
+	assert_int_equal(q->counts.unbegun, 1);
+	assert_int_equal(q->counts.unended, 1);
+	assert_int_equal(q->fold.rows.cnt, 1);
+	assert_int_equal(q->fold.rows.data[0].key[0].u64, 200);
+	assert_true(q->fold.rows.data[0].values[0].sum.whole == 3000);
+	assert_int_equal(q->columns[0].unit_ns, 1);
+	tapir_vec__fini(&hist);
+	tapir_vec__fini(&by);
+}
+
+static void mistakes_are_told_before_anything_comes(void **state)
+{
+	static const char *const lhists[] = {"value",	     "value,1,2",	 "value,5,1,1",
+					     "value,0,10,0", "value,0,100000,1", "value,a,b,c"};
+	struct tapir_words list;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lhists) / sizeof(*lhists); i++) {
+		struct tapir_question_opts opts = {.aggregates[TAPIR_AGGREGATE_LHIST] =
+							   *words(lhists[i], &list)};
+
+		tapir_diag__clear();
+		assert_int_equal(tapir_questions__add(qs, &opts), -EINVAL);
+		assert_non_null(strstr(tapir_diag__line(0), "--lhist"));
+		tapir_vec__fini(&list);
+	}
+	tapir_diag__clear();
+	assert_int_equal(
+		tapir_questions__add(
+			qs, &(struct tapir_question_opts){.by = *words("a,b,c,d,e", &list)}),
+		-EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "at most 4 keys"));
+	tapir_vec__fini(&list);
+	assert_int_equal(tapir_questions__cnt(qs), 0);
+	tapir_diag__clear();
+}
+
+static void names_of_intervals_mean_their_kinds(void **state)
+{
+	struct tapir_kind gc = {.provider = (char *)"python", .name = (char *)"gc"};
+	struct tapir_kind lock = {.provider = (char *)"postgresql", .name = (char *)"lock"};
+	struct tapir_kind own = {.provider = (char *)"shop", .name = (char *)"order"};
+	struct tapir_interval_specs specs = {};
+	char **spec;
+
+	(void)state;
+	assert_true(tapir_interval_name__is_known("python:gc"));
+	assert_true(tapir_interval_name__is_known("dotnet:gc"));
+	assert_true(tapir_interval_name__is_known("request"));
+	assert_false(tapir_interval_name__is_known("python:gc__start"));
+	assert_false(tapir_interval_name__is_known("shop:order"));
+	assert_true(tapir_interval_name__means("python:gc", &gc));
+	assert_false(tapir_interval_name__means("hotspot:gc", &gc));
+	assert_true(tapir_interval_name__means("locks", &lock));
+	assert_false(tapir_interval_name__means("locks", &gc));
+	assert_true(tapir_interval_name__means("shop:order", &own));
+	assert_int_equal(tapir_interval_name__add_specs("python:gc", &specs), 0);
+	assert_int_equal(specs.cnt, 1);
+	assert_string_equal(specs.data[0], "python:ev=gc__start,ev=gc__done");
+	tapir_vec_for_each (spec, &specs)
+		free(*spec);
+	tapir_vec__fini(&specs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_hit_is_in_one_part_of_the_sum, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(expression_is_bound_again_when_an_id_is_anothers,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(intervals_have_both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(mistakes_are_told_before_anything_comes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(names_of_intervals_mean_their_kinds, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
