@@ -14,7 +14,6 @@
 #include "heap/heap_jvm.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
-#include "runtime/dotnet/dotnet_client.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/recognize.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/dotnet/dotnet.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"

@@ -40,9 +40,6 @@ struct tapir_dotnet_opts {
 int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tapir_str *request,
 			  uint32_t *hresult);
 
-/* 0, or -EAGAIN with a line: it is frozen, or waits for a tool to resume it at its start. */
-int tapir_dotnet__check_runs(uint32_t tgid, const char *task);
-
 /* By the newest of the three commands it knows. On success out needs __fini. */
 int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 			      struct tapir_dotnet_process *out);
