@@ -494,3 +494,16 @@ def test_runtime_that_waits_for_a_tool_is_named_at_once(t):
     t.ok(why in t.tapir("doctor", "-p", busy.pid, expect=None, timeout=20).out, "doctor")
     result = t.tapir("record", "-p", busy.pid, "-d", 2, "-f", "-o", t.path("waits.tapir"), expect=None, timeout=30)
     t.ok(why in result.err, f"record: {result.err}")
+
+
+def test_program_without_event_sources_is_told_from_a_silent_one(t):
+    directory = t.path("off")
+    shutil.copytree(build(t), directory)
+    config = pathlib.Path(directory, "Busy.runtimeconfig.json")
+    options = json.loads(config.read_text())
+    options["runtimeOptions"].setdefault("configProperties", {})["System.Diagnostics.Tracing.EventSource.IsSupported"] = False
+    config.write_text(json.dumps(options))
+    busy = start(t, 60, directory=directory)
+    result = t.tapir("record", "MyCompany-Demo", "-p", busy.pid, "-d", 1, "-f", "-o", t.path("off.tapir"), expect=None, timeout=60)
+    t.ok("switches EventSources off" in result.err, result.err)
+    t.ok("EventSource.IsSupported" in t.tapir("doctor", "-p", busy.pid, expect=None).out, "doctor")

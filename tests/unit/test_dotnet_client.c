@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "fake_dotnet.h"
+#include "runtime/dotnet/dotnet_config.h"
 #include "runtime/dotnet/dotnet_client.h"
 #include "runtime/dotnet/dotnet_facts.h"
 #include "runtime/dotnet/dotnet_snapshot.h"
@@ -511,6 +512,27 @@ static void environment_says_whether_it_waits_at_its_start(void **state)
 	}
 }
 
+static void config_says_whether_event_sources_are_on(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_off;
+	} cases[] = {
+		{"", false},
+		{"{\"configProperties\":{\"" TAPIR_DOTNET_EVENT_SOURCES "\": false}}", true},
+		{"{\"" TAPIR_DOTNET_EVENT_SOURCES "\":\"False\"}", true},
+		{"{\"" TAPIR_DOTNET_EVENT_SOURCES "\": true}", false},
+		{"{\"" TAPIR_DOTNET_EVENT_SOURCES "\"", false},
+		{"{\"" TAPIR_DOTNET_EVENT_SOURCES "\": fals", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (tapir_dotnet_config__switches_off(cases[i].text, strlen(cases[i].text)) !=
+		    cases[i].is_off)
+			fail_msg("%s", cases[i].text);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +559,7 @@ int main(int argc, char **argv)
 		CASE(off_is_sent_also_when_on_was_not_answered),
 		CASE(one_that_says_it_wrote_but_did_not_is_reported),
 		cmocka_unit_test(environment_says_where_and_whether),
+		cmocka_unit_test(config_says_whether_event_sources_are_on),
 		cmocka_unit_test(environment_says_whether_it_waits_at_its_start),
 	};
 

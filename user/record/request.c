@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "decode/dotnet_tables.h"
 #include "decode/profiles.h"
+#include "runtime/dotnet/dotnet_config.h"
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "spec/runtime_db/lore.h"
@@ -124,8 +125,14 @@ static int resolve_names(struct tapir_recording_plan *p, const struct tapir_pids
 	const uint32_t *pid;
 
 	if (tapir_dotnet_specs__need_sources(&p->specs))
-		tapir_vec_for_each (pid, pids)
+		tapir_vec_for_each (pid, pids) {
 			(void)tapir_dotnet_sources__add_process(sources, *pid);
+			if (tapir_dotnet_config__has_no_event_sources(*pid))
+				tapir_warn("process %u: its runtimeconfig.json switches "
+					   "EventSources off (" TAPIR_DOTNET_EVENT_SOURCES
+					   "): only the runtime's own events can arrive",
+					   *pid);
+		}
 	tapir_diag__rewind(mark);
 	p->opts.sources = sources;
 	err = tapir_dotnet_specs__expand(&p->specs, sources->all.data, sources->all.cnt);

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_client.h"
+#include "runtime/dotnet/dotnet_config.h"
 
 #define TIMEOUT_NS 1500000000ull
 
@@ -77,6 +78,17 @@ static bool check_started(struct tapir_checkup *checkup, uint32_t tgid)
 	return false;
 }
 
+static void say_sources_are_off(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check =
+		tapir_checkup__add(checkup, "dotnet_sources", "events of EventSources");
+
+	strcpy(check->found, "off: " TAPIR_DOTNET_EVENT_SOURCES);
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "the runtime's own events only";
+	check->remedy = "true for it in the program's runtimeconfig.json, and a restart";
+}
+
 /* true: they arrive by a ring, or another way that needs no BPF. */
 static bool check_events(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info,
 			 bool answers)
@@ -128,4 +140,6 @@ void tapir_doctor_dotnet__check(struct tapir_checkup *checkup, uint32_t tgid)
 		return;
 	if (check_events(checkup, &info, check_socket(checkup, tgid)))
 		soften(checkup);
+	if (tapir_dotnet_config__has_no_event_sources(tgid))
+		say_sources_are_off(checkup);
 }
