@@ -338,7 +338,9 @@ static void open_intervals_are_bounded_when_none_ends(void **state)
 		fire_number(POOL_BEGIN, 1, 100000 + i, i);
 	finish();
 	assert_true(stats()->no_room > 30000);
-	assert_int_equal(closed_cnt, 200000 - stats()->no_room);
+	/* Work that is queued is remembered apart from its interval: what has no room there counts.
+	 */
+	assert_int_equal(closed_cnt, 200000 - (stats()->no_room - (100000 - 65536)));
 }
 
 static void range_and_ids_choose_what_is_reported(void **state)
