@@ -335,7 +335,7 @@ def test_soft_limit_on_open_files_is_raised(t):
 
 def test_want_of_descriptors_is_not_blamed_on_the_kernel(t):
     sleeper = t.start("sleep", "60")
-    for limit in (4, 5, 6, 8, 10, 12, 16, 20):
+    for limit in (4, 5, 6, 8, 10, 12, 16, 20, 32, 48):
         result = with_files(t, f"{limit}:{limit}", "record", "-p", sleeper.pid, "-d", "0.1", "-o", t.path("x.tapir"))
         t.eq(result.rc, 1, f"{limit} files: {result.err}")
         t.ok("no file descriptor is left" in result.err and "ulimit -Hn" in result.err, f"{limit} files: {result.err}")

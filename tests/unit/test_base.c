@@ -537,6 +537,31 @@ static void last_quarter_of_descriptors_is_given_back(void **state)
 	assert_int_equal(close(low), 0);
 }
 
+static void room_for_descriptors_is_counted_and_given_back(void **state)
+{
+	int first = open("/dev/null", O_RDONLY | O_CLOEXEC), next;
+	struct rlimit before, limit;
+	unsigned room = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	while (room < 100 && !tapir_file__check_room(room + 1))
+		room++;
+	assert_in_range(room, 2, 99);
+	assert_int_equal(tapir_file__check_room(room + 1), -EMFILE);
+	next = fcntl(first, F_DUPFD_CLOEXEC, 0); /* nothing of the above was left open */
+	assert_true(next >= 0);
+	assert_int_equal(tapir_file__check_room(room), -EMFILE);
+	assert_int_equal(tapir_file__check_room(room - 1), 0);
+	assert_int_equal(tapir_file__check_room(0), 0);
+	assert_int_equal(close(next), 0);
+	assert_int_equal(tapir_file__check_room(room), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(close(first), 0);
+}
+
 /* ---- clock ------------------------------------------------------------------------------------ */
 
 static void one_time_is_once(void **state)
@@ -593,6 +618,7 @@ int main(void)
 		cmocka_unit_test(fifo_never_blocks_a_read),
 		cmocka_unit_test(guard_leaves_no_number_of_a_closed_file),
 		cmocka_unit_test(last_quarter_of_descriptors_is_given_back),
+		cmocka_unit_test(room_for_descriptors_is_counted_and_given_back),
 		cmocka_unit_test(one_time_is_once),
 		cmocka_unit_test(utc_text_is_the_calendar_s),
 	};

@@ -24,6 +24,8 @@
 #include "elf/kernel_types.h"
 #include "tapir.skel.h"
 
+#define FDS_OF_LIBBPF 8 /* type information, and what it tries the kernel with */
+
 struct tapir_programs {
 	struct tapir_bpf *skel;
 	struct tapir_deferred_program *usdt, *sample; /* NULL: loaded with the others */
@@ -148,13 +150,43 @@ int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, in
 	return 0;
 }
 
+/*
+ * libbpf tries what the kernel has, takes a want of descriptors for a feature that is missing, and
+ * fails with another error: so one for each map, program, ring and deferred program is asked for
+ * first, and some for what it tries.
+ */
+static int check_room(const struct tapir_programs *p)
+{
+	unsigned cnt = FDS_OF_LIBBPF + p->ring_cnt + !!p->usdt + !!p->sample;
+	struct bpf_program *prog;
+	const struct bpf_map *map;
+	int err;
+
+	bpf_object__for_each_map(map, p->skel->obj)
+	{
+		cnt += bpf_map__autocreate(map);
+	}
+	bpf_object__for_each_program(prog, p->skel->obj)
+	{
+		cnt += bpf_program__autoload(prog);
+	}
+	err = tapir_file__check_room(cnt);
+	return err ? tapir_diag__fail(err,
+				      "cannot load BPF programs: %u file descriptors are required: "
+				      "%s",
+				      cnt, tapir_errno__text(err))
+		   : 0;
+}
+
 /* The rings are made while the verifier checks the programs. */
 static int load_skel(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	struct tapir_bpf_ring_maker maker = {
 		.fds = p->ring_fds, .cnt = p->ring_cnt, .bytes = opts->ring_bytes};
-	int err, rings_err;
+	int err = check_room(p), rings_err;
 
+	if (err)
+		return err;
 	p->rings_fd = tapir_bpf_ring_maker__start(&maker);
 	if (p->rings_fd < 0)
 		return tapir_load__error(p->rings_fd);

@@ -245,3 +245,24 @@ int tapir_file__keep_unless_scarce(int fd)
 		tapir_guard__fd(&fd);
 	return fd;
 }
+
+/* Others' numbers may lie anywhere: only opening shows how many are free. */
+int tapir_file__check_room(unsigned cnt)
+{
+	tapir_autofree int *fds = calloc(cnt, sizeof(*fds));
+	unsigned open_cnt = 0;
+	int err = fds || !cnt ? 0 : -ENOMEM;
+
+	while (!err && open_cnt < cnt) {
+		int fd = open_cnt ? fcntl(fds[0], F_DUPFD_CLOEXEC, 0)
+				  : open("/", O_PATH | O_CLOEXEC);
+
+		if (fd < 0)
+			err = -errno;
+		else
+			fds[open_cnt++] = fd;
+	}
+	while (open_cnt)
+		close(fds[--open_cnt]);
+	return err;
+}

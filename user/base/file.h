@@ -110,4 +110,10 @@ int tapir_file__write_until(int fd, const void *data, size_t len,
  */
 int tapir_file__keep_unless_scarce(int fd);
 
+/*
+ * 0: the process can open this many more at the moment; or -EMFILE, -ENFILE. For callers of
+ * libraries that take a want of descriptors for something else.
+ */
+int tapir_file__check_room(unsigned cnt);
+
 #endif
