@@ -12,7 +12,8 @@
  * it with their payloads, threads and activity ids, without stacks. A thread of the session writes
  * it, at least once a second, so that a process which is killed loses no more than that; a file
  * that was not closed is read as far as it goes. What the session has lost (listener.h: a full
- * buffer) is in the file as a count.
+ * buffer), and what could not be written, is in the file as counts; where there is no room for
+ * these either, the file says that it is not whole.
  *
  * FROM OUTSIDE. With TAPIR_SESSION_FILE=PATH in the environment such a session is opened when the
  * process makes its first provider, and closed at exit(); %p in PATH is the process's id.
@@ -46,8 +47,8 @@ struct tapir_session_opts {
 
 /*
  * Opens one; selections as of tapir_listener__open, path is read during the call only. A file of
- * that name is not touched. 0, or -errno: -EEXIST, others of open(2), those of
- * tapir_listener__open.
+ * that name is not touched. 0, or -errno: -EEXIST, others of open(2), -EFBIG (RLIMIT_FSIZE allows
+ * no file), those of tapir_listener__open.
  */
 TAPIR_API int tapir_session__to_file(const char *path, const struct tapir_selection *selections,
 				     uint32_t cnt, const struct tapir_session_opts *opts,

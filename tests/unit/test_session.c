@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -178,8 +179,53 @@ static void a_limit_of_bytes_leaves_a_whole_file(void **state)
 	assert_int_equal(tapir_session__close(s), -EFBIG);
 	c = read_file(path);
 	assert_false(c.stats.cut);
+	assert_true(c.sold > 100);
+	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size <= 20000);
+}
+
+/* As of a full disk: a write fails, and what was to be written is counted. */
+static void what_cannot_be_written_is_counted(void **state)
+{
+	struct rlimit before, small;
+	struct tapir_session *s;
+	struct contents c;
+	int err;
+
+	(void)state;
+	assert_int_equal(tapir_session__to_file(path, &all, 1, NULL, &s), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 20000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0); /* then no assertion, which prints */
+	fire_by_threads();
+	err = tapir_session__close(s);
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(err, -EFBIG);
+	c = read_file(path);
+	assert_false(c.stats.cut);
+	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
+}
+
+/* The caller's thread would be the one that SIGXFSZ ends. */
+static void where_no_file_may_be_written_there_is_none(void **state)
+{
+	struct rlimit before, none;
+	struct tapir_session *s = NULL;
+	struct stat st;
+	int err;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	err = tapir_session__to_file(path, &all, 1, NULL, &s);
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(err, -EFBIG);
+	assert_null(s);
+	assert_int_equal(stat(path, &st), -1);
 }
 
 static void what_is_there_is_not_touched(void **state)
@@ -240,6 +286,8 @@ int main(void)
 		CASE(captured_and_lost_are_what_was_fired),
 		CASE(selections_are_those_of_listeners),
 		CASE(a_limit_of_bytes_leaves_a_whole_file),
+		CASE(what_cannot_be_written_is_counted),
+		CASE(where_no_file_may_be_written_there_is_none),
 		CASE(what_is_there_is_not_touched),
 		CASE(a_child_leaves_its_parents_file_alone),
 	};

@@ -9,7 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ring/ring_sys.h"
 #include "session_impl.h"
+
+#define LOSSES_MAX 2u
+/* Of a limit of bytes, what is kept for the end: losses and END. */
+#define END_BYTES                                                                                  \
+	(2 * sizeof(struct tapir_chunk_header) + LOSSES_MAX * sizeof(struct tapir_rec_loss))
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -61,8 +67,8 @@ static void cut_back(const struct session_file *f)
 		lseek(f->fd, (off_t)f->written, SEEK_SET);
 }
 
-/* A chunk, or nothing of it. */
-static void write_chunk(struct session_file *f, uint8_t type, const struct session_chunk *c)
+/* A chunk, or nothing of it. c NULL: the end. False: it is not in the file. */
+static int write_chunk(struct session_file *f, uint8_t type, const struct session_chunk *c)
 {
 	struct tapir_chunk_header h = {
 		.magic = TAPIR_CHUNK_MAGIC,
@@ -76,14 +82,8 @@ static void write_chunk(struct session_file *f, uint8_t type, const struct sessi
 		.last_ns = c ? c->last_ns : 0,
 		.seq = f->seq,
 	};
-	uint64_t bytes = sizeof(h) + h.stored_bytes;
 	int err;
 
-	/* Room for the end is kept. */
-	if (!f->err && c && f->max_bytes && f->written + bytes + sizeof(h) > f->max_bytes)
-		f->err = -EFBIG;
-	if (f->err && c)
-		return;
 	h.header_crc = crc_of(0, &h, sizeof(h));
 	err = write_all(f->fd, &h, sizeof(h));
 	if (!err && c)
@@ -91,11 +91,12 @@ static void write_chunk(struct session_file *f, uint8_t type, const struct sessi
 	if (err) {
 		f->err = f->err ? f->err : err;
 		cut_back(f);
-		return;
+		return 0;
 	}
-	f->written += bytes;
+	f->written += sizeof(h) + h.stored_bytes;
 	f->seq++;
 	f->is_segment_new = 0;
+	return 1;
 }
 
 int session_file__open(struct session_file *f, const char *path, uint64_t max_bytes)
@@ -109,6 +110,9 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 	};
 
 	*f = (struct session_file){.max_bytes = max_bytes, .is_segment_new = 1};
+	if (!ring_sys_file_may_have(sizeof(h) +
+				    END_BYTES)) /* this thread's SIGXFSZ is the program's */
+		return -EFBIG;
 	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0)
 		return -errno;
@@ -137,6 +141,16 @@ static int make_room(struct session_chunk *c, size_t bytes)
 	return 1;
 }
 
+/* Is there room in max_bytes, beside what is put and what is kept for the end? */
+static int fits(const struct session_file *f, size_t bytes)
+{
+	uint64_t pending = f->descriptions.used + f->records.used + bytes;
+
+	return !f->max_bytes ||
+	       f->written + pending + 2 * sizeof(struct tapir_chunk_header) + END_BYTES <=
+		       f->max_bytes;
+}
+
 void *session_file__put(struct session_file *f, int is_description, uint16_t type, size_t bytes,
 			uint64_t time_ns)
 {
@@ -145,8 +159,14 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 
 	if (c->used + bytes > TAPIR_CHUNK_MAX_BYTES)
 		session_file__flush(f);
-	if (f->err || bytes > TAPIR_MAX_RECORD_BYTES || !make_room(c, bytes))
+	if (!f->err && !fits(f, bytes)) {
+		session_file__flush(f);
+		f->err = f->err ? f->err : -EFBIG;
+	}
+	if (f->err || bytes > TAPIR_MAX_RECORD_BYTES || !make_room(c, bytes)) {
+		f->unwritten += type == TAPIR_REC_EVENT;
 		return NULL;
+	}
 	rec = (struct tapir_rec *)(void *)(c->bytes + c->used);
 	memset(rec, 0, bytes);
 	rec->type = type;
@@ -160,10 +180,25 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 	return rec;
 }
 
+/* Its events, and those that it says were lost. */
+static uint64_t events_of(const struct session_chunk *c)
+{
+	const struct tapir_rec *rec;
+	uint64_t cnt = 0;
+
+	for (size_t at = 0; at < c->used; at += rec->size) {
+		rec = (const struct tapir_rec *)(const void *)(c->bytes + at);
+		cnt += rec->type == TAPIR_REC_EVENT;
+		if (rec->type == TAPIR_REC_LOSS)
+			cnt += ((const struct tapir_rec_loss *)(const void *)rec)->count;
+	}
+	return cnt;
+}
+
 static void flush_one(struct session_file *f, uint8_t type, struct session_chunk *c)
 {
-	if (c->used)
-		write_chunk(f, type, c);
+	if (c->used && (f->err || !write_chunk(f, type, c)))
+		f->unwritten += events_of(c);
 	c->used = c->record_cnt = 0;
 }
 
@@ -179,10 +214,23 @@ void session_file__begin_segment(struct session_file *f)
 	f->is_segment_new = 1;
 }
 
-int session_file__close(struct session_file *f, int is_whole)
+/* Also after a write that failed: it was larger. */
+static int write_losses(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt)
 {
-	if (is_whole) {
-		session_file__flush(f);
+	struct tapir_rec_loss recs[LOSSES_MAX];
+	struct session_chunk c = {.bytes = (uint8_t *)recs};
+
+	for (uint32_t i = 0; i < cnt && i < LOSSES_MAX; i++)
+		if (losses[i].count)
+			recs[c.record_cnt++] = losses[i];
+	c.used = c.record_cnt * sizeof(*recs);
+	c.first_ns = c.last_ns = cnt ? losses[0].h.time_ns : 0;
+	return !c.used || write_chunk(f, TAPIR_CHUNK_RECORDS, &c);
+}
+
+int session_file__close(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt)
+{
+	if (losses && write_losses(f, losses, cnt)) {
 		f->is_segment_new = 0;
 		write_chunk(f, TAPIR_CHUNK_END, NULL);
 	}

@@ -242,20 +242,32 @@ static void put_event(const struct tapir_event_record *r, void *ctx)
 		put_id(put_id((uint8_t *)(e + 1), r->activity), r->related);
 }
 
+static struct tapir_rec_loss loss_of(const struct tapir_session *s, uint32_t cause, uint64_t cnt)
+{
+	uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+
+	return (struct tapir_rec_loss){.h = {.type = TAPIR_REC_LOSS,
+					     .cpu = TAPIR_CPU_UNKNOWN,
+					     .size = sizeof(struct tapir_rec_loss),
+					     .time_ns = time_ns},
+				       .cause = cause,
+				       .count = cnt,
+				       .from_ns = s->flushed_ns,
+				       .until_ns = time_ns};
+}
+
 static void put_loss(struct tapir_session *s)
 {
-	uint64_t lost = tapir_listener__lost(s->listener, NULL), time_ns = now_ns(CLOCK_MONOTONIC);
-	struct tapir_rec_loss *loss;
+	const uint64_t lost = tapir_listener__lost(s->listener, NULL);
+	const struct tapir_rec_loss loss =
+		loss_of(s, TAPIR_LOSS_RING_LANE_DROP, lost - s->told_lost);
+	void *rec = loss.count ? session_file__put(&s->file, 0, TAPIR_REC_LOSS, sizeof(loss),
+						   loss.h.time_ns)
+			       : NULL;
 
-	if (lost == s->told_lost)
+	if (!rec)
 		return;
-	loss = session_file__put(&s->file, 0, TAPIR_REC_LOSS, sizeof(*loss), time_ns);
-	if (!loss)
-		return;
-	loss->cause = TAPIR_LOSS_RING_LANE_DROP;
-	loss->count = lost - s->told_lost;
-	loss->from_ns = s->flushed_ns;
-	loss->until_ns = time_ns;
+	memcpy(rec, &loss, sizeof(loss));
 	s->told_lost = lost;
 }
 
@@ -276,6 +288,7 @@ static void *run(void *arg)
 {
 	const struct timespec step = {.tv_nsec = POLL_NS};
 	struct tapir_session *s = arg;
+	struct tapir_rec_loss lost[2];
 
 	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir-session", 0, 0);
 	while (!prov_load_acquire(&s->is_stopping)) {
@@ -284,9 +297,12 @@ static void *run(void *arg)
 		ring_sys4(SYS_futex, &s->is_stopping, FUTEX_WAIT_PRIVATE, 0, &step);
 	}
 	tapir_listener__poll(s->listener);
-	put_loss(s);
+	lost[0] = loss_of(s, TAPIR_LOSS_RING_LANE_DROP,
+			  tapir_listener__lost(s->listener, NULL) - s->told_lost);
 	tapir_listener__close(s->listener); /* what a thread was slow to finish comes here */
-	s->result = session_file__close(&s->file, 1);
+	session_file__flush(&s->file);
+	lost[1] = loss_of(s, TAPIR_LOSS_DISK, s->file.unwritten);
+	s->result = session_file__close(&s->file, lost, 2);
 	return NULL;
 }
 
@@ -333,7 +349,7 @@ static int open_all(struct tapir_session *s, const char *path,
 			tapir_listener__close(s->listener);
 	}
 	if (err) {
-		session_file__close(&s->file, 0);
+		session_file__close(&s->file, NULL, 0);
 		unlink(path);
 	}
 	return err;
@@ -375,7 +391,7 @@ int tapir_session__close(struct tapir_session *session)
 		err = session->result;
 	} else {
 		tapir_listener__close(session->listener);
-		err = session_file__close(&session->file, 0);
+		err = session_file__close(&session->file, NULL, 0);
 	}
 	free_session(session);
 	errno = saved;

@@ -28,6 +28,7 @@ struct session_file {
 	int err; /* of the first write that failed: then nothing more is written */
 	uint32_t seq, is_segment_new;
 	uint64_t max_bytes, written;
+	uint64_t unwritten; /* events that were put, and are not in the file */
 	struct session_chunk descriptions, records;
 };
 
@@ -44,8 +45,12 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 /* What was put. The first chunk after __begin_segment begins one. */
 void session_file__flush(struct session_file *f);
 void session_file__begin_segment(struct session_file *f);
-/* The end; the file's descriptor and memory go. 0 or the first -errno. */
-int session_file__close(struct session_file *f, int is_whole);
+/*
+ * losses: at most two, written before the end if their counts are not 0; NULL: no end is written.
+ * Where there is no room for them there is no end, and the file is not whole. The file's descriptor
+ * and memory go. 0 or the first -errno.
+ */
+int session_file__close(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt);
 
 #pragma GCC visibility pop
 
