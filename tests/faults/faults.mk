@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Fault injection (make check-faults), included by the Makefile: tapir and its library, in which one call of one call site fails.
+# Fault injection (make check-faults), included by scripts/mk/tests.mk: tapir and its library, in which one call of one call site fails.
 
 FAULT_DIR   := $(BUILD)/faults
 FAULT_WRAPS := $(shell sed -n 's/^WRAP.[^,]*, \([a-z_0-9]*\),.*/\1/p' tests/faults/faults.c) open openat ioctl asprintf ptrace pthread_create
 FAULT_RING  := -I. -Itests/faults -include tests/faults/ring_faults.h
-FAULT_DEPS  := tests/faults/ring_faults.h tests/faults/fault_table.h Makefile tests/faults/faults.mk
+FAULT_DEPS  := tests/faults/ring_faults.h tests/faults/fault_table.h Makefile scripts/mk/usdt.mk tests/faults/faults.mk
 FAULT_LIB   := $(USDT_SRC:usdt/%.c=$(FAULT_DIR)/usdt/%.o)
 FAULT_CORECLR := $(CORECLR_SRC:usdt/%.c=$(FAULT_DIR)/coreclr/%.o)
 FAULT_BIN   := $(FAULT_DIR)/tapir $(FAULT_DIR)/tapir-coreclr $(FAULT_DIR)/ring_host $(FAULT_DIR)/ring_host_faults

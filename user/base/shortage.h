@@ -2,7 +2,7 @@
 /*
  * shortage.h - memory and file descriptors that could not be had, counted for the last line.
  *
- * The Makefile puts this header in front of each source below user/. Many callers continue without
+ * user.mk puts this header in front of each source below user/. Many callers continue without
  * something they cannot allocate (a name, a memo, a row), and a result that is incomplete for that
  * reason must be reported. So each failed allocation, and each open that failed for lack of a
  * descriptor, is counted where it happens, and the CLI prints the sums. Thread-safe; errno is kept.

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# User space.
+#
+#   user/**/*.c             -> build/libtapir-user.a (user/cli/ with it, but for main.c)
+#   user/cli/main.c         -> build/tapir, build/tapir-static
+
+USER_SRC   := $(filter-out user/cli/main.c user/cli/manifest/%,$(sort $(shell find user -name '*.c')))
+USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
+LIB        := $(BUILD)/libtapir-user.a
+TAPIR      := $(BUILD)/tapir
+
+$(BUILD)/user/%.o: user/%.c Makefile scripts/mk/user.mk | $(GEN)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/shortage.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+
+$(LIB): $(USER_OBJ) $(TABLES).o $(PROTO:=.pb-c.o)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $< $(LIB) $(LIBS) -o $@
+
+# One file without an interpreter and without libraries: for containers, and systems with another C
+# library. The linker's warnings are of dlopen and getpwuid, which it does not call (base/library.h).
+STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -ljansson -lseccomp -lprotobuf-c -lm -pthread
+
+$(TAPIR)-static: $(BUILD)/static/main.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -static -Wl,--no-warnings $< $(LIB) $(STATIC_LIBS) -o $@
+
+$(BUILD)/static/main.o: user/cli/main.c Makefile scripts/mk/user.mk
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(TAPIR_CFLAGS) -DTAPIR_STATIC -c $< -o $@
+
+-include $(USER_OBJ:.o=.d) $(BUILD)/user/cli/main.d
