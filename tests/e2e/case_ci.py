@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds."""
+"""The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds. What tapir's own names exists."""
 import os
 import pathlib
 import re
 import subprocess
 
-WORKFLOW = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "ci" / "workflow.yml"
+REPO = pathlib.Path(__file__).resolve().parents[2]
+WORKFLOW = REPO / "scripts" / "ci" / "workflow.yml"
+OWN = REPO / ".github" / "workflows" / "check.yml"
 
 
 def steps(t, job):
@@ -48,9 +50,9 @@ def test_status_of_a_test_that_fails_is_its_own(t):
     t.eq(run_step(t, has["Record"], "false", conditions).returncode, 1, "of ./your-test")
 
 
-def test_packages_that_the_workflow_installs_are_debians(t):
+def test_packages_that_the_workflows_install_are_debians(t):
     """Of the image that it names, whose release this machine has."""
-    text = WORKFLOW.read_text(encoding="utf-8")
+    text = WORKFLOW.read_text(encoding="utf-8") + OWN.read_text(encoding="utf-8")
     release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
     if 'VERSION_ID="12"' not in release or set(re.findall(r"debian:(\d+)", text)) != {"12"}:
         t.skip("this is not the release of the workflow")
@@ -60,3 +62,10 @@ def test_packages_that_the_workflow_installs_are_debians(t):
     if "Candidate" not in known:
         t.skip("apt has no lists of packages here")
     t.eq({name for name in names if f"{name}:\n" not in known}, set(), "packages that Debian does not have")
+
+
+def test_programs_that_the_own_workflow_runs_exist(t):
+    """Nothing else can be known of it here: GitHub runs it."""
+    named = set(re.findall(r"(?:scripts|\.ci)/[\w-]+", re.sub(r"^ *#.*", "", OWN.read_text(encoding="utf-8"), flags=re.M)))
+    t.ok({".ci/run", "scripts/check-subjects", "scripts/vmtest"} <= named, f"it runs {named}")
+    t.eq({name for name in named if not os.access(REPO / name, os.X_OK)}, set(), "programs that are missing")
