@@ -203,3 +203,18 @@ def test_one_liner_of_python_counts_its_collections(t):
     whole, began = totals(t.tapir("trace", "python:gc hist took by generation", "python:gc__start count by generation", "--json", *program))
     t.eq({row["key"]["generation"]: row["count"] for row in whole["rows"]},
          {row["key"]["generation"]: row["count"] for row in began["rows"]}, "each that began has ended")
+
+
+def test_a_file_of_questions_may_be_of_any_system(t):
+    file, said = recording(t)
+    questions = t.path("questions")
+    with open(questions, "wb") as out:
+        out.write(b"# both\r\n\r\norder count\r\n  order sum arg2\r\n")
+    tables = totals(t.tapir("events", file, "@" + questions, "--json"))
+    t.eq([table["hits"] for table in tables], [said["fired"]] * 2, "events of each")
+    t.eq(values(tables[1]["rows"][0])["sum"], said["cents"], "sum")
+    with open(questions, "wb") as out:
+        out.write(b"order count\0by arg1\n")
+    result = t.tapir("events", file, "@" + questions, expect=2)
+    t.eq(len(result.err.splitlines()), 1, "lines")
+    t.ok("has a NUL" in result.err, result.err)

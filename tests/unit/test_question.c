@@ -178,6 +178,44 @@ static void intervals_have_both_ends(void **state)
 	tapir_vec__fini(&by);
 }
 
+/* Their names are not copied before they are counted. */
+static void refuse_many_keys(void)
+{
+	const size_t bytes = 100000;
+	char *keys = test_malloc(bytes + 1);
+	struct tapir_words list;
+
+	memset(keys, ',', bytes);
+	for (size_t i = 0; i < bytes; i += 2)
+		keys[i] = 'a';
+	keys[bytes] = '\0';
+	tapir_diag__clear();
+	assert_int_equal(
+		tapir_questions__add(qs, &(struct tapir_question_opts){.by = *words(keys, &list)}),
+		-EINVAL);
+	assert_non_null(strstr(tapir_diag__line(0), "at most 4 keys"));
+	tapir_vec__fini(&list);
+	test_free(keys);
+}
+
+static void a_key_that_events_lack_pairs_nothing(void **state)
+{
+	struct tapir_question *q;
+
+	(void)state;
+	assert_int_equal(tapir_pairs__name(tapir_questions__pairs(qs), "order,ended,key=idd"), 0);
+	q = ask((struct tapir_question_opts){.is_of_intervals = true, .wants_count = true});
+	probe(1, "order", "id");
+	probe(2, "ended", "id");
+	event(1, 5, 1000, 1, true);
+	event(1, 6, 1500, 2, true);
+	assert_int_equal(event(2, 5, 2000, 1, true), 0);
+	assert_int_equal(tapir_questions__finish(qs), -EINVAL);
+	assert_int_equal(q->counts.hits, 0);
+	assert_string_equal(tapir_diag__line(0), "--pair, --key: shop:order has no field 'idd'");
+	tapir_diag__clear();
+}
+
 static void mistakes_are_told_before_anything_comes(void **state)
 {
 	static const char *const lhists[] = {"value",	     "value,1,2",	 "value,5,1,1",
@@ -201,6 +239,7 @@ static void mistakes_are_told_before_anything_comes(void **state)
 		-EINVAL);
 	assert_non_null(strstr(tapir_diag__line(0), "at most 4 keys"));
 	tapir_vec__fini(&list);
+	refuse_many_keys();
 	assert_int_equal(tapir_questions__cnt(qs), 0);
 	tapir_diag__clear();
 }
@@ -240,6 +279,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(expression_is_bound_again_when_an_id_is_anothers,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(intervals_have_both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_key_that_events_lack_pairs_nothing, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(mistakes_are_told_before_anything_comes, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(names_of_intervals_mean_their_kinds, setup,

@@ -61,14 +61,16 @@ static char *keep_text(struct asked *a, const char *text, size_t len)
 	return NULL;
 }
 
-/* From the last comma outside parentheses and quotes; len: of text. SIZE_MAX: there is none. */
-static size_t last_comma(const char *text, size_t len)
+/* The first or the last comma outside parentheses and quotes; len: of text. SIZE_MAX: there is
+ * none.
+ */
+static size_t find_comma(const char *text, size_t len, bool is_last)
 {
 	size_t found = SIZE_MAX;
 	int depth = 0;
 	bool is_quoted = false;
 
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len && (is_last || found == SIZE_MAX); i++) {
 		if (is_quoted && text[i] == '\\' && i + 1 < len)
 			i++;
 		else if (text[i] == '"')
@@ -106,7 +108,7 @@ static int take_lhist(const char *text, size_t *len, struct tapir_fold_column *c
 	__int128 range;
 
 	for (int i = 2; i >= 0; i--) {
-		size_t comma = last_comma(text, all);
+		size_t comma = find_comma(text, all, true);
 
 		if (comma == SIZE_MAX ||
 		    !take_bound(text + comma + 1, all - comma - 1, &bounds[i], &is_time[i]))
@@ -196,19 +198,15 @@ static int add_key(struct asked *a, const char *text, size_t len)
 
 static int add_keys(struct asked *a, const char *text)
 {
-	size_t len = strlen(text), from;
+	size_t comma;
 	int err;
 
-	from = last_comma(text, len);
-	if (from != SIZE_MAX) { /* the ones before it first */
-		char *head = keep_text(a, text, from);
-
-		err = head ? add_keys(a, head) : -ENOMEM;
-		if (err)
-			return err;
-	}
-	return from == SIZE_MAX ? add_key(a, text, len)
-				: add_key(a, text + from + 1, len - from - 1);
+	do {
+		comma = find_comma(text, strlen(text), false);
+		err = add_key(a, text, comma == SIZE_MAX ? strlen(text) : comma);
+		text += comma + 1; /* of the last one not read */
+	} while (!err && comma != SIZE_MAX);
+	return err;
 }
 
 static int parse(struct asked *a)
@@ -598,9 +596,29 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	qs->held_bytes += size;
 }
 
+/* Without the key that a person named, any begin would go with any end. */
+static int check_key(const struct tapir_questions *qs, const struct tapir_kind *kind,
+		     const struct tapir_hit_end *event)
+{
+	struct tapir_user_pair *user;
+
+	tapir_vec_for_each (user, &qs->pairs.user) {
+		if (!user->key || !kind->key || strcmp(user->key, kind->key) ||
+		    strcmp(user->kind, kind->name) ||
+		    tapir_event_fields__may_have(event->fields, user->key, strlen(user->key)))
+			continue;
+		return tapir_diag__fail(-EINVAL, "--pair, --key: %.*s:%.*s has no field '%s'",
+					(int)event->probe.provider.len, event->probe.provider.data,
+					(int)event->probe.event.len, event->probe.event.data,
+					user->key);
+	}
+	return 0;
+}
+
 static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 			      const struct tapir_interval *interval)
 {
+	const struct tapir_kind *kind = &qs->pairs.kinds.data[interval->kind];
 	const struct tapir_rec_event *begin = interval->details;
 	const struct tapir_rec_probe *begin_probe =
 		begin ? tapir_catalog__probe(qs->catalog, begin->probe_id) : NULL;
@@ -610,6 +628,7 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 	struct tapir_hit hit = {.catalog = qs->catalog,
 				.end = &end,
 				.took_ns = interval->until_ns - interval->from_ns};
+	int err;
 
 	if (!begin_probe || !tapir_timeline__current(qs->tl, &end_probe, &end_event)) {
 		a->q.counts.hits++;
@@ -623,7 +642,10 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 	hit.begin.fields = &qs->begin_fields;
 	end = (struct tapir_hit_end){*end_probe, *end_event, &qs->end_fields};
 	tapir_event_fields__decode(&qs->end_fields, qs->catalog, end_probe, end_event);
-	return ask(qs, a, &hit, interval->node);
+	err = check_key(qs, kind, &hit.begin);
+	if (!err)
+		err = check_key(qs, kind, &end);
+	return err ? err : ask(qs, a, &hit, interval->node);
 }
 
 static void on_close(void *ctx, struct tapir_interval *interval)

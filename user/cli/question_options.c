@@ -466,12 +466,14 @@ static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
 
 	if (err)
 		return tapir_diag__fail(err, "cannot read %s: %s", path, tapir_errno__text(err));
+	if (strlen(text) != len)
+		err = tapir_diag__fail(-EINVAL, "%s is no text: it has a NUL", path);
 	for (char *line = text, *end; !err && *line; line = end) {
 		size_t line_len = strcspn(line, "\n");
 
 		end = line + line_len + (line[line_len] == '\n');
 		line += strspn(line, " \t");
-		line_len = strcspn(line, "\n");
+		line_len = strcspn(line, "\r\n");
 		if (line_len && *line != '#') {
 			const char *copy = keep(asked, line, line_len);
 

@@ -111,8 +111,8 @@ void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir
 	add_inner(f);
 }
 
-const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
-						   const char *name, size_t len)
+static const struct tapir_value *named(const struct tapir_event_fields *f, const char *name,
+				       size_t len)
 {
 	for (unsigned i = 0; i < f->cnt; i++) {
 		const struct tapir_value *v = &f->values[i];
@@ -121,9 +121,25 @@ const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fiel
 
 		if (v->name.len ? v->name.len == len && !memcmp(v->name.data, name, len)
 				: arg_len == len && !memcmp(arg, name, len))
-			return v->flags & TAPIR_VALUE_ABSENT ? NULL : v;
+			return v;
 	}
 	return NULL;
+}
+
+const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
+						   const char *name, size_t len)
+{
+	const struct tapir_value *v = named(f, name, len);
+
+	return v && !(v->flags & TAPIR_VALUE_ABSENT) ? v : NULL;
+}
+
+bool tapir_event_fields__may_have(const struct tapir_event_fields *f, const char *name, size_t len)
+{
+	for (unsigned i = 0; i < f->cnt; i++)
+		if (f->values[i].type == TAPIR_VALUE_ARRAY)
+			return true;
+	return named(f, name, len);
 }
 
 uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name)

@@ -33,6 +33,9 @@ void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir
 /* name: of len bytes, or "argN". NULL: there is none, or its value is absent. */
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
 						   const char *name, size_t len);
+/* Whether events of the kind have it, also where this one's value is absent. Which pairs there are
+ * depends on the event: of those with pairs nothing is known. */
+bool tapir_event_fields__may_have(const struct tapir_event_fields *f, const char *name, size_t len);
 uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name);
 /*
  * Adds fields by their names, which are separated by ' ', as people read them: strings without
