@@ -350,7 +350,8 @@ def test_role_decides_about_each_resource(t):
     roles = ("", "view", "profile", "admin")
     least = {"GET /healthz": "", "GET /readyz": "", "GET /v1/openapi.json": "", "GET /v1/config": "admin", "POST /v1/continuous/freeze": "profile",
              "GET /v1/profile": "profile", "GET /debug/pprof/profile": "profile", "GET /v1/stacks": "profile", "GET /v1/views/gc": "profile",
-             "GET /v1/findings": "profile", "GET /v1/events": "profile", "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
+             "GET /v1/findings": "profile", "GET /v1/events": "profile", "GET /v1/questions": "profile",
+             "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
              "DELETE /v1/sessions/x": "profile"}
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in roles if role]
     path = t.path("tokens.json")
@@ -447,6 +448,39 @@ def test_events_come_while_they_happen(t):
     stream.close()
     front = children(server.pid)[0]
     until(t, lambda: children(server.pid) == [front], "the end of a stream whose client has gone")
+
+
+def test_question_is_answered_of_a_process_and_logged(t):
+    target = t.target("storm", 1000, 600000)
+    server = Server(t)
+    path = f"/v1/questions?pid={target.pid}&seconds=1&source="
+    for query, status, start in (("", 400, "source:"), ("/etc/passwd:x", 400, "events:"), ("kprobe:vfs_read", 400, "SPEC 'kprobe"),
+                                 ("storm:hit&where=1%2B", 400, "--where"), ("storm:hit&source=locks", 400, "source:")):
+        error = server.json(path + query, expect=status)["error"]
+        t.ok(error.startswith(start), f"{query}: {error}")
+    answer = server.json(path + "storm:hit&by=pid&sum=arg1&where=arg0%20%3E%3D%200")
+    t.eq((answer["type"], answer["of"], answer["undefined"], answer["rejected"]), ("total", "events", 0, 0), "the answer")
+    t.eq(answer["hits"], answer["rows_hits"] + answer["lost"], "hits")
+    t.eq([row["key"] for row in answer["rows"]], [{"pid": target.pid}], "keys")
+    t.eq(list(answer["rows"][0]["values"][0]), ["of", "sum"], "values")
+    error = server.json(path + "storm:hit&by=nothing", expect=400)["error"]
+    t.ok("nothing" in error and "arg0" in error, error)
+    error = server.json(path + "postgresql:query&hist=took", expect=404)["error"]
+    t.ok("postgresql" in error, f"an interval that the program has not: {error}")
+    logged = 'accepted GET /v1/questions pid=%d {"source":["storm:hit"],"sum":["arg1"],"by":["pid"],"where":"arg0 >= 0"}' % target.pid
+    t.ok(any(logged in line for line in server.audit()), f"{server.audit()}")
+
+
+def test_question_about_intervals_records_their_events(t):
+    t.need("/usr/bin/python3")
+    if "gc__start" not in t.tapir("list", "/usr/bin/python3", expect=None).out:
+        t.skip("this Python has no probes")
+    target = t.start("/usr/bin/python3", "-I", "-c", "import gc, time\nwhile True: gc.collect(0); time.sleep(0.001)")
+    answer = Server(t).json(f"/v1/questions?pid={target.pid}&seconds=1&source=interval:python:gc&hist=took&by=begin.generation&top=5")
+    t.eq((answer["of"], answer["rejected"], answer["undefined"]), ("intervals", 0, 0), "the answer")
+    t.eq(answer["hits"], answer["rows_hits"], "hits")
+    t.eq([row["key"] for row in answer["rows"]], [{"begin.generation": 0}], "keys")
+    t.ok(answer["rows"][0]["count"] >= 1, f"{answer}")
 
 
 def test_counters_of_a_runtime_are_those_of_its_view(t):

@@ -132,7 +132,7 @@ def walk(tapir):
     seen["script root"] = '<body data-root="/debug/tapir" ' in page
     seen["strange root"] = 'href="/assets/' in agent.ask(own, Tapir_Root="//elsewhere.example").body.decode()
     csrf = agent.json("/v1/whoami")["csrf"]
-    others = [(path, query) for path in ("/v1/profile", "/v1/stacks", "/v1/events", "/v1/counters", "/v1/findings", "/debug/pprof/profile")
+    others = [(path, query) for path in ("/v1/profile", "/v1/stacks", "/v1/events", "/v1/counters", "/v1/findings", "/v1/questions", "/debug/pprof/profile")
               for query in ([("pid", "1")], [("comm", "*")]) if (path, query[0][0]) != ("/v1/stacks", "comm")]
     seen["others"] = sorted({agent.ask(path, query=query).status for path, query in others} | {agent.ask("/v1/processes/1").status})
     seen["others listed"] = [p["pid"] for p in agent.json("/v1/processes", query=[("all", "true")])["processes"]] == [agent.pid]

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "agent/ask.h"
+#include "agent/task.h"
+#include "cli/question_options.h"
 #include "agent/openapi.h"
 
 static const struct tapir_route *const profile = &tapir_routes[TAPIR_ROUTE_PROFILE];
@@ -86,6 +88,102 @@ static void values_reach_the_request(void **state)
 	assert_null(rq.program);
 	assert_string_equal(ask.format, "folded");
 	tapir_ask__fini(&ask);
+}
+
+static const struct tapir_option *option_called(const char *name)
+{
+	for (const struct tapir_option *o = tapir_question_options; o->name; o++)
+		if (!strcmp(o->name, name))
+			return o;
+	return NULL;
+}
+
+/* Those that are no options of a question are the source, and what is recorded. */
+static void question_has_parameters_that_are_options(void **state)
+{
+	static const char *const others[] = {"source", "seconds", "rate"};
+	unsigned aggregates = 0;
+
+	(void)state;
+	for (const struct tapir_param *p = tapir_params_question; p->name; p++) {
+		bool is_other = false;
+
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+			is_other |= !strcmp(p->name, others[i]);
+		if (is_other == !!option_called(p->name))
+			fail_msg("%s", p->name);
+		aggregates += p->kind == TAPIR_PARAM_LIST;
+	}
+	assert_int_equal(aggregates, TAPIR_AGGREGATE_CNT + 2);
+}
+
+static int checked(const char *const given[][2], size_t cnt)
+{
+	const struct tapir_route *route = &tapir_routes[TAPIR_ROUTE_QUESTIONS];
+	const struct tapir_serve_limits limits = {.seconds = 60};
+	struct tapir_ask ask = {};
+	struct tapir_task task = {.run = tapir_task__question, .ask = &ask, .limits = &limits};
+	int err = tapir_ask__set(&ask, route, "pid", "1");
+
+	tapir_diag__clear();
+	for (size_t i = 0; !err && i < cnt; i++)
+		err = tapir_ask__set(&ask, route, given[i][0], given[i][1]);
+	err = err ? err : tapir_task__check(&task);
+	tapir_ask__fini(&ask);
+	return err;
+}
+
+static void question_is_about_events_or_intervals(void **state)
+{
+	static const char *const right[][2] = {{"source", "shop:sold"},
+					       {"source", "postgresql:query"},
+					       {"source", "interval:dotnet:gc"}};
+	static const char *const wrong[][2] = {{"source", "/etc/passwd:x"},
+					       {"source", "@/etc/passwd"},
+					       {"source", "shop:sold count"},
+					       {"source", "tracepoint:sched:x"},
+					       {"source", "kprobe:vfs_read"},
+					       {"source", "uprobe:/bin/sh:main"},
+					       {"table-size", "16384"},
+					       {"rate", "100001"},
+					       {"pair", "a:b,a:c"},
+					       {"seconds", "61"},
+					       {"profile", "gc"}};
+	static const char *const both[][2] = {{"source", "shop:sold"},
+					      {"source", "postgresql:query"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_int_equal(checked(&right[i], 1), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (checked(&wrong[i], 1) != -EINVAL || !tapir_diag__cnt())
+			fail_msg("%s=%s is taken", wrong[i][0], wrong[i][1]);
+	assert_int_equal(checked(both, 0), -EINVAL);
+	assert_int_equal(checked(both, 2), -EINVAL);
+	assert_string_equal(tapir_diag__line(0),
+			    "source: events and intervals are two questions: ask one of them");
+}
+
+static void question_is_one_printable_object_in_the_log(void **state)
+{
+	static const char *const given[][2] = {{"source", "shop:sold"},
+					       {"where", "name == \"\033[2J\n\""},
+					       {"by", "name,pid"},
+					       {"sum", "price"}};
+	struct tapir_str text = {};
+	struct tapir_ask ask = {};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		assert_int_equal(tapir_ask__set(&ask, &tapir_routes[TAPIR_ROUTE_QUESTIONS],
+						given[i][0], given[i][1]),
+				 0);
+	tapir_ask__add_question(&ask, &text);
+	assert_string_equal(text.data, "{\"source\":[\"shop:sold\"],\"sum\":[\"price\"],"
+				       "\"by\":[\"name,pid\"],"
+				       "\"where\":\"name == \\\"\\\\x1b[2J\\\\n\\\"\"}");
+	tapir_ask__fini(&ask);
+	tapir_str__fini(&text);
 }
 
 static void json_says_the_same(void **state)
@@ -220,6 +318,9 @@ int main(void)
 		cmocka_unit_test(routes_are_found_by_method_and_path),
 		cmocka_unit_test(other_paths_are_not_found),
 		cmocka_unit_test(values_reach_the_request),
+		cmocka_unit_test(question_has_parameters_that_are_options),
+		cmocka_unit_test(question_is_about_events_or_intervals),
+		cmocka_unit_test(question_is_one_printable_object_in_the_log),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(wrong_values_are_refused_with_their_name),
 		cmocka_unit_test(wrong_json_is_refused),

@@ -186,6 +186,10 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		if (rq->path_arg)
 			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
 		add_target(&ask, &target);
+		if (rq->route == TAPIR_ROUTE_QUESTIONS) {
+			tapir_str__adds(&target, target.len ? " " : "");
+			tapir_ask__add_question(&ask, &target);
+		}
 		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
 				   err ? "refused" : "accepted");
 	}

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/duration.h"
+#include "base/json.h"
 #include "decode/profiles.h"
 #include "agent/answer.h"
 #include "spec/spec.h"
@@ -115,6 +116,34 @@ const struct tapir_param tapir_params_counters[] = {
 	 MAX_DURATION_NS, NULL},
 	{}};
 
+/* The names are those of the options (cli/question_options.c), so far as a client may use them. */
+#define AGGREGATE(name, what, which)                                                               \
+	{                                                                                          \
+		name, TAPIR_PARAM_LIST, AT(aggregates[which]), what, 0, 0, NULL                    \
+	}
+
+const struct tapir_param tapir_params_question[] = {
+	{"source", TAPIR_PARAM_LIST, AT(sources),
+	 "SPEC of events, without a path, or the name of an interval; repeatable, of one kind", 0,
+	 0, NULL},
+	{"where", TAPIR_PARAM_TEXT, AT(where), "only those for which it is true", 0, 0, NULL},
+	{"count", TAPIR_PARAM_FLAG, AT(count), "count them, as happens where nothing is added up",
+	 0, 0, NULL},
+	AGGREGATE("sum", "add up a field", TAPIR_AGGREGATE_SUM),
+	AGGREGATE("avg", "the mean of a field", TAPIR_AGGREGATE_AVG),
+	AGGREGATE("min", "the smallest value of a field", TAPIR_AGGREGATE_MIN),
+	AGGREGATE("max", "the largest value of a field", TAPIR_AGGREGATE_MAX),
+	AGGREGATE("hist", "percentiles and a histogram of a field", TAPIR_AGGREGATE_HIST),
+	AGGREGATE("lhist", "X,MIN,MAX,STEP: a histogram in equal steps", TAPIR_AGGREGATE_LHIST),
+	{"by", TAPIR_PARAM_LIST, AT(by), "KEY{,KEY}: a row for each value of these", 0, 0, NULL},
+	{"top", TAPIR_PARAM_U64, AT(top), "rows, at most (default: 20)", 1, 10000, NULL},
+	{"seconds", TAPIR_PARAM_DURATION, AT(duration_ns), "how long to record (default: 10)",
+	 TAPIR_NS_PER_MS, MAX_DURATION_NS, NULL},
+	{"rate", TAPIR_PARAM_U64, AT(rate_hz),
+	 "ring lane: events per second per thread, at most (default: 100000)", 1,
+	 TAPIR_QUESTION_MAX_HZ, NULL},
+	{}};
+
 const struct tapir_param tapir_params_session[] = {
 	{"lease", TAPIR_PARAM_DURATION, AT(lease_ns),
 	 "ends the recording when it was not asked about for this long", TAPIR_NS_PER_SEC,
@@ -133,6 +162,45 @@ void tapir_ask__fini(struct tapir_ask *ask)
 	tapir_vec__fini(&ask->specs);
 	tapir_vec__fini(&ask->profiles);
 	tapir_vec__fini(&ask->counters);
+	tapir_vec__fini(&ask->sources);
+	tapir_vec__fini(&ask->by);
+	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
+		tapir_vec__fini(&ask->aggregates[i]);
+}
+
+/* Printable before it is quoted: what reads the object gets no escape sequence either. */
+static void add_text(struct tapir_json *j, const char *name, const char *text)
+{
+	struct tapir_str printable = {};
+
+	tapir_str__add_printable(&printable, text, strlen(text));
+	tapir_json__str(j, name, printable.data ? printable.data : "");
+	tapir_str__fini(&printable);
+}
+
+static void add_words(struct tapir_json *j, const char *name, const struct tapir_words *words)
+{
+	const char *const *word;
+
+	if (!words->cnt)
+		return;
+	tapir_json__open(j, name, '[');
+	tapir_vec_for_each (word, words)
+		add_text(j, NULL, *word);
+	tapir_json__close(j, ']');
+}
+
+void tapir_ask__add_question(const struct tapir_ask *ask, struct tapir_str *out)
+{
+	struct tapir_json j = tapir_json__to(out);
+
+	tapir_json__open(&j, NULL, '{');
+	for (const struct tapir_param *p = tapir_params_question; p->name; p++)
+		if (p->kind == TAPIR_PARAM_LIST)
+			add_words(&j, p->name, (const void *)((const char *)ask + p->offset));
+	if (ask->where)
+		add_text(&j, "where", ask->where);
+	tapir_json__close(&j, '}');
 }
 
 /* ---- values --------------------------------------------------------------------------------- */

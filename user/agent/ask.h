@@ -10,8 +10,11 @@
 #ifndef TAPIR_USER_ASK_H
 #define TAPIR_USER_ASK_H
 
+#include "analyze/question.h"
 #include "record/request.h"
 #include "agent/route.h"
+
+#define TAPIR_QUESTION_MAX_HZ 100000u /* of the ring lane, of a question: per thread */
 
 /* Texts in lists are owned. Zeros: nothing is asked for. */
 struct tapir_ask {
@@ -22,6 +25,9 @@ struct tapir_ask {
 	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
 	struct tapir_pids inside;   /* their processes, where no cgroup is visible */
 	struct tapir_words specs, profiles, counters;
+	struct tapir_words sources, by, aggregates[TAPIR_AGGREGATE_CNT]; /* of a question */
+	const char *where;
+	bool count;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched;
 	const char *lane, *sample_event, *format;
@@ -35,6 +41,8 @@ struct tapir_ask {
 };
 
 void tapir_ask__fini(struct tapir_ask *ask);
+/* What is asked of the events, as a JSON object in which all is printable: for the log. */
+void tapir_ask__add_question(const struct tapir_ask *ask, struct tapir_str *out);
 
 /* -EINVAL with a line: not a parameter of the route, or not a value of it. */
 int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
@@ -69,5 +77,6 @@ extern const struct tapir_param tapir_params_view[];
 extern const struct tapir_param tapir_params_session[];
 extern const struct tapir_param tapir_params_events[];
 extern const struct tapir_param tapir_params_counters[];
+extern const struct tapir_param tapir_params_question[];
 
 #endif

@@ -19,6 +19,7 @@
 #include "decode/profiles.h"
 #include "base/foreign/helper.h"
 #include "agent/answer.h"
+#include "agent/ask_question.h"
 #include "agent/child_run.h"
 #include "agent/task.h"
 #include "agent/watch/totals.h"
@@ -29,7 +30,8 @@ bool tapir_task__records(const struct tapir_task *task)
 {
 	return task->run == tapir_task__profile || task->run == tapir_task__view ||
 	       task->run == tapir_task__findings || task->run == tapir_task__session ||
-	       task->run == tapir_task__events || task->run == tapir_task__counters;
+	       task->run == tapir_task__events || task->run == tapir_task__counters ||
+	       task->run == tapir_task__question;
 }
 
 /* The last argument of `report --view`. */
@@ -76,7 +78,8 @@ int tapir_task__check(const struct tapir_task *task)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
 					(unsigned long long)task->limits->seconds);
-	return tapir_ask__request(task->ask, &request);
+	return task->run == tapir_task__question ? tapir_ask_question__check(task->ask)
+						 : tapir_ask__request(task->ask, &request);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------ */
@@ -413,6 +416,21 @@ int tapir_task__counters(void *ctx, int client_fd)
 	task.ask = &ask;
 	fd = make_trace(&task, client_fd);
 	return fd < 0 ? fd : send_output(argv, fd, 0, client_fd);
+}
+
+int tapir_task__question(void *ctx, int client_fd)
+{
+	struct tapir_task task = *(const struct tapir_task *)ctx;
+	struct tapir_ask ask = *task.ask;
+	struct tapir_words argv = {};
+	int err = tapir_ask_question__prepare(&ask, &argv), fd;
+
+	if (err)
+		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+	task.ask = &ask;
+	fd = make_trace(&task, client_fd);
+	/* What remains to be wrong is an expression that does not fit the events that came. */
+	return fd < 0 ? fd : send_output(argv.data, fd, 400, client_fd);
 }
 
 /* Those of now: stacks are of one moment. */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * No text of a client is a word of the command: options have the form --NAME=VALUE, and sources are
+ * known intervals, or none where all events of the recording are meant.
+ */
+#include "agent/ask_question.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/interval_names.h"
+#include "base/diag.h"
+
+#define TABLE_MB "16" /* of keys, for one client */
+
+static const char *name_of(const char *source)
+{
+	return strncmp(source, "interval:", 9) ? source : source + 9;
+}
+
+/* *is_of_intervals: all sources are. -EINVAL with a line: none, or of both kinds. */
+static int check_sources(const struct tapir_ask *ask, bool *is_of_intervals)
+{
+	const char *const *source;
+	size_t interval_cnt = 0;
+
+	tapir_vec_for_each (source, &ask->sources)
+		interval_cnt += tapir_interval_name__is_known(name_of(*source));
+	*is_of_intervals = interval_cnt > 0;
+	if (!ask->sources.cnt)
+		return tapir_diag__fail(-EINVAL, "source: events or an interval are required");
+	if (interval_cnt && interval_cnt < ask->sources.cnt)
+		return tapir_diag__fail(
+			-EINVAL, "source: events and intervals are two questions: ask one of them");
+	return 0;
+}
+
+int tapir_ask_question__check(const struct tapir_ask *client)
+{
+	struct tapir_ask ask = *client;
+	struct tapir_request request;
+	bool is_of_intervals;
+	int err = check_sources(&ask, &is_of_intervals);
+
+	if (!err && !is_of_intervals)
+		ask.specs = ask.sources;
+	return err ? err : tapir_ask__request(&ask, &request);
+}
+
+static bool has_kind(void *ctx, const struct tapir_kind *kind)
+{
+	(void)ctx;
+	(void)kind;
+	return false;
+}
+
+/* What is wrong with it whatever is recorded is said before anything is. */
+static int check_expressions(const struct tapir_ask *ask, bool is_of_intervals)
+{
+	struct tapir_questions *qs = tapir_questions__new(NULL);
+	struct tapir_question_opts opts = {.where = ask->where,
+					   .by = ask->by,
+					   .is_of_intervals = is_of_intervals,
+					   .has_kind = has_kind};
+	int err;
+
+	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
+		opts.aggregates[i] = ask->aggregates[i];
+	err = qs ? tapir_questions__add(qs, &opts) : -ENOMEM;
+	tapir_questions__free(qs);
+	return err;
+}
+
+static bool wants_stacks(const struct tapir_words *by)
+{
+	const char *const *key;
+
+	tapir_vec_for_each (key, by)
+		if (strstr(*key, "stack"))
+			return true;
+	return false;
+}
+
+/* The events that are to be recorded; owned by the process, which ends with the answer. */
+static int find_specs(struct tapir_ask *ask, bool is_of_intervals)
+{
+	const char *const *source;
+	int err = 0;
+
+	if (!is_of_intervals) {
+		ask->specs = ask->sources;
+		return 0;
+	}
+	tapir_vec_for_each (source, &ask->sources) {
+		struct tapir_interval_specs specs = {};
+		char **spec;
+
+		err = err ? err : tapir_interval_name__add_specs(name_of(*source), &specs);
+		tapir_vec_for_each (spec, &specs)
+			if (!tapir_vec__push(&ask->specs, *spec))
+				err = -ENOMEM;
+	}
+	return err;
+}
+
+static int add_option(struct tapir_words *argv, const char *name, const char *value)
+{
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "--%s=%s", name, value);
+	return !text.failed && tapir_vec__push(argv, text.data) ? 0 : -ENOMEM;
+}
+
+static int add_options(const struct tapir_ask *ask, struct tapir_words *argv)
+{
+	const char *const *word;
+	char top[24];
+	int err = ask->where ? add_option(argv, "where", ask->where) : 0;
+
+	for (const struct tapir_param *p = tapir_params_question; p->name; p++) {
+		const struct tapir_words *words = (const void *)((const char *)ask + p->offset);
+
+		if (p->kind != TAPIR_PARAM_LIST || words == &ask->sources)
+			continue;
+		tapir_vec_for_each (word, words)
+			err = err ? err : add_option(argv, p->name, *word);
+	}
+	snprintf(top, sizeof(top), "%llu", (unsigned long long)ask->top);
+	return err ? err : ask->top ? add_option(argv, "top", top) : 0;
+}
+
+static int make_command(const struct tapir_ask *ask, bool is_of_intervals, struct tapir_words *argv)
+{
+	static const char *const first[] = {"events", "-", "--json", "--count",
+					    "--table-size=" TABLE_MB};
+	const char *const *source;
+	bool is_made = true;
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		is_made &= tapir_vec__push(argv, first[i]);
+	if (is_of_intervals)
+		tapir_vec_for_each (source, &ask->sources)
+			is_made &= tapir_vec__push(argv, name_of(*source));
+	is_made &= !add_options(ask, argv);
+	return is_made && tapir_vec__push(argv, NULL) ? 0 : -ENOMEM;
+}
+
+int tapir_ask_question__prepare(struct tapir_ask *ask, struct tapir_words *argv)
+{
+	bool is_of_intervals;
+	int err = check_sources(ask, &is_of_intervals);
+
+	if (!err)
+		err = check_expressions(ask, is_of_intervals);
+	if (!err)
+		err = find_specs(ask, is_of_intervals);
+	ask->no_samples = ask->no_sched = true;
+	ask->stack = wants_stacks(&ask->by);
+	ask->rate_hz = ask->rate_hz ? ask->rate_hz : TAPIR_QUESTION_MAX_HZ;
+	return err ? err : make_command(ask, is_of_intervals, argv);
+}
