@@ -78,7 +78,8 @@ static int judged(struct fixture *f, const char *text)
 	int err;
 
 	tapir_diag__clear();
-	assert_int_equal(tapir_fail_on__parse(text, &conditions, &why), 0);
+	if (tapir_fail_on__parse(text, &conditions, &why))
+		fail_msg("%s: %s", text, tapir_diag__line(0));
 	err = tapir_fail_on__judge(&conditions, &f->view);
 	assert_int_equal(err, tapir_diag__cnt() ? -ERANGE : 0);
 	tapir_fail_on__fini(&conditions);
@@ -166,6 +167,77 @@ static void what_is_no_condition_is_refused_with_an_example(void **state)
 	}
 }
 
+static void expressions_fail_when_they_are_true(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(judged(f, "exceptions > 100"), 1);
+	assert_string_equal(tapir_diag__line(0), "failed on exceptions > 100: exceptions is 150");
+	assert_int_equal(judged(f, "exceptions >= 150.5 || exceptions < 150"), 0);
+	assert_int_equal(judged(f, "\"gc:pause\" > 79ms && exceptions == 150"), 1);
+	assert_string_equal(tapir_diag__line(0),
+			    "failed on \"gc:pause\" > 79ms && exceptions == 150: gc:pause is 80.0 "
+			    "ms, exceptions is 150");
+	assert_int_equal(judged(f, "\"gc:pause\" > 80ms, query > 2s"), 0);
+	assert_int_equal(judged(f, "(query > 1s), lost, \"postgresql:query\" >= 1500ms"), 2);
+	assert_int_equal(judged(f, "\"heap-growth\" > 0 || deadlock > 0"), 0);
+	assert_int_equal(judged(f, "finding == 1 && lost == 0 && gap == 0"), 1);
+	assert_int_equal(judged(f, "\"jdk.GCPhasePause\" > 1ms || lost > 0") > 1, 1); /* unknown */
+	assert_int_equal(judged(f, "qeury > 1s") > 1, 1);
+	assert_non_null(strstr(tapir_diag__line(tapir_diag__cnt() - 1), "\"postgresql:query\""));
+	assert_int_equal(judged(f, "query > 1") > 1, 1); /* of which unit? */
+}
+
+static void expression_that_is_none_is_refused_with_a_caret(void **state)
+{
+	static const char *const texts[] = {"lost &&", "(gc > 1", "lost, exceptions >",
+					    "\"gc:pause\" > 50 parsecs"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct tapir_fail_conditions conditions = {};
+		struct tapir_str why = {};
+
+		tapir_diag__clear();
+		assert_int_equal(tapir_fail_on__parse(texts[i], &conditions, &why), -EINVAL);
+		assert_int_equal(why.len, 0);
+		assert_true(tapir_diag__cnt() >= 3);
+		assert_int_equal(strncmp(tapir_diag__line(0), "--fail-on", 9), 0);
+		tapir_fail_on__fini(&conditions);
+		tapir_str__fini(&why);
+	}
+}
+
+/* As they are written in help, the man page and READMEs: no expression reads them first. */
+static void documented_conditions_mean_what_they_meant(void **state)
+{
+	static const struct {
+		const char *text;
+		enum tapir_fail_subject subjects[3];
+	} lines[] = {
+		{"lost,gap,gc:pause>50ms", {TAPIR_FAIL_LOST, TAPIR_FAIL_GAP, TAPIR_FAIL_INTERVAL}},
+		{"lost,gc:pause>50ms,exceptions>100",
+		 {TAPIR_FAIL_LOST, TAPIR_FAIL_INTERVAL, TAPIR_FAIL_KIND}},
+		{"finding,deadlock,heap-growth>1",
+		 {TAPIR_FAIL_FINDING, TAPIR_FAIL_KIND, TAPIR_FAIL_KIND}},
+		{"query>1s,postgresql:query>1s,hotspot:gc>0.08",
+		 {TAPIR_FAIL_INTERVAL, TAPIR_FAIL_INTERVAL, TAPIR_FAIL_INTERVAL}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct tapir_fail_conditions conditions = {};
+		struct tapir_str why = {};
+
+		assert_int_equal(tapir_fail_on__parse(lines[i].text, &conditions, &why), 0);
+		assert_int_equal(conditions.rows.cnt, 3);
+		for (int k = 0; k < 3; k++)
+			assert_int_equal(conditions.rows.data[k].subject, lines[i].subjects[k]);
+		tapir_fail_on__fini(&conditions);
+		tapir_str__fini(&why);
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* Not lost by the recorder, but not whole either: the first line has it. */
@@ -204,6 +276,9 @@ int main(void)
 		CASE(losses_and_gaps_fail),
 		CASE(headline_has_what_was_refused_or_late),
 		CASE(what_is_no_condition_is_refused_with_an_example),
+		CASE(expressions_fail_when_they_are_true),
+		CASE(expression_that_is_none_is_refused_with_a_caret),
+		CASE(documented_conditions_mean_what_they_meant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

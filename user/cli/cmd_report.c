@@ -63,11 +63,13 @@ static const struct tapir_option options[] = {
 		"pair", 0, "A,B[,key=ARG]",
 		"events A and B begin and end an interval, on one thread, or across threads where ARG is equal",
 		struct args, pairs),
-	TAPIR_LIST("fail-on", 0, "CONDITION[,CONDITION]",
-		   "for scripts: exit with status 1 if one of the conditions holds: lost, gap, "
-		   "finding, the kind of a finding (deadlock), its limit (exceptions>100, in the "
-		   "unit of --json) or that of an interval's longest one (gc:pause>50ms, query>1s)",
-		   struct args, fail_on),
+	TAPIR_LIST(
+		"fail-on", 0, "CONDITION[,CONDITION]",
+		"for scripts: exit with status 1 if one of the conditions holds: lost, gap, "
+		"finding, the kind of a finding (deadlock), its limit (exceptions>100, in the "
+		"unit of --json), that of an interval's longest one (gc:pause>50ms, query>1s), or an "
+		"expression of these ('\"gc:pause\" > 50ms && lost == 0', 'tapir help where')",
+		struct args, fail_on),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -130,7 +132,7 @@ static int parse_conditions(const struct tapir_cli *cli, const struct tapir_word
 			break;
 	}
 	if (err == -EINVAL)
-		err = tapir_cli__usage(cli, "--fail-on: %s", why.data ? why.data : *word);
+		err = why.len ? tapir_cli__usage(cli, "--fail-on: %s", why.data) : TAPIR_CLI_USAGE;
 	tapir_str__fini(&why);
 	return err;
 }

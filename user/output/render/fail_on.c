@@ -75,18 +75,68 @@ static int parse_one(struct tapir_fail_condition *c, struct tapir_str *why)
 	return 0;
 }
 
+/* No other condition has these, or blanks beside its '>'. */
+static bool is_expression(const struct tapir_fail_condition *c)
+{
+	static const char *const marks[] = {
+		"\"", "&&", "||", "<", ">=", "==", "!=", "!", "(", " >", "> ", " in ", "~"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (memmem(c->text, c->len, marks[i], strlen(marks[i])))
+			return true;
+	return false;
+}
+
+static int parse_expression(struct tapir_fail_condition *c)
+{
+	c->subject = TAPIR_FAIL_EXPRESSION;
+	c->copy = strndup(c->text, c->len);
+	return c->copy ? tapir_expression__parse("--fail-on", c->copy, &c->expression) : -ENOMEM;
+}
+
+static void fini_condition(struct tapir_fail_condition *c)
+{
+	tapir_expression__free(c->expression);
+	free(c->copy);
+}
+
+/* Up to a comma outside parentheses and quotes. */
+static size_t condition_len(const char *text)
+{
+	bool is_quoted = false;
+	int depth = 0;
+	size_t len;
+
+	for (len = 0; text[len]; len++) {
+		if (is_quoted && text[len] == '\\' && text[len + 1])
+			len++;
+		else if (text[len] == '"')
+			is_quoted = !is_quoted;
+		else if (!is_quoted && text[len] == ',' && depth <= 0)
+			break;
+		else if (!is_quoted)
+			depth += (text[len] == '(') - (text[len] == ')');
+	}
+	return len;
+}
+
 int tapir_fail_on__parse(const char *text, struct tapir_fail_conditions *out, struct tapir_str *why)
 {
 	for (const char *p = text;; p++) {
-		struct tapir_fail_condition c = {.text = p, .len = strcspn(p, ",")};
+		struct tapir_fail_condition c = {};
 		int err;
 
+		p += strspn(p, " ");
+		c.text = p;
+		c.len = condition_len(p);
 		c.name_len = strcspn(p, ">,");
-		err = parse_one(&c, why);
-		if (err)
+		err = is_expression(&c) ? parse_expression(&c) : parse_one(&c, why);
+		if (!err && !tapir_vec__push(&out->rows, c))
+			err = -ENOMEM;
+		if (err) {
+			fini_condition(&c);
 			return err;
-		if (!tapir_vec__push(&out->rows, c))
-			return -ENOMEM;
+		}
 		p += c.len;
 		if (!*p)
 			return 0;
@@ -159,8 +209,7 @@ static bool is_meant(const struct tapir_fail_condition *c, const struct tapir_ki
 	return is_it;
 }
 
-/* A name that is misspelled never fails otherwise. */
-static bool judge_unseen(const struct tapir_fail_condition *c)
+static bool is_known_interval(const struct tapir_fail_condition *c)
 {
 	struct tapir_kind known;
 	const struct tapir_pair *p;
@@ -171,6 +220,14 @@ static bool judge_unseen(const struct tapir_fail_condition *c)
 					    .name = (char *)p->kind};
 		is_known = is_meant(c, &known);
 	}
+	return is_known;
+}
+
+/* A name that is misspelled never fails otherwise. */
+static bool judge_unseen(const struct tapir_fail_condition *c)
+{
+	bool is_known = is_known_interval(c);
+
 	if (is_known)
 		tapir_warn("--fail-on %.*s: the recording has no such interval", (int)c->len,
 			   c->text);
@@ -201,6 +258,144 @@ static bool judge_interval(const struct tapir_fail_condition *c, const struct ta
 	return is_seen ? failed : judge_unseen(c);
 }
 
+/* ---- expressions ------------------------------------------------------------------------------ */
+
+/* What the names of one are in this recording, as it is bound. */
+struct facts {
+	const struct tapir_report_view *view;
+	struct tapir_vec(uint64_t) values; /* by an operand's id */
+	struct tapir_str text;		   /* "lost is 3, gc:pause is 80.0 ms" */
+};
+
+static bool add_fact(struct facts *f, const char *name, size_t len, uint64_t value,
+		     struct tapir_question_operand *out)
+{
+	tapir_str__adds(&f->text, f->text.len ? ", " : "");
+	tapir_str__add_printable(&f->text, name, len);
+	tapir_str__adds(&f->text, " is ");
+	if (out->unit_ns)
+		tapir_human__add_duration(&f->text, value);
+	else if (out->class == TAPIR_CLASS_FLOAT)
+		tapir_str__addf(&f->text, "%g", tapir_program__float_of(value));
+	else
+		tapir_str__addu(&f->text, value);
+	out->id = (uint32_t)f->values.cnt;
+	return tapir_vec__push(&f->values, value);
+}
+
+static uint64_t worst_magnitude(const struct tapir_report_view *v, unsigned kind)
+{
+	const struct tapir_found *found;
+	double worst = 0;
+
+	tapir_vec_for_each (found, &v->findings->rows)
+		if (found->kind == kind && found->magnitude > worst)
+			worst = found->magnitude;
+	return tapir_program__float_bits(worst);
+}
+
+static uint64_t finding_cnt(const struct tapir_report_view *v)
+{
+	const struct tapir_found *found;
+	uint64_t cnt = 0;
+
+	tapir_vec_for_each (found, &v->findings->rows)
+		cnt += found->kind != TAPIR_FOUND_IDLE && found->kind != TAPIR_FOUND_HEADERS;
+	return cnt;
+}
+
+static bool find_interval(struct facts *f, const char *name, size_t len, uint64_t *worst_ns)
+{
+	const struct tapir_fail_condition c = {.text = name, .len = len, .name_len = len};
+	const struct tapir_kind *kind;
+	bool is_seen = false;
+
+	*worst_ns = 0;
+	tapir_vec_for_each (kind, &f->view->pairs->kinds) {
+		if (!is_meant(&c, kind))
+			continue;
+		is_seen = true;
+		if (kind->cnt && kind->worst_ns > *worst_ns)
+			*worst_ns = kind->worst_ns;
+	}
+	return is_seen || is_known_interval(&c);
+}
+
+static bool find_fact(void *ctx, const char *name, size_t len, bool is_field,
+		      struct tapir_question_operand *out)
+{
+	struct facts *f = ctx;
+	const struct tapir_report_view *v = f->view;
+	uint64_t worst_ns;
+	unsigned kind;
+
+	(void)is_field;
+	*out = (struct tapir_question_operand){.class = TAPIR_CLASS_UINT};
+	if (is_word(name, len, "lost"))
+		return add_fact(f, name, len, tapir_report__lost(v) + tapir_report__hidden(v), out);
+	if (is_word(name, len, "gap"))
+		return add_fact(f, name, len, v->summary->gap_cnt, out);
+	if (is_word(name, len, "finding"))
+		return add_fact(f, name, len, finding_cnt(v), out);
+	if (find_kind(name, len, &kind)) {
+		out->class = TAPIR_CLASS_FLOAT;
+		return add_fact(f, name, len, worst_magnitude(v, kind), out);
+	}
+	if (!find_interval(f, name, len, &worst_ns))
+		return false;
+	out->unit_ns = 1;
+	out->wants_unit = true;
+	return add_fact(f, name, len, worst_ns, out);
+}
+
+static void list_facts(void *ctx, struct tapir_str *out)
+{
+	const struct facts *f = ctx;
+	const struct tapir_kind *kind;
+
+	tapir_str__adds(out, "lost, gap, finding, kinds of findings, \"" PAUSE "\"");
+	tapir_vec_for_each (kind, &f->view->pairs->kinds) {
+		tapir_str__adds(out, ", \"");
+		tapir_str__add_printable(out, kind->provider, strlen(kind->provider));
+		tapir_str__addc(out, ':');
+		tapir_str__add_printable(out, kind->name, strlen(kind->name));
+		tapir_str__addc(out, '"');
+	}
+}
+
+static bool no_enumerator(void *ctx, const struct tapir_question_operand *of, const char *name,
+			  size_t len, uint64_t *out)
+{
+	(void)ctx, (void)of, (void)name, (void)len, (void)out;
+	return false;
+}
+
+/* One that does not fit the recording is misspelled: it fails, with the lines that say why. */
+static bool judge_expression(const struct tapir_fail_condition *c,
+			     const struct tapir_report_view *v)
+{
+	struct facts facts = {.view = v};
+	const struct tapir_scope scope = {.subject = "a recording",
+					  .find = find_fact,
+					  .enumerator = no_enumerator,
+					  .list = list_facts,
+					  .ctx = &facts};
+	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS] = {};
+	struct tapir_program program;
+	bool failed = tapir_expression__condition(c->expression, &scope, &program);
+
+	if (!failed) {
+		for (unsigned i = 0; i < program.slot_cnt; i++)
+			slots[i].number = facts.values.data[program.slots[i].id];
+		failed = tapir_program__decide(&program, slots) == TAPIR_QUESTION_ACCEPT;
+		if (failed)
+			fail_text(c, facts.text.data ? facts.text.data : "");
+	}
+	tapir_vec__fini(&facts.values);
+	tapir_str__fini(&facts.text);
+	return failed;
+}
+
 static bool judge_one(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
 {
 	switch (c->subject) {
@@ -213,6 +408,8 @@ static bool judge_one(const struct tapir_fail_condition *c, const struct tapir_r
 		return judge_findings(c, v);
 	case TAPIR_FAIL_INTERVAL:
 		return judge_interval(c, v);
+	case TAPIR_FAIL_EXPRESSION:
+		return judge_expression(c, v);
 	}
 	return false;
 }
@@ -230,5 +427,9 @@ int tapir_fail_on__judge(const struct tapir_fail_conditions *conditions,
 
 void tapir_fail_on__fini(struct tapir_fail_conditions *conditions)
 {
+	struct tapir_fail_condition *c;
+
+	tapir_vec_for_each (c, &conditions->rows)
+		fini_condition(c);
 	tapir_vec__fini(&conditions->rows);
 }
