@@ -218,6 +218,7 @@ def test_report_leads_with_what_was_found(t):
         t.eq((wrong.out, wrong.err), ("", f"tapir: process 1 is not in {file}, which has {pid} (burner)\n"), "of another one")
     short = t.tapir("report", file, "--top", 1).out
     t.ok("burn_much" in short and "burn_little" not in short and "(--all shows them)" in short, short)
+    t.eq(t.tapir("report", file, "--top", 0).out, t.tapir("report", file, "--all").out, "0 rows are all of them")
     short = json.loads(t.tapir("report", file, "--top", 1, "--json").out)
     t.eq([short[name] for name in ("functions", "modules", "sample_stacks")], [report[name][:1] for name in ("functions", "modules", "sample_stacks")],
          "the first rows of JSON")

@@ -18,7 +18,7 @@
 struct args {
 	struct tapir_target_args target;
 	const char *output;
-	uint64_t depth;
+	uint64_t depth, top;
 	uint64_t every_ns;
 	bool json;
 	struct tapir_words_or_default counters;
@@ -27,6 +27,7 @@ struct args {
 static const struct tapir_option own_options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write here", struct args, output),
 	TAPIR_U64("depth", 0, "N", "frames", struct args, depth, 1, 127),
+	TAPIR_TOP("rows", struct args, top),
 	TAPIR_DURATION("every", 'e', "TIME", "how often", struct args, every_ns, 1, UINT64_MAX),
 	TAPIR_FLAG("json", 'j', "as JSON", struct args, json),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]", "which", struct args, counters),
@@ -160,6 +161,21 @@ static void globals_work_before_and_behind_the_command(void **state)
 	(void)state;
 	assert_int_equal(PARSE("-v", "watch", "-qj"), 0);
 	assert_true(cli.is_verbose && cli.is_quiet && parsed()->json);
+}
+
+static void no_rows_are_all_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("watch", "x:y"), 0);
+	assert_int_equal(parsed()->top, 0);
+	teardown(state);
+	setup(state);
+	assert_int_equal(PARSE("watch", "--top", "0", "x:y"), 0);
+	assert_int_equal(parsed()->top, UINT32_MAX);
+	teardown(state);
+	setup(state);
+	assert_int_equal(PARSE("watch", "-n", "7", "x:y"), 0);
+	assert_int_equal(parsed()->top, 7);
 }
 
 static void program_is_kept_whole_when_behind_dashes(void **state)
@@ -359,6 +375,7 @@ int main(void)
 		CASE(every_type_is_filled_when_given),
 		CASE(defaults_stand_when_nothing_is_given),
 		CASE(globals_work_before_and_behind_the_command),
+		CASE(no_rows_are_all_rows),
 		CASE(program_is_kept_whole_when_behind_dashes),
 		CASE(dashes_make_words_when_no_program_is_taken),
 		CASE(help_needs_no_arguments_when_asked_for),

@@ -48,7 +48,7 @@ static const struct tapir_option options[] = {
 		"what holds them",
 		struct args, live),
 	TAPIR_STRING("type", 't', "GLOB", "only types whose names match", struct args, type),
-	TAPIR_U64("top", 'n', "N", "show N types (default: 20)", struct args, top, 1, UINT32_MAX),
+	TAPIR_TOP("show N types, 0: all (default: 20)", struct args, top),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
 	{}};
 

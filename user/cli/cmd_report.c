@@ -35,9 +35,9 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON document, with every row", struct args, json),
-	TAPIR_U64("top", 'n', "N",
-		  "show N rows of each table; with --json, of functions, modules and stacks",
-		  struct args, top, 1, UINT32_MAX),
+	TAPIR_TOP(
+		"show N rows of each table, 0: all; with --json, of functions, modules and stacks",
+		struct args, top),
 	TAPIR_FLAG("all", 'a', "show all rows of each table", struct args, all),
 	TAPIR_FLAG("all-frames", 0,
 		   "with --view: show stacks with the frames of the kernel, the runtime and "

@@ -38,7 +38,7 @@ struct args {
 static const struct tapir_option options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID", struct args, pids),
 	TAPIR_STRING("threads", 0, "GLOB", "only threads whose names match", struct args, threads),
-	TAPIR_U64("top", 'n', "N", "show N groups", struct args, top, 1, UINT32_MAX),
+	TAPIR_TOP("show N groups, 0: all", struct args, top),
 	TAPIR_FLAG("all", 'a', "show all groups", struct args, all),
 	TAPIR_FLAG("group", 'g', "threads with identical stacks are one group (default)",
 		   struct args, group),

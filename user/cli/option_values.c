@@ -71,6 +71,16 @@ static int set_u64(struct tapir_cli *cli, const struct tapir_option *o, uint64_t
 	return bad_value(cli, o, text, expected);
 }
 
+static int set_rows(struct tapir_cli *cli, const struct tapir_option *o, uint64_t *value,
+		    const char *text)
+{
+	int err = set_u64(cli, o, value, text);
+
+	if (!err && !*value)
+		*value = o->max;
+	return err;
+}
+
 static int set_duration(struct tapir_cli *cli, const struct tapir_option *o, uint64_t *value,
 			const char *text)
 {
@@ -186,6 +196,8 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 			       : -ENOMEM;
 	case TAPIR_OPTION_U64:
 		return set_u64(cli, option, value, text);
+	case TAPIR_OPTION_ROWS:
+		return set_rows(cli, option, value, text);
 	case TAPIR_OPTION_DURATION:
 		return set_duration(cli, option, value, text);
 	}

@@ -55,6 +55,7 @@ enum tapir_option_type {
 	TAPIR_OPTION_CHOICES,	   /* struct tapir_words: the values themselves, from their table */
 	TAPIR_OPTION_PIDS,	   /* struct tapir_pids: repeated, or separated by commas */
 	TAPIR_OPTION_U64,	   /* uint64_t in [min, max] */
+	TAPIR_OPTION_ROWS,	   /* uint64_t: at least 1; 0 is all, which is max */
 	TAPIR_OPTION_DURATION,	   /* uint64_t nanoseconds in [min, max]: tapir_duration__parse */
 	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
 	TAPIR_OPTION_LIST_OR_DEFAULT,	/* struct tapir_words_or_default: as LIST, or without one */
@@ -134,6 +135,11 @@ struct tapir_option {
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_U64,                                    \
 			TAPIR_OPTION_AT(args, member, uint64_t), min, max, NULL                    \
+	}
+#define TAPIR_TOP(help, args, member)                                                              \
+	{                                                                                          \
+		"top", 'n', "N", help, TAPIR_OPTION_ROWS, TAPIR_OPTION_AT(args, member, uint64_t), \
+			0, UINT32_MAX, NULL                                                        \
 	}
 #define TAPIR_DURATION(name, letter, arg_name, help, args, member, min, max)                       \
 	{                                                                                          \

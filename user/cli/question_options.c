@@ -40,8 +40,7 @@ const struct tapir_option tapir_question_options[] = {
 		     struct tapir_question_args, until),
 	TAPIR_STRING("key", 0, "ARG", "with --until: ends where ARG is equal",
 		     struct tapir_question_args, key),
-	TAPIR_U64("top", 'n', "N", "rows of a table; 0: all (default: 20)",
-		  struct tapir_question_args, top, 0, UINT32_MAX),
+	TAPIR_TOP("show N rows of a table, 0: all (default: 20)", struct tapir_question_args, top),
 	TAPIR_U64("table-size", 0, "MB", "room for keys of each question (default: 64)",
 		  struct tapir_question_args, table_mb, 1, 16384),
 	{}};
@@ -526,7 +525,7 @@ int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
 {
 	int err;
 
-	asked->top = args->top ? args->top : UINT64_MAX;
+	asked->top = args->top;
 	if (args->key && !args->until)
 		return tapir_cli__usage(cli, "--key requires --until");
 	if (args->until && args->pairs.cnt)

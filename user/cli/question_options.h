@@ -35,7 +35,7 @@ struct tapir_asked {
 	struct tapir_questions *questions; /* NULL: nothing was asked */
 	struct tapir_words specs;	   /* what is to be recorded for it */
 	bool has_table;			   /* a question adds up */
-	uint64_t top;			   /* rows of a table; UINT64_MAX: all */
+	uint64_t top;			   /* rows of a table; UINT32_MAX: all */
 	/* for this file alone */
 	struct tapir_vec(struct tapir_source *) sources;
 	struct tapir_interval_specs texts;
