@@ -205,6 +205,14 @@ def test_one_liner_of_python_counts_its_collections(t):
          {row["key"]["generation"]: row["count"] for row in began["rows"]}, "each that began has ended")
 
 
+def test_a_histogram_has_all_its_bars(t):
+    file, said = recording(t)
+    text = t.tapir("events", file, "order", "--lhist", "arg2,0,10000,50").out
+    bars = [line.split() for line in text.splitlines() if line.endswith("#")]
+    t.ok(len(bars) > 100, "bars: %d" % len(bars))
+    t.eq(sum(int(bar[3].replace(",", "")) for bar in bars), said["fired"], "values in the bars")
+
+
 def test_a_file_of_questions_may_be_of_any_system(t):
     file, said = recording(t)
     questions = t.path("questions")

@@ -216,6 +216,20 @@ static void linear_steps_hold_what_lies_outside(void **state)
 	tapir_fold__fini(&f);
 }
 
+static void linear_steps_may_be_as_wide_as_numbers_are(void **state)
+{
+	const int64_t step = 1000000000000000000;
+	struct tapir_fold f = {.column_cnt = 1,
+			       .max_bytes = 1 << 20,
+			       .columns = {{TAPIR_FOLD_LINEAR, -9 * step, 9 * step, step}}};
+	struct tapir_fold_number n = tapir_fold__whole(9 * step);
+
+	(void)state;
+	tapir_fold__add(&f, NULL, &n);
+	assert_int_equal(f.rows.data[0].values[0].steps.data[0].idx, 18 + 1);
+	tapir_fold__fini(&f);
+}
+
 static void rows_come_by_count_and_then_by_key(void **state)
 {
 	struct tapir_fold f = {.key_cnt = 1, .max_bytes = 1 << 20};
@@ -248,6 +262,7 @@ int main(void)
 		cmocka_unit_test(extremes_are_of_their_interval),
 		cmocka_unit_test(percentiles_are_near),
 		cmocka_unit_test(linear_steps_hold_what_lies_outside),
+		cmocka_unit_test(linear_steps_may_be_as_wide_as_numbers_are),
 		cmocka_unit_test(rows_come_by_count_and_then_by_key),
 	};
 

@@ -189,7 +189,7 @@ static struct tapir_fold_row *row_of(struct tapir_fold *fold, const struct tapir
 
 static uint32_t linear_step(const struct tapir_fold_column *c, struct tapir_fold_number n)
 {
-	uint32_t cnt = (uint32_t)((c->high - c->low + c->step - 1) / c->step);
+	uint32_t cnt = (uint32_t)(((__int128)c->high - c->low + c->step - 1) / c->step);
 
 	if (n.is_float ? n.real < (double)c->low : n.whole < c->low)
 		return LINEAR_BELOW;

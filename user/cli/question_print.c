@@ -16,7 +16,6 @@
 
 #define STACK_FRAMES 8 /* of a stack in a table */
 #define BAR_COLUMNS  40
-#define MAX_BARS     40
 
 /* One question, as it is read now. */
 struct reading {
@@ -187,7 +186,7 @@ static void add_key(const struct reading *r, unsigned idx, const struct tapir_fo
 		return;
 	default:
 		if (key->unit_ns && part->kind == TAPIR_FOLD_UINT)
-			add_time(out, part->u64 * key->unit_ns);
+			add_number(out, tapir_fold__whole(part->u64), key->unit_ns);
 		else if (part->kind == TAPIR_FOLD_INT)
 			tapir_str__addd(out, part->i64);
 		else
@@ -289,12 +288,17 @@ static void widen_to_octave(struct bar *b)
 	}
 }
 
+/* As many at most as the value has steps. 0, too: no memory. */
 static size_t make_bars(const struct reading *r, const struct tapir_fold_column *column,
-			const struct tapir_fold_value *v, struct bar *bars, size_t max)
+			const struct tapir_fold_value *v, struct bar **out)
 {
+	struct bar *bars = malloc((v->steps.cnt + 1) * sizeof(*bars));
 	const struct tapir_fold_step *step;
 	size_t cnt = 0;
 
+	*out = bars;
+	if (!bars)
+		return 0;
 	tapir_vec_for_each (step, &v->steps) {
 		struct bar b = {.cnt = step->cnt - (r->since ? step->before : 0)};
 		bool is_same;
@@ -305,8 +309,6 @@ static size_t make_bars(const struct reading *r, const struct tapir_fold_column 
 		if (column->scale == TAPIR_FOLD_LOG)
 			widen_to_octave(&b);
 		is_same = cnt && !tapir_fold_number__compare(b.low, bars[cnt - 1].low);
-		if (!is_same && cnt == max)
-			return cnt;
 		if (!is_same)
 			bars[cnt++] = b;
 		else
@@ -319,10 +321,11 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 {
 	const struct tapir_question_column *c = &r->q->columns[column];
 	const struct tapir_fold_column *scale = &r->q->fold.columns[column];
-	struct bar bars[MAX_BARS];
-	size_t cnt = make_bars(r, scale, &row_at(r, 0)->values[column], bars, MAX_BARS);
+	struct bar *bars;
+	size_t cnt = make_bars(r, scale, &row_at(r, 0)->values[column], &bars);
 	uint64_t most = 1;
 
+	out->failed |= !bars;
 	for (size_t i = 0; i < cnt; i++)
 		most = bars[i].cnt > most ? bars[i].cnt : most;
 	tapir_str__addf(out, "\n  %s\n", c->text);
@@ -351,6 +354,7 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 			tapir_str__addc(out, '#');
 		tapir_str__addc(out, '\n');
 	}
+	free(bars);
 }
 
 static void add_part(struct tapir_str *out, size_t from, uint64_t cnt, const char *what)
