@@ -178,6 +178,26 @@ static void intervals_have_both_ends(void **state)
 	tapir_vec__fini(&by);
 }
 
+/* "arg0" is the first one, however it is called. */
+static void a_key_may_be_named_by_its_place(void **state)
+{
+	struct tapir_question *q;
+
+	(void)state;
+	assert_int_equal(tapir_pairs__name(tapir_questions__pairs(qs), "order,ended,key=arg0"), 0);
+	q = ask((struct tapir_question_opts){.is_of_intervals = true, .wants_count = true});
+	probe(1, "order", "id");
+	probe(2, "ended", "id");
+	event(1, 5, 1000, 1, true);
+	event(1, 6, 1500, 2, true);
+	event(2, 5, 2000, 2, true);
+	event(2, 5, 2500, 3, true);
+	assert_int_equal(tapir_questions__finish(qs), 0);
+	assert_int_equal(q->counts.hits, 1);
+	assert_int_equal(q->counts.unbegun, 1);
+	assert_int_equal(q->counts.unended, 1);
+}
+
 /* Their names are not copied before they are counted. */
 static void refuse_many_keys(void)
 {
@@ -279,6 +299,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(expression_is_bound_again_when_an_id_is_anothers,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(intervals_have_both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_key_may_be_named_by_its_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_key_that_events_lack_pairs_nothing, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(mistakes_are_told_before_anything_comes, setup,

@@ -63,34 +63,6 @@ void tapir_hit_names__fini(struct tapir_hit_names *names)
 
 /* ---- fields --------------------------------------------------------------------------------- */
 
-static bool is_arg(const char *name, size_t len, unsigned idx)
-{
-	unsigned value = 0;
-
-	if (len < 4 || len > 5 || memcmp(name, "arg", 3))
-		return false;
-	for (size_t i = 3; i < len; i++) {
-		if (name[i] < '0' || name[i] > '9')
-			return false;
-		value = value * 10 + (unsigned)(name[i] - '0');
-	}
-	return value == idx;
-}
-
-/* Also one whose value is absent; argN is the N-th, if none has that name. */
-static const struct tapir_value *find_field(const struct tapir_event_fields *f, const char *name,
-					    size_t len)
-{
-	for (unsigned i = 0; i < f->cnt; i++)
-		if (f->values[i].name.len == len && len &&
-		    !memcmp(f->values[i].name.data, name, len))
-			return &f->values[i];
-	for (unsigned i = 0; i < f->cnt; i++)
-		if (is_arg(name, len, i))
-			return &f->values[i];
-	return NULL;
-}
-
 static uint8_t class_of(const struct tapir_value *v)
 {
 	switch (v->type) {
@@ -158,7 +130,7 @@ static uint32_t name_idx(struct tapir_hit_names *names, const char *name, size_t
 static bool find_in(struct tapir_hit_scope *s, const struct tapir_hit_end *end, uint32_t flag,
 		    const char *name, size_t len, struct tapir_question_operand *out)
 {
-	const struct tapir_value *v = find_field(end->fields, name, len);
+	const struct tapir_value *v = tapir_event_fields__named(end->fields, name, len);
 	uint32_t idx;
 
 	if (!v && !has_pairs(end->fields))
@@ -211,7 +183,7 @@ static const struct tapir_value *value_of(const struct tapir_hit *hit,
 	const char *name = names->data[id % NAME_CNT];
 	const struct tapir_hit_end *end = id & OF_END ? hit->end : &hit->begin;
 
-	return end ? find_field(end->fields, name, strlen(name)) : NULL;
+	return end ? tapir_event_fields__named(end->fields, name, strlen(name)) : NULL;
 }
 
 static void copy_text(char *out, size_t bytes, struct tapir_sv text)

@@ -530,8 +530,7 @@ int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
 		return tapir_cli__usage(cli, "--key requires --until");
 	if (args->until && args->pairs.cnt)
 		return tapir_cli__usage(cli, "--until cannot be used with --pair");
-	if (!asks(args) && !(is_of_file ? false : are_asking(words)) &&
-	    !(is_of_file && are_asking(words)))
+	if (!asks(args) && !are_asking(words))
 		return 0;
 	asked->questions = tapir_questions__new(sink);
 	err = asked->questions ? ask_all(cli, asked, args, words, is_of_file) : -ENOMEM;

@@ -2,7 +2,6 @@
 /* Values are decoded once per event; pairs and inner fields are added after the plain ones. */
 #include "decode/event_fields.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "decode/packed.h"
@@ -111,25 +110,37 @@ void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir
 	add_inner(f);
 }
 
-static const struct tapir_value *named(const struct tapir_event_fields *f, const char *name,
-				       size_t len)
+static bool is_arg(const char *name, size_t len, unsigned idx)
 {
-	for (unsigned i = 0; i < f->cnt; i++) {
-		const struct tapir_value *v = &f->values[i];
-		char arg[16];
-		size_t arg_len = v->name.len ? 0 : (size_t)snprintf(arg, sizeof(arg), "arg%u", i);
+	unsigned value = 0;
 
-		if (v->name.len ? v->name.len == len && !memcmp(v->name.data, name, len)
-				: arg_len == len && !memcmp(arg, name, len))
-			return v;
+	if (len < 4 || len > 5 || memcmp(name, "arg", 3))
+		return false;
+	for (size_t i = 3; i < len; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return false;
+		value = value * 10 + (unsigned)(name[i] - '0');
 	}
+	return value == idx;
+}
+
+const struct tapir_value *tapir_event_fields__named(const struct tapir_event_fields *f,
+						    const char *name, size_t len)
+{
+	for (unsigned i = 0; i < f->cnt; i++)
+		if (f->values[i].name.len == len && len &&
+		    !memcmp(f->values[i].name.data, name, len))
+			return &f->values[i];
+	for (unsigned i = 0; i < f->cnt; i++)
+		if (is_arg(name, len, i))
+			return &f->values[i];
 	return NULL;
 }
 
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
 						   const char *name, size_t len)
 {
-	const struct tapir_value *v = named(f, name, len);
+	const struct tapir_value *v = tapir_event_fields__named(f, name, len);
 
 	return v && !(v->flags & TAPIR_VALUE_ABSENT) ? v : NULL;
 }
@@ -139,7 +150,7 @@ bool tapir_event_fields__may_have(const struct tapir_event_fields *f, const char
 	for (unsigned i = 0; i < f->cnt; i++)
 		if (f->values[i].type == TAPIR_VALUE_ARRAY)
 			return true;
-	return named(f, name, len);
+	return tapir_event_fields__named(f, name, len);
 }
 
 uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name)

@@ -30,7 +30,11 @@ struct tapir_event_fields {
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event);
-/* name: of len bytes, or "argN". NULL: there is none, or its value is absent. */
+/* Also one whose value is absent; "argN" is the N-th, if none has that name. NULL: there is none.
+ */
+const struct tapir_value *tapir_event_fields__named(const struct tapir_event_fields *f,
+						    const char *name, size_t len);
+/* The same, but NULL also for one whose value is absent. */
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
 						   const char *name, size_t len);
 /* Whether events of the kind have it, also where this one's value is absent. Which pairs there are
