@@ -21,12 +21,6 @@ def until(t, what, seconds, condition):
         time.sleep(0.02)
 
 
-def cpu_seconds(pid):
-    """What it has used, as a clock that other programs do not move."""
-    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
-
-
 def stopped(t, storm, stop):
     """The witness of a program that was told to stop."""
     pathlib.Path(stop).touch()
@@ -73,8 +67,7 @@ def test_the_program_ends_as_it_would_when_it_is_traced(t):
         target = app(t, "storm", 60)
         session = driver(t, target.pid, "ms=60000", *VERBOSE)
         session.wait_line("open")
-        begin = cpu_seconds(target.pid)
-        until(t, "half a second of CPU time", 60, lambda: cpu_seconds(target.pid) - begin > 0.5)
+        target.wait_cpu(0.5)
         target.signal(number)
         t.eq(target.wait().rc, -number, "exit of the program")
         session.signal(signal.SIGTERM)

@@ -246,7 +246,7 @@ class Podman:
                     found += [pid, *all_children(pid)]
             except OSError:
                 continue  # it has ended
-        return found
+        return list(dict.fromkeys(found))  # a child that has not executed its program yet looks like the monitor
 
     def close(self):
         """No container outlives its case, however that ended: what podman does not remove in time is ended here."""

@@ -43,7 +43,7 @@ def start_java(t, *args, flags=()):
 
 def test_java_methods_compiled_before_have_their_names(t):
     java = start_java(t, 30)
-    time.sleep(2)
+    java.wait_cpu(2)
     perf_map = f"/tmp/perf-{java.pid}.map"
     _, samples = record_running(t, java, 3)
     hot = [s for s in samples if names(s) and names(s)[0] == "long Hot.leaf(int)"]
@@ -68,7 +68,7 @@ def test_java_methods_compiled_later_have_their_names(t):
 
 def test_interpreter_is_named_as_such(t):
     java = start_java(t, 30, flags=["-Xint"])
-    time.sleep(1)
+    java.wait_cpu(0.5)
     _, samples = record_running(t, java, 2)
     inside = [s for s in samples if names(s) and names(s)[0] == "Interpreter"]
     t.ok(share(inside, samples) >= 0.95, f"{len(inside)} of {len(samples)} in the interpreter")
@@ -87,15 +87,15 @@ def test_interpreter_of_a_java_started_by_tapir_is_named(t):
 def test_node_functions_have_their_names(t):
     node = t.need("node")
     process = t.start(node, "--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining", "--logfile=/dev/null",
-                      "--no-logfile-per-isolate", program("hot.js"), 8)
+                      "--no-logfile-per-isolate", program("hot.js"), 60)
     process.wait_line("pid ")
-    time.sleep(1)
+    process.wait_cpu(1)
     _, samples = record_running(t, process, 3)
     busy = [s for s in samples if s["tid"] == process.pid]
     leaf = [s for s in busy if any(re.search(r"\bleaf\b", n) for n in names(s)[:2])]
-    t.ok(share(leaf, busy) >= 0.99, f"{len(leaf)} of {len(busy)} in leaf")
-    chain = [s for s in busy if all(any(re.search(rf"\b{f}\b", n) for n in names(s)) for f in ("middle", "main"))]
-    t.ok(share(chain, busy) >= 0.99, f"{len(chain)} of {len(busy)} reach main")
+    t.ok(share(leaf, busy) >= 0.95, f"{len(leaf)} of {len(busy)} in leaf")  # main also asks what time it is
+    chain = [s for s in leaf if all(any(re.search(rf"\b{f}\b", n) for n in names(s)) for f in ("middle", "main"))]
+    t.ok(share(chain, leaf) >= 0.99, f"{len(chain)} of {len(leaf)} reach main")
     os.unlink(f"/tmp/perf-{process.pid}.map")
 
 
@@ -218,9 +218,9 @@ def test_dotnet_methods_have_their_names(t):
     for kind, left in ("3", "perf-%d.map"), ("2", "jit-%d.dump"):
         # Without the granularity, .NET 10.0's jitdump ends at its first large stub.
         env = {**os.environ, "DOTNET_PerfMapEnabled": kind, "DOTNET_PerfMapStubGranularity": "2"}
-        process = t.start(hot, 8, env=env)
+        process = t.start(hot, 60, env=env)
         process.wait_line("pid ")
-        time.sleep(1)
+        process.wait_cpu(1)
         _, samples = record_running(t, process, 3)
         os.unlink("/tmp/" + left % process.pid)
         process.kill()
@@ -237,9 +237,9 @@ def test_php_functions_have_their_names(t):
     php = t.need("php")
     options = ["-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1", "-d", "opcache.jit=function",
                "-d", "opcache.jit_buffer_size=16M", "-d", "opcache.jit_debug=0x10"]
-    process = t.start(php, *options, program("hot.php"), 8)
+    process = t.start(php, *options, program("hot.php"), 60)
     process.wait_line("pid ")
-    time.sleep(1)
+    process.wait_cpu(0.5)
     perf_map = f"/tmp/perf-{process.pid}.map"
     if not os.path.exists(perf_map):
         t.skip("this PHP has no JIT that writes perf maps")
