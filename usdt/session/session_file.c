@@ -342,6 +342,7 @@ static int open_all(struct tapir_session *s, const char *path,
 
 	if (err)
 		return err;
+	s->flushed_ns = now_ns(CLOCK_MONOTONIC);
 	err = tapir_listener__open(selections, cnt, put_event, s, &polled, &s->listener);
 	if (!err) {
 		err = start_thread(s);
@@ -367,7 +368,6 @@ int tapir_session__to_file(const char *path, const struct tapir_selection *selec
 	err = s ? 0 : -ENOMEM;
 	if (!err) {
 		s->pid = getpid();
-		s->flushed_ns = now_ns(CLOCK_MONOTONIC);
 		err = open_all(s, path, selections, cnt, opts);
 	}
 	if (err && s)
