@@ -260,6 +260,14 @@ static void mistakes_are_told_before_anything_comes(void **state)
 	assert_non_null(strstr(tapir_diag__line(0), "at most 4 keys"));
 	tapir_vec__fini(&list);
 	refuse_many_keys();
+	tapir_diag__clear();
+	assert_int_equal(
+		tapir_questions__add(
+			qs, &(struct tapir_question_opts){.by = *words("ustack(0)", &list)}),
+		-EINVAL);
+	assert_string_equal(tapir_diag__line(0),
+			    "--by: 'ustack(0)' is not ustack(N) with 1 to 512 frames");
+	tapir_vec__fini(&list);
 	assert_int_equal(tapir_questions__cnt(qs), 0);
 	tapir_diag__clear();
 }

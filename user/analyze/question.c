@@ -188,6 +188,9 @@ static int add_key(struct asked *a, const char *text, size_t len)
 	key->text = copy;
 	if (take_stack(copy, key)) {
 		a->wants_stack = true;
+	} else if (!strncmp(copy, "ustack(", 7) || !strncmp(copy, "kstack(", 7)) {
+		err = tapir_diag__fail(-EINVAL, "--by: '%s' is not %.6s(N) with 1 to %d frames",
+				       copy, copy, TAPIR_MAX_FRAMES);
 	} else {
 		key->kind = TAPIR_KEY_VALUE;
 		err = tapir_expression__parse("--by", copy, &a->key_values[idx]);

@@ -179,7 +179,7 @@ static void add_key(const struct reading *r, unsigned idx, const struct tapir_fo
 		tapir_str__adds(out, "<null>");
 		return;
 	case TAPIR_FOLD_ABSENT:
-		tapir_str__adds(out, "<unreadable>");
+		tapir_str__adds(out, key->kind == TAPIR_KEY_VALUE ? "<unreadable>" : "<no stack>");
 		return;
 	case TAPIR_FOLD_FLOAT:
 		tapir_fold_number__add_text(out, tapir_fold__real(part->f64));
