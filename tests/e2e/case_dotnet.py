@@ -264,7 +264,8 @@ def test_raw_names_are_the_runtimes_own(t):
              if b["name"].replace("[Busy] ", "") != f"int64 Busy::Leaf(int32)[{a['tier']}]"]
     t.eq(wrong[:3], [], "names as the runtime gives them")
     tiers = {a["tier"] for a, _ in leaf}
-    t.ok(tiers <= {"QuickJitted", "Optimized", "OptimizedTier1", "OptimizedTier1OSR"}, f"tiers {tiers}")
+    t.ok(tiers <= {"QuickJitted", "InstrumentedTier", "InstrumentedTierOptimized", "Optimized", "OptimizedTier1", "OptimizedTier1OSR"},
+         f"tiers {tiers}")
     for report in (t.tapir("report", file, "--json").out, t.tapir("export", "--format", "folded", file).out):
         t.ok("Busy.Leaf(int)" in report and "Busy::Leaf" not in report, "reports know one method, of all tiers")
     report = json.loads(t.tapir("report", file, "--json").out)
