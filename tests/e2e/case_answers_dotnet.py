@@ -7,11 +7,11 @@ import os
 import re
 import time
 
-from answers import NotSeen, Sums, first_finding, measured, measures, near, span, started, times
+from answers import Sums, first_finding, measured, measures, near, span, started, times
 from case_answers import service
 from case_dotnet_stream import AOT
 from dotnet_program import made, publish_dotnet
-from harness import Failure, made_once
+from harness import made_once
 
 TIMEOUT = 300
 CHECK_DOTNET = {"test_defects_of_dotnet_8", "test_defects_of_dotnet_9", "test_defects_of_a_single_file_app", "test_defects_of_native_aot",
@@ -163,22 +163,12 @@ TOGETHER = (("starvation", "sleepers", "convoy", "deadlock", "full-pipe", "slow"
             ("leak", "native", "regex"), ("induced", "timers"))
 
 
-def finding_of(t, report, kind, *words):
-    """Where other programs have the CPUs, unwind tables are not built in time, and the report says so."""
-    try:
-        return first_finding(t, report, kind, *words)
-    except Failure as failure:
-        if " lack callers" in report["headline"]:
-            raise NotSeen(str(failure)) from failure
-        raise
-
-
 def leads_everywhere(t, program, causes=CAUSES):
     for modes in TOGETHER:
         modes = [mode for mode in modes if mode in causes]
         for mode, one in recorded_at_once(t, modes, program).items():
             kind, words, how_much = causes[mode]
-            one.first = finding_of(t, one.report, kind, *words)
+            one.first = first_finding(t, one.report, kind, *words)
             how_much(t, one)
 
 
@@ -229,15 +219,15 @@ def test_defects_of_native_aot(t):
 @measured
 def test_what_is_made_for_each_call_leads(t):
     one = recorded_at_once(t, ["processes"])["processes"]
-    one.first = finding_of(t, one.report, "processes", "processes are started a second, most by Defects.ConvertImage()")
+    one.first = first_finding(t, one.report, "processes", "processes are started a second, most by Defects.ConvertImage()")
     near(t, one.first["magnitude"], one.rate("count"), "processes a second")
     one = recorded_at_once(t, ["serializer"])["serializer"]
-    one.first = finding_of(t, one.report, "cpu-purpose", "JsonSerializerOptions", "Defects.WriteOrder()")
+    one.first = first_finding(t, one.report, "cpu-purpose", "JsonSerializerOptions", "Defects.WriteOrder()")
     one = recorded_at_once(t, ["connections"])["connections"]
-    one.first = finding_of(t, one.report, "connections", "connections are opened a second, most for Defects.FetchPrice (async)", "an HttpClient")
+    one.first = first_finding(t, one.report, "connections", "connections are opened a second, most for Defects.FetchPrice (async)", "an HttpClient")
     near(t, one.first["magnitude"], one.rate("count"), "connections a second")
     one = recorded_at_once(t, ["journal"])["journal"]
-    one.first = finding_of(t, one.report, "disk", "for a disk in Defects.WriteJournal()")
+    one.first = first_finding(t, one.report, "disk", "for a disk in Defects.WriteJournal()")
     # A call that waits for the disk uses a CPU, too, and may wait for one.
     flushing = one.rate("waited_ns") / 1e9
     measures(t, 0.3 * flushing <= one.first["magnitude"] <= flushing, f"{one.first['text']}; in Flush {flushing} threads")
@@ -250,7 +240,7 @@ def test_what_is_made_for_each_call_leads(t):
 def test_queue_of_awaits_leads(t):
     """No thread is blocked, and hardly any CPU used."""
     one = recorded_at_once(t, ["seats"])["seats"]
-    one.first = finding_of(t, one.report, "awaits", "awaits at a time in Defects.ReserveSeat (async)")
+    one.first = first_finding(t, one.report, "awaits", "awaits at a time in Defects.ReserveSeat (async)")
     near(t, one.first["magnitude"], 20, "awaits")  # one of them is the one that has the seats
 
 

@@ -94,16 +94,10 @@ class Process:
         return self._wait_for(lambda line: line.startswith("tapir: " + what) and READY in line,
                               f"'tapir: {what} ... {READY}'", timeout)
 
-    def cpu_seconds(self):
-        """What it has used: a clock that other programs do not move."""
-        with open(f"/proc/{self.pid}/stat", encoding="latin-1") as file:
-            words = file.read().rsplit(")", 1)[1].split()
-        return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
-
     def wait_cpu(self, seconds, timeout=30):
-        """Until it has used that much more CPU time: what it compiles at first is compiled then, however busy the machine is."""
-        begin, end = self.cpu_seconds(), time.monotonic() + timeout * PATIENCE
-        while self.cpu_seconds() - begin < seconds:
+        """Waits until it has used that much more CPU time: what it compiles at first is compiled then, however busy the machine is."""
+        begin, end = cpu_seconds(self.pid), time.monotonic() + timeout * PATIENCE
+        while cpu_seconds(self.pid) - begin < seconds:
             if time.monotonic() >= end:
                 raise Failure(f"{describe(self.argv)}: no {seconds} s of CPU time in {timeout * PATIENCE:.0f} s")
             time.sleep(0.02)
@@ -149,6 +143,13 @@ class Process:
             os.unlink(f"/tmp/.java_pid{self.pid}")
         except OSError:
             pass
+
+
+def cpu_seconds(pid):
+    """The CPU time a process has used: a clock that other programs do not move."""
+    with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def describe(argv):
