@@ -73,14 +73,14 @@ def check_names(path, module):
 
 
 def check_patterns(entries):
-    """Likewise one that needs a quiet machine."""
+    """Stops the run where a pattern of quiet.py matches no case: a case that was renamed would run beside others without a word."""
     for pattern in (*QUIET, *WAITING):
         if not any(fnmatch.fnmatch(entry.name, pattern) for entry in entries):
             sys.exit(f"quiet.py: no case is called {pattern}")
 
 
 def read_unstable(entries):
-    """The cases of tests/unstable.txt: NAME, YYYY-MM-DD and one line of what it said, by tabs. unit/PROGRAM is for tests/run."""
+    """Returns the names in tests/unstable.txt. A line has NAME, YYYY-MM-DD and one line of output, by tabs; unit/PROGRAM is for tests/run."""
     lines = [line for line in UNSTABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     if len(lines) > UNSTABLE_LINES:
         sys.exit(f"{UNSTABLE.name}: {len(lines)} cases, at most {UNSTABLE_LINES} may be unstable")
@@ -97,7 +97,7 @@ def read_unstable(entries):
 
 
 def discover():
-    """All, in the order of files and of lines."""
+    """Returns all cases, in the order of files and of lines."""
     entries = []
     for path in sorted(HERE.glob("case_*.py")):
         module = load(path)
@@ -129,7 +129,7 @@ def may_trace():
 
 
 def may_lack_capabilities():
-    """Not where TAPIR_CHECK_ALL is set, as .ci/run does: there a failure is one, whatever the reason."""
+    """Returns False where TAPIR_CHECK_ALL is set, as by .ci/run: there a missing capability fails a case."""
     return not os.environ.get("TAPIR_CHECK_ALL") and not may_trace()
 
 
@@ -185,7 +185,7 @@ class Run:
         self.width = max((len(entry.name) for entry in entries), default=0)
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skips = collections.Counter()
-        self.failed = []  # of those that do not decide
+        self.failed = []  # the unstable ones, which do not decide
         self.seconds = {}
 
     def finish(self, entry, found, how):
@@ -206,7 +206,7 @@ class Run:
             print("      " + why.rstrip().replace("\n", "\n      "), flush=True)
 
     def beside(self, jobs, entries):
-        """Runs those, that many at a time."""
+        """Runs these entries, so many jobs at a time."""
         nths = [n for n, entry in enumerate(self.entries) if entry in entries]
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             for nth, found in pool.imap_unordered(run_nth, nths):
@@ -215,7 +215,7 @@ class Run:
             pool.join()
 
     def last_lines(self):
-        """Why cases were skipped, which took longest, and which failed that are known to."""
+        """Yields why cases were skipped, which took longest, and which unstable ones failed."""
         for why, cnt in self.skips.most_common():
             if cnt:
                 yield f"skipped: {cnt} case{'s' if cnt > 1 else ''}: {why}"
