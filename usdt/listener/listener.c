@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -202,23 +201,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct tapir_listener *l)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return -err;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&l->thread, &attr, run, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
-}
-
 static void stop_thread(struct tapir_listener *l)
 {
 	prov_store_release(&l->is_stopping, 1);
@@ -264,7 +246,7 @@ static int open_all(struct tapir_listener *l, const struct tapir_selection *sele
 
 	if (err || l->flags & TAPIR_LISTENER_POLLED)
 		return err;
-	err = start_thread(l);
+	err = provider_thread__start(&l->thread, STACK_BYTES, NULL, run, l);
 	if (!err)
 		return 0;
 	if (!provider_session__close(l->session))

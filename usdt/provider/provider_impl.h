@@ -10,6 +10,7 @@
  *	provider_sessions	sessions inside the process: which events they want
  *	provider_dispatch	an event on its way into these sessions: the hot path
  *	provider_poller		the thread; words of events follow the lane's; callbacks
+ *	provider_thread		starts this and other threads of the library
  *
  * LOCKING. One mutex (provider_lock) for everything that is no firing. Firing takes no lock: it
  * reads an event's words and, for sessions inside the process, counts itself into the session
@@ -20,6 +21,8 @@
 #define TAPIR_PROVIDER_IMPL_H
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include "../ring/ring_control.h"
 #include "../ring/ring_order.h"
@@ -262,6 +265,12 @@ void provider_activity__of(const struct tapir_event *event, const uint8_t **acti
 
 /* The trace and the span that the thread works for: 24 bytes, borrowed; NULL: none. Likewise. */
 const uint8_t *provider_trace__ids(void);
+
+/* ---- provider_thread.c -------------------------------------------------------------------- */
+
+/* Starts a thread in which the signals of `blocked` are blocked; NULL: all. 0 or -errno. */
+int provider_thread__start(pthread_t *thread, size_t stack_bytes, const sigset_t *blocked,
+			   void *(*run)(void *), void *arg);
 
 /* ---- provider_poller.c -------------------------------------------------------------------- */
 

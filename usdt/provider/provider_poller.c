@@ -334,36 +334,29 @@ static int is_needed(void)
 }
 
 /* All but those that the thread's own instructions raise. */
-static void block_signals(sigset_t *before)
+static sigset_t signals_to_block(void)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-	sigset_t all;
+	sigset_t set;
 
-	sigfillset(&all);
+	sigfillset(&set);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		sigdelset(&all, own[i]);
-	pthread_sigmask(SIG_SETMASK, &all, before);
+		sigdelset(&set, own[i]);
+	return set;
 }
 
 int provider_poller__start(void)
 {
-	pthread_attr_t attr;
-	sigset_t before;
+	sigset_t blocked;
 	int err;
 
 	if (poller.is_running || !is_needed())
 		return 0;
-	err = pthread_attr_init(&attr);
-	if (err)
-		return -err;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	poller.is_stopping = poller.is_done = 0;
-	block_signals(&before);
-	err = pthread_create(&poller.thread, &attr, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	blocked = signals_to_block();
+	err = provider_thread__start(&poller.thread, STACK_BYTES, &blocked, run, NULL);
 	if (err)
-		return -err;
+		return err;
 	poller.is_running = 1;
 	tapir_ring__say_follows(1);
 	provider_poller__refresh();

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -306,23 +305,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct tapir_session *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return -err;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&s->thread, &attr, run, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
-}
-
 static void free_session(struct tapir_session *s)
 {
 	free(s->kinds);
@@ -345,7 +327,7 @@ static int open_all(struct tapir_session *s, const char *path,
 	s->flushed_ns = now_ns(CLOCK_MONOTONIC);
 	err = tapir_listener__open(selections, cnt, put_event, s, &polled, &s->listener);
 	if (!err) {
-		err = start_thread(s);
+		err = provider_thread__start(&s->thread, STACK_BYTES, NULL, run, s);
 		if (err)
 			tapir_listener__close(s->listener);
 	}
