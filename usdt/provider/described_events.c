@@ -24,28 +24,15 @@ static void forked(void)
 
 /* ---- descriptions ----------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 32;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
-	return mix(hash, 0);
-}
-
 static uint64_t mix_fields(uint64_t hash, const struct tapir_event_field *fields, uint32_t cnt,
 			   unsigned depth)
 {
 	for (uint32_t i = 0; fields && i < cnt && depth <= DEPTH_MAX; i++) {
 		const struct tapir_event_field *f = &fields[i];
 
-		hash = mix_text(hash, f->name);
-		hash = mix(hash, (uint64_t)f->count << 32 | (uint64_t)f->member_cnt << 16 |
-					 (uint64_t)f->type << 8 | f->repeat);
+		hash = dynamic_mix_text(hash, f->name);
+		hash = dynamic_mix(hash, (uint64_t)f->count << 32 | (uint64_t)f->member_cnt << 16 |
+						 (uint64_t)f->type << 8 | f->repeat);
 		hash = mix_fields(hash, f->members, f->member_cnt, depth + 1);
 	}
 	return hash;
@@ -53,11 +40,12 @@ static uint64_t mix_fields(uint64_t hash, const struct tapir_event_field *fields
 
 static uint64_t hash_of(const struct tapir_event_about *a)
 {
-	uint64_t hash = mix_text(0, a->name);
+	uint64_t hash = dynamic_mix_text(0, a->name);
 
-	hash = mix(hash, a->keywords);
-	hash = mix(hash, (uint64_t)a->id << 48 | (uint64_t)a->version << 40 |
-				 (uint64_t)a->level << 32 | (uint64_t)a->opcode << 16 | a->task);
+	hash = dynamic_mix(hash, a->keywords);
+	hash = dynamic_mix(hash, (uint64_t)a->id << 48 | (uint64_t)a->version << 40 |
+					 (uint64_t)a->level << 32 | (uint64_t)a->opcode << 16 |
+					 a->task);
 	return mix_fields(hash, a->fields, a->field_cnt, 0);
 }
 

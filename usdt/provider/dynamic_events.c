@@ -217,41 +217,35 @@ static void leave_slot(struct definition *def)
 		close_page(page);
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
-{
-	const uint8_t *at = bytes;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ at[i]) * 0x100000001b3ull;
-	return hash * 0x9e3779b97f4a7c15ull;
-}
-
 static uint64_t hash_of(const struct tapir_probe_note *n)
 {
-	const uint64_t words[2] = {n->event->keywords, (uint64_t)n->event->id << 16 |
-							       (uint64_t)n->event->version << 8 |
-							       n->event->level};
-	uint64_t hash = mix(14695981039346656037ull, words, sizeof(words));
+	uint64_t hash = dynamic_mix(0, n->event->keywords);
 
-	hash = mix(hash, n->provider, strlen(n->provider) + 1);
-	hash = mix(hash, n->name, strlen(n->name) + 1);
-	hash = mix(hash, n->operands, strlen(n->operands) + 1);
-	hash = mix(hash, n->kinds, strlen(n->kinds) + 1);
-	return mix(hash, n->names, n->names_bytes);
+	hash = dynamic_mix(hash, (uint64_t)n->event->id << 16 | (uint64_t)n->event->version << 8 |
+					 n->event->level);
+	hash = dynamic_mix_text(hash, n->provider);
+	hash = dynamic_mix_text(hash, n->name);
+	hash = dynamic_mix_text(hash, n->operands);
+	hash = dynamic_mix_text(hash, n->kinds);
+	for (uint32_t at = 0; at < n->names_bytes; at += (uint32_t)strlen(n->names + at) + 1)
+		hash = dynamic_mix_text(hash, n->names + at);
+	return hash;
 }
 
 /* The slot of an event that is gone and was equal: tools that are attached to it still are. */
 static int take_equal_slot(struct definition *def, uint64_t hash)
 {
-	for (struct page *page = pages; page; page = page->next)
-		for (uint32_t i = 0;
-		     page->pid == getpid() && page->live_cnt < page->image.slot_cnt &&
-		     i < page->image.slot_cnt;
-		     i++)
+	const pid_t pid = getpid();
+
+	for (struct page *page = pages; page; page = page->next) {
+		if (page->pid != pid || page->live_cnt == page->image.slot_cnt)
+			continue;
+		for (uint32_t i = 0; i < page->image.slot_cnt; i++)
 			if (!page->is_live[i] && page->hashes[i] == hash) {
 				take_slot(def, page, i);
 				return 1;
 			}
+	}
 	return 0;
 }
 

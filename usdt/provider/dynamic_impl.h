@@ -19,6 +19,20 @@
 
 #define DYNAMIC_OPERAND_BYTES (TAPIR_PROBE_ARG_MAX * 8u + 8u)
 
+/* Hashes of descriptions; they begin with 0. text NULL: as an empty one. */
+static inline uint64_t dynamic_mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 32;
+}
+
+static inline uint64_t dynamic_mix_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+	return dynamic_mix(hash, 0);
+}
+
 #pragma GCC visibility push(hidden)
 
 /* The contents of a probe's notes. */

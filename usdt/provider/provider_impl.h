@@ -130,6 +130,17 @@ static inline void event__set_sessions(struct tapir_event *event, uint16_t bits,
 		__atomic_fetch_and(&event->word.half.sessions, (uint16_t)~bits, __ATOMIC_SEQ_CST);
 }
 
+/* FNV-1a of 32 bits: begins with PROVIDER_HASH. */
+#define PROVIDER_HASH	    2166136261u
+#define PROVIDER_HASH_PRIME 16777619u
+
+static inline uint32_t provider_hash(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * PROVIDER_HASH_PRIME;
+	return hash;
+}
+
 /* Called once, with the first provider that is made from now on, without the lock; NULL: nothing.
  */
 extern void (*provider_on_first)(void);

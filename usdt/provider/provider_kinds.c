@@ -23,18 +23,11 @@ struct kind {
 static struct kind *kinds[BUCKETS];
 static uint32_t kind_cnt;
 
-static uint32_t mix_text(uint32_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 16777619u;
-	return hash;
-}
-
 static struct kind **bucket_of(const char *provider, const struct tapir_event_about *about)
 {
-	uint32_t hash = mix_text(mix_text(2166136261u, provider), about->name);
+	uint32_t hash = provider_hash(provider_hash(PROVIDER_HASH, provider), about->name);
 
-	hash = (hash ^ about->id) * 16777619u;
+	hash = (hash ^ about->id) * PROVIDER_HASH_PRIME;
 	return &kinds[(hash ^ hash >> 16) % BUCKETS];
 }
 

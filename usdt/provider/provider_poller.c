@@ -73,15 +73,6 @@ void provider_poller__refresh(void)
 
 /* ---- callbacks ---------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const char *text)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 16777619u;
-	return hash;
-}
-
 static uint8_t level_of(uint8_t asked)
 {
 	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
@@ -122,7 +113,7 @@ static void look_at(const struct tapir_provider *p, uint32_t idx, struct provide
 		const char *filter = "";
 
 		provider_sessions__asked(idx - PROVIDER_TOLD_PROCESS, p->name, now, &filter);
-		now->filter_hash = now->is_on ? hash_of(filter) : 0;
+		now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, filter) : 0;
 		strncpy(asked->filter, filter, sizeof(asked->filter) - 1);
 		return;
 	}
@@ -131,7 +122,7 @@ static void look_at(const struct tapir_provider *p, uint32_t idx, struct provide
 	now->is_on = asked->is_served;
 	now->keywords = asked->keywords;
 	now->level = level_of(asked->level);
-	now->filter_hash = now->is_on ? hash_of(asked->filter) : 0;
+	now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, asked->filter) : 0;
 }
 
 static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
