@@ -147,15 +147,12 @@ extern void (*provider_on_first)(void);
 
 /* ---- provider_mistakes.c ------------------------------------------------------------------ */
 
-/*
- * Mistakes among the provider's own events, their number; each is noted where fn is not NULL. Under
- * the lock.
- */
-uint32_t provider_mistakes__find(const struct tapir_provider *p,
-				 void (*fn)(void *ctx, const struct tapir_provider *p,
-					    const struct provider_event *a,
-					    const struct provider_event *b),
-				 void *ctx);
+/* b: the event that a is in conflict with; NULL: a is of another provider's name. */
+typedef void (*provider_mistake_fn)(void *ctx, const struct tapir_provider *p,
+				    const struct provider_event *a, const struct provider_event *b);
+/* Returns the number of mistakes among the provider's own events; calls fn for each, unless it is
+   NULL. Under the lock. */
+uint32_t provider_mistakes__find(const struct tapir_provider *p, provider_mistake_fn fn, void *ctx);
 
 /* ---- provider_metadata.c ------------------------------------------------------------------ */
 

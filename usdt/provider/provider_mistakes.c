@@ -8,9 +8,6 @@
 
 #include "provider_impl.h"
 
-typedef void (*mistake_fn)(void *ctx, const struct tapir_provider *p,
-			   const struct provider_event *a, const struct provider_event *b);
-
 static int is_of_another(const struct tapir_provider *p, const struct provider_event *pe)
 {
 	const char *said = pe->event->about->provider;
@@ -38,7 +35,7 @@ static int is_in_conflict(const struct provider_event *pa, const struct provider
 		memcmp(a->metadata, b->metadata, a->metadata_bytes) != 0);
 }
 
-static uint32_t note(mistake_fn fn, void *ctx, const struct tapir_provider *p,
+static uint32_t note(provider_mistake_fn fn, void *ctx, const struct tapir_provider *p,
 		     const struct provider_event *a, const struct provider_event *b)
 {
 	if (fn)
@@ -49,7 +46,7 @@ static uint32_t note(mistake_fn fn, void *ctx, const struct tapir_provider *p,
 /* Neighbours in the order of ids. cnt: of them; without memory none is found. */
 static uint32_t find_conflicts(const struct tapir_provider *p,
 			       const struct provider_event *const *sorted, uint32_t cnt,
-			       mistake_fn fn, void *ctx)
+			       provider_mistake_fn fn, void *ctx)
 {
 	uint32_t found = 0;
 
@@ -81,7 +78,7 @@ static const struct provider_event **sort_events(const struct tapir_provider *p,
 	return sorted;
 }
 
-uint32_t provider_mistakes__find(const struct tapir_provider *p, mistake_fn fn, void *ctx)
+uint32_t provider_mistakes__find(const struct tapir_provider *p, provider_mistake_fn fn, void *ctx)
 {
 	uint32_t cnt, found = 0;
 	const struct provider_event **sorted = sort_events(p, &cnt);
