@@ -20,6 +20,7 @@
 #define DEFAULT_BYTES 65536u
 #define DEFAULT_MS    10u
 #define STACK_BYTES   (512ul * 1024) /* the consumer's callback runs on it */
+#define BATCH_FIRST   1024u
 #define STALL_TRIES   50u
 #define STALL_NS      100000
 
@@ -50,27 +51,12 @@ struct tapir_listener {
 
 /* ---- a batch ------------------------------------------------------------------------------ */
 
-static int make_room(void **data, size_t *cap, size_t need, size_t size)
-{
-	size_t more = *cap ? *cap : 1024;
-	void *bigger;
-
-	if (need <= *cap)
-		return 1;
-	while (more < need)
-		more *= 2;
-	bigger = realloc(*data, more * size);
-	if (!bigger)
-		return 0;
-	*data = bigger;
-	*cap = more;
-	return 1;
-}
-
 static int add(struct batch *b, const struct listener_record *record, uint64_t seq)
 {
-	if (!make_room((void **)&b->bytes, &b->cap, b->used + record->size, 1) ||
-	    !make_room((void **)&b->items, &b->item_cap, b->cnt + 1, sizeof(*b->items)))
+	if (!provider_make_room((void **)&b->bytes, &b->cap, b->used + record->size, 1,
+				BATCH_FIRST) ||
+	    !provider_make_room((void **)&b->items, &b->item_cap, b->cnt + 1, sizeof(*b->items),
+				BATCH_FIRST))
 		return 0;
 	memcpy(b->bytes + b->used, record, record->size);
 	b->items[b->cnt++] = (struct item){record->time_ns, seq, b->used};

@@ -11,6 +11,7 @@
  *	provider_dispatch	an event on its way into these sessions: the hot path
  *	provider_poller		the thread; words of events follow the lane's; callbacks
  *	provider_thread		starts this and other threads of the library
+ *	provider_room		arrays that grow
  *
  * LOCKING. One mutex (provider_lock) for everything that is no firing. Firing takes no lock: it
  * reads an event's words and, for sessions inside the process, counts itself into the session
@@ -273,6 +274,12 @@ void provider_activity__of(const struct tapir_event *event, const uint8_t **acti
 
 /* The trace and the span that the thread works for: 24 bytes, borrowed; NULL: none. Likewise. */
 const uint8_t *provider_trace__ids(void);
+
+/* ---- provider_room.c ---------------------------------------------------------------------- */
+
+/* Makes room in *data, from malloc, for `need` elements of `size` bytes: `first` of them, doubled
+   until they are enough. 1, or 0 without memory, and nothing has changed. */
+int provider_make_room(void **data, size_t *room, size_t need, size_t size, size_t first);
 
 /* ---- provider_thread.c -------------------------------------------------------------------- */
 

@@ -19,17 +19,11 @@ struct warnings {
 
 static void add(struct warnings *w, const char *text)
 {
-	size_t len = strlen(text) + 1, room = w->room ? w->room : 4096;
-	char *bigger;
+	size_t len = strlen(text) + 1;
 
 	w->cnt++;
-	while (w->bytes + len > room)
-		room *= 2;
-	bigger = room > w->room ? realloc(w->texts, room) : w->texts;
-	if (!bigger)
+	if (!provider_make_room((void **)&w->texts, &w->room, w->bytes + len, 1, 4096))
 		return;
-	w->texts = bigger;
-	w->room = room;
 	memcpy(w->texts + w->bytes, text, len);
 	w->bytes += len;
 }

@@ -12,7 +12,8 @@
 #include "../ring/ring_sys.h"
 #include "session_impl.h"
 
-#define LOSSES_MAX 2u
+#define LOSSES_MAX  2u
+#define FIRST_BYTES 65536u
 /* Of a limit of bytes, what is kept for the end: losses and END. */
 #define END_BYTES                                                                                  \
 	(2 * sizeof(struct tapir_chunk_header) + LOSSES_MAX * sizeof(struct tapir_rec_loss))
@@ -126,21 +127,6 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 	return f->err;
 }
 
-static int make_room(struct session_chunk *c, size_t bytes)
-{
-	size_t room = c->room ? c->room : 65536;
-	uint8_t *bigger;
-
-	while (room < c->used + bytes)
-		room *= 2;
-	bigger = room > c->room ? realloc(c->bytes, room) : c->bytes;
-	if (!bigger)
-		return 0;
-	c->bytes = bigger;
-	c->room = room;
-	return 1;
-}
-
 /* Is there room in max_bytes, beside what is put and what is kept for the end? */
 static int fits(const struct session_file *f, size_t bytes)
 {
@@ -163,7 +149,8 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 		session_file__flush(f);
 		f->err = f->err ? f->err : -EFBIG;
 	}
-	if (f->err || bytes > TAPIR_MAX_RECORD_BYTES || !make_room(c, bytes)) {
+	if (f->err || bytes > TAPIR_MAX_RECORD_BYTES ||
+	    !provider_make_room((void **)&c->bytes, &c->room, c->used + bytes, 1, FIRST_BYTES)) {
 		f->unwritten += type == TAPIR_REC_EVENT;
 		return NULL;
 	}

@@ -34,17 +34,9 @@ struct tapir_session {
 	int result; /* once the thread has ended */
 	uint64_t flushed_ns, segment_ns, segment_from, told_lost;
 	uint8_t *kinds; /* by idx, 1: described in this segment */
-	uint32_t kind_room;
-	uint32_t *tids, tid_cnt, tid_room;
+	size_t kind_room, tid_cnt, tid_room;
+	uint32_t *tids;
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static size_t round8(size_t bytes)
 {
@@ -112,7 +104,7 @@ static void begin_segment(struct tapir_session *s, uint64_t time_ns)
 
 static int is_thread_known(const struct tapir_session *s, uint32_t tid)
 {
-	for (uint32_t i = s->tid_cnt; i; i--)
+	for (size_t i = s->tid_cnt; i; i--)
 		if (s->tids[i - 1] == tid)
 			return 1;
 	return 0;
@@ -124,15 +116,9 @@ static void describe_thread(struct tapir_session *s, uint32_t tid, uint64_t time
 
 	if (is_thread_known(s, tid))
 		return;
-	if (s->tid_cnt == s->tid_room) {
-		uint32_t room = s->tid_room ? 2 * s->tid_room : 64;
-		uint32_t *bigger = realloc(s->tids, room * sizeof(*bigger));
-
-		if (!bigger)
-			return;
-		s->tids = bigger;
-		s->tid_room = room;
-	}
+	if (!provider_make_room((void **)&s->tids, &s->tid_room, s->tid_cnt + 1, sizeof(*s->tids),
+				64))
+		return;
 	t = session_file__put(&s->file, 1, TAPIR_REC_THREAD, sizeof(*t), time_ns);
 	if (!t)
 		return;
@@ -188,16 +174,11 @@ static void put_metadata(struct tapir_session *s, const struct tapir_event_kind 
 static void describe_kind(struct tapir_session *s, const struct tapir_event_kind *kind,
 			  uint64_t time_ns)
 {
-	if (kind->idx >= s->kind_room) {
-		uint32_t room = kind->idx + 256;
-		uint8_t *bigger = realloc(s->kinds, room);
+	const size_t before = s->kind_room;
 
-		if (!bigger)
-			return;
-		memset(bigger + s->kind_room, 0, room - s->kind_room);
-		s->kinds = bigger;
-		s->kind_room = room;
-	}
+	if (!provider_make_room((void **)&s->kinds, &s->kind_room, kind->idx + 1, 1, 256))
+		return;
+	memset(s->kinds + before, 0, s->kind_room - before);
 	if (s->kinds[kind->idx])
 		return;
 	s->kinds[kind->idx] = 1;
