@@ -4,9 +4,7 @@
  * changed. A write that fails cuts the file back to its last whole chunk.
  */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../ring/ring_sys.h"
@@ -17,14 +15,6 @@
 /* Of a limit of bytes, what is kept for the end: losses and END. */
 #define END_BYTES                                                                                  \
 	(2 * sizeof(struct tapir_chunk_header) + LOSSES_MAX * sizeof(struct tapir_rec_loss))
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 /* As zlib has it, four bits at a time: the file is written beside the program's work. */
 static uint32_t crc_of(uint32_t crc, const void *bytes, size_t len)
@@ -106,8 +96,8 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 		.magic = TAPIR_FILE_MAGIC,
 		.version = TAPIR_FILE_VERSION,
 		.header_bytes = sizeof(h),
-		.created_utc_ns = clock_ns(CLOCK_REALTIME),
-		.created_ns = clock_ns(CLOCK_MONOTONIC),
+		.created_utc_ns = session_clock_ns(CLOCK_REALTIME),
+		.created_ns = session_clock_ns(CLOCK_MONOTONIC),
 	};
 
 	*f = (struct session_file){.max_bytes = max_bytes, .is_segment_new = 1};

@@ -74,9 +74,9 @@ static void describe_process(struct tapir_session *s, uint64_t time_ns)
 	comm_len = strlen(comm);
 	clock = session_file__put(&s->file, 1, TAPIR_REC_CLOCK, sizeof(*clock), time_ns);
 	if (clock) {
-		clock->h.time_ns = now_ns(CLOCK_MONOTONIC);
-		clock->utc_ns = now_ns(CLOCK_REALTIME);
-		clock->boot_ns = now_ns(CLOCK_BOOTTIME);
+		clock->h.time_ns = session_clock_ns(CLOCK_MONOTONIC);
+		clock->utc_ns = session_clock_ns(CLOCK_REALTIME);
+		clock->boot_ns = session_clock_ns(CLOCK_BOOTTIME);
 	}
 	p = session_file__put(&s->file, 1, TAPIR_REC_PROCESS,
 			      round8(sizeof(*p) + comm_len + (size_t)exe_len), time_ns);
@@ -199,6 +199,7 @@ static void put_event(const struct tapir_event_record *r, void *ctx)
 	size_t bytes = sizeof(struct tapir_rec_event) + (r->activity ? 16 : 0) +
 		       (r->related ? 16 : 0) + r->payload_bytes;
 	struct tapir_rec_event *e;
+	uint8_t *at;
 
 	if (!s->segment_ns || s->file.written - s->segment_from > SEGMENT_BYTES ||
 	    (r->time_ns > s->segment_ns && r->time_ns - s->segment_ns > SEGMENT_NS))
@@ -215,16 +216,14 @@ static void put_event(const struct tapir_event_record *r, void *ctx)
 	e->flags = (uint16_t)((r->activity ? TAPIR_EVENT_ACTIVITY : 0) |
 			      (r->related ? TAPIR_EVENT_RELATED : 0));
 	e->payload_bytes = r->payload_bytes;
+	at = put_id(put_id((uint8_t *)(e + 1), r->activity), r->related);
 	if (r->payload_bytes)
-		memcpy(put_id(put_id((uint8_t *)(e + 1), r->activity), r->related), r->payload,
-		       r->payload_bytes);
-	else
-		put_id(put_id((uint8_t *)(e + 1), r->activity), r->related);
+		memcpy(at, r->payload, r->payload_bytes);
 }
 
 static struct tapir_rec_loss loss_of(const struct tapir_session *s, uint32_t cause, uint64_t cnt)
 {
-	uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t time_ns = session_clock_ns(CLOCK_MONOTONIC);
 
 	return (struct tapir_rec_loss){.h = {.type = TAPIR_REC_LOSS,
 					     .cpu = TAPIR_CPU_UNKNOWN,
@@ -253,7 +252,7 @@ static void put_loss(struct tapir_session *s)
 
 static void flush_if_due(struct tapir_session *s)
 {
-	uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t time_ns = session_clock_ns(CLOCK_MONOTONIC);
 
 	if (time_ns - s->flushed_ns < FLUSH_NS && s->file.records.used < FLUSH_BYTES)
 		return;
@@ -305,7 +304,7 @@ static int open_all(struct tapir_session *s, const char *path,
 
 	if (err)
 		return err;
-	s->flushed_ns = now_ns(CLOCK_MONOTONIC);
+	s->flushed_ns = session_clock_ns(CLOCK_MONOTONIC);
 	err = tapir_listener__open(selections, cnt, put_event, s, &polled, &s->listener);
 	if (!err) {
 		err = provider_thread__start(&s->thread, STACK_BYTES, NULL, run, s);
@@ -322,10 +321,10 @@ static int open_all(struct tapir_session *s, const char *path,
 int tapir_session__to_file(const char *path, const struct tapir_selection *selections, uint32_t cnt,
 			   const struct tapir_session_opts *opts, struct tapir_session **out)
 {
-	int saved = errno, err = path && out ? 0 : -EINVAL;
+	int saved = errno, err;
 	struct tapir_session *s;
 
-	if (err || (opts && opts->size < sizeof(*opts)))
+	if (!path || !out || (opts && opts->size < sizeof(*opts)))
 		return -EINVAL;
 	s = calloc(1, sizeof(*s));
 	err = s ? 0 : -ENOMEM;

@@ -11,6 +11,8 @@
 #ifndef TAPIR_USDT_SESSION_IMPL_H
 #define TAPIR_USDT_SESSION_IMPL_H
 
+#include <time.h>
+
 #include "../provider/provider_impl.h"
 #include "tapir/file_session.h"
 #include "tapir/trace_format.h"
@@ -31,6 +33,14 @@ struct session_file {
 	uint64_t unwritten; /* events that were put, and are not in the file */
 	struct session_chunk descriptions, records;
 };
+
+static inline uint64_t session_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
 
 #pragma GCC visibility push(hidden)
 
