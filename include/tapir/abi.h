@@ -218,8 +218,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_field) == 8, "tapir_field");
 
 /* Attached only for the names of generated code: no SPEC selects its events, the file has none. */
 #define TAPIR_PROBE_FOR_NAMES	(1u << 0)
-/* Each hit says who has it by the ring lane (provider.h, note.tapir type 3): none is there twice.
- */
+/* Each hit names the ring lane's sessions that have it (provider.h, note.tapir type 3): no event is
+ * recorded twice. */
 #define TAPIR_PROBE_TELLS_TAKEN (1u << 1)
 
 struct tapir_rec_probe {

@@ -63,7 +63,7 @@ enum tapir_counter_type {
 	TAPIR_COUNTER_EVENT = 1,	/* a value each time: mean, deviation, min, max */
 	TAPIR_COUNTER_INCREMENTING = 2, /* added up: the increment of the interval */
 	TAPIR_COUNTER_POLLING = 3,	/* poll() gives a value at each interval's end */
-	/* poll() gives a sum: its increment; also polled where a session begins to ask */
+	/* poll() gives a sum: its increment; also polled when a session subscribes */
 	TAPIR_COUNTER_INCREMENTING_POLLING = 4,
 	TAPIR_COUNTER_HISTOGRAM = 5 /* as EVENT, with percentiles */
 };

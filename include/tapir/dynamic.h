@@ -53,9 +53,9 @@ TAPIR_API int tapir_dynamic__new(const char *name, const uint8_t *guid,
 				 struct tapir_dynamic **out);
 
 /*
- * All its events are gone, with their memory: no thread may test or fire one any more. Tools see
- * their probes, which never fire again, until the last event of the image is gone, or an equal one
- * is defined and has the probe of its predecessor. NULL is allowed.
+ * Frees all its events and their memory: no thread may test or fire one afterwards. Tools see the
+ * probes, which never fire again, until the last event of the image is freed, or an equal one is
+ * defined and reuses the probe of its predecessor. NULL is allowed.
  */
 TAPIR_API void tapir_dynamic__free(struct tapir_dynamic *dynamic);
 
@@ -74,7 +74,7 @@ TAPIR_API int tapir_event__define(struct tapir_dynamic *dynamic,
 /* 0: each of its events is a typed probe. -errno: the first that is not, for this reason. */
 TAPIR_API int tapir_dynamic__probe_error(const struct tapir_dynamic *dynamic);
 
-/* As tapir_provider__is_on, of all events that it has so far. */
+/* Does what tapir_provider__is_on does, for all events defined so far. */
 TAPIR_API int tapir_dynamic__is_on(const struct tapir_dynamic *dynamic, uint8_t level,
 				   uint64_t keywords);
 

@@ -13,11 +13,11 @@
  * it, at least once a second, so that a process which is killed loses no more than that; a file
  * that was not closed is read as far as it goes. What the session has lost (listener.h: a full
  * buffer), and what could not be written, is in the file as counts; where there is no room for
- * these either, the file says that it is not whole.
+ * these either, the file is marked incomplete.
  *
  * FROM OUTSIDE. With TAPIR_SESSION_FILE=PATH in the environment such a session is opened when the
  * process makes its first provider, and closed at exit(); %p in PATH is the process's id.
- * TAPIR_SESSION_EVENTS says what it asks for: PROVIDER[:KEYWORDS[:LEVEL]] with commas between them,
+ * TAPIR_SESSION_EVENTS has its selections: PROVIDER[:KEYWORDS[:LEVEL]] with commas between them,
  * PROVIDER with * and ?, KEYWORDS and LEVEL as numbers, 0x for hexadecimal; without it everything.
  * An existing file is left as it is, and so is a program that runs with another user's rights:
  * there is no session then. A program that is linked with libtapir.a has it if it calls
@@ -40,7 +40,7 @@ struct tapir_session;
 
 struct tapir_session_opts {
 	size_t size;	       /* sizeof this */
-	uint64_t max_bytes;    /* of the file; what comes then is lost, counted; 0: no limit */
+	uint64_t max_bytes;    /* of the file; later events are lost, counted; 0: no limit */
 	uint32_t buffer_bytes; /* as of listener.h; 0: 1 MiB */
 	uint32_t pad0;
 };
@@ -56,11 +56,11 @@ TAPIR_API int tapir_session__to_file(const char *path, const struct tapir_select
 
 /*
  * Writes what was fired before the call and ends the session. NULL is allowed. 0, or the -errno for
- * which the file is not whole: -EFBIG (max_bytes, RLIMIT_FSIZE), -ENOSPC, -EIO ...
+ * which the file is incomplete: -EFBIG (max_bytes, RLIMIT_FSIZE), -ENOSPC, -EIO ...
  */
 TAPIR_API int tapir_session__close(struct tapir_session *session);
 
-/* The session that the environment asks for, at the first provider that comes. */
+/* Opens the session that the environment requests when the next provider is created. */
 TAPIR_API void tapir_session__from_environment(void);
 
 #ifdef __cplusplus

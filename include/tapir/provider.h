@@ -29,7 +29,7 @@
  * the child; the kernel raises semaphores there as everywhere. So no event is missed; but no
  * callback comes and no counter is published until tapir_provider__poll, or any function below that
  * opens or closes something, starts the child's thread, which ends the checking, too. Firing starts
- * no thread, unless a provider says TAPIR_PROVIDER_CHILD_THREAD: then an event of the child does so
+ * no thread, unless a provider sets TAPIR_PROVIDER_CHILD_THREAD: then an event of the child does so
  * where something is polled (a callback, counters), the first one that is certainly fired outside
  * signal handlers: no signal is blocked and no handler is installed with SA_NODEFER. That event
  * alone calls pthread_create, so a program that fires inside its malloc leaves the flag out. Events
@@ -269,9 +269,9 @@ struct tapir_provider_opts {
  * one id and version that differ in name or fields), -ENOMEM, -ENOSPC (TAPIR_MAX_EVENTS). Without a
  * memfd or address space there is no ring lane and the rest works: tapir_provider__ring_error.
  *
- * What is called is tapir_provider__create, which knows by `part` what this linked file has. The
+ * The call goes to tapir_provider__create; `part` lists the events of this linked file. The
  * library's function of this name, for programs that were compiled with an earlier header, accepts
- * the last two mistakes and has a warning of each: tapir_library__warnings.
+ * the last two mistakes and reports each as a warning: tapir_library__warnings.
  */
 struct tapir_program_part {
 	uint32_t size; /* sizeof this */
@@ -300,11 +300,11 @@ static inline int tapir_provider__new(const char *name, const uint8_t *guid,
 }
 
 /*
- * Mistakes in how the providers that there are now were made, a sentence each, which no error has
- * told: those above of programs that were compiled with an earlier header; an event of TAPIR_EVENT
- * that stands in no provider's array, so that no session ever gets it; two events of one id and
- * version that were defined at run time. fn is called for each, without a lock; NULL: only their
- * number. Any thread, not in a signal handler.
+ * Reports mistakes in how the current providers were made that no call has returned as an error, a
+ * sentence each: those above of programs that were compiled with an earlier header; an event of
+ * TAPIR_EVENT that is in no provider's array, which no session ever receives; two events of
+ * one id and version that were defined at run time. Calls fn for each, without a lock, unless it is
+ * NULL; returns their number. Any thread, not in a signal handler.
  */
 typedef void (*tapir_warning_fn)(const char *text, void *ctx);
 TAPIR_API uint32_t tapir_library__warnings(tapir_warning_fn fn, void *ctx);
@@ -319,11 +319,11 @@ TAPIR_API void tapir_provider__free(struct tapir_provider *provider);
 TAPIR_API const char *tapir_provider__name(const struct tapir_provider *provider);
 
 /*
- * 1: an event of the provider whose level is `level` or a more detailed one, and which has one of
- * the keywords (0: any event), is on: work for events of that kind is not in vain. Exact at any
- * time, semaphores included, since it reads the events themselves (some ns each). Where events look
- * for themselves (FORK) it may be 1 though nobody wants them. Any thread, any time, signal handlers
- * too.
+ * Returns 1 if an event of the provider is on whose level is `level` or a more detailed one and
+ * which has one of the keywords (0: any event): then work for such events is needed. Exact at any
+ * time, semaphores included, since it reads the events themselves (some ns each). Where events
+ * check for themselves (FORK) it may be 1 although no session wants them. Any thread, any time,
+ * signal handlers too.
  */
 TAPIR_API int tapir_provider__is_on(const struct tapir_provider *provider, uint8_t level,
 				    uint64_t keywords);
@@ -398,7 +398,7 @@ struct tapir_event_record {
 struct tapir_event_write {
 	uint8_t *payload; /* fill all bytes that were asked for, in any order */
 	uint64_t private_words[18];
-	uint64_t taken; /* the library's, once begun: for note.tapir type 3 */
+	uint64_t taken; /* set by the library at begin: for note.tapir type 3 */
 };
 
 /*
@@ -429,9 +429,9 @@ struct tapir_payload_piece {
 };
 
 /*
- * tapir_event__emit of an event whose payload is in several buffers: what they have one after the
- * other. They are read during the call only. The arguments of a probe that was made at run time are
- * those within the first TAPIR_PROBE_PIECES_BYTES of them, the rest is 0.
+ * Does what tapir_event__emit does for a payload in several buffers, which are concatenated. They
+ * are read during the call only. The arguments of a probe that was made at run time are those
+ * within the first TAPIR_PROBE_PIECES_BYTES of them, later ones are 0.
  */
 #define TAPIR_PROBE_PIECES_BYTES 4096u
 TAPIR_API void tapir_event__emit_pieces(struct tapir_event *event,

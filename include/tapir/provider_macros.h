@@ -286,7 +286,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 
 /*
  * The event and its description; weak, so that a definition in a header is one event. Its address
- * is in a section whose ends the linker knows (provider.h, struct tapir_program_part).
+ * is in a section whose ends the linker defines (provider.h, struct tapir_program_part).
  */
 #define TAPIR_EV_DESCRIBE(symbol, provider, name, id, version, level, keywords, cnt, rows)         \
 	static const struct tapir_event_field symbol##_fields[] = {                                \
@@ -307,7 +307,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 		(uint32_t)((uint64_t)(keywords) >> 32),                                            \
 		(uint32_t)((uint32_t)(id) | (uint32_t)(version) << 16 | (uint32_t)(level) << 24))
 
-/* The same, which says who has taken the event by the ring lane. */
+/* The same, and the site names the ring lane's sessions that have taken the event. */
 #define TAPIR_EV_SITE_TAKEN(cnt, symbol, provider, name, id, version, level, keywords, names,      \
 			    taken)                                                                 \
 	TAPIR_USDT_SITE_OF_TAKEN(                                                                  \
@@ -329,7 +329,7 @@ tapir_ev_put_text(uint8_t *at, const void *text, size_t bytes, size_t nul_bytes)
 		uint64_t tapir_taken_ = 0;                                                         \
 		if (TAPIR_EVENT_RECORDED(s)) {                                                     \
 			struct tapir_event_write tapir_write_;                                     \
-			tapir_write_.taken = 0; /* a library of before does not know it */         \
+			tapir_write_.taken = 0; /* an earlier library does not set it */           \
 			TAPIR_EV_OPEN lens if (tapir_event__begin(&tapir_write_, &s,               \
 								  0 TAPIR_EV_OPEN sizes))          \
 			{                                                                          \

@@ -282,8 +282,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 312, "tapir_ring_sele
 /* Forked children are asked for as well: they inherit the session. */
 #define TAPIR_RING_WANTS_CHILDREN (1u << 2)
 /*
- * The tracer has probes at USDT sites, too, also in forked children. As long as a session with it
- * is INHERITED, a child leaves events to it whose site is attached: they are in neither count.
+ * The tracer has probes at USDT sites, too, also in forked children. While a session with this flag
+ * is INHERITED, a child leaves events whose site is attached to the probes: in neither count.
  */
 #define TAPIR_RING_HAS_PROBES	  (1u << 3)
 

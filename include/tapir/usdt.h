@@ -210,7 +210,7 @@
 	TAPIR_USDT_SITE_OF_TAKEN(NO, cnt, semaphore, provider, name, names, low, high,             \
 				 id_version_level, 0)
 
-/* taken_is: YES, and a third note says where `taken` is; NO. */
+/* taken_is: YES adds a third note with the operand of `taken`; NO adds none. */
 #define TAPIR_USDT_SITE_OF_TAKEN(taken_is, cnt, semaphore, provider, name, names, low, high,       \
 				 id_version_level, taken)                                          \
 	TAPIR_USDT_EACH_##cnt(TAPIR_USDT_KEEP, TAPIR_USDT_KEEP, TAPIR_USDT_KEEP)                   \

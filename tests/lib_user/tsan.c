@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program under the thread sanitizer that uses a libtapir which is not: threads come, fire and
- * go, while listeners are opened, read and closed. Nothing that the library does is a race of
- * theirs.
+ * A program under the thread sanitizer with a libtapir that is not: threads start, fire and end
+ * while listeners are opened, read and closed. The sanitizer reports no race for what the library
+ * does.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# libtapir as those have it who use it: the examples of its headers compile; `make lib` wants no BPF
+# libtapir as its users have it: the examples of its headers compile; `make lib` wants no BPF
 # toolchain and installs what CMake finds; a C++ header and a Rust crate fire events over its
 # functions; every model of code has right notes; the thread sanitizer of a program is quiet.
-# A part whose compiler is not there is left out.
+# A part whose compiler is missing is skipped.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# ---- the examples: what stands at the top of a header, in a function unless it is a definition ----
+# ---- the examples at the top of headers, in a function unless they are definitions ------------------
 
 # The first lines of the opening comment that are indented by a tab, and those between them.
 example() {
@@ -19,7 +19,7 @@ example() {
 		sed -e "/^\.\.\.$/d" -e "s/^static void \(.*);\)/extern void \1/"
 }
 
-# header, the first line of the example that is a statement, what the reader knows already.
+# Arguments: header, the first line of the example that is a statement, declarations it relies on.
 compiles() {
 	example "$1" >"$dir/example"
 	[ -s "$dir/example" ] || { echo "no example in $1.h" && exit 1; }

@@ -175,7 +175,7 @@ static void see_text(const struct tapir_event_record *r, void *ctx)
 	*(*at)++ = ';';
 }
 
-/* As a binding has them: by functions alone. */
+/* A binding fires them by functions alone. */
 static void pieces_are_one_event(void **state)
 {
 	static const struct tapir_event_field text = ONE("Text", UTF8);

@@ -370,7 +370,7 @@ static unsigned mapping_cnt(void)
 	return cnt;
 }
 
-/* Up to 256 events per image, which has 3 mappings; few descriptors. */
+/* An image has up to 256 events and 3 mappings; few keep descriptors. */
 static void many_events_take_few_mappings_and_all_goes(void **state)
 {
 	struct tapir_dynamic *all[20];
@@ -443,7 +443,7 @@ static void a_hundred_providers_share_an_image(void **state)
 	assert_int_equal(mapping_cnt(), 0);
 }
 
-/* A plugin that is loaded again and again beside one that stays. */
+/* A plugin is loaded again and again while another one stays. */
 static void an_equal_event_has_the_probe_of_the_one_before(void **state)
 {
 	struct tapir_dynamic *stays = new_dynamic("Unit-Stays"), *comes;

@@ -314,7 +314,7 @@ static int is_never_started_with_nodefer(const struct seen *seen)
 	return !is_followed() && seen->cnt == before && !tapir_provider__poll() && is_followed();
 }
 
-/* A program that fires inside its malloc may fork: pthread_create would come back to it. */
+/* A program that fires inside its malloc may fork: pthread_create would call it again. */
 static int is_started_by_poll_alone(const struct seen *seen)
 {
 	uint32_t before = seen->cnt;
@@ -361,10 +361,9 @@ static void a_child_s_thread_is_started_by_an_event_only_if_asked_for(void **sta
 	}
 }
 
-#define MANY 10000u
-#define ENOUGH_NS                                                                                  \
-	60000000 /* CPU time; it is 5 ms, and was 200 where each was compared with each            \
-		  */
+#define MANY	  10000u
+/* CPU time: opening takes 5 ms, and took 200 when each provider was compared with each. */
+#define ENOUGH_NS 60000000
 
 static uint64_t cpu_ns(void)
 {

@@ -289,7 +289,7 @@ static void who_has_taken_the_event_is_where_the_third_note_says(void **state)
 		unsigned bad_cnt;
 	} cases[] = {
 		{"8@%r15", TAPIR_OPERAND_REG, 0},   {"8@24(%rsp)", TAPIR_OPERAND_MEM, 0},
-		{"8@$0", TAPIR_OPERAND_NONE, 0}, /* nobody ever has */
+		{"8@$0", TAPIR_OPERAND_NONE, 0}, /* no session ever has */
 		{"4@%r15d", TAPIR_OPERAND_NONE, 1}, {"", TAPIR_OPERAND_NONE, 1},
 	};
 

@@ -133,7 +133,7 @@ static void a_child_has_a_thread_of_its_own_when_it_polls(void **state)
 	tapir_provider__free(p);
 }
 
-/* What the library is asked for by a program that was compiled with the header of 0.1. */
+/* The symbol that a program compiled with the header of 0.1 calls. */
 int new_as_before(const char *name, const uint8_t *guid, struct tapir_event *const *list,
 		  uint32_t event_cnt, const struct tapir_provider_opts *opts,
 		  struct tapir_provider **out) __asm__("tapir_provider__new");
@@ -244,7 +244,7 @@ static void texts_with_a_length_and_arrays_are_counted_in_the_payload(void **sta
 	assert_int_equal(seen.bytes[0][1], 12);
 	assert_int_equal(seen.bytes[1][3], 0);
 	assert_int_equal(seen.bytes[1][4], 1);
-	/* Its count is cut to 65,535, and with the other fields it is larger than an event. */
+	/* The count is cut to 65,535: with the other fields the event is too large. */
 	TAPIR_FIRE(Packed, tapir_span(longer, sizeof(longer)), tapir_span(NULL, 0),
 		   tapir_span(NULL, 0), tapir_span(NULL, 0), 9);
 	assert_int_equal(tapir_listener__poll(l), 0);
@@ -254,7 +254,7 @@ static void texts_with_a_length_and_arrays_are_counted_in_the_payload(void **sta
 	assert_int_equal(tapir_library__fini(), 0);
 }
 
-/* By semaphores alone: test_listener has sessions. */
+/* Uses semaphores alone: test_listener has sessions. */
 static void a_provider_is_on_by_level_and_keyword_of_its_events(void **state)
 {
 	struct tapir_provider *p = open_shop();

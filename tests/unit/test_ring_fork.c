@@ -74,7 +74,7 @@ static void fired_and_its_tracer_wants_children(void)
 	finish(&taker);
 }
 
-/* An event with a USDT site, which is attached. Whether the ring has it, by what begin says. */
+/* Fires an event whose USDT site is attached; returns true if begin takes it into the ring. */
 static int takes_probed(void)
 {
 	static const struct tapir_ring_ids ids = {.is_probed = 1};
@@ -97,7 +97,7 @@ static void fire_probed_in_child(void)
 	fire_some();
 }
 
-/* What its tracer's probes have of a child is in neither count. */
+/* A child's events that the tracer's probes have are in neither count. */
 static void its_tracer_has_probes(void)
 {
 	uint64_t before;

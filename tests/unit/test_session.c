@@ -139,7 +139,7 @@ static void captured_and_lost_are_what_was_fired(void **state)
 	fire_by_threads();
 	assert_int_equal(tapir_session__close(s), 0);
 	assert_int_equal(errno, 4711);
-	TAPIR_FIRE(Closed); /* nobody's */
+	TAPIR_FIRE(Closed); /* no session has it */
 	c = read_file(path);
 	assert_false(c.stats.cut);
 	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
@@ -185,7 +185,7 @@ static void a_limit_of_bytes_leaves_a_whole_file(void **state)
 	assert_true(st.st_size <= 20000);
 }
 
-/* As of a full disk: a write fails, and what was to be written is counted. */
+/* A write fails, like on a full disk, and the events of it are counted. */
 static void what_cannot_be_written_is_counted(void **state)
 {
 	struct rlimit before, small;
@@ -250,7 +250,7 @@ static void what_is_there_is_not_touched(void **state)
 	assert_int_equal(tapir_session__close(NULL), 0);
 }
 
-/* Its session is the parent's: the file stays whole, and the parent's alone. */
+/* The session is the parent's: the file stays complete, and the child writes nothing to it. */
 static void a_child_leaves_its_parents_file_alone(void **state)
 {
 	struct tapir_session *s;

@@ -61,7 +61,7 @@ struct counter_view {
 	struct counter_sums published;
 	double min, max;     /* of its interval, until the last round's end; min > max: none */
 	double polled;	     /* INCREMENTING_POLLING: last time */
-	uint32_t has_polled; /* it was polled where the session began to ask */
+	uint32_t has_polled; /* `polled` is set: since the session subscribed */
 	struct counter_spread *spread; /* of histograms */
 };
 

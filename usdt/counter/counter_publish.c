@@ -140,8 +140,8 @@ static double poll_unlocked(struct tapir_counter *c)
 }
 
 /*
- * An increment is counted from where the session began to ask, so a sum is polled there, too. One
- * counter and session; 0: none is left.
+ * An increment counts from when the session subscribed, so a sum is polled then, too: of one
+ * counter for one session. Returns 0 when none is left.
  */
 static int begin_one(void)
 {

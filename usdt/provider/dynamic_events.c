@@ -7,10 +7,10 @@
  * same name, since an event of the registry stays where it is.
  *
  * A page of events has one image, which providers share: an image is three mappings, and a process
- * may have 65,530 of all kinds. Notes are never taken back, since readers count them: the slot of
- * an event that is gone waits for an equal one (a plugin that is loaded again), and for its page to
- * go with the last event in it. A forked child leaves its parent's images as they are (their notes
- * are in shared memory) and starts a new one with its next event.
+ * may have 65,530 of all kinds. Notes are never removed, since readers count them: the slot of a
+ * freed event is reused by an equal one (a plugin that is loaded again), and is freed with its page
+ * when the last event in that is. A forked child leaves its parent's images as they are (their
+ * notes are in shared memory) and starts a new one with its next event.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct page {
 	uint32_t keeps_file;
 	uint32_t live_cnt;
 	uint8_t is_live[PAGE_EVENTS];
-	uint64_t hashes[PAGE_EVENTS]; /* of what the notes of a slot say */
+	uint64_t hashes[PAGE_EVENTS]; /* of a slot's notes */
 };
 _Static_assert(sizeof(struct tapir_event) == 64, "as the shape below has it");
 
@@ -232,7 +232,7 @@ static uint64_t hash_of(const struct tapir_probe_note *n)
 	return hash;
 }
 
-/* The slot of an event that is gone and was equal: tools that are attached to it still are. */
+/* Reuses the slot of a freed event that was equal: tools stay attached to it. */
 static int take_equal_slot(struct definition *def, uint64_t hash)
 {
 	const pid_t pid = getpid();
@@ -261,7 +261,7 @@ static int add_to_page(struct definition *def, struct page *page,
 	return 0;
 }
 
-/* In the newest image, or in a new one. */
+/* Adds it to the newest image, or to a new one. */
 static int make_probe(struct tapir_dynamic *d, struct definition *def)
 {
 	const struct tapir_event_about *about = &def->about;

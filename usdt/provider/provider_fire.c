@@ -189,7 +189,7 @@ void tapir_event__emit(struct tapir_event *event, const void *payload, size_t by
 		write_whole(event, payload, bytes, __builtin_frame_address(0));
 }
 
-/* One that is too large is too large by its first pieces, whatever the others add up to. */
+/* Stops when the sum is too large for an event: the sizes of all may overflow. */
 static size_t bytes_of(const struct tapir_payload_piece *pieces, uint32_t cnt)
 {
 	size_t bytes = 0;
@@ -200,7 +200,7 @@ static size_t bytes_of(const struct tapir_payload_piece *pieces, uint32_t cnt)
 	return bytes;
 }
 
-/* Up to `room` bytes of them; how many. */
+/* Copies up to `room` bytes of them; returns how many. */
 static size_t gather(uint8_t *to, size_t room, const struct tapir_payload_piece *pieces,
 		     uint32_t cnt)
 {
@@ -216,7 +216,7 @@ static size_t gather(uint8_t *to, size_t room, const struct tapir_payload_piece 
 	return bytes;
 }
 
-/* A function of its own: its buffer is on the stack only here. */
+/* A separate function: its buffer is on the stack only here. */
 static __attribute__((noinline)) void
 fire_probe_of(struct tapir_event *event, const struct tapir_payload_piece *pieces, uint32_t cnt)
 {

@@ -3,8 +3,8 @@
  * provider_impl.h - what the files of usdt/provider share.
  *
  *	provider_registry	providers and the table of all events; the lock; fork
- *	provider_mistakes	what a provider has wrong
- *	provider_warnings	that, of all providers, as sentences
+ *	provider_mistakes	mistakes in one provider
+ *	provider_warnings	mistakes in all providers, as sentences
  *	provider_metadata	an event's fields as METADATA of format 2
  *	provider_fire		an event on its way to the sessions that want it: the hot path
  *	provider_sessions	sessions inside the process: which events they want
@@ -38,7 +38,7 @@
 /* flags of an event: it is no probe, and in plain memory. Its semaphore is the library's: the one
    of the JSON probe of its level (json_probe.c), as the poller finds it. */
 #define EVENT_AS_JSON		 (1u << 0)
-/* It was defined: its description is the first part of what dynamic_events.c keeps of it. */
+/* It was defined: its description is the first member of dynamic_events.c's definition. */
 #define EVENT_IS_DEFINED	 (1u << 1)
 
 #define PROVIDER_IN_PROCESS	 (TAPIR_SESSION_MAX - TAPIR_RING_SESSIONS)
@@ -307,8 +307,8 @@ void provider_poller__refresh(void);
 void provider_poller__refresh_event(struct tapir_event *event);
 /* Calls back where something has changed. Under the lock, which is released meanwhile. */
 void provider_poller__call_back(void);
-/* Until its callback is not running, unless it is the caller who runs it; it is not called any
-   more. Under the lock. */
+/* Returns when its callback is not running, unless the caller runs it, and will not be called
+   again. Under the lock. */
 void provider_poller__leave(struct tapir_provider *provider);
 
 #pragma GCC visibility pop

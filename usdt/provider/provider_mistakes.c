@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_mistakes.c - what one provider has wrong: events of another provider's name, two layouts
- * under one id. A program that was compiled with a header that says what its file has (struct
- * tapir_program_part) is refused for it, for others there is a warning.
+ * provider_mistakes.c - mistakes in one provider: events of another provider's name, two layouts
+ * under one id. They are an error for a program whose header lists the events of its file (struct
+ * tapir_program_part), a warning for others.
  */
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static uint32_t note(provider_mistake_fn fn, void *ctx, const struct tapir_provi
 	return 1;
 }
 
-/* Neighbours in the order of ids. cnt: of them; without memory none is found. */
+/* Compares neighbours in the order of ids; without memory there are none. */
 static uint32_t find_conflicts(const struct tapir_provider *p,
 			       const struct provider_event *const *sorted, uint32_t cnt,
 			       provider_mistake_fn fn, void *ctx)
@@ -56,7 +56,7 @@ static uint32_t find_conflicts(const struct tapir_provider *p,
 	return found;
 }
 
-/* Its events and those that were defined for it, by id; from malloc. */
+/* Sorts its events, and those that were defined for it, by id; from malloc. */
 static const struct provider_event **sort_events(const struct tapir_provider *p, uint32_t *cnt)
 {
 	const struct provider_event **sorted;

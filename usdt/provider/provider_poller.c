@@ -5,7 +5,7 @@
  * only for providers that have a callback, and for events whose probe is the JSON one.
  *
  * Where the thread is not there (a forked child, TAPIR_PROVIDER_NO_THREAD, no resources) events
- * are marked TAPIR_SESSIONS_CHECK, and firing looks for itself. If a provider says so
+ * are marked TAPIR_SESSIONS_CHECK, and firing checks the words itself. If a provider says so
  * (TAPIR_PROVIDER_CHILD_THREAD), a child's event starts the thread if something is polled there,
  * but not from within a signal handler, which may have interrupted malloc: see restore.
  */
@@ -30,8 +30,8 @@ static struct {
 	uint32_t is_running; /* it was started and has not been joined */
 	uint32_t is_stopping, is_done;
 	struct tapir_provider *calling; /* whose callback runs now */
-	struct tapir_provider *next;	/* who is looked at after it */
-	uint32_t has_turn;		/* a thread looks for changes, and calls: `caller` */
+	struct tapir_provider *next;	/* the provider after it in a pass */
+	uint32_t has_turn;		/* `caller` makes passes now */
 	pthread_t caller;
 	uint32_t futex; /* waited at where there is no lane */
 } poller;
@@ -191,10 +191,10 @@ static void call(struct tapir_provider *p, const struct tapir_enablement *change
 	provider_broadcast();
 }
 
-/* Once through all providers, however many come and go meanwhile; the number of calls. */
+/* Visits all providers once, however many are made and freed during it; returns the calls. */
 static uint32_t pass(void)
 {
-	/* Only whoever has the turn uses it. */
+	/* Only the thread that has the turn uses it. */
 	static struct tapir_ring_asked asked;
 	struct tapir_enablement change;
 	uint32_t call_cnt = 0;
@@ -213,14 +213,14 @@ static uint32_t pass(void)
 
 void provider_poller__call_back(void)
 {
-	/* From within a callback: the rest is for whoever runs that. */
+	/* From within a callback: the thread that runs that goes on with its pass. */
 	if (poller.has_turn && pthread_equal(poller.caller, pthread_self()))
 		return;
 	while (poller.has_turn)
 		provider_wait();
 	poller.has_turn = 1;
 	poller.caller = pthread_self();
-	/* Until a pass finds nothing: what was called may have changed what others are to be told.
+	/* Ends when a pass finds nothing: a callback may have changed what others are notified of.
 	 */
 	for (uint32_t i = 0; i < PASS_MAX && pass(); i++)
 		;

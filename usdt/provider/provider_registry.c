@@ -234,7 +234,7 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	p->next = provider_list;
 	prov_store_release(&provider_list, p);
 	provider_poller__start();
-	/* Interest that is there already, without waiting for the thread. */
+	/* Applies existing interest without waiting for the thread. */
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
 		provider_sessions__judge(p->events[i].event);
 		provider_poller__refresh_event(p->events[i].event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * provider_warnings.c - mistakes in how providers were made which no error has told, found when
- * somebody asks: an event that stands in no array is one only if no other provider comes for it.
+ * provider_warnings.c - mistakes in how providers were made that no call has returned, found on
+ * request: an event that is in no array is a mistake only if no later provider has it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define TEXT_BYTES 768u
 
-/* Texts, each with its NUL; without memory the rest is only counted. */
+/* Texts, each with its NUL; without memory further ones are only counted. */
 struct warnings {
 	char *texts;
 	size_t bytes, room;
@@ -48,7 +48,7 @@ static void add_mistake(void *ctx, const struct tapir_provider *p, const struct 
 	add(ctx, text);
 }
 
-/* The first provider of those that have its name and its part of the program. */
+/* Returns 1 if it is the first provider of its name and part of the program. */
 static int is_first(const struct tapir_provider *p)
 {
 	const struct tapir_provider *q = provider_list;
@@ -58,7 +58,7 @@ static int is_first(const struct tapir_provider *p)
 	return q == p;
 }
 
-/* A definition in a header is there once for each file that includes it. */
+/* A definition in a header is listed once for each file that includes it. */
 static int was_before(struct tapir_event *const *from, struct tapir_event *const *at)
 {
 	while (from != at && *from != *at)
@@ -85,7 +85,7 @@ static void add_unlisted(struct warnings *w, const struct tapir_provider *p)
 	}
 }
 
-/* The library's own are of no part, and of no name that a program could have got wrong. */
+/* The library's events are of no part and name no provider that could be wrong. */
 static int is_the_librarys(const struct tapir_provider *p)
 {
 	return p->event_cnt && !*p->events[0].event->about->provider;

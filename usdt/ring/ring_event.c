@@ -379,13 +379,13 @@ static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t
 	return 1;
 }
 
-/* For the event's USDT site, which the thread reaches next: sessions is 0 or those of ctl. */
+/* Sets what the event's USDT site, which the thread reaches next, reports: 0 or sessions of ctl. */
 static inline void say_taken(struct tapir_ring_write *write, uint32_t sessions)
 {
 	write->taken = sessions ? (uint64_t)(uintptr_t)ring_process.ctl | sessions : 0;
 }
 
-/* The sessions whose tracer has not come to this forked child yet, but has its probe there. */
+/* Returns the sessions whose tracer has its probe in this forked child, but no lane yet. */
 static __attribute__((noinline)) uint32_t left_to_probes(uint32_t sessions)
 {
 	const struct tapir_ring_session *all = ring_process.ctl->sessions;
@@ -399,7 +399,7 @@ static __attribute__((noinline)) uint32_t left_to_probes(uint32_t sessions)
 	return left;
 }
 
-/* Those that are not written: they want the event, and have no probe for it. */
+/* Returns the sessions that lose an event that is not written: they want it and have no probe. */
 static uint32_t refused_sessions(const struct tapir_ring_event *event,
 				 const struct tapir_ring_ids *ids)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * session_chunks.c - a .tapir file as it is written: chunks with their CRCs, appended and never
- * changed. A write that fails cuts the file back to its last whole chunk.
+ * changed. A write that fails cuts the file back to its last complete chunk.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 
 #define LOSSES_MAX  2u
 #define FIRST_BYTES 65536u
-/* Of a limit of bytes, what is kept for the end: losses and END. */
+/* Bytes of a limit that are reserved for the end: losses and END. */
 #define END_BYTES                                                                                  \
 	(2 * sizeof(struct tapir_chunk_header) + LOSSES_MAX * sizeof(struct tapir_rec_loss))
 
-/* As zlib has it, four bits at a time: the file is written beside the program's work. */
+/* zlib's CRC, four bits at a time: a small table, as this runs next to the program's work. */
 static uint32_t crc_of(uint32_t crc, const void *bytes, size_t len)
 {
 	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
@@ -51,7 +51,7 @@ static int write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-/* Where that fails readers take the file up to there. */
+/* If that fails readers use the file up to there. */
 static void cut_back(const struct session_file *f)
 {
 	if (!ftruncate(f->fd, (off_t)f->written))
@@ -117,7 +117,7 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 	return f->err;
 }
 
-/* Is there room in max_bytes, beside what is put and what is kept for the end? */
+/* Returns 1 if max_bytes has room after what is put and what is reserved for the end. */
 static int fits(const struct session_file *f, size_t bytes)
 {
 	uint64_t pending = f->descriptions.used + f->records.used + bytes;
@@ -157,7 +157,7 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 	return rec;
 }
 
-/* Its events, and those that it says were lost. */
+/* Counts its events and the losses that it records. */
 static uint64_t events_of(const struct session_chunk *c)
 {
 	const struct tapir_rec *rec;
@@ -191,7 +191,7 @@ void session_file__begin_segment(struct session_file *f)
 	f->is_segment_new = 1;
 }
 
-/* Also after a write that failed: it was larger. */
+/* Works also after a write that failed: that was larger. */
 static int write_losses(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt)
 {
 	struct tapir_rec_loss recs[LOSSES_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session_env.c - the session that the environment asks for (tapir/file_session.h, FROM OUTSIDE).
+/* session_env.c - the session that the environment requests (tapir/file_session.h, FROM OUTSIDE).
  */
 #include <limits.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int expand(const char *from, char to[PATH_MAX])
 	return !*from && used;
 }
 
-/* PROVIDER[:KEYWORDS[:LEVEL]], without its comma, which is made a NUL of. */
+/* Parses PROVIDER[:KEYWORDS[:LEVEL]], which ends with a NUL in the place of its comma. */
 static struct tapir_selection parse(char *text)
 {
 	struct tapir_selection s = {.provider = text};
@@ -86,8 +86,8 @@ void tapir_session__from_environment(void)
 		__atomic_store_n(&provider_on_first, open_it, __ATOMIC_RELEASE);
 }
 
-/* In libtapir.so, and in a program that has this file of libtapir.a. */
-static __attribute__((constructor)) void look_at_environment(void)
+/* Runs in libtapir.so, and in a program that links this file of libtapir.a. */
+static __attribute__((constructor)) void read_environment(void)
 {
 	tapir_session__from_environment();
 }

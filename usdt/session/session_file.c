@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session_file.c - a session whose events go into a file: a polled listener, whose thread is ours,
- * and writes all of it: its signals are blocked, so that a limit of size is an error of write(2).
- * A segment names everything it uses: what is described is described again in the next.
+ * session_file.c - a session whose events go into a file: a polled listener, and a thread that
+ * polls it and writes the file. Its signals are blocked, so that a limit of size is an error of
+ * write(2). A segment names everything it uses: what is described is described again in the next.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -278,7 +278,7 @@ static void *run(void *arg)
 	tapir_listener__poll(s->listener);
 	lost[0] = loss_of(s, TAPIR_LOSS_RING_LANE_DROP,
 			  tapir_listener__lost(s->listener, NULL) - s->told_lost);
-	tapir_listener__close(s->listener); /* what a thread was slow to finish comes here */
+	tapir_listener__close(s->listener); /* delivers what a thread was slow to finish */
 	session_file__flush(&s->file);
 	lost[1] = loss_of(s, TAPIR_LOSS_DISK, s->file.unwritten);
 	s->result = session_file__close(&s->file, lost, 2);

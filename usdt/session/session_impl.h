@@ -4,7 +4,7 @@
  *
  *	session_file	the session: its listener, its thread, records of events
  *	session_chunks	the file: chunks of records (tapir/trace_format.h), segments, its end
- *	session_env	the session that the environment asks for
+ *	session_env	the session that the environment requests
  *
  * One thread at a time writes: the session's, and when that has ended the one that closes it.
  */
@@ -47,18 +47,18 @@ static inline uint64_t session_clock_ns(clockid_t clock)
 /* 0 or -errno; the file did not exist. */
 int session_file__open(struct session_file *f, const char *path, uint64_t max_bytes);
 /*
- * Room for a record, a multiple of 8 bytes, filled with 0, whose head is made; NULL: no memory, or
- * it cannot be written any more. is_description: see trace_format.h.
+ * Returns room for a record, a multiple of 8 bytes, filled with 0 after its head; NULL: no memory,
+ * or the file can no longer be written. is_description: see trace_format.h.
  */
 void *session_file__put(struct session_file *f, int is_description, uint16_t type, size_t bytes,
 			uint64_t time_ns);
-/* What was put. The first chunk after __begin_segment begins one. */
+/* Writes what was put. The first chunk after __begin_segment begins a segment. */
 void session_file__flush(struct session_file *f);
 void session_file__begin_segment(struct session_file *f);
 /*
  * losses: at most two, written before the end if their counts are not 0; NULL: no end is written.
- * Where there is no room for them there is no end, and the file is not whole. The file's descriptor
- * and memory go. 0 or the first -errno.
+ * Where they do not fit there is no end, and the file is incomplete. Closes the descriptor and
+ * frees the memory. 0 or the first -errno.
  */
 int session_file__close(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt);
 

@@ -8,9 +8,9 @@
  *
  *	placed(order.id, order.customer);
  *
- * Each event is a typed USDT probe and has tapir's sessions. One that nobody wants costs a load and
+ * Each event is a typed USDT probe and has tapir's sessions. A disabled one costs a load and
  * a branch and the evaluation of its arguments: `if (placed.is_on())` around what is expensive.
- * Firing takes no lock and allocates nothing; the rest throws nothing but std::system_error.
+ * Firing takes no lock and allocates nothing; all else throws nothing but std::system_error.
  */
 #ifndef TAPIR_HPP
 #define TAPIR_HPP
@@ -111,7 +111,7 @@ class provider
 	}
 	provider(const provider &) = delete;
 	provider &operator=(const provider &) = delete;
-	/* No thread may fire one of its events any more. */
+	/* No thread may fire one of its events from here on. */
 	~provider() { tapir_dynamic__free(raw_); }
 
 	bool is_on(std::uint8_t level, std::uint64_t keywords) const noexcept

@@ -11,7 +11,7 @@
 //! placed.fire(&[Value::U64(17), Value::Text("Ann")]);
 //! ```
 //!
-//! Firing takes no lock and allocates nothing; an event that nobody wants costs a call, a load and a
+//! Firing takes no lock and allocates nothing; a disabled event costs a call, a load and a
 //! branch. Values are checked against the fields only in debug builds.
 
 use std::ffi::{c_char, c_int, c_void, CString};
