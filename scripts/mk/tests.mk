@@ -147,6 +147,7 @@ $(BUILD)/tests/targets/%: tests/e2e/targets/%.c $(USDT_LIB) Makefile scripts/mk/
 TOYVM := $(BUILD)/tests/toyvm
 $(TOYVM)/ToyVM.c: tests/toyvm/ToyVM.man $(MANIFEST)
 	$(call say,GEN,$@)
+	@mkdir -p $(@D)
 	$(Q)$(MANIFEST) $< --lttng -o $(@D)
 
 $(TOYVM)/toyvm: tests/toyvm/toyvm.c $(TOYVM)/ToyVM.c $(USDT_LIB) $(BUILD)/tests/targets/gccollector
