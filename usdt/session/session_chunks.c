@@ -17,15 +17,15 @@
 	(2 * sizeof(struct tapir_chunk_header) + LOSSES_MAX * sizeof(struct tapir_rec_loss))
 
 /* zlib's CRC, four bits at a time: a small table, as this runs next to the program's work. */
-static uint32_t crc_of(uint32_t crc, const void *bytes, size_t len)
+static uint32_t crc_of(const void *bytes, size_t len)
 {
 	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 					   0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
 					   0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
 					   0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
 	const uint8_t *at = bytes;
+	uint32_t crc = UINT32_MAX;
 
-	crc = ~crc;
 	for (size_t i = 0; i < len; i++) {
 		crc ^= at[i];
 		crc = crc >> 4 ^ table[crc & 15];
@@ -58,26 +58,26 @@ static void cut_back(const struct session_file *f)
 		lseek(f->fd, (off_t)f->written, SEEK_SET);
 }
 
-/* A chunk, or nothing of it. c NULL: the end. False: it is not in the file. */
+/* Writes a chunk; returns 0 if that fails, and nothing of it is in the file. */
 static int write_chunk(struct session_file *f, uint8_t type, const struct session_chunk *c)
 {
 	struct tapir_chunk_header h = {
 		.magic = TAPIR_CHUNK_MAGIC,
 		.type = type,
 		.flags = f->is_segment_new ? TAPIR_CHUNK_SEGMENT : 0,
-		.stored_bytes = c ? (uint32_t)c->used : 0,
-		.raw_bytes = c ? (uint32_t)c->used : 0,
-		.record_cnt = c ? c->record_cnt : 0,
-		.data_crc = c ? crc_of(0, c->bytes, c->used) : 0,
-		.first_ns = c ? c->first_ns : 0,
-		.last_ns = c ? c->last_ns : 0,
+		.stored_bytes = (uint32_t)c->used,
+		.raw_bytes = (uint32_t)c->used,
+		.record_cnt = c->record_cnt,
+		.data_crc = crc_of(c->bytes, c->used),
+		.first_ns = c->first_ns,
+		.last_ns = c->last_ns,
 		.seq = f->seq,
 	};
 	int err;
 
-	h.header_crc = crc_of(0, &h, sizeof(h));
+	h.header_crc = crc_of(&h, sizeof(h));
 	err = write_all(f->fd, &h, sizeof(h));
-	if (!err && c)
+	if (!err)
 		err = write_all(f->fd, c->bytes, c->used);
 	if (err) {
 		f->err = f->err ? f->err : err;
@@ -107,7 +107,7 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0)
 		return -errno;
-	h.crc = crc_of(0, &h, sizeof(h));
+	h.crc = crc_of(&h, sizeof(h));
 	f->err = write_all(f->fd, &h, sizeof(h));
 	f->written = sizeof(h);
 	if (!f->err)
@@ -207,9 +207,11 @@ static int write_losses(struct session_file *f, const struct tapir_rec_loss *los
 
 int session_file__close(struct session_file *f, const struct tapir_rec_loss *losses, uint32_t cnt)
 {
+	static const struct session_chunk nothing;
+
 	if (losses && write_losses(f, losses, cnt)) {
 		f->is_segment_new = 0;
-		write_chunk(f, TAPIR_CHUNK_END, NULL);
+		write_chunk(f, TAPIR_CHUNK_END, &nothing);
 	}
 	close(f->fd);
 	free(f->descriptions.bytes);
