@@ -139,6 +139,18 @@ static double poll_unlocked(struct tapir_counter *c)
 	return value;
 }
 
+/* A sum that was not polled since the session subscribed; NULL: none. */
+static struct tapir_counter *next_unpolled(const struct counter_group *g, uint32_t session)
+{
+	if (!g->clocks[session].interval_ns)
+		return NULL;
+	for (struct tapir_counter *c = g->counters; c; c = c->next)
+		if (c->type == TAPIR_COUNTER_INCREMENTING_POLLING && c->views[session] &&
+		    !c->views[session]->has_polled && !c->is_busy && !c->is_leaving)
+			return c;
+	return NULL;
+}
+
 /*
  * An increment counts from when the session subscribed, so a sum is polled then, too: of one
  * counter for one session. Returns 0 when none is left.
@@ -146,21 +158,18 @@ static double poll_unlocked(struct tapir_counter *c)
 static int begin_one(void)
 {
 	for (struct counter_group *g = groups; g; g = g->next)
-		for (struct tapir_counter *c = g->counters; c; c = c->next)
-			for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {
-				struct counter_view *v = c->views[s];
+		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++) {
+			struct tapir_counter *c = next_unpolled(g, s);
 
-				if (c->type != TAPIR_COUNTER_INCREMENTING_POLLING || !v ||
-				    v->has_polled || !g->clocks[s].interval_ns || c->is_busy ||
-				    c->is_leaving)
-					continue;
+			if (c) {
 				c->is_busy = 1;
-				v->polled = poll_unlocked(c);
-				v->has_polled = 1;
+				c->views[s]->polled = poll_unlocked(c);
+				c->views[s]->has_polled = 1;
 				c->is_busy = 0;
 				provider_broadcast();
 				return 1;
 			}
+		}
 	return 0;
 }
 
