@@ -11,8 +11,7 @@
 
 #include "spec/spec.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 #define COVER_MAX (1u << 18)
 
@@ -22,7 +21,7 @@ struct span {
 
 struct tapir_lane_coverage {
 	pthread_mutex_t lock;
-	struct tapir_map by_event; /* tgid and key -> index in spans + 1 */
+	struct tapir_map by_event; /* tgid and key -> index in spans */
 	struct tapir_map probed;   /* keys */
 	struct tapir_vec(struct span) spans;
 	atomic_size_t cnt; /* of spans: most recordings have none */
@@ -58,24 +57,17 @@ uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv even
 
 static struct span *find(const struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
-	uint64_t *idx = tapir_map__get(&c->by_event, tapir_hash__mix(key, tgid));
-
-	return idx && *idx ? &c->spans.data[*idx - 1] : NULL;
+	return tapir_keyed__find(&c->spans, &c->by_event, tapir_hash__mix(key, tgid));
 }
 
-static struct span *add(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
+static struct span *find_or_add(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
-	uint64_t *idx;
-
-	if (c->spans.cnt == COVER_MAX || !tapir_vec__push(&c->spans, (struct span){}))
-		return NULL;
-	idx = tapir_map__put(&c->by_event, tapir_hash__mix(key, tgid), NULL);
-	if (idx)
-		*idx = c->spans.cnt;
-	return idx ? &c->spans.data[c->spans.cnt - 1] : NULL;
+	return tapir_keyed__row(&c->spans, &c->by_event, tapir_hash__mix(key, tgid), COVER_MAX,
+				(struct span){});
 }
 
-void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
+/* Covered from now on, or until now. */
+static void cover(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key, bool from_now)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct span *span;
@@ -83,27 +75,23 @@ void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint6
 	if (!c)
 		return;
 	pthread_mutex_lock(&c->lock);
-	span = find(c, tgid, key);
-	if (!span)
-		span = add(c, tgid, key);
-	if (span)
+	span = from_now ? find_or_add(c, tgid, key) : find(c, tgid, key);
+	if (span && from_now)
 		*span = (struct span){now_ns, UINT64_MAX};
+	else if (span && span->until_ns == UINT64_MAX)
+		span->until_ns = now_ns;
 	atomic_store(&c->cnt, c->spans.cnt);
 	pthread_mutex_unlock(&c->lock);
 }
 
+void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
+{
+	cover(c, tgid, key, true);
+}
+
 void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
-	uint64_t now_ns = tapir_clock__now_ns();
-	struct span *span;
-
-	if (!c)
-		return;
-	pthread_mutex_lock(&c->lock);
-	span = find(c, tgid, key);
-	if (span && span->until_ns == UINT64_MAX)
-		span->until_ns = now_ns;
-	pthread_mutex_unlock(&c->lock);
+	cover(c, tgid, key, false);
 }
 
 bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
