@@ -142,36 +142,25 @@ static void inherit_program(struct tapir_summary *s, const struct who *who,
 	replace(s, &s->processes.data[child].exe, tapir_sv__of(s->processes.data[*parent].exe));
 }
 
-static bool add_thread_row(struct tapir_summary *s, const struct who *who, bool is_first)
-{
-	uint64_t process = process_row(s, who);
-	struct tapir_thread_row row = {.pid = who->pid, .tid = who->tid};
-
-	if (!tapir_vec__push(&s->threads, row)) {
-		s->failed = true;
-		return false;
-	}
-	if (process != NO_ROW && is_first)
-		s->processes.data[process].thread_cnt++;
-	return true;
-}
-
 /* Rows of threads are numbered as their names are. */
 static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool is_used)
 {
-	uint64_t key = tapir_hash__mix(key_of_process(who), who->tid);
+	uint64_t key = tapir_hash__mix(key_of_process(who), who->tid), process;
 	size_t idx = tapir_thread_names__row(&s->thread_names, key, who->thread, is_used,
 					     TAPIR_SUMMARY_MAX_ROWS);
+	const struct tapir_thread_row made = {.pid = who->pid, .tid = who->tid};
+	bool is_new = idx == s->threads.cnt;
+	struct tapir_thread_row *row = tapir_thread_names__slot(&s->threads, idx, made);
 	const struct tapir_thread_name *name;
 
-	if (idx == TAPIR_THREAD_NAMES_NO_ROW) {
-		s->failed |= s->thread_names.failed;
+	s->failed |= s->thread_names.failed || (!row && idx != TAPIR_THREAD_NAMES_NO_ROW);
+	if (!row)
 		return NO_ROW;
-	}
 	name = &s->thread_names.rows.data[idx];
-	if (idx >= s->threads.cnt && !add_thread_row(s, who, name->is_first))
-		return NO_ROW;
-	memcpy(s->threads.data[idx].comm, name->comm, sizeof(name->comm));
+	process = is_new && name->is_first ? process_row(s, who) : NO_ROW;
+	if (process != NO_ROW)
+		s->processes.data[process].thread_cnt++;
+	memcpy(row->comm, name->comm, sizeof(name->comm));
 	return idx;
 }
 

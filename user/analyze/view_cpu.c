@@ -73,18 +73,11 @@ static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t,
 		&v->names, (uint64_t)t->tgid << 32 | t->tid,
 		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), t->tid, now_ns), true,
 		MAX_THREADS);
-	struct thread_row row = {.tgid = t->tgid, .tid = t->tid, .name_idx = idx};
+	const struct thread_row made = {.tgid = t->tgid, .tid = t->tid, .name_idx = idx};
+	struct thread_row *row = tapir_thread_names__slot(&v->threads, idx, made);
 
-	if (idx != TAPIR_THREAD_NAMES_NO_ROW && idx < v->threads.cnt)
-		return &v->threads.data[idx];
-	v->failed |= v->names.failed;
-	if (idx == TAPIR_THREAD_NAMES_NO_ROW)
-		return NULL;
-	if (!tapir_vec__push(&v->threads, row)) {
-		v->failed = true;
-		return NULL;
-	}
-	return &v->threads.data[idx];
+	v->failed |= v->names.failed || (!row && idx != TAPIR_THREAD_NAMES_NO_ROW);
+	return row;
 }
 
 /* Once for each kind, however often it is nested. */

@@ -43,4 +43,17 @@ size_t tapir_thread_names__row(struct tapir_thread_names *n, uint64_t key,
 			       const struct tapir_rec_thread *rec, bool is_used, size_t max_rows);
 void tapir_thread_names__fini(struct tapir_thread_names *n);
 
+/*
+ * The row with the number idx in v, pointer to an array of the caller with a row for each name;
+ * made, a value, is added where idx is the next number. NULL: idx is NO_ROW, or there was no memory
+ * for this row or one before it. Borrowed until the next is added.
+ */
+#define tapir_thread_names__slot(v, idx, made)                                                     \
+	({                                                                                         \
+		size_t tapir_at_ = (idx);                                                          \
+		tapir_at_ < (v)->cnt || (tapir_at_ == (v)->cnt && tapir_vec__push(v, made))        \
+			? &(v)->data[tapir_at_]                                                    \
+			: NULL;                                                                    \
+	})
+
 #endif

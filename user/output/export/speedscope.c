@@ -106,16 +106,9 @@ static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint3
 	size_t idx = tapir_thread_names__row(&s->names, (uint64_t)tgid << 32 | tid,
 					     tapir_catalog__thread(s->catalog, tid, time_ns), true,
 					     THREADS_MAX);
-	struct thread *thread;
+	const struct thread made = {.tgid = tgid, .tid = tid, .name_idx = idx};
 
-	if (idx == TAPIR_THREAD_NAMES_NO_ROW)
-		return NULL;
-	if (idx < s->threads.cnt)
-		return &s->threads.data[idx];
-	thread = tapir_vec__add(&s->threads);
-	if (thread)
-		*thread = (struct thread){.tgid = tgid, .tid = tid, .name_idx = idx};
-	return thread;
+	return tapir_thread_names__slot(&s->threads, idx, made);
 }
 
 static uint64_t value_of(const struct point *point)
