@@ -110,19 +110,22 @@ void tapir_reorder__announce(struct tapir_reorder *r,
 	r->coming = coming;
 }
 
+const uint8_t tapir_reorder_ahead[] = {
+	[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
+
 /* The records themselves were copied half a second ago: they come back from memory first. */
 static void announce(const struct tapir_reorder *r)
 {
-	static const uint8_t ahead[] = {
-		[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
 	const size_t record_ahead = 16;
 
 	if (!r->coming || r->cnt <= record_ahead)
 		return;
 	__builtin_prefetch(r->queue[(r->head + record_ahead) % TAPIR_REORDER_MAX_CNT].rec);
-	for (unsigned step = 0; step < sizeof(ahead); step++)
-		r->coming(r->ctx, r->queue[(r->head + ahead[step]) % TAPIR_REORDER_MAX_CNT].rec,
-			  (enum tapir_reorder_step)step);
+	for (unsigned step = 0; step < TAPIR_REORDER_STEP_CNT; step++) {
+		size_t at = (r->head + tapir_reorder_ahead[step]) % TAPIR_REORDER_MAX_CNT;
+
+		r->coming(r->ctx, r->queue[at].rec, (enum tapir_reorder_step)step);
+	}
 }
 
 static void let_go(struct tapir_reorder *r)

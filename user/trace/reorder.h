@@ -18,9 +18,17 @@
 
 struct tapir_reorder;
 
+/* How far a record is from being delivered: what it will need can be prefetched. */
+enum tapir_reorder_step {
+	TAPIR_REORDER_FAR,
+	TAPIR_REORDER_NEAR,
+	TAPIR_REORDER_NEXT,
+	TAPIR_REORDER_STEP_CNT
+};
+/* The number of records that are delivered before a record of that step. */
+extern const uint8_t tapir_reorder_ahead[TAPIR_REORDER_STEP_CNT];
+
 /* NULL: out of memory. out is called with each record, borrowed, when its turn has come. */
-/* How far a record is from being delivered, in records: what it will need can be prefetched. */
-enum tapir_reorder_step { TAPIR_REORDER_FAR, TAPIR_REORDER_NEAR, TAPIR_REORDER_NEXT };
 struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
 					 void *ctx);
 void tapir_reorder__free(struct tapir_reorder *r);

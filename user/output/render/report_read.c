@@ -68,14 +68,11 @@ static bool goes_on(struct reading *r)
 	       r->request->goes_on(r->request->ctx);
 }
 
-/* As tapir_reorder__announce does for the timeline. */
+/* The summary gets records as they are read, and this is its part of tapir_reorder__announce. */
 static void expect(const struct tapir_summary *summary, const struct tapir_reader *reader)
 {
-	static const uint8_t ahead[] = {
-		[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
-
-	for (unsigned step = 0; step < sizeof(ahead); step++) {
-		const struct tapir_rec *rec = tapir_reader__peek(reader, ahead[step]);
+	for (unsigned step = 0; step < TAPIR_REORDER_STEP_CNT; step++) {
+		const struct tapir_rec *rec = tapir_reader__peek(reader, tapir_reorder_ahead[step]);
 
 		if (rec)
 			tapir_summary__expect(summary, rec, (enum tapir_reorder_step)step);
