@@ -425,18 +425,42 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	return (uint32_t)value;
 }
 
-uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree,
-				  const struct tapir_stack_ref *ref, enum tapir_reorder_step step)
+/* False: the record has no stack. */
+static bool ref_of(const struct tapir_rec *rec, struct tapir_stack_ref *out)
+{
+	const struct tapir_rec_sample *sample = (const void *)rec;
+	const struct tapir_rec_event *ev = (const void *)rec;
+	struct tapir_event_view view;
+
+	*out = (struct tapir_stack_ref){.time_ns = rec->time_ns};
+	if (rec->type == TAPIR_REC_SAMPLE) {
+		out->tgid = sample->tgid;
+		out->stack_id = sample->stack_id;
+		out->kstack_id = sample->kstack_id;
+	} else if (rec->type == TAPIR_REC_EVENT) {
+		tapir_event_view__of(rec, &view);
+		out->tgid = ev->tgid;
+		out->stack_id = ev->stack_id;
+		out->kstack_id = view.kstack_id;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
+				  enum tapir_reorder_step step)
 {
 	const struct tapir_stack_memo_entry *known;
+	struct tapir_stack_ref ref;
 
-	if (tree->process_frame)
+	if (tree->process_frame || !ref_of(rec, &ref))
 		return NO_NODE;
 	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_memo__expect_slot(&tree->memo, ref);
+		tapir_stack_memo__expect_slot(&tree->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_memo__expect_entry(&tree->memo, ref);
-	known = step == TAPIR_REORDER_NEXT ? tapir_stack_memo__peek(&tree->memo, ref) : NULL;
+		tapir_stack_memo__expect_entry(&tree->memo, &ref);
+	known = step == TAPIR_REORDER_NEXT ? tapir_stack_memo__peek(&tree->memo, &ref) : NULL;
 	if (!known || (uint32_t)known->value >= tree->nodes.cnt)
 		return NO_NODE;
 	__builtin_prefetch(&tree->nodes.data[(uint32_t)known->value]);
@@ -447,24 +471,9 @@ uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
 				       const struct tapir_catalog *catalog,
 				       const struct tapir_rec *rec)
 {
-	const struct tapir_rec_sample *sample = (const void *)rec;
-	const struct tapir_rec_event *ev = (const void *)rec;
-	struct tapir_stack_ref ref = {.time_ns = rec->time_ns};
-	struct tapir_event_view view;
+	struct tapir_stack_ref ref;
 
-	if (rec->type == TAPIR_REC_SAMPLE) {
-		ref.tgid = sample->tgid;
-		ref.stack_id = sample->stack_id;
-		ref.kstack_id = sample->kstack_id;
-	} else if (rec->type == TAPIR_REC_EVENT) {
-		tapir_event_view__of(rec, &view);
-		ref.tgid = ev->tgid;
-		ref.stack_id = ev->stack_id;
-		ref.kstack_id = view.kstack_id;
-	} else {
-		return NO_NODE;
-	}
-	return tapir_stack_tree__node(tree, catalog, &ref);
+	return ref_of(rec, &ref) ? tapir_stack_tree__node(tree, catalog, &ref) : NO_NODE;
 }
 
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,

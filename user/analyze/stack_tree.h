@@ -88,11 +88,11 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
 /*
- * The stack's node will be requested: prefetches, step by step, what that takes. The node it will
- * probably be, after the last step; else UINT32_MAX.
+ * The node of a record's stack will be requested: prefetches, step by step, what that takes. The
+ * node it will probably be, after the last step; else UINT32_MAX.
  */
-uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree,
-				  const struct tapir_stack_ref *ref, enum tapir_reorder_step step);
+uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
+				  enum tapir_reorder_step step);
 /* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
 uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
 /* What a node is called: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */

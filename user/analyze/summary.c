@@ -209,16 +209,12 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct who who = who_was(catalog, sample->tgid, sample->tid, rec->time_ns);
+	const struct tapir_stack_ref ref = tapir_summary__sample_ref(sample);
 
 	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
 	count(s, &who, TAPIR_FAMILY_SAMPLE);
-	tapir_summary__count_stack(s, catalog,
-				   &(struct tapir_stack_ref){.tgid = sample->tgid,
-							     .time_ns = rec->time_ns,
-							     .stack_id = sample->stack_id,
-							     .kstack_id = sample->kstack_id,
-							     .salt = TAPIR_SUMMARY_SAMPLED});
+	tapir_summary__count_stack(s, catalog, &ref);
 }
 
 /* Counts grow coarser when the time grows: two parts become one. */

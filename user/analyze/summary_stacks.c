@@ -278,17 +278,12 @@ static bool is_described(const struct tapir_catalog *catalog, const struct tapir
 void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec *rec,
 			   enum tapir_reorder_step step)
 {
-	const struct tapir_rec_sample *sample = (const void *)rec;
 	const struct tapir_stack_memo_entry *known;
 	struct tapir_stack_ref ref;
 
 	if (rec->type != TAPIR_REC_SAMPLE)
 		return;
-	ref = (struct tapir_stack_ref){.tgid = sample->tgid,
-				       .time_ns = rec->time_ns,
-				       .stack_id = sample->stack_id,
-				       .kstack_id = sample->kstack_id,
-				       .salt = TAPIR_SUMMARY_SAMPLED};
+	ref = tapir_summary__sample_ref((const void *)rec);
 	tapir_stack_ends__expect(&s->ends, &ref, step);
 	if (step == TAPIR_REORDER_FAR)
 		tapir_stack_memo__expect_slot(&s->memo, &ref);

@@ -94,16 +94,11 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step)
 {
 	struct tapir_timeline *tl = ctx;
-	const struct tapir_rec_sample *sample = (const void *)rec;
-	struct tapir_stack_ref ref = {.time_ns = rec->time_ns};
 	uint32_t node;
 
 	if (rec->type != TAPIR_REC_SAMPLE || !tl->opts.wants_stacks)
 		return;
-	ref.tgid = sample->tgid;
-	ref.stack_id = sample->stack_id;
-	ref.kstack_id = sample->kstack_id;
-	node = tapir_stack_tree__expect(&tl->tree, &ref, step);
+	node = tapir_stack_tree__expect(&tl->tree, rec, step);
 	if (node != TAPIR_NO_NODE)
 		TELL(tl, expect, node);
 }
