@@ -12,7 +12,7 @@
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 #define MB	1000000u
 
-enum { GC_START = 1, HEAP, BEGIN, END };
+enum { GC_START = 1, HEAP, BEGIN, END, FINALIZED };
 
 static int setup(void **state)
 {
@@ -168,6 +168,54 @@ static void heaps_of_processes_are_not_one(void **state)
 	assert_false(is_said_to_grow());
 }
 
+static bool is_finalizer_named(void)
+{
+	const struct tapir_found *row;
+
+	tapir_vec_for_each (row, &found.rows)
+		if (row->kind == TAPIR_FOUND_FINALIZER)
+			return true;
+	return false;
+}
+
+/* Finalizers run in one process, which catches up; the other has none. */
+static void finalizers_of_processes_are_not_one(void **state)
+{
+	const uint64_t values[5] = {};
+
+	(void)state;
+	finding_probe(FINALIZED, RUNTIME, "GCFinalizersEnd", (const char *const[]){"Count", NULL});
+	name_method(1, "Shop.Close()");
+	FINDING_STACK(1, 1);
+	feeder_thread(&f, 98, ".NET Finalizer");
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 6; i++) {
+		finding_fire_of(i % 2 ? TGID : 300, GC_START, 100 + i * 500, 0, values, 2);
+		feeder_sample(&f, TGID, 98, (110 + i * 500) * MS, 1);
+	}
+	finding_fire_of(TGID, FINALIZED, 4000, 0, values, 1);
+	end_at(5000 * MS);
+	assert_false(is_finalizer_named());
+}
+
+static void finalizer_that_does_not_catch_up_is_named(void **state)
+{
+	const uint64_t values[5] = {};
+
+	(void)state;
+	name_method(1, "Shop.Close()");
+	FINDING_STACK(1, 1);
+	feeder_thread(&f, 98, ".NET Finalizer");
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 6; i++) {
+		finding_fire_of(TGID, GC_START, 100 + i * 500, 0, values, 2);
+		feeder_sample(&f, TGID, 98, (110 + i * 500) * MS, 1);
+	}
+	end_at(5000 * MS);
+	expect(TAPIR_FOUND_FINALIZER, "the finalizer thread has not caught up in 6 collections "
+				      "(4.900 s): it is in Shop.Close()");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -180,6 +228,8 @@ int main(void)
 		TEST(heap_that_falls_back_does_not_grow),
 		TEST(pauses_of_processes_are_not_added),
 		TEST(heaps_of_processes_are_not_one),
+		TEST(finalizers_of_processes_are_not_one),
+		TEST(finalizer_that_does_not_catch_up_is_named),
 		TEST(share_of_the_collectors_threads_is_a_lower_limit),
 	};
 

@@ -100,6 +100,7 @@ struct tapir_collector {
 	struct tapir_vec(struct tapir_heap_size) heap_lows;
 	bool has_collected_young; /* a generation above 0, after the first of them */
 	uint64_t finalized_cnt;
+	struct tapir_weights finalizers; /* functions that its finalizer thread was in */
 };
 
 struct tapir_finding {
@@ -118,7 +119,6 @@ struct tapir_finding {
 		struct tapir_weights askers;   /* who allocated, by samples of collections */
 		struct tapir_weights triggers; /* who allocated when another one was due, */
 		struct tapir_weights growers;  /* and when the heap needed more memory */
-		struct tapir_weights finalizers;
 	} gc;
 	struct {
 		uint64_t cnt, ns, open_cnt;

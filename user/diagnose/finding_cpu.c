@@ -62,7 +62,7 @@ static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread 
 		return;
 	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 	if (own != TAPIR_OWN_CODE_NONE)
-		tapir_weights__add(&f->gc.finalizers, own, sample->period);
+		tapir_finding_gc__finalizer(f, t->tgid, own, sample->period);
 }
 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,

@@ -21,6 +21,7 @@
 #define RESTLESS_PERCENT 90 /* of the time: a finalizer thread that hardly ever waits for work */
 #define INDUCED_GCS	 5  /* fewer are no habit */
 #define GROWTH_PERCENT	 20 /* of the heap at the beginning */
+#define MAX_PROCESSES	 4096u
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -32,8 +33,6 @@ uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned young
 		sum += size->bytes[i];
 	return sum;
 }
-
-#define MAX_PROCESSES 4096u
 
 /* NULL: there are too many. */
 static struct tapir_collector *collector_of(struct tapir_finding *f, uint32_t tgid)
@@ -47,6 +46,15 @@ const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_fin
 							  uint32_t tgid)
 {
 	return tapir_keyed__find(&f->gc.processes, &f->gc.by_tgid, tgid);
+}
+
+void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
+				 uint64_t ns)
+{
+	struct tapir_collector *gc = collector_of(f, tgid);
+
+	if (gc)
+		tapir_weights__add(&gc->finalizers, function, ns);
 }
 
 static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *size)
@@ -293,7 +301,7 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 	add_longest(gc, out);
 }
 
-/* The one with most pauses; without any collection an empty one. */
+/* The collector with most pauses; without any an empty one. */
 static const struct tapir_collector *most_paused(const struct tapir_finding *f)
 {
 	static const struct tapir_collector none;
@@ -428,34 +436,35 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	double seconds = (double)span_ns / 1e9;
 	struct tapir_str text = {};
 
-	if (gc->finalized_cnt || gc->started_cnt < GROWTH_GCS || !f->gc.finalizers.sum ||
+	if (gc->finalized_cnt || gc->started_cnt < GROWTH_GCS || !gc->finalizers.sum ||
 	    !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);
 	tapir_str__addf(&text, " has not caught up in %" PRIu64 " collections (%s)",
 			gc->started_cnt, tapir_ns__text(span_ns, span));
-	tapir_finding__add_most(f, &f->gc.finalizers, ": it is in ", &text);
+	tapir_finding__add_most(f, &gc->finalizers, ": it is in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, seconds,
-			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, NULL);
+			      tapir_finding__most(f, &gc->finalizers), &text, NULL, NULL);
 }
 
 /* Of a runtime without such events: objects wait for it, and keep what they refer to. */
-static void list_busy_finalizer(struct tapir_finding *f, uint64_t span_ns,
-				struct tapir_found_list *list)
+static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
+				uint64_t span_ns, struct tapir_found_list *list)
 {
 	/* Samples count for a little more or less than the time for which they stand. */
-	uint64_t ns = f->gc.finalizers.sum < span_ns ? f->gc.finalizers.sum : span_ns;
+	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
 	double share = tapir_finding__percent(ns, span_ns);
 	struct tapir_str text = {};
 
 	if (f->has_dotnet || share < RESTLESS_PERCENT)
 		return;
-	tapir_str__addf(&text, "the finalizer thread has no rest: %.0f%% of the time in finalizers",
-			share);
-	tapir_finding__add_most(f, &f->gc.finalizers, ", most in ", &text);
+	tapir_str__adds(&text, "the finalizer thread");
+	add_process(f, gc, &text);
+	tapir_str__addf(&text, " has no rest: %.0f%% of the time in finalizers", share);
+	tapir_finding__add_most(f, &gc->finalizers, ", most in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
-			      tapir_finding__most(f, &f->gc.finalizers), &text, NULL, "offcpu");
+			      tapir_finding__most(f, &gc->finalizers), &text, NULL, "offcpu");
 }
 
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
@@ -470,7 +479,8 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 		list_growth(f, gc, list);
 	tapir_vec_for_each (gc, &f->gc.processes)
 		list_finalizer(f, gc, span_ns, list);
-	list_busy_finalizer(f, span_ns, list);
+	tapir_vec_for_each (gc, &f->gc.processes)
+		list_busy_finalizer(f, gc, span_ns, list);
 }
 
 void tapir_finding_gc__fini(struct tapir_finding *f)
@@ -479,6 +489,7 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (gc, &f->gc.processes) {
 		tapir_vec__fini(&gc->heap_lows);
+		tapir_weights__fini(&gc->finalizers);
 		free(gc->dotnet_label);
 	}
 	tapir_vec__fini(&f->gc.processes);
@@ -487,5 +498,4 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->gc.askers);
 	tapir_weights__fini(&f->gc.triggers);
 	tapir_weights__fini(&f->gc.growers);
-	tapir_weights__fini(&f->gc.finalizers);
 }

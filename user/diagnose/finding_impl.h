@@ -78,7 +78,10 @@ void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interva
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
 			    bool with_pauses);
 void tapir_finding_gc__fini(struct tapir_finding *f);
-/* NULL: no collection of the process was recorded. */
+/* function: that the finalizer thread of the process was in, for so many nanoseconds. */
+void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
+				 uint64_t ns);
+/* NULL: nothing of the process's collector was recorded. */
 const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
 							  uint32_t tgid);
 /* Of that generation and those above. */

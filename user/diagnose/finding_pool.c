@@ -49,8 +49,9 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 		 */
 		if (tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node) !=
 		    TAPIR_OWN_CODE_NONE)
-			tapir_finding__weigh(f, &f->gc.finalizers, w->node,
-					     w->until_ns - w->from_ns);
+			tapir_finding_gc__finalizer(f, w->thread->tgid,
+						    tapir_finding__function(f, w->node),
+						    w->until_ns - w->from_ns);
 		return f->has_dotnet; /* else it may wait for locks as others do */
 	}
 	/* Not by its role, which is up to a second old: a new worker gets its name late. */
