@@ -25,14 +25,19 @@ def copy_of(t, name):
     return os.path.join(directory, comm)
 
 
-def in_container(t, program, *args):
-    """Starts it from an overlay mount of its directory, in a mount namespace of its own."""
+def mounted(t, program, kind, nth):
+    """A command that runs a program at its nth mount, in a mount namespace of its own."""
     directory, name = os.path.split(program)
-    mounts = t.path("container")
-    os.makedirs(mounts, exist_ok=True)
-    script = f'set -e; mount -t tmpfs none "$1"; cd "$1"; {OVERLAY}; shift 2; exec "$@"'
-    process = t.start(t.need("unshare"), "--mount", "--propagation", "private", "sh", "-c", script, "sh", mounts, directory,
-                      f"{mounts}/root/{name}", *args)
+    where = t.path(f"mount{nth}")
+    os.makedirs(where, exist_ok=True)
+    mount = {"containers": OVERLAY, "bind": 'mkdir root; mount --bind "$2" root'}[kind]
+    script = f'set -e; mount -t tmpfs none "$1"; cd "$1"; {mount}; shift 2; exec "$@"'
+    return [t.need("unshare"), "--mount", "--propagation", "private", "sh", "-c", script, "sh", where, directory,
+            f"{where}/root/{name}"]
+
+
+def start_waiting(t, argv):
+    process = t.start(*argv, "--wait")
     process.wait_line("pid ")
     return process
 
@@ -45,7 +50,8 @@ def times_of(events, pids):
 def record_containers(t, program, *options):
     """Two containers of one image fire 300 each, traced by their pids or as options say: how often each event is there."""
     file = t.path("trace.tapir")
-    both = [in_container(t, program, "--wait", "one", 300) for _ in range(2)]
+    # Both at the same path: each has a mount namespace of its own.
+    both = [start_waiting(t, [*mounted(t, program, "containers", 0), "one", "300"]) for _ in range(2)]
     pids = [process.pid for process in both]
     tapir = t.start_tapir("record", "Counted:*", "--lane", "probe", *EVENTS_ONLY, *(options or ("-p", f"{pids[0]},{pids[1]}")),
                           "-f", "-o", file)
@@ -109,17 +115,6 @@ class Cgroup:
         return ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs; exec "$@"', "sh", *argv]
 
 
-def mounted(t, program, kind, nth):
-    """A command that runs a program at its nth mount, in a mount namespace of its own."""
-    directory, name = os.path.split(program)
-    where = t.path(f"mount{nth}")
-    os.makedirs(where)
-    mount = {"containers": OVERLAY, "bind": 'mkdir root; mount --bind "$2" root'}[kind]
-    script = f'set -e; mount -t tmpfs none "$1"; cd "$1"; {mount}; shift 2; exec "$@"'
-    return [t.need("unshare"), "--mount", "--propagation", "private", "sh", "-c", script, "sh", where, directory,
-            f"{where}/root/{name}"]
-
-
 def commands(t, way, lane, program):
     """What is started: one command, or two of one image."""
     # Where nothing but a ring has an event, one that is fired before the ring is open is in a GAP.
@@ -129,12 +124,6 @@ def commands(t, way, lane, program):
     if way == "bind":
         return [[program, *options, "one", str(COUNT)], [*mounted(t, program, way, 0), *options, "one", str(COUNT)]]
     return [[program, *options, way, str(COUNT)]]
-
-
-def start_waiting(t, argv):
-    process = t.start(*argv, "--wait")
-    process.wait_line("pid ")
-    return process
 
 
 def record_running(t, who, all_argv, comm, options):
