@@ -72,9 +72,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_site_arg) == 24, "tapir_site_arg");
 #define TAPIR_SITE_STACK (1u << 0) /* take the user stack */
 #define TAPIR_SITE_TLS	 (1u << 1) /* some operand is thread-local */
 #define TAPIR_SITE_TELLS_TAKEN                                                                     \
-	(1u << 2) /* `taken` says which sessions of the ring lane have the event (provider.h) */
+	(1u << 2) /* `taken` has the sessions of the ring lane that took the event (provider.h) */
 
-/* Of tapir_ring_ctl (tapir/ring.h), which BPF programs cannot include. */
+/* Parts of tapir_ring_ctl (tapir/ring.h), which BPF programs cannot include. */
 #define TAPIR_CTL_SESSIONS	 8u
 #define TAPIR_CTL_SESSION_BYTES	 256u
 #define TAPIR_CTL_SESSION_ID_OFF (4096u + 8u) /* of session 0 */
@@ -137,7 +137,7 @@ struct tapir_maybe_tgids {
 
 /*
  * A file and what is in it, by the inode that is mapped (below an overlay: the real one, on which
- * the kernel puts probes). Only BPF programs fill it; the loader asks them.
+ * the kernel puts probes). Only BPF programs fill it; the loader requests it.
  */
 struct tapir_file_key {
 	uint64_t inode; /* 0: no file */
@@ -148,7 +148,7 @@ struct tapir_file_key {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_key) == 32, "tapir_file_key");
 
-/* What the loader asks, and is answered, about a file that it has mapped itself. */
+/* A request of the loader about a file that it has mapped itself, and the answer. */
 struct tapir_file_question {
 	uint64_t va;
 	struct tapir_file_key key; /* inode 0: not known */

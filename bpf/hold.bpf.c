@@ -211,7 +211,7 @@ static __always_inline void saw_refused_ptrace(struct task_struct *task, __u64 r
 		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
 }
 
-/* The loader maps a file with no rights at all, and runs this to learn what it is called here. */
+/* The loader maps a file with no rights at all, and runs this for the file's key. */
 SEC("syscall")
 int tapir_file(struct tapir_file_question *question)
 {

@@ -362,7 +362,7 @@ static __always_inline void capture_args(struct scratch *s, const struct tapir_s
 		__builtin_memset(s->rec + end, 0, 8); /* the padding */
 }
 
-/* ---- who has it already ----------------------------------------------------------------- */
+/* ---- events that a ring has ------------------------------------------------------------- */
 
 static __always_inline __u64 taken_value(struct scratch *s, const struct tapir_operand *op)
 {
@@ -376,7 +376,7 @@ static __always_inline __u64 taken_value(struct scratch *s, const struct tapir_o
 
 /*
  * The thread has just offered this very event to the ring lane; a session of ours there has it, or
- * has counted it. A process that says so untruly loses events of its own.
+ * has counted it. A process whose word is false loses only its own events.
  */
 static __noinline int is_taken(struct scratch *s, const struct tapir_site *site)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each event is recorded once, or counted as lost: whoever is traced, however it comes to fire, and by whichever lane."""
+"""Each event is recorded once, or counted as lost: for all ways to select processes, to fire events, and for all lanes."""
 import collections
 import functools
 import os
@@ -78,7 +78,7 @@ WHO = ("p", "children", "comm", "cgroup", "all", "cmd")
 WAYS = ("one", "fork", "exec", "late", "dlopen", "dlmopen", "containers", "bind")
 LANES = ("probe", "ring", "auto")
 
-# Of the cells that make check runs as well.
+# Cells that make check runs as well.
 QUICK = {("cmd", "one", "auto"), ("cmd", "fork", "auto"), ("cmd", "exec", "auto"), ("cmd", "late", "auto"), ("cmd", "dlopen", "auto"),
          ("cmd", "dlmopen", "auto"), ("cmd", "fork", "ring"), ("children", "fork", "auto"), ("comm", "fork", "auto"),
          ("comm", "late", "auto"), ("p", "late", "auto"), ("p", "fork", "probe")}
@@ -87,7 +87,7 @@ COUNT = 300
 
 
 class Cgroup:
-    """One of our own, in a mount of our own, removed again; where programs are started in it."""
+    """A cgroup in a mount of its own, removed again; wrap() starts programs in it."""
 
     def __init__(self, t, name):
         self.t, self.root = t, t.path("cgroup2")
@@ -180,7 +180,7 @@ def check_cell(who, way, lane, t):
     fired = sum(one["here" if who == "p" else "fired"] for one in said)
     times = collections.Counter(tuple(args_of(e)) + (e["pid"],) for e in t.events(file) if e["comm"] == comm)
     report = t.report(file)
-    # Of the whole machine others lose as well.
+    # In a recording of the machine other processes lose events as well.
     lost = report["lost"] if who != "all" else {}
     others = report["lost"].get("ring_lane_child", 0) if who == "all" else 0
     t.eq({n for n in times.values() if n != 1}, set(), f"how often an event is there that is not there once: {times.most_common(3)}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What reads a recording as a stream takes as much memory for a long one as for a short one. The limit is of private writable
 memory (RLIMIT_DATA): libraries and their versions do not count. The recording has 250,000 records, 16 MiB as they are in memory.
-Each figure is what the command needed when it was measured, rounded up, and 8 MiB more: who keeps the records needs more than that."""
+Each figure is what the command needed when it was measured, rounded up, and 8 MiB more: a command that keeps the records needs more than that."""
 
 SAMPLES, EVENTS = 200_000, 50_000
 MIB = {("report",): 44,

@@ -130,7 +130,7 @@ static void pause_of(uint32_t tgid, uint64_t from_ms, uint64_t until_ms)
 					 .time_ns = (probe == BEGIN ? from_ms : until_ms) * MS});
 }
 
-/* Of a JVM, CPython and a .NET program at once: each has its own pauses. */
+/* A JVM, CPython and a .NET program at once each have their own pauses. */
 static void pauses_of_processes_are_not_added(void **state)
 {
 	const char *text = NULL;

@@ -9,7 +9,7 @@
 
 #include "base/keyed.h"
 
-/* Arrays grow by this function: here it fails when it is told to. */
+/* Arrays grow by this function, which fails on request. */
 static bool is_memory_short;
 
 void *reallocarray(void *p, size_t cnt, size_t bytes)
@@ -42,7 +42,7 @@ static void row_of_a_key_is_made_once(void **state)
 	tapir_map__fini(&idx_by_key);
 }
 
-/* Where memory is short for the row, the key is not there either: the next try makes both. */
+/* If memory is short for the row, the map has no key either: the next try adds both. */
 static void key_without_a_row_is_not_kept(void **state)
 {
 	struct tapir_vec(uint64_t) rows = {};

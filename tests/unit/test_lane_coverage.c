@@ -116,7 +116,7 @@ static void copies_are_reported_once_by_probe(void **state)
 	assert_int_equal(told[3], 0);
 }
 
-/* What reaches us of such a probe no ring has, whatever lane of the process is open. */
+/* A hit of such a probe that arrives is in no ring, whatever lane of the process is open. */
 static void a_hit_that_tells_who_has_it_is_kept(void **state)
 {
 	(void)state;

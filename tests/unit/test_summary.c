@@ -164,7 +164,6 @@ static void threads_of_one_id_are_rows_of_their_own(void **state)
 	assert_int_equal(f->summary.threads.data[1].captured[TAPIR_FAMILY_EVENT], 1);
 }
 
-/* A chunk was lost; the segment after it describes the stack again. */
 static void feed_sample_of(struct fixture *f, uint64_t time_ns)
 {
 	struct tapir_rec_sample sample = {.tgid = 200, .tid = 201, .period = 1};
@@ -247,6 +246,7 @@ static void first_threads_of_processes_are_rows_of_their_own(void **state)
 		assert_int_equal(f->summary.threads.data[i].pid, 300 + i);
 }
 
+/* A chunk was lost; the segment after it describes the stack again. */
 static void stack_told_of_later_counts_from_then_on(void **state)
 {
 	struct fixture *f = *state;

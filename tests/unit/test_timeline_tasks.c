@@ -186,8 +186,6 @@ static void end_of_an_activity_forgets_what_it_awaited(void **state)
 	assert_int_equal(all_parts(), 100 * MS);
 }
 
-#define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup_tasks, teardown)
-
 static void tasks_beyond_the_bound_are_counted(void **state)
 {
 	const unsigned most = 65536;
@@ -200,6 +198,8 @@ static void tasks_beyond_the_bound_are_counted(void **state)
 	/* Each event began an interval, too, of which there may be as many. */
 	assert_int_equal(stats()->no_room, 3 + 4);
 }
+
+#define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup_tasks, teardown)
 
 int main(void)
 {

@@ -280,7 +280,7 @@ static void pause_of(uint32_t tgid, uint64_t from_ns, uint64_t until_ns)
 						       .time_ns = probe == 1 ? from_ns : until_ns});
 }
 
-/* Two processes at once: what passes beside each other is not added. */
+/* Two processes at once: times that overlap are not added. */
 static void pauses_of_processes_are_not_added(void **state)
 {
 	const struct tapir_view_result_table *t;
@@ -307,7 +307,7 @@ static void pauses_of_processes_are_not_added(void **state)
 	assert_non_null(strstr(result.headline.data, " (200): 1 pause: 60.00 ms, "));
 }
 
-/* Nothing whole was seen: durations are not known, which is not 0. */
+/* No interval was complete: durations are not known, which is not 0. */
 static void halves_have_no_percentiles(void **state)
 {
 	const struct tapir_fact *one;

@@ -29,7 +29,7 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 /* As __of, or the native one. */
 uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				   uint32_t node);
-/* The same, for who remembers it: nothing is kept. */
+/* Returns the same without a cache, for callers that have one. */
 uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node);
 /* The node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);

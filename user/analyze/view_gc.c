@@ -32,7 +32,7 @@ struct waiter {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
 
-/* Of one process: times of several are not added, because they pass beside each other. */
+/* Pauses of one process. Times of several processes overlap, and are not added. */
 struct pauses {
 	uint64_t cnt, sum_ns, half;
 	struct tapir_histogram took;
@@ -495,7 +495,7 @@ static void write_processes(const struct gc_view *v, size_t cnt, struct tapir_vi
 	}
 }
 
-/* Only where one process paused are its times the recording's. */
+/* The times of the only process that paused, which are the recording's. */
 static void write_times(const struct pauses *p, struct tapir_view_result *result)
 {
 	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, p->sum_ns);

@@ -100,9 +100,8 @@ void tapir_view_result__name(struct tapir_view_result *s, size_t table, const ch
 void tapir_view_result__nothing(struct tapir_view_result *s, const char *headline);
 void tapir_view_result__fact(struct tapir_view_result *s, const char *key, const char *title,
 			     enum tapir_cell_type type, uint64_t value);
-/* A percentile of times, of whole intervals; where there are none it is not known, which is not 0.
- */
 struct tapir_histogram;
+/* A percentile of the times of complete intervals. Without any it is not known, which is not 0. */
 void tapir_view_result__percentile(struct tapir_view_result *s, const char *key, const char *title,
 				   const struct tapir_histogram *took, double percent);
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)

@@ -377,7 +377,7 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 				t->cells.data[best * t->column_cnt + 8].text);
 }
 
-/* Begins within one another, or ends on other threads: which belong together is not known. */
+/* They begin within one another, or end on other threads: which belong together is not known. */
 #define NO_IDS "have no activity id, and nest or change threads: record them with --activities"
 static bool is_unknown(struct slow *s)
 {
@@ -415,7 +415,7 @@ static int no_such(struct slow *s)
 	return err;
 }
 
-/* Where only halves were seen, no duration is known: the longest of them took at least so long. */
+/* If only halves were seen, no duration is known: the longest of them took at least so long. */
 static void add_durations(const struct slow *s, struct tapir_str *out)
 {
 	char worst[TAPIR_NS_TEXT_BYTES], median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];

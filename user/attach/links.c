@@ -372,17 +372,17 @@ int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t i
 }
 
 /*
- * ---- what the kernel calls a file --------------------------------------------------------------
+ * ---- the key of a file ------------------------------------------------------------------------
  *
- * The file is mapped and the program run, which looks the mapping up in the process that runs it:
- * here, or in the helper of a foreign file system.
+ * The file is mapped, and the program run, which finds the mapping in the process that runs it:
+ * this one, or the helper of a foreign file system.
  */
 
-/* With no rights: nothing of the file is read, and no probe gets into the mapping. */
+/* Maps it with no rights: nothing of the file is read, and no probe gets into the mapping. */
 static int ask_file(int prog_fd, int fd, struct tapir_file_key *key)
 {
 	struct tapir_file_question question = {};
-	/* The kernel writes the answer where the question was. */
+	/* The kernel writes the answer to the place of the question. */
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &question, .ctx_size_in = sizeof(question));
 	void *at = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
 	int err;

@@ -53,9 +53,9 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t idx, uint32_t tgid);
 
 /*
- * What the kernel calls a file: by the inode that a mapping of it has. prog_fd: of the BPF program
- * tapir_file; handle: of base/foreign/foreign_file.h. 0 or -errno (-ENODATA: the kernel did not
- * say), no line; never blocks.
+ * Gets the key of a file: the inode that a mapping of it has. prog_fd: of the BPF program
+ * tapir_file; handle: of base/foreign/foreign_file.h. 0 or -errno (-ENODATA: the kernel has none),
+ * no line; never blocks.
  */
 int tapir_link__file_key(int prog_fd, int handle, struct tapir_file_key *key);
 

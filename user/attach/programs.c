@@ -151,9 +151,9 @@ int tapir_programs__use_ring(struct tapir_programs *p, unsigned pair, int fd, in
 }
 
 /*
- * libbpf tries what the kernel has, takes a want of descriptors for a feature that is missing, and
- * fails with another error: so one for each map, program, ring and deferred program is asked for
- * first, and some for what it tries.
+ * libbpf tries what the kernel has, mistakes a lack of descriptors for a missing feature, and fails
+ * with another error. Checks first that there is one for each map, program, ring and deferred
+ * program, and some for what it tries.
  */
 static int check_room(const struct tapir_programs *p)
 {

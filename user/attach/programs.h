@@ -102,8 +102,8 @@ struct tapir_holds *tapir_programs__holds(struct tapir_programs *p);
 void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
 
 /*
- * What the kernel calls a file, as it is now: the same for all overlay mounts of it. Ask before the
- * file is read: what is changed in between has another key. -ENODATA: it is not known; no line.
+ * Gets the key of a file, as it is now: the same for all overlay mounts of it. Call it before the
+ * file is read: what is changed after it has another key. -ENODATA: it is not known; no line.
  */
 int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key);
 /* Its probes are attached: a thread that maps it need not be held. */

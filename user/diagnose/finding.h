@@ -86,7 +86,7 @@ struct tapir_waited {
 	struct tapir_weights callers;
 };
 
-/* Collections of one process: those of several pass beside each other, and are never added. */
+/* Collections of one process. Those of several processes overlap, and are never added. */
 struct tapir_collector {
 	uint32_t tgid;
 	uint64_t cnt, ns, worst_ns;			      /* pauses */

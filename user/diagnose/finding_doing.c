@@ -39,7 +39,7 @@ static uint8_t has_doing(const char *name)
 
 /*
  * Of any function on the stack, up to the program's own: what its caller does is another matter,
- * as of code that goes on where a connection was opened.
+ * as of code that continues where a connection was opened.
  */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node)
 {

@@ -57,7 +57,7 @@ struct tapir_doings {
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
-/* For node_facts.h. NULL: none is known. */
+/* What a stack is doing, for node_facts.h. NULL: nothing that is known. */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* node: where the thread is, if it does not run. */

@@ -14,7 +14,7 @@ struct tapir_finding;
 struct tapir_node_facts;
 struct tapir_tl_thread;
 
-/* Where a sample's stack is. */
+/* The place of a sample's stack. */
 enum tapir_gil_place {
 	TAPIR_GIL_ELSEWHERE, /* in no interpreter, or about to wait */
 	TAPIR_GIL_INSIDE,    /* in its own functions: those need the lock */
@@ -35,7 +35,7 @@ struct tapir_gil {
 
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 			       uint32_t node, const struct tapir_node_facts *facts);
-/* For node_facts.h. */
+/* The place of a stack, for node_facts.h. */
 enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node);
 /* "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it. */
 void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);

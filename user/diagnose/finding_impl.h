@@ -103,7 +103,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 			       const struct tapir_rec_sample *sample);
 /* A sample's stack. */
 void tapir_finding_throws__sample(struct tapir_finding *f, const struct tapir_node_facts *facts);
-/* For node_facts.h. */
+/* The node of a stack that threw, for node_facts.h; 0: none. */
 uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_throws__fini(struct tapir_finding *f);

@@ -8,7 +8,7 @@
 #include "base/keyed.h"
 #include "symbol/frame_kind.h"
 
-/* What a name implies for a loop: bits, of which most names have none. */
+/* Bits that a name implies for a loop. Most names have none. */
 enum {
 	IS_LOOP = 1,
 	IS_PREFIXED = 2,

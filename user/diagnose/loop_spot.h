@@ -30,7 +30,7 @@ struct tapir_loop_spot {
 };
 
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
-/* For node_facts.h, which remembers it. */
+/* The same without a cache, for node_facts.h, which has one. */
 struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);
 /* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
 uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The findings judge; here is what is remembered of it. */
+/* The findings judge; this remembers their results. */
 #include "diagnose/node_facts.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_timer(const char *name)
 	return strstr(name, "System.Threading.TimerQueue") != NULL;
 }
 
-/* A task that a timer completes: what awaited it goes on there, and is no timer. */
+/* A task that a timer completes: what awaited it continues there, and is no timer. */
 static bool is_continuation(const char *name)
 {
 	return !strncmp(name, "System.Threading.Tasks.", 23) ||
@@ -26,7 +26,7 @@ static uint8_t timer_trait(const char *name)
 	return is_continuation(name) ? IS_CONTINUATION : is_timer(name) ? IS_TIMER : 0;
 }
 
-/* Below which of its frames is the program's timer at work? */
+/* Returns true if a timer called this, and not by completing a task. */
 static bool is_in_timer(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);

@@ -34,7 +34,7 @@ static int compare(const struct tapir_mapping_line *line, void *ctx)
 	return 1;
 }
 
-/* What was mapped there may have been unmapped since, as by dlclose. */
+/* Returns true if the mapping still exists: dlclose, for example, removes it. */
 static bool is_there(uint32_t tgid, uint64_t va, const struct tapir_mapping_line *line)
 {
 	struct search s = {.other = line};
@@ -56,7 +56,7 @@ bool tapir_second_mappings__see(struct tapir_second_mappings *s, uint32_t tgid,
 		return false;
 	if (s->first.cnt >= FIRST_MAX)
 		tapir_map__clear(&s->first);
-	/* By the place in the file, too: a file may have code in several segments. */
+	/* The place in the file is part of the key: a file may have code in several segments. */
 	key = tapir_hash__mix(tapir_hash__mix((uintptr_t)image, tgid), line->file_off);
 	first = tapir_map__put(&s->first, key, &is_new);
 	if (!first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * second_mapping.h - a file with semaphores that a process maps twice at a time (dlmopen, a library
- * under two link maps). The kernel looks for a semaphore by its place in the file and raises it in
+ * under two link maps). The kernel finds a semaphore by its place in the file and raises it in
  * the first mapping that has it (find_ref_ctr_vma, kernel/events/uprobes.c), each time: code of the
  * other mapping finds 0 and does not reach its probes.
  *
@@ -24,7 +24,7 @@ struct tapir_second_mappings {
 
 void tapir_second_mappings__fini(struct tapir_second_mappings *s);
 
-/* The process maps the image there: true, once, if another mapping is there as well. */
+/* The process maps the image there. Returns true, once, if it has another mapping of it as well. */
 bool tapir_second_mappings__see(struct tapir_second_mappings *s, uint32_t tgid,
 				const struct tapir_image *image,
 				const struct tapir_mapping_line *line);

@@ -64,7 +64,7 @@ static size_t add_key(struct tapir_thread_names *n, uint64_t key,
 	return TAPIR_THREAD_NAMES_NO_ROW;
 }
 
-/* Its rows in the chain that begins at idx. */
+/* Rows of one thread in the chain that begins at an index. */
 struct rows_of_thread {
 	size_t called, latest; /* NO_ROW: there is none */
 	size_t end;	       /* of the chain */

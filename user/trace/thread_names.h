@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "tapir/abi.h"
 
-#define TAPIR_THREAD_NAMES_MAX	  32u /* of a thread; the rest counts under the latest of them */
+#define TAPIR_THREAD_NAMES_MAX	  32u /* of a thread; later names count under the latest of them */
 #define TAPIR_THREAD_NAMES_NO_ROW SIZE_MAX
 
 struct tapir_thread_name {

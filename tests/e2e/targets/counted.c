@@ -44,7 +44,7 @@ static void rest(void)
 		target__sleep_ns((uint64_t)pause_us * 1000);
 }
 
-/* What is not asked for within 10 s is fired all the same. */
+/* An event that is not on within 10 s is fired all the same. */
 static void await(const struct tapir_event *event)
 {
 	for (int n = 0; awaits && n < 10000 && !TAPIR_EVENT_ENABLED(*event); n++)
@@ -61,7 +61,7 @@ __attribute__((noipa)) static long fire(uint32_t who)
 	return count;
 }
 
-/* What runs in the child is as much. */
+/* Returns what the child fires, which is as much as one call of fire(). */
 static long in_child(void (*run)(char *self), char *self)
 {
 	pid_t pid = fork();

@@ -25,8 +25,8 @@ uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv even
 void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
 void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
 
-/* Its probes are attached, tell what a ring has (TAPIR_PROBE_TELLS_TAKEN), and miss nothing before
-   there is one. Of the same name in any process. */
+/* Probes of this name are attached, in any process: they miss nothing before there is a ring, and
+   leave out what a ring has (TAPIR_PROBE_TELLS_TAKEN). */
 void tapir_lane_coverage__set_probed(struct tapir_lane_coverage *c, uint64_t key);
 bool tapir_lane_coverage__is_probed(struct tapir_lane_coverage *c, uint64_t key);
 

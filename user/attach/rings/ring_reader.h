@@ -48,7 +48,7 @@ struct tapir_ring_reader;
 int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out);
 
-/* Of its sessions in all lanes. Never 0. Any thread. */
+/* The id of its sessions in all lanes. Never 0. Any thread. */
 uint64_t tapir_ring_reader__session_id(const struct tapir_ring_reader *r);
 
 /*

@@ -61,7 +61,7 @@ static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item
 
 /*
  * Each positive item of each SPEC, and each SPEC that only excludes, or names no events. One with a
- * PATH asks for probes: events that the process judged itself would be in nobody's recording.
+ * PATH requests probes: events that the process selected itself would be in no recording.
  */
 static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask *out, take_fn take)
 {

@@ -208,7 +208,7 @@ static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
 
 /*
  * TraceEvent takes each sample for a millisecond of CPU time, whatever its value is. So a sample is
- * as many rows as whole milliseconds have passed on its thread's clock of sampled time: several at
+ * as many rows as full milliseconds have passed on its thread's clock of sampled time: several at
  * a low frequency, none for most samples at a high one. The clock begins where rows are as often
  * too late as too early.
  */

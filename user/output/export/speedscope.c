@@ -22,7 +22,7 @@ struct point {
 	uint32_t stack;
 };
 
-/* What a thread did under one of its names. */
+/* The samples of a thread under one of its names. */
 struct thread {
 	uint32_t tgid, tid;
 	size_t name_idx; /* its row of names */

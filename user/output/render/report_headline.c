@@ -126,7 +126,7 @@ static void add_events(const struct tapir_report_view *v, size_t from, struct ta
 
 #define LATE_PARTS 1000 /* of all records: fewer late ones change no answer */
 
-/* What is no loss of a recording, but not whole either. */
+/* Records that are not lost, but leave the recording incomplete. */
 static void add_unwhole(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	uint64_t refused = tapir_report__refused(v);

@@ -90,8 +90,8 @@ int tapir_image__take(struct tapir_image *image);
 
 /*
  * Attaches the image's probes, in one process or everywhere (tgid 0). 1: newly attached; 0: they
- * were attached, or all of them are events that arrive by the process's ring. is_late: mapped since
- * the process's lanes were looked for: it may have a copy of libtapir, and a lane, of its own.
+ * were attached, or all of them are events that arrive by the process's ring. is_late: mapped after
+ * the process's lanes were scanned: it may have its own copy of libtapir, and its own lane.
  */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late);
