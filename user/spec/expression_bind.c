@@ -35,6 +35,7 @@ struct value {
 	uint8_t class; /* of a constant: UINT, or INT if it is negative, FLOAT, TEXT, NONE: a state
 			*/
 	bool wants_unit;
+	bool is_shared;	  /* several comparisons read its register, and none may write to it */
 	uint64_t unit_ns; /* of a constant: 1 if it is a time */
 	uint64_t k;	  /* CONSTANT; of a FLOAT: its bits as they compare */
 	double real;
@@ -212,13 +213,13 @@ static uint8_t step_operand(struct value v)
 	return (uint8_t)(v.kind == VALUE_SLOT ? TAPIR_STEP_OF_SLOT + v.which : v.which);
 }
 
-/* Where the result goes: into the register of an operand, which nobody else reads. */
+/* Returns where the result goes: the register of an operand that no other step or term reads. */
 static unsigned take_register(struct binder *b, struct value x, struct value y,
 			      const struct tapir_node *n)
 {
-	if (x.kind == VALUE_REGISTER)
+	if (x.kind == VALUE_REGISTER && !x.is_shared)
 		return x.which;
-	if (y.kind == VALUE_REGISTER)
+	if (y.kind == VALUE_REGISTER && !y.is_shared)
 		return y.which;
 	if (b->register_cnt == TAPIR_QUESTION_REGISTERS) {
 		fail(b, n, "more than %d results of arithmetic", TAPIR_QUESTION_REGISTERS);
@@ -728,6 +729,7 @@ static void match_any(struct binder *b, const struct tapir_node *n, uint16_t yes
 {
 	struct value x = left_value(b, n->left);
 
+	x.is_shared = true;
 	for (uint16_t item = n->right; item && !b->err; item = node_of(b, item)->next) {
 		bool is_last = !node_of(b, item)->next;
 		uint16_t next = is_last ? no : new_label(b, n);
