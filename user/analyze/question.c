@@ -30,6 +30,7 @@ struct asked {
 	struct tapir_vec(char *) texts;				  /* owned, of columns and keys */
 	struct tapir_map by_probe; /* probe, of intervals of both ends -> idx + 1 of bindings */
 	struct tapir_vec(struct binding) bindings;
+	struct tapir_vec(uint8_t) has_kind; /* by kind: + 1; 0: not decided yet */
 	bool wants_stack;
 };
 
@@ -254,6 +255,7 @@ static void free_asked(struct asked *a)
 		tapir_expression__free(a->key_values[i]);
 	tapir_vec__fini(&a->texts);
 	tapir_vec__fini(&a->bindings);
+	tapir_vec__fini(&a->has_kind);
 	tapir_map__fini(&a->by_probe);
 	tapir_fold__fini(&a->q.fold);
 	free(a);
@@ -563,17 +565,27 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 						    : TAPIR_NO_NODE);
 }
 
-static bool has_kind(const struct asked *a, const struct tapir_kind *kind)
+/* Decided once per kind: the names of all known intervals are compared. */
+static bool has_kind(const struct tapir_questions *qs, struct asked *a, uint32_t idx)
 {
-	return a->q.is_of_intervals && a->opts.has_kind(a->opts.ctx, kind);
+	const struct tapir_kind *kind = &qs->pairs.kinds.data[idx];
+
+	if (!a->q.is_of_intervals)
+		return false;
+	while (a->has_kind.cnt <= idx)
+		if (!tapir_vec__add(&a->has_kind))
+			return a->opts.has_kind(a->opts.ctx, kind);
+	if (!a->has_kind.data[idx])
+		a->has_kind.data[idx] = 1 + a->opts.has_kind(a->opts.ctx, kind);
+	return a->has_kind.data[idx] - 1;
 }
 
-static bool is_asked_for(const struct tapir_questions *qs, const struct tapir_kind *kind)
+static bool is_asked_for(const struct tapir_questions *qs, uint32_t kind)
 {
 	struct asked *const *a;
 
 	tapir_vec_for_each (a, &qs->all)
-		if (has_kind(*a, kind))
+		if (has_kind(qs, *a, kind))
 			return true;
 	return false;
 }
@@ -586,8 +598,7 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	const struct tapir_probe_view *probe;
 	size_t size;
 
-	if (!is_asked_for(qs, &qs->pairs.kinds.data[interval->kind]) ||
-	    !tapir_timeline__current(qs->tl, &probe, &event))
+	if (!is_asked_for(qs, interval->kind) || !tapir_timeline__current(qs->tl, &probe, &event))
 		return;
 	size = event->rec->h.size;
 	if (qs->held_bytes + size > MAX_HELD)
@@ -653,13 +664,11 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 
 static void on_close(void *ctx, struct tapir_interval *interval)
 {
-	const struct tapir_kind *kind;
 	struct tapir_questions *qs = ctx;
 	struct asked **a;
 
-	kind = &qs->pairs.kinds.data[interval->kind];
 	tapir_vec_for_each (a, &qs->all) {
-		if (qs->err || !has_kind(*a, kind))
+		if (qs->err || !has_kind(qs, *a, interval->kind))
 			continue;
 		(*a)->q.counts.unended += !!(interval->flags & TAPIR_INTERVAL_UNENDED);
 		(*a)->q.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_UNBEGUN);
