@@ -48,38 +48,19 @@ int tapir_ask_question__check(const struct tapir_ask *client)
 	return err ? err : tapir_ask__request(&ask, &request);
 }
 
-static bool has_kind(void *ctx, const struct tapir_kind *kind)
-{
-	(void)ctx;
-	(void)kind;
-	return false;
-}
-
-/* What is wrong with it whatever is recorded is said before anything is. */
-static int check_expressions(const struct tapir_ask *ask, bool is_of_intervals)
+/* Mistakes that do not depend on the events are reported before anything is recorded. */
+static int check_expressions(const struct tapir_ask *ask, bool *want_stacks)
 {
 	struct tapir_questions *qs = tapir_questions__new(NULL);
-	struct tapir_question_opts opts = {.where = ask->where,
-					   .by = ask->by,
-					   .is_of_intervals = is_of_intervals,
-					   .has_kind = has_kind};
+	struct tapir_question_opts opts = {.where = ask->where, .by = ask->by};
 	int err;
 
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
 		opts.aggregates[i] = ask->aggregates[i];
 	err = qs ? tapir_questions__add(qs, &opts) : -ENOMEM;
+	*want_stacks = !err && tapir_questions__want_stacks(qs);
 	tapir_questions__free(qs);
 	return err;
-}
-
-static bool wants_stacks(const struct tapir_words *by)
-{
-	const char *const *key;
-
-	tapir_vec_for_each (key, by)
-		if (strstr(*key, "stack"))
-			return true;
-	return false;
 }
 
 /* The events that are to be recorded; owned by the process, which ends with the answer. */
@@ -152,11 +133,10 @@ int tapir_ask_question__prepare(struct tapir_ask *ask, struct tapir_words *argv)
 	int err = check_sources(ask, &is_of_intervals);
 
 	if (!err)
-		err = check_expressions(ask, is_of_intervals);
+		err = check_expressions(ask, &ask->stack);
 	if (!err)
 		err = find_specs(ask, is_of_intervals);
 	ask->no_samples = ask->no_sched = true;
-	ask->stack = wants_stacks(&ask->by);
 	ask->rate_hz = ask->rate_hz ? ask->rate_hz : TAPIR_QUESTION_MAX_HZ;
 	return err ? err : make_command(ask, is_of_intervals, argv);
 }
