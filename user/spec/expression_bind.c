@@ -228,6 +228,12 @@ static unsigned take_register(struct binder *b, struct value x, struct value y,
 	return b->register_cnt++;
 }
 
+static uint8_t signs_of(struct value x, struct value y)
+{
+	return (uint8_t)((x.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_A : 0) |
+			 (y.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_B : 0));
+}
+
 static struct value add_step(struct binder *b, uint8_t op, struct value x, struct value y,
 			     const struct tapir_node *n)
 {
@@ -251,28 +257,20 @@ static struct value add_step(struct binder *b, uint8_t op, struct value x, struc
 		.dst = (uint8_t)result.which,
 		.a = step_operand(x),
 		.b = step_operand(y),
-		.is_signed = (uint8_t)((x.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_A : 0) |
-				       (y.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_B : 0)),
+		.is_signed = signs_of(x, y),
 		.k = x.kind == VALUE_CONSTANT ? x.k : y.k,
 	};
 	return result;
 }
 
-static struct value fold_constants(struct binder *b, uint8_t op, struct value x, struct value y,
+/* Not of a division by zero. */
+static struct value fold_constants(uint8_t op, struct value x, struct value y,
 				   const struct tapir_node *n)
 {
-	bool is_signed = x.class == TAPIR_CLASS_INT || y.class == TAPIR_CLASS_INT;
-	struct tapir_question_step s = {
-		.op = op,
-		.is_signed = (uint8_t)((x.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_A : 0) |
-				       (y.class == TAPIR_CLASS_INT ? TAPIR_STEP_SIGNED_B : 0))};
-	struct value result;
+	const struct tapir_question_step s = {.op = op, .is_signed = signs_of(x, y)};
+	struct value result = constant(n, TAPIR_CLASS_UINT, tapir_step__compute(&s, x.k, y.k));
+	bool is_signed = s.is_signed;
 
-	if ((op == TAPIR_STEP_DIV || op == TAPIR_STEP_MOD) && !y.k) {
-		fail(b, y.node, "this divides by zero");
-		return none(n);
-	}
-	result = constant(n, TAPIR_CLASS_UINT, tapir_step__compute(&s, x.k, y.k));
 	if ((is_signed && (int64_t)result.k < 0) ||
 	    (op == TAPIR_STEP_SUB && !is_signed && x.k < y.k))
 		result.class = TAPIR_CLASS_INT;
@@ -332,13 +330,13 @@ static struct value binary_value(struct binder *b, const struct tapir_node *n)
 		fail(b, n, "the two times have different units");
 		return none(n);
 	}
-	if (x.kind == VALUE_CONSTANT && y.kind == VALUE_CONSTANT)
-		return fold_constants(b, ops[n->op], x, y, n);
 	if (y.kind == VALUE_CONSTANT && !y.k &&
 	    (n->op == TAPIR_NODE_DIV || n->op == TAPIR_NODE_MOD)) {
 		fail(b, y.node, "this divides by zero");
 		return none(n);
 	}
+	if (x.kind == VALUE_CONSTANT && y.kind == VALUE_CONSTANT)
+		return fold_constants(ops[n->op], x, y, n);
 	unit_ns = unit_of(ops[n->op], x, y);
 	result = add_step(b, ops[n->op], x, y, n);
 	result.unit_ns = unit_ns;
@@ -490,16 +488,23 @@ static void add_text_term(struct binder *b, struct value v, const struct tapir_n
 		 yes, no);
 }
 
-/* Nothing is read: a slot that exists decides, or a register. */
-static void add_fixed(struct binder *b, struct value v, bool holds, uint16_t yes, uint16_t no)
+/* v: a slot or a register. */
+static void add_number_term(struct binder *b, struct value v, uint8_t compare, uint64_t k,
+			    uint16_t yes, uint16_t no)
 {
-	/* value & 0 is never true, but of what cannot be read nothing is known. */
 	add_term(b,
 		 (struct tapir_question_term){
 			 .source = v.kind == VALUE_REGISTER ? TAPIR_TERM_REGISTER : TAPIR_TERM_SLOT,
-			 .compare = TAPIR_COMPARE_ANY_BIT,
-			 .which = v.which},
-		 holds ? no : yes, holds ? yes : no);
+			 .compare = compare,
+			 .which = v.which,
+			 .k = k},
+		 yes, no);
+}
+
+/* The number does not matter, but one that cannot be read is undefined: value & 0 is never true. */
+static void add_fixed(struct binder *b, struct value v, bool holds, uint16_t yes, uint16_t no)
+{
+	add_number_term(b, v, TAPIR_COMPARE_ANY_BIT, 0, holds ? no : yes, holds ? yes : no);
 }
 
 struct comparison {
@@ -566,13 +571,7 @@ static void compare_with_constant(struct binder *b, uint8_t op, struct value v, 
 		add_fixed(b, v, holds, yes, no);
 		return;
 	}
-	add_term(b,
-		 (struct tapir_question_term){
-			 .source = v.kind == VALUE_REGISTER ? TAPIR_TERM_REGISTER : TAPIR_TERM_SLOT,
-			 .compare = c.compare,
-			 .which = v.which,
-			 .k = k.k},
-		 c.is_swapped ? no : yes, c.is_swapped ? yes : no);
+	add_number_term(b, v, c.compare, k.k, c.is_swapped ? no : yes, c.is_swapped ? yes : no);
 }
 
 static void compare_values(struct binder *b, const struct tapir_node *n, struct value x,
@@ -591,12 +590,7 @@ static void compare_values(struct binder *b, const struct tapir_node *n, struct 
 		return;
 	}
 	result = add_step(b, op, swaps ? y : x, swaps ? x : y, n);
-	add_term(b,
-		 (struct tapir_question_term){.source = TAPIR_TERM_REGISTER,
-					      .compare = TAPIR_COMPARE_EQ,
-					      .which = result.which,
-					      .k = n->op != TAPIR_NODE_NE},
-		 yes, no);
+	add_number_term(b, result, TAPIR_COMPARE_EQ, n->op != TAPIR_NODE_NE, yes, no);
 }
 
 /* A quoted text at the left of a comparison is a field's name. */
@@ -637,12 +631,7 @@ static void compare_state(struct binder *b, const struct tapir_node *n, uint8_t 
 		fail(b, n, "only a text can be %.*s", (int)state.node->text_len, state.node->text);
 		return;
 	}
-	add_term(b,
-		 (struct tapir_question_term){.source = TAPIR_TERM_SLOT,
-					      .compare = TAPIR_COMPARE_STATE,
-					      .which = x.which,
-					      .k = state.k},
-		 is_not ? no : yes, is_not ? yes : no);
+	add_number_term(b, x, TAPIR_COMPARE_STATE, state.k, is_not ? no : yes, is_not ? yes : no);
 }
 
 static void compare_text(struct binder *b, const struct tapir_node *n, uint8_t op, struct value x,
@@ -749,14 +738,8 @@ static void is_true(struct binder *b, uint16_t idx, uint16_t yes, uint16_t no)
 	if (n->op == TAPIR_NODE_AND_BITS && node_of(b, n->right)->op == TAPIR_NODE_NUMBER) {
 		v = value_of(b, n->left);
 		if (!b->err && is_number(b, v) && v.kind != VALUE_CONSTANT) {
-			add_term(b,
-				 (struct tapir_question_term){
-					 .source = v.kind == VALUE_REGISTER ? TAPIR_TERM_REGISTER
-									    : TAPIR_TERM_SLOT,
-					 .compare = TAPIR_COMPARE_ANY_BIT,
-					 .which = v.which,
-					 .k = node_of(b, n->right)->number},
-				 yes, no);
+			add_number_term(b, v, TAPIR_COMPARE_ANY_BIT, node_of(b, n->right)->number,
+					yes, no);
 			return;
 		}
 	}
