@@ -103,15 +103,6 @@ static uint64_t unit_of(const char *name, size_t len)
 	return 0;
 }
 
-/* Which fields there are depends on the event: a pair that it lacks is not a mistake. */
-static bool has_pairs(const struct tapir_event_fields *f)
-{
-	for (unsigned i = 0; i < f->cnt; i++)
-		if (f->values[i].type == TAPIR_VALUE_ARRAY)
-			return true;
-	return false;
-}
-
 /* NAME_CNT: no memory, or too many. */
 static uint32_t name_idx(struct tapir_hit_names *names, const char *name, size_t len)
 {
@@ -133,7 +124,8 @@ static bool find_in(struct tapir_hit_scope *s, const struct tapir_hit_end *end, 
 	const struct tapir_value *v = tapir_event_fields__named(end->fields, name, len);
 	uint32_t idx;
 
-	if (!v && !has_pairs(end->fields))
+	/* Which pairs there are depends on the event: one that it lacks is not a mistake. */
+	if (!v && !tapir_event_fields__may_have(end->fields, name, len))
 		return false;
 	idx = name_idx(s->names, name, len);
 	if (idx == NAME_CNT)
@@ -186,15 +178,6 @@ static const struct tapir_value *value_of(const struct tapir_hit *hit,
 	return end ? tapir_event_fields__named(end->fields, name, strlen(name)) : NULL;
 }
 
-static void copy_text(char *out, size_t bytes, struct tapir_sv text)
-{
-	size_t len = text.len < bytes ? text.len : bytes - 1;
-
-	if (len)
-		memcpy(out, text.data, len);
-	out[len] = '\0';
-}
-
 /* NULL: the number has no name. */
 static const char *known_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			      uint32_t id, uint64_t number)
@@ -203,8 +186,8 @@ static const char *known_name(const struct tapir_hit *hit, const struct tapir_hi
 	char provider[128], event[128];
 	const struct tapir_pair *p;
 
-	copy_text(provider, sizeof(provider), end->probe.provider);
-	copy_text(event, sizeof(event), end->probe.event);
+	tapir_sv__copy(end->probe.provider, provider, sizeof(provider));
+	tapir_sv__copy(end->probe.event, event, sizeof(event));
 	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
 		if (!strcmp(p->provider, provider) && !strcmp(p->begin, event))
 			return tapir_lore__value_name(provider, p->kind, names->data[id % NAME_CNT],
@@ -285,7 +268,8 @@ struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct
 				 hit->begin.probe.provider.len);
 	tapir_str__addc(&subject, ':');
 	tapir_str__add_printable(&subject, hit->begin.probe.event.data, hit->begin.probe.event.len);
-	copy_text(s->subject, sizeof(s->subject), (struct tapir_sv){subject.data, subject.len});
+	tapir_sv__copy((struct tapir_sv){subject.data, subject.len}, s->subject,
+		       sizeof(s->subject));
 	tapir_str__fini(&subject);
 	return (struct tapir_scope){.subject = s->subject,
 				    .find = find,

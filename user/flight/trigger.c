@@ -284,12 +284,17 @@ struct happening {
 	bool is_decoded;
 };
 
-static const struct tapir_value *field_of(struct tapir_triggers *t, struct happening *h,
-					  const char *name)
+static void decode_once(struct tapir_triggers *t, struct happening *h)
 {
 	if (!h->is_decoded)
 		tapir_event_fields__decode(&t->fields, h->catalog, &h->probe, &h->event);
 	h->is_decoded = true;
+}
+
+static const struct tapir_value *field_of(struct tapir_triggers *t, struct happening *h,
+					  const char *name)
+{
+	decode_once(t, h);
 	return tapir_event_fields__find(&t->fields, name, strlen(name));
 }
 
@@ -337,9 +342,7 @@ static bool expression_holds(struct tapir_triggers *t, struct trigger *trigger, 
 	struct tapir_hit hit = {.catalog = h->catalog, .begin = {h->probe, h->event, &t->fields}};
 	const struct tapir_program *p;
 
-	if (!h->is_decoded)
-		tapir_event_fields__decode(&t->fields, h->catalog, &h->probe, &h->event);
-	h->is_decoded = true;
+	decode_once(t, h);
 	p = program_of(t, trigger, &hit);
 	if (!p)
 		return false;
