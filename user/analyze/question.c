@@ -62,24 +62,14 @@ static char *keep_text(struct asked *a, const char *text, size_t len)
 	return NULL;
 }
 
-/* The first or the last comma outside parentheses and quotes; len: of text. SIZE_MAX: there is
- * none.
- */
-static size_t find_comma(const char *text, size_t len, bool is_last)
+/* The last comma outside parentheses and quotes before text[len]; SIZE_MAX: there is none. */
+static size_t last_comma(const char *text, size_t len)
 {
-	size_t found = SIZE_MAX;
-	int depth = 0;
-	bool is_quoted = false;
+	size_t found = SIZE_MAX, at = tapir_expression__part_len(text, ',');
 
-	for (size_t i = 0; i < len && (is_last || found == SIZE_MAX); i++) {
-		if (is_quoted && text[i] == '\\' && i + 1 < len)
-			i++;
-		else if (text[i] == '"')
-			is_quoted = !is_quoted;
-		else if (!is_quoted)
-			depth += (text[i] == '(') - (text[i] == ')');
-		if (text[i] == ',' && !is_quoted && !depth)
-			found = i;
+	while (at < len) {
+		found = at++;
+		at += tapir_expression__part_len(text + at, ',');
 	}
 	return found;
 }
@@ -109,7 +99,7 @@ static int take_lhist(const char *text, size_t *len, struct tapir_fold_column *c
 	__int128 range;
 
 	for (int i = 2; i >= 0; i--) {
-		size_t comma = find_comma(text, all, true);
+		size_t comma = last_comma(text, all);
 
 		if (comma == SIZE_MAX ||
 		    !take_bound(text + comma + 1, all - comma - 1, &bounds[i], &is_time[i]))
@@ -202,14 +192,14 @@ static int add_key(struct asked *a, const char *text, size_t len)
 
 static int add_keys(struct asked *a, const char *text)
 {
-	size_t comma;
-	int err;
+	size_t len = tapir_expression__part_len(text, ',');
+	int err = add_key(a, text, len);
 
-	do {
-		comma = find_comma(text, strlen(text), false);
-		err = add_key(a, text, comma == SIZE_MAX ? strlen(text) : comma);
-		text += comma + 1; /* of the last one not read */
-	} while (!err && comma != SIZE_MAX);
+	while (!err && text[len]) {
+		text += len + 1;
+		len = tapir_expression__part_len(text, ',');
+		err = add_key(a, text, len);
+	}
 	return err;
 }
 

@@ -106,6 +106,14 @@ static const char *keep(struct tapir_asked *asked, const char *text, size_t len)
 	return NULL;
 }
 
+/* Without the blanks before end. */
+static const char *keep_words(struct tapir_asked *asked, const char *text, const char *end)
+{
+	while (end > text && end[-1] == ' ')
+		end--;
+	return keep(asked, text, (size_t)(end - text));
+}
+
 static bool add_spec(struct tapir_asked *asked, const char *text)
 {
 	return text && tapir_vec__push(&asked->specs, text);
@@ -115,16 +123,12 @@ static bool add_spec(struct tapir_asked *asked, const char *text)
 
 static int add_interval(struct tapir_asked *asked, struct tapir_source *s, const char *name)
 {
-	struct tapir_interval_specs specs = {};
-	int err = tapir_interval_name__add_specs(name, &specs);
-	char **spec;
+	size_t kept = asked->texts.cnt;
+	int err = tapir_interval_name__add_specs(name, &asked->texts);
 
-	tapir_vec_for_each (spec, &specs) {
-		if (!err && !add_spec(asked, keep(asked, *spec, strlen(*spec))))
+	for (size_t i = kept; !err && i < asked->texts.cnt; i++)
+		if (!add_spec(asked, asked->texts.data[i]))
 			err = -ENOMEM;
-		free(*spec);
-	}
-	tapir_vec__fini(&specs);
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
@@ -368,22 +372,9 @@ static const struct tapir_option *option_of(const char *word, size_t len)
 	return NULL;
 }
 
-/* Where the word ends that begins at text: at a blank outside quotes and parentheses. */
 static size_t word_len(const char *text)
 {
-	bool is_quoted = false;
-	int depth = 0;
-	size_t i;
-
-	for (i = 0; text[i] && (is_quoted || depth > 0 || text[i] != ' '); i++) {
-		if (text[i] == '\\' && text[i + 1])
-			i++;
-		else if (text[i] == '"')
-			is_quoted = !is_quoted;
-		else if (!is_quoted)
-			depth += (text[i] == '(') - (text[i] == ')');
-	}
-	return i;
+	return tapir_expression__part_len(text, ' ');
 }
 
 static const char *next_word(const char *text)
@@ -406,7 +397,7 @@ static int take_part(const struct tapir_cli *cli, struct tapir_asked *asked, str
 		     const char **at)
 {
 	const struct tapir_option *o = option_of(*at, word_len(*at));
-	const char *value = next_word(*at), *end, *text;
+	const char *value = next_word(*at), *text;
 
 	if (o->type == TAPIR_OPTION_FLAG) {
 		*at = value;
@@ -416,11 +407,8 @@ static int take_part(const struct tapir_cli *cli, struct tapir_asked *asked, str
 	if (!*value)
 		return tapir_cli__usage(cli, "'%s' at the end of a sentence requires %s", *at,
 					o->arg_name);
-	end = value_end(value);
-	*at = end;
-	while (end > value && end[-1] == ' ')
-		end--;
-	text = keep(asked, value, (size_t)(end - value));
+	*at = value_end(value);
+	text = keep_words(asked, value, *at);
 	if (!text)
 		return -ENOMEM;
 	return tapir_option__set((struct tapir_cli *)cli, o, (char *)&s->args + o->offset, text);
@@ -428,25 +416,16 @@ static int take_part(const struct tapir_cli *cli, struct tapir_asked *asked, str
 
 static bool is_sentence(const char *word)
 {
-	const char *at = next_word(word);
-
-	while (*at && !option_of(at, word_len(at)))
-		at = next_word(at);
-	return *at;
+	return *value_end(word);
 }
 
 static int ask_sentence(const struct tapir_cli *cli, struct tapir_asked *asked,
 			const struct tapir_question_args *args, const char *text, bool is_of_file)
 {
 	struct sentence s = {.args = {.top = args->top, .table_mb = args->table_mb}};
-	const char *at = value_end(text), *end = at, *source;
-	int err = 0;
+	const char *at = value_end(text), *source = keep_words(asked, text, at);
+	int err = source && tapir_vec__push(&s.source, source) ? 0 : -ENOMEM;
 
-	while (end > text && end[-1] == ' ')
-		end--;
-	source = keep(asked, text, (size_t)(end - text));
-	if (!source || !tapir_vec__push(&s.source, source))
-		err = -ENOMEM;
 	while (!err && *at)
 		err = take_part(cli, asked, &s, &at);
 	if (!err)

@@ -633,6 +633,23 @@ const char *tapir_expression__text(const struct tapir_expression *e)
 	return e->text;
 }
 
+size_t tapir_expression__part_len(const char *text, char end)
+{
+	bool is_quoted = false;
+	int depth = 0;
+	size_t i;
+
+	for (i = 0; text[i] && (is_quoted || depth > 0 || text[i] != end); i++) {
+		if (text[i] == '\\' && text[i + 1])
+			i++;
+		else if (text[i] == '"')
+			is_quoted = !is_quoted;
+		else if (!is_quoted)
+			depth += (text[i] == '(') - (text[i] == ')');
+	}
+	return i;
+}
+
 bool tapir_expression__constant(const char *text, int64_t *out, bool *is_time)
 {
 	struct tapir_expression *e = NULL;

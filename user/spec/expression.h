@@ -85,6 +85,9 @@ int tapir_expression__parse(const char *option, const char *text, struct tapir_e
 void tapir_expression__free(struct tapir_expression *e);
 const char *tapir_expression__text(const struct tapir_expression *e);
 
+/* Returns the length of text up to the first `end` outside quotes and parentheses, or of all. */
+size_t tapir_expression__part_len(const char *text, char end);
+
 /* A number with its unit, alone: "-5", "10k", "5ms" in nanoseconds. False: text is not one. */
 bool tapir_expression__constant(const char *text, int64_t *out, bool *is_time);
 

@@ -100,26 +100,6 @@ static void fini_condition(struct tapir_fail_condition *c)
 	free(c->copy);
 }
 
-/* Up to a comma outside parentheses and quotes. */
-static size_t condition_len(const char *text)
-{
-	bool is_quoted = false;
-	int depth = 0;
-	size_t len;
-
-	for (len = 0; text[len]; len++) {
-		if (is_quoted && text[len] == '\\' && text[len + 1])
-			len++;
-		else if (text[len] == '"')
-			is_quoted = !is_quoted;
-		else if (!is_quoted && text[len] == ',' && depth <= 0)
-			break;
-		else if (!is_quoted)
-			depth += (text[len] == '(') - (text[len] == ')');
-	}
-	return len;
-}
-
 int tapir_fail_on__parse(const char *text, struct tapir_fail_conditions *out, struct tapir_str *why)
 {
 	for (const char *p = text;; p++) {
@@ -128,7 +108,7 @@ int tapir_fail_on__parse(const char *text, struct tapir_fail_conditions *out, st
 
 		p += strspn(p, " ");
 		c.text = p;
-		c.len = condition_len(p);
+		c.len = tapir_expression__part_len(p, ',');
 		c.name_len = strcspn(p, ">,");
 		err = is_expression(&c) ? parse_expression(&c) : parse_one(&c, why);
 		if (!err && !tapir_vec__push(&out->rows, c))
