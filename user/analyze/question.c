@@ -383,6 +383,12 @@ static struct tapir_fold_part text_part(const struct tapir_question_slot *slot, 
 		.text = (const char *)(uintptr_t)slot->number};
 }
 
+static struct tapir_fold_part text_of(const struct tapir_str *text)
+{
+	return (struct tapir_fold_part){
+		.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)text->len, .text = text->data};
+}
+
 static struct tapir_fold_part number_part(const struct tapir_program *p, uint64_t value)
 {
 	struct tapir_fold_part part = {.kind = TAPIR_FOLD_UINT, .u64 = value};
@@ -416,30 +422,32 @@ static struct tapir_fold_part key_part(struct tapir_questions *qs, unsigned idx,
 	tapir_str__clear(name);
 	if (!p->is_register &&
 	    tapir_hit__add_value_name(hit, &qs->names, &p->slots[p->which], name) && name->len)
-		return (struct tapir_fold_part){
-			.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)name->len, .text = name->data};
+		return text_of(name);
 	if (!tapir_program__number(p, values->slots, &value))
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 	return number_part(p, value);
 }
 
-static bool is_kernel(const struct tapir_stack_tree *tree, uint32_t node)
+static void add_frames(const struct tapir_stack_tree *tree, uint32_t node, unsigned max,
+		       bool only_kernel, const char *between, struct tapir_str *out)
 {
-	return tree->nodes.data[node].kind == TAPIR_FRAME_KERNEL;
+	for (unsigned cnt = 0; node && (!max || cnt < max); cnt++) {
+		if (only_kernel && tree->nodes.data[node].kind != TAPIR_FRAME_KERNEL)
+			return;
+		if (cnt)
+			tapir_str__adds(out, between);
+		tapir_stack_tree__add_label(out, tree, node);
+		node = tree->nodes.data[node].parent;
+	}
 }
 
 void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, unsigned max,
 			       const char *between, struct tapir_str *out)
 {
 	const struct tapir_stack_tree *tree = qs->tl ? tapir_timeline__stacks(qs->tl) : NULL;
-	unsigned cnt = 0;
 
-	while (tree && node && node < tree->nodes.cnt && (!max || cnt < max)) {
-		if (cnt++)
-			tapir_str__adds(out, between);
-		tapir_stack_tree__add_label(out, tree, (uint32_t)node);
-		node = tree->nodes.data[node].parent;
-	}
+	if (tree && node < tree->nodes.cnt)
+		add_frames(tree, (uint32_t)node, max, false, between, out);
 }
 
 /* The whole stack is its node; a part of it the text of its frames: others may have the same. */
@@ -454,22 +462,10 @@ static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned id
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 	if (key->kind == TAPIR_KEY_STACK)
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_UINT, .u64 = node};
-	if (key->kind == TAPIR_KEY_USER) {
-		tapir_question__add_stack(qs, tapir_stack_tree__user_leaf(tree, node), key->frames,
-					  " < ", text);
-	} else {
-		for (unsigned cnt = 0;
-		     node && is_kernel(tree, node) && (!key->frames || cnt < key->frames);
-		     cnt++, node = tree->nodes.data[node].parent) {
-			if (cnt)
-				tapir_str__adds(text, " < ");
-			tapir_stack_tree__add_label(text, tree, node);
-		}
-	}
-	if (!text->len)
-		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
-	return (struct tapir_fold_part){
-		.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)text->len, .text = text->data};
+	if (key->kind == TAPIR_KEY_USER)
+		node = tapir_stack_tree__user_leaf(tree, node);
+	add_frames(tree, node, key->frames, key->kind == TAPIR_KEY_KERNEL, " < ", text);
+	return text->len ? text_of(text) : (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 }
 
 /* False: a value is undefined. */
