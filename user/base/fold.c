@@ -380,26 +380,31 @@ static struct tapir_fold_number middle_of(uint32_t idx)
 				 tapir_histogram__width(idx) / 2);
 }
 
-static uint64_t step_cnt(const struct tapir_fold_step *step, bool since)
+uint64_t tapir_fold_step__cnt(const struct tapir_fold_step *step, bool since)
 {
 	return step->cnt - (since ? step->before : 0);
+}
+
+uint64_t tapir_fold_value__below(const struct tapir_fold_value *value, bool since)
+{
+	return value->below - (since ? value->below_before : 0);
 }
 
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since)
 {
 	struct tapir_fold_number most = tapir_fold_value__most(value, since), middle;
-	uint64_t all = value->below - (since ? value->below_before : 0), seen = all, want;
+	uint64_t all = tapir_fold_value__below(value, since), seen = all, want;
 	const struct tapir_fold_step *step;
 
 	tapir_vec_for_each (step, &value->steps)
-		all += step_cnt(step, since);
+		all += tapir_fold_step__cnt(step, since);
 	want = (uint64_t)((double)all * percent / 100);
 	if (seen > want)
 		return tapir_fold_value__least(value, since);
 	tapir_vec_for_each (step, &value->steps) {
-		seen += step_cnt(step, since);
-		if (!step_cnt(step, since) || (seen <= want && seen < all))
+		seen += tapir_fold_step__cnt(step, since);
+		if (!tapir_fold_step__cnt(step, since) || (seen <= want && seen < all))
 			continue;
 		middle = middle_of(step->idx);
 		return tapir_fold_number__compare(middle, most) < 0 ? middle : most;

@@ -123,6 +123,9 @@ struct tapir_fold_number tapir_fold_value__most(const struct tapir_fold_value *v
 /* LOG: the middle of the step that has the percent-th value, at most the largest value. */
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since);
+uint64_t tapir_fold_step__cnt(const struct tapir_fold_step *step, bool since);
+/* Below 0, which have no step. */
+uint64_t tapir_fold_value__below(const struct tapir_fold_value *value, bool since);
 /* The smallest value of a step; *high: of the next one. */
 void tapir_fold_step__range(const struct tapir_fold_column *column,
 			    const struct tapir_fold_step *step, struct tapir_fold_number *low,

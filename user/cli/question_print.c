@@ -300,7 +300,7 @@ static size_t make_bars(const struct reading *r, const struct tapir_fold_column 
 	if (!bars)
 		return 0;
 	tapir_vec_for_each (step, &v->steps) {
-		struct bar b = {.cnt = step->cnt - (r->since ? step->before : 0)};
+		struct bar b = {.cnt = tapir_fold_step__cnt(step, r->since)};
 		bool is_same;
 
 		tapir_fold_step__range(column, step, &b.low, &b.high);
@@ -402,7 +402,7 @@ static void write_rest(const struct reading *r, struct tapir_str *out)
 	}
 }
 
-static uint64_t unbinned(const struct tapir_question *q)
+static uint64_t unbinned_cnt(const struct tapir_question *q)
 {
 	const struct tapir_fold_row *row;
 	uint64_t cnt = 0;
@@ -416,6 +416,8 @@ static uint64_t unbinned(const struct tapir_question *q)
 static void write_text(const struct reading *r, uint64_t from_ns, uint64_t until_ns,
 		       struct tapir_str *out)
 {
+	uint64_t unbinned = unbinned_cnt(r->q);
+
 	if (r->q->text)
 		tapir_str__addf(out, "%s\n", r->q->text);
 	if (r->since)
@@ -435,8 +437,8 @@ static void write_text(const struct reading *r, uint64_t from_ns, uint64_t until
 		if (r->q->fold.columns[i].scale != TAPIR_FOLD_NO_HISTOGRAM)
 			write_bars(r, i, out);
 	write_rest(r, out);
-	if (unbinned(r->q)) {
-		tapir_human__add_count(out, unbinned(r->q));
+	if (unbinned) {
+		tapir_human__add_count(out, unbinned);
 		tapir_str__adds(out, " values found no room in histograms (--table-size)\n");
 	}
 }
@@ -462,7 +464,7 @@ static void json_steps(const struct reading *r, unsigned column, const struct ta
 	tapir_json__open(j, "steps", '[');
 	tapir_vec_for_each (step, &v->steps) {
 		struct tapir_fold_number low, high;
-		uint64_t cnt = step->cnt - (r->since ? step->before : 0);
+		uint64_t cnt = tapir_fold_step__cnt(step, r->since);
 
 		if (!cnt)
 			continue;
@@ -501,7 +503,7 @@ static void json_value(const struct reading *r, unsigned column, const struct ta
 		json_number(j, "sum", tapir_fold_value__sum(v, r->since));
 		json_steps(r, column, v, j);
 		if (v->below)
-			tapir_json__u64(j, "below_0", v->below - (r->since ? v->below_before : 0));
+			tapir_json__u64(j, "below_0", tapir_fold_value__below(v, r->since));
 		if (v->unbinned)
 			tapir_json__u64(j, "unbinned", v->unbinned);
 	}
