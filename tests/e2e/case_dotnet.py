@@ -16,6 +16,7 @@ import time
 
 from dotnet_program import build_dotnet, download_dotnet, publish_dotnet
 from harness import READY
+from serve_agent import until
 
 NOBODY = "65534"
 TIMEOUT = 180
@@ -486,9 +487,8 @@ def test_names_come_from_microsofts_debug_file(t):
 
 def test_runtime_that_waits_for_a_tool_is_named_at_once(t):
     busy = t.start(os.path.join(build(t), "Busy"), env={**os.environ, "DOTNET_DefaultDiagnosticPortSuspend": "1"})
-    maps, end = pathlib.Path(f"/proc/{busy.pid}/maps"), time.monotonic() + 20
-    while "libcoreclr.so" not in maps.read_text() and time.monotonic() < end:
-        os.sched_yield()
+    maps = pathlib.Path(f"/proc/{busy.pid}/maps")
+    until(t, lambda: "libcoreclr.so" in maps.read_text(), "its runtime")
     why = "waits at its start for a resume command"
     result = t.tapir("heap", "-p", busy.pid, expect=None, timeout=20)
     t.ok(result.rc and why in result.err, f"heap: {result.err}")

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from harness import Failure
+from serve_agent import until
 
 NOBODY = "65534"
 TIMEOUT = 180
@@ -363,11 +364,11 @@ def test_program_that_maps_libjvm_but_is_no_jvm_gets_no_signal(t):
 
 
 class Freezer:
-    """A frozen cgroup of our own, in either version of cgroups; thawed and removed at the end."""
+    """A separate cgroup that is frozen, in either version of cgroups; thawed and removed at the end."""
 
     def __init__(self, t):
         v1, v2 = "/sys/fs/cgroup/freezer", "/sys/fs/cgroup"
-        self.root = v1 if os.path.isdir(v1) else v2
+        self.t, self.root = t, v1 if os.path.isdir(v1) else v2
         self.path = os.path.join(self.root, f"tapir-test-frozen-{os.getpid()}")
         self.file, self.on, self.off = ("freezer.state", "FROZEN", "THAWED") if self.root == v1 else ("cgroup.freeze", "1", "0")
         try:
@@ -383,9 +384,7 @@ class Freezer:
     def freeze(self, pid):
         self.write("cgroup.procs", pid)
         self.write(self.file, self.on)
-        end = time.monotonic() + 10
-        while not self.is_frozen() and time.monotonic() < end:
-            os.sched_yield()
+        until(self.t, self.is_frozen, "a frozen cgroup", seconds=10)
 
     def is_frozen(self):
         with open(os.path.join(self.path, "freezer.state" if self.on == "FROZEN" else "cgroup.events"), encoding="ascii") as file:
