@@ -229,7 +229,14 @@ static bool lock(pthread_mutex_t *mutex)
 	return is_torn;
 }
 
-/* CPU time of each process, by its pid and start. */
+/* "PID STARTED": a pid may be given to another process. */
+static void write_key(const json_t *process, char *out, size_t size)
+{
+	snprintf(out, size, "%lld %lld", json_integer_value(json_object_get(process, "pid")),
+		 json_integer_value(json_object_get(process, "started")));
+}
+
+/* CPU time of each process, by its key. */
 static json_t *cpu_times(const struct list *list)
 {
 	struct tapir_str copy = {};
@@ -241,9 +248,7 @@ static json_t *cpu_times(const struct list *list)
 	processes = choose(copy.data, is_any, NULL);
 	json_array_foreach(processes, i, p)
 	{
-		snprintf(key, sizeof(key), "%lld %lld",
-			 json_integer_value(json_object_get(p, "pid")),
-			 json_integer_value(json_object_get(p, "started")));
+		write_key(p, key, sizeof(key));
 		json_object_set(times, key, json_object_get(p, "cpu_ns"));
 	}
 	json_decref(processes);
@@ -266,8 +271,7 @@ static void add_cpus(const struct making *m, json_t *process)
 	const json_t *before;
 	char key[48];
 
-	snprintf(key, sizeof(key), "%lld %lld", json_integer_value(json_object_get(process, "pid")),
-		 (long long)started_ms);
+	write_key(process, key, sizeof(key));
 	before = json_object_get(m->before, key);
 	past_ns = before ? (double)m->past_ns
 			 : (double)m->now_ns - (double)started_ms * (double)TAPIR_NS_PER_MS;
