@@ -152,7 +152,7 @@ static void read_state(struct tapir_container *c)
 		{"/var/lib/docker/containers/", "/config.v2.json"},
 		{"/run/containerd/io.containerd.runtime.v2.task/default/", "/config.json"},
 	};
-	/* What Podman starts has a config.json without its name. */
+	/* The config.json of a container that Podman started has no name. */
 	static const char *const lists[] = {
 		"/var/lib/containers/storage/overlay-containers/containers.json",
 		"/run/containers/storage/overlay-containers/volatile-containers.json",
@@ -303,9 +303,8 @@ static bool add_target(const struct tapir_container *c, const char *cgroup,
 	return cgroup && cgroups ? add_once(cgroups, cgroup) : add_processes(c, pids);
 }
 
-/* cgroups: NULL: processes alone. */
-static int find(struct tapir_containers *c, const char *container, const char *pod,
-		struct tapir_words *cgroups, struct tapir_pids *pids)
+int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
+			   struct tapir_words *cgroups, struct tapir_pids *pids)
 {
 	const struct tapir_container *it;
 	int err = read_all(c);
@@ -328,16 +327,4 @@ static int find(struct tapir_containers *c, const char *container, const char *p
 				       container ? "container" : "pod",
 				       container ? container : pod);
 	return err;
-}
-
-int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
-			   struct tapir_words *cgroups, struct tapir_pids *pids)
-{
-	return find(c, container, pod, cgroups, pids);
-}
-
-int tapir_containers__find_processes(struct tapir_containers *c, const char *container,
-				     const char *pod, struct tapir_pids *pids)
-{
-	return find(c, container, pod, NULL, pids);
 }

@@ -36,7 +36,7 @@ void tapir_containers__fini(struct tapir_containers *c);
 
 /* By what its runtime wrote, JSON of any content: names that are not known yet. */
 void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c);
-/* By Podman's list of containers (containers.json), likewise. */
+/* Adds the name by Podman's list of containers (containers.json), JSON of any content. */
 void tapir_container__take_list(const char *text, size_t len, struct tapir_container *c);
 
 /* The container of a process, borrowed; NULL: it is in none, or there is no more room. */
@@ -51,13 +51,10 @@ bool tapir_container__is_of_pod(const struct tapir_container *c, const char *tex
 /*
  * The cgroups of a container or of a pod, one of them NULL: paths are borrowed from c. Where they
  * are not visible, as to an agent in a container of its own, its processes of now, in pids; both
- * are the caller's to fini. -ENOENT with a line: no process is in it; -EEXIST: several containers
- * are called so.
+ * are the caller's to fini. cgroups NULL: the processes, whether or not the cgroup is visible.
+ * -ENOENT with a line: no process is in it; -EEXIST: several containers are called so.
  */
 int tapir_containers__find(struct tapir_containers *c, const char *container, const char *pod,
 			   struct tapir_words *cgroups, struct tapir_pids *pids);
-/* Its processes of now, whether or not its cgroup is visible. */
-int tapir_containers__find_processes(struct tapir_containers *c, const char *container,
-				     const char *pod, struct tapir_pids *pids);
 
 #endif

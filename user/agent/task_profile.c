@@ -429,11 +429,11 @@ int tapir_task__question(void *ctx, int client_fd)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
 	task.ask = &ask;
 	fd = make_trace(&task, client_fd);
-	/* What remains to be wrong is an expression that does not fit the events that came. */
+	/* The command fails only if an expression does not fit the recorded events. */
 	return fd < 0 ? fd : send_output(argv.data, fd, 400, client_fd);
 }
 
-/* Those of now: stacks are of one moment. */
+/* Finds the processes that are in the target now: stacks are of one moment. */
 static int find_processes(struct tapir_ask *ask)
 {
 	struct tapir_containers containers = {};
@@ -441,7 +441,7 @@ static int find_processes(struct tapir_ask *ask)
 
 	if (ask->pids.cnt)
 		return tapir_task__check_processes(ask);
-	err = tapir_containers__find_processes(&containers, ask->container, ask->pod, &ask->pids);
+	err = tapir_containers__find(&containers, ask->container, ask->pod, NULL, &ask->pids);
 	tapir_containers__fini(&containers);
 	return err;
 }
