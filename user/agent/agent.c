@@ -460,16 +460,17 @@ static int open_listeners(struct tapir_agent *agent)
 	return err;
 }
 
-/* That a server cannot be asked is said now, and not with each answer. */
+/* Fails here if servers need libcurl and it is missing, instead of with each answer. */
 static int use_symbols(const struct tapir_words *places)
 {
 	struct tapir_libcurl curl;
 	const char *const *place;
-	int err = 0;
+	bool has_server = false;
+	int err;
 
 	tapir_vec_for_each (place, places)
-		if (!err && tapir_symbol_source__is_url(*place))
-			err = tapir_libcurl__load(&curl, "fetch symbols");
+		has_server |= tapir_symbol_source__is_url(*place);
+	err = has_server ? tapir_libcurl__load(&curl, "fetch symbols") : 0;
 	if (!err)
 		tapir_child_run__use_symbols(places);
 	return err;
