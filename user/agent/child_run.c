@@ -31,7 +31,7 @@ void tapir_child_run__use_symbols(const struct tapir_words *places)
 	symbols = places;
 }
 
-/* "XDG_CACHE_HOME=..." of what is fetched; "": there is no such directory. */
+/* Writes "XDG_CACHE_HOME=..." for fetched symbols; "": there is no such directory. */
 static void name_cache(char *out, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -45,7 +45,7 @@ static void name_cache(char *out, size_t size)
 		snprintf(out, size, "XDG_CACHE_HOME=%s/.cache", home);
 }
 
-/* Takes the place of this program. */
+/* Executes this program again. Returns on failure. */
 static void exec_words(char **words, bool has_cache)
 {
 	char cache[4096] = "";
@@ -58,14 +58,13 @@ static void exec_words(char **words, bool has_cache)
 	execve("/proc/self/exe", words, environment);
 }
 
-/* One that keeps its privileges fetches nothing. */
-static size_t add_symbols(const struct tapir_child_run *run, char **words, size_t cnt)
+static size_t add_symbols(const struct tapir_words *places, char **words, size_t cnt)
 {
 	const char *const *place;
 
-	if (!symbols || run->has_privileges)
+	if (!places)
 		return cnt;
-	tapir_vec_for_each (place, symbols) {
+	tapir_vec_for_each (place, places) {
 		if (cnt + 2 > MAX_WORDS)
 			break;
 		words[cnt++] = "--symbols";
@@ -77,6 +76,8 @@ static size_t add_symbols(const struct tapir_child_run *run, char **words, size_
 static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, int err_fd)
 {
 	const struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS};
+	/* A child that keeps its privileges fetches nothing. */
+	const struct tapir_words *places = run->has_privileges ? NULL : symbols;
 	int in_fd = run->input_fd >= 0 ? run->input_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 	char *words[MAX_WORDS + 3] = {"tapir"};
 	size_t cnt = 1;
@@ -86,7 +87,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 		words[cnt] = (char *)run->argv[cnt - 1];
 		cnt++;
 	}
-	cnt = add_symbols(run, words, cnt);
+	cnt = add_symbols(places, words, cnt);
 	words[cnt] = "-q";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out_fd, STDOUT_FILENO) < 0 ||
 	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0)
@@ -98,7 +99,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	tapir_file__restore_limit();
 	if (!run->has_privileges && tapir_sandbox__drop_capabilities())
 		_exit(1);
-	exec_words(words, symbols && !run->has_privileges);
+	exec_words(words, places != NULL);
 	_exit(127);
 }
 
