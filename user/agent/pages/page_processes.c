@@ -35,7 +35,7 @@ static void add_filter(struct tapir_str *out, const struct tapir_page_filter *f)
 		f->all ? " checked" : "");
 }
 
-/* What a column shows, and is sorted by: greatest first, or a text. */
+/* Columns, and the members that they are sorted by: numbers with the greatest first, or texts. */
 static const struct column {
 	const char *key, *title, *member;
 	bool is_number;
@@ -63,7 +63,7 @@ static const struct column *column_of(const char *key)
 
 struct sorted {
 	const json_t *process;
-	size_t at; /* as they are listed, which decides between equals */
+	size_t at; /* position in the list, which decides between equals */
 };
 
 static int compare(const void *a, const void *b, void *ctx)
@@ -79,7 +79,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The rows in their order, yours; NULL: there are none. */
+/* Returns the rows in their order, which the caller frees; NULL: there are none. */
 static struct sorted *sort(const json_t *list, const struct column *by)
 {
 	size_t cnt = json_array_size(list);
@@ -105,7 +105,7 @@ static void add_value(struct tapir_str *out, const char *name, const char *value
 			tapir_str__addf(out, "%%%02x", (unsigned char)*p);
 }
 
-/* The address of the list with the same filter. */
+/* Adds the address of the list with the same filter. */
 static void add_address(struct tapir_str *out, const struct tapir_page_filter *f, const char *sort,
 			uint64_t page)
 {
@@ -195,7 +195,15 @@ static void add_process(struct tapir_str *out, const json_t *p, uint64_t now_ms)
 			(unsigned long long)tapir_member__u64(p, "probes"));
 }
 
-/* "Rows 51 to 100 of 321", with links to what is before and after. */
+static void add_page_link(struct tapir_str *out, const struct tapir_page_filter *f, uint64_t page,
+			  const char *title)
+{
+	tapir_str__adds(out, " \xc2\xb7 <a href=\"");
+	add_address(out, f, f->sort, page);
+	tapir_html__add(out, "\">%s</a>", title);
+}
+
+/* Adds "Rows 51 to 100 of 321", with links to the pages before and after. */
 static void add_pager(struct tapir_str *out, const struct tapir_page_filter *f, size_t first,
 		      size_t cnt)
 {
@@ -206,13 +214,10 @@ static void add_pager(struct tapir_str *out, const struct tapir_page_filter *f, 
 		return;
 	tapir_html__add(out, "<p>Rows %u to %u of %u", (unsigned)first + 1, (unsigned)last,
 			(unsigned)cnt);
-	for (int step = -1; step <= 1; step += 2) {
-		if (step < 0 ? !first : last == cnt)
-			continue;
-		tapir_str__adds(out, " \xc2\xb7 <a href=\"");
-		add_address(out, f, f->sort, step < 0 ? page - 1 : page + 1);
-		tapir_html__add(out, "\">%s</a>", step < 0 ? "Previous" : "Next");
-	}
+	if (first)
+		add_page_link(out, f, page - 1, "Previous");
+	if (last < cnt)
+		add_page_link(out, f, page + 1, "Next");
 	tapir_str__adds(out, "</p>\n");
 }
 
