@@ -348,12 +348,11 @@ const struct tapir_token *tapir_tokens__find(const struct tapir_tokens *t, const
 /* "2001:db8:1:2:3:4:5:6" -> "2001:db8:1:2::": its network of 64 bits; other texts as they are. */
 static void network_of(const char *peer, char *out, size_t size)
 {
-	static const unsigned char mapped[12] = {[10] = 0xff, 0xff}; /* an IPv4 address */
-	unsigned char address[16];
+	struct in6_addr address;
 
-	if (inet_pton(AF_INET6, peer, address) == 1 && memcmp(address, mapped, sizeof(mapped))) {
-		memset(address + 8, 0, 8);
-		inet_ntop(AF_INET6, address, out, (socklen_t)size);
+	if (inet_pton(AF_INET6, peer, &address) == 1 && !IN6_IS_ADDR_V4MAPPED(&address)) {
+		memset(address.s6_addr + 8, 0, 8);
+		inet_ntop(AF_INET6, &address, out, (socklen_t)size);
 	} else {
 		snprintf(out, size, "%s", peer);
 	}
