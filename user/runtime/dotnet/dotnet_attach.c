@@ -159,9 +159,7 @@ static int check(const struct tapir_dotnet_talk *talk)
 			-EAGAIN,
 			"cannot attach to .NET process %u: it is stopped (kill -CONT %u continues it)",
 			talk->job.tgid, talk->job.tgid);
-	if (tapir_dotnet_talk__check_thawed(talk))
-		return -EAGAIN;
-	if (tapir_dotnet_talk__check_resumed(talk))
+	if (tapir_dotnet_talk__check_runs(talk))
 		return -EAGAIN;
 	if (!has_spare_descriptors(talk->job.tgid))
 		return tapir_diag__fail(

@@ -72,10 +72,12 @@ int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
 	return tapir_peer__check_thawed(talk->job.tgid, talk->job.task);
 }
 
-int tapir_dotnet_talk__check_resumed(const struct tapir_dotnet_talk *talk)
+int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk)
 {
-	if (!tapir_dotnet_facts__is_suspended(&talk->facts))
-		return 0;
+	int err = tapir_dotnet_talk__check_thawed(talk);
+
+	if (err || !tapir_dotnet_facts__is_suspended(&talk->facts))
+		return err;
 	return tapir_diag__fail(
 		-EAGAIN,
 		"cannot %s in process %u: its runtime waits at its start for a resume command from a diagnostics tool (DOTNET_DefaultDiagnosticPortSuspend, DOTNET_DiagnosticPorts)",
@@ -91,9 +93,7 @@ int tapir_dotnet__check_runs(uint32_t tgid, const char *task)
 	if (err)
 		return err;
 	talk.job.task = task;
-	err = tapir_dotnet_talk__check_thawed(&talk);
-	if (!err)
-		err = tapir_dotnet_talk__check_resumed(&talk);
+	err = tapir_dotnet_talk__check_runs(&talk);
 	tapir_dotnet_talk__fini(&talk);
 	return err;
 }

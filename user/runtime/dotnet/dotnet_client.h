@@ -70,9 +70,11 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
  */
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
 
-/* Suspended at its start: a failure, with its line. Until it is resumed it loads and collects
- * nothing. */
-int tapir_dotnet_talk__check_resumed(const struct tapir_dotnet_talk *talk);
+/*
+ * Frozen, or suspended at its start: a failure, with its line. Until it is resumed it loads and
+ * collects nothing.
+ */
+int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk);
 
 /*
  * One request and its reply, which borrows from *message; *fd, also yours on failure, is the
