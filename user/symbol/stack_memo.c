@@ -66,6 +66,12 @@ static bool grow_slots(struct tapir_stack_memo *memo)
 	return true;
 }
 
+/* idx + 1 of the newest entry of ref; 0: none. */
+static uint32_t newest_of(const struct tapir_stack_memo *memo, const struct tapir_stack_ref *ref)
+{
+	return memo->slot_cnt ? find_slot(memo, key_of(ref))->entry : 0;
+}
+
 void tapir_stack_memo__expect_slot(const struct tapir_stack_memo *memo,
 				   const struct tapir_stack_ref *ref)
 {
@@ -85,7 +91,7 @@ void tapir_stack_memo__expect_entry(const struct tapir_stack_memo *memo,
 const struct tapir_stack_memo_entry *tapir_stack_memo__peek(const struct tapir_stack_memo *memo,
 							    const struct tapir_stack_ref *ref)
 {
-	uint32_t at = memo->slot_cnt ? find_slot(memo, key_of(ref))->entry : 0;
+	uint32_t at = newest_of(memo, ref);
 
 	return at ? &memo->entries.data[at - 1] : NULL;
 }
@@ -93,7 +99,7 @@ const struct tapir_stack_memo_entry *tapir_stack_memo__peek(const struct tapir_s
 struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
 						      const struct tapir_stack_ref *ref)
 {
-	uint32_t at = memo->slot_cnt ? find_slot(memo, key_of(ref))->entry : 0;
+	uint32_t at = newest_of(memo, ref);
 
 	while (at) {
 		struct tapir_stack_memo_entry *e = &memo->entries.data[at - 1];
