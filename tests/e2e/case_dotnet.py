@@ -67,7 +67,7 @@ def names_of(samples):
 
 
 def burner_is_named(t, samples, seconds):
-    """Where the thread is stopped for a snapshot, which takes longer on a busy machine, it is in the runtime's own code."""
+    """Samples outside Leaf may be in the runtime: the thread is there while it is stopped for a snapshot, longer on a busy machine."""
     burner = of_thread(samples, "burner")
     managed = [s for s in burner if is_managed(s["stack"][0])]
     leaf = [s for s in managed if re.fullmatch(LEAF, s["stack"][0]["name"] or "")]

@@ -465,7 +465,7 @@ def test_pod_with_sidecar_is_played_and_traced(t):
 
 
 def test_no_container_outlives_a_case_whose_podman_fails(t):
-    """By a monitor that stands in for podman's, so that this needs none."""
+    """A script with the name of podman's monitor replaces it: podman is not needed."""
     class Broken(Podman):
         def __init__(self, t):
             self.t, self.storage = t, ["--root", t.path("storage"), "--runroot", t.path("runroot")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a child of the agent has open. */
+/* Descriptors of a child of the agent, and the function it runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Kept traces of several owners, and whose make room for a new one. */
+/* Kept traces of several owners, and which of them make room for a new one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static int need(const char *owner, unsigned mb)
 					(uint64_t)mb << 20);
 }
 
-/* "a1 b2": what is kept. */
+/* Returns the ids of kept traces: "a1 b2". */
 static const char *kept(void)
 {
 	static char out[128];

@@ -39,7 +39,7 @@ static int fake_ps(void)
 	printf("{\"pid\":%d,\"started\":1,\"name\":\"a\",\"runtime\":\".NET\",\"cpu_ns\":5}\n"
 	       "{\"pid\":2147483646,\"started\":2,\"name\":\"b\",\"cpu_ns\":1}\n",
 	       (int)getppid());
-	for (int i = 0; i < 100; i++) /* somebody else may want to run, too */
+	for (int i = 0; i < 100; i++) /* lets another one run, if there is one */
 		sched_yield();
 	if (!access("slow", F_OK)) /* as on a busy machine: longer than a list is fresh */
 		usleep(1100000);
@@ -59,7 +59,7 @@ static size_t runs(char *out, size_t size)
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* A task that answers to a socket; what a client reads there, as JSON. */
+/* Starts a task that answers to a socket. */
 static pid_t begin(struct tapir_ask *ask, int *client_fd)
 {
 	int pair[2];
@@ -132,7 +132,7 @@ static void lists_are_made_one_at_a_time(void **state)
 	assert_null(memchr(out, '!', cnt));
 }
 
-/* However long it took: those who waited for it take it, instead of one after the other. */
+/* Requests that waited for a list take it, however long it took. */
 static void list_that_took_long_is_made_once_for_those_who_waited(void **state)
 {
 	struct tapir_ask ask = {.all = true};

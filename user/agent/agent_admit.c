@@ -39,7 +39,7 @@ static int64_t boot_s(void)
 	return (int64_t)(tapir_clock__ns(CLOCK_BOOTTIME) / TAPIR_NS_PER_SEC);
 }
 
-/* What a caller with a token does is logged, each time. */
+/* Returns true if a line about the caller may be logged: always of one with a token. */
 static bool may_log(struct tapir_agent *agent, const struct tapir_caller *caller)
 {
 	unsigned unlogged_cnt = 0;

@@ -42,7 +42,7 @@ struct tapir_agent_task {
 
 typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 
-/* What a process of its own runs for a request of this route; NULL: nothing does. */
+/* The function of the task that answers requests of this route; NULL: no task does. */
 tapir_task_fn tapir_agent__task_of(uint16_t route);
 
 /* A child that the agent keeps: another one starts a while after it has ended. */
@@ -131,8 +131,8 @@ bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_fron
 bool tapir_agent__handle_login(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			       const struct tapir_caller *caller, int fd);
 /*
- * One line of the log; of callers without a token some lines a minute (tokens.h). target: "" if
- * there is none.
+ * Writes one line of the log; about callers without a token a few lines a minute (tokens.h).
+ * target: "" if there is none.
  */
 void tapir_agent__audit(struct tapir_agent *agent, const struct tapir_caller *caller,
 			const struct tapir_route *route, const char *target, const char *result);

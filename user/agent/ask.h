@@ -41,7 +41,7 @@ struct tapir_ask {
 };
 
 void tapir_ask__fini(struct tapir_ask *ask);
-/* What is asked of the events, as a JSON object in which all is printable: for the log. */
+/* Adds the question as a JSON object in which all is printable: for the log. */
 void tapir_ask__add_question(const struct tapir_ask *ask, struct tapir_str *out);
 
 /* -EINVAL with a line: not a parameter of the route, or not a value of it. */

@@ -8,11 +8,12 @@
 
 #include "agent/ask.h"
 
-/* In the agent: its sources and its target. -EINVAL with a line. */
+/* Checks sources and target, in the agent. -EINVAL with a line. */
 int tapir_ask_question__check(const struct tapir_ask *ask);
 /*
- * In the task, which ends with its answer: what it makes is never freed. Its expressions, what to
- * record, and the command that reads the recording from standard input. -EINVAL with lines.
+ * Parses the expressions, and determines what to record and the command that reads the recording
+ * from standard input. For the task, which ends with its answer: nothing is freed. -EINVAL with
+ * lines.
  */
 int tapir_ask_question__prepare(struct tapir_ask *ask, struct tapir_words *argv);
 

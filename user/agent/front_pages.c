@@ -26,7 +26,7 @@ struct tapir_front_page {
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-/* Whether the list itself is asked for it: its order and part are the page's. */
+/* Returns true if the list is requested with it: order and page number are only for the page. */
 static bool note_filter(struct tapir_page_filter *filter, const struct tapir_wire_pair *given)
 {
 	const struct {

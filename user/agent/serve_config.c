@@ -373,7 +373,7 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 	return tapir_serve_config__parse(config, text, len, path);
 }
 
-/* Of a directory's path or a server's address no other place is asked. */
+/* Each entry is the absolute path of a directory or the address of a server. */
 static int check_symbols(const struct tapir_serve_config *config)
 {
 	const char *const *place;

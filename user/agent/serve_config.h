@@ -75,7 +75,7 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 /* The same of a file that no other user may write. */
 int tapir_serve_config__read(struct tapir_serve_config *config, const char *path);
 
-/* Limits that exclude one another. -EINVAL with a line. */
+/* -EINVAL with a line: limits exclude one another, or an entry of symbols is not permitted. */
 int tapir_serve_config__check(const struct tapir_serve_config *config);
 
 /* All of it, by the file's keys, as members of j. Secrets are in files, which it names. */

@@ -172,9 +172,9 @@ void tapir_sessions__forget(struct tapir_agent *agent, size_t at)
 /* ---- room ----------------------------------------------------------------------------------- */
 
 /*
- * Whoever needs room for one more trace gives up own ones, the oldest first; what others keep is
- * theirs until they or an administrator delete it. Nothing is deleted for a trace that would not
- * fit even then. A recording that runs counts with the size at which it would end.
+ * A client that needs room for one more trace loses traces it keeps, the oldest first; those of
+ * other clients stay until these or an administrator delete them. Nothing is deleted for a trace
+ * that would not fit even then. A running recording counts with the size at which it would end.
  */
 struct room {
 	uint64_t bytes, cnt;
@@ -198,7 +198,7 @@ static bool fits(const struct tapir_agent *agent, const struct room *sum)
 	return sum->bytes <= limits->state_mb << 20 && sum->cnt <= limits->traces;
 }
 
-/* As in the log for what a client deletes: who, and by which request. */
+/* Deletes a trace, with the line of the log that a DELETE has: the client and its request. */
 static void give_up(struct tapir_agent *agent, size_t at, const struct tapir_caller *caller,
 		    const struct tapir_route *route)
 {

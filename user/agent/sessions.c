@@ -359,7 +359,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 
 /* ---- counts --------------------------------------------------------------------------------- */
 
-/* One at a time: traces may be large. */
+/* Starts the next task that counts; one runs at a time, because traces may be large. */
 static void count_next(struct tapir_agent *agent)
 {
 	struct tapir_session_entry *s, *next = NULL;

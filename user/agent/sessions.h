@@ -21,7 +21,7 @@ void tapir_sessions__close(struct tapir_sessions *sessions);
 
 /* A task has ended: perhaps the recording of a session, for which somebody waits. */
 void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid);
-/* Whether any has to be looked at once in a while: its lease, or counts that are missing. */
+/* Returns true if __check has to be called regularly: for a lease, or counts that are missing. */
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
 void tapir_sessions__check(struct tapir_agent *agent);
 

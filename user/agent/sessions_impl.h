@@ -32,8 +32,8 @@ struct tapir_session_entry {
 	int waiter_fd;			 /* a client that gets the trace when it has ended; -1 */
 	const char *waiter_format;	 /* of the table */
 	bool goes_after;		 /* the waiter deletes it */
-	bool is_uncounted;		 /* its counts went with its agent or its recording */
-	pid_t counter;			 /* reads them from the trace; 0: nobody */
+	bool is_uncounted;		 /* its counts were lost with its agent or recording */
+	pid_t counter;			 /* the task that reads them from the trace; 0: none */
 };
 
 struct tapir_sessions {
@@ -48,12 +48,13 @@ void tapir_session__release(struct tapir_session_entry *s);
 void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
 
 /*
- * Room for bytes more, by what caller keeps, each a line of the log that names route. -ENOSPC: what
- * others keep and what runs leaves none; nothing was deleted.
+ * Makes room for bytes more by deleting traces that caller keeps, each with a line of the log that
+ * names route. -ENOSPC: traces of other clients and running recordings leave none; nothing was
+ * deleted.
  */
 int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_caller *caller,
 			     const struct tapir_route *route, uint64_t bytes);
-/* Of the continuous recording's files that belong to caller the newest stay. */
+/* Keeps the newest files of the continuous recording that belong to caller, deletes the others. */
 void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
 				 size_t most);
 
@@ -61,7 +62,7 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);
 
-/* In a task: reads the trace, and what it has becomes its counts. ctx: struct tapir_task. */
+/* Reads the trace to determine the counts, in a task. ctx: struct tapir_task. */
 int tapir_session__count(void *ctx, int client_fd);
 
 uint64_t tapir_session__bytes(const struct tapir_session_entry *s);

@@ -24,13 +24,13 @@
 
 /*
  * Listing all processes takes a tenth of a second and more of CPU time. One task at a time does it,
- * and what it found is the answer to whoever asks within a second: however many clients there are,
- * lists take one CPU at most.
+ * and its list answers every request of the next second: however many clients there are, lists use
+ * one CPU at most.
  */
 struct list {
 	pthread_mutex_t lock; /* robust: a task ends when its client goes */
-	uint64_t made_ns;     /* when it began to be made; 0: never */
-	uint64_t ended_ns;    /* and was there: those who waited meanwhile take it */
+	uint64_t made_ns;     /* time at which its making started; 0: never */
+	uint64_t ended_ns;    /* and ended: requests that waited for it take it */
 	size_t len;
 	char text[MAX_OUTPUT_BYTES]; /* JSON lines; only what is used is memory */
 };
@@ -74,7 +74,7 @@ static bool is_text(const json_t *process, const char *key, const char *wanted)
 	return !wanted || (text && !strcasecmp(text, wanted));
 }
 
-/* What the runtimes know of its container, beside the digits of `tapir ps`. */
+/* Adds what container runtimes know of it, in addition to the digits of `tapir ps`. */
 static void add_text(json_t *process, const char *key, const char *text)
 {
 	json_object_set_new(process, key, *text ? json_string(text) : json_null());
@@ -219,7 +219,7 @@ void tapir_shared_lists__free(struct tapir_shared_lists *lists)
 		munmap(lists, sizeof(*lists));
 }
 
-/* Whoever held it before may have ended in the middle. */
+/* Returns true if the task that held it ended while it did. */
 static bool lock(pthread_mutex_t *mutex)
 {
 	bool is_torn = pthread_mutex_lock(mutex) == EOWNERDEAD;
@@ -288,7 +288,7 @@ static bool complete(void *ctx, json_t *process)
 	return add_container(&m->containers, process);
 }
 
-/* A list of another length than it has room for is not kept: that is an error of the request. */
+/* -EFBIG: there is no room for all of it, and nothing is kept. */
 static int keep(struct list *list, const json_t *processes, uint64_t now_ns)
 {
 	const json_t *p;
@@ -335,7 +335,7 @@ static int make(struct list *list, bool is_all)
 	return err;
 }
 
-/* A copy of a list that was made within the last second, or is made now. */
+/* Adds a list that was made within the last second, or is made now. */
 static int take(struct tapir_shared_lists *lists, bool is_all, struct tapir_str *out)
 {
 	struct list *list = is_all ? &lists->all : &lists->some;

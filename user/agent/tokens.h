@@ -76,7 +76,7 @@ int tapir_token__random(char *out, size_t digits);
 
 struct tapir_failures {
 	struct {
-		char peer[48]; /* of IPv6 the network: a host has as many addresses as it likes */
+		char peer[48]; /* of IPv6 the network: a host may use all its addresses */
 		int64_t since_s;
 		unsigned cnt;
 	} peers[TAPIR_FAILURES_PEERS];
@@ -88,8 +88,8 @@ struct tapir_failures {
 unsigned tapir_failures__add(struct tapir_failures *failures, const char *peer, int64_t now_s);
 
 /*
- * Whether what nobody with a token did may be a line of the log: who has no token does not decide
- * how long the log is. *unlogged_cnt: how many before this one were not, if it may.
+ * Returns true if a request without a token may have a line of the log: clients without one do not
+ * determine its length. *unlogged_cnt, if true: number of lines left out before this one.
  */
 bool tapir_failures__may_log(struct tapir_failures *failures, int64_t now_s,
 			     unsigned *unlogged_cnt);

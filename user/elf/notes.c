@@ -297,7 +297,7 @@ static bool add_taken(struct tapir_usdt_note *note, const uint8_t *pos, size_t l
 	tapir_operand__parse(text, strlen(text), &ctx, &op, &reason);
 	if (op.size != sizeof(uint64_t) ||
 	    (op.kind != TAPIR_OPERAND_REG && op.kind != TAPIR_OPERAND_MEM))
-		return op.kind == TAPIR_OPERAND_CONST; /* the site is reached by nobody else's */
+		return op.kind == TAPIR_OPERAND_CONST; /* no other event reaches the site */
 	note->taken = op;
 	return true;
 }

@@ -54,7 +54,7 @@ struct tapir_stack_ref {
  */
 bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog);
 /*
- * A look-up costs two cache lines of some megabytes: who knows what will be looked up soon
+ * A look-up costs two cache lines of some megabytes: a caller that has the next references ahead
  * prefetches the slot, a few records later the entry. __peek: some entry of ref, of any time; NULL:
  * none.
  */

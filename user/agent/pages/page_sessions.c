@@ -6,7 +6,7 @@
 #include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 
-/* As agent/answer.c names those that are not of `tapir export`; the flame graph has a page. */
+/* Formats of agent/answer.c that `tapir export` does not have; the flame graph has a page. */
 static const char *const others[] = {"tapir", "report", "flamegraph"};
 
 static bool is_running(const json_t *s)

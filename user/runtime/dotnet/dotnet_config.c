@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * NAME.runtimeconfig.json lies beside NAME.dll, which the process maps. Assemblies of the shared
- * frameworks have none: what else is mapped are a few files, each of which is tried.
+ * NAME.runtimeconfig.json is in the directory of NAME.dll, which the process maps. Assemblies of
+ * the shared frameworks have none: the few other mapped assemblies are all tried.
  */
 #include "runtime/dotnet/dotnet_config.h"
 

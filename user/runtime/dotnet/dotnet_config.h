@@ -10,8 +10,8 @@
 #define TAPIR_DOTNET_EVENT_SOURCES "System.Diagnostics.Tracing.EventSource.IsSupported"
 
 /*
- * Returns true if the file beside one of the program's assemblies switches EventSources off: then
- * none of them sends an event, and only the runtime's own events are left. No line.
+ * Returns true if the file of one of the program's assemblies switches EventSources off: then none
+ * of them sends an event, only the runtime does. No line.
  */
 bool tapir_dotnet_config__has_no_event_sources(uint32_t tgid);
 

@@ -28,7 +28,7 @@ static int refuse(const char *glob, const char *why)
 		glob, why);
 }
 
-/* Up to the first '/' that no '\\' hides. */
+/* Length up to the first '/' without a '\\' before it. */
 static size_t provider_len(const char *glob)
 {
 	size_t len = 0;
@@ -179,7 +179,7 @@ static void add_meter(struct tapir_str *out, const char *glob)
 	add_one(out, glob, plain, glob[plain] ? "*" : "");
 }
 
-/* Other parts of the choice want more of its meter, or it. */
+/* Returns true if a glob of the choice selects more of this meter than one instrument. */
 static bool has_whole_meter(const struct tapir_counter_choice *choice, const char *provider)
 {
 	const struct tapir_counter_glob *glob;

@@ -355,7 +355,7 @@ static uint64_t left_out(const struct tapir_spec *spec)
 	return mask;
 }
 
-/* In a selection 0 is all: what Critical adds to LogAlways alone is left out when it is judged. */
+/* Level 0 of a selection is all: Critical events, which 1 adds, are discarded on arrival. */
 static unsigned requested_level(const struct tapir_spec *spec)
 {
 	return spec->level ? (unsigned)spec->level : 1;
@@ -430,7 +430,7 @@ static void select_natives(struct selector *s, const struct tapir_spec *spec)
 			add_native(s, p->name, &ask);
 }
 
-/* Only keywords 0 are requested: events without keywords. */
+/* Returns true if only keywords 0 are requested: events without keywords. */
 static bool has_no_mask(const struct tapir_spec *spec)
 {
 	const struct tapir_spec_item *item;

@@ -59,8 +59,8 @@ struct tapir_dotnet_left_out {
 };
 
 /*
- * One line, for one version after the change, if a SPEC has level 0 or keywords 0: tapir took them
- * for all.
+ * Prints one line if a SPEC has level 0 or keywords 0, which meant all until the change: for one
+ * version after it.
  */
 void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs);
 
