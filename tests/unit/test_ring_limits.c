@@ -188,6 +188,37 @@ static void what_finds_no_room_for_its_description_is_counted(void **state)
 	assert_int_equal(seen.malformed_cnt, 0);
 }
 
+static void event_that_ended_before_it_was_looked_at_is_recorded(void **state)
+{
+	unsigned idx;
+
+	(void)state;
+	assert_true(maker_open(&maker, 0x77));
+	idx = maker_event(&maker, "prov", "short_lived", 4, 1);
+	give_back(idx);
+	start_reader("prov:short_lived");
+	assert_int_equal(tapir_ring_reader__add(reader, (uint32_t)getpid()), 1);
+	assert_int_equal(seen.probe_cnt, 0);
+	maker.ctl->words[idx] |= 1ull << TAPIR_RING_WANT_SHIFT;
+	assert_true(fire(&maker, 0, idx, 0));
+	assert_true(fire(&maker, 0, idx, 1));
+	wait_for_count(&seen.event_cnt, 2);
+	assert_true(maker_put(
+		&maker, 0,
+		&(struct fired){.ev = {.h = {.type = TAPIR_REC_EVENT, .size = sizeof(struct fired)},
+				       .probe_id = TAPIR_RING_ID(idx, 2),
+				       .tgid = (uint32_t)getpid(),
+				       .tid = 1,
+				       .pad0 = 1,
+				       .payload_bytes = 528},
+				.slot = 0}));
+	stop_reader();
+	assert_int_equal(seen.event_cnt, 2);
+	assert_int_equal(seen.probe_cnt, 1);
+	assert_int_equal(seen.wrong_cnt, 0);
+	assert_int_equal(seen.malformed_cnt, 1); /* of the generation that there never was */
+}
+
 /* ---- processes that are looked at soon ------------------------------------------------------- */
 
 static void expect_many(struct tapir_ring_scan *looks, uint32_t first_tgid, unsigned cnt)
@@ -326,6 +357,7 @@ int main(void)
 		T(process_that_has_ended_is_not_looked_at_again),
 		T(looks_that_are_due_are_taken_together),
 		T(what_finds_no_room_for_its_description_is_counted),
+		T(event_that_ended_before_it_was_looked_at_is_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static bool read_at(const struct tapir_ring_lane *lane, void *out, size_t bytes,
 	return pread(lane->data_fds[0], out, bytes, (off_t)off) == (ssize_t)bytes;
 }
 
-/* false: empty, or gone. */
+/* Returns false if the entry is still empty. */
 static bool read_entry(const struct tapir_ring_lane *lane, uint32_t idx,
 		       struct tapir_ring_entry *entry)
 {
@@ -52,7 +52,7 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	struct tapir_ring_entry entry;
 	tapir_autofree void *copy = NULL;
 
-	if (!read_entry(lane, idx, &entry) || (entry.flags & TAPIR_RING_ENTRY_GONE))
+	if (!read_entry(lane, idx, &entry))
 		return 0;
 	if (entry.bytes < sizeof(struct tapir_rec_probe) || entry.bytes % 8 ||
 	    entry.bytes > 2 * TAPIR_MAX_RECORD_BYTES ||
@@ -130,6 +130,14 @@ static void say_what_is_no_probe(uint32_t tgid, const struct tapir_ring_lane *la
 			   tgid, now.left_cnt, strerror((int)(now.err & 0xfff)));
 }
 
+/* Its event has ended: nobody is offered it any more. */
+static bool was_given_back(const struct tapir_ring_lane *lane, uint32_t idx)
+{
+	struct tapir_ring_entry entry;
+
+	return read_entry(lane, idx, &entry) && (entry.flags & TAPIR_RING_ENTRY_GONE);
+}
+
 static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane, const struct lists *to)
 {
 	uint32_t cnt = entry_cnt(lane);
@@ -139,7 +147,7 @@ static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane, const str
 		struct tapir_rec *probe;
 		size_t bytes;
 
-		if (tapir_ring_entry__read(lane, i, &probe, &bytes) <= 0)
+		if (was_given_back(lane, i) || tapir_ring_entry__read(lane, i, &probe, &bytes) <= 0)
 			continue;
 		if (!push(to, tgid, lane->is_private, probe, bytes)) {
 			free(probe);

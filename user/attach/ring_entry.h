@@ -14,7 +14,8 @@
 /*
  * 1: *out is a well-formed PROBE record of event idx (TAPIR_RING_EVENTS at most), freed by the
  * caller, followed by bytes - out->size arbitrary bytes; 0: the entry is still empty, or cannot be
- * read now; -EBADMSG without a line: malformed.
+ * read now; -EBADMSG without a line: malformed. An entry that was given back is still read, since
+ * its event may have records in the rings; it stands until every session has drained them.
  */
 int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
 			   size_t *bytes);

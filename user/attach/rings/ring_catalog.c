@@ -462,13 +462,41 @@ int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_
 	return err;
 }
 
+/*
+ * A short-lived event may give its entry back before a drain has looked at it; then only its
+ * records in the rings say that it was there. Entries of other events that ended are not read. A
+ * process could write records of any entry, so a drain reads no more of them than there are
+ * entries.
+ */
+static void see_ended(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
+{
+	struct tapir_rec *rec;
+	size_t bytes;
+
+	if (!p->ended_reads)
+		return;
+	p->ended_reads--;
+	if (tapir_ring_entry__read(&p->lane, idx, &rec, &bytes) <= 0)
+		return;
+	if (((struct tapir_rec_probe *)rec)->probe_id == TAPIR_RING_ID(idx, generation)) {
+		see_first(p, idx, generation);
+		p->events[idx].is_known = true;
+		judge(p, idx, rec, bytes);
+		p->must_look = true; /* the next drains forget it */
+	}
+	free(rec);
+}
+
 uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id)
 {
 	struct tapir_ring_process *p = ctx;
 	uint32_t idx = TAPIR_RING_ID_IDX(event_id);
+	uint32_t generation = TAPIR_RING_ID_GENERATION(event_id);
 	const struct ring_event *ev = idx < p->event_cnt ? &p->events[idx] : NULL;
 
-	if (!ev || !ev->is_known || ev->generation != TAPIR_RING_ID_GENERATION(event_id)) {
+	if (ev && !ev->is_known)
+		see_ended(p, idx, generation);
+	if (!ev || !ev->is_known || ev->generation != generation) {
 		p->scan.malformed_cnt++; /* an event without an entry */
 		return 0;
 	}

@@ -231,6 +231,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 		tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	p->scan.max_ns = tapir_clock__now_ns();
 	p->round_bytes = ROUND_BYTES;
+	p->ended_reads = TAPIR_RING_EVENTS;
 	for (unsigned i = p->cursor / TAPIR_RING_ARENA_SLOTS;
 	     i < TAPIR_RING_ARENAS && !drained.is_behind && p->round_bytes; i++) {
 		if (p->lane.data_fds[i] >= 0 && p->slots_used[i])

@@ -51,6 +51,7 @@ struct tapir_ring_process {
 	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
 	unsigned cursor;      /* the slot at which a drain begins: the last one ended there */
 	uint64_t round_bytes; /* that a drain may still take */
+	uint32_t ended_reads; /* of entries that were given back: that a drain may still make */
 	unsigned arena_tries;
 	uint64_t next_arena_ns, losses_ns, malformed_reported;
 };
