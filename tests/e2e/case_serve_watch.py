@@ -35,7 +35,7 @@ def named(t, program, suffix):
 
 
 def start_counting(t):
-    program = t.start(named(t, build_dotnet(t, "Counting"), "c"))
+    program = t.start(named(t, build_dotnet(t, "Counting"), "c"), "stay")
     program.wait_line("pid ")
     return program
 

@@ -23,6 +23,8 @@ QUIET = {
     "coreclr_cycles.*": "they load the processors",
     "counted.cell_all_*": "they trace the whole machine",
     "dead_files.record_of_the_machine_continues_when_a_mapped_file_does_not_answer": "it attaches to the programs of other cases",
+    "doors.directory_of_a_tapir_that_was_killed_with_its_guard_goes_with_the_next":
+        "a tapir that another case starts would remove the directory first",
     "faults.second_interrupt_ends_at_once": "it traces the whole machine",
     "investigations.*": "they measure time",
     "losses.*": "they load the processors",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // A program whose counters and metrics are known: an EventSource with one counter of each kind and
 // a Meter with one instrument of each kind. It waits for SIGUSR1, makes all values, and goes on
-// until the next SIGUSR1; then it prints, as one JSON line, what it did.
+// until the next SIGUSR1; then it prints, as one JSON line, what it did. It ends then, or, if its
+// argument is "stay", after one more SIGUSR1.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics.Metrics;
@@ -55,7 +56,7 @@ sealed class BrokenSource : EventSource
 
 static class Counting
 {
-    static void Main()
+    static void Main(string[] args)
     {
         var meter = new Meter("MyCompany.Meter", "1.2", new[] { new KeyValuePair<string, object>("region", "eu") });
         var sold = meter.CreateCounter<int>("sold", "{item}", "Items sold");
@@ -99,5 +100,7 @@ static class Counting
             $"\"open\": 50, \"temperature\": {temperature}, \"took\": 1000, \"took_sum\": {25 * 820}, " +
             $"\"heap_mb\": {GC.GetTotalMemory(false) / 1e6}, \"gen0\": {GC.CollectionCount(0)}, " +
             $"\"allocated\": {GC.GetTotalAllocatedBytes(false)}, \"on\": {(log.Orders != null ? "true" : "false")}}}"));
+        if (args.Length > 0 && args[0] == "stay")
+            go.Wait();
     }
 }
