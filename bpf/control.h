@@ -94,6 +94,41 @@ struct tapir_site {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_site) == 336, "tapir_site");
 
+/* ---- sources of the machine (machine.bpf.c) --------------------------------------------- */
+
+#define TAPIR_MACHINE_FIELDS 16u /* of one event, a power of two: those of a fault_mask */
+#define TAPIR_CALL_ARGS	     6u
+#define TAPIR_CALL_TEXTS     2u /* arguments of a system call that are read as texts */
+#define TAPIR_SYSTEM_CALLS   1024u
+
+enum tapir_machine_read {
+	TAPIR_MACHINE_NUMBER,	  /* of size bytes */
+	TAPIR_MACHINE_AT,	  /* that many bytes, or a text in them */
+	TAPIR_MACHINE_AT_LOC,	  /* where the word at off says: length << 16 | offset */
+	TAPIR_MACHINE_AT_REL_LOC, /* the same, the offset being from behind that word */
+};
+
+struct tapir_machine_field {
+	uint16_t off; /* in the tracepoint's record; of a system call: 0 */
+	uint16_t size;
+	uint8_t read; /* enum tapir_machine_read */
+	uint8_t is_signed;
+	uint8_t is_text;
+	uint8_t pad0;
+};
+
+/* One element of the map `machine_sites`; its index is the attach cookie and the probe id. */
+struct tapir_machine_site {
+	uint32_t probe_id;		     /* 0: not in use */
+	uint16_t flags;			     /* TAPIR_SITE_STACK */
+	uint8_t field_cnt;		     /* of a system call with its result */
+	uint8_t arg_cnt;		     /* of a system call: those before its result */
+	uint8_t text_args[TAPIR_CALL_TEXTS]; /* which of them are texts; 255: none */
+	uint8_t pad0[6];
+	struct tapir_machine_field fields[TAPIR_MACHINE_FIELDS];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_machine_site) == 144, "tapir_machine_site");
+
 /* Bytes of strings and blobs one event may carry; a power of two. */
 #define TAPIR_EVENT_VAR_BYTES	 8192u
 

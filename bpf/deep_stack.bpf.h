@@ -29,7 +29,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2); /* enum stack_owner */
+	__uint(max_entries, STACK_OF_THREAD); /* enum stack_owner */
 	__type(key, __u32);
 	__type(value, struct deep_stack);
 } deep_cpu_stacks __weak SEC(".maps");

@@ -13,44 +13,7 @@
 #include "bpf/kept_walks.bpf.h"
 #include "bpf/kernel_memo.bpf.h"
 #include "bpf/trace_context.bpf.h"
-
-/* ---- is it traced ------------------------------------------------------------------------ */
-
-static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
-{
-	__u64 ticks = bpf_jiffies64(), fresh;
-	__u64 *known = tapir_verdict(tgid), is;
-
-	if (!known)
-		return 0;
-	is = *known;
-	if ((is & ((1u << VERDICT_BITS) - 1)) >> 1 == tgid &&
-	    ticks - (is >> VERDICT_BITS) < VERDICT_TICKS)
-		return is & 1;
-	fresh = tapir_is_wanted(task, tgid) != 0;
-	*known = ticks << VERDICT_BITS | (__u64)tgid << 1 | fresh;
-	return fresh;
-}
-
-static __always_inline int may_be_listed(__u32 tgid)
-{
-	const struct tapir_maybe_tgids *maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
-
-	return maybe && maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)];
-}
-
-static __always_inline int is_ours(const struct tapir_filter *f, struct task_struct *task)
-{
-	__u32 tgid = task->tgid;
-
-	if (!tgid || tgid == f->self_tgid) /* 0: the CPU idles */
-		return 0;
-	if (f->use_tgids && may_be_listed(tgid) && tapir_is_listed(tgid))
-		return 1;
-	if (f->comm_cnt || f->cgroup_cnt)
-		return ask_rules(task, tgid);
-	return !f->use_tgids;
-}
+#include "bpf/wanted.bpf.h"
 
 /* ---- wake-ups ---------------------------------------------------------------------- */
 

@@ -76,7 +76,13 @@ struct walk_memo {
 };
 
 /* Whose a struct user_stack is. */
-enum stack_owner { STACK_OF_SAMPLE, STACK_OF_SWITCH, STACK_OF_THREAD };
+enum stack_owner {
+	STACK_OF_SAMPLE,
+	STACK_OF_SWITCH,
+	STACK_OF_TRACEPOINT,
+	STACK_OF_CALL,
+	STACK_OF_THREAD
+};
 
 struct user_stack {
 	/* Where the walk begins; then of the frame taken last, whose ip is that of its call. */

@@ -167,6 +167,34 @@ static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
 	}
 }
 
+/* With and without stacks, and of a tracepoint of each kind of text. */
+static void sources_of_the_machine_are_attached(void **state)
+{
+	struct tapir_programs_opts opts = {.sz = sizeof(opts),
+					   .site_cap = 16,
+					   .ring_bytes = 1 << 18,
+					   .no_processes = true,
+					   .machine_cap = 2,
+					   .with_tracepoints = true,
+					   .with_calls = true};
+	const struct tapir_machine_site site = {.probe_id = 1};
+	struct tapir_programs *p;
+
+	(void)state;
+	need_root();
+	for (int i = 0; i < 2; i++) {
+		opts.with_machine_stacks = i;
+		assert_int_equal(tapir_programs__load(&opts, &p), 0);
+		assert_int_equal(tapir_programs__set_machine_site(p, 1, &site), 0);
+		assert_int_equal(tapir_programs__set_call(p, 1, 1), 0);
+		assert_int_equal(tapir_programs__attach_calls(p), 0);
+		if (!access("/sys/kernel/tracing/events/task", R_OK))
+			assert_int_equal(
+				tapir_programs__attach_tracepoint(p, "task", "task_rename", 1), 0);
+		tapir_programs__free(p);
+	}
+}
+
 static struct tapir_str logged;
 
 static void keep(enum tapir_log_level level, const char *line)
@@ -215,6 +243,7 @@ int main(void)
 		cmocka_unit_test(loading_stays_quick),
 		cmocka_unit_test(program_for_probes_is_the_same_when_it_comes_later),
 		cmocka_unit_test(nothing_is_waited_for_when_it_is_not_asked_for),
+		cmocka_unit_test(sources_of_the_machine_are_attached),
 		cmocka_unit_test(verifiers_reason_is_logged_when_its_log_is_long),
 	};
 

@@ -2,11 +2,14 @@
 /* Fields are found by name in each event: those of one probe may be there or not, as pairs are. */
 #include "analyze/question_hit.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "decode/layout.h"
+#include "spec/machine_source.h"
 #include "spec/runtime_db/lore.h"
 
 enum builtin {
@@ -88,6 +91,14 @@ static bool ends_with(const char *name, size_t len, const char *end)
 	return len > end_len && !memcmp(name + len - end_len, end, end_len);
 }
 
+/* Of a system call, how long it took, in ns; and its error, by name. */
+static bool is_of_call(const struct tapir_hit_end *end, const char *name, size_t len,
+		       const char *field)
+{
+	return strlen(field) == len && !memcmp(name, field, len) &&
+	       tapir_sv__is(end->probe.provider, TAPIR_SYSCALL_WORD);
+}
+
 /* A name that ends in its unit says it: "wait_ms", "DurationMSec". */
 static uint64_t unit_of(const char *name, size_t len)
 {
@@ -133,7 +144,7 @@ static bool find_in(struct tapir_hit_scope *s, const struct tapir_hit_end *end, 
 	out->id = flag | idx;
 	out->class = v ? class_of(v) : TAPIR_CLASS_TEXT;
 	if (out->class == TAPIR_CLASS_UINT || out->class == TAPIR_CLASS_INT)
-		out->unit_ns = unit_of(name, len);
+		out->unit_ns = is_of_call(end, name, len, "took") ? 1 : unit_of(name, len);
 	return true;
 }
 
@@ -183,15 +194,18 @@ static const char *known_name(const struct tapir_hit *hit, const struct tapir_hi
 			      uint32_t id, uint64_t number)
 {
 	const struct tapir_hit_end *end = id & OF_END ? hit->end : &hit->begin;
+	const char *name = names->data[id % NAME_CNT];
 	char provider[128], event[128];
 	const struct tapir_pair *p;
+
+	if (is_of_call(end, name, strlen(name), "err"))
+		return number && number < INT_MAX ? tapir_errno__name((int)number) : NULL;
 
 	tapir_sv__copy(end->probe.provider, provider, sizeof(provider));
 	tapir_sv__copy(end->probe.event, event, sizeof(event));
 	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
 		if (!strcmp(p->provider, provider) && !strcmp(p->begin, event))
-			return tapir_lore__value_name(provider, p->kind, names->data[id % NAME_CNT],
-						      number);
+			return tapir_lore__value_name(provider, p->kind, name, number);
 	return NULL;
 }
 

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "elf/kernel_types.h"
 #include "tapir.skel.h"
 
@@ -37,6 +38,7 @@ struct tapir_programs {
 	size_t losses_bytes;
 	uint32_t site_cap;
 	atomic_uint site_cnt;
+	struct tapir_vec(struct bpf_link *) tracepoints;
 	unsigned ring_cnt;
 	int ring_fds[]; /* ring_cnt, by CPU pair */
 };
@@ -52,6 +54,22 @@ static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 		skel->rodata->frame_limit = frames;
 	bpf_map__set_autocreate(skel->maps.deep_thread_stacks, is_deep);
 	bpf_map__set_autocreate(skel->maps.deep_cpu_stacks, is_deep);
+}
+
+static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	bool is_any = opts->machine_cap;
+
+	skel->rodata->machine_stacks = opts->with_machine_stacks;
+	bpf_program__set_autoload(skel->progs.tapir_tracepoint, is_any && opts->with_tracepoints);
+	bpf_program__set_autoload(skel->progs.tapir_call_begins, is_any && opts->with_calls);
+	bpf_program__set_autoload(skel->progs.tapir_call_ends, is_any && opts->with_calls);
+	bpf_map__set_autocreate(skel->maps.machine_sites, is_any);
+	bpf_map__set_autocreate(skel->maps.machine_scratches, is_any);
+	bpf_map__set_autocreate(skel->maps.called_sites, is_any);
+	bpf_map__set_autocreate(skel->maps.calls, is_any);
+	if (is_any)
+		bpf_map__set_max_entries(skel->maps.machine_sites, opts->machine_cap + 1);
 }
 
 static void leave_out_processes(struct tapir_bpf *skel)
@@ -103,6 +121,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	if (opts->process_cap)
 		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
 	set_frames(p->skel, opts->frames);
+	set_machine(p->skel, opts);
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->families[TAPIR_FAMILY_SAMPLE]);
 	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);
@@ -276,6 +295,9 @@ void tapir_programs__free(struct tapir_programs *p)
 	tapir_guard__fd(&p->rings_fd);
 	tapir_deferred_program__free(p->usdt);
 	tapir_deferred_program__free(p->sample);
+	for (size_t i = 0; i < p->tracepoints.cnt; i++)
+		bpf_link__destroy(p->tracepoints.data[i]);
+	tapir_vec__fini(&p->tracepoints);
 	tapir_bpf__destroy(p->skel);
 	free(p);
 }
@@ -366,6 +388,32 @@ int tapir_programs__attach_switches(struct tapir_programs *p)
 	return attach(all, sizeof(all) / sizeof(all[0]), "context switches");
 }
 
+int tapir_programs__attach_calls(struct tapir_programs *p)
+{
+	const struct attachment all[] = {
+		{p->skel->progs.tapir_call_ends, &p->skel->links.tapir_call_ends, true},
+		{p->skel->progs.tapir_call_begins, &p->skel->links.tapir_call_begins, true},
+	};
+
+	return attach(all, sizeof(all) / sizeof(all[0]), "system calls");
+}
+
+int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *category,
+				      const char *name, uint32_t idx)
+{
+	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = idx);
+	struct bpf_link *link = bpf_program__attach_tracepoint_opts(p->skel->progs.tapir_tracepoint,
+								    category, name, &opts);
+
+	if (!link)
+		return tapir_diag__fail(-errno, "cannot attach to tracepoint %s:%s: %s", category,
+					name, tapir_errno__text(errno));
+	if (tapir_vec__push(&p->tracepoints, link))
+		return 0;
+	bpf_link__destroy(link);
+	return -ENOMEM;
+}
+
 /* ---- switches and maps ------------------------------------------------------------------ */
 
 int tapir_programs__usdt_fd(struct tapir_programs *p)
@@ -428,6 +476,19 @@ int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struc
 	if (idx >= p->site_cnt)
 		atomic_store(&p->site_cnt, idx + 1);
 	return update(p->skel->maps.sites, &idx, site, "sites");
+}
+
+int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
+				     const struct tapir_machine_site *site)
+{
+	if (idx >= p->site_cnt)
+		atomic_store(&p->site_cnt, idx + 1);
+	return update(p->skel->maps.machine_sites, &idx, site, "sources of the machine");
+}
+
+int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx)
+{
+	return update(p->skel->maps.called_sites, &nr, &idx, "system calls");
 }
 
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid)

@@ -32,6 +32,8 @@ struct tapir_programs_opts {
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may go on after
 			      __load: no process is forked meanwhile */
+	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
+	bool with_tracepoints, with_calls, with_machine_stacks; /* of those */
 	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
 			       */
 };
@@ -86,6 +88,15 @@ void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
 /* The highest idx of a site that was set, and one. Any thread. */
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);
+
+/* Sources of the machine: a site; by which system call; and what runs them. -errno with a line. */
+int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
+				     const struct tapir_machine_site *site);
+int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx);
+int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *category,
+				      const char *name, uint32_t idx);
+int tapir_programs__attach_calls(struct tapir_programs *p);
+
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Of the process that began at start_ns; 0: whichever has that number. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);

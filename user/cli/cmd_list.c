@@ -7,11 +7,13 @@
 
 #include "attach/discover.h"
 #include "attach/proc.h"
+#include "spec/machine_source.h"
 #include "spec/spec.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/list_machine.h"
 #include "output/render/list_counters.h"
 #include "output/render/list_dotnet.h"
 #include "decode/note_select.h"
@@ -331,8 +333,13 @@ static int run(struct tapir_cli *cli)
 	struct found found = {};
 	struct question q = {};
 	struct tapir_chosen_sites chosen = {};
-	int err = understand(cli, &q);
+	int err;
 
+	if (cli->words.cnt == 1 && tapir_machine_source__is_one(cli->words.data[0])) {
+		err = tapir_list_machine__print(cli->words.data[0], args->json);
+		return err == -EINVAL ? TAPIR_CLI_USAGE : err;
+	}
+	err = understand(cli, &q);
 	if (!err)
 		err = discover(args, &q, &found);
 	find_links(&found.sites);
@@ -361,13 +368,15 @@ const struct tapir_command tapir_cmd_list = {
 		"read (--json has the reason); the probe still fires. For .NET, shows the "
 		"runtime's providers and the EventSources of loaded assemblies with their "
 		"keywords, or with GLOB their events; for programs with libtapir, their ring "
-		"events and counters. Listing attaches to nothing and changes nothing.",
+		"events and counters. 'tracepoint:CATEGORY:NAME' and 'syscall:NAME' list what the kernel "
+		"has, with the names of fields. Listing attaches to nothing and changes nothing.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
 			{.name = "PATH", .help = "a program or library", .is_path = true},
 			{.name = "GLOB",
-			 .help = "a provider or event ('gc__*'), or PROVIDER:EVENT"},
+			 .help = "a provider or event ('gc__*'), PROVIDER:EVENT, or a source of the "
+				 "machine ('tapir help spec')"},
 			{}},
 	.examples =
 		(const struct tapir_example[]){
@@ -376,6 +385,8 @@ const struct tapir_command tapir_cmd_list = {
 			{"list -p 4242 'MyCompany-*'",
 			 "the events of a .NET program's EventSources"},
 			{"list /usr/bin/python3", "a program that is not running"},
+			{"list 'tracepoint:sched:*'",
+			 "tracepoints of the scheduler, and their fields"},
 			{"list --all --json | jq -r .provider | sort | uniq -c",
 			 "all providers on this machine"},
 			{}},

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "spec/machine_source.h"
 #include "spec/spec.h"
 
 #define AGGREGATE(name, arg, help, which)                                                          \
@@ -48,6 +49,7 @@ const struct tapir_option tapir_question_options[] = {
 /* What a question is about. */
 struct tapir_source {
 	struct tapir_vec(struct tapir_spec *) specs;
+	struct tapir_machine_source_list machine;
 	struct tapir_words globs;     /* of a file's events */
 	struct tapir_words intervals; /* names */
 	struct tapir_words kinds;     /* of pairs that a user named: their first events' */
@@ -60,6 +62,7 @@ static bool has_event(void *ctx, const struct tapir_probe_view *probe)
 {
 	const struct tapir_source *s = ctx;
 	char provider[256], event[256], both[520];
+	struct tapir_machine_source *const *machine;
 	struct tapir_spec *const *spec;
 	const char *const *glob;
 
@@ -72,6 +75,9 @@ static bool has_event(void *ctx, const struct tapir_probe_view *probe)
 		if (tapir_spec__matches(*spec, NULL, provider, event) ||
 		    tapir_spec__selects(*spec, TAPIR_SPEC_ZERO_IS_ALL, NULL, provider, event,
 					probe->rec->level, probe->rec->keywords))
+			return true;
+	tapir_vec_for_each (machine, &s->machine)
+		if (tapir_machine_source__matches(*machine, provider, event))
 			return true;
 	tapir_vec_for_each (glob, &s->globs)
 		if (tapir_glob__match(*glob, strchr(*glob, ':') ? both : event) ||
@@ -132,13 +138,33 @@ static int add_interval(struct tapir_asked *asked, struct tapir_source *s, const
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
+static int take_machine_end(struct tapir_asked *asked, const char *text, const char **provider,
+			    const char **events)
+{
+	struct tapir_machine_source *source = NULL;
+	int err = tapir_machine_source__parse(text, &source);
+	size_t len;
+
+	if (err)
+		return err;
+	len = strlen(text) - strlen(source->names);
+	*provider = keep(asked, text, len - 1);
+	*events = keep(asked, source->names, strlen(source->names));
+	tapir_machine_source__free(source);
+	return *provider && *events ? 0 : -ENOMEM;
+}
+
 /* The end of a SPEC that names an event: without its path, and what follows the events. */
 static int take_end(struct tapir_asked *asked, const char *text, const char **provider,
 		    const char **events)
 {
 	struct tapir_spec *spec = NULL;
-	int err = tapir_spec__parse(text, &spec);
 	struct tapir_str list = {};
+	int err;
+
+	if (tapir_machine_source__is_one(text))
+		return take_machine_end(asked, text, provider, events);
+	err = tapir_spec__parse(text, &spec);
 
 	if (err)
 		return err;
@@ -221,12 +247,27 @@ static int add_pair(struct tapir_asked *asked, struct tapir_source *s, const cha
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
+static int add_machine_source(struct tapir_asked *asked, struct tapir_source *s, const char *word)
+{
+	struct tapir_machine_source *source;
+	int err = tapir_machine_source__parse(word, &source);
+
+	if (err)
+		return err;
+	if (tapir_vec__push(&s->machine, source))
+		return add_spec(asked, word) ? 0 : -ENOMEM;
+	tapir_machine_source__free(source);
+	return -ENOMEM;
+}
+
 static int add_event_source(struct tapir_asked *asked, struct tapir_source *s, const char *word,
 			    bool is_of_file)
 {
 	struct tapir_spec *spec = NULL;
 	int err;
 
+	if (tapir_machine_source__is_one(word))
+		return add_machine_source(asked, s, word);
 	if (is_of_file)
 		return tapir_vec__push(&s->globs, word) ? 0 : -ENOMEM;
 	err = tapir_spec__parse(word, &spec);
@@ -265,10 +306,14 @@ static struct tapir_source *new_source(struct tapir_asked *asked)
 
 static void free_source(struct tapir_source *s)
 {
+	struct tapir_machine_source **machine;
 	struct tapir_spec **spec;
 
+	tapir_vec_for_each (machine, &s->machine)
+		tapir_machine_source__free(*machine);
 	tapir_vec_for_each (spec, &s->specs)
 		tapir_spec__free(*spec);
+	tapir_vec__fini(&s->machine);
 	tapir_vec__fini(&s->specs);
 	tapir_vec__fini(&s->globs);
 	tapir_vec__fini(&s->intervals);
@@ -335,7 +380,7 @@ static int ask(struct tapir_asked *asked, const struct tapir_question_args *args
 		tapir_vec_for_each (word, words)
 			err = err ? err : add_source(asked, s, *word, is_of_file);
 	}
-	has_events = !err && (s->has_any_event || s->specs.cnt || s->globs.cnt);
+	has_events = !err && (s->has_any_event || s->specs.cnt || s->machine.cnt || s->globs.cnt);
 	if (has_events)
 		err = add_question(asked, args, s, text, false);
 	if (!err && (s->intervals.cnt || s->kinds.cnt))

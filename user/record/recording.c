@@ -352,6 +352,8 @@ static int check_matches(const struct recording *r)
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
+	if (r->machine && none)
+		return r->opts->specs->cnt ? tapir_match_report__judge(&asked) : 0;
 	if (none && r->program)
 		return tapir_match_report__fail(&asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
@@ -466,6 +468,7 @@ static void tear_down(struct recording *r)
 	tapir_ring_reader__free(r->rings);
 	tapir_lane_coverage__free(r->cover);
 	tapir_queue__free(r->queue);
+	tapir_machine__free(r->machine);
 	tapir_programs__free(r->programs);
 	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->command);

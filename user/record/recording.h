@@ -18,6 +18,7 @@
 #include "record/session.h"
 #include "record/targets.h"
 #include "runtime/dotnet/dotnet_assembly.h"
+#include "spec/machine_source.h"
 #include "trace/family.h"
 #include "trace/writer.h"
 
@@ -64,6 +65,7 @@ struct tapir_recording_opts {
 	size_t sz; /* of this struct; everything else is borrowed for the call */
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
+	const struct tapir_machine_source_list *machine; /* NULL: none */
 	/* What the assemblies of the processes named define, for near misses; NULL: not looked. */
 	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */

@@ -130,7 +130,8 @@ int tapir_recording__watch_cpus(struct recording *r)
 {
 	int err = 0;
 
-	if (tapir_recording__watches_cpus(r) && !r->is_unprivileged)
+	if ((tapir_recording__watches_cpus(r) || (r->machine && r->opts->with_stack)) &&
+	    !r->is_unprivileged)
 		err = post_kernel(r);
 	for (int i = 0; i < TAPIR_FAMILY_CNT && !err; i++)
 		if (tapir_recording__wants(r->opts, i) &&

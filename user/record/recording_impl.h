@@ -16,6 +16,7 @@
 #include "record/drain.h"
 #include "record/unprivileged_samples.h"
 #include "runtime/dotnet/lanes/publish.h"
+#include "record/machine.h"
 #include "record/match_report.h"
 #include "record/recording.h"
 #include "attach/rings/ring_reader.h"
@@ -40,6 +41,7 @@ struct recording {
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
 	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
 	struct tapir_spec *brief_spec;	     /* what .NET processes send as long as it is little */
+	struct tapir_machine *machine;	     /* NULL: no sources of the machine */
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;

@@ -85,7 +85,7 @@ static int check_features(const struct tapir_features *features)
 /* Rings, and samples of the user's own processes, need no programs; probes and switches do. */
 static bool may_do_without(const struct recording *r)
 {
-	return (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
+	return !r->machine && (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
 	       tapir_target_rules__are_named(&r->rules);
 }
 
@@ -109,6 +109,10 @@ static int check_namespace(struct recording *r)
 		r->is_unprivileged = true;
 		return 0;
 	}
+	if (r->machine)
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"cannot trace the machine in a container's pid namespace, "
+					"where pids are not the kernel's: " NAMESPACE_REMEDY);
 	if (r->opts->lanes == TAPIR_LANES_PROBE)
 		return tapir_diag__fail(-EOPNOTSUPP,
 					"cannot attach probes in a container's pid namespace, "
@@ -198,7 +202,7 @@ int tapir_recording__prepare(void)
 /* Programs and maps that this recording does not use are in nobody's way: they are not attached. */
 static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
 {
-	if (!ready.programs || opts->no_processes || !opts->probes_later ||
+	if (!ready.programs || opts->no_processes || opts->machine_cap || !opts->probes_later ||
 	    opts->frames != ready.opts.frames || opts->ring_bytes != ready.opts.ring_bytes ||
 	    opts->use_multi != ready.opts.use_multi ||
 	    tapir_programs__set_filter(ready.programs, &opts->filter))
@@ -241,11 +245,13 @@ int tapir_recording__load_programs(struct recording *r)
 	opts.frames = r->opts->frames;
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
+	tapir_machine__plan(r->machine, &opts);
 	opts.with_threads = r->opts->with_switches;
 	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_looks;
 	opts.probes_later = !r->opts->program; /* children come before threads */
-	opts.probes_unlikely = opts.probes_later && tapir_recording__is_dotnet_alone(r);
+	opts.probes_unlikely = opts.probes_later && ((r->machine && !r->opts->specs->cnt) ||
+						     tapir_recording__is_dotnet_alone(r));
 	err = tapir_target_rules__filter(&r->rules, &opts.filter);
 	if (err)
 		return err;

@@ -188,6 +188,7 @@ static int make_parts(struct recording *r)
 				 ? &no_specs
 				 : r->opts->specs,
 		.cover = r->cover,
+		.first_probe_id = tapir_machine__cnt(r->machine) + 1,
 		.with_stack = r->opts->with_stack,
 		.with_published = r->opts->lanes == TAPIR_LANES_PROBE,
 		.use_multi = r->use_multi,
@@ -368,7 +369,7 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	asked = tapir_recording__match_report(r);
-	if (tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
+	if (r->machine || tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
 	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
 		return 0;
 	if (r->opts->wants_events)
@@ -397,7 +398,7 @@ static void say_what_else_is_there(const struct recording *r)
 static void say_ready(const struct recording *r)
 {
 	const struct tapir_recording_ready ready = {
-		.probe_cnt = tapir_images__attached_cnt(r->images),
+		.probe_cnt = tapir_images__attached_cnt(r->images) + tapir_machine__cnt(r->machine),
 		.ring_event_cnt = tapir_recording__ring_events(r),
 		.dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes),
 		.took_ns = tapir_clock__now_ns() - r->start_ns,
@@ -424,6 +425,8 @@ int tapir_recording__set_up(struct recording *r)
 
 	if (!err)
 		err = tapir_recording__plan_dotnet(r);
+	if (!err && r->opts->machine)
+		err = tapir_machine__new(r->opts->machine, r->opts->with_stack, &r->machine);
 	if (!err && r->opts->publishes)
 		err = tapir_publish__open(&r->publish);
 	if (!err)
@@ -448,6 +451,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = attach_all(r);
 	if (!err)
 		err = tapir_recording__watch_cpus(r);
+	if (!err && r->machine)
+		err = tapir_machine__start(r->machine, r->programs, r->queue);
 	if (!err)
 		err = tapir_recording__post_lanes(r);
 	if (!err && !r->opts->snapshot_looks)

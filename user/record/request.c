@@ -47,6 +47,20 @@ static int add_spec(struct tapir_recording_plan *p, const char *text)
 	return -ENOMEM;
 }
 
+static int add_machine_source(struct tapir_recording_plan *p, const char *text)
+{
+	struct tapir_machine_source *source;
+	int err = tapir_machine_source__parse(text, &source);
+
+	if (err)
+		return err;
+	p->opts.machine = &p->machine;
+	if (tapir_vec__push(&p->machine, source))
+		return 0;
+	tapir_machine_source__free(source);
+	return -ENOMEM;
+}
+
 /* Profiles overlap. */
 static bool has_spec(const struct tapir_recording_plan *p, const char *text)
 {
@@ -171,8 +185,10 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	int err = 0;
 
 	tapir_vec_for_each (text, &q->specs)
-		err = err ? err : add_spec(p, *text);
-	p->opts.specs_are_defaults = !p->specs.cnt && !q->has_no_default;
+		if (!err)
+			err = tapir_machine_source__is_one(*text) ? add_machine_source(p, *text)
+								  : add_spec(p, *text);
+	p->opts.specs_are_defaults = !q->specs.cnt && !q->has_no_default;
 	p->opts.wants_events = p->opts.specs_are_defaults && q->profiles.cnt;
 	tapir_vec_for_each (text, &q->profiles) {
 		err = err ? err : add_profile(p, *text);
@@ -348,11 +364,15 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 
 void tapir_recording_plan__fini(struct tapir_recording_plan *p)
 {
+	struct tapir_machine_source **source;
 	struct tapir_spec **spec;
 
 	tapir_vec_for_each (spec, &p->specs)
 		tapir_spec__free(*spec);
 	tapir_vec__fini(&p->specs);
+	tapir_vec_for_each (source, &p->machine)
+		tapir_machine_source__free(*source);
+	tapir_vec__fini(&p->machine);
 	tapir_dotnet_sources__fini(&p->sources);
 	tapir_counter_choice__fini(&p->counters);
 	tapir_str__fini(&p->command_line);

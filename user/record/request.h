@@ -19,7 +19,7 @@ struct tapir_request {
 	size_t sz;
 	struct tapir_target_rules rules; /* at most one kind */
 	char *const *program;	  /* NULL: none; together with rules: how long they are recorded */
-	struct tapir_words specs; /* SPEC; none: the default profile */
+	struct tapir_words specs; /* SPEC or source of the machine; none: the default profile */
 	struct tapir_words more_specs; /* beside those or the default profile */
 	struct tapir_words profiles;
 	bool has_no_default;	     /* no SPEC and no profile: no events */
@@ -44,6 +44,7 @@ struct tapir_request {
 struct tapir_recording_plan {
 	struct tapir_recording_opts opts;
 	struct tapir_spec_list specs;
+	struct tapir_machine_source_list machine;
 	struct tapir_dotnet_sources sources; /* of the processes that are named */
 	struct tapir_counter_choice counters;
 	struct tapir_str command_line;

@@ -21,7 +21,8 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 		return -ENOMEM;
 	images->opts = *opts;
 	images->none.fd = images->none.unposted_fd = -1;
-	images->next_probe_id = 1; /* 0 means none */
+	images->first_probe_id = opts->first_probe_id ? opts->first_probe_id : 1; /* 0: none */
+	images->next_probe_id = images->first_probe_id;
 	images->spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool));
 	if (!images->spec_matched) {
 		free(images);
@@ -200,7 +201,7 @@ int tapir_image__take(struct tapir_image *image)
 
 size_t tapir_images__site_cnt(const struct tapir_images *images)
 {
-	return images->next_probe_id - 1 - images->for_names_cnt;
+	return images->next_probe_id - images->first_probe_id - images->for_names_cnt;
 }
 
 size_t tapir_images__attached_cnt(const struct tapir_images *images)

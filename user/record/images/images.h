@@ -57,6 +57,7 @@ struct tapir_images_opts {
 	/* Events that name generated code: attached without being requested; NULL: none. */
 	const struct tapir_spec *name_spec;
 	struct tapir_lane_coverage *cover; /* events that need no site; NULL: all do */
+	uint32_t first_probe_id;	   /* of theirs; 0: 1 */
 	bool with_stack;
 	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events otherwise arrive by
 				rings */

@@ -41,7 +41,7 @@ struct tapir_images {
 	struct tapir_map by_file;  /* tapir_file__key_of_fd -> index in all + 1 */
 	struct tapir_map by_inode; /* device and inode -> index in all + 1 of the latest */
 	struct tapir_recbuf recbuf;
-	uint32_t next_probe_id;
+	uint32_t first_probe_id, next_probe_id;
 	size_t for_names_cnt; /* sites that were not requested */
 	size_t attached_cnt;
 	struct tapir_seen_names seen;

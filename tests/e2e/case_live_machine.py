@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tracepoints and system calls as sources: every number equals what the program says of itself."""
+import signal
+
+from harness import named
+
+THREADS, CALLS = 4, 250
+PROGRAM = ("caller", THREADS, CALLS)
+
+
+def program(t):
+    return [t.target_path(PROGRAM[0]), *PROGRAM[1:]]
+
+
+def ask(t, *options):
+    result = t.tapir("trace", *options, "--json", "--", *program(t))
+    lines = result.json_lines()
+    tables = [line for line in lines if line.get("type") == "total"]
+    t.eq(len(tables), 1, "tables")
+    t.eq(tables[0]["lost"], 0, "lost")
+    return tables[0]["rows"], next(line for line in lines if "getppid" in line)
+
+
+def by(rows, *keys):
+    return {tuple(row["key"][key] for key in keys): row["count"] for row in rows}
+
+
+def test_system_calls_are_the_programs(t):
+    rows, said = ask(t, "syscall:getppid,close", "--by", "event,err", "--where", "event == \"syscall:getppid\" || err")
+    t.eq(by(rows, "event", "err"), {("syscall:getppid", 0): said["getppid"], ("syscall:close", "EBADF"): said["ebadf"]}, "calls")
+
+
+def test_file_that_is_not_there_has_its_name(t):
+    rows, said = ask(t, "syscall:openat", "--where", 'err == ENOENT && filename ~ "/nowhere/*"', "--by", "filename,ret")
+    t.eq(sum(row["count"] for row in rows), said["enoent"], "calls that fail")
+    t.eq({row["key"]["filename"] for row in rows}, {f"/nowhere/caller-{i}" for i in range(3)}, "files")
+
+
+def test_calls_last_as_long_as_the_program_sleeps(t):
+    rows, said = ask(t, "syscall:nanosleep", "--sum", "took", "--where", "took >= 2ms && ret == 0")
+    t.eq(rows[0]["count"], said["sleeps"], "sleeps")
+    t.ok(rows[0]["values"][0]["sum"] >= said["slept_ns"], f"slept {rows[0]['values']}")
+
+
+def test_tracepoints_have_their_fields(t):
+    rows, said = ask(t, "tracepoint:task:task_rename", "--where", 'newcomm ~ "renamed-*"', "--by", "newcomm,comm")
+    t.eq(sum(row["count"] for row in rows), said["renames"], "renames")
+    t.eq({row["key"]["newcomm"] for row in rows}, {"renamed-0", "renamed-1"}, "new names")
+    rows, said = ask(t, "tracepoint:signal:signal_generate", "--where", "sig == SIGUSR2 && .comm == \"caller\"", "--count")
+    t.eq(rows[0]["count"], said["signals"], "signals")
+
+
+def test_of_two_processes_one_is_recorded(t):
+    one, other = t.target("caller", "--wait", *PROGRAM[1:]), t.target("caller", "--wait", *PROGRAM[1:])
+    tapir = t.start_tapir("trace", "syscall:getppid", "tracepoint:task:task_rename", "--by", "pid,event", "--json",
+                          "-p", one.pid)
+    tapir.wait_ready()
+    other.go()
+    other.wait()
+    one.go()
+    said = one.wait().witness()
+    result = tapir.wait()
+    table = next(line for line in result.json_lines() if line.get("type") == "total")
+    t.eq({int(row["key"]["pid"]) for row in table["rows"]}, {one.pid}, "processes")
+    counts = {row["key"]["event"]: row["count"] for row in table["rows"]}
+    t.eq(counts, {"syscall:getppid": said["getppid"], "tracepoint:task:task_rename": said["renames"]}, "events")
+
+
+def test_interval_from_one_call_to_another(t):
+    rows, said = ask(t, "syscall:getppid", "--until", "syscall:openat", "--hist", "took")
+    t.eq(rows[0]["count"], said["getppid"], "intervals")
+
+
+def test_events_are_listed_with_names(t):
+    result = t.tapir("trace", "syscall:getppid", "--json", "--", *program(t))
+    lines = result.json_lines()
+    said = next(line for line in lines if "getppid" in line)
+    events = named([line for line in lines if line.get("type") == "event"], "syscall:getppid")
+    t.eq(len(events), said["getppid"], "events")
+    t.eq(list(events[0]["args"]), ["ret", "err", "took"], "fields")
+
+
+def test_what_does_not_exist_is_said_in_one_line(t):
+    for source, words in (("syscall:no_such", "no system call matches"), ("tracepoint:sched:no_such", "no tracepoint"),
+                          ("tracepoint:sched", "is not tracepoint:CATEGORY:NAME")):
+        result = t.tapir("trace", source, "-a", expect=None)
+        t.ok(result.rc in (1, 2), f"exit {result.rc}")
+        t.eq(len(result.err.splitlines()), 1, result.err)
+        t.ok(words in result.err, result.err)
+
+
+def test_ctrl_c_ends_it(t):
+    target = t.target("caller", "--wait", *PROGRAM[1:])
+    tapir = t.start_tapir("trace", "syscall:*", "--count", "-p", target.pid)
+    tapir.wait_ready()
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "exit")
+
+
+def test_list_shows_fields(t):
+    one = t.tapir("list", "syscall:openat", "--json").json_lines()
+    t.eq([(line["provider"], line["name"], line["args"][1]) for line in one],
+         [("syscall", "openat", {"name": "filename", "type": "str"})], "openat")
+    out = t.tapir("list", "tracepoint:task:task_*").out
+    t.ok("tracepoint:task:task_rename" in out and "str newcomm" in out, out)

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sources of the machine: how they are written, the formats of the kernel's, and what matches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/tracepoints.h"
+#include "base/diag.h"
+#include "decode/tracepoint_format.h"
+#include "spec/machine_source.h"
+#include "trace/record.h"
+
+#define CNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static bool matches(const char *text, const char *provider, const char *event)
+{
+	struct tapir_machine_source *s = NULL;
+	bool is_match;
+
+	assert_int_equal(tapir_machine_source__parse(text, &s), 0);
+	assert_string_equal(s->text, text);
+	is_match = tapir_machine_source__matches(s, provider, event);
+	tapir_machine_source__free(s);
+	return is_match;
+}
+
+static void source_means_events_by_their_names(void **state)
+{
+	(void)state;
+	assert_true(matches("tracepoint:sched:sched_switch", "tracepoint:sched", "sched_switch"));
+	assert_false(matches("tracepoint:sched:sched_switch", "tracepoint:sched", "sched_waking"));
+	assert_false(matches("tracepoint:sched:*", "tracepoint:task", "task_rename"));
+	assert_false(matches("tracepoint:sched:*", "sched", "sched_switch"));
+	assert_true(matches("tracepoint:*:task_*", "tracepoint:task", "task_rename"));
+	assert_true(matches("syscall:openat,getp*", "syscall", "getppid"));
+	assert_true(matches("syscall:openat,getp*", "syscall", "openat"));
+	assert_false(matches("syscall:openat", "syscall", "open"));
+	assert_false(matches("syscall:*", "tracepoint:syscall", "open"));
+}
+
+static void mistakes_in_sources_are_one_line(void **state)
+{
+	static const char *const texts[] = {
+		"tracepoint:",	     "tracepoint:sched",     "tracepoint::sched_switch",
+		"tracepoint:sched:", "tracepoint:sched:a:b", "tracepoint:../etc:passwd",
+		"syscall:",	     "syscall:openat/../x",  "syscall:open at",
+		"syscall:a:b",	     "tracepoint:a/b:c",     "syscall:\033[2J"};
+
+	(void)state;
+	for (size_t i = 0; i < CNT(texts); i++) {
+		struct tapir_machine_source *s = NULL;
+
+		tapir_diag__clear();
+		assert_true(tapir_machine_source__is_one(texts[i]));
+		assert_int_equal(tapir_machine_source__parse(texts[i], &s), -EINVAL);
+		assert_null(s);
+		assert_int_equal(tapir_diag__cnt(), 1);
+	}
+	assert_false(tapir_machine_source__is_one("tracepoint"));
+	assert_false(tapir_machine_source__is_one("usdt:tracepoint:a"));
+	assert_false(tapir_machine_source__is_one("hotspot:gc__begin"));
+	tapir_diag__clear();
+}
+
+/* ---- formats -------------------------------------------------------------------------------- */
+
+#define COMMON                                                                                     \
+	"name: x\nID: 7\nformat:\n"                                                                \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+#define END "\nprint fmt: \"field:%s;\", REC->x\n"
+
+/* Linux 6.1 has comm in place where 6.18 has it elsewhere in the record. */
+static void both_kinds_of_texts_are_known(void **state)
+{
+	struct tapir_tracepoint_format f;
+
+	(void)state;
+	assert_int_equal(tapir_tracepoint_format__parse(
+				 COMMON
+				 "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+				 "\tfield:__data_loc char[] file;\toffset:24;\tsize:4;\tsigned:0;\n"
+				 "\tfield:__rel_loc char[] what;\toffset:28;\tsize:4;\tsigned:0;\n"
+				 "\tfield:pid_t pid;\toffset:32;\tsize:4;\tsigned:1;\n"
+				 "\tfield:unsigned long args[6];\toffset:40;\tsize:48;\tsigned:0;\n"
+				 "\tfield:const char * name;\toffset:88;\tsize:8;\tsigned:0;\n"
+				 "\tfield:bool is;\toffset:96;\tsize:1;\tsigned:0;\n" END,
+				 &f),
+			 0);
+	assert_int_equal(f.field_cnt, 7);
+	assert_string_equal(f.fields[0].name, "comm");
+	assert_int_equal(f.fields[0].place.read, TAPIR_MACHINE_AT);
+	assert_int_equal(f.fields[0].field_type, TAPIR_FIELD_STR);
+	assert_int_equal(f.fields[0].place.size, 16);
+	assert_string_equal(f.fields[1].name, "file");
+	assert_int_equal(f.fields[1].place.read, TAPIR_MACHINE_AT_LOC);
+	assert_int_equal(f.fields[1].field_type, TAPIR_FIELD_STR);
+	assert_int_equal(f.fields[2].place.read, TAPIR_MACHINE_AT_REL_LOC);
+	assert_int_equal(f.fields[3].field_type, TAPIR_FIELD_INT);
+	assert_string_equal(f.fields[3].type, "pid_t");
+	assert_int_equal(f.fields[4].field_type, TAPIR_FIELD_BLOB);
+	assert_int_equal(f.fields[5].field_type, TAPIR_FIELD_PTR);
+	assert_int_equal(f.fields[5].place.read, TAPIR_MACHINE_NUMBER);
+	assert_int_equal(f.fields[6].field_type, TAPIR_FIELD_BOOL);
+	assert_int_equal(f.left_out_cnt, 0);
+}
+
+static void fields_beyond_the_last_place_are_counted(void **state)
+{
+	struct tapir_tracepoint_format f;
+	char text[8192] = COMMON;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		sprintf(text + strlen(text), "\tfield:u64 f%d;\toffset:%d;\tsize:8;\tsigned:0;\n",
+			i, 8 + 8 * i);
+	assert_int_equal(tapir_tracepoint_format__parse(text, &f), 0);
+	assert_int_equal(f.field_cnt, TAPIR_MACHINE_FIELDS);
+	assert_int_equal(f.left_out_cnt, 20 - TAPIR_MACHINE_FIELDS);
+	assert_string_equal(f.fields[15].name, "f15");
+}
+
+static void text_that_is_no_format_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"name: x\n",
+		COMMON "\tfield:u64 x;\n",
+		COMMON "\tfield:u64 x;\toffset:8;\tsize:8;\n",
+		COMMON "\tfield:u64 x;\toffset:;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:u64 x;\toffset:99999999999;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:u64 x;\toffset:70000;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:u64 x;\toffset:8;\tsize:8;\tsigned:7;\n",
+		COMMON "\tfield:x;\toffset:8;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:;\toffset:8;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:u64 [4];\toffset:8;\tsize:8;\tsigned:0;\n",
+		COMMON
+		"\tfield:u64 "
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa;"
+		"\toffset:8;\tsize:8;\tsigned:0;\n",
+		COMMON "\tfield:u64 x",
+	};
+	struct tapir_tracepoint_format f;
+
+	(void)state;
+	for (size_t i = 0; i < CNT(texts); i++)
+		assert_int_equal(tapir_tracepoint_format__parse(texts[i], &f), -EINVAL);
+	/* A size of nothing is a field that cannot be read. */
+	assert_int_equal(tapir_tracepoint_format__parse(
+				 COMMON "\tfield:u64 x;\toffset:8;\tsize:0;\tsigned:0;\n", &f),
+			 0);
+	assert_int_equal(f.field_cnt, 0);
+	assert_int_equal(f.left_out_cnt, 1);
+}
+
+/* ---- system calls --------------------------------------------------------------------------- */
+
+static void find(const char *text, struct tapir_tracepoint_list *out)
+{
+	struct tapir_machine_source *s = NULL;
+
+	assert_int_equal(tapir_machine_source__parse(text, &s), 0);
+	assert_int_equal(tapir_tracepoints__find(s, out), 0);
+	tapir_machine_source__free(s);
+}
+
+static void system_calls_are_found_by_name_without_privileges(void **state)
+{
+	struct tapir_tracepoint_list list = {};
+
+	(void)state;
+	find("syscall:getppid,read", &list);
+	assert_int_equal(list.cnt, 2);
+	assert_string_equal(list.data[0].name, "getppid");
+	assert_int_equal(list.data[0].nr, 110);
+	assert_null(list.data[0].category);
+	assert_string_equal(list.data[1].name, "read");
+	assert_int_equal(list.data[1].nr, 0);
+	find("syscall:no_such_call", &list);
+	assert_int_equal(list.cnt, 2);
+	tapir_tracepoint_list__fini(&list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(source_means_events_by_their_names),
+		cmocka_unit_test(mistakes_in_sources_are_one_line),
+		cmocka_unit_test(both_kinds_of_texts_are_known),
+		cmocka_unit_test(fields_beyond_the_last_place_are_counted),
+		cmocka_unit_test(text_that_is_no_format_is_refused),
+		cmocka_unit_test(system_calls_are_found_by_name_without_privileges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Directories of tracefs, and the table of system calls with which tapir was built. */
+#include "attach/tracepoints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "trace/record.h"
+
+#define EVENTS		 "/sys/kernel/tracing/events"
+#define FORMAT_MAX_BYTES (256u << 10)
+
+static const char *const call_names[] = {
+#include "system_calls.gen.h"
+};
+#define CALL_CNT (sizeof(call_names) / sizeof(call_names[0]))
+
+int tapir_tracepoints__check(void)
+{
+	DIR *dir = tapir_file__open_dir(AT_FDCWD, EVENTS, 0);
+	int err = dir ? 0 : -errno;
+
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+static int fail_to_read(int err, const char *what)
+{
+	if (err == -EACCES || err == -EPERM)
+		return tapir_diag__fail(err, "cannot read %s: tracepoints require root", what);
+	if (err == -ENOENT && tapir_tracepoints__check() == -ENOENT)
+		return tapir_diag__fail(err,
+					"no tracefs in /sys/kernel/tracing: mount it with 'mount "
+					"-t tracefs tracefs /sys/kernel/tracing'");
+	return tapir_diag__fail(err, "cannot read %s: %s", what, tapir_errno__text(err));
+}
+
+static int add(struct tapir_tracepoint_list *out, const char *category, const char *name,
+	       unsigned nr)
+{
+	struct tapir_tracepoint t = {
+		.category = category ? strdup(category) : NULL, .name = strdup(name), .nr = nr};
+
+	if (t.name && (!category || t.category) && tapir_vec__push(out, t))
+		return 0;
+	free(t.category);
+	free(t.name);
+	return -ENOMEM;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct tapir_tracepoint *x = a, *y = b;
+	int order = x->category && y->category ? strcmp(x->category, y->category) : 0;
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+/* Every entry of a directory that is a directory itself, and no link. */
+typedef int (*entry_fn)(void *ctx, const char *name);
+
+static int each_entry(const char *path, entry_fn fn, void *ctx)
+{
+	DIR *dir = tapir_file__open_dir(AT_FDCWD, path, 0);
+	const struct dirent *entry;
+	int err = 0;
+
+	if (!dir)
+		return fail_to_read(-errno, path);
+	while (!err && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			err = fn(ctx, entry->d_name);
+	closedir(dir);
+	return err;
+}
+
+struct search {
+	const struct tapir_machine_source *source;
+	struct tapir_tracepoint_list *out;
+	const char *category;
+};
+
+static int take_name(void *ctx, const char *name)
+{
+	struct search *s = ctx;
+
+	return tapir_machine_source__has_name(s->source, name) ? add(s->out, s->category, name, 0)
+							       : 0;
+}
+
+static int take_category(void *ctx, const char *name)
+{
+	struct search *s = ctx;
+	char path[sizeof(EVENTS) + NAME_MAX + 2];
+
+	if (!tapir_glob__match(s->source->category, name))
+		return 0;
+	snprintf(path, sizeof(path), EVENTS "/%s", name);
+	s->category = name;
+	return each_entry(path, take_name, s);
+}
+
+int tapir_tracepoints__find(const struct tapir_machine_source *source,
+			    struct tapir_tracepoint_list *out)
+{
+	struct search search = {.source = source, .out = out};
+	size_t had = out->cnt;
+	int err = 0;
+
+	if (source->kind == TAPIR_MACHINE_TRACEPOINT)
+		err = each_entry(EVENTS, take_category, &search);
+	else
+		for (unsigned i = 0; i < CALL_CNT && !err; i++)
+			if (call_names[i] && tapir_machine_source__has_name(source, call_names[i]))
+				err = add(out, NULL, call_names[i], i);
+	if (!err && out->cnt > had)
+		qsort(out->data + had, out->cnt - had, sizeof(*out->data), compare);
+	return err;
+}
+
+void tapir_tracepoint_list__fini(struct tapir_tracepoint_list *list)
+{
+	struct tapir_tracepoint *t;
+
+	tapir_vec_for_each (t, list) {
+		free(t->category);
+		free(t->name);
+	}
+	tapir_vec__fini(list);
+}
+
+/* ---- fields --------------------------------------------------------------------------------- */
+
+static int read_format(const char *category, const char *prefix, const char *name,
+		       struct tapir_tracepoint_format *out, char path[static 512])
+{
+	tapir_autofree char *text = NULL;
+	size_t len = 0;
+	int err;
+
+	snprintf(path, 512, EVENTS "/%.128s/%s%.128s/format", category, prefix, name);
+	err = tapir_file__read(path, FORMAT_MAX_BYTES, &text, &len);
+	return err ? err : tapir_tracepoint_format__parse(text, out);
+}
+
+static void name_by_number(struct tapir_tracepoint_format *out)
+{
+	*out = (struct tapir_tracepoint_format){.field_cnt = TAPIR_CALL_ARGS};
+	for (unsigned i = 0; i < TAPIR_CALL_ARGS; i++) {
+		struct tapir_tracepoint_field *f = &out->fields[i];
+
+		snprintf(f->name, sizeof(f->name), "arg%u", i);
+		f->place.size = sizeof(uint64_t);
+		f->field_type = TAPIR_FIELD_UINT;
+	}
+}
+
+/* Bytes with a length beside them are not texts. */
+static bool is_text(const struct tapir_tracepoint_field *f)
+{
+	static const char *const bytes[] = {"buf", "ubuf", "u_buf", "optval", "u_msg_ptr"};
+
+	for (size_t i = 0; i < sizeof(bytes) / sizeof(*bytes); i++)
+		if (!strcmp(f->name, bytes[i]))
+			return false;
+	return !strcmp(f->type, "const char *");
+}
+
+/*
+ * Arguments are 8 bytes wide in the record of a system call, whatever their types: those that C has
+ * with fewer are signed or not by their names.
+ */
+static void narrow(struct tapir_tracepoint_field *f)
+{
+	static const struct {
+		const char *type;
+		uint8_t size;
+		bool is_signed;
+	} known[] = {{"int", 4, true},		 {"pid_t", 4, true},  {"clockid_t", 4, true},
+		     {"unsigned int", 4, false}, {"u32", 4, false},   {"umode_t", 2, false},
+		     {"uid_t", 4, false},	 {"gid_t", 4, false}, {"qid_t", 4, false},
+		     {"long", 8, true},		 {"off_t", 8, true},  {"loff_t", 8, true},
+		     {"key_serial_t", 4, true},	 {"mqd_t", 4, true},  {"timer_t", 4, true},
+		     {"unsigned", 4, false},	 {"__u32", 4, false}, {"__s32", 4, true}};
+
+	f->place.size = sizeof(uint64_t);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(f->type, known[i].type)) {
+			f->place.size = known[i].size;
+			f->place.is_signed = known[i].is_signed;
+		}
+	if (is_text(f))
+		f->field_type = TAPIR_FIELD_STR;
+	else if (f->field_type != TAPIR_FIELD_PTR)
+		f->field_type = f->place.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
+}
+
+/* Some calls have another name in the kernel than programs call them by. */
+static int call_format(const char *name, struct tapir_tracepoint_format *out)
+{
+	static const char *const prefixes[] = {"sys_enter_", "sys_enter_new"};
+	unsigned cnt = 0;
+	char path[512];
+	int err = -ENOENT;
+
+	for (size_t i = 0; err == -ENOENT && i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		err = read_format("syscalls", prefixes[i], name, out, path);
+	if (err) {
+		name_by_number(out);
+		return 0;
+	}
+	for (unsigned i = 0; i < out->field_cnt && cnt < TAPIR_CALL_ARGS; i++)
+		if (strcmp(out->fields[i].name, "__syscall_nr") != 0 &&
+		    out->fields[i].place.read == TAPIR_MACHINE_NUMBER) {
+			out->fields[cnt] = out->fields[i];
+			narrow(&out->fields[cnt++]);
+		}
+	out->field_cnt = cnt;
+	return 0;
+}
+
+int tapir_tracepoint__format(const struct tapir_tracepoint *t, struct tapir_tracepoint_format *out)
+{
+	char path[512];
+	int err;
+
+	if (!t->category)
+		return call_format(t->name, out);
+	err = read_format(t->category, "", t->name, out, path);
+	return err == -EINVAL ? tapir_diag__fail(err, "%s is no description of a tracepoint", path)
+	       : err	      ? fail_to_read(err, path)
+			      : 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tracepoints.h - which tracepoints and system calls the kernel has, and the fields of each, by its
+ * tracefs. Reading that is root's, unless the administrator mounted it otherwise; the names of
+ * system calls are known without it.
+ */
+#ifndef TAPIR_USER_TRACEPOINTS_H
+#define TAPIR_USER_TRACEPOINTS_H
+
+#include "base/vec.h"
+#include "decode/tracepoint_format.h"
+#include "spec/machine_source.h"
+
+struct tapir_tracepoint {
+	char *category, *name; /* of a system call: category NULL */
+	unsigned nr;	       /* of a system call */
+};
+
+struct tapir_tracepoint_list tapir_vec(struct tapir_tracepoint);
+
+/* Adds those that a source means, by category and name. -errno: with a line. */
+int tapir_tracepoints__find(const struct tapir_machine_source *source,
+			    struct tapir_tracepoint_list *out);
+void tapir_tracepoint_list__fini(struct tapir_tracepoint_list *list);
+
+/*
+ * The fields of a tracepoint, or the arguments of a system call: those that tracefs names, else
+ * arg0 to arg5. -errno with a line.
+ */
+int tapir_tracepoint__format(const struct tapir_tracepoint *tracepoint,
+			     struct tapir_tracepoint_format *out);
+
+/* 0, or why tracefs cannot be read: -ENOENT, -EACCES. No line. */
+int tapir_tracepoints__check(void);
+
+#endif
