@@ -11,6 +11,7 @@ import time
 
 from case_coreclr_cycles import STORM, VERBOSE, app, driver, footprint
 
+CHECK_DOTNET = {"test_nothing_is_left_when_tracers_have_gone"}
 CHECK_LONG = {"test_32_profilers_fit_and_the_33rd_is_refused"}
 
 

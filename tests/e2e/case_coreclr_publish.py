@@ -12,6 +12,7 @@ import time
 from dotnet_program import build_dotnet
 from harness import EVENTS_ONLY, PATIENCE, maps_of_us
 
+CHECK_DOTNET = {"test_bpftrace_reads_typed_fields_and_json_when_events_are_published"}
 LINKS = "/run/tapir"
 
 

@@ -13,6 +13,7 @@ import time
 
 from harness import EVENTS_ONLY, Failure
 
+CHECK_LONG = {"test_what_only_looks_ends_when_a_file_does_not_answer"}
 END_SECONDS = 1.0  # from Ctrl-C to the end
 # Each is reached by something that tapir does, or must be shown not to be.
 OPERATIONS = ("lookup", "getattr", "open", "read", "flush", "release", "statfs", "readlink", "access", "getxattr")

@@ -15,7 +15,9 @@ from dotnet_program import build_dotnet
 from harness import EVENTS_ONLY, maps_of_us
 
 TIMEOUT = 240
-CHECK_LONG = {"test_sources_that_are_created_while_the_library_leaves_harm_nobody"}
+CHECK_LONG = {"test_perf_map_of_a_jvm_goes_when_tapir_is_killed_before_its_removal",
+              "test_events_are_exact_when_the_program_has_taken_all_cheap_keys",
+              "test_sources_that_are_created_while_the_library_leaves_harm_nobody"}
 CHECK_DOTNET = {"test_names_come_by_the_rundown_where_others_can_replace_a_jitdump"}
 PROFILERS, PORTS = "CORECLR_NOTIFICATION_PROFILERS", "DOTNET_DiagnosticPorts"
 VARIABLES = {"ring": PROFILERS, "stream": PORTS}

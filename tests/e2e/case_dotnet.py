@@ -20,7 +20,10 @@ from serve_agent import until
 
 NOBODY = "65534"
 TIMEOUT = 180
-CHECK_DOTNET = {"test_methods_of_dotnet_9_are_named", "test_methods_of_a_single_file_app_are_named", "test_allocating_methods_are_in_the_stacks"}
+CHECK_DOTNET = {"test_names_come_by_the_rundown_where_no_jitdump_can_be",
+                "test_names_come_from_microsofts_debug_file",
+                "test_methods_of_dotnet_8_are_named",
+                "test_methods_of_dotnet_9_are_named", "test_methods_of_a_single_file_app_are_named", "test_allocating_methods_are_in_the_stacks"}
 HZ = 499
 LEAF = r"Busy\.Leaf\(int\)"
 

@@ -12,6 +12,7 @@ import time
 
 from harness import EVENTS_ONLY, args_of, named
 
+CHECK_LONG = {"test_file_is_whole_when_the_interrupt_comes_after_the_target_ended"}
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
           "--ambient-caps=-all")
 

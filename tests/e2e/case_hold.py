@@ -13,6 +13,7 @@ import time
 
 from harness import EVENTS_ONLY, PATIENCE, SLOWNESS, args_of, named
 
+CHECK_LONG = {"test_nobody_stays_stopped_when_the_control_ring_is_full"}
 ROUNDS = int(os.environ.get("TAPIR_SOAK_ROUNDS", "0"))  # make soak: 50
 TIMEOUT = 600 if ROUNDS else 120
 

@@ -12,7 +12,8 @@ import time
 from dotnet_program import build_dotnet
 
 TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
-CHECK_DOTNET = {"test_samples_with_trace_ids_are_counted"}
+CHECK_DOTNET = {"test_many_segments_keep_their_names",
+                "test_samples_with_trace_ids_are_counted"}
 CLR = "Microsoft-Windows-DotNETRuntime:"
 BAKE = "pantry!Pantry.Bäcker::焼く();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
 OVEN = "pantry!Pantry.Oven::%s();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"

@@ -49,8 +49,9 @@ def test_every_reader_says_the_same_in_an_empty_root_when_all_is_gone(t):
         there = t.run(chroot, root, "/tapir", *reader, file, env=elsewhere)
         t.eq(there.rc, 0, f"{reader}: {there.err}")
         t.eq(there.out, here[reader], f"{reader} in the empty root")
-    for name in ("burn_much", "burn_little", "start_thread"):
-        for reader in READERS:
+    for reader in READERS:
+        # A report has functions that used the CPU; a caller that did not is in a table of stacks, if a stack is there.
+        for name in ("burn_much", "burn_little", *(() if reader[0] == "report" else ("start_thread",))):
             t.ok(name in here[reader], f"{reader} names {name}")
 
 

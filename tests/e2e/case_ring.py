@@ -11,7 +11,9 @@ import time
 from case_ring_life import lane_file
 from harness import EVENTS_ONLY, args_of, named
 
-CHECK_LONG = {"test_nothing_is_lost_when_a_burst_follows_a_rest"}
+CHECK_LONG = {"test_captured_and_lost_are_what_fired_when_flat_out",
+              "test_a_process_that_rewrites_its_lane_harms_nobody",
+              "test_nothing_is_lost_when_a_burst_follows_a_rest"}
 
 
 def fire(t, target, *specs, options=(), is_stopped=False):

@@ -6,6 +6,8 @@ import shutil
 
 from symbol_files import check_named, check_nameless, environment, folded, made, read
 
+CHECK_LONG = {"test_stripped_go_program_has_the_names_that_nm_knew"}
+
 
 # ---- directories -------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import os
 import re
 import struct
 
+CHECK_LIB = {"test_notes_are_exact_when_built_by_each_compiler_at_each_level"}
 TIMEOUT = 280
 CHECK_LONG = {"test_bpftrace_prints_every_value_when_attached"}
 
