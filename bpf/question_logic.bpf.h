@@ -35,7 +35,7 @@ enum tapir_slot_state {
 	TAPIR_STATE_ABSENT, /* unreadable, or not there */
 };
 
-/* What an operand is in this event. */
+/* The value of an operand in this event. */
 struct tapir_question_slot {
 	uint64_t number; /* of a text: where it is, as the caller knows it */
 	uint32_t state;	 /* enum tapir_slot_state */
@@ -99,7 +99,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_step) == 16, "tapir_question_st
 
 #define TAPIR_QUESTION_INLINE static inline __attribute__((always_inline))
 
-/* As numbers, whatever their signs: -1 is less than 18446744073709551615. */
+/* Compares the numbers, whatever their signs: -1 is less than 18446744073709551615. */
 TAPIR_QUESTION_INLINE int tapir_step__less(uint64_t a, uint64_t b, unsigned is_signed)
 {
 	int a_negative = is_signed & TAPIR_STEP_SIGNED_A && (int64_t)a < 0;
@@ -234,7 +234,7 @@ TAPIR_QUESTION_INLINE int tapir_term__holds_number(const struct tapir_question_t
 
 #ifdef TAPIR_QUESTION_TEXT
 
-/* Of a condition with at least one term. ctx: for TAPIR_QUESTION_TEXT. */
+/* Decides a condition with at least one term. ctx: for TAPIR_QUESTION_TEXT. */
 TAPIR_QUESTION_INLINE int tapir_question__decide(const struct tapir_question_term *terms,
 						 const struct tapir_question_slot *slots,
 						 const struct tapir_question_registers *r,

@@ -112,7 +112,7 @@ static void every_hit_is_in_one_part_of_the_sum(void **state)
 	probe(2, "other", "nothing");
 	for (int64_t i = 0; i < 200; i++) {
 		assert_int_equal(event(1, 5 + (uint32_t)(i % 2), 10, i, i % 7 != 6), 0);
-		assert_int_equal(event(2, 5, 10, i, true), 0); /* not asked about */
+		assert_int_equal(event(2, 5, 10, i, true), 0); /* of no question */
 		total += i % 7 != 6 && i > 3 ? i : 0;
 	}
 	for (size_t i = 0; i < q->fold.rows.cnt; i++)

@@ -191,7 +191,7 @@ static void event_fires_when_its_expression_holds(void **state)
 	assert_false(fires(*state, 1, 5, 10, 10));
 }
 
-/* As the help and the README have them: globs in = and !=, one comparison. */
+/* The texts are those of the help and the README: globs in = and !=, one comparison. */
 static void documented_conditions_keep_their_meaning(void **state)
 {
 	static const struct {

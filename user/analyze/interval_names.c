@@ -8,7 +8,7 @@
 
 #define NAME_COLUMNS 28
 
-/* Of several runtimes at once; cause: those with it, 0: those of that kind. */
+/* Intervals of several runtimes at once; cause: those with it, 0: those of that kind. */
 static const struct {
 	const char *name, *kind, *what;
 	uint8_t cause;
@@ -80,7 +80,7 @@ static int add_spec(struct tapir_interval_specs *out, const char *text)
 	return -ENOMEM;
 }
 
-/* Events of DiagnosticSource are named by what its source is asked: as the profile asks. */
+/* Events of DiagnosticSource are named by its filter, so the SPECs are those of the profile. */
 static int add_profile(const struct tapir_pair *pair, struct tapir_interval_specs *out)
 {
 	tapir_lore_for_each (lore) {

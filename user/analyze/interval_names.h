@@ -12,14 +12,14 @@
 #include "analyze/pairs.h"
 #include "base/str.h"
 
-/* Is it in the table, without "interval:"? */
+/* Returns true if it is in the table, without "interval:". */
 bool tapir_interval_name__is_known(const char *name);
-/* Is the kind one that the name means? Also "PROVIDER:NAME" of a kind that no table knows. */
+/* Returns true if the name means the kind. It may be "PROVIDER:NAME" of a kind in no table. */
 bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind);
 /* The SPECs that record it: yours, each to be freed. -ENOMEM; none: the name is not known. */
 struct tapir_interval_specs tapir_vec(char *);
 int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs *out);
-/* For help: a line for each name, with its events. */
+/* Adds a line for each name, with its events, for help. */
 void tapir_interval_names__add_list(struct tapir_str *out);
 
 #endif

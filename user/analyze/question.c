@@ -45,7 +45,7 @@ struct tapir_questions {
 	struct tapir_hit_values where_values, values, keys[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_str key_names[TAPIR_FOLD_MAX_KEYS];
 	size_t held_bytes;
-	int err; /* of a callback; told */
+	int err; /* of a callback; reported */
 };
 
 /* ---- what a person wrote --------------------------------------------------------------------- */
@@ -313,7 +313,7 @@ static bool has_event(const struct asked *a, const struct tapir_hit *hit)
 	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
 }
 
-/* *out NULL: it is not about such events. */
+/* *out NULL: the question is not about such events. */
 static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
 		      const struct tapir_program **out)
 {
@@ -402,7 +402,7 @@ static struct tapir_fold_part number_part(const struct tapir_program *p, uint64_
 	return part;
 }
 
-/* A number that has a name is that name, which says more. */
+/* A number that has a name is that name. */
 static struct tapir_fold_part key_part(struct tapir_questions *qs, unsigned idx,
 				       const struct tapir_hit *hit, const struct tapir_program *p)
 {
@@ -450,7 +450,7 @@ void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, 
 		add_frames(tree, (uint32_t)node, max, false, between, out);
 }
 
-/* The whole stack is its node; a part of it the text of its frames: others may have the same. */
+/* A complete stack is its node; a part of it the text of its frames: others may have the same. */
 static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned idx, uint32_t node,
 					 const struct tapir_question_key *key)
 {
@@ -596,7 +596,7 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	qs->held_bytes += size;
 }
 
-/* Without the key that a person named, any begin would go with any end. */
+/* Refuses events without the key of --key: any begin would be paired with any end. */
 static int check_key(const struct tapir_questions *qs, const struct tapir_kind *kind,
 		     const struct tapir_hit_end *event)
 {
@@ -709,7 +709,7 @@ static int take_event(struct tapir_questions *qs, const struct tapir_rec *rec)
 	return ask_about_event(qs, &probe, &event, false, TAPIR_NO_NODE);
 }
 
-/* Of a probe that the question is not about, or of none: then it may be any question's. */
+/* A loss without a probe may be of any question's events. */
 static void take_loss(struct tapir_questions *qs, const struct tapir_rec_loss *loss)
 {
 	const struct tapir_rec_probe *rec =

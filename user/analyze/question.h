@@ -27,7 +27,7 @@ enum tapir_aggregate {
 	TAPIR_AGGREGATE_CNT
 };
 
-/* As a person wrote them; borrowed. */
+/* The texts are those of a person; borrowed. */
 struct tapir_question_opts {
 	const char *text;  /* what it is called; NULL: it has no name */
 	const char *where; /* NULL: all */
@@ -35,7 +35,7 @@ struct tapir_question_opts {
 	struct tapir_words aggregates[TAPIR_AGGREGATE_CNT];
 	struct tapir_words by; /* each: KEY{,KEY} */
 	size_t table_bytes;    /* 0: TAPIR_QUESTION_TABLE_MB */
-	/* Of events: those that matches says, NULL: all. Of intervals: those whose kind it says. */
+	/* The events for which has_event is true, NULL: all; or intervals of such kinds. */
 	bool is_of_intervals;
 	bool (*has_event)(void *ctx, const struct tapir_probe_view *probe);
 	bool (*has_kind)(void *ctx, const struct tapir_kind *kind);
@@ -64,7 +64,7 @@ struct tapir_question_counts {
 
 struct tapir_question {
 	const char *text;
-	bool is_table; /* hits are added up; else each is told */
+	bool is_table; /* hits are added up; else each is reported */
 	bool is_of_intervals;
 	struct tapir_question_column columns[TAPIR_FOLD_MAX_VALUES];
 	struct tapir_question_key keys[TAPIR_FOLD_MAX_KEYS];
@@ -88,7 +88,7 @@ struct tapir_pairs *tapir_questions__pairs(struct tapir_questions *qs);
 
 /* -EINVAL with lines: what a person wrote is wrong, whatever is recorded. */
 int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question_opts *opts);
-/* Whether events need stacks. */
+/* Returns true if events need stacks. */
 bool tapir_questions__want_stacks(const struct tapir_questions *qs);
 
 /*
@@ -102,7 +102,7 @@ int tapir_questions__finish(struct tapir_questions *qs);
 
 size_t tapir_questions__cnt(const struct tapir_questions *qs);
 struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx);
-/* What is read as "since" begins here. */
+/* The values that are read with "since" begin here. */
 void tapir_questions__begin_interval(struct tapir_questions *qs);
 
 /* The frames of a key of a stack, innermost first, up to max of them; 0: all. */

@@ -41,7 +41,7 @@ static const struct {
 	[BUILTIN_TOOK] = {"took", TAPIR_CLASS_UINT, "of an interval: how long"},
 };
 
-/* Of an operand's id: a number of names with one of these, or a built-in. */
+/* An operand's id is a number of names with one of these, or a built-in. */
 #define OF_BEGIN   0x10000u
 #define OF_END	   0x20000u
 #define NAME_CNT   0x10000u
@@ -99,7 +99,7 @@ static bool is_of_call(const struct tapir_hit_end *end, const char *name, size_t
 	       tapir_sv__is(end->probe.provider, TAPIR_SYSCALL_WORD);
 }
 
-/* A name that ends in its unit says it: "wait_ms", "DurationMSec". */
+/* Returns the unit in which a name ends: "wait_ms", "DurationMSec". */
 static uint64_t unit_of(const char *name, size_t len)
 {
 	static const struct {
@@ -418,7 +418,7 @@ static void fill_value(const struct tapir_value *v, uint8_t class, struct tapir_
 			class == TAPIR_CLASS_FLOAT ? tapir_program__float_bits(v->f64) : v->u64;
 }
 
-/* What is left out makes it the beginning of a longer text. */
+/* Shortens a text to the bytes of str(X, N), which makes it the beginning of a longer one. */
 static void cut(struct tapir_question_slot *slot, const struct tapir_question_operand *operand)
 {
 	if (operand->class != TAPIR_CLASS_TEXT || !operand->max_bytes ||

@@ -10,7 +10,7 @@
 #include "spec/expression.h"
 #include "trace/catalog.h"
 
-/* One end of it. */
+/* The event, or one end of an interval. */
 struct tapir_hit_end {
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
@@ -29,8 +29,8 @@ struct tapir_hit_names tapir_vec(char *);
 
 void tapir_hit_names__fini(struct tapir_hit_names *names);
 
-/* For expressions about hits like this one, which is borrowed, as names is, while they are bound.
- */
+/* The scope of expressions about hits like this one. hit and names are borrowed until they are
+ * bound. */
 struct tapir_hit_scope {
 	const struct tapir_hit *hit;
 	struct tapir_hit_names *names;
@@ -42,7 +42,7 @@ struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct
 /* The built-in names, one after the other, with what each means; NULL after the last. */
 const char *tapir_hit__builtin(size_t i, const char **what);
 
-/* What the slots of a program are in this hit. */
+/* The slots of a program, filled for this hit. */
 struct tapir_hit_values {
 	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
 	struct tapir_str texts[TAPIR_QUESTION_SLOTS]; /* those that had to be made */
@@ -52,7 +52,7 @@ void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *
 		     const struct tapir_program *p, struct tapir_hit_values *out);
 void tapir_hit_values__fini(struct tapir_hit_values *values);
 
-/* Has a number names, as an enumeration has: then out is the one it has here. */
+/* Adds the name that the number has here. False: its numbers have no names. */
 bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			       const struct tapir_question_operand *operand, struct tapir_str *out);
 

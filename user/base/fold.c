@@ -111,7 +111,7 @@ static int compare_keys(const struct tapir_fold *fold, const struct tapir_fold_p
 	return order;
 }
 
-/* One block: the parts, then their texts. NULL: out of memory. */
+/* Returns one block: the parts, then their texts. NULL: out of memory. */
 static struct tapir_fold_part *copy_key(const struct tapir_fold_part *key, unsigned cnt,
 					size_t *bytes)
 {
@@ -200,7 +200,7 @@ static uint32_t linear_step(const struct tapir_fold_column *c, struct tapir_fold
 	return 1 + (uint32_t)((n.whole - c->low) / c->step);
 }
 
-/* Of a number that is not negative. */
+/* The number is not negative. */
 static uint32_t log_step(struct tapir_fold_number n)
 {
 	uint64_t bits;

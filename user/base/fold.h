@@ -64,7 +64,7 @@ struct tapir_fold_step {
 	uint64_t cnt, before;
 };
 
-/* Of a column, in a row. */
+/* The value of a column, in a row. */
 struct tapir_fold_value {
 	struct tapir_fold_number sum, sum_before;
 	struct tapir_fold_number least, most; /* of all time */
@@ -110,7 +110,7 @@ static inline struct tapir_fold_number tapir_fold__real(double value)
 /* key_cnt parts, borrowed, and column_cnt values. False: it found no room and is counted. */
 bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 		     const struct tapir_fold_number *values);
-/* From now on another interval: what is read as "since" begins here. */
+/* Begins another interval: the values that are read with "since" begin here. */
 void tapir_fold__begin_interval(struct tapir_fold *fold);
 void tapir_fold__fini(struct tapir_fold *fold);
 
@@ -124,7 +124,7 @@ struct tapir_fold_number tapir_fold_value__most(const struct tapir_fold_value *v
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since);
 uint64_t tapir_fold_step__cnt(const struct tapir_fold_step *step, bool since);
-/* Below 0, which have no step. */
+/* Returns how many values below 0 there are, which have no step. */
 uint64_t tapir_fold_value__below(const struct tapir_fold_value *value, bool since);
 /* The smallest value of a step; *high: of the next one. */
 void tapir_fold_step__range(const struct tapir_fold_column *column,

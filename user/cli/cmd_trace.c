@@ -151,7 +151,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	return err;
 }
 
-/* What is asked, and what must be recorded to answer it. */
+/* Reads the questions, and adds the events that they need to the request. */
 static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
 	       struct tapir_request *request)
 {

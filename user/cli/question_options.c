@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From words to questions: what each source is, and which events it needs. */
+/* Questions made of words: the kind of each source, and the events that it needs. */
 #include "cli/question_options.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ const struct tapir_option tapir_question_options[] = {
 		  struct tapir_question_args, table_mb, 1, 16384),
 	{}};
 
-/* What a question is about. */
+/* The events and intervals that a question is about. */
 struct tapir_source {
 	struct tapir_vec(struct tapir_spec *) specs;
 	struct tapir_machine_source_list machine;
@@ -112,7 +112,7 @@ static const char *keep(struct tapir_asked *asked, const char *text, size_t len)
 	return NULL;
 }
 
-/* Without the blanks before end. */
+/* Keeps the text up to end without the blanks before it. */
 static const char *keep_words(struct tapir_asked *asked, const char *text, const char *end)
 {
 	while (end > text && end[-1] == ' ')
@@ -404,7 +404,7 @@ static void fini_sentence(struct sentence *s)
 	tapir_vec__fini(&s->source);
 }
 
-/* The option that a word of a sentence is; NULL: none. "if" is where. */
+/* Returns the option that a word of a sentence names, or NULL. "if" is where. */
 static const struct tapir_option *option_of(const char *word, size_t len)
 {
 	if (len == 2 && !memcmp(word, "if", 2)) {
@@ -428,7 +428,7 @@ static const char *next_word(const char *text)
 	return text + strspn(text, " ");
 }
 
-/* A keyword's value goes on up to the next keyword; its own first word is never one. */
+/* Returns the end of a keyword's value: the next keyword. Its own first word is never one. */
 static const char *value_end(const char *value)
 {
 	const char *at = next_word(value);

@@ -21,7 +21,7 @@ struct tapir_question_args {
 };
 
 extern const struct tapir_option tapir_question_options[];
-/* What top and table_mb are if they are not given. */
+/* The values of top and table_mb that were not given. */
 #define TAPIR_QUESTION_TOP 20
 #define TAPIR_QUESTION_DEFAULTS                                                                    \
 	{                                                                                          \
@@ -30,9 +30,9 @@ extern const struct tapir_option tapir_question_options[];
 
 struct tapir_source;
 
-/* All that was asked; zeros at first. */
+/* The questions of a command line; zeros at first. */
 struct tapir_asked {
-	struct tapir_questions *questions; /* NULL: nothing was asked */
+	struct tapir_questions *questions; /* NULL: there are none */
 	struct tapir_words specs;	   /* what is to be recorded for it */
 	bool has_table;			   /* a question adds up */
 	uint64_t top;			   /* rows of a table; UINT32_MAX: all */

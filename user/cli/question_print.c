@@ -73,7 +73,7 @@ static const struct tapir_fold_row *row_at(const struct reading *r, size_t i)
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-/* As short as it says enough: "840 ns", "88 us", "12.3 ms". */
+/* Adds a time in the unit that suits it: "840 ns", "88 us", "12.3 ms". */
 static void add_time(struct tapir_str *out, uint64_t ns)
 {
 	if (ns < 1000)
@@ -274,7 +274,7 @@ struct bar {
 	uint64_t cnt;
 };
 
-/* From a power of two to the next. */
+/* Widens it to the powers of two around it. */
 static void widen_to_octave(struct bar *b)
 {
 	int octave = b->low.real > 0 ? ilogb(b->low.real) : 0;
@@ -288,7 +288,7 @@ static void widen_to_octave(struct bar *b)
 	}
 }
 
-/* As many at most as the value has steps. 0, too: no memory. */
+/* Returns the number of bars, at most that of the steps. 0 also if there is no memory. */
 static size_t make_bars(const struct reading *r, const struct tapir_fold_column *column,
 			const struct tapir_fold_value *v, struct bar **out)
 {

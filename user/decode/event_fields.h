@@ -30,15 +30,14 @@ struct tapir_event_fields {
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event);
-/* Also one whose value is absent; "argN" is the N-th, if none has that name. NULL: there is none.
- */
+/* Finds also one whose value is absent; "argN" is the N-th, if none has that name. NULL: none. */
 const struct tapir_value *tapir_event_fields__named(const struct tapir_event_fields *f,
 						    const char *name, size_t len);
 /* The same, but NULL also for one whose value is absent. */
 const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fields *f,
 						   const char *name, size_t len);
-/* Whether events of the kind have it, also where this one's value is absent. Which pairs there are
- * depends on the event: of those with pairs nothing is known. */
+/* Returns true if events of the kind may have it, also where this one's value is absent. Which
+ * pairs there are depends on the event: one with pairs may have any name. */
 bool tapir_event_fields__may_have(const struct tapir_event_fields *f, const char *name, size_t len);
 uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name);
 /*

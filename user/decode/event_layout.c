@@ -117,7 +117,7 @@ static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_ev
 static void choose_way(struct tapir_event_layout *layout, const struct tapir_event_view *event,
 		       struct tapir_value *out, unsigned max)
 {
-	/* By their lengths alone: neither is believed for a NUL inside of a string. */
+	/* Their lengths alone decide: a NUL inside of a string is no proof of either. */
 	struct tapir_packed_layout packed = layout->packed, other = layout->other;
 	unsigned odd;
 

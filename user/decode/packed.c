@@ -377,8 +377,7 @@ static bool is_string(const struct tapir_layout_field *f)
 	       (f->type == TAPIR_LAYOUT_UTF16 || f->type == TAPIR_LAYOUT_UTF8);
 }
 
-/* The last string and the bytes of the fields behind it, all of fixed size; false: there is none.
- */
+/* Finds the last string and the bytes of the fields after it, all of fixed size. False: none. */
 static bool find_tail(const struct tapir_packed_layout *layout, unsigned *last, size_t *tail_bytes)
 {
 	unsigned i = layout->field_cnt;
@@ -398,9 +397,9 @@ static bool is_only_variable(const struct tapir_packed_layout *layout, unsigned 
 }
 
 /*
- * The only string goes on to the tail. Where there are more, it is not known which has the NUL: the
- * last is marked as cut, and what lies between it and the tail is the rest. Returns the rest's
- * length; SIZE_MAX: there is no tail to read.
+ * The only string continues up to the tail. Where there are more, it is not known which has the
+ * NUL: the last is marked as cut, and what lies between it and the tail is the rest. Returns the
+ * rest's length; SIZE_MAX: there is no tail to read.
  */
 static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t *payload,
 			size_t bytes, struct tapir_value *out)
@@ -431,7 +430,7 @@ static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t 
 	return bytes - tail_bytes - from;
 }
 
-/* The rest bytes that lie in front of the tail. */
+/* Returns the rest bytes in front of the tail. */
 static struct tapir_packed_cursor rest_behind(const struct tapir_packed_layout *layout,
 					      const uint8_t *payload, size_t bytes, size_t rest)
 {

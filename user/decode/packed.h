@@ -5,7 +5,7 @@
  * The payload is another process's: nothing is read outside it and time is bounded by its length
  * times the depth of its layout. A payload that ends early leaves MISSING values (and the bytes of
  * the field it ends in as "rest"); bytes past the layout are "rest", too. Strings end at a NUL:
- * where one has a NUL inside, the fields of fixed size behind the last string are read from the end
+ * where one has a NUL inside, the fields of fixed size after the last string are read from the end
  * of the payload (exact layouts only).
  *
  * A STRUCT or ARRAY value is not taken apart by decoding: it knows its bytes, and an iterator gives
@@ -22,8 +22,8 @@ struct tapir_packed_layout {
 	const struct tapir_layout_field *fields;
 	uint16_t field_cnt;
 	/*
-	 * The payload has these fields and no more, as its own process describes them: what is left
-	 * over comes of a NUL inside of a string, not of a later version of the event.
+	 * The payload has these fields and no more, as its own process describes them: remaining
+	 * bytes come from a NUL inside of a string, not of a later version of the event.
 	 */
 	bool is_exact;
 };

@@ -64,7 +64,7 @@ int tapir_expression__fail(const struct tapir_expression *e, struct tapir_span w
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-/* 0: a mistake was told, or there is no memory. */
+/* 0: a mistake was reported, or there is no memory. */
 static uint16_t add_node(struct parser *p, uint8_t op, const char *from)
 {
 	struct tapir_node *n;
@@ -464,7 +464,7 @@ static bool is_comparison(uint8_t op)
 	return op >= TAPIR_NODE_EQ && op <= TAPIR_NODE_IN;
 }
 
-/* In C a & b == c is a & (b == c), which nobody means. */
+/* In C a & b == c is a & (b == c), which is never meant. */
 static bool lacks_parentheses(struct parser *p, uint8_t op, uint16_t left, uint16_t right)
 {
 	uint16_t sides[] = {left, right};
@@ -574,7 +574,7 @@ static uint16_t parse_or(struct parser *p)
 	return parse_level(p, TOP_LEVEL);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the expression ------------------------------------------------------------------------- */
 
 static int parse(struct tapir_expression *e)
 {

@@ -34,7 +34,7 @@ enum tapir_class {
 	TAPIR_CLASS_TEXT,
 };
 
-/* What is read of an event. The scope fills it; id is its own. */
+/* A value that is read from an event. The scope fills it; id is its own. */
 struct tapir_question_operand {
 	uint8_t class;	  /* enum tapir_class */
 	bool wants_unit;  /* a plain number but 0 is not compared with it */
@@ -100,7 +100,7 @@ int tapir_expression__value(const struct tapir_expression *e, const struct tapir
 /* TAPIR_QUESTION_ACCEPT, REJECT or UNDEFINED. slots: slot_cnt of them; a text's number is its
  * address. */
 int tapir_program__decide(const struct tapir_program *p, const struct tapir_question_slot *slots);
-/* Of a value whose class is a number. False: it is undefined. */
+/* Computes a value whose class is a number. False: it is undefined. */
 bool tapir_program__number(const struct tapir_program *p, const struct tapir_question_slot *slots,
 			   uint64_t *out);
 

@@ -29,7 +29,7 @@ static int holds_text(void *ctx, const struct tapir_question_term *t,
 
 enum value_kind { VALUE_CONSTANT, VALUE_SLOT, VALUE_REGISTER };
 
-/* What a node of a value comes to. */
+/* The value of a node: a constant, or where a program has it. */
 struct value {
 	uint8_t kind;
 	uint8_t class; /* of a constant: UINT, or INT if it is negative, FLOAT, TEXT, NONE: a state
@@ -56,7 +56,7 @@ struct binder {
 	struct label_term labels[TAPIR_QUESTION_TERMS];
 	unsigned label_at[MAX_LABELS];
 	unsigned label_cnt;
-	int err; /* the first one; told */
+	int err; /* the first one; reported */
 };
 
 static const struct tapir_node *node_of(const struct binder *b, uint16_t idx)
@@ -116,7 +116,7 @@ static bool find_known(const struct tapir_node *n, uint64_t *out)
 	return *out || is_word(n, "false");
 }
 
-/* Of a comparison, the name of a state that is no value. */
+/* Finds the state that a name means at the right of a comparison. */
 static bool find_state(const struct tapir_node *n, uint64_t *out)
 {
 	static const struct {
@@ -146,7 +146,7 @@ static struct value none(const struct tapir_node *n)
 	return constant(n, TAPIR_CLASS_UINT, 0);
 }
 
-/* The same operand is one slot. */
+/* Returns the operand's slot: equal operands share one. */
 static struct value slot_of(struct binder *b, const struct tapir_node *n,
 			    const struct tapir_question_operand *operand)
 {
@@ -263,7 +263,7 @@ static struct value add_step(struct binder *b, uint8_t op, struct value x, struc
 	return result;
 }
 
-/* Not of a division by zero. */
+/* Computes an operation of two constants, which is no division by zero. */
 static struct value fold_constants(uint8_t op, struct value x, struct value y,
 				   const struct tapir_node *n)
 {
@@ -278,7 +278,7 @@ static struct value fold_constants(uint8_t op, struct value x, struct value y,
 	return result;
 }
 
-/* A time written with a unit, in the unit of what it meets: ns where that does not divide it. */
+/* Converts a time with a unit to the unit of the other side: to ns if that does not divide it. */
 static void agree_on_unit(struct binder *b, struct value *time, struct value *k)
 {
 	if (!k->unit_ns || k->kind != VALUE_CONSTANT || time->kind == VALUE_CONSTANT)
@@ -533,7 +533,7 @@ static struct comparison comparison_of(uint8_t op, bool is_signed)
 	}
 }
 
-/* With the sides exchanged. */
+/* Returns the operator with the sides exchanged. */
 static uint8_t mirrored(uint8_t op)
 {
 	static const uint8_t others[] = {[TAPIR_NODE_LT] = TAPIR_NODE_GT,
@@ -544,7 +544,7 @@ static uint8_t mirrored(uint8_t op)
 	return op >= TAPIR_NODE_LT && op <= TAPIR_NODE_GE ? others[op] : op;
 }
 
-/* Can a number of the class be below, or above, all that the other side may be? */
+/* A constant below, or above, all numbers of the class decides without the number. */
 static void compare_with_constant(struct binder *b, uint8_t op, struct value v, struct value k,
 				  uint16_t yes, uint16_t no)
 {
@@ -841,8 +841,7 @@ int tapir_expression__value(const struct tapir_expression *e, const struct tapir
 
 /* ---- deciding ------------------------------------------------------------------------------- */
 
-/* Of a text that was cut, what is beyond is not known: it is decided only where that is no matter.
- */
+/* The end of a text that was cut is not known: it is equal or not only where that is no matter. */
 static int holds_equal(const struct tapir_constant *text, const char *data,
 		       const struct tapir_question_slot *slot)
 {

@@ -55,7 +55,7 @@ struct tapir_spec {
 /* *out is yours. Each mistake is one line: where, what was expected, an example. -EINVAL. */
 int tapir_spec__parse(const char *text, struct tapir_spec **out);
 void tapir_spec__free(struct tapir_spec *spec);
-/* What a first word of len bytes means if it is reserved for another kind of source, or NULL. */
+/* Returns what a first word of len bytes means if another kind of source has it, or NULL. */
 const char *tapir_spec__reserved(const char *word, size_t len);
 
 /*
@@ -66,7 +66,7 @@ const char *tapir_spec__reserved(const char *word, size_t len);
  */
 bool tapir_spec__matches(const struct tapir_spec *spec, const char *path, const char *provider,
 			 const char *event);
-/* What level 0 and keywords 0 of a SPEC let through. */
+/* The meaning of level 0 and keywords 0 of a SPEC. */
 enum tapir_spec_zero {
 	TAPIR_SPEC_ZERO_IS_ALL, /* libtapir's providers (tapir/provider.h) */
 	/* EventPipe: level 0 LogAlways alone, keywords 0 the events without keywords */
