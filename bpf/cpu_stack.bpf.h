@@ -41,7 +41,7 @@ static __always_inline __u64 take_user_stack(struct cpu_stacks *s, struct tapir_
 {
 	walk(&s->user, NULL);
 	*err = send_user_stack(now, &s->sender, &s->user, of);
-	return s->user.rec.stack_id;
+	return whole_stack_id(&s->user, s->user.rec.stack_id);
 }
 
 /* An id for the first cnt frames. Not static: see walk. */

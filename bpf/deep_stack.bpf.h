@@ -9,6 +9,7 @@
 #define TAPIR_BPF_DEEP_STACK_BPF_H
 
 #include "bpf/common.bpf.h"
+#include "bpf/interp_walk.bpf.h"
 #include "bpf/sent.bpf.h"
 #include "bpf/stack_rows.bpf.h"
 
@@ -18,6 +19,7 @@ const volatile __u32 frame_limit __weak SEC(".rodata") = TAPIR_FRAMES;
 struct deep_stack {
 	struct tapir_rec_stack rec;
 	__u64 frames[TAPIR_MAX_FRAMES];
+	struct tapir_interp_list list;
 };
 
 struct {
@@ -79,15 +81,41 @@ __weak __noinline long send_deep_stack(struct user_stack *u, struct sender *send
 	if (!u || !sender || !of || !now || !has_deep_stacks())
 		return -1;
 	deep = deep_stack_of(u);
-	size = sizeof(deep->rec) + 8ull * u->rec.frame_cnt;
+	size = u->list.cnt ? tapir_interp__record_bytes(TAPIR_MAX_FRAMES, u->list.cnt)
+			   : sizeof(deep->rec) + 8ull * u->rec.frame_cnt;
 	barrier_var(size); /* the check must reach the verifier on this very register */
 	if (!deep || size > sizeof(*deep))
 		return -1;
 	deep->rec = u->rec;
-	if (bpf_probe_read_kernel(deep->frames, 8 * TAPIR_FRAMES, u->frames))
+	if (bpf_probe_read_kernel(deep->frames, 8 * TAPIR_FRAMES, u->frames) ||
+	    bpf_probe_read_kernel(&deep->list, sizeof(deep->list), &u->list))
 		return -1;
 	own = *sender;
-	err = send_stack_now(now, &own, &deep->rec, size, of);
+	err = send_stack_now(now, &own, &deep->rec, size,
+			     u->list.cnt ? TAPIR_REC_INTERP_STACK : TAPIR_REC_STACK,
+			     whole_stack_id(u, u->rec.stack_id), of);
+	*sender = own;
+	return err;
+}
+
+/* The addresses and what an interpreter runs. Not static: see find_row. */
+__weak __noinline long send_interp_stack(struct user_stack *u, struct sender *sender,
+					 const struct tapir_rec *of)
+{
+	struct tapir_live *now = tapir_live();
+	struct sender own;
+	__u64 size;
+	long err;
+
+	if (!u || !sender || !of || !now)
+		return -1;
+	size = tapir_interp__record_bytes(TAPIR_FRAMES + 2, u->list.cnt);
+	barrier_var(size); /* the check must reach the verifier on this very register */
+	if (size > sizeof(struct tapir_rec_interp_stack))
+		return -1;
+	own = *sender;
+	err = send_stack_now(now, &own, &u->rec, size, TAPIR_REC_INTERP_STACK, u->list.stack_id,
+			     of);
 	*sender = own;
 	return err;
 }
@@ -96,9 +124,13 @@ __weak __noinline long send_deep_stack(struct user_stack *u, struct sender *send
 static __always_inline long send_user_stack(struct tapir_live *now, struct sender *sender,
 					    struct user_stack *u, const struct tapir_rec *of)
 {
-	if (!has_deep_stacks() || u->rec.frame_cnt <= TAPIR_FRAMES)
+	int is_deep = has_deep_stacks() && u->rec.frame_cnt > TAPIR_FRAMES;
+
+	if (!is_deep && !u->list.cnt)
 		return tapir_send_stack(now, sender, &u->rec, of);
-	return has_stack_mark(now, u->rec.stack_id) ? 0 : send_deep_stack(u, sender, of);
+	if (has_stack_mark(now, whole_stack_id(u, u->rec.stack_id)))
+		return 0;
+	return is_deep ? send_deep_stack(u, sender, of) : send_interp_stack(u, sender, of);
 }
 
 #endif /* TAPIR_BPF_DEEP_STACK_BPF_H */

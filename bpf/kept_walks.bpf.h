@@ -156,14 +156,17 @@ static __always_inline __u64 take_known_user_stack(struct cpu_stacks *s, struct 
 {
 	struct user_stack *u = &s->user;
 	struct kept_walk *kept = kept_walk_of(u, task);
-	__u64 known_id = 0;
+	__u64 known_id = 0, id;
 
 	*err = 0;
 	begin_walk(u);
-	if (kept && is_kept_walk(u, kept) && has_stack_mark(now, kept->stack_id)) {
-		if (++kept->match_cnt % kept_walk_check)
-			return kept->stack_id;
-		known_id = kept->stack_id;
+	if (kept && is_kept_walk(u, kept)) {
+		id = whole_stack_id(u, kept->stack_id);
+		if (has_stack_mark(now, id)) {
+			if (++kept->match_cnt % kept_walk_check)
+				return id;
+			known_id = kept->stack_id;
+		}
 	}
 	begin_anew(u);
 	walk_on(u, NULL);
@@ -172,7 +175,7 @@ static __always_inline __u64 take_known_user_stack(struct cpu_stacks *s, struct 
 	*err = send_user_stack(now, &s->sender, u, of);
 	if (kept && !*err)
 		keep_for_later(u, kept);
-	return u->rec.stack_id;
+	return whole_stack_id(u, u->rec.stack_id);
 }
 
 #endif /* TAPIR_BPF_KEPT_WALKS_BPF_H */

@@ -57,21 +57,23 @@ static __always_inline int has_stack_mark(const struct tapir_live *now, __u64 st
 	return has_mark(&sent_stacks, STACK_MARKS - 1, tapir_walk__hash(stack_id, now->epoch));
 }
 
-/* As tapir_send_stack, whether this epoch has had it or not. */
+/*
+ * As tapir_send_stack, whether this epoch has had it or not. type, stack_id: STACK and the one in
+ * rec, or what has a list behind the frames.
+ */
 static __always_inline long send_stack_now(struct tapir_live *now, struct sender *sender,
-					   struct tapir_rec_stack *rec, __u64 size,
-					   const struct tapir_rec *of)
+					   struct tapir_rec_stack *rec, __u64 size, __u16 type,
+					   __u64 stack_id, const struct tapir_rec *of)
 {
 	long err;
 
-	rec->h.type = TAPIR_REC_STACK;
+	rec->h.type = type;
 	rec->h.cpu = of->cpu;
 	rec->h.time_ns = of->time_ns;
 	rec->h.size = size;
 	err = tapir_send(now, sender, rec, size);
 	if (!err)
-		set_mark(&sent_stacks, STACK_MARKS - 1,
-			 tapir_walk__hash(rec->stack_id, now->epoch));
+		set_mark(&sent_stacks, STACK_MARKS - 1, tapir_walk__hash(stack_id, now->epoch));
 	return err;
 }
 
@@ -86,7 +88,8 @@ static __always_inline long tapir_send_stack(struct tapir_live *now, struct send
 	return has_stack_mark(now, rec->stack_id)
 		       ? 0
 		       : send_stack_now(now, sender, rec,
-					sizeof(*rec) + 8 * (rec->frame_cnt & 127ull), of);
+					sizeof(*rec) + 8 * (rec->frame_cnt & 127ull),
+					TAPIR_REC_STACK, rec->stack_id, of);
 }
 
 /*

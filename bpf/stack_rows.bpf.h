@@ -7,6 +7,7 @@
 #define TAPIR_BPF_STACK_ROWS_BPF_H
 
 #include "bpf/common.bpf.h"
+#include "bpf/interp_logic.bpf.h"
 #include "bpf/unwind_logic.bpf.h"
 #include "bpf/unwind_maps.bpf.h"
 
@@ -104,7 +105,15 @@ struct user_stack {
 	__u64 window[MEMO_WORDS];   /* the second half: what a kept walk reads beyond the first */
 	struct tapir_rec_stack rec; /* filled but for its header; the frames follow it */
 	__u64 frames[TAPIR_FRAMES + 2]; /* as far as differs_from may look */
+	struct tapir_interp_list list;	/* the interpreter's, behind them: a whole record */
+	struct tapir_interp interp;	/* how those are found */
+	__u64 interp_va, interp_hash;	/* the next frame; of the list */
+	__u64 interp_words[TAPIR_INTERP_WORDS];
 };
+TAPIR_STATIC_ASSERT(__builtin_offsetof(struct user_stack, list) -
+				    __builtin_offsetof(struct user_stack, rec) ==
+			    __builtin_offsetof(struct tapir_rec_interp_stack, list),
+		    "tapir_rec_interp_stack");
 
 /* ---- the stack's memory ------------------------------------------------------------------- */
 

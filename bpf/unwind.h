@@ -20,6 +20,7 @@
 #ifndef TAPIR_BPF_UNWIND_H
 #define TAPIR_BPF_UNWIND_H
 
+#include "bpf/interp.h"
 #include "tapir/abi.h"
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -196,9 +197,10 @@ struct tapir_unwind_space {
 	uint32_t block_cnt;  /* in block 0: of all */
 	uint64_t generation; /* grows with each change: what was kept of an older one is void */
 	uint64_t first_va[TAPIR_UNWIND_SPACE_BLOCKS]; /* in block 0; unused: UINT64_MAX */
+	struct tapir_interp interp;		      /* in block 0 */
 	struct tapir_unwind_mapping mappings[TAPIR_UNWIND_SPACE_MAPPINGS];
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_space) == 1936, "tapir_unwind_space");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_space) == 1968, "tapir_unwind_space");
 
 #define TAPIR_UNWIND_SPACES 8192u /* elements of the map */
 

@@ -292,7 +292,7 @@ static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *no
 	s->stack.sp = s->regs[TAPIR_REG_SP];
 	s->stack.fp = s->regs[TAPIR_REG_BP];
 	walk(&s->stack, site);
-	id = s->stack.rec.stack_id;
+	id = whole_stack_id(&s->stack, s->stack.rec.stack_id);
 	recent = &s->recent_stacks[id & (RECENT_STACKS - 1)];
 	if (s->stack.rec.flags & TAPIR_STACK_FAULT)
 		tapir_lose(&event_of(s)->probe_id, TAPIR_LOSS_STACK_FAULT);

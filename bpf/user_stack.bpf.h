@@ -20,6 +20,7 @@
 
 #include "bpf/common.bpf.h"
 #include "bpf/deep_stack.bpf.h"
+#include "bpf/interp_walk.bpf.h"
 #include "bpf/walk_memo.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier checks each iteration of an inline loop. */
@@ -421,6 +422,9 @@ static __noinline int begin_space(struct user_stack *u)
 	space = find_space(u);
 	u->seed = space ? tapir_walk__hash(u->key.tgid, space->generation) | 1 : 0;
 	u->walk.has_space = space != NULL;
+	u->interp.root = TAPIR_INTERP_NONE;
+	if (space && space->interp.root)
+		u->interp = space->interp;
 	if (u->seed != u->mapping_seed)
 		u->mapping.start_va = u->mapping.end_va = 0;
 	u->mapping_seed = u->seed;
@@ -437,6 +441,7 @@ __weak __noinline int begin_walk(struct user_stack *u)
 	u->walk.known_limit = frame_limit < TAPIR_FRAMES ? frame_limit : TAPIR_FRAMES;
 	u->walk.start = u->walk.base = u->sp & ~7ull;
 	begin_space(u);
+	walk_interp(u);
 	return 0;
 }
 

@@ -121,7 +121,8 @@ static void merge_all(const struct tapir_cpython *python, const struct fake_memo
 		native[i] &= ~1ull;
 	loop.loop_va = native[0];
 	loop.loop_end_va = native[1];
-	all = tapir_cpython__merge(&loop, frames, cnt, &namer, native, bytes / 8, out, 48);
+	all = tapir_cpython__merge(&loop, frames, cnt, &namer, native, bytes / 8, memory->size & 1,
+				   out, 48);
 	for (size_t i = 0; i < all && i < 48; i++)
 		if (!(out[i] & 1) && (at == bytes / 8 || out[i] != native[at++]))
 			abort();

@@ -341,14 +341,19 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 
 	(void)state;
 	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, out, 8), 8);
+	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, false, out, 8),
+			 8);
 	assert_memory_equal(out, expected, sizeof(expected));
 	/* What has no room is counted. */
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, out, 2), 8);
+	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, false, out, 2),
+			 8);
 	/* A stack that is cut has those of its calls; a loop without functions has none. */
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 2, out, 8), 4);
-	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, out, 8), 7);
-	assert_int_equal(tapir_cpython__merge(&python, NULL, 0, &namer, native, 5, out, 8), 5);
+	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 2, false, out, 8),
+			 4);
+	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, false, out, 8),
+			 7);
+	assert_int_equal(tapir_cpython__merge(&python, NULL, 0, &namer, native, 5, false, out, 8),
+			 5);
 }
 
 /* With -X perf each has code of its own, and so its name. */
@@ -361,7 +366,8 @@ static void functions_with_code_of_their_own_are_not_there_twice(void **state)
 
 	(void)state;
 	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
-	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, out, 8), 6);
+	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, false, out, 8),
+			 6);
 	assert_memory_equal(out, expected, sizeof(expected));
 }
 

@@ -97,7 +97,7 @@ static void loading_stays_quick(void **state)
 	static const struct {
 		const char *name;
 		unsigned long most;
-	} programs[] = {{"tapir_sample", 21500}, {"tapir_switch", 35000}, {"tapir_usdt", 26500}};
+	} programs[] = {{"tapir_sample", 22500}, {"tapir_switch", 37000}, {"tapir_usdt", 28000}};
 	const char *at;
 	char *log;
 

@@ -36,8 +36,9 @@ static inline void begin_with(size_t max_bytes)
 {
 	assert_int_equal(tapir_unwind_maps__new(fixture->programs, &fixture->maps), 0);
 	assert_int_equal(tapir_unwind_tables__new(fixture->maps, max_bytes, &fixture->tables), 0);
-	assert_int_equal(tapir_unwind_spaces__new(fixture->maps, fixture->tables, &fixture->spaces),
-			 0);
+	assert_int_equal(
+		tapir_unwind_spaces__new(fixture->maps, fixture->tables, NULL, &fixture->spaces),
+		0);
 }
 
 static inline void end(void)

@@ -63,6 +63,7 @@
 #include "record/lane_dedup.h"
 #include "record/lock_watch.h"
 #include "record/loss_poll.h"
+#include "record/names/interp_stacks.h"
 #include "record/names/namer.h"
 #include "record/unwinding.h"
 #include "runtime/jvm/jvm_gauges.h"
@@ -75,7 +76,8 @@ struct tapir_session {
 	struct tapir_session_opts opts;
 	struct tapir_catalog *catalog;
 	struct tapir_namer *namer;
-	struct tapir_unwinding *unwinding; /* NULL: no programs walk stacks */
+	struct tapir_interp_stacks *interp_stacks; /* NULL: names are not wanted */
+	struct tapir_unwinding *unwinding;	   /* NULL: no programs walk stacks */
 	struct tapir_await_code await_code;
 	struct tapir_counter_maker *counters;
 	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
@@ -245,9 +247,14 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		}
 		if (!s->opts.no_names)
 			tapir_namer__on_record(s->namer, rec, fd);
+		if (s->interp_stacks && rec->type == TAPIR_REC_PROCESS)
+			tapir_interp_stacks__on_process(s->interp_stacks, (const void *)rec);
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
 		if (s->jvm_gauges)
 			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
+	} else if (rec->type == TAPIR_REC_INTERP_STACK) {
+		s->malformed_cnt +=
+			!s->interp_stacks || !tapir_interp_stacks__on_stack(s->interp_stacks, rec);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		put_loss(s, (const struct tapir_rec_loss *)rec);
 	} else {
@@ -519,8 +526,13 @@ static int start(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
+	if (!err && s->opts.with_unwinding && !s->opts.no_names) {
+		s->interp_stacks = tapir_interp_stacks__new(s->catalog, describe, s);
+		err = s->interp_stacks ? 0 : -ENOMEM;
+	}
 	if (!err && s->opts.with_unwinding)
-		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, &s->unwinding);
+		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, s->interp_stacks,
+					   &s->unwinding);
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
@@ -591,6 +603,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_namer__free(s->namer);
 	tapir_await_code__fini(&s->await_code);
 	tapir_unwinding__free(s->unwinding);
+	tapir_interp_stacks__free(s->interp_stacks);
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
 	tapir_lock_watch__free(s->locks);

@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "record/names/interp_stacks.h"
 #include "record/unwind_mappings.h"
 #include "record/unwind_tables.h"
 #include "runtime/dotnet/dotnet.h"
@@ -23,6 +24,7 @@
 #define PRUNED_PER_SEC	  4
 #define INTERPRETER_LOOKS 10u
 #define JVMS_AT_ONCE	  8u
+#define INTERPS_AT_ONCE	  32u
 #define MAX_VA		  (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
 
 struct space {
@@ -36,13 +38,18 @@ struct space {
 	unsigned interpreter_looks;
 	uint64_t interpreter_va, interpreter_end_va;
 	struct tapir_jvm_code code;
+	/* Of one that may have another interpreter: likewise. */
+	unsigned interp_looks;
+	struct tapir_interp interp;
 };
 
 struct tapir_unwind_spaces {
 	struct tapir_unwind_maps *maps;
 	struct tapir_unwind_tables *tables;
-	struct tapir_map by_tgid;			 /* -> struct space * */
-	struct tapir_vec(uint32_t) changed, stale, jvms; /* jvms: to be looked at */
+	struct tapir_interp_stacks *interp_stacks;		  /* NULL: nobody merges them */
+	struct tapir_map by_tgid;				  /* -> struct space * */
+	struct tapir_vec(uint32_t) changed, stale, jvms, interps; /* the last two: to be looked at
+								   */
 	uint64_t refused_cnt;
 	struct tapir_unwind_space scratch;
 };
@@ -115,6 +122,7 @@ static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_
 		return;
 	memcpy(data, parent->mappings.data, parent->mappings.cnt * sizeof(*data));
 	free(space->mappings.data);
+	space->interp = parent->interp;
 	space->mappings.data = data;
 	space->mappings.cnt = space->mappings.cap = parent->mappings.cnt;
 	mark(s, space);
@@ -135,6 +143,8 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 	space->interpreter_va = 0;
 	space->interpreter_looks = 0;
 	space->code.heap_cnt = 0;
+	space->interp.root = TAPIR_INTERP_NONE;
+	space->interp_looks = 0;
 	mark(s, space);
 }
 
@@ -291,6 +301,41 @@ static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 	s->jvms.cnt = kept;
 }
 
+/* One that has just begun may not have its library yet. */
+static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
+			const struct tapir_rec_mapping *rec)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&rec->h, &view);
+	if (s->interp_stacks && !space->interp.root && tapir_interp_stacks__is_path(view.path) &&
+	    (space->interp_looks || tapir_vec__push(&s->interps, space->tgid)))
+		space->interp_looks = INTERPRETER_LOOKS;
+}
+
+static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
+{
+	size_t kept = 0, looked = 0;
+
+	for (size_t i = 0; i < s->interps.cnt; i++) {
+		struct space *space = space_of(s, s->interps.data[i]);
+
+		if (space && space->interp_looks &&
+		    (looks_again || space->interp_looks == INTERPRETER_LOOKS) &&
+		    looked++ < INTERPS_AT_ONCE) {
+			space->interp_looks--;
+			if (tapir_interp_stacks__find(s->interp_stacks, space->tgid,
+						      &space->interp)) {
+				space->interp_looks = 0;
+				mark(s, space);
+			}
+		}
+		if (space && space->interp_looks)
+			s->interps.data[kept++] = space->tgid;
+	}
+	s->interps.cnt = kept;
+}
+
 static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
 {
 	struct tapir_space_mapping new = {.m = {.start_va = rec->start_va,
@@ -312,6 +357,7 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	if (!tapir_unwind_mappings__add(&space->mappings, &new))
 		s->refused_cnt++;
 	want_interpreter(s, space, rec);
+	want_interp(s, space, rec);
 	mark_jvm(s, space);
 	if (!space->is_stale && tapir_vec__push(&s->stale, rec->tgid))
 		space->is_stale = true;
@@ -348,6 +394,7 @@ static void fill_block(struct tapir_unwind_space *out, const struct space *space
 	memset(out->first_va, 0xff, sizeof(out->first_va));
 	out->block_cnt = block_cnt;
 	out->generation = space->generation;
+	out->interp = space->interp;
 	for (uint32_t i = 1; i < block_cnt; i++)
 		out->first_va[i] =
 			space->mappings.data[(size_t)i * TAPIR_UNWIND_SPACE_MAPPINGS].m.start_va;
@@ -381,6 +428,7 @@ void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s)
 	if (!s)
 		return;
 	find_interpreters(s, false);
+	find_interps(s, false);
 	for (size_t i = 0; i < s->changed.cnt; i++) {
 		struct space *space = space_of(s, s->changed.data[i]);
 
@@ -447,6 +495,7 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 		prune(s, space);
 	}
 	find_interpreters(s, true);
+	find_interps(s, true);
 	tapir_unwind_spaces__flush(s);
 }
 
@@ -485,6 +534,7 @@ uint64_t tapir_unwind_spaces__refused(const struct tapir_unwind_spaces *s)
 /* ---- lifecycle ------------------------------------------------------------------------------------ */
 
 int tapir_unwind_spaces__new(struct tapir_unwind_maps *maps, struct tapir_unwind_tables *tables,
+			     struct tapir_interp_stacks *interp_stacks,
 			     struct tapir_unwind_spaces **out)
 {
 	struct tapir_unwind_spaces *s = calloc(1, sizeof(*s));
@@ -493,6 +543,7 @@ int tapir_unwind_spaces__new(struct tapir_unwind_maps *maps, struct tapir_unwind
 		return -ENOMEM;
 	s->maps = maps;
 	s->tables = tables;
+	s->interp_stacks = interp_stacks;
 	*out = s;
 	return 0;
 }
@@ -508,5 +559,6 @@ void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s)
 	tapir_vec__fini(&s->changed);
 	tapir_vec__fini(&s->stale);
 	tapir_vec__fini(&s->jvms);
+	tapir_vec__fini(&s->interps);
 	free(s);
 }

@@ -15,12 +15,14 @@
 
 #include "tapir/abi.h"
 
+struct tapir_interp_stacks;
 struct tapir_unwind_maps;
 struct tapir_unwind_spaces;
 struct tapir_unwind_tables;
 
-/* maps and tables are borrowed. */
+/* All are borrowed; interp_stacks NULL: what interpreters run is not walked. */
 int tapir_unwind_spaces__new(struct tapir_unwind_maps *maps, struct tapir_unwind_tables *tables,
+			     struct tapir_interp_stacks *interp_stacks,
 			     struct tapir_unwind_spaces **out);
 void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s);
 

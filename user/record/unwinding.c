@@ -16,7 +16,7 @@ struct tapir_unwinding {
 };
 
 int tapir_unwinding__new(struct tapir_programs *programs, size_t table_bytes,
-			 struct tapir_unwinding **out)
+			 struct tapir_interp_stacks *interp_stacks, struct tapir_unwinding **out)
 {
 	struct tapir_unwinding *u = calloc(1, sizeof(*u));
 	int err = u ? tapir_unwind_maps__new(programs, &u->maps) : -ENOMEM;
@@ -24,7 +24,7 @@ int tapir_unwinding__new(struct tapir_programs *programs, size_t table_bytes,
 	if (!err)
 		err = tapir_unwind_tables__new(u->maps, table_bytes, &u->tables);
 	if (!err)
-		err = tapir_unwind_spaces__new(u->maps, u->tables, &u->spaces);
+		err = tapir_unwind_spaces__new(u->maps, u->tables, interp_stacks, &u->spaces);
 	if (err) {
 		tapir_unwinding__free(u);
 		u = NULL;

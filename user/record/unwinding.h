@@ -13,12 +13,16 @@
 #include "record/unwind_tables.h"
 #include "tapir/abi.h"
 
+struct tapir_interp_stacks;
 struct tapir_programs;
 struct tapir_unwinding;
 
-/* programs is borrowed. table_bytes: the ceiling; 0: 100 MB. *out is NULL without BPF programs. */
+/*
+ * programs and interp_stacks are borrowed, as by tapir_unwind_spaces__new. table_bytes: the
+ * ceiling; 0: 100 MB. *out is NULL without BPF programs.
+ */
 int tapir_unwinding__new(struct tapir_programs *programs, size_t table_bytes,
-			 struct tapir_unwinding **out);
+			 struct tapir_interp_stacks *interp_stacks, struct tapir_unwinding **out);
 void tapir_unwinding__free(struct tapir_unwinding *u);
 
 /* Every describing record; fd: of a MAPPING its file, borrowed; -1: none. */

@@ -9,6 +9,7 @@
 #include "attach/thread_list.h"
 #include "base/clock.h"
 #include "base/keyed.h"
+#include "bpf/interp.h"
 #include "attach/flow/queue.h"
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/page_cache.h"
@@ -135,9 +136,12 @@ static void learn_numbers(struct looked_at *p)
 /* One that has just begun is a shell yet, or has not loaded its library. */
 static void recognize(struct looked_at *p)
 {
+	struct tapir_interp interp;
+
 	if (p->tries++ >= MAX_TRIES)
 		return;
-	p->is_python = tapir_cpython__of(&p->python, p->tgid);
+	p->is_python = tapir_cpython__of(&p->python, p->tgid) &&
+		       !tapir_cpython__interp(&p->python, &interp);
 	if (p->is_python)
 		learn_numbers(p);
 }

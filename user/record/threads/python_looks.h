@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * python_looks.h - which functions of Python the threads of a busy CPython are in, some times a
- * second, as LOOK records: stacks have the interpreter's own functions, and those have no names of
- * Python's unless it was started with -X perf.
+ * second, as LOOK records: of an interpreter whose frames BPF programs cannot find (bpf/interp.h),
+ * so that its stacks have its own functions alone.
  *
  * Nobody is stopped or asked: the interpreter's frames are read from the process's memory
  * (runtime/cpython/cpython_frames.h), in some microseconds a thread. Meanwhile a thread goes on, so

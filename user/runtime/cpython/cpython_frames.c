@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "bpf/interp.h"
+
 #define MAX_INTERPRETERS 256u
 #define MAX_THREADS	 65536u
 #define MAX_USER_VA	 (1ull << 56)
@@ -14,6 +16,7 @@
 #define MAX_FILE_CHARS	 1024u
 #define MAX_TEXT_LEN	 65536u /* of more it is no name */
 #define MAX_OFFSET	 (1u << 20)
+#define RUNTIME_BYTES	 (1 << 20)
 #define TYPE_OFF	 8 /* of any object */
 #define OWNED_BY_C	 3 /* a frame of no function, for a call of the loop; 3.12 */
 
@@ -120,6 +123,38 @@ static bool read_layout(const struct tapir_process_memory *memory, uint64_t va, 
 	return true;
 }
 
+/*
+ * PyGILState_GetThisThreadState passes the key to pthread_getspecific, or the address of the
+ * Py_tss_t that has it, as its second member, to PyThread_tss_get. Its code, as gcc makes it of
+ * 3.11 to 3.13:
+ *
+ *	mov	key(%rip),%edi; jmp				  the program has all of it
+ *	mov	_PyRuntime@GOT(%rip),%rax; ... lea tss(%rax),%rdi (or %rbx)	in a library
+ *
+ * Whatever is read by a wrong key is no state of the thread: that has the thread's number.
+ */
+static uint64_t find_key(const struct tapir_process_memory *memory, uint64_t fn_va,
+			 uint64_t runtime_va)
+{
+	static const uint8_t load[] = {0x48, 0x8b, 0x05};
+	uint8_t code[48];
+	int32_t disp;
+
+	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
+		return 0;
+	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
+		memcpy(&disp, code + i + 2, sizeof(disp));
+		if (code[i] == 0x8b && code[i + 1] == 0x3d && code[i + 6] == 0xe9)
+			return fn_va + i + 6 + (uint64_t)(int64_t)disp;
+		memcpy(&disp, code + i + 3, sizeof(disp));
+		if (code[i] == 0x48 && code[i + 1] == 0x8d &&
+		    (code[i + 2] == 0xb8 || code[i + 2] == 0x98) && disp > 0 &&
+		    disp < RUNTIME_BYTES && !memcmp(code, load, sizeof(load)))
+			return runtime_va + (uint64_t)disp + sizeof(int);
+	}
+	return 0;
+}
+
 bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_memory *memory,
 			 const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT])
 {
@@ -144,7 +179,39 @@ bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_m
 	default:
 		return false;
 	}
+	found.key_va = find_key(memory, vas[TAPIR_CPYTHON_STATE], found.runtime_va);
 	*out = found;
+	return true;
+}
+
+static bool is_in_frame(uint64_t off)
+{
+	return off < TAPIR_INTERP_FRAME_BYTES;
+}
+
+bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_interp *out)
+{
+	const struct tapir_cpython_layout *l = &python->layout;
+
+	if (!python->key_va || !is_in_frame(l->code + 7) || !is_in_frame(l->previous + 7) ||
+	    !is_in_frame(l->owner) || l->tid > UINT16_MAX || l->frame > UINT16_MAX ||
+	    l->frame_of_cframe > UINT16_MAX || l->name > UINT16_MAX || !l->tid)
+		return false;
+	*out = (struct tapir_interp){
+		.root_va = python->key_va,
+		.root = TAPIR_INTERP_TSS,
+		.language = TAPIR_INTERP_CPYTHON,
+		.flags = l->has_entry ? 0 : TAPIR_INTERP_LAST_IS_BARE,
+		.step_cnt = l->has_cframe ? 2 : 1,
+		.steps = {(uint16_t)l->frame, (uint16_t)l->frame_of_cframe},
+		.tid = (uint16_t)l->tid,
+		.code = (uint16_t)l->code,
+		.previous = (uint16_t)l->previous,
+		.last = (uint16_t)l->owner,
+		.last_mask = UINT8_MAX,
+		.last_value = l->has_entry ? 1 : OWNED_BY_C,
+		.cookie = (uint16_t)l->name,
+	};
 	return true;
 }
 
@@ -345,20 +412,50 @@ static size_t push_call(struct merged *m, const struct tapir_cpython_frame *fram
 	return i;
 }
 
+static bool is_loop(const struct tapir_cpython *python, uint64_t va)
+{
+	return va > python->loop_va && va <= python->loop_end_va;
+}
+
+/* Of frames without their last one's mark, as of a list that was cut: one more. */
+static size_t call_cnt(const struct tapir_cpython_frame *frames, size_t cnt)
+{
+	size_t calls = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		calls += frames[i].is_last || i + 1 == cnt;
+	return calls;
+}
+
+/* How many calls of the loop have no frames, innermost first; negative: how many frames' calls
+ * are not on the stack. */
+static int64_t surplus(const struct tapir_cpython *python, const struct tapir_cpython_frame *frames,
+		       size_t cnt, const uint64_t *native, size_t native_cnt)
+{
+	int64_t surplus = -(int64_t)call_cnt(frames, cnt);
+
+	for (size_t i = 0; i < native_cnt; i++)
+		surplus += is_loop(python, native[i]);
+	return surplus;
+}
+
 size_t tapir_cpython__merge(const struct tapir_cpython *python,
 			    const struct tapir_cpython_frame *frames, size_t cnt,
 			    const struct tapir_cpython_namer *namer, const uint64_t *native,
-			    size_t native_cnt, uint64_t *out, size_t max)
+			    size_t native_cnt, bool is_whole, uint64_t *out, size_t max)
 {
-	struct merged merged = {out, 0, max};
+	struct merged merged = {out, 0, max}, none = {};
+	int64_t left = is_whole ? surplus(python, frames, cnt, native, native_cnt) : 0;
 	size_t done = 0;
 
+	for (; left < 0 && done < cnt; left++)
+		done += push_call(&none, frames + done, cnt - done, namer, true);
 	for (size_t i = 0; i < native_cnt; i++) {
 		bool has_names =
 			i + 1 < native_cnt && namer->is_generated(namer->ctx, native[i + 1]);
 
 		push(&merged, native[i]);
-		if (native[i] > python->loop_va && native[i] <= python->loop_end_va)
+		if (is_loop(python, native[i]) && left-- <= 0)
 			done += push_call(&merged, frames + done, cnt - done, namer, has_names);
 	}
 	return merged.cnt;

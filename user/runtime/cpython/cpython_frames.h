@@ -21,6 +21,7 @@ enum {
 	TAPIR_CPYTHON_RUNTIME, /* _PyRuntime */
 	TAPIR_CPYTHON_LOOP,    /* _PyEval_EvalFrameDefault */
 	TAPIR_CPYTHON_CODE,    /* PyCode_Type, the type of what functions are made of */
+	TAPIR_CPYTHON_STATE,   /* PyGILState_GetThisThreadState */
 	TAPIR_CPYTHON_EXPORT_CNT
 };
 
@@ -45,6 +46,11 @@ struct tapir_cpython {
 	uint64_t runtime_va;
 	uint64_t loop_va, loop_end_va; /* the function that runs instructions */
 	uint64_t code_type_va;	       /* 0: not known */
+	/*
+	 * The pthread_key_t of each thread's state, which is set while the thread has not the lock,
+	 * too; 0: not known.
+	 */
+	uint64_t key_va;
 	struct tapir_cpython_layout layout;
 };
 
@@ -53,6 +59,8 @@ struct tapir_cpython_frame {
 	uint64_t code_va; /* 0: there is none, it ends those of one call of the loop */
 	bool is_last;	  /* of one call of the loop */
 };
+
+struct tapir_interp;
 
 /* False: its version is not known. Sets all but the end of the loop. */
 bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_memory *memory,
@@ -67,6 +75,9 @@ void tapir_cpython__threads(const struct tapir_cpython *python,
 size_t tapir_cpython__frames(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t state_va,
 			     struct tapir_cpython_frame *out, size_t cnt);
+
+/* How BPF programs find the frames of the current thread. False: they cannot. */
+bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_interp *out);
 
 /* "py::Shop.draw:/srv/shop.py", as in a perf map of CPython. False: it is no function, and out may
  * hold a part. */
@@ -92,11 +103,13 @@ struct tapir_cpython_namer {
 /*
  * A stack of native frames, innermost first, with the Python functions that each call of the loop
  * runs behind it: as addresses of the second byte of their code (return addresses of the first).
- * Those without names are left out. Returns how many there are; of them out has max.
+ * Those without names are left out. is_whole: both begin where the thread does, so the outermost
+ * call is the one of the outermost frames, and a call that has just begun or is about to end has
+ * none. Returns how many there are; of them out has max.
  */
 size_t tapir_cpython__merge(const struct tapir_cpython *python,
 			    const struct tapir_cpython_frame *frames, size_t cnt,
 			    const struct tapir_cpython_namer *namer, const uint64_t *native,
-			    size_t native_cnt, uint64_t *out, size_t max);
+			    size_t native_cnt, bool is_whole, uint64_t *out, size_t max);
 
 #endif

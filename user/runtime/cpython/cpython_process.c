@@ -16,15 +16,19 @@ static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
 	[TAPIR_CPYTHON_RUNTIME] = "_PyRuntime",
 	[TAPIR_CPYTHON_LOOP] = "_PyEval_EvalFrameDefault",
 	[TAPIR_CPYTHON_CODE] = "PyCode_Type",
+	[TAPIR_CPYTHON_STATE] = "PyGILState_GetThisThreadState",
 };
 
 /* The program or the library: "python3.11", "libpython3.11.so.1.0". */
-static bool is_python(const char *path)
+bool tapir_cpython__is_path(struct tapir_sv path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *slash = memrchr(path.data, '/', path.len);
+	struct tapir_sv name = path;
 
-	return !strncmp(name, "python", 6) ||
-	       (!strncmp(name, "libpython", 9) && strstr(name, ".so"));
+	if (slash)
+		name = (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
+	return tapir_sv__starts_with(name, "python") ||
+	       (tapir_sv__starts_with(name, "libpython") && memmem(name.data, name.len, ".so", 3));
 }
 
 /* Of each process of a snapshot: the mappings of those that are none are not read. */
@@ -32,7 +36,7 @@ static bool has_program(uint32_t tgid)
 {
 	tapir_autofree char *path = tapir_proc__read_exe(tgid);
 
-	return path && is_python(path);
+	return path && tapir_cpython__is_path(tapir_sv__of(path));
 }
 
 static uint64_t loop_bytes(struct tapir_elf *elf)
@@ -68,7 +72,8 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT];
 	struct tapir_elf *elf = NULL;
 
-	if (!m->is_executable || !tapir_mapping_line__is_file(m) || !is_python(m->path))
+	if (!m->is_executable || !tapir_mapping_line__is_file(m) ||
+	    !tapir_cpython__is_path(tapir_sv__of(m->path)))
 		return 0;
 	tapir_autofd int fd = tapir_proc__open_mapped(s->tgid, m, NULL);
 	int err = fd < 0 ? fd : tapir_elf__open_fd(fd, &elf);
@@ -84,9 +89,14 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 
 bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid)
 {
+	return has_program(tgid) && tapir_cpython__in(out, tgid);
+}
+
+bool tapir_cpython__in(struct tapir_cpython *out, uint32_t tgid)
+{
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
-	int err = has_program(tgid) ? tapir_proc__each_mapping(tgid, on_mapping, &search) : 0;
+	int err = tapir_proc__each_mapping(tgid, on_mapping, &search);
 
 	tapir_diag__rewind(mark);
 	if (is_worth_a_word(err))

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * interp.h - the functions that an interpreter runs, beside the addresses of its own code: what the
+ * loader tells the BPF programs of an interpreter, and what they send. Not part of a recording.
+ *
+ * A process whose interpreter is known has a struct tapir_interp in its unwind_spaces (unwind.h):
+ * where a thread's innermost frame is and what a frame looks like. At each stack the programs walk
+ * that list, too. A stack with such frames is sent as TAPIR_REC_INTERP_STACK: the addresses, as a
+ * STACK has them, then the functions. The session merges both into one STACK, in which a function
+ * has the address of its description plus 1, as methods of a JVM have (unwind.h), and names that
+ * with JIT records (record/names/interp_stacks.h). So a file has neither this record nor these
+ * structs.
+ *
+ * A function enters a stack's id by its address and a cookie, a word of its description that
+ * differs when other code takes its place; where in the function a frame is does not.
+ */
+#ifndef TAPIR_BPF_INTERP_H
+#define TAPIR_BPF_INTERP_H
+
+#include "tapir/abi.h"
+
+/* Where the walk begins. */
+enum tapir_interp_root {
+	TAPIR_INTERP_NONE = 0,
+	TAPIR_INTERP_TSS = 1, /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
+	TAPIR_INTERP_TLS = 2, /* root_va: a distance from the thread pointer */
+	TAPIR_INTERP_VA = 3   /* root_va: an address */
+};
+
+/* Whose functions they are: who merges and names them. */
+enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2 };
+
+#define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
+#define TAPIR_INTERP_STEPS	  2u
+#define TAPIR_INTERP_FRAMES	  128u /* a power of two; more are left out */
+/* Of a frame that ends those of one call of the loop: it runs no function. */
+#define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
+
+/*
+ * How a process's frames are found: state = *root; frame = *(state + steps[0]), *(that + steps[1])
+ * ...; the function of a frame, and the frame before it, are words in it. Offsets in bytes, those
+ * in a frame below TAPIR_INTERP_FRAME_BYTES.
+ */
+struct tapir_interp {
+	uint64_t root_va;
+	uint8_t root;	  /* enum tapir_interp_root */
+	uint8_t language; /* enum tapir_interp_language */
+	uint8_t flags;
+	uint8_t step_cnt;
+	uint16_t steps[TAPIR_INTERP_STEPS];
+	/* In the state: the thread's number in its namespace, 8 bytes; 0: it is not checked. */
+	uint16_t tid;
+	uint16_t code, previous;
+	uint16_t last; /* a byte: & last_mask is last_value in the last frame of a call */
+	uint8_t last_mask, last_value;
+	uint16_t cookie; /* in the description of a function; a word */
+	uint32_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_interp) == 32, "tapir_interp");
+
+#define TAPIR_INTERP_FRAME_LAST (1u << 0) /* of one call of the loop */
+
+struct tapir_interp_frame {
+	uint64_t va;	 /* of the function's description; low bits that are tags are 0 */
+	uint64_t cookie; /* its low bit: TAPIR_INTERP_FRAME_LAST */
+};
+
+#define TAPIR_INTERP_IS_CUT (1u << 0) /* there are more, or one could not be read */
+
+/* Innermost first. */
+struct tapir_interp_list {
+	uint64_t stack_id; /* of the addresses and these */
+	uint32_t tgid;
+	uint16_t cnt;
+	uint8_t flags;
+	uint8_t language;
+	struct tapir_interp_frame frames[TAPIR_INTERP_FRAMES];
+};
+
+/*
+ * From a program to the session: a STACK, whose id is that of the addresses alone, with room for
+ * TAPIR_FRAMES + 2 frames (TAPIR_MAX_FRAMES, if it has more than TAPIR_FRAMES); then the list, as
+ * far as it is filled.
+ */
+#define TAPIR_REC_INTERP_STACK 0x8002
+
+struct tapir_rec_interp_stack {
+	struct tapir_rec_stack stack;
+	uint64_t frames[TAPIR_FRAMES + 2];
+	struct tapir_interp_list list;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_interp_stack) ==
+			    32 + 8 * (TAPIR_FRAMES + 2) + 16 + 16 * TAPIR_INTERP_FRAMES,
+		    "tapir_rec_interp_stack");
+
+static inline uint32_t tapir_interp__room(const struct tapir_rec_stack *stack)
+{
+	return stack->frame_cnt > TAPIR_FRAMES ? TAPIR_MAX_FRAMES : TAPIR_FRAMES + 2;
+}
+
+static inline uint32_t tapir_interp__record_bytes(uint32_t room, uint32_t cnt)
+{
+	return (uint32_t)(sizeof(struct tapir_rec_stack) + 8 * room +
+			  sizeof(struct tapir_interp_list) -
+			  (TAPIR_INTERP_FRAMES - cnt) * sizeof(struct tapir_interp_frame));
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * interp_logic.bpf.h - what a frame of an interpreter says (interp.h), without any way to read
+ * memory, so that it runs in BPF and in host tests alike. words: TAPIR_INTERP_FRAME_BYTES of the
+ * frame, of which any value may come from the process.
+ */
+#ifndef TAPIR_BPF_INTERP_LOGIC_H
+#define TAPIR_BPF_INTERP_LOGIC_H
+
+#include "bpf/interp.h"
+#include "tapir/stack_walk.h"
+
+#define TAPIR_INTERP_WORDS 16u /* a power of two, of which what is read fills a part */
+
+static inline __attribute__((always_inline)) uint64_t
+tapir_interp__word(const uint64_t words[TAPIR_INTERP_WORDS], uint16_t off)
+{
+	return words[off / 8 & (TAPIR_INTERP_WORDS - 1)];
+}
+
+static inline __attribute__((always_inline)) int
+tapir_interp__is_last(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS])
+{
+	uint64_t byte = tapir_interp__word(words, how->last) >> (how->last % 8 * 8);
+
+	return (byte & how->last_mask) == how->last_value;
+}
+
+/* Of the function's description; 0: the frame has none. */
+static inline __attribute__((always_inline)) uint64_t
+tapir_interp__code(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS],
+		   int is_last)
+{
+	uint64_t va = tapir_interp__word(words, how->code) & ~7ull;
+
+	if (is_last && how->flags & TAPIR_INTERP_LAST_IS_BARE)
+		return 0;
+	return tapir_walk__ip_ok(va) ? va : 0;
+}
+
+/*
+ * Adds a frame to the list, whose stack_id is a hash of what is in it so far. va 0: it only ends
+ * those before it. The list has room.
+ */
+static inline __attribute__((always_inline)) void
+tapir_interp__add(struct tapir_interp_list *list, uint64_t va, uint64_t cookie, int is_last)
+{
+	uint32_t cnt = *(volatile uint16_t *)&list->cnt;
+	struct tapir_interp_frame *frame =
+		&list->frames[(va ? cnt : cnt - 1) & (TAPIR_INTERP_FRAMES - 1)];
+	uint64_t last = is_last ? TAPIR_INTERP_FRAME_LAST : 0;
+
+	if (!va && (!cnt || frame->cookie & TAPIR_INTERP_FRAME_LAST))
+		return;
+	if (va) {
+		frame->va = va;
+		frame->cookie = cookie & ~(uint64_t)TAPIR_INTERP_FRAME_LAST;
+		list->stack_id = tapir_walk__hash(list->stack_id, va);
+		*(volatile uint16_t *)&list->cnt = (uint16_t)(cnt + 1);
+	}
+	frame->cookie |= last;
+	list->stack_id = tapir_walk__hash(list->stack_id, frame->cookie);
+}
+
+/* The id of a stack of these addresses and the frames of the list whose hash that is. */
+static inline __attribute__((always_inline)) uint64_t tapir_interp__stack_id(uint64_t list_hash,
+									     uint64_t native_id)
+{
+	uint64_t id = tapir_walk__hash(list_hash, native_id);
+
+	return id ? id : 1;
+}
+
+#endif

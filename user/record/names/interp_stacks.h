@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * interp_stacks.h - stacks with what an interpreter runs (bpf/interp.h): whose processes have one,
+ * and how addresses and functions become one stack. A function is a frame with the address behind
+ * the first byte of its description, as if it were a return address; JIT records name it. What has
+ * no name is left out.
+ *
+ * Names are read from the process when a function is first seen, and again when the cookie says
+ * that there is another one at its address. On the session thread.
+ */
+#ifndef TAPIR_USER_INTERP_STACKS_H
+#define TAPIR_USER_INTERP_STACKS_H
+
+#include <stdbool.h>
+
+#include "bpf/interp.h"
+#include "trace/catalog.h"
+
+struct tapir_interp_stacks;
+
+/* Where records go that describe a stack or a function; from __on_stack only. */
+typedef void tapir_interp_describe_fn(void *ctx, const struct tapir_rec *rec);
+
+/* catalog and ctx are borrowed. NULL: no memory. */
+struct tapir_interp_stacks *tapir_interp_stacks__new(struct tapir_catalog *catalog,
+						     tapir_interp_describe_fn *describe, void *ctx);
+void tapir_interp_stacks__free(struct tapir_interp_stacks *s);
+
+/* Might a file with that path be an interpreter? */
+bool tapir_interp_stacks__is_path(struct tapir_sv path);
+
+/* Looks for the process's interpreter. False: there is none whose frames can be found. */
+bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid,
+			       struct tapir_interp *out);
+
+void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
+				     const struct tapir_rec_process *rec);
+
+/* A TAPIR_REC_INTERP_STACK. False: it is malformed. */
+bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct tapir_rec *rec);
+
+#endif
