@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tracepoints and system calls as sources: every number equals what the program says of itself."""
+import shutil
 import signal
 
 from harness import named
@@ -48,6 +49,34 @@ def test_tracepoints_have_their_fields(t):
     t.eq({row["key"]["newcomm"] for row in rows}, {"renamed-0", "renamed-1"}, "new names")
     rows, said = ask(t, "tracepoint:signal:signal_generate", "--where", "sig == SIGUSR2 && .comm == \"caller\"", "--count")
     t.eq(rows[0]["count"], said["signals"], "signals")
+
+
+def test_functions_have_their_arguments_and_results(t):
+    rows, said = ask(t, "uprobe:caller:caller_twice", "--sum", "arg0")
+    t.eq((rows[0]["count"], 2 * rows[0]["values"][0]["sum"]), (THREADS * CALLS, said["twice"]), "arguments")
+    rows, said = ask(t, f"uretprobe:{t.target_path('caller')}:caller_twice", "--sum", "ret")
+    t.eq((rows[0]["count"], rows[0]["values"][0]["sum"]), (THREADS * CALLS, said["twice"]), "results")
+
+
+def test_function_from_its_beginning_to_its_end(t):
+    rows, _ = ask(t, "uprobe:caller:caller_twice", "--until", "uretprobe:caller:caller_twice", "--hist", "took")
+    t.eq(rows[0]["count"], THREADS * CALLS, "calls")
+
+
+def test_return_is_refused_where_it_would_harm(t):
+    node = t.path("node")
+    shutil.copy2(t.target_path("caller"), node)
+    result = t.tapir("trace", "uretprobe:node:main", "--count", "--", node, 1, 1, expect=1)
+    t.ok("only uprobe is possible" in result.err, result.err)
+    t.ok("events" not in result.out, "no table of nothing")
+
+
+def test_function_that_is_not_there(t):
+    target = t.target("caller", "--wait", *PROGRAM[1:])
+    for source, words in (("uprobe:caller:no_such", "no function of that name"), ("uprobe:libnosuch:main", "no traced process maps")):
+        result = t.tapir("trace", source, "--count", "-p", target.pid, expect=1)
+        t.ok(words in result.err, result.err)
+        t.eq(result.out, "", "output")
 
 
 def test_of_two_processes_one_is_recorded(t):

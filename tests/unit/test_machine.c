@@ -13,6 +13,8 @@
 #include "attach/tracepoints.h"
 #include "base/diag.h"
 #include "decode/tracepoint_format.h"
+#include "elf/function.h"
+#include "elf/image.h"
 #include "spec/machine_source.h"
 #include "trace/record.h"
 
@@ -39,6 +41,10 @@ static void source_means_events_by_their_names(void **state)
 	assert_false(matches("tracepoint:sched:sched_switch", "tracepoint:sched", "sched_waking"));
 	assert_false(matches("tracepoint:sched:*", "tracepoint:task", "task_rename"));
 	assert_false(matches("tracepoint:sched:*", "sched", "sched_switch"));
+	assert_true(matches("uprobe:libc:malloc", "uprobe:libc", "malloc"));
+	assert_false(matches("uprobe:libc:malloc", "uretprobe:libc", "malloc"));
+	assert_true(matches("uprobe:/a\\:b:ns::f(int)", "uprobe:/a:b", "ns::f(int)"));
+	assert_true(matches("uretprobe:x:operator new", "uretprobe:x", "operator new"));
 	assert_true(matches("tracepoint:*:task_*", "tracepoint:task", "task_rename"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "getppid"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "openat"));
@@ -52,7 +58,9 @@ static void mistakes_in_sources_are_one_line(void **state)
 		"tracepoint:",	     "tracepoint:sched",     "tracepoint::sched_switch",
 		"tracepoint:sched:", "tracepoint:sched:a:b", "tracepoint:../etc:passwd",
 		"syscall:",	     "syscall:openat/../x",  "syscall:open at",
-		"syscall:a:b",	     "tracepoint:a/b:c",     "syscall:\033[2J"};
+		"syscall:a:b",	     "uprobe:libc",	     "uprobe::malloc",
+		"uprobe:libc:",	     "uretprobe:a:\033[2J",  "tracepoint:a/b:c",
+		"syscall:\033[2J"};
 
 	(void)state;
 	for (size_t i = 0; i < CNT(texts); i++) {
@@ -161,6 +169,53 @@ static void text_that_is_no_format_is_refused(void **state)
 	assert_int_equal(f.left_out_cnt, 1);
 }
 
+/* ---- functions ------------------------------------------------------------------------------ */
+
+static bool is_of_file(const char *text, const char *path)
+{
+	struct tapir_machine_source *s = NULL;
+	bool is_it;
+
+	assert_int_equal(tapir_machine_source__parse(text, &s), 0);
+	assert_true(tapir_machine_source__is_function(s));
+	is_it = tapir_machine_source__is_of_file(s, path);
+	tapir_machine_source__free(s);
+	return is_it;
+}
+
+static void file_is_meant_by_its_path_or_the_beginning_of_its_name(void **state)
+{
+	(void)state;
+	assert_true(is_of_file("uprobe:libc:f", "/usr/lib/libc.so.6"));
+	assert_true(is_of_file("uprobe:libc:f", "/usr/lib/libc-2.31.so"));
+	assert_false(is_of_file("uprobe:libc:f", "/usr/lib/libcrypto.so"));
+	assert_true(is_of_file("uprobe:postgres:f", "/usr/lib/postgresql/15/bin/postgres"));
+	assert_true(is_of_file("uprobe:/bin/x:f", "/bin/x"));
+	assert_false(is_of_file("uprobe:/bin/x:f", "/usr/bin/x"));
+}
+
+__attribute__((noinline, used)) static int machine_function(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n;
+}
+
+static void functions_are_found_by_their_names(void **state)
+{
+	uint64_t off = 0, again = 0;
+	struct tapir_elf *elf;
+
+	(void)state;
+	assert_int_equal(tapir_elf__open("/proc/self/exe", &elf), 0);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &off), 0);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &again), 0);
+	assert_true(off && off == again);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_functio", &off), -ENOENT);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function2", &off), -ENOENT);
+	assert_int_equal(tapir_elf_function__find(elf, "", &off), -ENOENT);
+	tapir_elf__free(elf);
+}
+
 /* ---- system calls --------------------------------------------------------------------------- */
 
 static void find(const char *text, struct tapir_tracepoint_list *out)
@@ -197,6 +252,8 @@ int main(void)
 		cmocka_unit_test(both_kinds_of_texts_are_known),
 		cmocka_unit_test(fields_beyond_the_last_place_are_counted),
 		cmocka_unit_test(text_that_is_no_format_is_refused),
+		cmocka_unit_test(file_is_meant_by_its_path_or_the_beginning_of_its_name),
+		cmocka_unit_test(functions_are_found_by_their_names),
 		cmocka_unit_test(system_calls_are_found_by_name_without_privileges),
 	};
 

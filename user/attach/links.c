@@ -43,6 +43,7 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 		.ref_ctr_offsets = (uint64_t)(uintptr_t)sites->semaphore_offs,
 		.cookies = (uint64_t)(uintptr_t)sites->cookies,
 		.cnt = (uint32_t)sites->cnt,
+		.multi_flags = sites->is_return, /* BPF_F_UPROBE_MULTI_RETURN */
 		.pid = tgid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
@@ -81,17 +82,20 @@ struct event_request {
 static int prepare_event(struct event_request *rq, const struct tapir_link_sites *sites, size_t idx,
 			 uint32_t tgid)
 {
-	uint64_t type, ref_ctr_shift;
+	uint64_t type, ref_ctr_shift, return_shift = 0;
 	int err = tapir_link__perf_type(&type);
 
 	if (!err)
 		err = read_sysfs_number(UPROBE_PMU "format/ref_ctr_offset", &ref_ctr_shift);
+	if (!err && sites->is_return)
+		err = read_sysfs_number(UPROBE_PMU "format/retprobe", &return_shift);
 	if (err)
 		return err == -ENOENT ? -ENODEV : err;
 	*rq = (struct event_request){.attr.size = sizeof(rq->attr), .tgid = tgid};
 	snprintf(rq->path, sizeof(rq->path), "/proc/self/fd/%d", sites->file_fd);
 	rq->attr.type = (uint32_t)type;
-	rq->attr.config = sites->semaphore_offs[idx] << ref_ctr_shift;
+	rq->attr.config = sites->semaphore_offs[idx] << ref_ctr_shift | (uint64_t)sites->is_return
+										<< return_shift;
 	rq->attr.uprobe_path = (uint64_t)(uintptr_t)rq->path;
 	rq->attr.probe_offset = sites->offs[idx];
 	return 0;
@@ -135,6 +139,7 @@ static int try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t t
 struct helper_request {
 	uint32_t tgid;
 	uint32_t cnt;
+	bool is_return;
 };
 
 /* fds there: the file (O_PATH), the sites and the program. */
@@ -175,6 +180,7 @@ static int map_sites(const struct helper_request *r, const int *fds, struct tapi
 		.offs = at,
 		.semaphore_offs = at + r->cnt,
 		.cookies = at + 2 * (size_t)r->cnt,
+		.is_return = r->is_return,
 	};
 	return 0;
 }
@@ -269,7 +275,8 @@ static int run_in_helper(struct tapir_fs *fs, tapir_helper_fn fn, const int *fds
 static int multi_in_helper(struct tapir_fs *fs, int prog_fd, const struct tapir_link_sites *sites,
 			   uint32_t tgid)
 {
-	const struct helper_request request = {.tgid = tgid, .cnt = (uint32_t)sites->cnt};
+	const struct helper_request request = {
+		.tgid = tgid, .cnt = (uint32_t)sites->cnt, .is_return = sites->is_return};
 	tapir_autofd int sites_fd = -1;
 	int err = sites->cnt > MAX_SITES ? -E2BIG : write_sites(sites, 0, sites->cnt, &sites_fd);
 
@@ -282,7 +289,8 @@ static int multi_in_helper(struct tapir_fs *fs, int prog_fd, const struct tapir_
 static int perf_in_helper(struct tapir_fs *fs, const struct tapir_link_sites *sites, size_t idx,
 			  uint32_t tgid)
 {
-	const struct helper_request request = {.tgid = tgid, .cnt = 1};
+	const struct helper_request request = {
+		.tgid = tgid, .cnt = 1, .is_return = sites->is_return};
 	tapir_autofd int sites_fd = -1;
 	int err = write_sites(sites, idx, 1, &sites_fd);
 

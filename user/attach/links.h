@@ -13,6 +13,7 @@
 #define TAPIR_USER_LINKS_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct tapir_link_sites {
 	const uint64_t *offs;		/* of the sites in the file */
 	const uint64_t *semaphore_offs; /* 0: none */
 	const uint64_t *cookies;
+	bool is_return; /* of all of them: when the function returns that begins there */
 };
 
 /*

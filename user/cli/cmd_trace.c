@@ -86,22 +86,18 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 	return tapir_live_lines__add(&t->live, catalog, rec);
 }
 
-/* Without an interval, the totals are printed when tracing has ended. */
+/* Of each interval. The totals are printed when tracing has ended well. */
 static void write_tables(struct tracer *t, bool is_last)
 {
 	uint64_t now_ns = tapir_clock__now_ns(), start_ns = t->live.start_ns;
 
-	if (!t->asked.has_table ||
-	    (!is_last && (!t->interval_ns || now_ns - t->interval_from_ns < t->interval_ns)))
+	if (!t->asked.has_table || !t->interval_ns ||
+	    (!is_last && now_ns - t->interval_from_ns < t->interval_ns))
 		return;
-	if (t->interval_ns) {
-		tapir_asked__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
-				   now_ns - start_ns, &t->live.out);
-		tapir_questions__begin_interval(t->asked.questions);
-		t->interval_from_ns = now_ns;
-	}
-	if (is_last)
-		tapir_asked__write(&t->asked, false, t->json, 0, now_ns - start_ns, &t->live.out);
+	tapir_asked__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
+			   now_ns - start_ns, &t->live.out);
+	tapir_questions__begin_interval(t->asked.questions);
+	t->interval_from_ns = now_ns;
 }
 
 static int on_flush(void *ctx, enum tapir_session_flush when)
@@ -135,6 +131,9 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
+	if (t->asked.has_table && !t->err && (!err || result.stats.captured[TAPIR_FAMILY_EVENT]))
+		tapir_asked__write(&t->asked, false, t->json, 0,
+				   tapir_clock__now_ns() - t->live.start_ns, &t->live.out);
 	if (err != -EPIPE) {
 		int flush_err = tapir_terminal__flush(&t->live.out);
 

@@ -75,14 +75,18 @@ int tapir_list_machine__print(const char *text, bool json)
 {
 	struct tapir_tracepoint_list list = {};
 	struct tapir_tracepoint_format format;
-	struct tapir_machine_source *source;
+	struct tapir_machine_source *source = NULL;
 	const struct tapir_tracepoint *t;
 	struct tapir_str out = {};
 	int err = tapir_machine_source__parse(text, &source);
 
-	if (err)
-		return err;
-	err = tapir_tracepoints__find(source, &list);
+	if (!err && tapir_machine_source__is_function(source))
+		err = tapir_diag__fail(-EINVAL,
+				       "functions of a file are not listed: 'nm -D %s' shows those "
+				       "that it exports",
+				       source->file);
+	if (!err)
+		err = tapir_tracepoints__find(source, &list);
 	if (!err && !list.cnt)
 		err = tapir_diag__fail(-ENOENT, "this kernel has nothing that matches '%s'", text);
 	tapir_vec_for_each (t, &list) {

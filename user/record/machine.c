@@ -78,6 +78,8 @@ static int find_all(struct tapir_machine *m, const struct tapir_machine_source_l
 	tapir_vec_for_each (source, sources) {
 		size_t had = m->tracepoints.cnt;
 
+		if (tapir_machine_source__is_function(*source))
+			continue;
 		err = tapir_tracepoints__find(*source, &m->tracepoints);
 		if (!err && m->tracepoints.cnt == had)
 			err = fail_unknown(*source);
@@ -148,6 +150,10 @@ int tapir_machine__new(const struct tapir_machine_source_list *sources, bool wit
 	if (!m)
 		return -ENOMEM;
 	err = find_all(m, sources);
+	if (!err && !m->tracepoints.cnt) {
+		tapir_machine__free(m);
+		return 0;
+	}
 	if (!err) {
 		m->all = calloc(m->tracepoints.cnt, sizeof(*m->all));
 		err = m->all ? 0 : -ENOMEM;

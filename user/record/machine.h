@@ -15,7 +15,7 @@
 
 struct tapir_machine;
 
-/* Looks them up; nothing is loaded. NULL in *out: there are no sources. */
+/* Looks them up; nothing is loaded. NULL in *out: none, but for functions, which images find. */
 int tapir_machine__new(const struct tapir_machine_source_list *sources, bool with_stack,
 		       struct tapir_machine **out);
 void tapir_machine__free(struct tapir_machine *m);

@@ -334,6 +334,19 @@ static int check_ring_matches(const struct recording *r)
 	return tapir_match_report__judge(&asked);
 }
 
+/* Sources of the machine were asked for, and no probe that a file has was found beside them. */
+static int check_machine(const struct recording *r, const struct tapir_match_report *asked)
+{
+	int mark = tapir_diag__cnt(), err = tapir_recording__check_functions(r);
+
+	if (err && !r->program) {
+		tapir_warn("%s", tapir_diag__line(mark));
+		tapir_diag__rewind(mark);
+		err = 0;
+	}
+	return !err && r->opts->specs->cnt ? tapir_match_report__judge(asked) : err;
+}
+
 /*
  * A SPEC that nothing matched is most likely misspelt. That is a failure for a program that tapir
  * started; elsewhere the process with the probe may not have started yet.
@@ -352,8 +365,8 @@ static int check_matches(const struct recording *r)
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
 		return 0;
-	if (r->machine && none)
-		return r->opts->specs->cnt ? tapir_match_report__judge(&asked) : 0;
+	if (none && r->opts->machine)
+		return check_machine(r, &asked);
 	if (none && r->program)
 		return tapir_match_report__fail(&asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))

@@ -90,6 +90,9 @@ struct tapir_match_report tapir_recording__match_report(const struct recording *
 
 bool tapir_recording__is_unhurried(const struct recording *r);
 
+/* -ENOENT with a line: a function that was asked for is in no file that a process maps. */
+int tapir_recording__check_functions(const struct recording *r);
+
 /* Events of rings that match a SPEC. */
 size_t tapir_recording__ring_events(const struct recording *r);
 

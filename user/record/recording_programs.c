@@ -85,7 +85,8 @@ static int check_features(const struct tapir_features *features)
 /* Rings, and samples of the user's own processes, need no programs; probes and switches do. */
 static bool may_do_without(const struct recording *r)
 {
-	return !r->machine && (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
+	return !r->opts->machine &&
+	       (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
 	       tapir_target_rules__are_named(&r->rules);
 }
 
@@ -109,7 +110,7 @@ static int check_namespace(struct recording *r)
 		r->is_unprivileged = true;
 		return 0;
 	}
-	if (r->machine)
+	if (r->opts->machine)
 		return tapir_diag__fail(-EOPNOTSUPP,
 					"cannot trace the machine in a container's pid namespace, "
 					"where pids are not the kernel's: " NAMESPACE_REMEDY);

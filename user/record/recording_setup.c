@@ -187,6 +187,7 @@ static int make_parts(struct recording *r)
 		.specs = tapir_recording__is_without_probes(r) || r->is_unprivileged
 				 ? &no_specs
 				 : r->opts->specs,
+		.functions = r->opts->machine,
 		.cover = r->cover,
 		.first_probe_id = tapir_machine__cnt(r->machine) + 1,
 		.with_stack = r->opts->with_stack,
@@ -348,6 +349,19 @@ static void await_followers(struct recording *r)
 			"a process has not enabled its events within 1 s: the first of them may be missing");
 }
 
+int tapir_recording__check_functions(const struct recording *r)
+{
+	enum tapir_function_seen seen;
+	const struct tapir_machine_source *missing =
+		tapir_images__missing_function(r->images, &seen);
+
+	if (!missing)
+		return 0;
+	return tapir_diag__fail(-ENOENT, "%s: %s", missing->text,
+				seen == TAPIR_FUNCTION_UNSEEN ? "no traced process maps such a file"
+							      : "it was not attached");
+}
+
 /* Attaches probes in processes that run already; then the program may start. */
 static int attach_all(struct recording *r)
 {
@@ -369,6 +383,9 @@ static int attach_all(struct recording *r)
 	if (err)
 		return err;
 	asked = tapir_recording__match_report(r);
+	err = r->rules.pids.cnt ? tapir_recording__check_functions(r) : 0;
+	if (err)
+		return err;
 	if (r->machine || tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
 	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
 		return 0;

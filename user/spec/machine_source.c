@@ -3,6 +3,7 @@
 #include "spec/machine_source.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +13,22 @@
 #define MAX_BYTES      4096
 #define MAX_NAME_BYTES 256
 
+enum part { PART_NONE, PART_CATEGORY, PART_FILE }; /* what precedes the names */
+
 static const struct kind {
 	const char *word; /* with its ':' */
-	bool has_category;
+	enum part part;
 	const char *form;
 } kinds[] = {
-	[TAPIR_MACHINE_TRACEPOINT] = {"tracepoint:", true,
+	[TAPIR_MACHINE_TRACEPOINT] = {"tracepoint:", PART_CATEGORY,
 				      "tracepoint:CATEGORY:NAME, such as "
 				      "tracepoint:sched:sched_process_exec"},
-	[TAPIR_MACHINE_SYSCALL] = {"syscall:", false,
+	[TAPIR_MACHINE_SYSCALL] = {"syscall:", PART_NONE,
 				   "syscall:NAME, such as syscall:openat or 'syscall:*'"},
+	[TAPIR_MACHINE_UPROBE] = {"uprobe:", PART_FILE,
+				  "uprobe:FILE:SYMBOL, such as uprobe:libc:malloc"},
+	[TAPIR_MACHINE_URETPROBE] = {"uretprobe:", PART_FILE,
+				     "uretprobe:FILE:SYMBOL, such as uretprobe:libc:malloc"},
 };
 #define KIND_CNT (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -46,20 +53,61 @@ static bool is_globs(const char *text)
 					   "0123456789_*?[]!-,")];
 }
 
+/* The first ':' that no '\\' precedes; NULL: there is none. */
+static const char *find_colon(const char *at)
+{
+	for (; *at; at++)
+		if (*at == '\\' && at[1])
+			at++;
+		else if (*at == ':')
+			return at;
+	return NULL;
+}
+
+/* Without the '\\' in front of each ':'. */
+static char *copy_file(const char *text, size_t len)
+{
+	char *out = malloc(len + 1), *o = out;
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\\' && i + 1 < len && text[i + 1] == ':')
+			i++;
+		*o++ = text[i];
+	}
+	*o = '\0';
+	return out;
+}
+
+static bool is_printable(const char *text)
+{
+	while ((unsigned char)*text >= ' ' && *text != 127)
+		text++;
+	return !*text;
+}
+
+static bool are_names(const struct tapir_machine_source *s)
+{
+	if (s->file)
+		return *s->names && is_printable(s->names) && is_printable(s->file);
+	return is_globs(s->names) && (!s->category || is_globs(s->category));
+}
+
 static int take_parts(struct tapir_machine_source *s, const struct kind *kind)
 {
-	const char *at = s->text + strlen(kind->word), *colon = strchr(at, ':');
+	const char *at = s->text + strlen(kind->word), *colon = find_colon(at);
 
-	if (kind->has_category && (!colon || colon == at))
+	if (kind->part != PART_NONE && (!colon || colon == at))
 		return -EINVAL;
-	if (kind->has_category) {
+	if (kind->part == PART_CATEGORY)
 		s->category = strndup(at, (size_t)(colon - at));
-		at = colon + 1;
-	}
-	s->names = strdup(at);
-	if (!s->names || (kind->has_category && !s->category))
+	if (kind->part == PART_FILE)
+		s->file = copy_file(at, (size_t)(colon - at));
+	s->names = strdup(kind->part == PART_NONE ? at : colon + 1);
+	if (!s->names || (kind->part != PART_NONE && !s->category && !s->file))
 		return -ENOMEM;
-	return is_globs(s->names) && (!s->category || is_globs(s->category)) ? 0 : -EINVAL;
+	return are_names(s) ? 0 : -EINVAL;
 }
 
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out)
@@ -92,6 +140,7 @@ void tapir_machine_source__free(struct tapir_machine_source *s)
 		return;
 	free(s->text);
 	free(s->category);
+	free(s->file);
 	free(s->names);
 	free(s);
 }
@@ -113,14 +162,43 @@ bool tapir_machine_source__has_name(const struct tapir_machine_source *s, const 
 	return false;
 }
 
+bool tapir_machine_source__is_function(const struct tapir_machine_source *s)
+{
+	return s->file;
+}
+
+void tapir_machine_source__provider(const struct tapir_machine_source *s, char *out,
+				    size_t out_bytes)
+{
+	snprintf(out, out_bytes, "%s%s", kinds[s->kind].word, s->file ? s->file : "");
+}
+
+bool tapir_machine_source__is_of_file(const struct tapir_machine_source *s, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t len = s->file ? strlen(s->file) : 0;
+
+	if (!s->file || strchr(s->file, '/'))
+		return s->file && !strcmp(s->file, path);
+	return !strncmp(name, s->file, len) && strchr(".-", name[len]); /* or it ends there */
+}
+
 bool tapir_machine_source__matches(const struct tapir_machine_source *s, const char *provider,
 				   const char *event)
 {
 	size_t len = strlen(TAPIR_TRACEPOINT_WORD);
-	bool is_provider = s->kind == TAPIR_MACHINE_SYSCALL
-				   ? !strcmp(provider, TAPIR_SYSCALL_WORD)
-				   : !strncmp(provider, TAPIR_TRACEPOINT_WORD, len) &&
-					     tapir_glob__match(s->category, provider + len);
+	char own[MAX_BYTES + 16];
 
-	return is_provider && tapir_machine_source__has_name(s, event);
+	switch (s->kind) {
+	case TAPIR_MACHINE_SYSCALL:
+		return !strcmp(provider, TAPIR_SYSCALL_WORD) &&
+		       tapir_machine_source__has_name(s, event);
+	case TAPIR_MACHINE_TRACEPOINT:
+		return !strncmp(provider, TAPIR_TRACEPOINT_WORD, len) &&
+		       tapir_glob__match(s->category, provider + len) &&
+		       tapir_machine_source__has_name(s, event);
+	default:
+		tapir_machine_source__provider(s, own, sizeof(own));
+		return !strcmp(own, provider) && !strcmp(s->names, event);
+	}
 }

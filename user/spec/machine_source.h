@@ -3,17 +3,26 @@
  * machine_source.h - sources that are no provider's events:
  *
  *  tracepoint:CATEGORY:NAME{,NAME} | syscall:NAME{,NAME}
+ *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL
  *
- * CATEGORY and NAME are shell globs. Pure: nothing is looked up.
+ * CATEGORY and NAME are shell globs. FILE is the path that a process maps, or the beginning of its
+ * name, which '.' or '-' ends: libc. A ':' in it is written '\:'. SYMBOL is the rest, whatever is
+ * in it. Pure: nothing is looked up.
  */
 #ifndef TAPIR_USER_MACHINE_SOURCE_H
 #define TAPIR_USER_MACHINE_SOURCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/vec.h"
 
-enum tapir_machine_kind { TAPIR_MACHINE_TRACEPOINT, TAPIR_MACHINE_SYSCALL };
+enum tapir_machine_kind {
+	TAPIR_MACHINE_TRACEPOINT,
+	TAPIR_MACHINE_SYSCALL,
+	TAPIR_MACHINE_UPROBE,	 /* a function begins */
+	TAPIR_MACHINE_URETPROBE, /* it returns */
+};
 
 /* What the provider of such events is called; of a tracepoint, its category follows. */
 #define TAPIR_TRACEPOINT_WORD "tracepoint:"
@@ -23,7 +32,8 @@ struct tapir_machine_source {
 	char *text; /* as it was given */
 	enum tapir_machine_kind kind;
 	char *category; /* of a tracepoint; else NULL */
-	char *names;	/* globs, with ',' between them */
+	char *file;	/* of a function; else NULL */
+	char *names;	/* globs, with ',' between them; of a function its symbol */
 };
 
 struct tapir_machine_source_list tapir_vec(struct tapir_machine_source *);
@@ -33,6 +43,13 @@ bool tapir_machine_source__is_one(const char *text);
 /* *out is yours. -EINVAL with a line. */
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out);
 void tapir_machine_source__free(struct tapir_machine_source *source);
+
+/* Of a function: is this file meant? */
+bool tapir_machine_source__is_of_file(const struct tapir_machine_source *source, const char *path);
+bool tapir_machine_source__is_function(const struct tapir_machine_source *source);
+/* What the provider of its events is called: "uprobe:libc". */
+void tapir_machine_source__provider(const struct tapir_machine_source *source, char *out,
+				    size_t out_bytes);
 
 /* Is an event of this name, of a tracepoint's category, meant? */
 bool tapir_machine_source__has_name(const struct tapir_machine_source *source, const char *name);

@@ -5,8 +5,9 @@
  *	caller [--wait] THREADS CALLS
  *
  * Each thread calls getppid(2), close(2) of nothing (EBADF), openat(2) of files that are not there
- * (ENOENT), renames itself and sends its process a signal that it blocks, CALLS times each; and
- * sleeps for 2 ms, four times. The last line is what all of them did, as JSON.
+ * (ENOENT) and its own caller_twice(), renames itself and sends its process a signal that it
+ *blocks, CALLS times each; and sleeps for 2 ms, four times. The last line is what all of them did,
+ *as JSON.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,17 @@ static uint64_t call_cnt;
 
 struct thread {
 	pthread_t thread;
-	uint64_t getppid, ebadf, enoent, renames, signals;
+	uint64_t twice, getppid, ebadf, enoent, renames, signals;
 };
+
+/* Found by its symbol. */
+__attribute__((noinline)) uint64_t caller_twice(uint64_t number);
+
+uint64_t caller_twice(uint64_t number)
+{
+	__asm__ volatile("" : "+r"(number));
+	return 2 * number;
+}
 
 static void *run(void *arg)
 {
@@ -36,6 +46,7 @@ static void *run(void *arg)
 	char text[64];
 
 	for (uint64_t i = 0; i < call_cnt; i++) {
+		t->twice += caller_twice(i);
 		t->getppid += syscall(SYS_getppid) >= 0;
 		t->ebadf += syscall(SYS_close, -1) < 0 && errno == EBADF;
 		snprintf(text, sizeof(text), "/nowhere/caller-%" PRIu64, i % 3);
@@ -69,16 +80,17 @@ int main(int argc, char **argv)
 			return 1;
 	for (unsigned i = 0; i < thread_cnt; i++) {
 		pthread_join(threads[i].thread, NULL);
+		all.twice += threads[i].twice;
 		all.getppid += threads[i].getppid;
 		all.ebadf += threads[i].ebadf;
 		all.enoent += threads[i].enoent;
 		all.renames += threads[i].renames;
 		all.signals += threads[i].signals;
 	}
-	printf("{\"getppid\": %" PRIu64 ", \"ebadf\": %" PRIu64 ", \"enoent\": %" PRIu64
-	       ", \"renames\": %" PRIu64 ", \"signals\": %" PRIu64
+	printf("{\"twice\": %" PRIu64 ", \"getppid\": %" PRIu64 ", \"ebadf\": %" PRIu64
+	       ", \"enoent\": %" PRIu64 ", \"renames\": %" PRIu64 ", \"signals\": %" PRIu64
 	       ", \"sleeps\": %u, \"slept_ns\": %" PRIu64 "}\n",
-	       all.getppid, all.ebadf, all.enoent, all.renames, all.signals, SLEEPS * thread_cnt,
-	       (uint64_t)SLEEPS * thread_cnt * SLEEP_NS);
+	       all.twice, all.getppid, all.ebadf, all.enoent, all.renames, all.signals,
+	       SLEEPS * thread_cnt, (uint64_t)SLEEPS * thread_cnt * SLEEP_NS);
 	return 0;
 }

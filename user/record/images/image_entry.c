@@ -37,6 +37,7 @@ void tapir_image__free(struct tapir_image *image)
 	free(image->site_offs);
 	free(image->semaphore_offs);
 	free(image->cookies);
+	free(image->returns);
 	free(image->cover_keys);
 	free(image);
 }

@@ -108,9 +108,11 @@ static bool is_covered(const struct tapir_images *images, const struct tapir_ima
 					TAPIR_LANE_COVERAGE_NOW);
 }
 
-/* All sites but those that a process's ring makes needless; *offs: the three arrays, to free. */
+/* All sites, of functions that return or the others, but those that a process's ring makes
+ * needless; *offs: the three arrays, to free. */
 static int choose_sites(const struct tapir_images *images, const struct tapir_image *image,
-			uint32_t tgid, bool is_late, struct tapir_link_sites *out, uint64_t **offs)
+			uint32_t tgid, bool is_late, bool is_return, struct tapir_link_sites *out,
+			uint64_t **offs)
 {
 	size_t cnt = 0, all = image->site_cnt;
 	uint64_t *a = calloc(3 * all, sizeof(*a));
@@ -118,6 +120,8 @@ static int choose_sites(const struct tapir_images *images, const struct tapir_im
 	if (!a)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++) {
+		if (image->returns[i] != is_return)
+			continue;
 		if (!(is_late && image->tells_taken) && is_covered(images, image, i, tgid))
 			continue;
 		a[cnt] = image->site_offs[i];
@@ -130,6 +134,7 @@ static int choose_sites(const struct tapir_images *images, const struct tapir_im
 		.offs = a,
 		.semaphore_offs = a + all,
 		.cookies = a + 2 * all,
+		.is_return = is_return,
 	};
 	*offs = a;
 	return 0;
@@ -148,22 +153,39 @@ static int put_on(struct tapir_images *images, struct tapir_image *image,
 	return fd < 0 ? fd : keep_link(image, fd);
 }
 
+/* Those that there are of one kind: how many, or -errno. */
+static int attach_some(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
+		       bool is_late, bool is_return)
+{
+	struct tapir_link_sites sites;
+	tapir_autofree uint64_t *offs = NULL;
+	int err = choose_sites(images, image, tgid, is_late, is_return, &sites, &offs);
+
+	if (!err && sites.cnt)
+		err = put_on(images, image, &sites, tgid);
+	return err ? err : (int)sites.cnt;
+}
+
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late)
 {
 	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
-	struct tapir_link_sites sites;
-	tapir_autofree uint64_t *offs = NULL;
+	size_t had_cnt = image->link_fds.cnt, cnt;
 	int err;
 
 	if (!image->site_cnt || tapir_image__is_on(image, tgid))
 		return 0;
-	err = choose_sites(images, image, tgid, is_late, &sites, &offs);
-	if (err || !sites.cnt)
+	err = attach_some(images, image, tgid, is_late, false);
+	cnt = err > 0 ? (size_t)err : 0;
+	if (err >= 0 && image->has_returns)
+		err = attach_some(images, image, tgid, is_late, true);
+	if (err < 0) {
+		drop_links(image, had_cnt);
 		return err;
-	err = put_on(images, image, &sites, tgid);
-	if (err)
-		return err;
+	}
+	cnt += image->has_returns ? (size_t)err : 0;
+	if (!cnt)
+		return 0;
 	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
@@ -171,9 +193,9 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 		if (image->cover_keys[i])
 			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);
 	image->on_ns = tapir_clock__now_ns();
-	image->counted_cnt += is_first ? sites.cnt : 0;
-	images->attached_cnt += is_first ? sites.cnt : 0;
-	tapir_debug("%zu probes attached: %s%s", sites.cnt, image->path,
+	image->counted_cnt += is_first ? cnt : 0;
+	images->attached_cnt += is_first ? cnt : 0;
+	tapir_debug("%zu probes attached: %s%s", cnt, image->path,
 		    tgid ? "" : " (in every process that maps it)");
 	return 1;
 }

@@ -11,6 +11,8 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "record/images/plan.h"
+#include "elf/function.h"
+#include "elf/go_table.h"
 #include "elf/image.h"
 #include "elf/notes.h"
 #include "decode/note_select.h"
@@ -165,17 +167,24 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	return 0;
 }
 
+static int make_room(struct tapir_image *image, size_t cnt)
+{
+	image->site_offs = calloc(cnt, sizeof(uint64_t));
+	image->semaphore_offs = calloc(cnt, sizeof(uint64_t));
+	image->cookies = calloc(cnt, sizeof(uint64_t));
+	image->cover_keys = calloc(cnt, sizeof(uint64_t));
+	image->returns = calloc(cnt, sizeof(bool));
+	return image->site_offs && image->semaphore_offs && image->cookies && image->cover_keys &&
+			       image->returns
+		       ? 0
+		       : -ENOMEM;
+}
+
 static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, size_t from)
 {
 	struct tapir_image *image = r->image;
 	const struct tapir_spec *name_spec = r->images->opts.name_spec;
 
-	image->site_offs = calloc(notes->cnt, sizeof(uint64_t));
-	image->semaphore_offs = calloc(notes->cnt, sizeof(uint64_t));
-	image->cookies = calloc(notes->cnt, sizeof(uint64_t));
-	image->cover_keys = calloc(notes->cnt, sizeof(uint64_t));
-	if (!image->site_offs || !image->semaphore_offs || !image->cookies || !image->cover_keys)
-		return -ENOMEM;
 	for (size_t i = from; i < notes->cnt; i++) {
 		const struct tapir_usdt_note *note = &notes->data[i];
 		const struct tapir_spec *spec = matching_spec(r->images, image, note);
@@ -193,6 +202,121 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, si
 			return err;
 	}
 	return 0;
+}
+
+/* ---- functions ---------------------------------------------------------------------------- */
+
+/*
+ * Code that looks for return addresses on its own stack, to collect garbage, to unwind or to grow
+ * it, would find the kernel's there: a program that does so ends.
+ */
+static const char *why_no_returns(const struct reading *r)
+{
+	static const struct {
+		const char *start, *what;
+	} names[] = {{"libcoreclr", ".NET's runtime"},
+		     {"libclr", ".NET's runtime"},
+		     {"libjvm", "a JVM"},
+		     {"libnode", "V8"},
+		     {"node", "V8"},
+		     {"libv8", "V8"},
+		     {"libmonosgen", "Mono"}};
+	const char *slash = strrchr(r->image->path, '/');
+	const char *name = slash ? slash + 1 : r->image->path;
+
+	if (tapir_go_table__is_in(r->elf))
+		return "Go";
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i].start, strlen(names[i].start)))
+			return names[i].what;
+	return NULL;
+}
+
+/* As a probe's arguments: by the calling convention, whether the function takes that many or not.
+ */
+static void fill_function(struct tapir_usdt_note *note, bool is_return)
+{
+	static const uint8_t regs[] = {TAPIR_REG_DI, TAPIR_REG_SI, TAPIR_REG_DX,
+				       TAPIR_REG_CX, TAPIR_REG_R8, TAPIR_REG_R9};
+
+	note->arg_cnt = is_return ? 1 : sizeof(regs);
+	for (unsigned i = 0; i < note->arg_cnt; i++)
+		note->args[i] = (struct tapir_operand){.kind = TAPIR_OPERAND_REG,
+						       .reg = is_return ? TAPIR_REG_AX : regs[i],
+						       .index_reg = TAPIR_REG_NONE,
+						       .size = sizeof(uint64_t),
+						       .is_signed = is_return};
+	note->arg_names[0] = is_return ? "ret" : NULL;
+}
+
+static int fail_function(const struct reading *r, const struct tapir_machine_source *source,
+			 int err)
+{
+	if (err == -ENOENT)
+		return tapir_diag__fail(err, "%s: %s has no function of that name", source->text,
+					r->image->path);
+	if (err == -EEXIST)
+		return tapir_diag__fail(err, "%s: %s has several functions of that name",
+					source->text, r->image->path);
+	return tapir_diag__fail(err,
+				"%s: which code that is in %s is chosen when a program starts "
+				"(IFUNC): it cannot be probed by that name",
+				source->text, r->image->path);
+}
+
+static int add_function(struct reading *r, const struct tapir_machine_source *source)
+{
+	static const struct tapir_spec no_args = {.level = -1};
+	bool is_return = source->kind == TAPIR_MACHINE_URETPROBE;
+	const char *why = is_return ? why_no_returns(r) : NULL;
+	struct tapir_usdt_note note = {.name = source->names};
+	char provider[TAPIR_FUNCTION_PROVIDER_BYTES];
+	int err = tapir_elf_function__find(r->elf, source->names, &note.site_off);
+
+	if (err)
+		return fail_function(r, source, err);
+	if (why)
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"%s: %s, to which %s belongs, reads return addresses on its "
+			"stack, which uretprobe replaces: only uprobe is possible",
+			source->text, why, r->image->path);
+	tapir_machine_source__provider(source, provider, sizeof(provider));
+	note.provider = provider;
+	fill_function(&note, is_return);
+	r->image->returns[r->image->site_cnt] = is_return;
+	r->image->has_returns |= is_return;
+	return add_site(r, &note, &no_args, false);
+}
+
+static bool is_in_file(const struct tapir_images *images, size_t idx, const char *path)
+{
+	return tapir_machine_source__is_of_file(images->opts.functions->data[idx], path);
+}
+
+static size_t count_functions(const struct tapir_images *images, const char *path)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; images->opts.functions && i < images->opts.functions->cnt; i++)
+		cnt += is_in_file(images, i, path);
+	return cnt;
+}
+
+static int add_functions(struct reading *r)
+{
+	struct tapir_images *images = r->images;
+	int err = 0;
+
+	for (size_t i = 0; !err && images->opts.functions && i < images->opts.functions->cnt; i++) {
+		if (!is_in_file(images, i, r->image->path))
+			continue;
+		err = add_function(r, images->opts.functions->data[i]);
+		if (images->functions_seen[i] != TAPIR_FUNCTION_FOUND)
+			images->functions_seen[i] =
+				err ? TAPIR_FUNCTION_NOT_ADDED : TAPIR_FUNCTION_FOUND;
+	}
+	return err;
 }
 
 /* Of tapir's library in a process: its sites are for other tools, its events arrive by rings. */
@@ -248,8 +372,10 @@ void tapir_image__name(struct tapir_image *image, int fd)
 int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
 		      size_t from_note)
 {
+	struct reading r = {.images = images, .image = image};
 	struct tapir_usdt_notes notes = {};
 	struct tapir_elf *elf;
+	bool has_notes;
 	int diag_cnt = tapir_diag__cnt(), err = 0;
 
 	if (is_published(image->path) && !images->opts.with_published)
@@ -261,15 +387,18 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	if (err)
 		return err == -ENOEXEC || image->is_unread ? 0 : err;
 	fill_names(image, elf);
+	r.elf = elf;
 	image->trace_symbol = tapir_tls_symbol__find(elf, TAPIR_OTEL_THREAD_SYMBOL);
-	if (tapir_usdt_notes__read(elf, &notes) >= 0) {
-		struct reading r = {.images = images, .image = image, .elf = elf};
-
-		image->note_cnt = notes.cnt;
+	has_notes = tapir_usdt_notes__read(elf, &notes) >= 0;
+	image->note_cnt = has_notes ? notes.cnt : 0;
+	err = make_room(image, image->note_cnt + count_functions(images, image->path));
+	if (!err && has_notes)
 		err = add_sites(&r, &notes, from_note);
-		tapir_cfi__free(r.cfi);
+	if (!err && !from_note)
+		err = add_functions(&r);
+	tapir_cfi__free(r.cfi);
+	if (has_notes)
 		tapir_usdt_notes__fini(&notes);
-	}
 	if (!err)
 		tapir_diag__rewind(diag_cnt);
 	tapir_elf__free(elf);

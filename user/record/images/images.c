@@ -24,7 +24,10 @@ int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images 
 	images->first_probe_id = opts->first_probe_id ? opts->first_probe_id : 1; /* 0: none */
 	images->next_probe_id = images->first_probe_id;
 	images->spec_matched = calloc(opts->specs->cnt + 1, sizeof(bool));
-	if (!images->spec_matched) {
+	images->functions_seen = calloc(opts->functions ? opts->functions->cnt + 1 : 1, 1);
+	if (!images->spec_matched || !images->functions_seen) {
+		free(images->spec_matched);
+		free(images->functions_seen);
 		free(images);
 		return -ENOMEM;
 	}
@@ -43,6 +46,7 @@ void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress
 	tapir_images__unwatch_all(images);
 	tapir_seen_names__fini(&images->seen);
 	free(images->spec_matched);
+	free(images->functions_seen);
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
 	tapir_map__fini(&images->by_inode);
@@ -217,4 +221,18 @@ const struct tapir_seen_names *tapir_images__seen(const struct tapir_images *ima
 bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx)
 {
 	return images->spec_matched[spec_idx];
+}
+
+const struct tapir_machine_source *tapir_images__missing_function(const struct tapir_images *images,
+								  enum tapir_function_seen *seen)
+{
+	const struct tapir_machine_source_list *all = images->opts.functions;
+
+	for (size_t i = 0; all && i < all->cnt; i++) {
+		*seen = images->functions_seen[i];
+		if (tapir_machine_source__is_function(all->data[i]) &&
+		    *seen != TAPIR_FUNCTION_FOUND)
+			return all->data[i];
+	}
+	return NULL;
 }

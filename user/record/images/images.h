@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
+#include "spec/machine_source.h"
 #include "spec/spec.h"
 #include "base/vec.h"
 #include "elf/tls_symbol.h"
@@ -37,6 +38,8 @@ struct tapir_image {
 	char *path;
 	size_t site_cnt;
 	uint64_t *site_offs, *semaphore_offs, *cookies; /* site_cnt each, like */
+	bool *returns;					/* the site is of a function that returns */
+	bool has_returns;
 	uint64_t *cover_keys; /* lane_coverage.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
@@ -51,9 +54,10 @@ struct tapir_image {
 
 struct tapir_images_opts {
 	size_t sz;
-	struct tapir_programs *programs;     /* borrowed until __free, all of these */
-	struct tapir_queue *queue;	     /* takes the PROBE records */
-	const struct tapir_spec_list *specs; /* what was asked for */
+	struct tapir_programs *programs;		   /* borrowed until __free, all of these */
+	struct tapir_queue *queue;			   /* takes the PROBE records */
+	const struct tapir_spec_list *specs;		   /* what was asked for */
+	const struct tapir_machine_source_list *functions; /* by symbol, among others; NULL: none */
 	/* Events that name generated code: attached without being requested; NULL: none. */
 	const struct tapir_spec *name_spec;
 	struct tapir_lane_coverage *cover; /* events that need no site; NULL: all do */
@@ -121,6 +125,15 @@ size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that ma
 size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them, on somewhere */
 
 bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx);
+
+enum tapir_function_seen { TAPIR_FUNCTION_UNSEEN, TAPIR_FUNCTION_NOT_ADDED, TAPIR_FUNCTION_FOUND };
+
+/*
+ * The first function that was asked for and has no site, and whether its file was mapped; NULL:
+ * there is none.
+ */
+const struct tapir_machine_source *tapir_images__missing_function(const struct tapir_images *images,
+								  enum tapir_function_seen *seen);
 
 /* Everything seen, matching or not, for near misses. Borrowed. */
 const struct tapir_seen_names *tapir_images__seen(const struct tapir_images *images);

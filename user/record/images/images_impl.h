@@ -25,7 +25,8 @@ struct tapir_growing {
 	struct tapir_vec(uint32_t) tgids; /* that map it */
 };
 
-#define TAPIR_IMAGE_CONDITIONS 16u
+#define TAPIR_FUNCTION_PROVIDER_BYTES 512
+#define TAPIR_IMAGE_CONDITIONS	      16u
 
 /* A probe may be attached and never fire, in processes that were not started with what it needs. */
 struct tapir_image_condition {
@@ -45,6 +46,7 @@ struct tapir_images {
 	size_t for_names_cnt; /* sites that were not requested */
 	size_t attached_cnt;
 	struct tapir_seen_names seen;
+	uint8_t *functions_seen; /* enum tapir_function_seen, for each of opts.functions */
 	bool *spec_matched;	 /* for each of opts.specs */
 	struct tapir_image none; /* any file that is no program, or past TAPIR_IMAGE_MAX */
 	struct tapir_vec(struct tapir_growing) growing;
