@@ -16,7 +16,8 @@ import witness  # noqa: E402
 # Two tools sample it at a time; every thread must come to run.
 CHECK_STACKS = {"test_calls_are_those_of_perf_with_copies_of_the_stack",
                 "test_stacks_are_those_of_gdb",
-                "test_stacks_of_rust_are_whole", "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
+                "test_stacks_of_rust_are_whole", "test_stacks_of_rust_without_tables_but_with_frame_pointers_are_whole",
+                "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
                 "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole", "test_stacks_of_a_jvm_with_frame_pointers_are_whole",
                 "test_remedies_are_those_of_the_runtime", "test_no_remedy_where_a_runtime_runs_no_function_of_its_language"}
@@ -71,6 +72,10 @@ def test_stacks_of_go_are_whole(t):
 
 def test_stacks_of_rust_are_whole(t):
     judge(t, "Rust")
+
+
+def test_stacks_of_rust_without_tables_but_with_frame_pointers_are_whole(t):
+    judge(t, "Rust, panic=abort with frame pointers")
 
 
 def test_stacks_of_cpython_are_whole(t):

@@ -89,6 +89,13 @@ def rust(t):
 
 
 @made_once
+def rust_without_tables(t):
+    """Nothing unwinds it, so that its own functions have no entry in .eh_frame; those of std have one."""
+    return made(t, "graph-rust-abort", installed("rustc"), "-O", "-g", "-C", "panic=abort", "-C", "force-unwind-tables=no",
+                "-C", "force-frame-pointers=yes", str(HERE / "graph.rs"), "-o", "OUT")
+
+
+@made_once
 def java(t):
     home = os.path.dirname(made(t, "Graph.class", installed("javac"), "-g", "-d", os.path.join(t.build, "tests", "stacks"),
                                 str(HERE / "Graph.java")))
@@ -276,6 +283,7 @@ PROGRAMS = [
     *graphs("C++ with frame pointers", "-O2", *FRAMES),
     Program("Go", command(go, "SECONDS"), r"^main\.(main|sleeper)|^runtime\.(mstart|mcall|rt0_go|goexit)", GO),
     Program("Rust", command(rust, "SECONDS"), "main|receive", RUST),
+    Program("Rust, panic=abort with frame pointers", command(rust_without_tables, "SECONDS"), "main|receive", RUST),
     Program("CPython", script("python3", "hot.py"), "Py_BytesMain|start_thread|clone3", events=["python:gc__*"]),
     Program("Ruby", script("ruby", "hot.rb"), "ruby_run_node|start_thread|clone3",
             events=["ruby:method__entry", "ruby:gc__*"]),

@@ -318,6 +318,53 @@ static void function_between_others_is_no_padding(void **state)
 	}
 }
 
+/* In assembly: it pops what it pushes, and ends in padding. */
+static const uint8_t frameless[16] = {0x53, 0x5b, 0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+				      0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
+/* push %rbp; mov %rsp, %rbp; call ...; pop %rbp; ret; the second one is for CET. */
+static const uint8_t keeps_frame[16] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0x10, 0, 0, 0, 0x5d, 0xc3};
+static const uint8_t with_endbr[16] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5,
+				       0xe8, 0x10, 0,	 0,    0,    0x5d, 0xc3};
+
+/* Gaps between described functions of 0x40 bytes, at 0x40, 0x100 and 0x1c0. */
+static void undescribed_functions_that_keep_frame_pointers_have_callers(void **state)
+{
+	static const struct {
+		unsigned at;
+		const uint8_t *code;
+	} functions[] = {{0x40, frameless},   {0x50, keeps_frame}, {0x60, with_endbr},
+			 {0x100, with_endbr}, {0x1c0, frameless},  {0x1d0, keeps_frame},
+			 {0x1e0, frameless},  {0x1f0, frameless},  {0x200, frameless}};
+	struct tapir_unwind_table *t;
+	struct tapir_elf *elf;
+	struct elf_builder eb;
+	static struct built b;
+
+	(void)state;
+	begin(&b);
+	for (unsigned at = 0; at <= 0x240; at += 0xc0)
+		add_fde(&b, TEXT_VA + at, 0x40, framed, sizeof(framed));
+	elf_builder__init(&eb, ET_DYN);
+	elf_builder__add_section(&eb, ".eh_frame", SHT_PROGBITS, b.bytes, b.len);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		memcpy(eb.bytes + TEXT_OFF + functions[i].at, functions[i].code, 16);
+	elf_builder__finish(&eb);
+	elf = elf_builder__open(&eb);
+	assert_non_null(elf);
+	assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+	assert_row(t, TEXT_VA + 0x4f, TAPIR_UNWIND_GAP, 0, 0);
+	assert_row(t, TEXT_VA + 0x50, TAPIR_UNWIND_FRAME, 0, 0);
+	assert_row(t, TEXT_VA + 0x6f, TAPIR_UNWIND_FRAME, 0, 0);
+	assert_row(t, TEXT_VA + 0xc0, TAPIR_UNWIND_SP, 1, 0);
+	assert_row(t, TEXT_VA + 0x100, TAPIR_UNWIND_FRAME, 0, 0);
+	/* Most of them keep none: not known of any. */
+	for (unsigned at = 0x1c0; at < 0x240; at += 16)
+		assert_row(t, TEXT_VA + at, TAPIR_UNWIND_GAP, 0, 0);
+	tapir_unwind_table__free(t);
+	tapir_elf__free(elf);
+	elf_builder__fini(&eb);
+}
+
 static void gaps_are_filled_up_to_what_is_described(void **state)
 {
 	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
@@ -359,6 +406,7 @@ int main(void)
 		cmocka_unit_test(gaps_have_stubs_and_trampolines_and_an_entry_point),
 		cmocka_unit_test(coroutine_ends_in_all_of_its_first_code),
 		cmocka_unit_test(function_between_others_is_no_padding),
+		cmocka_unit_test(undescribed_functions_that_keep_frame_pointers_have_callers),
 		cmocka_unit_test(gaps_are_filled_up_to_what_is_described),
 	};
 

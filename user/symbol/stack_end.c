@@ -13,7 +13,8 @@ static const struct {
 	[TAPIR_STACK_END_WHOLE] = {.id = "whole"},
 	[TAPIR_STACK_END_NO_TABLE] =
 		{.id = "no_table",
-		 .remedy = "build the file with -fasynchronous-unwind-tables and keep .eh_frame"},
+		 .remedy = "build the file with -fasynchronous-unwind-tables (Rust: -C "
+			   "force-unwind-tables) and keep .eh_frame"},
 	[TAPIR_STACK_END_NOT_YET] = {.id = "not_yet",
 				     .remedy = "tables are built during the recording: record "
 					       "longer"},

@@ -13,9 +13,12 @@
 #include "attach/unwind/go_rows.h"
 #include "attach/unwind/rows.h"
 
-#define MAX_ENTRY_BYTES 64u /* of an entry point: it calls at once */
-#define MAX_TRAMPOLINES 16u
-#define MIN_V8_BYTES	(512u << 10) /* of its built-in functions: about 1.6 MB */
+#define MAX_ENTRY_BYTES	 64u /* of an entry point: it calls at once */
+#define MAX_TRAMPOLINES	 16u
+#define MIN_V8_BYTES	 (512u << 10) /* of its built-in functions: about 1.6 MB */
+#define FUNCTION_ALIGN	 16u	      /* what compilers align functions to when they optimize */
+#define MIN_PADDING	 6u	      /* bytes: fewer zeros are a part of instructions, too */
+#define OTHERS_PER_FRAME 4u	      /* what follows padding may be a loop as well as a function */
 
 /* ---- stubs ---------------------------------------------------------------------------------- */
 
@@ -200,6 +203,88 @@ static int add_v8(struct tapir_elf *elf, struct tapir_unwind_rows *rows)
 	return tapir_unwind_rows__fill(rows, largest->pc, largest->pc + max_bytes, frame);
 }
 
+/* ---- functions with frame pointers ------------------------------------------------------------ */
+
+/*
+ * A program that does not unwind may have no .eh_frame for its own functions and keep frame
+ * pointers: Rust with panic=abort, C with -fno-asynchronous-unwind-tables. Such functions begin
+ * with push %rbp; mov %rsp, %rbp, perhaps after endbr64.
+ */
+static bool makes_frame(struct tapir_file_code *code, uint32_t off)
+{
+	static const uint8_t frame[] = {0x55, 0x48, 0x89, 0xe5}, endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t len = 0, skip = 0;
+	const uint8_t *at = tapir_file_code__at(code, off, sizeof(endbr) + sizeof(frame), &len);
+
+	if (at && len >= sizeof(endbr) && !memcmp(at, endbr, sizeof(endbr)))
+		skip = sizeof(endbr);
+	return at && len >= skip + sizeof(frame) && !memcmp(at + skip, frame, sizeof(frame));
+}
+
+/*
+ * Where in undescribed code the functions with frame pointers begin; until: nowhere, or others
+ * prevail. Assembly has neither tables nor frames, and would be given wrong callers.
+ */
+static uint32_t find_framed(struct tapir_file_code *code, uint32_t from, uint32_t until)
+{
+	uint32_t first = until, framed_cnt = 0, other_cnt = 0;
+
+	for (uint64_t at = (from + FUNCTION_ALIGN - 1ull) & -FUNCTION_ALIGN; at < until;
+	     at += FUNCTION_ALIGN) {
+		uint32_t off = (uint32_t)at;
+
+		if (makes_frame(code, off)) {
+			first = first < off ? first : off;
+			framed_cnt++;
+		} else if (first < off && until - off > MIN_PADDING &&
+			   tapir_file_code__is_padding(code, off - MIN_PADDING, off) &&
+			   !tapir_file_code__is_padding(code, off, off + MIN_PADDING)) {
+			other_cnt++;
+		}
+	}
+	return framed_cnt * OTHERS_PER_FRAME >= other_cnt ? first : until;
+}
+
+struct tapir_row_list tapir_vec(struct tapir_unwind_row);
+
+static bool add_span(struct tapir_row_list *rows, uint32_t from, uint32_t until)
+{
+	const struct tapir_unwind_row frame = {.pc = from, .rule = TAPIR_UNWIND_FRAME};
+	const struct tapir_unwind_row gap = {.pc = until, .rule = TAPIR_UNWIND_GAP};
+
+	return from >= until || (tapir_vec__push(rows, frame) && tapir_vec__push(rows, gap));
+}
+
+static int find_all_framed(struct tapir_file_code *code, const struct tapir_unwind_rows *rows,
+			   struct tapir_row_list *out)
+{
+	for (size_t s = 0; s < code->cnt; s++) {
+		uint32_t from = code->segments[s].off, end = from + code->segments[s].len;
+
+		for (size_t i = 0; i < rows->vec.cnt; i++) {
+			const struct tapir_unwind_row *row = &rows->vec.data[i];
+			uint32_t until = i + 1 < rows->vec.cnt && row[1].pc < end ? row[1].pc : end;
+			uint32_t begin = row->pc > from ? row->pc : from;
+
+			if (row->rule == TAPIR_UNWIND_GAP && begin < until &&
+			    !add_span(out, find_framed(code, begin, until), until))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int add_framed(struct tapir_file_code *code, struct tapir_unwind_rows *rows)
+{
+	struct tapir_row_list framed = {};
+	int err = find_all_framed(code, rows, &framed);
+
+	if (!err && framed.cnt)
+		err = tapir_unwind_rows__underlay(rows, framed.data, framed.cnt);
+	tapir_vec__fini(&framed);
+	return err;
+}
+
 /* code: the file's. Fills gaps only. */
 static int add_undescribed(struct tapir_elf *elf, struct tapir_file_code *code,
 			   struct tapir_unwind_rows *rows)
@@ -212,7 +297,9 @@ static int add_undescribed(struct tapir_elf *elf, struct tapir_file_code *code,
 		err = add_trampolines(code, rows);
 	if (!err)
 		err = add_v8(elf, rows);
-	return err ? err : tapir_go_rows__add(elf, code, rows);
+	if (!err)
+		err = tapir_go_rows__add(elf, code, rows);
+	return err ? err : add_framed(code, rows);
 }
 
 int tapir_unwind_rows__make(struct tapir_elf *elf, struct tapir_unwind_rows *out)

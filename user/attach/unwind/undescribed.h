@@ -2,7 +2,7 @@
 /*
  * undescribed.h - code that needs no .eh_frame to be understood: stubs that the linker writes (lld
  * describes none), the entry point (no caller), trampolines of signals (musl, Go), functions of Go
- * (go_rows.h).
+ * (go_rows.h), functions that keep frame pointers where nothing else describes them.
  */
 #ifndef TAPIR_USER_UNDESCRIBED_H
 #define TAPIR_USER_UNDESCRIBED_H
