@@ -334,7 +334,8 @@ static void undescribed_functions_that_keep_frame_pointers_have_callers(void **s
 		const uint8_t *code;
 	} functions[] = {{0x40, frameless},   {0x50, keeps_frame}, {0x60, with_endbr},
 			 {0x100, with_endbr}, {0x1c0, frameless},  {0x1d0, keeps_frame},
-			 {0x1e0, frameless},  {0x1f0, frameless},  {0x200, frameless}};
+			 {0x1e0, frameless},  {0x1f0, frameless},  {0x200, frameless},
+			 {0x210, frameless},  {0x220, frameless},  {0x230, frameless}};
 	struct tapir_unwind_table *t;
 	struct tapir_elf *elf;
 	struct elf_builder eb;

@@ -15,11 +15,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "attach/bpf_ring.h"
+#include "tapir/losses.h"
+#include "trace/recbuf.h"
 
 struct source {
 	struct tapir_bpf_ring ring;
@@ -70,6 +73,17 @@ static struct tapir_block *block_with_room(struct tapir_drain *d, struct source 
 	return d->block;
 }
 
+/* No program of ours sends one; if it did, the recording is to say what it lacks. */
+static void post_too_large(struct tapir_drain *d)
+{
+	uint64_t now_ns = tapir_clock__now_ns();
+	struct tapir_rec_loss loss = {
+		.cause = TAPIR_LOSS_MALFORMED, .count = 1, .from_ns = now_ns, .until_ns = now_ns};
+
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), now_ns);
+	tapir_queue__post(d->opts.queue, &loss.h, -1);
+}
+
 /* Records that are ready go into blocks. false: there was no empty block. */
 static bool drain_source(struct tapir_drain *d, struct source *source, bool *any)
 {
@@ -80,8 +94,10 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 	while ((block = block_with_room(d, source)) &&
 	       (rec = tapir_bpf_ring__next(&source->ring, &len))) {
 		*any = true;
-		if (len > SPARE_BYTES)
+		if (len > SPARE_BYTES) {
+			post_too_large(d);
 			continue;
+		}
 		memcpy((char *)block->data + block->used_bytes, rec, len);
 		block->used_bytes += (len + 7) & ~7u;
 	}
