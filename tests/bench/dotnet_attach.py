@@ -39,7 +39,7 @@ class Recorder:
 
 
 def named_percent(tapir, file):
-    text = subprocess.run([tapir, "report", file], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([tapir, "report", "--all", file], capture_output=True, text=True, check=True).stdout
     return float(re.search(r"^names: ([0-9.]+)% of frames", text, re.M)[1])
 
 

@@ -73,7 +73,7 @@ def record(t, *modes, specs=(), is_busy=False, env=None, seconds=SECONDS):
         recorder = t.start_tapir("record", *specs, "-p", str(running.pid), "-d", seconds, "-f", "-o", file)
         recorder.wait(60)
         said = running.counted()
-    text = t.tapir("report", file).out.splitlines()
+    text = t.tapir("report", file, "--all").out.splitlines()
     if t.verbose:
         print("\n".join("      " + line for line in text[:3]), flush=True)
     report = t.report(file)

@@ -319,7 +319,7 @@ def test_newest_recording_is_read_when_none_is_named(t):
     os.mkdir(t.path("directory.tapir"))
     for args in (("report",), ("events",), ("events", "no_such_event*"), ("export", "--format", "folded")):
         t.ok(there(t.tapir_path, *args).err.startswith("tapir: reading new.tapir\n"), f"{args} names what it reads")
-    t.ok("old.tapir:" in there(t.tapir_path, "report", "old.tapir").out, "the one that is named")
+    t.ok("old.tapir:" in there(t.tapir_path, "report", "--all", "old.tapir").out, "the one that is named")
     sudo = there("env", "SUDO_UID=65534", t.tapir_path, "report")
     t.ok(sudo.err.startswith("tapir: reading foreign.tapir\n"), f"behind sudo: {sudo.err}")
 
@@ -331,8 +331,8 @@ def on_terminal(t, command, **env):
 
 def test_long_output_goes_through_the_pager_on_a_terminal(t):
     t.tapir("record", "--no-sched", "-o", t.path("a.tapir"), "--", "true")
-    report = f"{t.tapir_path} report {t.path('a.tapir')}"
-    plain = t.tapir("report", t.path("a.tapir")).out.splitlines()[1][:40]  # a terminal wraps what is longer
+    report = f"{t.tapir_path} report --all {t.path('a.tapir')}"
+    plain = t.tapir("report", t.path("a.tapir"), "--all").out.splitlines()[1][:40]  # a terminal wraps what is longer
     paged = {"PAGER": "sed s/^/paged:/"}
     t.ok(f"paged:{plain}" in on_terminal(t, report, **paged).out, "PAGER")
     for command, env in ((f"{report} --no-pager", paged), (f"{report} --json", paged), (f"{report} | cat", paged),

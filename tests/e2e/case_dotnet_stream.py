@@ -58,7 +58,7 @@ def test_fields_and_stacks_are_what_the_program_did(t):
     t.eq(sum("Thread.StartCallback" in n[-1] for n in names), 500, "stacks from the thread's start")
     t.eq({e["pid"] for e in orders}, {fire.pid}, "its pid")
     t.eq(len({e["tid"] for e in orders}), 1, "threads")
-    t.ok("lanes: stream 1 process" in t.tapir("report", t.path("trace.tapir")).out, "the report says which lane")
+    t.ok("lanes: stream 1 process" in t.tapir("report", t.path("trace.tapir"), "--all").out, "the report says which lane")
     ends_as_always(t, fire)
 
 

@@ -341,7 +341,7 @@ def test_pprof_has_the_stacks_of_folded(t):
     got = {";".join(names[n] for n in reversed(stack.split())): cnt for cnt, _, stack in samples}
     t.eq(got, folded, "stacks")
     t.ok(all(int(ns) == int(cnt) * (10**9 // 499) for cnt, ns, _ in samples), "CPU time of the samples")
-    first = t.tapir("report", file).out.splitlines()[0]
+    first = t.tapir("report", file, "--all").out.splitlines()[0]
     t.ok(first in t.run(go, "tool", "pprof", "-comments", t.path("x.pb.gz")).out, f"the finding is a comment: {first}")
     svg = t.tapir("flamegraph", file).out
     escaped = html.escape(first, quote=False).replace('"', "&quot;")
@@ -390,7 +390,7 @@ def test_otlp_has_the_stacks_and_sums_of_folded_and_the_report(t):
     t.eq(sums, sorted(sums, reverse=True), "the one with the most CPU time comes first")
     comments = [line[2:] for line in t.tapir("export", "--format", "perfscript", file).out.splitlines() if line.startswith("# ")]
     comments = [line for line in comments if line != "========"]
-    t.eq(comments[0], t.tapir("report", file).out.splitlines()[0], "the finding of a report")
+    t.eq(comments[0], t.tapir("report", file, "--all").out.splitlines()[0], "the finding of a report")
     t.eq([profile.attributes for profile in profiles], [{"tapir.finding": "; ".join(comments)}] * len(profiles), "the same here")
 
 

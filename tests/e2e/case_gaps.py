@@ -16,7 +16,7 @@ def check_gap(t, file, result, pid, name):
     gaps = [gap for gap in report["gaps"] if gap["path"].endswith("/" + name)]
     t.eq({gap["pid"] for gap in gaps}, {pid}, f"processes with a gap for {name}: {report['gaps']}")
     t.ok(all(gap["from_ns"] < gap["until_ns"] for gap in gaps), f"times: {gaps}")
-    headline = t.tapir("report", file).out.splitlines()[0]
+    headline = t.tapir("report", file, "--all").out.splitlines()[0]
     t.ok(" gap" in headline and "nothing lost" not in headline, headline)
     summary = next(line for line in result.err.splitlines() if " lost" in line)
     t.ok(f", {len(report['gaps'])} gap" in summary, summary)

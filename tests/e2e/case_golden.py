@@ -7,7 +7,7 @@ import pathlib
 import re
 
 FILE = "tests/data/golden-v1.tapir"  # the runner stands in the repository
-READERS = {"report.txt": ("report",), "report.json": ("report", "--json"), "events.txt": ("events",),
+READERS = {"screen.txt": ("report",), "report.txt": ("report", "--all"), "report.json": ("report", "--json"), "events.txt": ("events",),
            "events.json": ("events", "--json"), "folded.txt": ("export", "--format", "folded"),
            "perfscript.txt": ("export", "--format", "perfscript"), "flamegraph.svg": ("flamegraph",)}
 

@@ -3,6 +3,7 @@
 import collections
 import json
 import re
+import shlex
 import time
 
 from harness import EVENTS_ONLY
@@ -51,7 +52,7 @@ def test_duration_is_that_of_the_recording_when_nothing_happens(t):
     t.tapir("record", "-d", 1, "-f", "-o", file, "-p", sleeper.pid)
     took = time.monotonic() - begin
     t.ok(1 <= t.report(file)["duration_ns"] / 1e9 < took, f"{t.report(file)['duration_ns']} ns in {took} s")
-    t.ok(" in 1." in t.tapir("report", file).out.splitlines()[0], "the finding says the same")
+    t.ok(" in 1." in t.tapir("report", file, "--all").out.splitlines()[0], "the finding says the same")
 
 
 def test_stacks_equal_those_of_the_events(t):
@@ -72,7 +73,7 @@ def test_text_says_what_how_many_and_from_where(t):
 
 def test_stacks_are_shown_when_they_are_asked_for(t):
     file, _ = record_types(t)
-    short, long = t.tapir("report", file).out, t.tapir("report", "--stacks", file).out
+    short, long = t.tapir("report", "--all", file).out, t.tapir("report", "--all", "--stacks", file).out
     t.ok(short.endswith("\n--stacks shows the hottest stacks of each event\n"), short[-200:])
     t.ok(HOTTEST not in short and HOTTEST in long and long.startswith(short[:-len("--stacks shows the hottest stacks of each event\n")]), long)
     t.ok("fire_ints < main" in long and "--stacks" not in long, long[-400:])
@@ -111,7 +112,7 @@ def test_only_records_of_the_window_and_thread_are_counted(t):
             own = sum(f["samples"] for f in part["functions"]) + part["samples"]["without_stack"]
             t.eq(own, part["samples"]["captured"], "samples of functions")
     t.ok(earliest <= latest, f"what is counted is what lies before the edge: {earliest} to {latest}")
-    text = t.tapir("report", file, "--from", f"{int(whole['duration_ns'] * 0.8 / 1e6)}ms").out.splitlines()
+    text = t.tapir("report", file, "--all", "--from", f"{int(whole['duration_ns'] * 0.8 / 1e6)}ms").out.splitlines()
     t.ok(re.search(r": [0-9.]+ m?s \([0-9.]+ s to [0-9.]+ s of [0-9.]+ m?s\) from ", next(line for line in text[1:] if not line.startswith("also: "))), text[:4])
 
 
@@ -144,14 +145,33 @@ def test_pairs_of_ones_own_are_in_the_plain_report(t):
 
 def test_tables_fit_the_terminal_and_are_whole_in_a_pipe(t):
     file, _ = record_types(t)
-    wide = t.tapir("report", file).out
+    wide = t.tapir("report", file, "--all").out
     t.ok("…" not in wide, "nothing is cut in a pipe")
-    for command in ("report", file), ("report", "--view", "offcpu", record_burner(t)[0]), ("doctor",), ("list", t.target_path("types")):
+    for command in ("report", "--all", file), ("report", "--view", "offcpu", record_burner(t)[0]), ("doctor",), ("list", t.target_path("types")):
         lines = plain_lines(on_terminal(t, 80, 24, *command))
         rows = [line for line in lines if re.match(r"\s*([0-9.,]+[ %]|ok |[a-z]+ +[a-z]+ |[A-Z]{3,} )", line) and " of " not in line]
         t.ok(len(rows) > 2, f"rows of {command}: {lines}")
         t.eq([line for line in rows if len(line) > 80], [], f"{command} is wider than the terminal")
         t.eq([line for line in lines if len(line) > 80 and "  " not in line], [], f"sentences of {command} are wrapped")
+
+
+def test_first_screen_fits_a_terminal_and_leads_on(t):
+    """What a person reads first: the findings of --json, each with a command that works, on one screen."""
+    file, report, _ = record_burner(t)
+    screen = t.tapir("report", file).out
+    lines = plain_lines(on_terminal(t, 80, 48, "report", file))
+    t.eq(lines, screen.splitlines(), "the same on a terminal of 80 columns")
+    t.ok(len(lines) <= 40, f"{len(lines)} lines")
+    commands = [line for line in lines if line.lstrip().startswith(("next: ", "more: "))]
+    t.eq([line for line in lines if len(line) > 80 and line not in commands], [], "lines are not wider than the terminal")
+    pid = next(p["pid"] for p in report["processes"] if p["samples"])
+    t.ok(lines[0].startswith(f"burner ({pid}) · "), lines[0])
+    shown = report["findings"][:3]
+    t.eq([line.split()[-1] for line in lines if re.match(r"\d  ", line)], [f["level"] for f in shown], "findings")
+    for found in shown:
+        t.ok(f"   next: tapir report {shlex.quote(file)} --view {found['view']}" in lines, f"{found['kind']}: {screen}")
+    t.ok(re.search(r"^CPU +\d+%  burn_much$", screen, re.M), screen)
+    t.eq(lines[-1], f"more: tapir report {shlex.quote(file)} --all", "the last line")
 
 
 def test_view_tells_what_was_not_recorded_from_what_did_not_happen(t):
@@ -203,7 +223,7 @@ def test_shares_are_those_of_the_samples(t):
 
 def test_report_leads_with_what_was_found(t):
     file, report, samples = record_burner(t)
-    lines = t.tapir("report", file).out.splitlines()
+    lines = t.tapir("report", file, "--all").out.splitlines()
     share = 100 * report["functions"][0]["total"] / len(samples)  # with what the kernel does for it
     # That others have the CPUs is of the machine, and leads where it is so.
     own = [f["text"] for f in report["findings"] if f["kind"] != "neighbour"]
@@ -215,7 +235,7 @@ def test_report_leads_with_what_was_found(t):
     table = lines[next(i for i, line in enumerate(lines) if "FUNCTION" in line):][:4]
     t.eq(len({line.index("burner") for line in table if "burner" in line}), 1, f"columns line up: {table}")
     pid = samples[0]["pid"]
-    t.eq(t.tapir("report", file, "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
+    t.eq(t.tapir("report", file, "--all", "--pid", pid).out.splitlines()[0], lines[0], "of its only process")
     for view in ((), ("--view", "offcpu")):
         wrong = t.tapir("report", file, "--pid", 1, *view, expect=1)
         t.eq((wrong.out, wrong.err), ("", f"tapir: process 1 is not in {file}, which has {pid} (burner)\n"), "of another one")
@@ -246,7 +266,7 @@ def test_record_ends_with_the_finding_and_what_to_do_next(t):
 def test_losses_are_reported_with_their_time(t):
     file = t.path("made.tapir")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 1000, "--stacks", 10)
-    line = next(line for line in t.tapir("report", file).out.splitlines() if line.startswith("lost "))
+    line = next(line for line in t.tapir("report", file, "--all").out.splitlines() if line.startswith("lost "))
     t.ok(line.startswith("lost 12: no space in the ring buffer for a CPU sample; 58.9"), line)
     loss = t.report(file)["loss_times"][0]
     t.eq((loss["cause"], loss["count"], sum(loss["counts"])), ("sample_ring_full", 12, 12), "in JSON")
@@ -274,7 +294,9 @@ def test_file_without_end_is_reported_and_said_to_have_none(t):
         whole = f.read()
     with open(t.path("cut.tapir"), "wb") as f:
         f.write(whole[:-END_BYTES])
-    result = t.tapir("report", t.path("cut.tapir"))
+    result = t.tapir("report", "--all", t.path("cut.tapir"))
+    screen = t.tapir("report", t.path("cut.tapir")).out
+    t.ok("incomplete: " in screen, f"the first screen: {screen}")
     t.ok("incomplete: " in result.out and "is incomplete" in result.err, f"{result.out} {result.err}")
     document = t.report(t.path("cut.tapir"))
     t.eq(document["complete"], False, "complete")
@@ -302,7 +324,7 @@ def test_damaged_file_is_reported_and_exits_1(t):
     flipped[len(flipped) // 2] ^= 0x41
     with open(t.path("flipped.tapir"), "wb") as f:
         f.write(flipped)
-    result = t.tapir("report", t.path("flipped.tapir"), expect=1)
+    result = t.tapir("report", "--all", t.path("flipped.tapir"), expect=1)
     t.ok("damaged" in result.out.splitlines()[1], f"the second line says so: {result.out}")
     t.ok("is damaged" in result.err, f"stderr says so: {result.err}")
     document = json.loads(t.tapir("report", "--json", t.path("flipped.tapir"), expect=1).out)
@@ -313,4 +335,4 @@ def test_no_cpu_time_is_known_when_no_samples_were_taken(t):
     file = t.path("trace.tapir")
     target = t.target_path("storm")
     t.tapir("record", "storm:hit", "--no-samples", "-f", "-o", file, "--", target, 0, 100000, 1)
-    t.ok("CPU" not in t.tapir("report", file).out.splitlines()[0], "the first line of a busy program that was not sampled")
+    t.ok("CPU" not in t.tapir("report", file, "--all").out.splitlines()[0], "the first line of a busy program that was not sampled")

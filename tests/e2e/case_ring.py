@@ -79,7 +79,7 @@ def test_the_file_says_which_lanes_were_used(t):
     said, events, _ = record(t, t.target("ringer", "--wait", 10), "ringer:tick")
     file = t.path("trace.tapir")
     t.eq(t.report(file)["meta"]["lane"], "ring 1 process, probe", "lane of the recording")
-    t.ok("lanes: ring 1 process, probe\n" in t.tapir("report", file).out, "report")
+    t.ok("lanes: ring 1 process, probe\n" in t.tapir("report", file, "--all").out, "report")
     t.eq({e["lane"] for e in events}, {"ring"}, "lane of the events")
     record(t, t.target("ringer", "--wait", 10), "ringer:tick", options=("--lane", "ring"))
     t.eq(t.report(file)["meta"]["lane"], "ring 1 process", "lane with --lane ring")
@@ -93,7 +93,7 @@ def test_what_is_over_the_rate_is_left_out_and_not_lost(t):
     report = t.report(t.path("trace.tapir"))
     t.eq(report["lost"], {}, "lost in the report")
     t.eq(report["not_wanted"], {"ring_lane_limited": losses["ring_lane_limited"]}, "left out in the report")
-    t.ok("left out " in t.tapir("report", t.path("trace.tapir")).out, "report as text")
+    t.ok("left out " in t.tapir("report", t.path("trace.tapir"), "--all").out, "report as text")
 
 
 def test_losses_are_those_of_their_event(t):

@@ -201,7 +201,7 @@ def test_all_takes_switches_only_when_asked(t):
     file = t.path("trace.tapir")
     t.tapir("record", "-a", "-d", "0.3", "-f", "-o", file)
     t.eq(t.events(file, "switch"), [], "switches of -a")
-    t.ok("cpu-clock 99 Hz" in t.tapir("report", file).out or not t.events(file, "sample"), "how often -a samples")
+    t.ok("cpu-clock 99 Hz" in t.tapir("report", file, "--all").out or not t.events(file, "sample"), "how often -a samples")
     t.tapir("record", "-a", "--sched", "-d", "0.3", "-f", "-o", file)
     t.ok(len(t.events(file, "switch")) > 10, "switches of -a --sched")
 
@@ -210,7 +210,7 @@ def test_process_without_probes_is_sampled(t):
     file = t.path("trace.tapir")
     t.tapir("record", "-o", file, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
     t.ok(len(t.events(file, "sample")) > 20, "samples")
-    t.ok("cpu-clock 999 Hz" in t.tapir("report", file).out, t.tapir("report", file).out)
+    t.ok("cpu-clock 999 Hz" in t.tapir("report", file, "--all").out, t.tapir("report", file, "--all").out)
 
 
 # Many faults: the kernel adapts the period between samples, and beside other programs it is long at first.
@@ -222,7 +222,7 @@ def test_other_events_sample_where_they_happen(t):
     t.tapir("record", "-e", "page-faults", "-F", 5000, "--no-sched", "-o", file, "--", "python3", "-c", TOUCHES)
     samples = t.events(file, "sample")
     t.ok(len(samples) > 50 and all(s["period"] >= 1 for s in samples), f"{len(samples)} samples")
-    t.ok("page-faults 5000 Hz" in t.tapir("report", file).out, "report")
+    t.ok("page-faults 5000 Hz" in t.tapir("report", file, "--all").out, "report")
     t.ok(re.search(r": \d+ page-faults:", t.tapir("export", "--format", "perfscript", file).out), "perf script")
 
 

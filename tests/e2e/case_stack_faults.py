@@ -65,7 +65,7 @@ def is_whole(stack):
 
 def counted(t, file, cause):
     """The losses that a report explains so."""
-    return [line for line in t.tapir("report", file).out.splitlines() if cause in line]
+    return [line for line in t.tapir("report", file, "--all").out.splitlines() if cause in line]
 
 
 def has_wrong_edge(graph, stack):

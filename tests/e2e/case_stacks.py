@@ -208,7 +208,7 @@ def test_first_page_says_that_stacks_lack_callers(t):
     for view in ("cpu", "offcpu"):
         t.ok(remedy.search(t.tapir("report", file, "--view", view).out), f"view {view}")
     t.ok(remedy.search(said), f"record's last lines: {said}")
-    text = t.tapir("report", file).out
+    text = t.tapir("report", file, "--all").out
     t.ok(re.search(r"^stacks: complete in .*% of samples", text, re.M), text[:1500])
     t.ok(re.search(r"generated code +generated code without frame pointers +[^\n]*opcache\.jit", text),
          text[:2500])
@@ -292,7 +292,7 @@ def test_remedies_are_those_of_the_runtime(t):
         with named(name).running(t, 4) as targets:
             owner = package_of(t, targets[1], file)
         recording, said = record(t, named(name), 1)
-        first_page = t.tapir("report", recording).out
+        first_page = t.tapir("report", recording, "--all").out
         for text in (said, first_page):
             t.eq(bool(re.search(r"names: \d+% of \S+'s stacks name none of its functions: .*" + re.escape(names or ""), text)), bool(names),
                  f"{name}: {text}")
@@ -305,7 +305,7 @@ def test_remedies_are_those_of_the_runtime(t):
 def test_no_remedy_where_a_runtime_runs_no_function_of_its_language(t):
     """Most waits of Node are its event loop's: no option names a function there."""
     recording, said = record(t, named("Node --perf-basic-prof"), 1)
-    text = t.tapir("report", recording).out
+    text = t.tapir("report", recording, "--all").out
     t.ok("name none of its functions" not in said + text, f"{said} {text[:1500]}")
 
 

@@ -94,8 +94,8 @@ def test_symbolize_adds_names_and_changes_nothing_else(t):
     t.eq(records(after), records(before), "records but names")
     t.eq(os.stat(after).st_mode & 0o777, 0o600, "mode")
     t.eq(sorted(os.listdir(t.tmp)), ["copy.tapir"], "nothing else is left")
-    t.ok(t.tapir("report", after).out.splitlines()[1].split(":")[1:] ==
-         t.tapir("report", before).out.splitlines()[1].split(":")[1:], "the same times")
+    t.ok(t.tapir("report", after, "--all").out.splitlines()[1].split(":")[1:] ==
+         t.tapir("report", before, "--all").out.splitlines()[1].split(":")[1:], "the same times")
 
 
 def test_symbolize_writes_another_file_only_when_told(t):
@@ -162,11 +162,11 @@ def test_control_characters_in_names_do_not_reach_the_terminal(t):
 def test_report_says_how_to_get_symbols_when_many_samples_lack_them(t):
     there, _ = made(t)
     file = f"{there}/nameless.tapir"
-    said = t.tapir("report", file).out
+    said = t.tapir("report", file, "--all").out
     line = re.search(r"^names: (\d+)% of stacks have functions without a name in nameless$", said, re.M)
     t.ok(line and int(line[1]) > 50 and "--symbols" in said, said[:800])
     t.ok(line[0] in t.tapir("report", file, "--view", "cpu").out, "the view has the line")
-    named = t.tapir("report", file, "--symbols", there).out
+    named = t.tapir("report", file, "--all", "--symbols", there).out
     t.ok("without a name in nameless" not in named, named[:800])
 
 

@@ -164,6 +164,64 @@ uint32_t tapir_utf8__code(const unsigned char *p, size_t len)
 	return c;
 }
 
+struct range {
+	uint32_t from, until;
+};
+
+static bool is_in(const struct range *ranges, uint32_t code)
+{
+	for (; ranges->until; ranges++)
+		if (code >= ranges->from && code <= ranges->until)
+			return true;
+	return false;
+}
+
+/* By blocks of Unicode (UAX #11): wcwidth(3) would need a locale. */
+static size_t columns_of(uint32_t code)
+{
+	static const struct range combining[] = {
+		{0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd},
+		{0x064b, 0x065f}, {0x200b, 0x200d}, {0x20d0, 0x20ff},
+		{0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {}};
+	static const struct range wide[] = {
+		{0x1100, 0x115f},   {0x2e80, 0x303e},	{0x3041, 0xa4cf},   {0xac00, 0xd7a3},
+		{0xf900, 0xfaff},   {0xfe30, 0xfe6f},	{0xff00, 0xff60},   {0xffe0, 0xffe6},
+		{0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}, {}};
+
+	if (code < 0x0300)
+		return 1;
+	return is_in(combining, code) ? 0 : is_in(wide, code) ? 2 : 1;
+}
+
+size_t tapir_utf8__fitting(const char *text, size_t len, size_t columns)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t i = 0;
+
+	while (i < len) {
+		size_t seq = tapir_utf8__len(p + i, len - i);
+		size_t wants = seq ? columns_of(tapir_utf8__code(p + i, seq)) : 1;
+
+		if (wants > columns)
+			break;
+		columns -= wants;
+		i += seq ? seq : 1;
+	}
+	return i;
+}
+
+size_t tapir_utf8__columns(const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t sum = 0;
+
+	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+		seq = tapir_utf8__len(p + i, len - i);
+		sum += seq ? columns_of(tapir_utf8__code(p + i, seq)) : 1;
+	}
+	return sum;
+}
+
 static void add_unit(struct tapir_str *s, uint32_t unit)
 {
 	tapir_str__addc(s, (char)unit);

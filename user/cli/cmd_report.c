@@ -38,7 +38,7 @@ static const struct tapir_option options[] = {
 	TAPIR_TOP(
 		"show N rows of each table, 0: all; with --json, of functions, modules and stacks",
 		struct args, top),
-	TAPIR_FLAG("all", 'a', "show all rows of each table", struct args, all),
+	TAPIR_FLAG("all", 'a', "show all tables, and all rows of each", struct args, all),
 	TAPIR_FLAG("all-frames", 0,
 		   "with --view: show stacks with the frames of the kernel, the runtime and "
 		   "libraries that come before the program's own code",
@@ -101,6 +101,12 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 	return tapir_view__run(reader, cli, &rq);
 }
 
+/* Who asks for rows, asks for the tables. */
+static bool wants_tables(const struct args *args)
+{
+	return args->all || args->top || args->stacks;
+}
+
 static int print(const struct args *args, struct tapir_report_view *view)
 {
 	struct tapir_str out = {};
@@ -108,12 +114,15 @@ static int print(const struct args *args, struct tapir_report_view *view)
 
 	view->top = args->all ? UINT64_MAX : args->top;
 	view->with_stacks = args->stacks;
-	if (args->json)
+	if (args->json) {
 		tapir_report__write_json(view, &out);
-	else
+	} else if (wants_tables(args)) {
 		tapir_report__write_text(view, tapir_screen__palette(stdout), &out);
-	if (!args->json)
 		tapir_text__fit(&out, tapir_screen__fit_columns());
+	} else {
+		tapir_report__write_first_screen(view, tapir_screen__palette(stdout),
+						 tapir_screen__fit_columns(), &out);
+	}
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	return err;
@@ -210,7 +219,12 @@ const struct tapir_command tapir_cmd_report = {
 	.synopsis = "[FILE] [--view VIEW | --stacks] [--json] [--top N | --all] [--pid PID] "
 		    "[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
 		    "[--pair A,B[,key=ARG]]...",
-	.text = "Begins with the finding. Then follow how the recording was made, what "
+	.text = "Shows one screen: what was recorded, up to three findings, each with the command "
+		"that shows what is behind it, and the largest figures: the processes that used "
+		"most CPU, the requests that took most time, the program's own functions with most "
+		"CPU time, and where its threads waited longest, for what, and who ended it.\n\n"
+		"--all, --top and --stacks show all that was counted: the findings in a sentence "
+		"each, how the recording was made, what "
 		"was lost and why, the hottest functions and modules, events, intervals, "
 		"processes and threads. SELF is CPU time in a function itself, TOTAL "
 		"includes what it calls. --stacks adds the hottest stacks of each event; "
@@ -230,6 +244,7 @@ const struct tapir_command tapir_cmd_report = {
 	.examples =
 		(const struct tapir_example[]){
 			{"report slow.tapir", "the first look at a recording"},
+			{"report --all slow.tapir", "all that was counted, in tables"},
 			{"report --top 5 --pid 4514 slow.tapir",
 			 "one process, five rows of each table"},
 			{"report --stacks --from 10 --to 20 slow.tapir",

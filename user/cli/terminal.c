@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What reaches the terminal. Text of traced processes is made printable on its way. */
+#include "output/render/help_text.h"
 #include "output/render/screen.h"
 #include "cli/terminal.h"
 
@@ -26,6 +27,8 @@ static void say(const char *colour, const char *prefix, const char *line)
 	tapir_str__addf(&text, "%s%s%s", colour, prefix, *colour ? palette->off : "");
 	tapir_str__add_printable(&text, line, strlen(line));
 	tapir_str__addc(&text, '\n');
+	if (tapir_screen__is_tty(stderr))
+		tapir_text__fit(&text, (size_t)tapir_screen__columns());
 	if (text.data)
 		(void)tapir_file__write_all(STDERR_FILENO, text.data, text.len);
 	tapir_str__fini(&text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
+#include "diagnose/overview.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_PROBES     65536u
@@ -164,7 +165,10 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	tapir_finding_workers__wait(f, wait);
 	if (!is_open)
 		tapir_finding_statements__wait(f, wait);
-	if (!tapir_finding_pool__wait(f, wait) && !tapir_finding_blocked__wait(f, wait, is_open) &&
+	if (tapir_finding_pool__wait(f, wait))
+		return;
+	tapir_overview__wait(f, wait, is_open);
+	if (!tapir_finding_blocked__wait(f, wait, is_open) &&
 	    !tapir_finding_locks__wait(f, wait, is_open) &&
 	    !tapir_finding_passed__wait(f, wait, is_open) &&
 	    !tapir_finding_either__wait(f, wait, is_open))
@@ -338,6 +342,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_works__fini(&f->works);
 	tapir_own_code__fini(&f->own);
 	tapir_wait_reasons__fini(&f->reasons);
+	tapir_overview_waits__fini(&f->overview);
 	tapir_map__fini(&f->meaning_by_probe);
 	tapir_node_facts__fini(f);
 	tapir_map__fini(&f->role_by_tid);

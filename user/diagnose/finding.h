@@ -24,6 +24,7 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 #include "diagnose/node_facts.h"
+#include "diagnose/overview.h"
 #include "base/histogram.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
@@ -180,6 +181,7 @@ struct tapir_finding {
 	struct tapir_vec(struct tapir_request_kind *) requests;
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
+	struct tapir_overview_waits overview;
 	/* for the finding alone */
 	struct tapir_works works;
 	struct tapir_own_code own;

@@ -245,10 +245,19 @@ static const char *add_function(struct tapir_finding *f, double share,
 	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
 
+static const struct tapir_weights *functions_of(const struct tapir_finding *f)
+{
+	return tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
+}
+
+const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f)
+{
+	return f->cpu.samples < TAPIR_FINDING_MIN_SAMPLES ? NULL : functions_of(f);
+}
+
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	const struct tapir_weights *w =
-		tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
+	const struct tapir_weights *w = functions_of(f);
 	double cpus = tapir_finding__cpus(f);
 	double share = tapir_finding__percent(w->best, f->cpu.samples);
 	const char *name, *looked_at = NULL;

@@ -109,6 +109,11 @@ void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list
 void tapir_finding_throws__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/*
+ * The functions by which a CPU's use is told, in samples, of f->cpu.samples: the program's own, or
+ * if those explain nothing, the innermost ones. NULL: there are too few samples for shares.
+ */
+const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
 void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_cpu__fini(struct tapir_finding *f);
 
@@ -132,6 +137,14 @@ void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_f
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
 				     uint64_t ns);
+/* Whether the durations of that kind are those of requests, not of pairs that do not belong
+ * together. */
+bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
+				      const struct tapir_request_kind *row);
+/* ", 92% of their time awaited": the largest part, if it is most of the time. words: "of their time
+ * " or "". */
+void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
+				      struct tapir_str *out);
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
@@ -139,6 +152,8 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 /* Waits of a function for that reason, which their stacks do not tell. */
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
 				uint64_t ns);
+/* Is it for a disk, or for another end of a connection? */
+bool tapir_finding_waits__is_dependency(const char *reason);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);

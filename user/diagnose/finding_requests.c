@@ -121,19 +121,23 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	row->worst_label = i->label ? strdup(i->label) : NULL;
 }
 
+bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
+				      const struct tapir_request_kind *row)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+
+	/* What was paired before it was seen that they move is not known either. */
+	return !(kind->is_unknown_by_thread && row->by_thread_cnt * 2 > row->took.cnt) &&
+	       row->took.cnt >= MIN_REQUESTS && kind->unbegun <= row->took.cnt;
+}
+
 static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 {
 	struct tapir_request_kind *const *row;
 	const struct tapir_request_kind *worst = NULL;
 
 	tapir_vec_for_each (row, &f->requests) {
-		const struct tapir_kind *kind =
-			&tapir_timeline__pairs(f->tl)->kinds.data[(*row)->kind];
-
-		/* What was paired before it was seen that they move is not known either. */
-		if (kind->is_unknown_by_thread && (*row)->by_thread_cnt * 2 > (*row)->took.cnt)
-			continue;
-		if ((*row)->took.cnt < MIN_REQUESTS || kind->unbegun > (*row)->took.cnt)
+		if (!tapir_finding_requests__is_timed(f, *row))
 			continue;
 		if (!worst || tapir_histogram__percentile(&(*row)->took, 99) >
 				      tapir_histogram__percentile(&worst->took, 99))
@@ -142,8 +146,8 @@ static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 	return worst;
 }
 
-/* ", 92% of their time awaited": the largest part, if it is most of the time. */
-static void add_part(const struct tapir_request_kind *row, struct tapir_str *out)
+void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
+				      struct tapir_str *out)
 {
 	static const char *const states[] = {[TAPIR_THREAD_UNKNOWN] = "unknown",
 					     [TAPIR_THREAD_RUNNING] = "on the CPU",
@@ -174,7 +178,7 @@ static void add_part(const struct tapir_request_kind *row, struct tapir_str *out
 		}
 	if (!what || most * 2 < row->sum_ns)
 		return;
-	tapir_str__addf(out, ", %.0f%% of their time ", tapir_finding__percent(most, row->sum_ns));
+	tapir_str__addf(out, ", %.0f%% %s", tapir_finding__percent(most, row->sum_ns), words);
 	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
 	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
@@ -234,7 +238,7 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%)", kind->provider, kind->name,
 			tapir_ns__text(p50_ns, median), tapir_ns__text(p99_ns, p99));
-	add_part(row, &text);
+	tapir_finding_requests__add_part(row, "of their time ", &text);
 	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
 			tapir_ns__text(row->worst_ns, worst));
 	if (row->worst_label && *row->worst_label) {

@@ -31,6 +31,11 @@ static int dependency_of(const char *reason)
 	return -1;
 }
 
+bool tapir_finding_waits__is_dependency(const char *reason)
+{
+	return dependency_of(reason) >= 0;
+}
+
 /* For another thread of the program, or for work: only the program knows which. */
 static bool is_for_thread(const char *reason)
 {

@@ -8,8 +8,8 @@
 #include "symbol/frame.h"
 #include "symbol/frame_kind.h"
 
-const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
-						   uint32_t tgid, uint64_t time_ns)
+static const struct tapir_lore *find(const struct tapir_catalog *catalog, uint32_t tgid,
+				     uint64_t time_ns, struct tapir_sv *path)
 {
 	const struct tapir_rec_mapping *mapping = NULL;
 	const struct tapir_lore *lore = NULL;
@@ -19,10 +19,51 @@ const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *c
 		struct tapir_frame frame = {};
 
 		tapir_mapping_view__of(&mapping->h, &view);
-		frame.module = view.path;
+		frame.module = *path = view.path;
 		lore = tapir_frame_kind__runtime(tapir_frame__module_name(&frame));
 	}
 	return lore;
+}
+
+const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
+						   uint32_t tgid, uint64_t time_ns)
+{
+	struct tapir_sv path;
+
+	return find(catalog, tgid, time_ns, &path);
+}
+
+static void add_version(const struct tapir_lore *lore, struct tapir_sv path, struct tapir_str *out)
+{
+	for (const char *const *after = lore->version_after; after && *after; after++) {
+		size_t len = strlen(*after), digits = 0;
+		const char *at = memmem(path.data, path.len, *after, len), *end;
+
+		end = path.data + path.len;
+		if (!at)
+			continue;
+		for (at += len; at + digits < end && strchr("0123456789.", at[digits]);)
+			digits++;
+		while (digits && at[digits - 1] == '.')
+			digits--;
+		if (!digits)
+			continue;
+		tapir_str__addc(out, ' ');
+		tapir_str__add(out, at, digits);
+		return;
+	}
+}
+
+void tapir_process_runtime__add(const struct tapir_catalog *catalog, uint32_t tgid,
+				uint64_t time_ns, struct tapir_str *out)
+{
+	struct tapir_sv path;
+	const struct tapir_lore *lore = find(catalog, tgid, time_ns, &path);
+
+	if (!lore)
+		return;
+	tapir_str__adds(out, lore->name);
+	add_version(lore, path, out);
 }
 
 static bool lacks_symbols(const struct tapir_frame *frame)

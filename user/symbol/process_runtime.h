@@ -16,6 +16,11 @@ struct tapir_lore;
 const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
 						   uint32_t tgid, uint64_t time_ns);
 
+/* Adds its name and, where the path of a mapped file has it, its version: ".NET 10.0.12". Nothing
+ * where no runtime is known. */
+void tapir_process_runtime__add(const struct tapir_catalog *catalog, uint32_t tgid,
+				uint64_t time_ns, struct tapir_str *out);
+
 struct tapir_missing_names {
 	struct tapir_sv path; /* of the innermost function without a name: its file; or "" */
 	bool runs_methods;    /* as far as is known: functions of its runtime's language, which can

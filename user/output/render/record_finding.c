@@ -9,9 +9,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "output/render/remedies.h"
 #include "output/render/report_read.h"
@@ -50,6 +52,7 @@ struct said {
 	struct tapir_str headline;
 	struct tapir_str also;	   /* lines of the next findings */
 	struct tapir_str remedies; /* lines: how to get missing callers and names */
+	struct tapir_str screen;   /* for a terminal, in the place of all these */
 };
 
 static void said__fini(struct said *said)
@@ -57,6 +60,7 @@ static void said__fini(struct said *said)
 	tapir_str__fini(&said->headline);
 	tapir_str__fini(&said->also);
 	tapir_str__fini(&said->remedies);
+	tapir_str__fini(&said->screen);
 }
 
 /* *has_stacks: a flame graph can be drawn. -errno:
@@ -81,9 +85,13 @@ static int read_headline(const char *path, struct said *said, bool *has_stacks)
 		tapir_report__add_also(&report.view, &said->also);
 		tapir_remedies__add_callers(&report.summary.ends, &said->remedies);
 		tapir_report__add_names_missing(&report.view, &said->remedies);
+		tapir_report__write_first_screen(&report.view, tapir_screen__palette(stderr),
+						 (size_t)tapir_screen__columns(), &said->screen);
 		*has_stacks = report.summary.stacks.cnt > 0;
-		err = said->headline.failed || said->also.failed || said->remedies.failed ? -ENOMEM
-											  : 0;
+		err = said->headline.failed || said->also.failed || said->remedies.failed ||
+				      said->screen.failed
+			      ? -ENOMEM
+			      : 0;
 	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
@@ -146,13 +154,16 @@ static bool read_in_time(const char *path, off_t bytes, struct said *said, bool 
 
 void tapir_record_finding__print(const char *path, bool has_samples)
 {
-	bool has_stacks = has_samples;
+	bool has_stacks = has_samples, is_read;
 	struct said said = {};
 	off_t bytes;
 
 	if (!is_regular(path, &bytes))
 		return;
-	if (read_in_time(path, bytes, &said, &has_stacks)) {
+	is_read = read_in_time(path, bytes, &said, &has_stacks);
+	if (is_read && tapir_screen__is_tty(stderr)) {
+		(void)tapir_file__write_all(STDERR_FILENO, said.screen.data, said.screen.len);
+	} else if (is_read) {
 		tapir_info("%s", said.headline.data);
 		print_lines(said.also.data);
 		print_lines(said.remedies.data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * record_finding.h - the last words of `tapir record`: the first line of `tapir report` about the
- * file that was just written, and the next commands.
+ * record_finding.h - the last words of `tapir record` about the file that was just written: on a
+ * terminal the first screen of `tapir report`, else its first line; and the next commands.
  */
 #ifndef TAPIR_USER_RECORD_FINDING_H
 #define TAPIR_USER_RECORD_FINDING_H

@@ -44,17 +44,13 @@ static const char *at_least(size_t row_cnt)
 }
 
 /* "3 threads of java (4514)", "12 threads of 4 processes, most of it in java (4514)" */
-static void add_threads(const struct tapir_summary *s, size_t from, struct tapir_str *out)
+static void add_threads(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
 {
-	const struct tapir_process_row *first = s->processes.data, *process;
-	size_t processes = 0, threads = 0;
+	const struct tapir_summary *s = v->summary;
+	const struct tapir_process_row *first = s->processes.data;
+	size_t processes, threads;
 
-	tapir_vec_for_each (process, &s->processes) {
-		if (!tapir_captured__sum(process->captured))
-			continue;
-		processes++;
-		threads += process->thread_cnt; /* also those that slept all the time */
-	}
+	tapir_report__count_threads(v, &threads, &processes);
 	if (!processes)
 		return;
 	begin_part(out, from);
@@ -197,24 +193,11 @@ void tapir_report__add_also(const struct tapir_report_view *v, struct tapir_str 
 				v->findings->rows.data[i].view);
 }
 
-void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
+void tapir_report__add_losses(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
 	uint64_t lost = tapir_report__lost(v), unseen = tapir_report__hidden(v);
-	size_t from = out->len;
 
-	if (v->findings->rows.cnt)
-		tapir_str__addf(out, "%s (--view %s)", v->findings->rows.data[0].text,
-				v->findings->rows.data[0].view);
-	else
-		add_hottest(s, from, out);
-	add_cpus(v, from, out);
-	add_threads(s, from, out);
-	add_events(v, from, out);
-	if (out->len == from)
-		tapir_str__adds(out, s->processes.cnt ? "no event and no sample"
-						      : "no process was recorded");
-	tapir_str__adds(out, "; ");
 	if (lost || (!s->gap_cnt && !unseen))
 		add_lost(v, lost, out);
 	if (unseen) {
@@ -227,5 +210,25 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 		add_plural(out, s->gap_cnt, "gap");
 	}
 	add_unwhole(v, out);
+}
+
+void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const struct tapir_summary *s = v->summary;
+	size_t from = out->len;
+
+	if (v->findings->rows.cnt)
+		tapir_str__addf(out, "%s (--view %s)", v->findings->rows.data[0].text,
+				v->findings->rows.data[0].view);
+	else
+		add_hottest(s, from, out);
+	add_cpus(v, from, out);
+	add_threads(v, from, out);
+	add_events(v, from, out);
+	if (out->len == from)
+		tapir_str__adds(out, s->processes.cnt ? "no event and no sample"
+						      : "no process was recorded");
+	tapir_str__adds(out, "; ");
+	tapir_report__add_losses(v, out);
 	add_stack_ends(s, out);
 }

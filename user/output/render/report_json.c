@@ -290,6 +290,8 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 	tapir_vec_for_each (found, &list->rows) {
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "kind", tapir_found__kind_name(found->kind));
+		tapir_json__str(j, "title", tapir_found__title(found->kind));
+		tapir_json__str(j, "level", tapir_found__level(found->severity));
 		tapir_json__f64(j, "severity", found->severity);
 		tapir_json__f64(j, "magnitude", found->magnitude);
 		tapir_json__str(j, "unit", tapir_found__unit(found->kind));
@@ -300,6 +302,44 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+}
+
+/* The figures of the first screen. */
+static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
+{
+	tapir_json__open(j, "overview", '{');
+	tapir_json__open(j, "requests", '[');
+	for (size_t i = 0; i < o->request_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "name", o->requests[i].name);
+		tapir_json__u64(j, "count", o->requests[i].cnt);
+		tapir_json__u64(j, "ns", o->requests[i].sum_ns);
+		tapir_json__u64(j, "p50_ns", o->requests[i].p50_ns);
+		tapir_json__u64(j, "p99_ns", o->requests[i].p99_ns);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__open(j, "functions", '[');
+	for (size_t i = 0; i < o->function_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "name", o->functions[i].name);
+		tapir_json__f64(j, "percent", o->functions[i].percent);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__open(j, "waits", '[');
+	for (size_t i = 0; i < o->place_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "reason", o->places[i].reason);
+		tapir_json__str(j, "function", o->places[i].name);
+		tapir_json__str(j, "thread", o->places[i].thread);
+		tapir_json__u64(j, "ns", o->places[i].ns);
+		tapir_json__str(j, "ended_by", o->places[i].ended_by);
+		tapir_json__bool(j, "open", o->places[i].is_open);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__close(j, '}');
 }
 
 void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_str *out)
@@ -315,6 +355,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__str(&j, "finding",
 			v->findings->rows.cnt ? v->findings->rows.data[0].text : NULL);
 	json_findings(&j, v->findings);
+	json_overview(&j, v->overview);
 	if (v->cpus >= 0)
 		tapir_json__f64(&j, "cpus", v->cpus);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));

@@ -69,6 +69,20 @@ uint64_t tapir_report__lost(const struct tapir_report_view *v)
 	return lost;
 }
 
+void tapir_report__count_threads(const struct tapir_report_view *v, size_t *threads,
+				 size_t *processes)
+{
+	const struct tapir_process_row *process;
+
+	*threads = *processes = 0;
+	tapir_vec_for_each (process, &v->summary->processes) {
+		if (!tapir_captured__sum(process->captured))
+			continue;
+		++*processes;
+		*threads += process->thread_cnt; /* also those that slept all the time */
+	}
+}
+
 double tapir_report__percent(uint64_t part, uint64_t of)
 {
 	return of ? 100.0 * (double)part / (double)of : 0;
@@ -77,6 +91,13 @@ double tapir_report__percent(uint64_t part, uint64_t of)
 void tapir_report__add_printable(struct tapir_str *out, const char *text)
 {
 	tapir_str__add_printable(out, text, strlen(text));
+}
+
+void tapir_report__add_event_name(const struct tapir_event_row *row, struct tapir_str *out)
+{
+	tapir_str__adds(out, row->provider);
+	tapir_str__adds(out, *row->provider ? ":" : "");
+	tapir_str__adds(out, row->event);
 }
 
 uint64_t tapir_report__refused(const struct tapir_report_view *v)

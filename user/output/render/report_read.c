@@ -109,6 +109,7 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.summary = &report->summary,
 		.pairs = tapir_timeline__pairs(report->finding.tl),
 		.findings = &report->findings,
+		.overview = &report->overview,
 		.late = tapir_timeline__stats(report->finding.tl)->late,
 		.cpus = tapir_finding__cpus(&report->finding),
 		.catalog = tapir_reader__catalog(reader),
@@ -159,7 +160,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	if (!err && report->summary.processes.cnt) {
 		finding->has_clock = has_clock(&report->summary);
 		tapir_finding__list(finding, &report->findings);
-		err = report->findings.failed ? -ENOMEM : 0;
+		tapir_overview__make(finding, &report->overview);
+		err = report->findings.failed || report->overview.failed ? -ENOMEM : 0;
 	}
 	if (!err)
 		show(report, reader, &r);
@@ -174,4 +176,5 @@ void tapir_report__fini(struct tapir_report *report)
 	tapir_finding__fini(&report->finding);
 	tapir_summary__fini(&report->summary);
 	tapir_found_list__fini(&report->findings);
+	tapir_overview__fini(&report->overview);
 }

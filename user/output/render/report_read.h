@@ -31,6 +31,7 @@ struct tapir_report {
 	struct tapir_summary summary;
 	struct tapir_finding finding;
 	struct tapir_found_list findings;
+	struct tapir_overview overview;
 };
 
 /*

@@ -28,8 +28,8 @@ static size_t firing_processes(const struct tapir_summary *s)
 	return cnt;
 }
 
-static void write_completeness(const struct tapir_report_view *v, const struct tapir_palette *p,
-			       struct tapir_str *out)
+void tapir_report__write_completeness(const struct tapir_report_view *v,
+				      const struct tapir_palette *p, struct tapir_str *out)
 {
 	if (tapir_reader_stats__is_cut_short(v->stats))
 		tapir_str__addf(out, "%scut%s: what it holds up to there follows\n", p->red,
@@ -41,8 +41,7 @@ static void write_completeness(const struct tapir_report_view *v, const struct t
 				p->off);
 }
 
-/* " (3.000 s to 5.000 s of 10.2 s)" */
-static void add_window(const struct tapir_report_view *v, struct tapir_str *out)
+void tapir_report__add_window(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	tapir_str__addf(out, " (%.3f s to %.3f s of ",
 			(double)tapir_report__window_from_ns(v) / 1e9,
@@ -63,7 +62,7 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	tapir_str__adds(out, ": ");
 	tapir_human__add_duration(out, tapir_report__duration_ns(v));
 	if (tapir_report__has_window(v))
-		add_window(v, out);
+		tapir_report__add_window(v, out);
 	tapir_str__adds(out, " from ");
 	tapir_human__add_utc(out, v->stats->created_utc_ns);
 	if (host || kernel || machine) {
@@ -340,7 +339,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	tapir_str__adds(out, p->off);
 	tapir_str__addc(out, '\n');
 	tapir_report__add_also(v, out);
-	write_completeness(v, p, out);
+	tapir_report__write_completeness(v, p, out);
 	write_origin(v, out);
 	write_services(v->summary, out);
 	write_totals(v, out);

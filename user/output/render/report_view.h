@@ -4,6 +4,7 @@
 #define TAPIR_USER_REPORT_VIEW_H
 
 #include "diagnose/found.h"
+#include "diagnose/overview.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "output/render/screen.h"
@@ -14,6 +15,7 @@ struct tapir_report_view {
 	const struct tapir_summary *summary;	 /* sorted */
 	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
 	const struct tapir_found_list *findings; /* the worst first */
+	const struct tapir_overview *overview;
 	uint64_t late; /* records that were delivered after younger ones */
 	double cpus;   /* used on average; negative: not known */
 	const struct tapir_catalog *catalog;
@@ -25,10 +27,27 @@ struct tapir_report_view {
 
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
 			      struct tapir_str *out);
+/*
+ * The first screen: what was recorded, up to three findings and what to do next, and the largest
+ * figures; at most TAPIR_FIRST_SCREEN_LINES lines. columns: of the terminal, 0: there is none;
+ * lines have TAPIR_FIRST_SCREEN_COLUMNS at most, but for commands, which can be copied.
+ */
+#define TAPIR_FIRST_SCREEN_LINES   40
+#define TAPIR_FIRST_SCREEN_COLUMNS 80
+void tapir_report__write_first_screen(const struct tapir_report_view *view,
+				      const struct tapir_palette *p, size_t columns,
+				      struct tapir_str *out);
 void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
 
 /* Parts of the above (report_headline.c, report_tables.c). */
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
+/* "17 lost, 1 gap", "nothing lost" */
+void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir_str *out);
+/* " (3.000 s to 5.000 s of 10.2 s)" */
+void tapir_report__add_window(const struct tapir_report_view *view, struct tapir_str *out);
+/* A line that says why the file has no end, or is not whole; nothing where it has and is. */
+void tapir_report__write_completeness(const struct tapir_report_view *view,
+				      const struct tapir_palette *p, struct tapir_str *out);
 /* A line, "also: ...", for each of the next two findings. */
 void tapir_report__add_also(const struct tapir_report_view *view, struct tapir_str *out);
 /* Lines "names: ...": how to get those that functions lack (remedies.h). */
@@ -53,7 +72,12 @@ uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, sa
 uint64_t tapir_report__hidden(const struct tapir_report_view *view);
 /* Events that the traced processes themselves could not send, as far as they say so. */
 uint64_t tapir_report__refused(const struct tapir_report_view *view);
+/* Of threads and processes, by what was captured of them; both at least that many. */
+void tapir_report__count_threads(const struct tapir_report_view *view, size_t *threads,
+				 size_t *processes);
 double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */
+/* "provider:event", as it is: not made printable. */
+void tapir_report__add_event_name(const struct tapir_event_row *row, struct tapir_str *out);
 void tapir_report__add_printable(struct tapir_str *out, const char *text);
 
 #endif

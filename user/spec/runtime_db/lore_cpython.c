@@ -38,6 +38,7 @@ static const struct tapir_pair pairs[] = {
 static const struct tapir_lore_file files[] = {
 	{"libpython", ".so", NULL}, {"python", "", NULL}, {}};
 
+static const char *const version_after[] = {"/libpython", "/python", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"python", TAPIR_LORE_VERSION}, {"libpython", TAPIR_LORE_PREFIX}, {}};
 
@@ -91,6 +92,7 @@ const struct tapir_lore tapir_lore_cpython = {
 	.providers = TAPIR_LIST_OF("python"),
 	.files = files,
 	.modules = modules,
+	.version_after = version_after,
 	.functions = functions,
 	.waits = waits,
 	/* Of asyncio; a stripped one's functions are called by its file. */

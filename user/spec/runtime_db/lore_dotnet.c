@@ -80,6 +80,7 @@ static const struct tapir_pair pairs[] = {
 	   "[AS]*/-ParentRatioSampler(0):-TraceId;SpanId;ParentSpanId;Flags=ActivityTraceFlags;Kind;" \
 	   "Name=DisplayName;Tags=TagObjects.*Enumerate\""
 
+static const char *const version_after[] = {"/Microsoft.NETCore.App/", NULL};
 static const struct tapir_lore_module modules[] = {{"libcoreclr.so", TAPIR_LORE_WHOLE},
 						   {"libclrjit.so", TAPIR_LORE_WHOLE},
 						   {"libclrgc.so", TAPIR_LORE_WHOLE},
@@ -173,6 +174,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.live_from = "it was compiled ahead of time (NativeAOT)", /* all others are followed */
 	.providers = TAPIR_LIST_OF(CLR),
 	.modules = modules,
+	.version_after = version_after,
 	.threads = threads,
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("System.", "Microsoft.", "Internal.", "Interop.",

@@ -107,6 +107,7 @@ static const struct tapir_pair pairs[] = {
 	 "class_init", THREAD, NONE, "name", "name"},
 };
 
+static const char *const version_after[] = {"/java-", "/jdk-", "/jdk", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"libjvm.so", TAPIR_LORE_WHOLE}, {"libgraal", TAPIR_LORE_PREFIX}, {}};
 
@@ -186,6 +187,7 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.finalizer_thread = "Finalizer",
 	.providers = TAPIR_LIST_OF("hotspot", "hotspot_jni", "hs_private"),
 	.modules = modules,
+	.version_after = version_after,
 	.threads = threads,
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.",

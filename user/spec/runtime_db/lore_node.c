@@ -18,6 +18,7 @@ static const struct tapir_pair pairs[] = {
 
 static const struct tapir_lore_file files[] = {{"node", "", NULL}, {}};
 
+static const char *const version_after[] = {"/node-v", "/node/v", NULL};
 static const struct tapir_lore_module modules[] = {{"node", TAPIR_LORE_VERSION},
 						   {"nodejs", TAPIR_LORE_VERSION},
 						   {"libnode.", TAPIR_LORE_PREFIX},
@@ -54,6 +55,7 @@ const struct tapir_lore tapir_lore_node = {
 	.providers = TAPIR_LIST_OF("node"),
 	.files = files,
 	.modules = modules,
+	.version_after = version_after,
 	.functions = functions,
 	.library_code = TAPIR_LIST_OF("Builtin:", "BytecodeHandler:", "RegExp:", "Stub:"),
 	.interpreter_loops = TAPIR_LIST_OF("Builtins_InterpreterEntryTrampoline"),

@@ -4,6 +4,7 @@
 
 static const struct tapir_lore_file files[] = {{"perl", "", NULL}, {}};
 
+static const char *const version_after[] = {"/libperl.so.", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"perl", TAPIR_LORE_VERSION}, {"libperl.", TAPIR_LORE_PREFIX}, {}};
 
@@ -11,5 +12,6 @@ const struct tapir_lore tapir_lore_perl = {
 	.name = "Perl",
 	.files = files,
 	.modules = modules,
+	.version_after = version_after,
 	.interpreter_loops = TAPIR_LIST_OF("Perl_runops_standard"),
 };

@@ -43,6 +43,7 @@ static const struct tapir_pair pairs[] = {
 static const struct tapir_lore_file files[] = {
 	{"libphp", ".so", NULL}, {"php-fpm", "", NULL}, {"php", "", NULL}, {}};
 
+static const char *const version_after[] = {"/libphp", "/php", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"php", TAPIR_LORE_VERSION}, {"libphp", TAPIR_LORE_PREFIX}, {}};
 
@@ -62,6 +63,7 @@ const struct tapir_lore tapir_lore_php = {
 	.providers = TAPIR_LIST_OF("php"),
 	.files = files,
 	.modules = modules,
+	.version_after = version_after,
 	.functions = functions,
 	.interpreter_loops = TAPIR_LIST_OF("execute_ex"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},

@@ -48,6 +48,7 @@ static const struct tapir_pair pairs[] = {
 
 static const struct tapir_lore_file files[] = {{"libruby-", ".so", NULL}, {"ruby", "", NULL}, {}};
 
+static const char *const version_after[] = {"/libruby-", "/ruby", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"ruby", TAPIR_LORE_VERSION}, {"libruby", TAPIR_LORE_PREFIX}, {}};
 
@@ -73,6 +74,7 @@ const struct tapir_lore tapir_lore_ruby = {
 	.providers = TAPIR_LIST_OF("ruby"),
 	.files = files,
 	.modules = modules,
+	.version_after = version_after,
 	.functions = functions,
 	.interpreter_loops = TAPIR_LIST_OF("vm_exec_core", "rb_vm_exec", "vm_exec"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},

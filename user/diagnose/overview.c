@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A place where threads wait is a function of the program's own and a reason. Without such a
+ * function it tells something if it is a lock or another end that the thread waits for: a
+ * runtime's idle threads wait for events, and come last.
+ */
+#include "diagnose/overview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_WAITS  16384u
+#define MAX_PLACES 4096u
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+/* A timer ends a sleep, in whichever thread runs then. */
+static uint32_t waker_of(const struct tapir_wait *w, const char *reason, bool is_open)
+{
+	return is_open || (reason && !strcmp(reason, "sleep")) ? 0 : w->waker_tid;
+}
+
+/* What somebody else has to give, other than work. */
+static bool is_for_others(const struct tapir_lore_wait *wait)
+{
+	return wait && ((wait->is_lock && !wait->may_idle) ||
+			tapir_finding_waits__is_dependency(wait->reason));
+}
+
+static uint64_t key_of_place(const struct tapir_overview_wait *row)
+{
+	return tapir_hash__mix(tapir_hash__mix(row->is_telling, row->name), (uintptr_t)row->reason);
+}
+
+void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_overview_wait made = {.is_open = is_open, .tid = w->thread->tid}, *row;
+	const struct tapir_lore_wait *wait;
+	uint64_t key;
+
+	if (!w->state) /* preempted: it waited for a CPU */
+		return;
+	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	made.reason = wait ? wait->reason : NULL;
+	made.name = tapir_own_code__or_native(&f->own, tree, w->node);
+	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait) ||
+			  tapir_own_code__is_unnamed(tree, w->node);
+	made.waker_tid = waker_of(w, made.reason, is_open);
+	key = tapir_hash__mix(key_of_place(&made), made.waker_tid * 2ull + is_open);
+	row = tapir_keyed__row(&f->overview.rows, &f->overview.by_key, key, MAX_WAITS, made);
+	if (row)
+		row->ns += w->wake_ns - w->from_ns;
+}
+
+void tapir_overview_waits__fini(struct tapir_overview_waits *waits)
+{
+	tapir_vec__fini(&waits->rows);
+	tapir_map__fini(&waits->by_key);
+}
+
+struct place {
+	const struct tapir_overview_wait *first;
+	uint64_t ns;
+};
+
+static bool is_same(const struct tapir_overview_wait *a, const struct tapir_overview_wait *b)
+{
+	return a->name == b->name && a->reason == b->reason && a->is_telling == b->is_telling;
+}
+
+static int by_importance(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	if (x->first->is_telling != y->first->is_telling)
+		return x->first->is_telling ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Who ended most of the time that was ended, and whether more of it was not. */
+static void add_ends(const struct tapir_finding *f, const struct place *place,
+		     struct tapir_overview_place *out)
+{
+	struct tapir_found_labels enders = {};
+	const struct tapir_found_label *worst;
+	const struct tapir_overview_wait *row;
+	struct tapir_str name = {};
+	uint64_t open_ns = 0;
+
+	tapir_vec_for_each (row, &f->overview.rows) {
+		if (!is_same(row, place->first))
+			continue;
+		tapir_str__clear(&name);
+		if (row->waker_tid)
+			tapir_finding__add_thread(f, row->waker_tid, &name);
+		else if (row->reason && !strcmp(row->reason, "sleep"))
+			tapir_str__adds(&name, "a timer");
+		if (row->waker_tid && !name.len)
+			tapir_str__adds(&name, "another process");
+		open_ns += row->is_open ? row->ns : 0;
+		if (!row->is_open)
+			tapir_found_labels__add(&enders, 1, name.data ? name.data : "",
+						TAPIR_OWN_CODE_NONE, row->ns);
+	}
+	worst = tapir_found_labels__worst(&enders);
+	out->is_open = open_ns * 2 > place->ns;
+	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
+	tapir_str__fini(&name);
+	tapir_found_labels__fini(&enders);
+}
+
+static void add_places(struct tapir_finding *f, struct tapir_overview *o)
+{
+	struct tapir_vec(struct place) places = {};
+	const struct tapir_overview_wait *wait;
+	struct tapir_map by_key = {};
+
+	tapir_vec_for_each (wait, &f->overview.rows) {
+		struct place made = {.first = wait}, *place;
+
+		place = tapir_keyed__row(&places, &by_key, key_of_place(wait), MAX_PLACES, made);
+		if (place)
+			place->ns += wait->ns;
+	}
+	if (places.cnt)
+		qsort(places.data, places.cnt, sizeof(*places.data), by_importance);
+	for (size_t i = 0; i < places.cnt && i < TAPIR_OVERVIEW_ROWS; i++) {
+		struct tapir_overview_place *out = &o->places[o->place_cnt++];
+		struct tapir_str name = {}, thread = {};
+
+		out->reason = places.data[i].first->reason;
+		out->ns = places.data[i].ns;
+		if (places.data[i].first->name != TAPIR_OWN_CODE_NONE)
+			tapir_finding__add_name(f, places.data[i].first->name, &name);
+		else
+			tapir_finding__add_thread(f, places.data[i].first->tid, &thread);
+		o->failed |= name.failed || thread.failed;
+		out->name = name.data;
+		out->thread = thread.data;
+		add_ends(f, &places.data[i], out);
+	}
+	tapir_vec__fini(&places);
+	tapir_map__fini(&by_key);
+}
+
+/* ---- requests and functions ----------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tapir_request_kind *x = *(struct tapir_request_kind *const *)a;
+	const struct tapir_request_kind *y = *(struct tapir_request_kind *const *)b;
+
+	if (x->sum_ns != y->sum_ns)
+		return x->sum_ns < y->sum_ns ? 1 : -1;
+	return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+static void add_request(struct tapir_finding *f, const struct tapir_request_kind *row,
+			struct tapir_overview *o)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	struct tapir_overview_request *out = &o->requests[o->request_cnt++];
+	struct tapir_str name = {}, part = {};
+
+	tapir_str__addf(&name, "%s:%s", kind->provider, kind->name);
+	tapir_finding_requests__add_part(row, "", &part);
+	o->failed |= name.failed || part.failed;
+	*out = (struct tapir_overview_request){
+		.name = name.data,
+		.part = part.data,
+		.cnt = row->took.cnt,
+		.sum_ns = row->sum_ns,
+		.p50_ns = tapir_histogram__percentile(&row->took, 50),
+		.p99_ns = tapir_histogram__percentile(&row->took, 99)};
+}
+
+static void add_requests(struct tapir_finding *f, struct tapir_overview *o)
+{
+	struct tapir_request_kind **row;
+
+	if (f->requests.cnt)
+		qsort(f->requests.data, f->requests.cnt, sizeof(*f->requests.data), by_time);
+	tapir_vec_for_each (row, &f->requests)
+		if (o->request_cnt < TAPIR_OVERVIEW_ROWS &&
+		    tapir_finding_requests__is_timed(f, *row))
+			add_request(f, *row, o);
+}
+
+/* The heaviest function that comes after another one. */
+static const struct tapir_map_slot *heaviest(const struct tapir_weights *w,
+					     const struct tapir_map_slot *after)
+{
+	const struct tapir_map_slot *best = NULL;
+
+	for (size_t i = 0; i < w->by_name.cap; i++) {
+		const struct tapir_map_slot *slot = &w->by_name.slots[i];
+		bool is_later = !after || slot->value < after->value ||
+				(slot->value == after->value && slot->key > after->key);
+
+		if (slot->used && is_later &&
+		    (!best || slot->value > best->value ||
+		     (slot->value == best->value && slot->key < best->key)))
+			best = slot;
+	}
+	return best;
+}
+
+static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
+{
+	const struct tapir_weights *w = tapir_finding_cpu__functions(f);
+	const struct tapir_map_slot *slot = w ? heaviest(w, NULL) : NULL;
+	struct tapir_str looked_at = {};
+
+	o->has_shares = w != NULL;
+	if (w == &f->cpu.leaf) { /* an interpreter's own, for one */
+		(void)tapir_finding_looks__add_most(f, &looked_at);
+		o->looked_at = looked_at.data;
+	}
+	while (slot && o->function_cnt < TAPIR_OVERVIEW_ROWS) {
+		double percent = tapir_finding__percent(slot->value, f->cpu.samples);
+		struct tapir_str name = {};
+
+		if (percent < 1)
+			break;
+		tapir_finding__add_name(f, (uint32_t)slot->key, &name);
+		o->failed |= name.failed;
+		o->functions[o->function_cnt++] =
+			(struct tapir_overview_function){.name = name.data, .percent = percent};
+		slot = heaviest(w, slot);
+	}
+}
+
+void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
+{
+	o->sample_cnt = f->cpu.samples;
+	o->span_ns = tapir_timeline__span_ns(f->tl);
+	add_requests(f, o);
+	add_functions(f, o);
+	add_places(f, o);
+}
+
+void tapir_overview__fini(struct tapir_overview *o)
+{
+	for (size_t i = 0; i < TAPIR_OVERVIEW_ROWS; i++) {
+		free(o->requests[i].name);
+		free(o->requests[i].part);
+		free(o->functions[i].name);
+		free(o->places[i].name);
+		free(o->places[i].thread);
+		free(o->places[i].ended_by);
+	}
+	free(o->looked_at);
+}

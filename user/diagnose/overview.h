@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * overview.h - what the first screen of a report says beside the findings, whatever was found: the
+ * requests that took most time, the functions that used most CPU time and the places where threads
+ * waited longest. It takes its figures from what the findings count, so that both say the same.
+ * One thread.
+ */
+#ifndef TAPIR_USER_OVERVIEW_H
+#define TAPIR_USER_OVERVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#define TAPIR_OVERVIEW_ROWS 3 /* of each kind */
+
+struct tapir_finding;
+struct tapir_wait;
+
+/* Waits of one function for one reason that one thread ended. */
+struct tapir_overview_wait {
+	const char *reason; /* NULL: unknown */
+	uint32_t name;	    /* of the program's own function, or TAPIR_OWN_CODE_NONE */
+	uint32_t waker_tid; /* 0: an interrupt, a timer, or unknown */
+	uint32_t tid;	    /* of a thread that waited */
+	bool is_open;	    /* they have not ended in the recording */
+	bool is_telling; /* it is a wait of the program, not an idle thread's, as far as is known */
+	uint64_t ns;
+};
+
+struct tapir_overview_waits {
+	struct tapir_vec(struct tapir_overview_wait) rows;
+	struct tapir_map by_key;
+};
+
+/* All strings are the overview's, but for those that are const. */
+struct tapir_overview_request {
+	char *name, *part; /* part: ", 97% awaited", or "" */
+	uint64_t cnt, p50_ns, p99_ns, sum_ns;
+};
+
+struct tapir_overview_function {
+	char *name;
+	double percent; /* of the samples */
+};
+
+struct tapir_overview_place {
+	char *name;	    /* NULL: none of the program's own functions was on the stack */
+	char *thread;	    /* then: a thread that waited, "java", "clerk-*" */
+	const char *reason; /* "socket"; NULL: unknown */
+	char *ended_by;	    /* "a timer", "clerk-*"; NULL: unknown */
+	bool is_open;	    /* most of the time is of waits that did not end in the recording */
+	uint64_t ns;
+};
+
+struct tapir_overview {
+	struct tapir_overview_request requests[TAPIR_OVERVIEW_ROWS];
+	struct tapir_overview_function functions[TAPIR_OVERVIEW_ROWS];
+	struct tapir_overview_place places[TAPIR_OVERVIEW_ROWS];
+	size_t request_cnt, function_cnt, place_cnt;
+	uint64_t sample_cnt, span_ns;
+	char *looked_at; /* "most in draw shop.py (72 of 72 times ...)" of an interpreter; NULL */
+	bool has_shares; /* there are enough samples for shares of functions */
+	bool failed;	 /* out of memory */
+};
+
+/* A wait that was not an idle thread's of a pool. is_open: it has not ended in the recording. */
+void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
+void tapir_overview_waits__fini(struct tapir_overview_waits *waits);
+
+/* After the timeline is finished. */
+void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *overview);
+void tapir_overview__fini(struct tapir_overview *overview);
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
+ * add up to a screen: 3 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 5
+ * groups of 3 rows and what separates them. Texts of traced processes are made printable before
+ * their columns are counted, and words that are wider than a line are broken.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyed.h"
+#include "output/render/human_units.h"
+#include "output/render/remedies.h"
+#include "output/render/report_view.h"
+#include "analyze/view.h"
+#include "symbol/process_runtime.h"
+
+#define FINDINGS_SHOWN 3
+#define FIRST_LINES    3 /* of the first finding's sentence */
+#define NEXT_LINES     2 /* of the others' */
+#define REMEDY_LINES   3
+#define ROWS_SHOWN     3
+#define LABEL_COLUMNS  11
+#define MAX_PROGRAMS   4096u
+#define DOTS	       "\xe2\x80\xa6"
+#define BETWEEN	       " \xc2\xb7 "
+
+struct writer {
+	const struct tapir_report_view *v;
+	const struct tapir_palette *p;
+	size_t columns;
+	struct tapir_str *out;
+};
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+static void add_spaces(struct tapir_str *out, size_t cnt)
+{
+	while (cnt--)
+		tapir_str__addc(out, ' ');
+}
+
+/* As much as fits into so many columns, and an ellipsis where that is not all. */
+static void add_cut(struct tapir_str *out, const char *text, size_t columns)
+{
+	size_t len = strlen(text);
+
+	if (tapir_utf8__columns(text, len) <= columns) {
+		tapir_str__add(out, text, len);
+		return;
+	}
+	tapir_str__add(out, text, tapir_utf8__fitting(text, len, columns ? columns - 1 : 0));
+	tapir_str__adds(out, DOTS);
+}
+
+/* Where a line of so many columns ends: behind a word, or in one that no line can hold. */
+static size_t line_len(const char *text, size_t columns)
+{
+	size_t len = strlen(text), fits = tapir_utf8__fitting(text, len, columns), end = fits;
+
+	if (fits == len)
+		return len;
+	while (end && text[end] != ' ')
+		end--;
+	return end ? end : fits ? fits : len;
+}
+
+/* Printable text, in `most` lines at most; the first begins where the line is now, after `indent`
+ * columns, the others are indented by as many. */
+static void add_wrapped(const struct writer *w, const char *text, size_t indent, unsigned most)
+{
+	size_t room = w->columns > 2 * indent ? w->columns - indent : w->columns / 2;
+
+	for (unsigned line = 1; *text; line++) {
+		size_t len = line_len(text, room);
+
+		if (line == most && text[len]) {
+			add_cut(w->out, text, room);
+			text = "";
+		} else {
+			tapir_str__add(w->out, text, len);
+			text += len + strspn(text + len, " ");
+		}
+		tapir_str__addc(w->out, '\n');
+		if (*text)
+			add_spaces(w->out, indent);
+	}
+}
+
+/* One word of a shell's command line. */
+static void add_shell_word(struct tapir_str *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-_./+:,@%=";
+	bool is_plain = *word && !word[strspn(word, plain)];
+
+	tapir_str__adds(out, is_plain ? "" : "'");
+	while (*word) {
+		size_t len = strcspn(word, "'");
+
+		tapir_str__add_printable(out, word, len);
+		word += len;
+		tapir_str__adds(out, *word ? "'\\''" : "");
+		word += *word != 0;
+	}
+	tapir_str__adds(out, is_plain ? "" : "'");
+}
+
+/* "tapir report slow.tapir"; a recording that was read from a pipe has no name. */
+static void add_command(const struct writer *w)
+{
+	tapir_str__adds(w->out, "tapir report ");
+	if (strcmp(w->v->path, "-") != 0)
+		add_shell_word(w->out, w->v->path);
+	else
+		tapir_str__adds(w->out, "FILE");
+}
+
+/* The word that a group of rows begins with, or as many blanks. */
+static void begin_row(const struct writer *w, const char *label, size_t row)
+{
+	size_t len = row ? 0 : strlen(label);
+
+	if (!row)
+		tapir_str__addf(w->out, "%s%s%s", w->p->bold, label, w->p->off);
+	add_spaces(w->out, LABEL_COLUMNS - len);
+}
+
+/* What is in the text, on the line as far as it has room. Empties it. */
+static void end_row(const struct writer *w, struct tapir_str *text)
+{
+	add_cut(w->out, text->data ? text->data : "", w->columns - LABEL_COLUMNS);
+	tapir_str__addc(w->out, '\n');
+	w->out->failed |= text->failed;
+	tapir_str__clear(text);
+}
+
+/* ---- what was recorded ---------------------------------------------------------------------- */
+
+static void add_program(const struct tapir_process_row *row, struct tapir_str *out)
+{
+	const char *name = *row->service ? row->service : *row->comm ? row->comm : "?";
+
+	tapir_report__add_printable(out, name);
+	tapir_str__addf(out, " (%u)", row->pid);
+}
+
+/* ", .NET 10.0.12" */
+static void add_runtime(const struct tapir_report_view *v, uint32_t pid, struct tapir_str *out)
+{
+	const uint64_t times[] = {v->summary->until_ns, v->summary->first_ns};
+	struct tapir_str runtime = {};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times) && !runtime.len; i++)
+		tapir_process_runtime__add(v->catalog, pid, times[i], &runtime);
+	if (runtime.len)
+		tapir_str__addf(out, ", %s", runtime.data);
+	tapir_str__fini(&runtime);
+}
+
+/* Adds what was said to the head's line, or to the next one if it does not fit there. Empties it.
+ */
+static void add_piece(const struct writer *w, struct tapir_str *piece, size_t *used)
+{
+	size_t len = tapir_utf8__columns(piece->data ? piece->data : "", piece->len);
+
+	if (*used && *used + 3 + len > w->columns) {
+		tapir_str__adds(w->out, "\n  ");
+		*used = 2;
+	} else if (*used) {
+		tapir_str__adds(w->out, BETWEEN);
+		*used += 3;
+	}
+	add_cut(w->out, piece->data ? piece->data : "", w->columns - *used);
+	*used += len;
+	w->out->failed |= piece->failed;
+	tapir_str__clear(piece);
+}
+
+/* "Checkout (17656), .NET 10.0.12 · 6.0 s · 0.02 CPUs · 56 threads · nothing lost" */
+static void write_head(const struct writer *w)
+{
+	const struct tapir_report_view *v = w->v;
+	struct tapir_str text = {};
+	size_t threads, processes, used = 0;
+
+	tapir_report__count_threads(v, &threads, &processes);
+	tapir_str__adds(w->out, w->p->bold);
+	if (processes) {
+		add_program(v->summary->processes.data, &text);
+		add_runtime(v, v->summary->processes.data->pid, &text);
+	} else {
+		tapir_str__adds(&text, "no process was recorded");
+	}
+	if (processes > 1)
+		tapir_str__addf(&text, " and %zu more process%s", processes - 1,
+				processes == 2 ? "" : "es");
+	add_piece(w, &text, &used);
+	tapir_human__add_duration(&text, tapir_report__duration_ns(v));
+	if (tapir_report__has_window(v))
+		tapir_report__add_window(v, &text);
+	add_piece(w, &text, &used);
+	if (v->cpus >= 0) {
+		tapir_str__addf(&text, "%.2f CPUs", v->cpus);
+		add_piece(w, &text, &used);
+	}
+	if (processes) {
+		tapir_str__addf(&text, "%zu thread%s", threads, threads == 1 ? "" : "s");
+		add_piece(w, &text, &used);
+	}
+	tapir_report__add_losses(v, &text);
+	add_piece(w, &text, &used);
+	tapir_str__addf(w->out, "%s\n", w->p->off);
+	tapir_str__fini(&text);
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static const char *colour_of(const struct writer *w, const struct tapir_found *found)
+{
+	const char *level = tapir_found__level(found->severity);
+
+	return !strcmp(level, "critical")  ? w->p->red
+	       : !strcmp(level, "serious") ? w->p->yellow
+					   : "";
+}
+
+static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx)
+{
+	const char *title = tapir_found__title(found->kind), *colour = colour_of(w, found);
+	const char *level = tapir_found__level(found->severity);
+	size_t used = 3 + strlen(title) + strlen(level);
+
+	tapir_str__addf(w->out, "%zu  %s%s%s", idx + 1, w->p->bold, title, w->p->off);
+	add_spaces(w->out, w->columns > used + 2 ? w->columns - used : 2);
+	tapir_str__addf(w->out, "%s%s%s\n   ", colour, level, *colour ? w->p->off : "");
+	add_wrapped(w, found->text, 3, idx ? NEXT_LINES : FIRST_LINES);
+	tapir_str__adds(w->out, "   next: ");
+	add_command(w);
+	if (found->view)
+		tapir_str__addf(w->out, " --view %s", found->view);
+	tapir_str__addc(w->out, '\n');
+}
+
+static void write_findings(const struct writer *w)
+{
+	const struct tapir_found_list *list = w->v->findings;
+	bool has_any = w->v->summary->processes.cnt > 0;
+
+	for (size_t i = 0; i < list->rows.cnt && i < FINDINGS_SHOWN; i++)
+		write_finding(w, &list->rows.data[i], i);
+	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
+		tapir_str__adds(w->out, "no event and no sample\n");
+	else if (!list->rows.cnt && has_any)
+		tapir_str__adds(w->out, "nothing stands out\n");
+}
+
+/* What keeps the answers from being better. */
+static void write_remedies(const struct writer *w)
+{
+	struct tapir_str lines = {};
+	unsigned cnt = 0;
+
+	tapir_remedies__add_callers(&w->v->summary->ends, &lines);
+	tapir_report__add_names_missing(w->v, &lines);
+	w->out->failed |= lines.failed;
+	for (char *line = lines.data, *end; line && *line && cnt < REMEDY_LINES; line = end + 1) {
+		end = line + strcspn(line, "\n");
+		if (!*end)
+			break;
+		*end = 0;
+		add_wrapped(w, line, 2, 1);
+		cnt++;
+	}
+	tapir_str__fini(&lines);
+}
+
+/* ---- the largest figures -------------------------------------------------------------------- */
+
+static void add_rate(struct tapir_str *out, uint64_t cnt, uint64_t span_ns)
+{
+	double rate = span_ns ? (double)cnt * 1e9 / (double)span_ns : 0;
+
+	tapir_str__addf(out, rate < 10 ? "%.1f/s" : "%.0f/s", rate);
+}
+
+static void write_requests(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	struct tapir_str text = {};
+
+	for (size_t i = 0; i < o->request_cnt; i++) {
+		const struct tapir_overview_request *row = &o->requests[i];
+		char p50[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES];
+
+		begin_row(w, "Requests", i);
+		tapir_report__add_printable(&text, row->name);
+		tapir_str__adds(&text, "  ");
+		add_rate(&text, row->cnt, o->span_ns);
+		tapir_str__addf(&text, ", %s (median), %s (99%%)%s",
+				tapir_ns__text(row->p50_ns, p50), tapir_ns__text(row->p99_ns, p99),
+				row->part ? row->part : "");
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
+static void write_functions(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	struct tapir_str text = {};
+	size_t row = 0;
+
+	if (o->looked_at) {
+		begin_row(w, "CPU", row++);
+		tapir_str__adds(&text, o->looked_at);
+		end_row(w, &text);
+	}
+	for (size_t i = 0; i < o->function_cnt && row < ROWS_SHOWN; i++) {
+		begin_row(w, "CPU", row++);
+		tapir_str__addf(&text, "%3.0f%%  %s", o->functions[i].percent,
+				o->functions[i].name);
+		end_row(w, &text);
+	}
+	if (o->sample_cnt && !row) {
+		begin_row(w, "CPU", 0);
+		tapir_human__add_count(&text, o->sample_cnt);
+		tapir_str__addf(&text, " sample%s: %s", o->sample_cnt == 1 ? "" : "s",
+				o->has_shares ? "less than 1% in any function"
+					      : "too few for shares of functions");
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
+/* "151.203 s  socket in Shop.Ask(), ended by another process" */
+static void write_places(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	struct tapir_str text = {};
+
+	for (size_t i = 0; i < o->place_cnt; i++) {
+		const struct tapir_overview_place *place = &o->places[i];
+		char ns[TAPIR_NS_TEXT_BYTES];
+
+		begin_row(w, "Waits", i);
+		tapir_str__addf(&text, "%9s  %s", tapir_ns__text(place->ns, ns),
+				place->reason ? place->reason : "unknown");
+		if (place->name)
+			tapir_str__addf(&text, " in %s", place->name);
+		else if (place->thread)
+			tapir_str__addf(&text, " of %s", place->thread);
+		if (place->is_open)
+			tapir_str__adds(&text, ", not ended");
+		else if (place->ended_by)
+			tapir_str__addf(&text, ", ended by %s", place->ended_by);
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
+static void write_events(const struct writer *w)
+{
+	const struct tapir_summary *s = w->v->summary;
+	struct tapir_str text = {}, name = {};
+
+	for (size_t i = 0; i < s->events.cnt && i < ROWS_SHOWN && s->events.data[i].captured; i++) {
+		begin_row(w, "Events", i);
+		tapir_human__add_count(&text, s->events.data[i].captured);
+		tapir_str__adds(&text, "  ");
+		tapir_str__clear(&name);
+		tapir_report__add_event_name(&s->events.data[i], &name);
+		tapir_report__add_printable(&text, name.data ? name.data : "");
+		end_row(w, &text);
+	}
+	tapir_str__fini(&name);
+	tapir_str__fini(&text);
+}
+
+/* Processes of one name. */
+struct program {
+	const struct tapir_process_row *first; /* the one that did most */
+	size_t cnt;
+	uint64_t samples, records;
+};
+
+static int by_use(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	if (x->records != y->records)
+		return x->records < y->records ? 1 : -1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void write_program(const struct writer *w, const struct program *program,
+			  struct tapir_str *text)
+{
+	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
+	double share = tapir_report__percent(program->samples, samples);
+
+	if (samples && w->v->cpus >= 0)
+		tapir_str__addf(text, "%.2f CPUs  ", share * w->v->cpus / 100);
+	else if (samples)
+		tapir_str__addf(text, "%3.0f%% of the samples  ", share);
+	else
+		tapir_human__add_count(text, program->records);
+	tapir_str__adds(text, samples ? "" : " records  ");
+	if (program->cnt == 1) {
+		add_program(program->first, text);
+		return;
+	}
+	tapir_report__add_printable(text, *program->first->comm ? program->first->comm : "?");
+	tapir_str__addf(text, " \xc3\x97%zu", program->cnt);
+}
+
+/* Of several processes: which of them used the CPUs. */
+static void write_programs(const struct writer *w)
+{
+	struct tapir_vec(struct program) programs = {};
+	const struct tapir_process_row *row;
+	struct tapir_map by_name = {};
+	struct tapir_str text = {};
+
+	tapir_vec_for_each (row, &w->v->summary->processes) {
+		uint64_t key = tapir_hash__bytes(1, row->comm, strlen(row->comm));
+		uint64_t records = tapir_captured__sum(row->captured);
+		struct program made = {.first = row}, *program;
+
+		program = records ? tapir_keyed__row(&programs, &by_name, key, MAX_PROGRAMS, made)
+				  : NULL;
+		if (!program)
+			continue;
+		program->cnt++;
+		program->samples += row->captured[TAPIR_FAMILY_SAMPLE];
+		program->records += records;
+	}
+	if (programs.cnt)
+		qsort(programs.data, programs.cnt, sizeof(*programs.data), by_use);
+	for (size_t i = 0; i < programs.cnt && i < ROWS_SHOWN; i++) {
+		if (programs.cnt == 1 && programs.data->cnt == 1)
+			break; /* the head has told it */
+		if (i && w->v->summary->captured[TAPIR_FAMILY_SAMPLE] &&
+		    tapir_report__percent(programs.data[i].samples,
+					  w->v->summary->captured[TAPIR_FAMILY_SAMPLE]) < 1)
+			break;
+		begin_row(w, "Processes", i);
+		write_program(w, &programs.data[i], &text);
+		end_row(w, &text);
+	}
+	tapir_vec__fini(&programs);
+	tapir_map__fini(&by_name);
+	tapir_str__fini(&text);
+}
+
+/* A sentence of the whole width of a large terminal is hard to read. */
+static size_t readable(size_t columns)
+{
+	if (!columns || columns > TAPIR_FIRST_SCREEN_COLUMNS)
+		return TAPIR_FIRST_SCREEN_COLUMNS;
+	return columns < 4 * LABEL_COLUMNS ? 4 * LABEL_COLUMNS : columns;
+}
+
+void tapir_report__write_first_screen(const struct tapir_report_view *v,
+				      const struct tapir_palette *p, size_t columns,
+				      struct tapir_str *out)
+{
+	const struct writer w = {.v = v, .p = p, .columns = readable(columns), .out = out};
+
+	write_head(&w);
+	tapir_report__write_completeness(v, p, out);
+	tapir_str__addc(out, '\n');
+	write_findings(&w);
+	write_remedies(&w);
+	tapir_str__addc(out, '\n');
+	write_programs(&w);
+	write_requests(&w);
+	write_functions(&w);
+	write_places(&w);
+	write_events(&w);
+	tapir_str__adds(out, "more: ");
+	add_command(&w);
+	tapir_str__adds(out, " --all\n");
+}
