@@ -226,3 +226,23 @@ def test_a_file_of_questions_may_be_of_any_system(t):
     result = t.tapir("events", file, "@" + questions, expect=2)
     t.eq(len(result.err.splitlines()), 1, "lines")
     t.ok("has a NUL" in result.err, result.err)
+
+
+def test_from_each_event_to_the_next_one_of_its_thread(t):
+    file, said = recording(t)
+    table = events(t, file, "asked:order", "--until", "asked:order", "--count")
+    t.eq(table["hits"], said["fired"] - THREADS, "intervals")
+
+
+def test_a_file_has_at_most_64_questions(t):
+    path = t.path("questions")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("asked:order count\n" * 65)
+    result = t.tapir("trace", "@" + path, "-a", expect=2)
+    t.ok("more than 64 questions" in result.err, result.err)
+
+
+def test_no_table_of_a_process_that_is_not_there(t):
+    result = t.tapir("trace", PROBES, "--count", "-p", 2**22 + 1, expect=1)
+    t.eq(result.out, "", "output")
+    t.eq(len(result.err.splitlines()), 1, result.err)

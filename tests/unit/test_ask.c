@@ -236,6 +236,26 @@ static void wrong_values_are_refused_with_their_name(void **state)
 	tapir_ask__fini(&ask);
 }
 
+/* Functions, system calls and tracepoints are no client's: only events that programs offer. */
+static void sources_of_the_machine_are_refused(void **state)
+{
+	static const char *const specs[] = {"tracepoint:sched:sched_switch", "syscall:openat",
+					    "uprobe:libc:malloc", "uretprobe:libc:malloc"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		struct tapir_ask ask = {};
+		struct tapir_request rq;
+
+		tapir_diag__clear();
+		assert_int_equal(tapir_ask__set(&ask, profile, "pid", "1"), 0);
+		assert_int_equal(tapir_ask__set(&ask, profile, "events", specs[i]), 0);
+		assert_int_equal(tapir_ask__request(&ask, &rq), -EINVAL);
+		tapir_ask__fini(&ask);
+	}
+	tapir_diag__clear();
+}
+
 static void wrong_json_is_refused(void **state)
 {
 	static const char *const texts[] = {"",
@@ -323,6 +343,7 @@ int main(void)
 		cmocka_unit_test(question_is_one_printable_object_in_the_log),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(wrong_values_are_refused_with_their_name),
+		cmocka_unit_test(sources_of_the_machine_are_refused),
 		cmocka_unit_test(wrong_json_is_refused),
 		cmocka_unit_test(no_request_names_a_file),
 		cmocka_unit_test(description_has_every_route_and_parameter),

@@ -14,6 +14,7 @@
 #include "attach/doctor_checks.h"
 #include "attach/proc.h"
 #include "attach/ring_find.h"
+#include "attach/tracepoints.h"
 #include "base/diag.h"
 #include "base/file.h"
 
@@ -164,6 +165,26 @@ static void check_cgroup(struct tapir_checkup *checkup)
 	check->remedy = "mount -t cgroup2 none /sys/fs/cgroup/unified";
 }
 
+/* Without it, all but tracepoints can be recorded. */
+static void check_tracefs(struct tapir_checkup *checkup)
+{
+	struct tapir_check *check = tapir_checkup__add(
+		checkup, "tracefs",
+		"tracepoints of the kernel, and names of arguments of system calls");
+	int err = tapir_tracepoints__check();
+
+	if (!err) {
+		strcpy(check->found, "/sys/kernel/tracing");
+		return;
+	}
+	snprintf(check->found, sizeof(check->found), "%s",
+		 err == -ENOENT ? "not mounted" : tapir_errno__text(err));
+	check->state = TAPIR_CHECK_LIMITED;
+	check->means = "no tracepoints; arguments of system calls are called arg0 to arg5";
+	check->remedy = err == -ENOENT ? "mount -t tracefs tracefs /sys/kernel/tracing"
+				       : "run as root: its files are root's";
+}
+
 static void check_clock(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
@@ -203,6 +224,7 @@ void tapir_doctor__check_system(struct tapir_checkup *checkup)
 	check_lockdown(checkup);
 	check_memlock(checkup);
 	check_cgroup(checkup);
+	check_tracefs(checkup);
 	check_clock(checkup);
 	check_pid_namespace(checkup);
 }

@@ -12,6 +12,8 @@
 #include "spec/machine_source.h"
 #include "spec/spec.h"
 
+#define MAX_QUESTIONS 64u /* of a file: each is asked about each event */
+
 #define AGGREGATE(name, arg, help, which)                                                          \
 	TAPIR_LIST(name, 0, arg, help, struct tapir_question_args, aggregates[which])
 
@@ -483,6 +485,7 @@ static int ask_sentence(const struct tapir_cli *cli, struct tapir_asked *asked,
 static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
 		    const struct tapir_question_args *args, const char *path, bool is_of_file)
 {
+	unsigned question_cnt = 0;
 	char *text = NULL;
 	size_t len = 0;
 	int err = tapir_file__read(path, 1 << 20, &text, &len);
@@ -497,7 +500,10 @@ static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
 		end = line + line_len + (line[line_len] == '\n');
 		line += strspn(line, " \t");
 		line_len = strcspn(line, "\r\n");
-		if (line_len && *line != '#') {
+		if (line_len && *line != '#' && ++question_cnt > MAX_QUESTIONS)
+			err = tapir_diag__fail(-EINVAL, "%s has more than %u questions", path,
+					       MAX_QUESTIONS);
+		else if (line_len && *line != '#') {
 			const char *copy = keep(asked, line, line_len);
 
 			err = copy ? ask_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
