@@ -46,7 +46,8 @@ def test_java_methods_compiled_before_have_their_names(t):
     java.wait_cpu(2)
     perf_map = f"/tmp/perf-{java.pid}.map"
     _, samples = record_running(t, java, 3)
-    hot = [s for s in samples if names(s) and names(s)[0] == "long Hot.leaf(int)"]
+    # Tables of the JVM's files are made during the recording: until then a stack says that its callers are not known yet.
+    hot = [s for s in samples if names(s) and names(s)[0] == "long Hot.leaf(int)" and s.get("stack_end") != "not_yet"]
     t.ok(len(hot) >= 3 * HZ * 0.1, f"{len(hot)} samples in Hot.leaf of {len(samples)}")
     main = [s for s in hot if names(s)[1] == "long Hot.middle(int)" and "JavaMain" in names(s)]
     t.ok(share(main, hot) >= 0.99, f"{len(main)} of {len(hot)} stacks reach main, which is interpreted, not "
