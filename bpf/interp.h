@@ -32,7 +32,7 @@ enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2 };
 
 #define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
 #define TAPIR_INTERP_STEPS	  2u
-#define TAPIR_INTERP_FRAMES	  128u /* a power of two; more are left out */
+#define TAPIR_INTERP_FRAMES	  256u /* a power of two; more are left out */
 /* Of a frame that ends those of one call of the loop: it runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
 

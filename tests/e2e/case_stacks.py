@@ -252,7 +252,7 @@ def package_of(t, pid, file):
 def test_doctor_says_what_stacks_and_names_there_will_be(t):
     for name, stacks, names, remedy in (
             ("JVM", "ok", "ok", None), ("JVM +PreserveFramePointer", "ok", "ok", None),
-            ("CPython", "ok", "limited", "-X perf"), ("PHP, no JIT", "ok", "limited", "opcache.jit_debug"),
+            ("CPython", "ok", "ok", None), ("PHP, no JIT", "ok", "limited", "opcache.jit_debug"),
             ("PHP, JIT", "limited", "limited", "opcache.jit"), ("Go", "ok", "ok", None), ("Ruby", "ok", "limited", "--yjit-perf"),
             ("Node", "ok", "limited", "--perf-basic-prof --interpreted-frames-native-stack"),
             ("Node --perf-basic-prof", "ok", "ok", None), (".NET", "ok", "ok", None)):

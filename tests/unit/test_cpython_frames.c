@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/interp.h"
 #include "fake_memory.h"
 #include "runtime/cpython/cpython_frames.h"
 
@@ -24,6 +25,7 @@ enum {
 	FRAME = MEMORY_VA + 0x4000, /* 0x100 each */
 	CODE = MEMORY_VA + 0x5000,  /* 0x200 each */
 	TEXT = MEMORY_VA + 0x6000,  /* 0x400 each */
+	STATE = MEMORY_VA + 0x7000,
 	TID = 4712,
 	ASCII_STATE = 1 << 2 | 1 << 5 | 1 << 6,
 	WIDE_STATE = 2 << 2 | 1 << 5,
@@ -31,7 +33,7 @@ enum {
 
 static struct fake_memory memory;
 static struct tapir_cpython python;
-static const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT] = {VERSION, RUNTIME, LOOP};
+static const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT] = {VERSION, RUNTIME, LOOP, 0, STATE};
 
 static void put(uint64_t va, uint64_t value)
 {
@@ -347,13 +349,92 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 	/* What has no room is counted. */
 	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, false, out, 2),
 			 8);
-	/* A stack that is cut has those of its calls; a loop without functions has none. */
+	/* Of a stack that is cut, the others' calls are beyond its end. */
 	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 2, false, out, 8),
-			 4);
+			 5);
+	assert_int_equal(out[4], 0x3001);
+	/* A loop without functions has none. */
 	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, false, out, 8),
 			 7);
 	assert_int_equal(tapir_cpython__merge(&python, NULL, 0, &namer, native, 5, false, out, 8),
 			 5);
+}
+
+/* What was about to begin, or just ended, is innermost: the outermost calls have their functions.
+ */
+static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void **state)
+{
+	static const struct tapir_cpython_frame frames[] = {{0x1000, true}, {0x2000, true}};
+	static const uint64_t native[] = {LOOP + 1, 0x10, LOOP + 5, 0x20, LOOP + 9, 0x30},
+			      expected[] = {LOOP + 1, 0x10,	LOOP + 5, 0x1001,
+					    0x20,     LOOP + 9, 0x2001,	  0x30},
+			      outer[] = {0x20, LOOP + 9, 0x2001, 0x30};
+	uint64_t out[8];
+
+	(void)state;
+	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
+	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 6, true, out, 8),
+			 8);
+	assert_memory_equal(out, expected, sizeof(expected));
+	assert_int_equal(
+		tapir_cpython__merge(&python, frames, 2, &namer, native + 3, 3, true, out, 8), 4);
+	assert_memory_equal(out, outer, sizeof(outer));
+}
+
+/* ---- what BPF programs are told --------------------------------------------------------------- */
+
+static void put_code(const uint8_t *code, size_t bytes)
+{
+	memcpy(memory.bytes + (STATE - MEMORY_VA), code, bytes);
+}
+
+static uint64_t key_of(const uint8_t *code, size_t bytes)
+{
+	memset(memory.bytes + (STATE - MEMORY_VA), 0x90, 64);
+	put_code(code, bytes);
+	return read_as(0x030b02f0) ? python.key_va : 1;
+}
+
+static void key_of_the_state_is_where_the_code_has_it(void **state)
+{
+	/* cmpq; je; mov 0x100(%rip),%edi; jmp: Debian's python3.11 */
+	static const uint8_t program[] = {0x0f, 0x84, 1, 0, 0, 0, 0x8b, 0x3d, 0, 1, 0, 0, 0xe9},
+			     /* mov GOT(%rip),%rax; push; lea 0x608(%rax),%rbx */
+		library[] = {0x48, 0x8b, 0x05, 9, 0, 0, 0, 0x53, 0x48, 0x8d, 0x98, 8, 6, 0, 0},
+			     others[][16] = {
+				     {0x8b, 0x3d, 0, 1, 0, 0, 0xe8}, /* a call */
+				     {0x53, 0x48, 0x8d, 0x98, 8, 6}, /* of what is not known */
+				     {0x48, 0x8b, 0x05, 9, 0, 0, 0, 0x48, 0x8d, 0x98, 8, 6, 0,
+				      0xff},
+			     };
+	struct tapir_interp interp;
+
+	(void)state;
+	assert_int_equal(key_of(program, sizeof(program)), STATE + 12 + 0x100);
+	assert_int_equal(key_of(library, sizeof(library)), RUNTIME + 0x608 + 4);
+	assert_true(tapir_cpython__interp(&python, &interp));
+	assert_int_equal(interp.root_va, RUNTIME + 0x60c);
+	assert_int_equal(interp.step_cnt, 2);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		assert_int_equal(key_of(others[i], sizeof(others[i])), 0);
+		assert_false(tapir_cpython__interp(&python, &interp));
+	}
+}
+
+static void frames_that_do_not_fit_are_not_walked(void **state)
+{
+	struct tapir_interp interp;
+
+	(void)state;
+	assert_true(read_as(0x030c01f0));
+	python.key_va = 1;
+	assert_true(tapir_cpython__interp(&python, &interp));
+	assert_int_equal(interp.flags, TAPIR_INTERP_LAST_IS_BARE);
+	python.layout.previous = TAPIR_INTERP_FRAME_BYTES - 7;
+	assert_false(tapir_cpython__interp(&python, &interp));
+	python.layout.previous = 8;
+	python.layout.tid = UINT16_MAX + 1;
+	assert_false(tapir_cpython__interp(&python, &interp));
 }
 
 /* With -X perf each has code of its own, and so its name. */
@@ -386,6 +467,9 @@ int main(void)
 		CASE(what_is_no_code_has_no_name),
 		CASE(long_names_are_cut),
 		CASE(functions_follow_the_call_of_the_loop_that_runs_them),
+		CASE(functions_belong_to_the_outermost_calls_when_the_stack_is_whole),
+		CASE(key_of_the_state_is_where_the_code_has_it),
+		CASE(frames_that_do_not_fit_are_not_walked),
 		CASE(functions_with_code_of_their_own_are_not_there_twice),
 	};
 

@@ -11,9 +11,11 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "bpf/interp.h"
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "spec/runtime_db/lore.h"
+#include "runtime/cpython/cpython_process.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/recognize.h"
 
@@ -69,10 +71,19 @@ static bool has_frame_sizes(uint32_t tgid)
 	return tapir_jvm_interpreter__of(&jvm, tgid) && jvm.code.heap_cnt;
 }
 
+static bool are_frames_walked(uint32_t tgid)
+{
+	struct tapir_cpython python;
+	struct tapir_interp interp;
+
+	return tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp);
+}
+
 static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,
 		       uint32_t tgid)
 {
-	if (yield->unless_it_has_frame_sizes && has_frame_sizes(tgid))
+	if ((yield->unless_it_has_frame_sizes && has_frame_sizes(tgid)) ||
+	    (yield->unless_its_frames_are_walked && are_frames_walked(tgid)))
 		return false;
 	if (yield->unless_code_in)
 		return tapir_proc__each_mapping(tgid, sees_code,

@@ -458,5 +458,7 @@ size_t tapir_cpython__merge(const struct tapir_cpython *python,
 		if (is_loop(python, native[i]) && left-- <= 0)
 			done += push_call(&merged, frames + done, cnt - done, namer, has_names);
 	}
+	while (!is_whole && done < cnt)
+		done += push_call(&merged, frames + done, cnt - done, namer, false);
 	return merged.cnt;
 }

@@ -105,7 +105,8 @@ struct tapir_cpython_namer {
  * runs behind it: as addresses of the second byte of their code (return addresses of the first).
  * Those without names are left out. is_whole: both begin where the thread does, so the outermost
  * call is the one of the outermost frames, and a call that has just begun or is about to end has
- * none. Returns how many there are; of them out has max.
+ * none. Else the innermost ones belong together, and functions whose calls are beyond the end of
+ * the native frames follow these. Returns how many there are; of them out has max.
  */
 size_t tapir_cpython__merge(const struct tapir_cpython *python,
 			    const struct tapir_cpython_frame *frames, size_t cnt,

@@ -233,6 +233,8 @@ struct tapir_lore_yield {
 	const char *unless_code_in;
 	/* Or its generated code says how large its frames are (runtime/jvm/jvm_code.h). */
 	bool unless_it_has_frame_sizes;
+	/* Or the functions that its interpreter runs are found from outside (bpf/interp.h). */
+	bool unless_its_frames_are_walked;
 };
 
 /* Events of .NET tasks and awaits (record/async_stacks/await_stacks.c). */

@@ -67,7 +67,6 @@ static const struct tapir_lore_wait waits[] = {
 	/* All who wait for a SimpleQueue wait for one lock. */
 	TAPIR_WAIT_ROW("_queue.cpython-*", "work", .instead_of = "Python lock"),
 	TAPIR_WAIT_ROW("_queue_SimpleQueue_get*", "work", .instead_of = "Python lock"),
-	/* Its own functions have names with -X perf, and in snapshots. */
 	OF_THREADING("Condition.wait", "condition", "Python lock"),
 	OF_THREADING("Event.wait", "event", "condition"),
 	OF_THREADING("Thread._wait_for_tstate_lock", "join", "Python lock"),
@@ -108,9 +107,8 @@ const struct tapir_lore tapir_lore_cpython = {
 	.conditions = conditions,
 	.stacks = {.with = "complete, of the interpreter's functions"},
 	.names = {TAPIR_LIST_OF("-X perf", "-Xperf", "PYTHONPERFSUPPORT=1"),
-		  "Python functions and native ones",
-		  "native functions; Python's where threads sleep as it begins or ends",
-		  "start python 3.12 or newer with -X perf"},
+		  "Python functions and native ones", "native functions",
+		  "start python 3.12 or newer with -X perf", .unless_its_frames_are_walked = true},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_DEFAULT] = TAPIR_LIST_OF("python:gc__*"),

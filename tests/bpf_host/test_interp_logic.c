@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What frames of an interpreter say: frames that are built here, honest and hostile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "bpf/interp_logic.bpf.h"
+
+#define CODE 0x7f0000001000ull
+
+static struct tapir_interp_list list;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&list, 0, sizeof(list));
+	return 0;
+}
+
+static void words_of_a_frame_are_where_the_data_says(void **state)
+{
+	/* As CPython 3.12's: the owner is the byte at 70. */
+	const struct tapir_interp how = {.previous = 8,
+					 .last = 70,
+					 .last_mask = 0xff,
+					 .last_value = 3,
+					 .flags = TAPIR_INTERP_LAST_IS_BARE};
+	uint64_t words[TAPIR_INTERP_WORDS] = {CODE | 1, 0x1234, [8] = 3ull << 48 | 7};
+
+	(void)state;
+	assert_int_equal(tapir_interp__word(words, how.previous), 0x1234);
+	assert_true(tapir_interp__is_last(&how, words));
+	assert_int_equal(tapir_interp__code(&how, words, 1), 0);
+	assert_int_equal(tapir_interp__code(&how, words, 0), CODE); /* without its tag */
+	words[8] = 3;						    /* another byte */
+	assert_false(tapir_interp__is_last(&how, words));
+}
+
+static void data_beyond_a_frame_reads_none_of_it(void **state)
+{
+	const struct tapir_interp how = {
+		.code = UINT16_MAX, .last = UINT16_MAX, .last_mask = 0xff, .last_value = 1};
+	const uint64_t words[TAPIR_INTERP_WORDS] = {};
+
+	(void)state;
+	assert_int_equal(tapir_interp__word(words, UINT16_MAX), 0);
+	assert_false(tapir_interp__is_last(&how, words));
+	assert_int_equal(tapir_interp__code(&how, words, 0), 0);
+}
+
+static void what_cannot_be_an_address_is_no_function(void **state)
+{
+	const struct tapir_interp how = {};
+	uint64_t words[TAPIR_INTERP_WORDS] = {7};
+
+	(void)state;
+	assert_int_equal(tapir_interp__code(&how, words, 0), 0);
+	words[0] = UINT64_MAX;
+	assert_int_equal(tapir_interp__code(&how, words, 0), 0);
+}
+
+static void frame_without_a_function_ends_those_before_it(void **state)
+{
+	(void)state;
+	tapir_interp__add(&list, 0, 0, 1); /* there are none */
+	assert_int_equal(list.cnt, 0);
+	tapir_interp__add(&list, CODE, 0x50, 0);
+	tapir_interp__add(&list, CODE + 8, 0x60, 0);
+	tapir_interp__add(&list, 0, 0, 1);
+	tapir_interp__add(&list, 0, 0, 1); /* 3.15 ends in two */
+	assert_int_equal(list.cnt, 2);
+	assert_int_equal(list.frames[0].cookie, 0x50);
+	assert_int_equal(list.frames[1].cookie, 0x60 | TAPIR_INTERP_FRAME_LAST);
+}
+
+static uint64_t id_of(uint64_t va, uint64_t cookie, int is_last)
+{
+	memset(&list, 0, sizeof(list));
+	tapir_interp__add(&list, CODE, 0x40, 0);
+	tapir_interp__add(&list, va, cookie, is_last);
+	return tapir_interp__stack_id(list.stack_id, 17);
+}
+
+static void stacks_differ_by_functions_cookies_and_calls(void **state)
+{
+	uint64_t id = id_of(CODE + 8, 0x50, 0);
+
+	(void)state;
+	assert_int_equal(id, id_of(CODE + 8, 0x50, 0));
+	assert_int_not_equal(id, id_of(CODE + 16, 0x50, 0));
+	assert_int_not_equal(id, id_of(CODE + 8, 0x58, 0));
+	assert_int_not_equal(id, id_of(CODE + 8, 0x50, 1));
+	assert_int_not_equal(id, tapir_interp__stack_id(list.stack_id, 18));
+}
+
+static void full_list_stays_in_its_bounds(void **state)
+{
+	struct {
+		struct tapir_interp_list list;
+		uint64_t behind;
+	} full = {.behind = 4711};
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * TAPIR_INTERP_FRAMES; i++)
+		tapir_interp__add(&full.list, CODE + 8 * i, i, i & 1);
+	assert_int_equal(full.behind, 4711);
+}
+
+static void records_have_room_for_all_frames(void **state)
+{
+	struct tapir_rec_stack stack = {.frame_cnt = TAPIR_FRAMES};
+
+	(void)state;
+	assert_int_equal(
+		tapir_interp__record_bytes(tapir_interp__room(&stack), TAPIR_INTERP_FRAMES),
+		sizeof(struct tapir_rec_interp_stack));
+	stack.frame_cnt++;
+	assert_int_equal(tapir_interp__room(&stack), TAPIR_MAX_FRAMES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(words_of_a_frame_are_where_the_data_says, setup),
+		cmocka_unit_test_setup(data_beyond_a_frame_reads_none_of_it, setup),
+		cmocka_unit_test_setup(what_cannot_be_an_address_is_no_function, setup),
+		cmocka_unit_test_setup(frame_without_a_function_ends_those_before_it, setup),
+		cmocka_unit_test_setup(stacks_differ_by_functions_cookies_and_calls, setup),
+		cmocka_unit_test_setup(full_list_stays_in_its_bounds, setup),
+		cmocka_unit_test_setup(records_have_room_for_all_frames, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions that an interpreter runs are frames of CPU samples and waits, between the native ones that called them, without a flag or a
+restart. programs/python_frames.py says by its own code which of its functions may call which."""
+import pathlib
+import re
+import signal
+import time
+
+from harness import PATIENCE, cpu_seconds
+
+PYTHON = "/usr/bin/python3"
+FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_frames.py")
+# Of CPU time of each process: as many samples, whatever else runs.
+SECONDS = 0.3
+CHAINS = re.compile("<module>( compute_in_child( compute)?)?|sleep_in_thread|work( Shop.sort_parcels( Shop.weigh( compute)?)?| sort_in_c( compare( compute)?)?"
+                    "| count_parcels( parcels( compute)?)?|( descend)+( compute)?)?")
+LEAVES = ("compute_in_child compute", "Shop.weigh compute", "sort_in_c compare compute", "parcels compute", "descend compute")
+
+
+def functions(stack):
+    """Those of the program, outermost first."""
+    names = (re.match(r"py::(.*):.*/python_frames\.py$", frame["name"] or "") for frame in reversed(stack))
+    return " ".join(name[1] for name in names if name)
+
+
+def wait_cpu(t, pid, seconds):
+    begin, end = cpu_seconds(pid), time.monotonic() + 30 * PATIENCE
+    while cpu_seconds(pid) - begin < seconds:
+        t.ok(time.monotonic() < end, f"process {pid} has not used {seconds} s of CPU time")
+        time.sleep(0.02)
+
+
+def recorded(t):
+    t.need(PYTHON)
+    file = t.path("frames.tapir")
+    pids = re.findall(r"\d+", t.start(PYTHON, FRAMES).wait_line("pid "))
+    tapir = t.start_tapir("record", "-p", ",".join(pids), "-o", file, "-f")
+    tapir.wait_ready()
+    for pid in pids:
+        wait_cpu(t, int(pid), SECONDS)
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "tapir")
+    return file, int(pids[0])
+
+
+def test_functions_of_cpython_are_between_the_functions_that_call_them(t):
+    file, pid = recorded(t)
+    whole = [e for e in t.events(file, "sample") if e.get("stack_end") == "whole" and functions(e["stack"])]
+    chains = [functions(e["stack"]) for e in whole]
+    wrong = [chain for chain in chains if not CHAINS.fullmatch(chain)]
+    t.ok(not wrong, f"{len(wrong)} of {len(chains)}: {wrong[:3]}")
+    for leaf in LEAVES:
+        t.ok(any(chain.endswith(leaf) for chain in chains), f"nothing of {leaf} in {len(chains)} samples")
+    for sample in whole:
+        names = [frame["name"] or "" for frame in reversed(sample["stack"])]
+        of_c = [i for i, name in enumerate(names) if name.startswith("qsort")]
+        compare = [i for i, name in enumerate(names) if name.startswith("py::compare:")]
+        t.ok(not compare or of_c and of_c[0] < compare[0], f"compare is called by qsort: {names}")
+    asleep = [e for e in t.events(file, "switch") if e["pid"] == pid and functions(e.get("stack") or []) == "sleep_in_thread"]
+    t.ok(asleep, "a thread that sleeps is in its function, which has let go of the GIL")
+    t.tapir("flamegraph", file, "-o", t.path("frames.svg"))
+    t.ok("Shop.weigh" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
+
+
+def test_functions_of_a_program_that_tapir_starts_have_names(t):
+    t.need(PYTHON)
+    file = t.path("started.tapir")
+    program = "import time\ndef spin():\n while time.process_time() < 0.5: pass\nspin()"
+    t.tapir("record", "-o", file, "-f", "--", PYTHON, "-c", program)
+    stacks = [[frame["name"] for frame in e["stack"]] for e in t.events(file, "sample") if e.get("stack")]
+    t.ok(any("py::spin:<string>" in names and "py::<module>:<string>" in names[names.index("py::spin:<string>"):] for names in stacks),
+         f"{len(stacks)} samples")
