@@ -21,8 +21,8 @@ CHECK_LONG = {"test_jvm_lock_convoy", "test_postgresql_query_that_waits", "test_
 
 
 def ask(t, file, *options):
-    """What a person reads; shown when the run is verbose."""
-    text = t.tapir("report", file, *options).out
+    """A view, or without options all that was counted; shown when the run is verbose."""
+    text = t.tapir("report", file, *(options or ("--all",))).out
     if t.verbose:
         print("\n".join("      " + line for line in text.splitlines()[:30]), flush=True)
     return text
@@ -51,7 +51,7 @@ def test_jvm_lock_convoy(t):
     file = t.path("convoy.tapir")
     slow = convoy(t, "200", record=file)  # four workers and 1 ms of work an order: 50 ms would do
     t.ok(slow["ms"] > 200 * 5, f"the symptom: {slow}")
-    first = ask(t, file, "--all").splitlines()[0]
+    first = ask(t, file).splitlines()[0]
     t.ok("for locks, " in first and "Convoy$Inventory" in first, f"the report leads with it: {first}")
     ask(t, file, "--view", "contention", "--top", "1")
     worst = view(t, file, "contention", "--top", "1")["locks"][0]
@@ -95,7 +95,7 @@ def test_postgresql_query_that_waits(t):
             t.eq(process.wait(20), 0, f"psql: {process.stdout.read()}")
         tapir.signal(2)
         t.eq(tapir.wait(30).rc, 0, "exit")
-    first = ask(t, file, "--all").splitlines()[0]
+    first = ask(t, file).splitlines()[0]
     t.ok("for locks, " in first, f"the report leads with it: {first}")
     ask(t, file, "--view", "slow=query", "--top", "2")
     queries = {q["label"]: q for q in view(t, file, "slow=query", "--all")["slowest"]}
@@ -208,7 +208,7 @@ def test_dotnet_request_slowed_by_gen2_collections(t):
     own = sorted(ms for ms, _ in took.values())
     median = statistics.median(own)
     t.ok(gen2 and own[-1] > 40 and own[-1] > 5 * median, f"the symptom: {own[-1]} ms, median {median} ms")
-    headline = ask(t, file, "--all").splitlines()[0]
+    headline = ask(t, file).splitlines()[0]
     t.ok(re.search(rf"GC: \d+ collections? \({gen2} gen 2\), .*; the longest collection: AllocLarge NonConcurrentGC; ", headline),
          f"the report leads with it: {headline}")
     t.ok(" allocated from Catalog.DrawPreview(" in headline, f"and with who allocates: {headline}")
@@ -229,6 +229,6 @@ def test_dotnet_request_slowed_by_gen2_collections(t):
         t.ok(has(most["stacks"][0]["stack"], "Catalog.DrawPreview("), f"and where: {most['stacks'][0]['stack']}")
     fixed, left, _ = catalog(t, t.path("fixed.tapir"), "pooled")
     t.ok(left < gen2 / 2, f"from a pool: {left} collections, they were {gen2}")
-    headline = ask(t, t.path("fixed.tapir"), "--all").splitlines()[0]
+    headline = ask(t, t.path("fixed.tapir")).splitlines()[0]
     t.ok(left or "AllocLarge" not in headline, f"the report does not say so any more: {headline}")
     requests_are_those_of_the_witness(t, t.path("fixed.tapir"), fixed)
