@@ -43,7 +43,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
            -Wformat=2 -Wundef
 INC     := -DTAPIR_BUILD='"$(BUILD)"' -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
 TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
-LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lseccomp -lprotobuf-c -lm -pthread
+LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lsqlite3 -lseccomp -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
 include $(patsubst %,scripts/mk/%.mk,bpf generated user usdt tests fuzz packages)

@@ -25,7 +25,7 @@ $(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
 
 # One file without an interpreter and without libraries: for containers, and systems with another C
 # library. The linker's warnings are of dlopen and getpwuid, which it does not call (base/library.h).
-STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -ljansson -lseccomp -lprotobuf-c -lm -pthread
+STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -ljansson -lsqlite3 -lseccomp -lprotobuf-c -lm -pthread
 
 $(TAPIR)-static: $(BUILD)/static/main.o $(LIB)
 	$(call say,LD,$@)

@@ -14,6 +14,7 @@ extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_mcp;
 extern const struct tapir_command tapir_cmd_ps;
+extern const struct tapir_command tapir_cmd_query;
 extern const struct tapir_command tapir_cmd_record;
 extern const struct tapir_command tapir_cmd_report;
 extern const struct tapir_command tapir_cmd_serve;

@@ -50,8 +50,10 @@ int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
 
 /*
  * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
- * end, or (an error) damage. Returns what work returned, if < 0.
+ * end, or (an error) damage. Returns what work returned, if < 0. Of a file that work did not read
+ * to its end (it returned TAPIR_RECORDING_IS_READ_IN_PART), nobody knows what is missing.
  */
+#define TAPIR_RECORDING_IS_READ_IN_PART 1
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 

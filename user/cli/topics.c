@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/interval_names.h"
+#include "output/query/query.h"
 #include "output/render/views.h"
 #include "output/export/formats.h"
 #include "cli/help.h"
@@ -59,6 +60,8 @@ const struct tapir_topic tapir_topics[] = {
 	{"async", topic_async, NULL},
 	{"views", topic_views, add_views},
 	{"formats", topic_formats, add_formats},
+	{"tables", topic_tables, tapir_query__add_schema},
+	{"queries", topic_queries, NULL},
 	{"symbols", topic_symbols, NULL},
 	{"publish", topic_publish, NULL},
 	{"limits", topic_limits, NULL},

@@ -223,13 +223,15 @@ static void add_marks(struct tapir_event_lines *l, struct tapir_str *out, unsign
 		tapir_str__addc(out, '}');
 }
 
-static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
-		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
+/* Returns the number of values, which are in l->values. */
+static unsigned add_object(struct tapir_event_lines *l, struct tapir_str *out,
+			   const struct tapir_line_probe *probe,
+			   const struct tapir_event_view *view)
 {
 	unsigned cnt = tapir_line__decode(l, probe, view);
 	uint32_t at = 0;
 
-	ADD(out, ",\"args\":{");
+	tapir_str__addc(out, '{');
 	for (unsigned i = 0; i < cnt; i++) {
 		if (i < probe->key_cnt) {
 			tapir_str__add(out, probe->keys.data + at, probe->key_ends[i] - at);
@@ -242,7 +244,20 @@ static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
 		tapir_value__add_json(out, &l->values[i]);
 	}
 	tapir_str__addc(out, '}');
-	add_marks(l, out, cnt);
+	return cnt;
+}
+
+void tapir_event_json__add_args(struct tapir_event_lines *l, const struct tapir_event_view *view,
+				struct tapir_str *out)
+{
+	(void)add_object(l, out, l->probe, view);
+}
+
+static void add_args(struct tapir_event_lines *l, struct tapir_str *out,
+		     const struct tapir_line_probe *probe, const struct tapir_event_view *view)
+{
+	ADD(out, ",\"args\":");
+	add_marks(l, out, add_object(l, out, probe, view));
 }
 
 /* A runtime writes zeros for none. */

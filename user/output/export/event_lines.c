@@ -193,3 +193,31 @@ void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_
 	else
 		tapir_event_text__add(lines, rec, out);
 }
+
+const struct tapir_value *tapir_event_lines__values(struct tapir_event_lines *lines,
+						    const struct tapir_rec *rec, unsigned *cnt)
+{
+	const struct tapir_line_probe *probe =
+		probe_of(lines, ((const struct tapir_rec_event *)rec)->probe_id);
+	struct tapir_event_view view;
+
+	if (!probe)
+		return NULL;
+	tapir_event_view__of(rec, &view);
+	*cnt = tapir_line__decode(lines, probe, &view);
+	return lines->values;
+}
+
+void tapir_event_lines__add_args(struct tapir_event_lines *lines, const struct tapir_rec *rec,
+				 struct tapir_str *out)
+{
+	struct tapir_event_view view;
+
+	lines->probe = probe_of(lines, ((const struct tapir_rec_event *)rec)->probe_id);
+	if (!lines->probe) {
+		tapir_str__adds(out, "{}");
+		return;
+	}
+	tapir_event_view__of(rec, &view);
+	tapir_event_json__add_args(lines, &view, out);
+}

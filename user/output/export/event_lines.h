@@ -18,6 +18,7 @@
 
 #include "base/str.h"
 #include "decode/event_layout.h"
+#include "decode/fields.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 
@@ -40,6 +41,19 @@ void tapir_event_lines__free(struct tapir_event_lines *lines);
  */
 void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_rec *rec,
 			    struct tapir_str *out);
+
+/*
+ * Of an EVENT alone, for a reader that asks for single fields: its values in the order of its
+ * layout, borrowed until the next record (NULL: its probe is not described); all of them as the
+ * JSON object "args" of its line, where lines is of TAPIR_EVENT_JSON.
+ */
+const struct tapir_value *tapir_event_lines__values(struct tapir_event_lines *lines,
+						    const struct tapir_rec *rec, unsigned *cnt);
+void tapir_event_lines__add_args(struct tapir_event_lines *lines, const struct tapir_rec *rec,
+				 struct tapir_str *out);
+/* The process's name; empty: not known. */
+struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
+				 uint64_t time_ns);
 
 /* Of the payloads so far: the number that did not match their layout, or had none. */
 struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);

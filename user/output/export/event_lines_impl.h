@@ -44,9 +44,6 @@ unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line
 			    const struct tapir_event_view *view);
 /* What field idx, below key_cnt, is called; empty: argN. */
 struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx);
-/* The process's name; empty: not known. */
-struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
-				 uint64_t time_ns);
 /* value, padded to width digits. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
 
@@ -54,6 +51,9 @@ void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned widt
 void tapir_event_text__prepare(struct tapir_line_probe *probe);
 void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out);
+/* {"name":value,...} of an event whose probe is in l->probe. */
+void tapir_event_json__add_args(struct tapir_event_lines *l, const struct tapir_event_view *view,
+				struct tapir_str *out);
 void tapir_event_json__prepare(struct tapir_line_probe *probe);
 void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * query_rows.h - tables that are no records of the file: each is made by a pass over it, and kept
+ * as long as the statement runs. For output/query alone.
+ */
+#ifndef TAPIR_USER_QUERY_ROWS_H
+#define TAPIR_USER_QUERY_ROWS_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "output/query/query_table.h"
+
+struct tapir_process_list_row {
+	uint32_t pid;
+	const char *name, *exe, *service;
+	uint64_t threads, events, samples, switches;
+};
+
+struct tapir_thread_list_row {
+	uint32_t pid, tid;
+	const char *name;
+	uint64_t events, samples, switches;
+};
+
+struct tapir_finding_list_row {
+	uint32_t rank;
+	const char *kind, *unit, *subject, *text, *evidence, *view;
+	double severity, magnitude;
+};
+
+struct tapir_interval_list_row {
+	uint64_t from_ns, until_ns, took_ns, running_ns, runnable_ns, sleeping_ns;
+	uint32_t pid, tid, end_tid;
+	uint8_t is_whole, is_nested;
+	const char *thread, *provider, *name, *label, *cause;
+};
+
+struct tapir_wait_list_row {
+	uint64_t from_ns, until_ns, took_ns, sleep_ns, runnable_ns, futex_va;
+	uint32_t pid, tid, waker_tid;
+	const char *thread, *state, *function;
+};
+
+struct tapir_stack_list_row {
+	uint64_t stack_id, events, samples, switches;
+	uint32_t pid, frame_cnt;
+	uint8_t is_kernel;
+	const char *end;
+};
+
+struct tapir_frame_list_row {
+	uint64_t stack_id, va;
+	uint32_t pid, depth;
+	uint8_t is_kernel, is_named;
+	const char *function, *module;
+};
+
+struct tapir_meta_list_row {
+	uint32_t idx;
+	const char *key, *value;
+};
+
+/* In the order of the table's key. */
+struct tapir_list {
+	struct tapir_vec(const void *) rows;
+	bool is_made;
+};
+
+struct tapir_lists {
+	struct tapir_list all[TAPIR_LIST_CNT];
+	struct tapir_arena *arena; /* whose bound is that of the statement; borrowed */
+	struct tapir_map texts;	   /* hash -> the text, so that names are kept once */
+	/* Called every few thousand records; true: the statement's time is over. */
+	bool (*is_over)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Makes the list that has not been made yet; reader: before its first record. 0, -EINTR: the time
+ * is over, -ENOMEM: out of memory, or the bound; -errno.
+ */
+int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id,
+		      struct tapir_reader *reader);
+void tapir_lists__fini(struct tapir_lists *lists);
+
+#endif
