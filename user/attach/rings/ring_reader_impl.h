@@ -12,7 +12,7 @@
 #include "attach/rings/ring_drain.h"
 #include "attach/rings/ring_limits.h"
 #include "attach/rings/ring_reader.h"
-#include "attach/rings/ring_rest.h"
+#include "attach/rings/ring_idle.h"
 #include "attach/rings/ring_select.h"
 
 struct tapir_ring_reader_lane {
@@ -36,7 +36,7 @@ struct tapir_ring_reader {
 	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
 				   without a gap */
 	atomic_bool stop;
-	struct tapir_ring_rest rest;
+	struct tapir_ring_idle rest;
 	atomic_bool is_asleep;
 	int epoll_fd, wake_fd; /* written for the first lane, and to stop */
 	pthread_t thread;

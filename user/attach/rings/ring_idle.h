@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_rest.h - how long the reader of ring lanes may wait after a round. A ring has no wake-up of
+ * ring_idle.h - how long the reader of ring lanes may wait after a round. A ring has no wake-up of
  * its own: a thread that fires makes no system call. So the reader comes by every 10 ms, which on a
  * machine where nothing happens is most of what a recording costs.
  *
@@ -9,8 +9,8 @@
  * woken by that (control.h, rings_asleep), and sleeps once it is sure that no thread was running
  * when it asked: in the rounds since, none was seen to begin, and none has used CPU time.
  */
-#ifndef TAPIR_USER_RING_REST_H
-#define TAPIR_USER_RING_REST_H
+#ifndef TAPIR_USER_RING_IDLE_H
+#define TAPIR_USER_RING_IDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,10 +18,10 @@
 #define TAPIR_RING_ROUND_MS 10
 #define TAPIR_RING_SLEEP_MS 1000 /* processes take a tracer that is silent for 5 s for dead */
 
-struct tapir_ring_rest {
+struct tapir_ring_idle {
 	volatile uint32_t
 		*asleep; /* the word that a thread's run clears; NULL: nothing sees that */
-	unsigned quiet_cnt;
+	unsigned idle_rounds;
 	uint64_t cpu_ns; /* when it was asked */
 };
 
@@ -29,10 +29,10 @@ struct tapir_ring_rest {
 typedef uint64_t (*tapir_ring_cpu_fn)(void *ctx);
 
 /* After a round that found records, or none. In ms; more than a round's only if nobody can fire. */
-int tapir_ring_rest__after(struct tapir_ring_rest *rest, bool any, tapir_ring_cpu_fn cpu_of,
+int tapir_ring_idle__after(struct tapir_ring_idle *idle, bool any, tapir_ring_cpu_fn cpu_of,
 			   void *ctx);
 
 /* Immediately before the sleep: did a thread run since it was allowed? */
-bool tapir_ring_rest__is_over(const struct tapir_ring_rest *rest);
+bool tapir_ring_idle__has_ended(const struct tapir_ring_idle *idle);
 
 #endif
