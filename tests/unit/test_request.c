@@ -71,20 +71,20 @@ static void awaits_come_with_the_default_profile(void **state)
 
 	(void)state;
 	assert_int_equal(plan_of(&request, &plan), 0);
-	assert_true(plan.opts.with_brief_awaits);
+	assert_true(plan.opts.with_budgeted_awaits);
 	tapir_recording_plan__fini(&plan);
 	request.no_sched = true;
 	assert_int_equal(plan_of(&request, &plan), 0);
-	assert_false(plan.opts.with_brief_awaits);
+	assert_false(plan.opts.with_budgeted_awaits);
 	tapir_recording_plan__fini(&plan);
 	request.no_sched = false;
 	request.profiles = words("default", "async");
 	assert_int_equal(plan_of(&request, &plan), 0);
-	assert_false(plan.opts.with_brief_awaits);
+	assert_false(plan.opts.with_budgeted_awaits);
 	tapir_recording_plan__fini(&plan);
 	request.profiles = words("gc", NULL);
 	assert_int_equal(plan_of(&request, &plan), 0);
-	assert_false(plan.opts.with_brief_awaits);
+	assert_false(plan.opts.with_budgeted_awaits);
 	tapir_recording_plan__fini(&plan);
 }
 

@@ -16,7 +16,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
-#include "attach/rings/ring_brief.h"
+#include "attach/rings/event_budget.h"
 
 #define MAX_BEGUN    (1u << 20)
 #define MAX_METHODS  4096u
@@ -163,7 +163,7 @@ static uint64_t number_of(const struct tapir_finding *f, const char *key, uint32
 static void find_time(const struct tapir_finding *f, struct tapir_await_method *m)
 {
 	const uint64_t *first_ns = tapir_map__get(&f->awaits.first_ns, m->tgid);
-	uint64_t over_ns = number_of(f, TAPIR_BRIEF_META_UNTIL, m->tgid), half_ns;
+	uint64_t over_ns = number_of(f, TAPIR_BUDGET_META_UNTIL, m->tgid), half_ns;
 	uint64_t until_ns = tapir_timeline__stats(f->tl)->last_ns;
 
 	if (f->awaits.full_ns && f->awaits.full_ns < until_ns)
@@ -241,7 +241,7 @@ void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list
 	struct tapir_str text = {};
 
 	if (!worst || !tapir_found__counts(TAPIR_FOUND_AWAITS, at_once(worst)) ||
-	    (at_once(worst) < MANY && number_of(f, TAPIR_BRIEF_META, worst->tgid)))
+	    (at_once(worst) < MANY && number_of(f, TAPIR_BUDGET_META, worst->tgid)))
 		return;
 	add_method(f, worst, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_AWAITS, at_once(worst),

@@ -475,7 +475,7 @@ static void tear_down(struct recording *r)
 	tapir_targets__free(r->targets);
 	tapir_spec__free(r->name_spec);
 	tapir_spec__free(r->dotnet_name_spec);
-	tapir_spec__free(r->brief_spec);
+	tapir_spec__free(r->budget_spec);
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);

@@ -88,9 +88,10 @@ struct tapir_recording_opts {
 	bool force;	     /* any number of sites without uprobe_multi */
 	bool specs_are_defaults; /* not named by the user: it is not an error if some match nothing
 				  */
-	bool with_brief_awaits;	 /* .NET's, as long as there are few (attach/rings/ring_brief.h) */
-	bool wants_events;	 /* of a profile that was named: samples alone are no answer */
-	uint64_t duration_ns;	 /* 0: no end */
+	bool with_budgeted_awaits; /* .NET's, as long as there are few (attach/rings/event_budget.h)
+				    */
+	bool wants_events;	   /* of a profile that was named: samples alone are no answer */
+	uint64_t duration_ns;	   /* 0: no end */
 	/*
 	 * Threads of .NET processes whose ring is full wait for tapir instead of dropping the
 	 * event, together at most this long; 0: they do not. For bursts that a thread produces

@@ -56,15 +56,15 @@ static int select_names(struct recording *r, struct tapir_dotnet_left_out *left_
 	bool ok = true;
 	int err = tapir_spec__parse(TAPIR_CODE_NAMES_DOTNET_SPEC, &r->dotnet_name_spec);
 
-	if (!err && r->opts->with_brief_awaits)
-		err = tapir_spec__parse(TAPIR_LORE_AWAITS_SPEC, &r->brief_spec);
+	if (!err && r->opts->with_budgeted_awaits)
+		err = tapir_spec__parse(TAPIR_LORE_AWAITS_SPEC, &r->budget_spec);
 	if (err)
 		return err;
 	tapir_vec_for_each (spec, r->opts->specs)
 		ok &= tapir_vec__push(&specs, *spec);
 	ok &= tapir_vec__push(&specs, r->dotnet_name_spec);
-	if (r->brief_spec)
-		ok &= tapir_vec__push(&specs, r->brief_spec);
+	if (r->budget_spec)
+		ok &= tapir_vec__push(&specs, r->budget_spec);
 	if (ok)
 		tapir_dotnet_specs__select(&specs, r->dotnet.ask, left_out);
 	tapir_vec__fini(&specs);

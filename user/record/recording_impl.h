@@ -40,7 +40,7 @@ struct recording {
 	struct tapir_unprivileged_samples *unprivileged_samples; /* instead, without programs */
 	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
 	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
-	struct tapir_spec *brief_spec;	     /* what .NET processes send as long as it is little */
+	struct tapir_spec *budget_spec;	     /* what .NET processes send as long as it is little */
 	struct tapir_machine *machine;	     /* NULL: no sources of the machine */
 	struct tapir_images *images;
 	struct tapir_targets *targets;

@@ -157,7 +157,7 @@ static int start_rings(struct recording *r)
 		.with_children = wants_children(r),
 		.has_probes = both && !r->is_unprivileged && wants_children(r),
 		.name_spec = r->dotnet_name_spec,
-		.brief_spec = r->brief_spec,
+		.budget_spec = r->budget_spec,
 		.with_probes = r->opts->publishes,
 		.wait_ms = r->opts->ring_wait_ms,
 	};

@@ -208,7 +208,8 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 }
 
 /* Beside the default profile: a profile or a SPEC of one's own says how many of them. */
-static bool wants_brief_awaits(const struct tapir_recording_plan *p, const struct tapir_request *q)
+static bool wants_budgeted_awaits(const struct tapir_recording_plan *p,
+				  const struct tapir_request *q)
 {
 	struct tapir_spec *const *spec;
 	const char *const *name;
@@ -356,7 +357,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 		err = choose_cpu_data(p, q);
 	if (!err)
 		err = add_specs(p, q);
-	p->opts.with_brief_awaits = wants_brief_awaits(p, q);
+	p->opts.with_budgeted_awaits = wants_budgeted_awaits(p, q);
 	p->opts.ring_wait_ms = asks_for_heap(p) ? HEAP_WAIT_MS : 0;
 	add_command_line(p);
 	return err;

@@ -265,8 +265,8 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
 	is_asked = is_asked_for(p, &view, &flags);
-	ev->is_brief = !is_asked && p->lane.is_private && is_of(p->sink->brief_spec, &view);
-	if (!is_asked && (!ev->is_brief || p->brief.is_over)) {
+	ev->is_brief = !is_asked && p->lane.is_private && is_of(p->sink->budget_spec, &view);
+	if (!is_asked && (!ev->is_brief || p->budget.is_over)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;
 	}
@@ -310,7 +310,7 @@ void tapir_ring_process__uncover(struct tapir_ring_process *p)
 		uncover(p, &p->events[i]);
 }
 
-void tapir_ring_process__end_brief(struct tapir_ring_process *p)
+void tapir_ring_process__end_budget(struct tapir_ring_process *p)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
 		struct ring_event *ev = &p->events[i];
@@ -320,7 +320,7 @@ void tapir_ring_process__end_brief(struct tapir_ring_process *p)
 		uncover(p, ev);
 		tapir_ring_control__want(&p->control, i, ev->generation, false, false);
 	}
-	tapir_ring_control__drop(&p->control, p->sink->brief_spec->provider);
+	tapir_ring_control__drop(&p->control, p->sink->budget_spec->provider);
 	tapir_ring_control__announce(&p->control);
 }
 
@@ -501,6 +501,6 @@ uint32_t tapir_ring_process__probe_of(void *ctx, uint32_t event_id)
 		return 0;
 	}
 	p->refused_cnt += ev->is_refused;
-	p->brief.cnt += ev->is_brief;
+	p->budget.cnt += ev->is_brief;
 	return ev->probe_id;
 }

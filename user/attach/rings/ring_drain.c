@@ -160,7 +160,7 @@ static void drain_arena(struct tapir_ring_process *p, unsigned arena, struct tap
 
 /* ---- what is recorded as long as it is little --------------------------------------------- */
 
-static void post_brief(struct tapir_ring_process *p, const char *what, uint64_t value)
+static void post_budget(struct tapir_ring_process *p, const char *what, uint64_t value)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct tapir_str key = {}, text = {};
@@ -179,10 +179,10 @@ static void post_brief(struct tapir_ring_process *p, const char *what, uint64_t 
 
 /* Those that come after it are no longer in the file: what is said of them is of the time before.
  */
-static void end_brief(struct tapir_ring_process *p)
+static void end_budget(struct tapir_ring_process *p)
 {
-	tapir_ring_process__end_brief(p);
-	post_brief(p, TAPIR_BRIEF_META_UNTIL, p->scan.max_ns);
+	tapir_ring_process__end_budget(p);
+	post_budget(p, TAPIR_BUDGET_META_UNTIL, p->scan.max_ns);
 }
 
 /* ---- what grew -------------------------------------------------------------------------- */
@@ -239,8 +239,8 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 		if (!drained.is_behind && p->round_bytes)
 			p->cursor = 0; /* of the next arena, and in the end of all */
 	}
-	if (tapir_ring_brief__is_enough(&p->brief, p->scan.max_ns))
-		end_brief(p);
+	if (tapir_event_budget__is_exceeded(&p->budget, p->scan.max_ns))
+		end_budget(p);
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush(p->sink);
@@ -355,8 +355,8 @@ static int open_session(struct tapir_ring_process *p)
 	err = tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	tapir_ring_control__announce(&p->control);
 	post_gap(p);
-	if (is_own && sink->brief_spec)
-		post_brief(p, TAPIR_BRIEF_META, 1);
+	if (is_own && sink->budget_spec)
+		post_budget(p, TAPIR_BUDGET_META, 1);
 	return err;
 }
 

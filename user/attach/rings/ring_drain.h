@@ -20,11 +20,11 @@
 
 /* Shared by all lanes of a recording, owned by the reader. */
 struct tapir_ring_sink {
-	struct tapir_queue *queue;	     /* borrowed */
-	const struct tapir_spec_list *specs; /* borrowed */
-	const struct tapir_spec *name_spec;  /* borrowed; NULL: none */
-	const struct tapir_spec *brief_spec; /* borrowed; NULL: none (ring_brief.h) */
-	bool *spec_matched;		     /* one a SPEC; may be NULL */
+	struct tapir_queue *queue;	      /* borrowed */
+	const struct tapir_spec_list *specs;  /* borrowed */
+	const struct tapir_spec *name_spec;   /* borrowed; NULL: none */
+	const struct tapir_spec *budget_spec; /* borrowed; NULL: none (event_budget.h) */
+	bool *spec_matched;		      /* one a SPEC; may be NULL */
 	bool with_stack, with_every_stack;
 	struct tapir_lane_coverage *cover; /* borrowed; NULL: not wanted */
 	uint32_t rate_hz;		   /* events a second of a thread; 0: all */

@@ -4,7 +4,7 @@
 #ifndef TAPIR_USER_RING_DRAIN_IMPL_H
 #define TAPIR_USER_RING_DRAIN_IMPL_H
 
-#include "attach/rings/ring_brief.h"
+#include "attach/rings/event_budget.h"
 #include "attach/rings/ring_drain.h"
 #include "attach/rings/ring_records.h"
 #include "attach/rings/ring_session.h"
@@ -46,7 +46,7 @@ struct tapir_ring_process {
 	uint64_t unlisted[RING_CAUSES], refused_cnt, refused_reported;
 	uint64_t child_fired; /* before we came */
 	size_t wanted_cnt;
-	struct tapir_ring_brief brief;
+	struct tapir_event_budget budget;
 	uint32_t slots_used[TAPIR_RING_ARENAS];
 	uint64_t *tails;      /* TAPIR_RING_SLOTS; ctl has copies that are never read back */
 	unsigned cursor;      /* the slot at which a drain begins: the last one ended there */
@@ -69,7 +69,7 @@ int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_
 				   uint64_t changes);
 void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
 /* Events that were requested as long as there are few are no longer. */
-void tapir_ring_process__end_brief(struct tapir_ring_process *p);
+void tapir_ring_process__end_budget(struct tapir_ring_process *p);
 
 /* Losses of events without an entry from before this session do not count. */
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p);

@@ -33,7 +33,8 @@ struct tapir_ring_reader_opts {
 	/* Events that are on for names of code alone: TAPIR_PROBE_FOR_NAMES. Borrowed, may be NULL.
 	 */
 	const struct tapir_spec *name_spec;
-	const struct tapir_spec *brief_spec; /* likewise, of own_ask: recorded while they are few */
+	const struct tapir_spec
+		*budget_spec; /* likewise, of own_ask: recorded while they are few */
 };
 
 struct tapir_ring_reader_stats {
