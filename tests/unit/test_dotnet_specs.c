@@ -18,7 +18,7 @@
 
 struct asked {
 	struct tapir_spec_list specs;
-	struct tapir_ring_ask ask;
+	struct tapir_ring_request ask;
 	struct tapir_ring_selection *selections;
 	unsigned cnt;
 	struct tapir_dotnet_left_out left_out;
@@ -127,7 +127,7 @@ static void event_sources_are_asked_as_the_spec_says(void **state)
 	assert_int_equal(a.cnt, 2);
 	assert_string_equal(a.selections[0].provider, "MyCompany-*");
 	assert_string_equal(a.selections[0].event, "Order*");
-	assert_string_equal(tapir_ring_ask__args(&a.ask, &a.selections[0]), "Tenant=7;Deep=1");
+	assert_string_equal(tapir_ring_request__args(&a.ask, &a.selections[0]), "Tenant=7;Deep=1");
 	assert_int_equal(a.selections[0].level, 3);
 	assert_true(a.selections[1].keywords == 4);
 	forget(&a);
@@ -264,7 +264,7 @@ static void glob_gets_the_names_and_keywords_of_what_it_matches(void **state)
 	assert_string_equal(a.selections[1].provider, "My-Shop");
 	assert_true(a.selections[1].keywords == 4);
 	assert_int_equal(a.selections[1].level, 3);
-	assert_string_equal(tapir_ring_ask__args(&a.ask, &a.selections[1]), "Shop=1");
+	assert_string_equal(tapir_ring_request__args(&a.ask, &a.selections[1]), "Shop=1");
 	assert_true(a.specs.data[0]->is_silent && a.specs.data[1]->is_silent);
 	forget(&a);
 	ask_all(&a, misspelt, &mine);

@@ -20,7 +20,7 @@
 
 /* ---- providers ------------------------------------------------------------------------------- */
 
-static struct tapir_ring_ask ask;
+static struct tapir_ring_request ask;
 static struct tapir_ring_selection *const selections = ask.all;
 static struct tapir_stream_providers providers;
 
@@ -39,7 +39,7 @@ static void give_args(struct tapir_ring_selection *s, const char *spec_text)
 	struct tapir_spec *spec;
 
 	assert_int_equal(tapir_spec__parse(spec_text, &spec), 0);
-	assert_true(tapir_ring_ask__add_args(&ask, spec, s));
+	assert_true(tapir_ring_request__add_args(&ask, spec, s));
 	tapir_spec__free(spec);
 }
 
@@ -54,7 +54,7 @@ static const struct tapir_dotnet_provider *find(const char *name)
 static void a_provider_has_one_place_with_all_that_is_asked(void **state)
 {
 	(void)state;
-	tapir_ring_ask__clear(&ask);
+	tapir_ring_request__clear(&ask);
 	ask_for(0, "A", 0x1, 2);
 	give_args(ask_for(3, "A", 0x10, 4), "A:::Key=Value");
 	ask_for(4, "B", 0, 0);
@@ -72,7 +72,7 @@ static void a_provider_has_one_place_with_all_that_is_asked(void **state)
 static void a_collection_is_not_forced_by_all_keywords(void **state)
 {
 	(void)state;
-	tapir_ring_ask__clear(&ask);
+	tapir_ring_request__clear(&ask);
 	ask_for(0, "Microsoft-Windows-DotNETRuntime", 0, 0);
 	tapir_stream_providers__fill(&providers, &ask, NULL, 0);
 	assert_true(providers.all[0].keywords == ~TAPIR_DOTNET_HEAP_COLLECT);
@@ -87,7 +87,7 @@ static void a_glob_becomes_what_is_known_by_name(void **state)
 	const struct tapir_layout_provider sources[] = {{.name = "My-One"}, {.name = "Other"}};
 
 	(void)state;
-	tapir_ring_ask__clear(&ask);
+	tapir_ring_request__clear(&ask);
 	ask_for(0, "My-*", 0, 3);
 	assert_true(tapir_stream_providers__need_names(&ask));
 	tapir_stream_providers__fill(&providers, &ask, sources, 2);

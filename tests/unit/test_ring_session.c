@@ -22,7 +22,7 @@
 #include "trace/recbuf.h"
 
 static struct tapir_spec_list specs;
-static struct tapir_ring_ask ask;
+static struct tapir_ring_request ask;
 static struct tapir_ring_selection *const selections = ask.all;
 static struct tapir_recbuf recbuf;
 static struct ring_maker maker;
@@ -107,7 +107,7 @@ static void a_spec_becomes_a_selection_an_item(void **state)
 	assert_string_equal(selections[0].provider, "My-*");
 	assert_string_equal(selections[0].event, "gc*");
 	assert_int_equal(selections[0].level, 4);
-	assert_string_equal(tapir_ring_ask__args(&ask, &selections[0]), "Key=Value;B=2");
+	assert_string_equal(tapir_ring_request__args(&ask, &selections[0]), "Key=Value;B=2");
 	assert_int_equal(selections[1].keywords, 0x30);
 	assert_string_equal(selections[1].event, "");
 	assert_string_equal(selections[2].provider, "p??q");
@@ -156,7 +156,7 @@ static void too_many_items_are_folded_by_provider_and_arguments(void **state)
 	assert_true(tapir_ring_select__fill(&specs, &ask));
 	assert_int_equal(selections[0].keywords, (1u << 20) - 1);
 	assert_int_equal(selections[0].level, 4);
-	assert_string_equal(tapir_ring_ask__args(&ask, &selections[1]), "K=V");
+	assert_string_equal(tapir_ring_request__args(&ask, &selections[1]), "K=V");
 	assert_string_equal(selections[1].event, "a");
 	assert_string_equal(selections[2].event, "gc*"); /* the same in both */
 	assert_int_equal(selections[2].level, 0);	 /* all levels are more than four */

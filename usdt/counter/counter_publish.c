@@ -87,12 +87,12 @@ static double interval_of(const char *filter)
 
 static double asked_interval(const char *provider, uint32_t session, uint64_t *session_id)
 {
-	static struct tapir_ring_asked asked; /* under the lock */
+	static struct tapir_ring_requested asked; /* under the lock */
 	struct provider_told now = {0};
 	const char *filter = "";
 
 	if (session < TAPIR_RING_SESSIONS) {
-		tapir_ring__asked(session, provider, &asked);
+		tapir_ring__requested(session, provider, &asked);
 		*session_id = asked.session_id;
 		return interval_of(asked.is_served ? asked.filter : "");
 	}

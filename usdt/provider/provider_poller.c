@@ -101,7 +101,7 @@ static void look_at_semaphores(const struct tapir_provider *p, struct provider_t
 }
 
 static void look_at(const struct tapir_provider *p, uint32_t idx, struct provider_told *now,
-		    struct tapir_ring_asked *asked)
+		    struct tapir_ring_requested *asked)
 {
 	memset(now, 0, sizeof(*now));
 	asked->filter[0] = 0;
@@ -117,7 +117,7 @@ static void look_at(const struct tapir_provider *p, uint32_t idx, struct provide
 		strncpy(asked->filter, filter, sizeof(asked->filter) - 1);
 		return;
 	}
-	tapir_ring__asked(idx, p->name, asked);
+	tapir_ring__requested(idx, p->name, asked);
 	now->session_id = asked->session_id;
 	now->is_on = asked->is_served;
 	now->keywords = asked->keywords;
@@ -156,7 +156,7 @@ static uint32_t number_of(uint32_t idx)
 
 /* Its first session whose last notification is out of date; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
-		       struct tapir_ring_asked *asked)
+		       struct tapir_ring_requested *asked)
 {
 	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
 		struct provider_told now;
@@ -195,7 +195,7 @@ static void call(struct tapir_provider *p, const struct tapir_enablement *change
 static uint32_t pass(void)
 {
 	/* Only the thread that has the turn uses it. */
-	static struct tapir_ring_asked asked;
+	static struct tapir_ring_requested asked;
 	struct tapir_enablement change;
 	uint32_t call_cnt = 0;
 

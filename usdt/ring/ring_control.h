@@ -22,7 +22,7 @@ void tapir_ring__check_life(void);
 void tapir_ring__retire(void);
 
 /* What a session of the lane asks of a provider. */
-struct tapir_ring_asked {
+struct tapir_ring_requested {
 	uint64_t session_id;
 	uint64_t keywords; /* ~0: all */
 	uint8_t level;	   /* 255: all */
@@ -33,7 +33,7 @@ struct tapir_ring_asked {
 };
 
 /* The union of its selections for the provider, with the arguments of the first that has some. */
-void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked *out);
+void tapir_ring__requested(uint32_t s, const char *provider, struct tapir_ring_requested *out);
 
 /* * and ?, within text of at most `room` bytes that need not end with NUL. */
 int tapir_ring__glob(const char *pattern, size_t room, const char *text);

@@ -110,7 +110,7 @@ uint32_t ring_life__wanting(const struct tapir_ring_about *about)
 
 /* Text that a tracer may be writing: bounded, and ended here. */
 static void copy_filter(uint32_t s, const struct tapir_ring_selection *sel,
-			struct tapir_ring_asked *out)
+			struct tapir_ring_requested *out)
 {
 	const char *text = ring_process.ctl->text[s];
 	uint32_t off = ring_load(&sel->args_off), bytes = ring_load(&sel->args_bytes);
@@ -125,7 +125,7 @@ static void copy_filter(uint32_t s, const struct tapir_ring_selection *sel,
 }
 
 static void add_selection(uint32_t s, const struct tapir_ring_selection *sel,
-			  struct tapir_ring_asked *out)
+			  struct tapir_ring_requested *out)
 {
 	uint64_t keywords = ring_load(&sel->keywords);
 	uint8_t level = ring_load(&sel->level);
@@ -137,11 +137,11 @@ static void add_selection(uint32_t s, const struct tapir_ring_selection *sel,
 	copy_filter(s, sel, out);
 }
 
-void tapir_ring__asked(uint32_t s, const char *provider, struct tapir_ring_asked *out)
+void tapir_ring__requested(uint32_t s, const char *provider, struct tapir_ring_requested *out)
 {
 	const struct tapir_ring_selection *all;
 
-	memset(out, 0, offsetof(struct tapir_ring_asked, filter) + 1);
+	memset(out, 0, offsetof(struct tapir_ring_requested, filter) + 1);
 	if (!ring_is_alive() || !ring_is_served(state_of(s)))
 		return;
 	all = ring_process.ctl->selections[s];

@@ -57,8 +57,8 @@ struct recording {
 	struct tapir_python_looks *python_looks; /* NULL: no names beside samples */
 	struct tapir_otel_watch *publishers;	 /* of what they are; NULL: nobody asks */
 	struct {
-		struct tapir_ring_ask *ask; /* of .NET's processes */
-		bool is_wanted;		    /* of .NET's processes, too */
+		struct tapir_ring_request *ask; /* of .NET's processes */
+		bool is_wanted;			/* of .NET's processes, too */
 		uint64_t key;
 		struct tapir_run_dir dir; /* for a program that is started; it loads: */
 		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];

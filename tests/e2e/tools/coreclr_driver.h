@@ -25,7 +25,7 @@ struct number {
 static struct {
 	int pid;
 	int cycles, ms, change, with_stack, rate, no_detach, quiet, probes, is_given;
-	struct tapir_ring_ask ask;
+	struct tapir_ring_request ask;
 	unsigned selection_cnt, start_cnt, raised;
 	volatile sig_atomic_t is_over;
 	char so[200]; /* as the process maps it */

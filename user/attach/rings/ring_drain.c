@@ -327,10 +327,10 @@ static void post_gap(struct tapir_ring_process *p)
 static int open_session(struct tapir_ring_process *p)
 {
 	const struct tapir_ring_sink *sink = p->sink;
-	bool is_own = p->lane.is_private && sink->own_ask;
+	bool is_own = p->lane.is_private && sink->private_request;
 	struct tapir_ring_session_opts opts = {
 		.sz = sizeof(opts),
-		.ask = is_own ? sink->own_ask : sink->ask,
+		.ask = is_own ? sink->private_request : sink->ask,
 		.session_id = sink->session_id,
 		.rate_hz = sink->rate_hz,
 		.with_stack = sink->with_stack,

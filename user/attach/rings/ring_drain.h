@@ -31,10 +31,11 @@ struct tapir_ring_sink {
 	struct tapir_seen_names seen;	   /* of all catalogs; owned, like recbuf */
 	struct tapir_recbuf recbuf;
 	struct tapir_ring_kinds kinds;	      /* of events; owned */
-	const struct tapir_ring_ask *ask;     /* of lanes that are for all; borrowed */
-	const struct tapir_ring_ask *own_ask; /* of private lanes; borrowed; NULL: the SPECs' */
-	uint64_t start_ns;   /* of the recording: lanes that are made later are opened late */
-	uint64_t session_id; /* of all our sessions, by which children know us */
+	const struct tapir_ring_request *ask; /* of lanes that are for all; borrowed */
+	const struct tapir_ring_request
+		*private_request; /* of private lanes; borrowed; NULL: the SPECs' */
+	uint64_t start_ns;	  /* of the recording: lanes that are made later are opened late */
+	uint64_t session_id;	  /* of all our sessions, by which children know us */
 	bool with_children;
 	bool has_probes;	   /* TAPIR_RING_HAS_PROBES */
 	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */

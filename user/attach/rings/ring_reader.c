@@ -60,7 +60,7 @@ static bool is_for_us(const struct tapir_ring_reader *r, const struct tapir_ring
 {
 	const uint64_t *key;
 
-	tapir_vec_for_each (key, &r->own_keys)
+	tapir_vec_for_each (key, &r->private_keys)
 		if (*key == files->key)
 			return true;
 	return !files->is_private;
@@ -365,7 +365,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		.with_stack = opts->with_stack,
 		.with_every_stack = opts->with_every_stack,
 		.rate_hz = opts->rate_hz,
-		.own_ask = opts->own_ask,
+		.private_request = opts->private_request,
 		.with_children = opts->with_children,
 		.has_probes = opts->has_probes,
 		.session_id = make_session_id(),
@@ -440,7 +440,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 		return;
 	tapir_ring_reader__stop(r);
 	tapir_vec__fini(&r->lanes);
-	tapir_vec__fini(&r->own_keys);
+	tapir_vec__fini(&r->private_keys);
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
 	tapir_ring_kinds__fini(&r->sink.kinds);

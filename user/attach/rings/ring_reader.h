@@ -24,9 +24,10 @@ struct tapir_ring_reader_opts {
 	struct tapir_lane_coverage *cover; /* updated with what is enabled; borrowed, may be NULL */
 	uint32_t rate_hz;		   /* events a second of each thread; 0: all */
 	bool with_stack;
-	bool with_every_stack;		      /* also of events whose stacks tell nothing (lore) */
-	const struct tapir_ring_ask *own_ask; /* of lanes of our own (__own); NULL: by specs */
-	bool with_children; /* forked children of a traced process are traced, too */
+	bool with_every_stack; /* also of events whose stacks tell nothing (lore) */
+	const struct tapir_ring_request
+		*private_request; /* of lanes of our own (__own); NULL: by specs */
+	bool with_children;	  /* forked children of a traced process are traced, too */
 	bool has_probes; /* events that have USDT sites are recorded there, too, also in children */
 	bool with_probes; /* lanes of our own: events as probes, too (TAPIR_RING_WANTS_PROBES) */
 	uint32_t wait_ms; /* lanes of our own: threads wait for room, at most this long (ring.h) */
@@ -34,7 +35,7 @@ struct tapir_ring_reader_opts {
 	 */
 	const struct tapir_spec *name_spec;
 	const struct tapir_spec
-		*budget_spec; /* likewise, of own_ask: recorded while they are few */
+		*budget_spec; /* likewise, of private_request: recorded while they are few */
 };
 
 struct tapir_ring_reader_stats {

@@ -24,9 +24,9 @@ struct tapir_ring_reader_lane {
 
 struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
-	struct tapir_ring_ask *ask;
+	struct tapir_ring_request *ask;
 	struct tapir_vec(struct tapir_ring_reader_lane) lanes;
-	struct tapir_vec(uint64_t) own_keys; /* of private lanes */
+	struct tapir_vec(uint64_t) private_keys; /* of private lanes */
 	struct tapir_ring_limits limits;
 	struct tapir_vec(uint32_t) children; /* that made lanes: to be opened */
 	uint64_t child_fired, inherited;     /* of lanes that are closed: ring.h, FORK */

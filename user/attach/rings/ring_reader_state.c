@@ -24,7 +24,7 @@ int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key)
 	bool is_kept;
 
 	tapir_ring_reader__lock(r);
-	is_kept = tapir_vec__push(&r->own_keys, key);
+	is_kept = tapir_vec__push(&r->private_keys, key);
 	pthread_mutex_unlock(&r->lock);
 	return is_kept ? 0 : -ENOMEM;
 }

@@ -48,26 +48,27 @@ static bool is_positive(const struct tapir_spec_item *item)
 }
 
 /* Takes what is asked for; false: it has no room for it. */
-typedef bool (*take_fn)(struct tapir_ring_ask *out, const struct tapir_ring_selection *one);
+typedef bool (*take_fn)(struct tapir_ring_request *out, const struct tapir_ring_selection *one);
 
 static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,
-		     struct tapir_ring_ask *out, take_fn take)
+		     struct tapir_ring_request *out, take_fn take)
 {
 	struct tapir_ring_selection one;
 
 	fill_one(spec, item, &one);
-	return tapir_ring_ask__add_args(out, spec, &one) && take(out, &one);
+	return tapir_ring_request__add_args(out, spec, &one) && take(out, &one);
 }
 
 /*
  * Each positive item of each SPEC, and each SPEC that only excludes, or names no events. One with a
  * PATH requests probes: events that the process selected itself would be in no recording.
  */
-static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask *out, take_fn take)
+static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_request *out,
+		      take_fn take)
 {
 	bool all_fit = true;
 
-	tapir_ring_ask__clear(out);
+	tapir_ring_request__clear(out);
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
 		const struct tapir_spec_item *item;
@@ -87,7 +88,7 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_ask
 }
 
 /* A separate entry. */
-static bool append(struct tapir_ring_ask *out, const struct tapir_ring_selection *one)
+static bool append(struct tapir_ring_request *out, const struct tapir_ring_selection *one)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		if (out->all[i].used)
@@ -109,7 +110,7 @@ static void widen(struct tapir_ring_selection *into, const struct tapir_ring_sel
 }
 
 /* One a provider: what it lets through too much is judged by us. */
-static bool fold(struct tapir_ring_ask *out, const struct tapir_ring_selection *more)
+static bool fold(struct tapir_ring_request *out, const struct tapir_ring_selection *more)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		struct tapir_ring_selection *one = &out->all[i];
@@ -119,7 +120,8 @@ static bool fold(struct tapir_ring_ask *out, const struct tapir_ring_selection *
 			return true;
 		}
 		if (!strcmp(one->provider, more->provider) &&
-		    !strcmp(tapir_ring_ask__args(out, one), tapir_ring_ask__args(out, more))) {
+		    !strcmp(tapir_ring_request__args(out, one),
+			    tapir_ring_request__args(out, more))) {
 			widen(one, more);
 			return true;
 		}
@@ -127,7 +129,7 @@ static bool fold(struct tapir_ring_ask *out, const struct tapir_ring_selection *
 	return false;
 }
 
-bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_ask *out)
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out)
 {
 	return take_each(specs, out, append) || take_each(specs, out, fold);
 }

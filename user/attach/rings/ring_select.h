@@ -10,14 +10,14 @@
 #define TAPIR_USER_RING_SELECT_H
 
 #include "spec/spec.h"
-#include "attach/rings/ring_ask.h"
+#include "attach/rings/ring_request.h"
 #include "trace/record.h"
 
 /*
  * Fills all of them. More items than there are places: one a provider, for all it was asked for.
  * true: every SPEC had its place (else those of later providers are judged by us alone).
  */
-bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_ask *out);
+bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out);
 
 /* Does a SPEC ask for the event? matched (one a SPEC, may be NULL) is set for each that does. */
 bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,

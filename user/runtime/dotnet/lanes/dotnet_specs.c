@@ -303,7 +303,7 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 }
 
 struct selector {
-	struct tapir_ring_ask *out;
+	struct tapir_ring_request *out;
 	unsigned used;
 	struct tapir_dotnet_left_out *left_out;
 };
@@ -448,7 +448,7 @@ static bool has_no_mask(const struct tapir_spec *spec)
 
 static void select_sources(struct selector *s, const struct tapir_spec *spec)
 {
-	tapir_autofree struct tapir_ring_ask *some = malloc(sizeof(*some));
+	tapir_autofree struct tapir_ring_request *some = malloc(sizeof(*some));
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
 
@@ -465,7 +465,7 @@ static void select_sources(struct selector *s, const struct tapir_spec *spec)
 		if (!one_of->keywords && !*one_of->event && has_no_mask(spec))
 			one_of->keywords = NO_KEYWORD;
 		if (s->used == TAPIR_RING_SELECTIONS ||
-		    !tapir_ring_ask__add_args(s->out, spec, &some->all[i])) {
+		    !tapir_ring_request__add_args(s->out, spec, &some->all[i])) {
 			leave_out(s, spec->provider);
 			return;
 		}
@@ -490,12 +490,13 @@ void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs)
 	}
 }
 
-unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
+				    struct tapir_ring_request *out,
 				    struct tapir_dotnet_left_out *left_out)
 {
 	struct selector s = {.out = out, .left_out = left_out};
 
-	tapir_ring_ask__clear(out);
+	tapir_ring_request__clear(out);
 	*left_out = (struct tapir_dotnet_left_out){};
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];

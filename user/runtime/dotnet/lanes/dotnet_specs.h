@@ -14,7 +14,7 @@
 
 #include "spec/spec.h"
 #include "decode/layout.h"
-#include "attach/rings/ring_ask.h"
+#include "attach/rings/ring_request.h"
 
 /* Forces a collection when a session begins: only where it is named. */
 #define TAPIR_DOTNET_HEAP_COLLECT 0x800000ull
@@ -69,7 +69,8 @@ void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs);
  * over providers is kept for EventSources, and an exact selection is added for each native provider
  * it matches. left_out: those that did not fit, or have too long a name.
  */
-unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs, struct tapir_ring_ask *out,
+unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
+				    struct tapir_ring_request *out,
 				    struct tapir_dotnet_left_out *left_out);
 
 #endif

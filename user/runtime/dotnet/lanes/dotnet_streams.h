@@ -13,15 +13,15 @@
 #include "spec/spec.h"
 #include "attach/flow/queue.h"
 #include "attach/flow/seen_names.h"
-#include "attach/rings/ring_ask.h"
+#include "attach/rings/ring_request.h"
 #include "runtime/dotnet/dotnet_port.h"
 
 struct tapir_dotnet_streams_opts {
 	size_t sz;
-	struct tapir_queue *queue;	     /* borrowed until __stop, like the others */
-	const struct tapir_spec_list *specs; /* what is asked for */
-	const struct tapir_spec *name_spec;  /* events for the names of code; NULL: none */
-	const struct tapir_ring_ask *ask;    /* the same, by dotnet_specs.h */
+	struct tapir_queue *queue;	      /* borrowed until __stop, like the others */
+	const struct tapir_spec_list *specs;  /* what is asked for */
+	const struct tapir_spec *name_spec;   /* events for the names of code; NULL: none */
+	const struct tapir_ring_request *ask; /* the same, by dotnet_specs.h */
 	bool with_stack;
 	struct tapir_dotnet_port
 		*port; /* tapir's port, known to programs that it starts; NULL: none */

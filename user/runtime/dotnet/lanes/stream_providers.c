@@ -33,7 +33,7 @@ static uint64_t keywords_of(const struct tapir_ring_selection *s)
 }
 
 static void add(struct tapir_stream_providers *out, const char *name,
-		const struct tapir_ring_ask *ask, const struct tapir_ring_selection *s)
+		const struct tapir_ring_request *ask, const struct tapir_ring_selection *s)
 {
 	struct tapir_dotnet_provider *p = place_of(out, name);
 
@@ -45,11 +45,11 @@ static void add(struct tapir_stream_providers *out, const char *name,
 	else if (s->level > p->level)
 		p->level = s->level;
 	if (s->args_bytes && !p->filter)
-		p->filter = tapir_ring_ask__args(ask, s);
+		p->filter = tapir_ring_request__args(ask, s);
 }
 
 /* The natives among them have selections of their own. */
-static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_ask *ask,
+static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_request *ask,
 			 const struct tapir_ring_selection *s,
 			 const struct tapir_layout_provider *sources, size_t source_cnt)
 {
@@ -68,7 +68,7 @@ static bool is_glob(const struct tapir_ring_selection *s)
 	return s->used && !tapir_glob__is_plain(s->provider);
 }
 
-bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask)
+bool tapir_stream_providers__need_names(const struct tapir_ring_request *ask)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
 		if (is_glob(&ask->all[i]))
@@ -77,7 +77,7 @@ bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask)
 }
 
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_ask *ask,
+				  const struct tapir_ring_request *ask,
 				  const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	out->cnt = 0;

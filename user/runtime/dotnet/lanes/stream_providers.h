@@ -9,7 +9,7 @@
 #ifndef TAPIR_USER_STREAM_PROVIDERS_H
 #define TAPIR_USER_STREAM_PROVIDERS_H
 
-#include "attach/rings/ring_ask.h"
+#include "attach/rings/ring_request.h"
 #include "decode/layout.h"
 #include "runtime/dotnet/dotnet_ipc.h"
 
@@ -21,11 +21,11 @@ struct tapir_stream_providers {
 };
 
 /* Whether one of them is a glob. */
-bool tapir_stream_providers__need_names(const struct tapir_ring_ask *ask);
+bool tapir_stream_providers__need_names(const struct tapir_ring_request *ask);
 
 /* Names and arguments borrow from ask and from sources (source_cnt, may be none). */
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_ask *ask,
+				  const struct tapir_ring_request *ask,
 				  const struct tapir_layout_provider *sources, size_t source_cnt);
 
 #endif
