@@ -21,7 +21,7 @@
 #include "agent/sessions.h"
 #include "agent/task.h"
 
-#define FORESEE_NS (300 * TAPIR_NS_PER_MS) /* the list comes first */
+#define PREWARM_NS (300 * TAPIR_NS_PER_MS) /* the list comes first */
 
 /* ---- answers of the agent's own ------------------------------------------------------------- */
 
@@ -199,11 +199,11 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 }
 
 /* Whoever looks for what to record, and may, will not wait for the kernel's verifier then. */
-static void foresee(struct tapir_agent *agent, uint16_t route, const struct tapir_caller *caller)
+static void prewarm(struct tapir_agent *agent, uint16_t route, const struct tapir_caller *caller)
 {
 	if ((route == TAPIR_ROUTE_PROCESSES || route == TAPIR_ROUTE_PROCESS) &&
 	    caller->role >= TAPIR_ROLE_PROFILE)
-		tapir_agent_spare__keep(agent, FORESEE_NS);
+		tapir_agent_spare__keep(agent, PREWARM_NS);
 }
 
 /* What says something of all processes that the agent watches or records. */
@@ -237,7 +237,7 @@ static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *r
 		tapir_continuous__answer(agent, rq, caller, fd);
 		return false;
 	default:
-		foresee(agent, rq->route, caller);
+		prewarm(agent, rq->route, caller);
 		return handle_task(agent, rq, fd, caller);
 	}
 }

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "record/names/code_names.h"
-#include "record/foreseen.h"
+#include "record/elf_closure.h"
 #include "record/meta.h"
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
@@ -309,9 +309,9 @@ int tapir_recording__post_lanes(struct recording *r)
 	return tapir_meta__post_one(r->queue, "lane", lanes);
 }
 
-static int foresee(void *targets, int fd, const char *path)
+static int prepare_closure(void *targets, int fd, const char *path)
 {
-	int err = tapir_targets__foresee(targets, fd, path);
+	int err = tapir_targets__prepare_file(targets, fd, path);
 
 	if (err)
 		tapir_debug("cannot attach to %s in advance: %s", path, tapir_errno__text(err));
@@ -325,7 +325,7 @@ static void attach_to_program(struct recording *r)
 	char path[PATH_MAX];
 
 	if (tapir_command__find(r->opts->program[0], path))
-		(void)tapir_foreseen__each(path, foresee, r->targets);
+		(void)tapir_elf_closure__each(path, prepare_closure, r->targets);
 	tapir_diag__rewind(mark);
 }
 

@@ -475,7 +475,7 @@ int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t j
  * Attaching is tried again when the file is mapped. A file that could not be read is not: that is
  * reported here or never.
  */
-int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path)
+int tapir_targets__prepare_file(struct tapir_targets *t, int fd, const char *path)
 {
 	int mark = tapir_diag__cnt();
 	bool has_key = false;

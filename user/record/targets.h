@@ -87,7 +87,7 @@ int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
  * A file that a process started by tapir is going to map: its probes are attached in advance. 0 or
  * -errno.
  */
-int tapir_targets__foresee(struct tapir_targets *t, int fd, const char *path);
+int tapir_targets__prepare_file(struct tapir_targets *t, int fd, const char *path);
 
 /* A record of the control ring; a mapping of the side-band. */
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);

@@ -18,7 +18,7 @@
 
 #include "attach/proc.h"
 #include "base/diag.h"
-#include "record/foreseen.h"
+#include "record/elf_closure.h"
 #include "elf/ld_cache.h"
 
 #define FILE_MAX 600
@@ -67,7 +67,7 @@ static void every_mapped_file_is_foreseen(void **state)
 	struct found f = {};
 
 	(void)state;
-	assert_int_equal(tapir_foreseen__each("/proc/self/exe", take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each("/proc/self/exe", take, &f), 0);
 	assert_true(f.cnt >= 4); /* itself, the loader, libc, cmocka */
 	assert_int_equal(tapir_proc__each_mapping((uint32_t)getpid(), check_mapping, &f), 0);
 	fini(&f);
@@ -78,7 +78,7 @@ static void walk_ends_when_it_is_told_to(void **state)
 	struct found f = {.stop_at = 2};
 
 	(void)state;
-	assert_int_equal(tapir_foreseen__each("/proc/self/exe", take, &f), -EINTR);
+	assert_int_equal(tapir_elf_closure__each("/proc/self/exe", take, &f), -EINTR);
 	assert_int_equal(f.cnt, 2);
 	fini(&f);
 }
@@ -88,9 +88,9 @@ static void nothing_is_foreseen_when_there_is_no_file(void **state)
 	struct found f = {};
 
 	(void)state;
-	assert_int_equal(tapir_foreseen__each("/no/such/program", take, &f), 0);
-	assert_int_equal(tapir_foreseen__each("/dev/zero", take, &f), 0);
-	assert_int_equal(tapir_foreseen__each("/", take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each("/no/such/program", take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each("/dev/zero", take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each("/", take, &f), 0);
 	assert_int_equal(f.cnt, 0);
 	assert_int_equal(tapir_diag__cnt(), 0);
 }
@@ -116,12 +116,12 @@ static void interpreters_of_a_script_are_foreseen(void **state)
 	out = fopen(loop, "w");
 	fprintf(out, "#!%s\n", loop);
 	fclose(out);
-	assert_int_equal(tapir_foreseen__each(first, take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each(first, take, &f), 0);
 	assert_true(f.cnt >= 4);
 	assert_string_equal(f.paths[0], first);
 	assert_string_equal(f.paths[1], second);
 	fini(&f);
-	assert_int_equal(tapir_foreseen__each(loop, take, &f), 0);
+	assert_int_equal(tapir_elf_closure__each(loop, take, &f), 0);
 	assert_int_equal(f.cnt, 1);
 	fini(&f);
 	unlink(first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Breadth first: each file that is found appends what it needs. */
-#include "record/foreseen.h"
+#include "record/elf_closure.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -41,7 +41,8 @@ static void add_path(struct search *s, const char *path)
 {
 	char *copy = strdup(path);
 
-	if (!copy || s->paths.cnt >= 8 * TAPIR_FORESEEN_MAX || !tapir_vec__push(&s->paths, copy)) {
+	if (!copy || s->paths.cnt >= 8 * TAPIR_ELF_CLOSURE_MAX ||
+	    !tapir_vec__push(&s->paths, copy)) {
 		s->is_out_of_memory |= !copy;
 		free(copy);
 	}
@@ -274,7 +275,7 @@ static void end(struct search *s)
 }
 
 /* By the path that its mappings will bear. */
-static int hand_out(int fd, const char *path, tapir_foreseen_fn fn, void *ctx)
+static int hand_out(int fd, const char *path, tapir_elf_closure_fn fn, void *ctx)
 {
 	char link[32], real[PATH_MAX];
 	ssize_t len;
@@ -286,14 +287,14 @@ static int hand_out(int fd, const char *path, tapir_foreseen_fn fn, void *ctx)
 	return fn(ctx, fd, len > 0 ? real : path);
 }
 
-int tapir_foreseen__each(const char *program, tapir_foreseen_fn fn, void *ctx)
+int tapir_elf_closure__each(const char *program, tapir_elf_closure_fn fn, void *ctx)
 {
 	struct search s = {};
 	int mark = tapir_diag__cnt(), result = 0;
 
 	begin(&s, program);
 	tapir_diag__rewind(mark);
-	for (; s.done < s.paths.cnt && !result && s.seen.cnt < TAPIR_FORESEEN_MAX; s.done++) {
+	for (; s.done < s.paths.cnt && !result && s.seen.cnt < TAPIR_ELF_CLOSURE_MAX; s.done++) {
 		tapir_autofd int fd = open_new(&s, s.paths.data[s.done]);
 
 		if (fd < 0)

@@ -78,7 +78,7 @@ static void first_mapping_has_the_file_when_its_process_has_ended(void **state)
 	rules.all = true;
 	start();
 	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(tapir_targets__foresee(targets, fd, path), 0);
+	assert_int_equal(tapir_targets__prepare_file(targets, fd, path), 0);
 	close(fd);
 	mmap = mmap_of(&st, path, ended_child());
 	tapir_targets__on_mmap(targets, &mmap);
