@@ -86,20 +86,20 @@ static void look_for_dotnet(struct tapir_targets *t, uint32_t tgid,
 		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
 }
 
-void tapir_targets__post_late(void *ctx, const struct tapir_late *late)
+void tapir_targets__post_late(void *ctx, const struct tapir_late_mapping *late)
 {
-	post_gap_until(ctx, late->tgid, late->path, late->mapped_ns, late->on_ns,
+	post_gap_until(ctx, late->tgid, late->path, late->mapped_ns, late->attached_ns,
 		       TAPIR_GAP_ATTACH_LATE);
 }
 
 /* Another process may have had its probes attached, and also later than this one mapped it. */
-static void check_lateness(struct tapir_targets *t, const struct tapir_image *image,
-			   struct tapir_late late)
+static void check_late_attach(struct tapir_targets *t, const struct tapir_image *image,
+			      struct tapir_late_mapping late)
 {
-	late.on_ns = image->on_ns;
-	if (!late.mapped_ns || late.on_ns <= late.mapped_ns)
+	late.attached_ns = image->attached_ns;
+	if (!late.mapped_ns || late.attached_ns <= late.mapped_ns)
 		return;
-	if (!late.tid || !t->opts.holder || tapir_lateness__add(&t->lateness, &late))
+	if (!late.tid || !t->opts.holder || tapir_late_attach__add(&t->lateness, &late))
 		tapir_targets__post_late(t, &late);
 }
 
@@ -128,12 +128,12 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	if (on >= 0) {
 		if (tapir_second_mappings__see(&t->seconds, walk->tgid, image, line))
 			post_second(walk, line);
-		check_lateness(t, image,
-			       (struct tapir_late){.tgid = walk->tgid,
-						   .tid = walk->tid,
-						   .start_va = line->start_va,
-						   .mapped_ns = walk->mapped_ns,
-						   .path = (char *)line->path});
+		check_late_attach(t, image,
+				  (struct tapir_late_mapping){.tgid = walk->tgid,
+							      .tid = walk->tid,
+							      .start_va = line->start_va,
+							      .mapped_ns = walk->mapped_ns,
+							      .path = (char *)line->path});
 		return 0;
 	}
 	post_gap(t, walk->tgid, line->path,
@@ -363,12 +363,12 @@ static void miss_probes(struct tapir_targets *t, const struct tapir_sideband_mma
 	if (!tapir_image__is_on(image, mmap->tgid))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_ATTACH_FAILED);
 	else
-		check_lateness(t, image,
-			       (struct tapir_late){.tgid = mmap->tgid,
-						   .tid = mmap->tid,
-						   .start_va = mmap->start_va,
-						   .mapped_ns = mmap->time_ns,
-						   .path = (char *)mmap->path});
+		check_late_attach(t, image,
+				  (struct tapir_late_mapping){.tgid = mmap->tgid,
+							      .tid = mmap->tid,
+							      .start_va = mmap->start_va,
+							      .mapped_ns = mmap->time_ns,
+							      .path = (char *)mmap->path});
 }
 
 /*

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "record/cgroup_paths.h"
 #include "record/images/mapped_files.h"
-#include "record/lateness.h"
+#include "record/late_attach.h"
 #include "record/second_mapping.h"
 #include "record/targets.h"
 #include "runtime/postgresql/postgresql_titles.h"
@@ -23,8 +23,8 @@ struct tapir_targets {
 	size_t sweep_at;   /* a slot of live */
 	bool has_seen_one; /* process of these rules */
 	uint64_t dropped_cnt;
-	uint64_t scan_ns;		/* when the scan began: what it finds was there before */
-	struct tapir_lateness lateness; /* with a holder: what may have been held */
+	uint64_t scan_ns;		   /* when the scan began: what it finds was there before */
+	struct tapir_late_attach lateness; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_second_mappings seconds;
 	struct tapir_ring_scan looks;
@@ -55,6 +55,6 @@ int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t j
 void tapir_targets__see_growth(struct tapir_targets *t);
 
 /* Of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
-void tapir_targets__post_late(void *targets, const struct tapir_late *late);
+void tapir_targets__post_late(void *targets, const struct tapir_late_mapping *late);
 
 #endif

@@ -141,7 +141,7 @@ static void attach_more(struct tapir_images *images, const struct tapir_growing 
 				  ? read_err
 				  : tapir_images__attach(images, more, by_pid ? *tgid : 0, false);
 
-		if (err < 0 || (more && more->on_ns))
+		if (err < 0 || (more && more->attached_ns))
 			fn(ctx, *tgid, g->image, g->looked_ns, err < 0 ? err : 0);
 	}
 	if (more && more->fd >= 0) { /* nobody maps it later: what inherits it has the probes */

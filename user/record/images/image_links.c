@@ -49,7 +49,7 @@ void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 	drop_links(old, 0);
 	old->is_on_everywhere = false;
 	old->on_tgids.cnt = 0;
-	old->on_ns = 0;
+	old->attached_ns = 0;
 }
 
 static int keep_link(struct tapir_image *image, int fd)
@@ -192,7 +192,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	for (size_t i = 0; image->tells_taken && i < image->site_cnt; i++)
 		if (image->cover_keys[i])
 			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);
-	image->on_ns = tapir_clock__now_ns();
+	image->attached_ns = tapir_clock__now_ns();
 	image->counted_cnt += is_first ? cnt : 0;
 	images->attached_cnt += is_first ? cnt : 0;
 	tapir_debug("%zu probes attached: %s%s", cnt, image->path,

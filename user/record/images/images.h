@@ -43,11 +43,11 @@ struct tapir_image {
 	uint64_t *cover_keys; /* lane_coverage.h: of their names; 0: on in any case */
 	size_t counted_cnt;   /* sites that count as attached */
 	bool is_on_everywhere;
-	bool tells_taken; /* some site is of TAPIR_SITE_TELLS_TAKEN */
-	bool is_unread;	  /* its file system does not answer, or it is too large: tried again */
-	bool is_growing;  /* it may get more probes: __grow */
-	size_t note_cnt;  /* probes that it had when it was read */
-	uint64_t on_ns;	  /* when its probes were last attached; 0: none are */
+	bool tells_taken;     /* some site is of TAPIR_SITE_TELLS_TAKEN */
+	bool is_unread;	      /* its file system does not answer, or it is too large: tried again */
+	bool is_growing;      /* it may get more probes: __grow */
+	size_t note_cnt;      /* probes that it had when it was read */
+	uint64_t attached_ns; /* when its probes were last attached; 0: none are */
 	struct tapir_vec(uint32_t) on_tgids;
 	struct tapir_vec(int) link_fds;
 };

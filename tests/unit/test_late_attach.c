@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/lateness.h"
+#include "record/late_attach.h"
 
-#define S TAPIR_LATENESS_SETTLED_NS
+#define S TAPIR_LATE_ATTACH_COMMIT_NS
 
-static struct tapir_lateness late;
+static struct tapir_late_attach late;
 static char gaps[256];
 
 static int setup(void **state)
 {
 	(void)state;
-	late = (struct tapir_lateness){};
+	late = (struct tapir_late_attach){};
 	gaps[0] = '\0';
 	return 0;
 }
@@ -27,15 +27,16 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	tapir_lateness__fini(&late);
+	tapir_late_attach__fini(&late);
 	return 0;
 }
 
-static void add(const char *path, uint32_t tid, uint64_t va, uint64_t mapped_ns, uint64_t on_ns)
+static void add(const char *path, uint32_t tid, uint64_t va, uint64_t mapped_ns,
+		uint64_t attached_ns)
 {
-	struct tapir_late l = {tid, tid, va, mapped_ns, on_ns, (char *)path};
+	struct tapir_late_mapping l = {tid, tid, va, mapped_ns, attached_ns, (char *)path};
 
-	assert_int_equal(tapir_lateness__add(&late, &l), 0);
+	assert_int_equal(tapir_late_attach__add(&late, &l), 0);
 }
 
 static void pardon(enum tapir_hold_kind kind, uint32_t tid, uint64_t va, uint64_t time_ns)
@@ -43,10 +44,10 @@ static void pardon(enum tapir_hold_kind kind, uint32_t tid, uint64_t va, uint64_
 	struct tapir_rec_held rec = {
 		.h.time_ns = time_ns, .tgid = tid, .tid = tid, .kind = kind, .arg = va};
 
-	tapir_lateness__pardon(&late, &rec);
+	tapir_late_attach__mark_held(&late, &rec);
 }
 
-static void note(void *ctx, const struct tapir_late *l)
+static void note(void *ctx, const struct tapir_late_mapping *l)
 {
 	(void)ctx;
 	snprintf(gaps + strlen(gaps), sizeof(gaps) - strlen(gaps), "%s ", l->path);
@@ -55,7 +56,7 @@ static void note(void *ctx, const struct tapir_late *l)
 static const char *settle(uint64_t now_ns)
 {
 	gaps[0] = '\0';
-	tapir_lateness__settle(&late, now_ns, note, NULL);
+	tapir_late_attach__commit(&late, now_ns, note, NULL);
 	return gaps;
 }
 
@@ -106,7 +107,7 @@ static void mappings_of_an_exec_are_pardoned_and_no_others(void **state)
 {
 	(void)state;
 	add("by the old program", 7, 0x1000, 100, 400);
-	tapir_lateness__on_exec(&late, 7, 200);
+	tapir_late_attach__on_exec(&late, 7, 200);
 	add("program", 7, 0x2000, 210, 400);
 	add("loader", 7, 0x3000, 220, 400);
 	pardon(TAPIR_HOLD_EXEC, 7, 0, 230);
@@ -119,9 +120,9 @@ static void pardon_is_forgotten_when_it_is_old(void **state)
 	(void)state;
 	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
 	assert_string_equal(settle(110 + 7 * S), "");
-	assert_int_equal(late.pardons.cnt, 0);
-	tapir_lateness__on_exec(&late, 7, 200);
-	tapir_lateness__on_exit(&late, 7);
+	assert_int_equal(late.held_threads.cnt, 0);
+	tapir_late_attach__on_exec(&late, 7, 200);
+	tapir_late_attach__on_exit(&late, 7);
 	assert_int_equal(late.exec_ns.cnt, 0);
 }
 
