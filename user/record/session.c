@@ -61,7 +61,7 @@
 #include "base/log.h"
 #include "record/counter_maker.h"
 #include "record/lane_dedup.h"
-#include "record/lock_watch.h"
+#include "record/pg_lock_names.h"
 #include "record/loss_poll.h"
 #include "record/names/interp_stacks.h"
 #include "record/names/namer.h"
@@ -81,7 +81,7 @@ struct tapir_session {
 	struct tapir_await_code await_code;
 	struct tapir_counter_maker *counters;
 	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
-	struct tapir_lock_watch *locks;		 /* NULL: no file */
+	struct tapir_pg_lock_names *locks;	 /* NULL: no file */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	pthread_t thread;
@@ -155,7 +155,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 		name_new_stacks(s); /* printed in a moment */
 	put(s, rec);
 	tapir_counter_maker__add(s->counters, s->catalog, ev);
-	tapir_lock_watch__add(s->locks, s->catalog, ev);
+	tapir_pg_lock_names__add(s->locks, s->catalog, ev);
 	return true;
 }
 
@@ -242,7 +242,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
-			tapir_lock_watch__learn(s->locks, rec);
+			tapir_pg_lock_names__learn(s->locks, rec);
 			tapir_await_code__learn(&s->await_code, rec);
 		}
 		if (!s->opts.no_names)
@@ -406,7 +406,7 @@ static void tick(struct tapir_session *s)
 {
 	tapir_unwinding__poll(s->unwinding);
 	name_new_stacks(s);
-	tapir_lock_watch__poll(s->locks, tapir_clock__now_ns());
+	tapir_pg_lock_names__poll(s->locks, tapir_clock__now_ns());
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
@@ -537,7 +537,7 @@ static int start(struct tapir_session *s)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
 		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
-		s->locks = tapir_lock_watch__new(describe, s);
+		s->locks = tapir_pg_lock_names__new(describe, s);
 		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
 	}
 	if (!err)
@@ -606,7 +606,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_interp_stacks__free(s->interp_stacks);
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
-	tapir_lock_watch__free(s->locks);
+	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See lock_watch.h. An event that is no wait for a lock costs one lookup in a map, if that. */
-#include "record/lock_watch.h"
+/* See pg_lock_names.h. An event that is no wait for a lock costs one lookup in a map, if that. */
+#include "record/pg_lock_names.h"
 
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 #define MAX_PROBES 1024u
 #define MAX_BYTES  60000u /* of the META record's text */
 
-struct tapir_lock_watch {
-	tapir_lock_watch_fn fn;
+struct tapir_pg_lock_names {
+	tapir_pg_lock_names_fn fn;
 	void *ctx;
 	struct tapir_postgresql_namer *namer;
 	struct tapir_map probes; /* of waits */
@@ -21,9 +21,9 @@ struct tapir_lock_watch {
 	struct tapir_recbuf buf;
 };
 
-struct tapir_lock_watch *tapir_lock_watch__new(tapir_lock_watch_fn fn, void *ctx)
+struct tapir_pg_lock_names *tapir_pg_lock_names__new(tapir_pg_lock_names_fn fn, void *ctx)
 {
-	struct tapir_lock_watch *w = calloc(1, sizeof(*w));
+	struct tapir_pg_lock_names *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -36,7 +36,7 @@ struct tapir_lock_watch *tapir_lock_watch__new(tapir_lock_watch_fn fn, void *ctx
 	return NULL;
 }
 
-void tapir_lock_watch__free(struct tapir_lock_watch *w)
+void tapir_pg_lock_names__free(struct tapir_pg_lock_names *w)
 {
 	if (!w)
 		return;
@@ -47,7 +47,7 @@ void tapir_lock_watch__free(struct tapir_lock_watch *w)
 	free(w);
 }
 
-void tapir_lock_watch__learn(struct tapir_lock_watch *w, const struct tapir_rec *rec)
+void tapir_pg_lock_names__learn(struct tapir_pg_lock_names *w, const struct tapir_rec *rec)
 {
 	struct tapir_probe_view probe;
 
@@ -59,8 +59,8 @@ void tapir_lock_watch__learn(struct tapir_lock_watch *w, const struct tapir_rec 
 		(void)tapir_map__put(&w->probes, probe.rec->probe_id, NULL);
 }
 
-void tapir_lock_watch__add(struct tapir_lock_watch *w, const struct tapir_catalog *catalog,
-			   const struct tapir_rec_event *ev)
+void tapir_pg_lock_names__add(struct tapir_pg_lock_names *w, const struct tapir_catalog *catalog,
+			      const struct tapir_rec_event *ev)
 {
 	const struct tapir_rec_probe *rec =
 		w && w->probes.cnt && tapir_map__get(&w->probes, ev->probe_id)
@@ -81,7 +81,7 @@ void tapir_lock_watch__add(struct tapir_lock_watch *w, const struct tapir_catalo
 			ev->tgid, &lock);
 }
 
-void tapir_lock_watch__poll(struct tapir_lock_watch *w, uint64_t now_ns)
+void tapir_pg_lock_names__poll(struct tapir_pg_lock_names *w, uint64_t now_ns)
 {
 	struct tapir_str text = {};
 	const struct tapir_rec *rec;
