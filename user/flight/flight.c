@@ -341,11 +341,11 @@ static int start(struct tapir_flight *f, struct tapir_writer_opts *first)
 	f->ring.snapshot_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->ring.snapshot_fd < 0)
 		return -errno;
-	f->ring.session = (struct tapir_session_ring){.segments = f->segments,
-						      .on_record = on_record,
-						      .due_ns = due_ns,
-						      .freeze = freeze,
-						      .ctx = f};
+	f->ring.session = (struct tapir_flight_sink){.segments = f->segments,
+						     .on_record = on_record,
+						     .due_ns = due_ns,
+						     .freeze = freeze,
+						     .ctx = f};
 	f->ring.on_signal = on_signal;
 	f->ring.on_stopping = on_stopping;
 	first->has_fd = true;

@@ -54,7 +54,7 @@ enum tapir_lanes {
 
 /* Of a recording that keeps its last part only, and freezes it when asked to. */
 struct tapir_recording_ring {
-	struct tapir_session_ring session;
+	struct tapir_flight_sink session;
 	int snapshot_fd; /* eventfd: readable when a snapshot of threads is wanted, for a freeze */
 	/* On the control thread; ctx as of session. */
 	void (*on_signal)(void *ctx);	/* SIGUSR2 */

@@ -422,7 +422,7 @@ static void tick(struct tapir_session *s)
 /* Between ticks: its room may be used up in less, and what is frozen has all until now. */
 static void watch_ring(struct tapir_session *s)
 {
-	const struct tapir_session_ring *ring = s->opts.ring;
+	const struct tapir_flight_sink *ring = s->opts.ring;
 	bool is_frozen = ring->due_ns(ring->ctx) <= tapir_clock__now_ns();
 
 	if (is_frozen)

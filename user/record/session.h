@@ -36,7 +36,7 @@ typedef int (*tapir_session_flush_fn)(void *ctx, enum tapir_session_flush when);
  * A recording that keeps its last part only: the writer writes into the newest of the segments. All
  * functions are called on the session thread.
  */
-struct tapir_session_ring {
+struct tapir_flight_sink {
 	struct tapir_segments *segments; /* one has begun */
 	/* Each record, after the catalog has what it refers to. */
 	void (*on_record)(void *ctx, const struct tapir_catalog *catalog,
@@ -55,7 +55,7 @@ struct tapir_session_opts {
 	tapir_session_flush_fn on_flush;
 	void (*on_exit)(void *ctx, uint32_t tgid); /* of a traced process; may be NULL */
 	void *ctx;
-	const struct tapir_session_ring *ring;	     /* NULL: the writer has one file */
+	const struct tapir_flight_sink *ring;	     /* NULL: the writer has one file */
 	const struct tapir_counter_choice *counters; /* NULL: all that appear */
 	bool jvm_counters;			     /* of JVMs, also without a file */
 	bool no_names;	     /* nothing has a stack: no runtime is asked for names of code */
