@@ -327,7 +327,7 @@ static int check_ring_matches(const struct recording *r)
 	const struct tapir_match_report asked = tapir_recording__match_report(r);
 	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent && !asked.is_waiting;
 
-	if (r->opts->specs_are_defaults && (!none || tapir_recording__watches_cpus(r)))
+	if (r->opts->specs_are_defaults && (!none || tapir_recording__has_samplers(r)))
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
 		return tapir_match_report__fail(&asked);
@@ -363,7 +363,7 @@ static int check_matches(const struct recording *r)
 	if (tapir_recording__ring_events(r) || asked.may_be_silent || asked.is_waiting)
 		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(&asked);
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
-	if (none && r->opts->specs_are_defaults && tapir_recording__watches_cpus(r))
+	if (none && r->opts->specs_are_defaults && tapir_recording__has_samplers(r))
 		return 0;
 	if (none && r->opts->machine)
 		return check_machine(r, &asked);

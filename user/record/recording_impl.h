@@ -113,13 +113,13 @@ bool tapir_recording__traces_program(const struct recording *r);
 /* Of one ring, at most. */
 size_t tapir_recording__ring_bytes(const struct recording *r);
 
-/* ---- recording_cpus.c ------------------------------------------------------------------------ */
+/* ---- capture_sources.c ------------------------------------------------------------------------ */
 
 /* Samples or switches were requested. */
-bool tapir_recording__watches_cpus(const struct recording *r);
+bool tapir_recording__has_samplers(const struct recording *r);
 
 /* Starts them, then takes the first snapshot. */
-int tapir_recording__watch_cpus(struct recording *r);
+int tapir_recording__start_samplers(struct recording *r);
 
 /* ---- recording_threads.c --------------------------------------------------------------------- */
 

@@ -94,7 +94,7 @@ static bool may_do_without(const struct recording *r)
 static int check_access(const struct recording *r, bool has_bpf)
 {
 	return tapir_target_access__check(&r->rules, has_bpf && r->opts->specs_are_defaults &&
-							     tapir_recording__watches_cpus(r));
+							     tapir_recording__has_samplers(r));
 }
 
 /* Exits of processes are not reported either: a held process would not be released. */
@@ -229,7 +229,7 @@ int tapir_recording__load_programs(struct recording *r)
 	bool is_testing, may_link;
 
 	/* Two mappings of each, all of it in tapir's RSS: of no use to a forked child. */
-	if (tapir_recording__is_without_probes(r) && !tapir_recording__watches_cpus(r))
+	if (tapir_recording__is_without_probes(r) && !tapir_recording__has_samplers(r))
 		opts.ring_bytes = MIN_RING_BYTES;
 	err = tapir_proc__sees_kernel_pids() ? 0 : check_namespace(r);
 	if (err || r->is_unprivileged)

@@ -210,7 +210,7 @@ static int make_parts(struct recording *r)
 	int err = 0;
 
 	if (!r->is_unprivileged && !r->opts->snapshot_looks &&
-	    (r->opts->with_stack || tapir_recording__watches_cpus(r)))
+	    (r->opts->with_stack || tapir_recording__has_samplers(r)))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
 	images.name_spec = r->name_spec;
 	if (!err)
@@ -394,7 +394,7 @@ static int attach_all(struct recording *r)
 			-EOPNOTSUPP,
 			"no event of the profile can be recorded in process %u (omit --profile to record CPU samples and context switches)",
 			r->rules.pids.data[0]);
-	if (!(r->opts->specs_are_defaults && tapir_recording__watches_cpus(r)))
+	if (!(r->opts->specs_are_defaults && tapir_recording__has_samplers(r)))
 		return tapir_match_report__fail(&asked);
 	return 0;
 }
@@ -467,7 +467,7 @@ int tapir_recording__set_up(struct recording *r)
 	if (!err)
 		err = attach_all(r);
 	if (!err)
-		err = tapir_recording__watch_cpus(r);
+		err = tapir_recording__start_samplers(r);
 	if (!err && r->machine)
 		err = tapir_machine__start(r->machine, r->programs, r->queue);
 	if (!err)

@@ -2,7 +2,7 @@
 /*
  * family.h - the records that are captured, as opposed to those that describe: events, CPU samples,
  * context switches. Capturing, counting, losses and reports loop over this table; what starts a
- * family's capture is in record/recording_cpus.c.
+ * family's capture is in record/capture_sources.c.
  */
 #ifndef TAPIR_USER_FAMILY_H
 #define TAPIR_USER_FAMILY_H

@@ -117,7 +117,7 @@ bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_
 	return sources[family].is_wanted && sources[family].is_wanted(opts);
 }
 
-bool tapir_recording__watches_cpus(const struct recording *r)
+bool tapir_recording__has_samplers(const struct recording *r)
 {
 	bool is_any = r->opts->snapshot_looks;
 
@@ -126,11 +126,11 @@ bool tapir_recording__watches_cpus(const struct recording *r)
 	return is_any;
 }
 
-int tapir_recording__watch_cpus(struct recording *r)
+int tapir_recording__start_samplers(struct recording *r)
 {
 	int err = 0;
 
-	if ((tapir_recording__watches_cpus(r) || (r->machine && r->opts->with_stack)) &&
+	if ((tapir_recording__has_samplers(r) || (r->machine && r->opts->with_stack)) &&
 	    !r->is_unprivileged)
 		err = post_kernel(r);
 	for (int i = 0; i < TAPIR_FAMILY_CNT && !err; i++)
@@ -139,7 +139,7 @@ int tapir_recording__watch_cpus(struct recording *r)
 			err = sources[i].start(r);
 	if (!err)
 		err = tapir_recording__begin_snapshots(r);
-	if (!err && tapir_recording__watches_cpus(r) && !r->opts->snapshot_looks)
+	if (!err && tapir_recording__has_samplers(r) && !r->opts->snapshot_looks)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
 	/* They tell something where it is known which threads run. */
 	if (!err && !r->is_unprivileged && wants_samples(r->opts) && wants_switches(r->opts))
