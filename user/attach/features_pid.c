@@ -15,7 +15,7 @@
 
 #include "attach/bpf_insn.h"
 #include "attach/links.h"
-#include "attach/undisturbed.h"
+#include "attach/unkillable_call.h"
 #include "base/diag.h"
 #include "base/file.h"
 
@@ -112,11 +112,11 @@ static int test(void)
 		return prog_fd;
 	if (!dl_iterate_phdr(find_site, &own.off))
 		return -ENOENT;
-	link_fd = (int)tapir_undisturbed__call(attach_here, &own);
+	link_fd = (int)tapir_unkillable__call(attach_here, &own);
 	if (link_fd < 0)
 		return link_fd;
 	err = hit_from_another_thread();
-	tapir_undisturbed__close(&link_fd, 1);
+	tapir_unkillable__close(&link_fd, 1);
 	if (!err)
 		err = bpf_map_lookup_elem(map_fd, &key, &hits);
 	return err ? err : hits > 0;

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/undisturbed.h"
+#include "attach/unkillable_call.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -339,17 +339,17 @@ int tapir_link__multi(int prog_fd, const struct tapir_link_sites *sites, uint32_
 	if (tapir_foreign__is_foreign(sites->file_fd, &fs))
 		fd = multi_in_helper(fs, prog_fd, sites, tgid);
 	else
-		fd = (int)tapir_undisturbed__call(link_multi,
-						  &(struct attaching){prog_fd, sites, tgid});
+		fd = (int)tapir_unkillable__call(link_multi,
+						 &(struct attaching){prog_fd, sites, tgid});
 	return fd >= 0 ? fd : attach_error(fd, "probes", tgid);
 }
 
-static int open_undisturbed(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+static int open_unkillable(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	struct event_request rq;
 	int err = prepare_event(&rq, sites, idx, tgid);
 
-	return err ? err : (int)tapir_undisturbed__call(open_event, &rq);
+	return err ? err : (int)tapir_unkillable__call(open_event, &rq);
 }
 
 static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
@@ -357,7 +357,7 @@ static int open_uprobe_event(const struct tapir_link_sites *sites, size_t idx, u
 	struct tapir_fs *fs;
 	int fd = tapir_foreign__is_foreign(sites->file_fd, &fs)
 			 ? perf_in_helper(fs, sites, idx, tgid)
-			 : open_undisturbed(sites, idx, tgid);
+			 : open_unkillable(sites, idx, tgid);
 
 	if (fd == -ENODEV)
 		return tapir_diag__fail(-EOPNOTSUPP,

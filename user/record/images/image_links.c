@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "attach/links.h"
-#include "attach/undisturbed.h"
+#include "attach/unkillable_call.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -16,7 +16,7 @@ static void drop_links(struct tapir_image *image, size_t keep_cnt)
 {
 	if (image->link_fds.cnt <= keep_cnt)
 		return;
-	tapir_undisturbed__close(image->link_fds.data + keep_cnt, image->link_fds.cnt - keep_cnt);
+	tapir_unkillable__close(image->link_fds.data + keep_cnt, image->link_fds.cnt - keep_cnt);
 	image->link_fds.cnt = keep_cnt;
 }
 

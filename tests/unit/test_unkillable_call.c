@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "attach/undisturbed.h"
+#include "attach/unkillable_call.h"
 
 static int touched;
 
@@ -30,14 +30,14 @@ static long open_null(const void *ctx)
 
 static void what_it_opens_is_open_here(void **state)
 {
-	long fd = tapir_undisturbed__call(open_null, "/dev/null");
+	long fd = tapir_unkillable__call(open_null, "/dev/null");
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl((int)fd, F_GETFD), FD_CLOEXEC);
 	assert_int_equal(touched, 0);
 	assert_int_equal(close((int)fd), 0);
-	assert_int_equal(tapir_undisturbed__call(open_null, "/no/such/file"), -ENOENT);
+	assert_int_equal(tapir_unkillable__call(open_null, "/no/such/file"), -ENOENT);
 }
 
 static long end_early(const void *ctx)
@@ -50,7 +50,7 @@ static void failure_is_returned_when_the_child_ends_early(void **state)
 	int status = 3;
 
 	(void)state;
-	assert_int_equal(tapir_undisturbed__call(end_early, &status), -ECANCELED);
+	assert_int_equal(tapir_unkillable__call(end_early, &status), -ECANCELED);
 	/* A child is left, the keeper; nothing of it is to be waited for. */
 	assert_int_equal(waitpid(-1, NULL, __WALL | WNOHANG), 0);
 }
@@ -60,9 +60,9 @@ static void what_it_closes_is_closed_here(void **state)
 	int fds[] = {open("/dev/null", O_RDONLY), open("/dev/null", O_RDONLY)};
 
 	(void)state;
-	tapir_undisturbed__close(fds, 0);
+	tapir_unkillable__close(fds, 0);
 	assert_true(fcntl(fds[0], F_GETFD) >= 0);
-	tapir_undisturbed__close(fds, 2);
+	tapir_unkillable__close(fds, 2);
 	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
 	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
 }
@@ -79,7 +79,7 @@ static pid_t start_host(int *pipe_fd, void (*then)(void))
 	host = fork();
 	if (!host) {
 		close(fds[0]);
-		(void)!write(fds[1], "", tapir_undisturbed__call(open_null, "/dev/null") >= 0);
+		(void)!write(fds[1], "", tapir_unkillable__call(open_null, "/dev/null") >= 0);
 		then();
 		_exit(1);
 	}

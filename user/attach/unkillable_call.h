@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * undisturbed.h - a call to the kernel that the end of tapir must not cut short.
+ * unkillable_call.h - a call to the kernel that the end of tapir must not cut short.
  *
  * A breakpoint is put into and taken out of each process page by page. While a fatal signal is
  * pending for the thread that does it (SIGKILL, a second Ctrl-C), each of these steps fails with
@@ -10,8 +10,8 @@
  * shares tapir's table of file descriptors; when tapir is killed, the child completes the call and
  * ends, and what it had opened is closed by its exit, which no signal interrupts.
  */
-#ifndef TAPIR_USER_UNDISTURBED_H
-#define TAPIR_USER_UNDISTURBED_H
+#ifndef TAPIR_USER_UNKILLABLE_CALL_H
+#define TAPIR_USER_UNKILLABLE_CALL_H
 
 #include <stddef.h>
 
@@ -20,9 +20,9 @@
  * memory is lost; it may use system calls only, since other threads may hold any lock. Where no
  * child can be made, it is called here. Any thread; no privileges.
  */
-long tapir_undisturbed__call(long (*fn)(const void *ctx), const void *ctx);
+long tapir_unkillable__call(long (*fn)(const void *ctx), const void *ctx);
 
 /* Closes cnt fds of links: the probes are off when it returns. */
-void tapir_undisturbed__close(const int *fds, size_t cnt);
+void tapir_unkillable__close(const int *fds, size_t cnt);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See undisturbed.h. */
-#include "attach/undisturbed.h"
+/* See unkillable_call.h. */
+#include "attach/unkillable_call.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -104,7 +104,7 @@ static long await(pid_t child, const long *result)
 	return *result;
 }
 
-long tapir_undisturbed__call(long (*fn)(const void *ctx), const void *ctx)
+long tapir_unkillable__call(long (*fn)(const void *ctx), const void *ctx)
 {
 	long *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -139,10 +139,10 @@ static long close_all(const void *ctx)
 	return 0;
 }
 
-void tapir_undisturbed__close(const int *fds, size_t cnt)
+void tapir_unkillable__close(const int *fds, size_t cnt)
 {
 	struct fds all = {fds, cnt};
 
 	if (cnt)
-		tapir_undisturbed__call(close_all, &all);
+		tapir_unkillable__call(close_all, &all);
 }
