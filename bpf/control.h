@@ -197,7 +197,7 @@ struct tapir_live {
 	uint64_t ask_bytes;  /* a thread sends that much before it asks how full the ring is */
 	uint32_t enabled;
 	uint32_t holder_tgid;	   /* the tracer of those that may be held; 0: none */
-	uint32_t trace_publishers; /* 1: the map `trace_places` has some */
+	uint32_t trace_publishers; /* 1: the map `otel_tls_locations` has some */
 	uint32_t rings_asleep; /* 1: until a traced thread runs, which clears it (ring_idle.h) */
 	uint64_t ring_session; /* our session_id in ring lanes (ring.h); 0: none */
 };
@@ -205,10 +205,10 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 48, "tapir_live");
 
 /*
  * Where the threads of a process publish their trace ids (tapir/otel_context.h); the map
- * `trace_places`, by tgid. The loader names a word of the GOT, which the dynamic linker may fill
- * later; BPF programs replace that by what they find there.
+ * `otel_tls_locations`, by tgid. The loader names a word of the GOT, which the dynamic linker may
+ * fill later; BPF programs replace that by what they find there.
  */
-enum tapir_trace_place_kind {
+enum tapir_otel_tls_location_kind {
 	TAPIR_TRACE_NOWHERE = 0,
 	TAPIR_TRACE_STATIC = 1,	    /* value: the distance from the thread pointer */
 	TAPIR_TRACE_DYNAMIC = 2,    /* value: module, offset; got_va holds got_word still */
@@ -217,17 +217,17 @@ enum tapir_trace_place_kind {
 	TAPIR_TRACE_GOT_MODULE = 5, /* got_va: of module and offset */
 };
 
-struct tapir_trace_place {
-	uint32_t kind;	      /* enum tapir_trace_place_kind */
+struct tapir_otel_tls_location {
+	uint32_t kind;	      /* enum tapir_otel_tls_location_kind */
 	uint32_t got_word_at; /* DYNAMIC: which of the words at got_va is compared, in bytes */
 	uint64_t got_va;
 	uint64_t got_word;
 	int64_t value;
 	uint64_t offset;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_trace_place) == 40, "tapir_trace_place");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_otel_tls_location) == 40, "tapir_trace_place");
 
-#define TAPIR_TRACE_PLACES 4096u
+#define TAPIR_OTEL_TLS_LOCATIONS 4096u
 
 /* One element of the map `losses`, by probe id (0: of no probe); mapped by the loader. */
 struct tapir_losses {

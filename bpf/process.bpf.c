@@ -124,11 +124,12 @@ static __noinline int inherit_space(__u32 parent_tgid, __u32 tgid)
 }
 
 /* It publishes its trace ids where its parent did. */
-static __noinline int inherit_trace_place(__u32 parent_tgid, __u32 tgid)
+static __noinline int inherit_otel_tls_location(__u32 parent_tgid, __u32 tgid)
 {
-	struct tapir_trace_place *place = bpf_map_lookup_elem(&trace_places, &parent_tgid);
+	struct tapir_otel_tls_location *place =
+		bpf_map_lookup_elem(&otel_tls_locations, &parent_tgid);
 
-	if (place && bpf_map_update_elem(&trace_places, &tgid, place, BPF_ANY))
+	if (place && bpf_map_update_elem(&otel_tls_locations, &tgid, place, BPF_ANY))
 		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_PLACES_FULL);
 	return 0;
 }
@@ -139,7 +140,7 @@ static __noinline int forget_space(__u32 tgid)
 	struct tapir_unwind_space_key key = {.tgid = tgid};
 
 	bpf_map_delete_elem(&unwind_spaces, &key);
-	bpf_map_delete_elem(&trace_places, &tgid);
+	bpf_map_delete_elem(&otel_tls_locations, &tgid);
 	return 0;
 }
 
@@ -162,7 +163,7 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 			tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_MAP_FULL);
 	}
 	inherit_space(parent->tgid, tgid);
-	inherit_trace_place(parent->tgid, tgid);
+	inherit_otel_tls_location(parent->tgid, tgid);
 	send_process(child, TAPIR_PROCESS_FORK, NULL, bpf_ktime_get_ns());
 	return 0;
 }

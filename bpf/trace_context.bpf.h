@@ -15,11 +15,11 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, TAPIR_TRACE_PLACES);
+	__uint(max_entries, TAPIR_OTEL_TLS_LOCATIONS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct tapir_trace_place);
-} trace_places __weak SEC(".maps");
+	__type(value, struct tapir_otel_tls_location);
+} otel_tls_locations __weak SEC(".maps");
 
 #define MODULES_MAX 4096 /* of a process, as far as tapir believes it */
 #define MODULES_NEAR                                                                               \
@@ -46,7 +46,7 @@ static __always_inline long read_user_words(struct trace_context *c, __u32 bytes
 }
 
 /* The kind is stored last: another CPU may read the place meanwhile. */
-static __always_inline void set_static(struct tapir_trace_place *place, __s64 distance)
+static __always_inline void set_static(struct tapir_otel_tls_location *place, __s64 distance)
 {
 	place->value = distance;
 	barrier();
@@ -54,8 +54,8 @@ static __always_inline void set_static(struct tapir_trace_place *place, __s64 di
 }
 
 /* While got_word is unchanged, the GOT is that of the same module. */
-static __always_inline long set_dynamic(struct tapir_trace_place *place, __u64 module, __u64 offset,
-					__u32 got_word_at, __u64 got_word)
+static __always_inline long set_dynamic(struct tapir_otel_tls_location *place, __u64 module,
+					__u64 offset, __u32 got_word_at, __u64 got_word)
 {
 	if (!module || module > MODULES_MAX || offset > TLS_BYTES_MAX)
 		return -1;
@@ -69,7 +69,7 @@ static __always_inline long set_dynamic(struct tapir_trace_place *place, __u64 m
 }
 
 /* What the dynamic linker has put into the GOT; not yet, before it has: -1, and tried again. */
-static __noinline long resolve_place(struct trace_context *c, struct tapir_trace_place *place)
+static __noinline long resolve_place(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	__u64 argument;
 
@@ -112,7 +112,7 @@ static __noinline long read_vector(struct trace_context *c, __u64 module)
  * The variable of a module that was loaded later: c->at; 0: the thread has none yet. Negative: it
  * could not be read.
  */
-static __noinline long find_dynamic(struct trace_context *c, struct tapir_trace_place *place)
+static __noinline long find_dynamic(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	c->at = 0;
 	if (read_user_words(c, 8, place->got_va + place->got_word_at))
@@ -128,7 +128,7 @@ static __noinline long find_dynamic(struct trace_context *c, struct tapir_trace_
 	return 0;
 }
 
-static __noinline long find_variable(struct trace_context *c, struct tapir_trace_place *place)
+static __noinline long find_variable(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	if (place->kind >= TAPIR_TRACE_GOT_TPOFF && resolve_place(c, place))
 		return 0; /* the library is not ready: no thread has a record in it */
@@ -171,7 +171,7 @@ static __noinline enum trace_found read_record(struct trace_context *c)
 	return has_ids(&c->record) ? TRACE_IDS : TRACE_NONE;
 }
 
-static __noinline int find_trace_ids(struct trace_context *c, struct tapir_trace_place *place)
+static __noinline int find_trace_ids(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	enum trace_found found;
 
@@ -194,12 +194,12 @@ static __noinline int find_trace_ids(struct trace_context *c, struct tapir_trace
 static __always_inline int take_trace_ids(struct trace_context *c, const struct tapir_live *now,
 					  __u32 tgid)
 {
-	struct tapir_trace_place *place;
+	struct tapir_otel_tls_location *place;
 
 	if (!now->trace_publishers || !tapir_task__has_memory(bpf_get_current_task_btf()))
 		return 0;
 	c->tgid = tgid;
-	place = bpf_map_lookup_elem(&trace_places, &c->tgid);
+	place = bpf_map_lookup_elem(&otel_tls_locations, &c->tgid);
 	return place ? find_trace_ids(c, place) : 0;
 }
 

@@ -515,16 +515,16 @@ void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t 
 	bpf_map_delete_elem(fd, &tgid);
 }
 
-bool tapir_programs__trace_place(const struct tapir_programs *p, uint32_t tgid,
-				 struct tapir_trace_place *out)
+bool tapir_programs__otel_tls_location(const struct tapir_programs *p, uint32_t tgid,
+				       struct tapir_otel_tls_location *out)
 {
-	return !bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.trace_places), &tgid, out);
+	return !bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.otel_tls_locations), &tgid, out);
 }
 
-int tapir_programs__set_trace_place(struct tapir_programs *p, uint32_t tgid,
-				    const struct tapir_trace_place *place)
+int tapir_programs__set_otel_tls_location(struct tapir_programs *p, uint32_t tgid,
+					  const struct tapir_otel_tls_location *place)
 {
-	int err = update(p->skel->maps.trace_places, &tgid, place, "trace contexts");
+	int err = update(p->skel->maps.otel_tls_locations, &tgid, place, "trace contexts");
 
 	if (!err)
 		p->live->trace_publishers = 1;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "attach/proc.h"
-#include "attach/trace_places.h"
+#include "attach/otel_tls_locations.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -171,14 +171,14 @@ static int fd_to_post(struct tapir_image *image, int fd)
 }
 
 /* Addresses as linked begin vaddr_pages after offsets in the file: see tapir_rec_mapping. */
-static void see_trace_place(struct tapir_targets *t, uint32_t tgid, uint64_t start_va,
-			    uint64_t file_off, const struct tapir_image *image)
+static void see_otel_tls_location(struct tapir_targets *t, uint32_t tgid, uint64_t start_va,
+				  uint64_t file_off, const struct tapir_image *image)
 {
 	int mark = tapir_diag__cnt();
 
-	if (image &&
-	    tapir_trace_places__see(t->opts.programs, tgid, &image->trace_symbol,
-				    start_va - file_off - (uint64_t)(image->vaddr_pages * 4096ll)))
+	if (image && tapir_otel_tls_locations__see(t->opts.programs, tgid, &image->trace_symbol,
+						   start_va - file_off -
+							   (uint64_t)(image->vaddr_pages * 4096ll)))
 		tapir_targets__warn_from(mark);
 }
 
@@ -187,7 +187,7 @@ static void post_mapping(const struct mapping_walk *walk, const struct tapir_map
 {
 	struct tapir_targets *t = walk->t;
 
-	see_trace_place(t, walk->tgid, line->start_va, line->file_off, image);
+	see_otel_tls_location(t, walk->tgid, line->start_va, line->file_off, image);
 	tapir_targets__post(
 		t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
 }
@@ -311,7 +311,7 @@ static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap 
 
 	line.path_len = strlen(line.path);
 	look_for_dotnet(t, mmap->tgid, &line);
-	see_trace_place(t, mmap->tgid, line.start_va, line.file_off, image);
+	see_otel_tls_location(t, mmap->tgid, line.start_va, line.file_off, image);
 	tapir_targets__post(
 		t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image),
 		fd);
