@@ -413,8 +413,8 @@ static void describe(const struct tapir_fs *fs, int left_pid, void (*line)(const
 
 void tapir_fs__end_all(void (*line)(const char *text))
 {
-	pid_t left[TAPIR_NURSERY_CHILDREN];
-	size_t left_cnt = tapir_helpers__stop(left, TAPIR_NURSERY_CHILDREN);
+	pid_t left[TAPIR_FORK_SERVER_CHILDREN];
+	size_t left_cnt = tapir_helpers__stop(left, TAPIR_FORK_SERVER_CHILDREN);
 
 	for (unsigned i = 0; i < fs_cnt; i++) {
 		struct tapir_fs *fs = all[i];

@@ -15,11 +15,11 @@
 #include "base/fd_message.h"
 #include "base/file.h"
 
-#define NURSERY_MS 1000 /* it only forks: more time than this means a stalled machine */
+#define FORK_SERVER_MS 1000 /* it only forks: more time than this means a stalled machine */
 
-static pthread_mutex_t nursery_lock = PTHREAD_MUTEX_INITIALIZER;
-static int nursery_sock = -1;
-static pid_t nursery_pid;
+static pthread_mutex_t fork_server_lock = PTHREAD_MUTEX_INITIALIZER;
+static int fork_server_sock = -1;
+static pid_t fork_server_pid;
 static atomic_int cancel_fd = -1;
 static atomic_uint_least64_t hurry_until_ns; /* 0: no hurry */
 
@@ -35,25 +35,25 @@ void tapir_helpers__hurry(uint64_t limit_ns)
 
 /* ---- the nursery ---------------------------------------------------------------------------- */
 
-static int start_nursery(void)
+static int start_fork_server(void)
 {
 	int pair[2], err;
 
-	if (nursery_sock >= 0)
+	if (fork_server_sock >= 0)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	nursery_pid = fork();
-	if (!nursery_pid) {
+	fork_server_pid = fork();
+	if (!fork_server_pid) {
 		close(pair[0]);
-		tapir_nursery__live(pair[1]);
+		tapir_fork_server__live(pair[1]);
 	}
-	err = nursery_pid < 0 ? -errno : 0;
+	err = fork_server_pid < 0 ? -errno : 0;
 	close(pair[1]);
 	if (err)
 		close(pair[0]);
 	else
-		nursery_sock = pair[0];
+		fork_server_sock = pair[0];
 	return err;
 }
 
@@ -61,24 +61,24 @@ int tapir_helpers__start(void)
 {
 	int err;
 
-	pthread_mutex_lock(&nursery_lock);
-	err = start_nursery();
-	pthread_mutex_unlock(&nursery_lock);
+	pthread_mutex_lock(&fork_server_lock);
+	err = start_fork_server();
+	pthread_mutex_unlock(&fork_server_lock);
 	return err;
 }
 
 /* Call with the lock. */
-static int ask_nursery(uint8_t command, int fd, struct tapir_nursery_reply *reply)
+static int call_fork_server(uint8_t command, int fd, struct tapir_fork_server_reply *reply)
 {
-	struct pollfd answer = {.fd = nursery_sock, .events = POLLIN};
-	int err = tapir_fd_message__send(nursery_sock, &command, sizeof(command), &fd, fd >= 0,
+	struct pollfd answer = {.fd = fork_server_sock, .events = POLLIN};
+	int err = tapir_fd_message__send(fork_server_sock, &command, sizeof(command), &fd, fd >= 0,
 					 MSG_DONTWAIT);
 
 	if (err)
 		return err;
-	while (poll(&answer, 1, NURSERY_MS) < 0 && errno == EINTR)
+	while (poll(&answer, 1, FORK_SERVER_MS) < 0 && errno == EINTR)
 		;
-	if (tapir_fd_message__recv(nursery_sock, reply, sizeof(*reply), NULL, 0, MSG_DONTWAIT,
+	if (tapir_fd_message__recv(fork_server_sock, reply, sizeof(*reply), NULL, 0, MSG_DONTWAIT,
 				   NULL) != (ssize_t)sizeof(*reply))
 		return -EPIPE;
 	return reply->err;
@@ -86,18 +86,18 @@ static int ask_nursery(uint8_t command, int fd, struct tapir_nursery_reply *repl
 
 size_t tapir_helpers__stop(pid_t *left, size_t cnt)
 {
-	struct tapir_nursery_reply reply = {};
+	struct tapir_fork_server_reply reply = {};
 	size_t left_cnt = 0;
 
-	pthread_mutex_lock(&nursery_lock);
-	if (nursery_sock >= 0) {
-		if (ask_nursery(TAPIR_NURSERY_END, -1, &reply))
+	pthread_mutex_lock(&fork_server_lock);
+	if (fork_server_sock >= 0) {
+		if (call_fork_server(TAPIR_FORK_SERVER_END, -1, &reply))
 			reply.left_cnt = 0;
-		close(nursery_sock); /* which ends it in any case */
-		waitpid(nursery_pid, NULL, 0);
+		close(fork_server_sock); /* which ends it in any case */
+		waitpid(fork_server_pid, NULL, 0);
 	}
-	nursery_sock = -1;
-	pthread_mutex_unlock(&nursery_lock);
+	fork_server_sock = -1;
+	pthread_mutex_unlock(&fork_server_lock);
 	for (; left_cnt < reply.left_cnt && left_cnt < cnt; left_cnt++)
 		left[left_cnt] = reply.pids[left_cnt];
 	return reply.left_cnt;
@@ -107,16 +107,16 @@ size_t tapir_helpers__stop(pid_t *left, size_t cnt)
 
 int tapir_helper__start(struct tapir_helper *helper)
 {
-	struct tapir_nursery_reply reply = {};
+	struct tapir_fork_server_reply reply = {};
 	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	pthread_mutex_lock(&nursery_lock);
-	err = start_nursery();
+	pthread_mutex_lock(&fork_server_lock);
+	err = start_fork_server();
 	if (!err)
-		err = ask_nursery(TAPIR_NURSERY_SPAWN, pair[1], &reply);
-	pthread_mutex_unlock(&nursery_lock);
+		err = call_fork_server(TAPIR_FORK_SERVER_SPAWN, pair[1], &reply);
+	pthread_mutex_unlock(&fork_server_lock);
 	close(pair[1]);
 	if (err) {
 		close(pair[0]);

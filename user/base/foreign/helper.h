@@ -96,16 +96,16 @@ struct tapir_helper_reply {
 	int32_t err, pad;
 };
 
-enum { TAPIR_NURSERY_SPAWN = 1, TAPIR_NURSERY_END };
-#define TAPIR_NURSERY_CHILDREN 80
+enum { TAPIR_FORK_SERVER_SPAWN = 1, TAPIR_FORK_SERVER_END };
+#define TAPIR_FORK_SERVER_CHILDREN 80
 
-struct tapir_nursery_reply {
+struct tapir_fork_server_reply {
 	int32_t err;
 	uint32_t left_cnt;
-	int32_t pids[TAPIR_NURSERY_CHILDREN]; /* __SPAWN: [0] */
+	int32_t pids[TAPIR_FORK_SERVER_CHILDREN]; /* __SPAWN: [0] */
 };
 
 /* The nursery's process. */
-void tapir_nursery__live(int sock) __attribute__((noreturn));
+void tapir_fork_server__live(int sock) __attribute__((noreturn));
 
 #endif

@@ -52,12 +52,13 @@ static void __attribute__((noreturn)) serve(int sock)
 
 /* ---- the nursery ---------------------------------------------------------------------------- */
 
-struct nursery {
-	pid_t children[TAPIR_NURSERY_CHILDREN]; /* not reaped yet, so their pids are not reused */
+struct fork_server {
+	pid_t children[TAPIR_FORK_SERVER_CHILDREN]; /* not reaped yet, so their pids are not reused
+						     */
 	unsigned cnt;
 };
 
-static void reap(struct nursery *n)
+static void reap(struct fork_server *n)
 {
 	pid_t pid;
 
@@ -69,12 +70,13 @@ static void reap(struct nursery *n)
 			}
 }
 
-static void spawn(struct nursery *n, int sock, int helper_sock, struct tapir_nursery_reply *reply)
+static void spawn(struct fork_server *n, int sock, int helper_sock,
+		  struct tapir_fork_server_reply *reply)
 {
 	pid_t pid;
 
 	reap(n);
-	if (n->cnt == TAPIR_NURSERY_CHILDREN) {
+	if (n->cnt == TAPIR_FORK_SERVER_CHILDREN) {
 		reply->err = -EAGAIN;
 		return;
 	}
@@ -90,7 +92,7 @@ static void spawn(struct nursery *n, int sock, int helper_sock, struct tapir_nur
 }
 
 /* Kills all helpers; those that are left a moment later cannot be killed. */
-static void end_all(struct nursery *n)
+static void end_all(struct fork_server *n)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + END_NS;
 
@@ -125,9 +127,9 @@ static void set_default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void tapir_nursery__live(int sock)
+void tapir_fork_server__live(int sock)
 {
-	struct nursery n = {};
+	struct fork_server n = {};
 	uint8_t command = 0;
 	int helper_sock;
 
@@ -135,20 +137,20 @@ void tapir_nursery__live(int sock)
 	detach_from_terminal(sock);
 	while (tapir_fd_message__recv(sock, &command, sizeof(command), &helper_sock, 1, 0, NULL) >
 	       0) {
-		struct tapir_nursery_reply reply = {};
+		struct tapir_fork_server_reply reply = {};
 
-		if (command == TAPIR_NURSERY_SPAWN)
+		if (command == TAPIR_FORK_SERVER_SPAWN)
 			spawn(&n, sock, helper_sock, &reply);
 		else
 			end_all(&n);
-		if (command == TAPIR_NURSERY_END) {
+		if (command == TAPIR_FORK_SERVER_END) {
 			reply.left_cnt = n.cnt;
 			memcpy(reply.pids, n.children, sizeof(n.children));
 		}
 		(void)tapir_fd_message__send(sock, &reply, sizeof(reply), NULL, 0, MSG_DONTWAIT);
 		if (helper_sock >= 0)
 			close(helper_sock);
-		if (command == TAPIR_NURSERY_END)
+		if (command == TAPIR_FORK_SERVER_END)
 			_exit(0);
 	}
 	end_all(&n);
