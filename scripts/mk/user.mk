@@ -13,7 +13,7 @@ TAPIR      := $(BUILD)/tapir
 $(BUILD)/user/%.o: user/%.c Makefile scripts/mk/user.mk | $(GEN)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/shortage.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/exhaustion.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
 $(LIB): $(USER_OBJ) $(TABLES).o $(PROTO:=.pb-c.o)
 	$(call say,AR,$@)

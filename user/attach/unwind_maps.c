@@ -12,7 +12,7 @@
 #include "attach/programs.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/shortage.h"
+#include "base/exhaustion.h"
 #include "base/vec.h"
 
 #define FILES_BYTES (TAPIR_UNWIND_FILES * sizeof(struct tapir_unwind_file))
@@ -106,7 +106,7 @@ int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint3
 
 	if (!err)
 		return fd;
-	tapir_shortage__note(err); /* else the file would be said to have no table */
+	tapir_exhaustion__note(err); /* else the file would be said to have no table */
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -125,7 +125,7 @@ int tapir_unwind_maps__put_tables(struct tapir_unwind_maps *m, const uint32_t *f
 	for (uint32_t i = 0; i < cnt && !err; i++)
 		if (bpf_map_update_elem(m->fds.tables, &file_idxs[i], &fds[i], BPF_ANY))
 			err = -errno;
-	tapir_shortage__note(err);
+	tapir_exhaustion__note(err);
 	for (uint32_t i = 0; err && i < cnt; i++)
 		bpf_map_delete_elem(m->fds.tables, &file_idxs[i]);
 	return err;

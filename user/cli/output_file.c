@@ -67,7 +67,7 @@ int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_s
 
 int tapir_output_file__finish(struct tapir_output_file *file)
 {
-	int err = tapir_shortage__err(); /* nothing incomplete replaces a file */
+	int err = tapir_exhaustion__err(); /* nothing incomplete replaces a file */
 
 	if (!err)
 		err = tapir_placed_file__place(&file->file);

@@ -286,7 +286,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 		err = 0;
 	tapir_reader__close(reader);
 	tapir_symbols_option__end(cli);
-	return err ? err : tapir_shortage__err(); /* an incomplete answer is not an answer */
+	return err ? err : tapir_exhaustion__err(); /* an incomplete answer is not an answer */
 }
 
 int tapir_recording_file__show(struct tapir_cli *cli, const struct tapir_show_opts *opts,

@@ -52,9 +52,9 @@ void tapir_terminal__start_log(const struct tapir_cli *cli)
 		tapir_log__set(log_line, cli->is_verbose ? TAPIR_LOG_DEBUG : TAPIR_LOG_INFO);
 }
 
-static void print_shortage(const char *color)
+static void print_exhaustion(const char *color)
 {
-	struct tapir_shortages all = tapir_shortage__all();
+	struct tapir_exhaustions all = tapir_exhaustion__all();
 	char line[160];
 
 	if (all.memory_cnt) {
@@ -76,7 +76,7 @@ void tapir_terminal__print_diag(int err)
 {
 	const char *red = tapir_screen__palette(stderr)->red;
 
-	print_shortage(red);
+	print_exhaustion(red);
 	if (err >= 0)
 		return;
 	for (int i = 0; i < tapir_diag__cnt(); i++)

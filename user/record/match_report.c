@@ -58,7 +58,7 @@ static void suggest(const struct tapir_match_report *m, const struct tapir_spec 
 /* Why there is nothing, where that is known. */
 static const char *why(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
-	if (tapir_shortage__err())
+	if (tapir_exhaustion__err())
 		return "memory or file descriptors ran out";
 	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
 		return "the .NET process does not answer";
@@ -112,7 +112,7 @@ static bool is_counters_only(const struct tapir_match_report *m)
 
 static int fail_without_any(const struct tapir_match_report *m)
 {
-	int err = tapir_shortage__err();
+	int err = tapir_exhaustion__err();
 
 	if (err)
 		return tapir_diag__fail(err,
@@ -158,7 +158,7 @@ int tapir_match_report__fail(const struct tapir_match_report *m)
 	int err = -ENOENT;
 
 	collect_seen(m, &seen);
-	if (is_counters_only(m) && !tapir_shortage__err())
+	if (is_counters_only(m) && !tapir_exhaustion__err())
 		tapir_diag__add(
 			"the process has no such counters: it runs neither .NET nor a program with libtapir ('tapir list -p PID' shows counters)");
 	else if (seen.all.cnt)

@@ -2,7 +2,7 @@
 /* By process_vm_readv(2). */
 #include "runtime/process_memory.h"
 
-#include "base/shortage.h"
+#include "base/exhaustion.h"
 
 size_t tapir_process_memory__read_pieces(uint32_t tgid, const struct iovec *pieces, size_t cnt,
 					 void *out, size_t bytes)
@@ -11,7 +11,7 @@ size_t tapir_process_memory__read_pieces(uint32_t tgid, const struct iovec *piec
 	ssize_t n = process_vm_readv((pid_t)tgid, &local, 1, pieces, cnt, 0);
 
 	if (n < 0)
-		tapir_shortage__note(errno); /* else it would look as if nothing were there */
+		tapir_exhaustion__note(errno); /* else it would look as if nothing were there */
 	return n < 0 ? 0 : (size_t)n;
 }
 

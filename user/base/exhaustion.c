@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The counters of shortage.h. */
-#include "base/shortage.h"
+/* The counters of exhaustion.h. */
+#include "base/exhaustion.h"
 
 #include <stdatomic.h>
 
 static atomic_uint_least64_t memory_cnt, fd_cnt; /* the process has one limit of each */
 
-void tapir_shortage__note(int err)
+void tapir_exhaustion__note(int err)
 {
 	err = err < 0 ? -err : err;
 	if (err == ENOMEM)
@@ -15,15 +15,15 @@ void tapir_shortage__note(int err)
 		atomic_fetch_add_explicit(&fd_cnt, 1, memory_order_relaxed);
 }
 
-struct tapir_shortages tapir_shortage__all(void)
+struct tapir_exhaustions tapir_exhaustion__all(void)
 {
-	return (struct tapir_shortages){.memory_cnt = atomic_load(&memory_cnt),
-					.fd_cnt = atomic_load(&fd_cnt)};
+	return (struct tapir_exhaustions){.memory_cnt = atomic_load(&memory_cnt),
+					  .fd_cnt = atomic_load(&fd_cnt)};
 }
 
-int tapir_shortage__err(void)
+int tapir_exhaustion__err(void)
 {
-	struct tapir_shortages all = tapir_shortage__all();
+	struct tapir_exhaustions all = tapir_exhaustion__all();
 
 	return all.memory_cnt ? -ENOMEM : all.fd_cnt ? -EMFILE : 0;
 }

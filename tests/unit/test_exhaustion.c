@@ -10,24 +10,24 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/shortage.h"
+#include "base/exhaustion.h"
 #include "base/str.h"
 
 static void failed_allocation_is_counted(void **state)
 {
-	struct tapir_shortages before = tapir_shortage__all();
+	struct tapir_exhaustions before = tapir_exhaustion__all();
 	struct tapir_str text = {};
 
 	(void)state;
 	assert_false(tapir_str__reserve(&text, PTRDIFF_MAX / 4));
-	assert_int_equal(tapir_shortage__all().memory_cnt, before.memory_cnt + 1);
-	assert_int_equal(tapir_shortage__err(), -ENOMEM);
+	assert_int_equal(tapir_exhaustion__all().memory_cnt, before.memory_cnt + 1);
+	assert_int_equal(tapir_exhaustion__err(), -ENOMEM);
 	tapir_str__fini(&text);
 }
 
 static void missing_descriptor_is_counted_and_errno_is_kept(void **state)
 {
-	struct tapir_shortages before = tapir_shortage__all();
+	struct tapir_exhaustions before = tapir_exhaustion__all();
 	struct rlimit was, none = {};
 	char *text = NULL;
 	int err;
@@ -39,18 +39,18 @@ static void missing_descriptor_is_counted_and_errno_is_kept(void **state)
 	err = tapir_file__read("/proc/self/stat", 4096, &text, NULL);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(err, -EMFILE);
-	assert_int_equal(tapir_shortage__all().fd_cnt, before.fd_cnt + 1);
+	assert_int_equal(tapir_exhaustion__all().fd_cnt, before.fd_cnt + 1);
 }
 
 static void other_errors_are_not_counted(void **state)
 {
-	struct tapir_shortages before = tapir_shortage__all(), after;
+	struct tapir_exhaustions before = tapir_exhaustion__all(), after;
 	char *text = NULL;
 
 	(void)state;
 	assert_int_equal(tapir_file__read("/no/such/file", 4096, &text, NULL), -ENOENT);
-	tapir_shortage__note(EIO);
-	after = tapir_shortage__all();
+	tapir_exhaustion__note(EIO);
+	after = tapir_exhaustion__all();
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
