@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct tapir_unwind_row *slow_find(const struct tapir_unwind_rows *rows, uint32_t pc)
 {
-	size_t after = tapir_sorted__behind(rows->vec.data, rows->vec.cnt, pc, pc);
+	size_t after = tapir_sorted__upper_bound(rows->vec.data, rows->vec.cnt, pc, pc);
 
 	return &rows->vec.data[after - 1];
 }

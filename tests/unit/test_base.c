@@ -322,9 +322,9 @@ static void first_behind_a_key_is_found_when_there_is_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CNT(cases); i++)
-		assert_int_equal(tapir_sorted__behind(elems, CNT(elems), start, cases[i].key),
+		assert_int_equal(tapir_sorted__upper_bound(elems, CNT(elems), start, cases[i].key),
 				 cases[i].want);
-	assert_int_equal(tapir_sorted__behind(elems, 0, start, 5), 0);
+	assert_int_equal(tapir_sorted__upper_bound(elems, 0, start, 5), 0);
 }
 
 static void hashes_differ_by_value_length_and_order(void **state)

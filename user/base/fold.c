@@ -214,7 +214,7 @@ static uint32_t log_step(struct tapir_fold_number n)
 
 static void add_step(struct tapir_fold *fold, struct tapir_fold_value *v, uint32_t idx)
 {
-	size_t at = tapir_sorted__behind(v->steps.data, v->steps.cnt, idx, idx);
+	size_t at = tapir_sorted__upper_bound(v->steps.data, v->steps.cnt, idx, idx);
 	struct tapir_fold_step *step = at ? &v->steps.data[at - 1] : NULL;
 
 	if (step && step->idx == idx) {

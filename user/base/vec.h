@@ -54,7 +54,7 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 	for ((it) = (v)->data; (it) && (it) < (v)->data + (v)->cnt; (it)++)
 
 /* The index of the first element, among cnt sorted by member, whose member is greater than key. */
-#define tapir_sorted__behind(elems, cnt, member, key)                                              \
+#define tapir_sorted__upper_bound(elems, cnt, member, key)                                         \
 	({                                                                                         \
 		size_t tapir_low_ = 0, tapir_high_ = (cnt);                                        \
 		while (tapir_low_ < tapir_high_) {                                                 \

@@ -103,7 +103,7 @@ static void add_ranges(struct ranges *ranges, Dwarf_Die *die, uint64_t at)
 /* The last one that begins at or before va, if va is in it. */
 static const struct range *find_range(const struct ranges *ranges, uint64_t va)
 {
-	size_t idx = tapir_sorted__behind(ranges->data, ranges->cnt, start_va, va);
+	size_t idx = tapir_sorted__upper_bound(ranges->data, ranges->cnt, start_va, va);
 
 	return idx && va < ranges->data[idx - 1].end_va ? &ranges->data[idx - 1] : NULL;
 }

@@ -60,7 +60,7 @@ static void sort(struct tapir_heap_follow *f)
 /* The first one at or after va; idx == cnt: none. */
 static size_t first_at(const struct tapir_heap_follow *f, uint64_t va)
 {
-	return va ? tapir_sorted__behind(f->samples.data, f->samples.cnt, va, va - 1) : 0;
+	return va ? tapir_sorted__upper_bound(f->samples.data, f->samples.cnt, va, va - 1) : 0;
 }
 
 /* Its idx is that of a sample in the range; false: there is no more of them, or too many were seen.

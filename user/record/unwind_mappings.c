@@ -38,7 +38,7 @@ static void remove_at(struct tapir_unwind_mappings *mappings, size_t at, size_t 
 /* Takes [start, end) out of what is there; the index where it belongs. */
 static size_t make_hole(struct tapir_unwind_mappings *mappings, uint64_t start, uint64_t end)
 {
-	size_t at = tapir_sorted__behind(mappings->data, mappings->cnt, m.start_va, start);
+	size_t at = tapir_sorted__upper_bound(mappings->data, mappings->cnt, m.start_va, start);
 	struct tapir_space_mapping *before = at ? &mappings->data[at - 1] : NULL, rest;
 	size_t cnt = 0;
 
@@ -63,7 +63,8 @@ static size_t make_hole(struct tapir_unwind_mappings *mappings, uint64_t start, 
 bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
 				 const struct tapir_unwind_mapping *m)
 {
-	size_t at = tapir_sorted__behind(mappings->data, mappings->cnt, m.start_va, m->start_va);
+	size_t at =
+		tapir_sorted__upper_bound(mappings->data, mappings->cnt, m.start_va, m->start_va);
 	const struct tapir_unwind_mapping *there = at ? &mappings->data[at - 1].m : NULL;
 
 	return there && there->end_va >= m->end_va && is_same(there, m);

@@ -210,8 +210,8 @@ static void mark_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 						.end_va = space->interpreter_end_va,
 						.file_idx = TAPIR_UNWIND_NO_FILE,
 						.kind = TAPIR_UNWIND_KIND_INTERPRETER}};
-	size_t at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
-					 new.m.start_va);
+	size_t at = tapir_sorted__upper_bound(space->mappings.data, space->mappings.cnt, m.start_va,
+					      new.m.start_va);
 	const struct tapir_space_mapping *there = at ? &space->mappings.data[at - 1] : NULL;
 
 	if (!new.m.start_va || !there || there->m.kind != TAPIR_UNWIND_KIND_JIT ||
@@ -450,8 +450,8 @@ static int see_line(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable)
 		return 0;
-	at = tapir_sorted__behind(space->mappings.data, space->mappings.cnt, m.start_va,
-				  line->start_va);
+	at = tapir_sorted__upper_bound(space->mappings.data, space->mappings.cnt, m.start_va,
+				       line->start_va);
 	if (at && space->mappings.data[at - 1].m.end_va > line->start_va)
 		space->mappings.data[at - 1].is_seen = true;
 	for (; at < space->mappings.cnt && space->mappings.data[at].m.start_va < line->end_va; at++)

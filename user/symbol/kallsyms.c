@@ -112,7 +112,7 @@ void tapir_kallsyms__free(struct tapir_kallsyms *k)
 bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const char **name,
 			  uint64_t *start_va, uint64_t *size)
 {
-	size_t behind = tapir_sorted__behind(k->symbols.data, k->symbols.cnt, va, va);
+	size_t behind = tapir_sorted__upper_bound(k->symbols.data, k->symbols.cnt, va, va);
 	const struct symbol *symbol;
 	uint64_t end_va;
 

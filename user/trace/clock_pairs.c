@@ -24,7 +24,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 static bool add_late(struct tapir_clock_pairs *pairs, const struct tapir_clock_pair *fresh)
 {
 	size_t cnt = pairs->all.cnt;
-	size_t at = tapir_sorted__behind(pairs->all.data, cnt, time_ns, fresh->time_ns);
+	size_t at = tapir_sorted__upper_bound(pairs->all.data, cnt, time_ns, fresh->time_ns);
 
 	if (cnt == PAIRS_MAX || (at && pairs->all.data[at - 1].time_ns == fresh->time_ns))
 		return true;
@@ -70,7 +70,7 @@ static uint64_t slewed(const struct tapir_clock_pair *from, const struct tapir_c
 uint64_t tapir_clock_pairs__utc_ns(const struct tapir_clock_pairs *pairs, uint64_t time_ns)
 {
 	const struct tapir_clock_pair *all = pairs->all.data;
-	size_t cnt = pairs->all.cnt, next = tapir_sorted__behind(all, cnt, time_ns, time_ns);
+	size_t cnt = pairs->all.cnt, next = tapir_sorted__upper_bound(all, cnt, time_ns, time_ns);
 
 	if (!cnt)
 		return 0;

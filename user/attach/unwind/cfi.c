@@ -117,8 +117,8 @@ static bool as_row(const struct tapir_eh_state *s, struct tapir_cfi_row *out)
 
 static const struct entry *find(const struct tapir_cfi *cfi, uint64_t va)
 {
-	size_t after =
-		tapir_sorted__behind(cfi->entries.data, cfi->entries.cnt, function.start_va, va);
+	size_t after = tapir_sorted__upper_bound(cfi->entries.data, cfi->entries.cnt,
+						 function.start_va, va);
 	const struct entry *entry = after ? &cfi->entries.data[after - 1] : NULL;
 
 	return entry && va < entry->function.end_va ? entry : NULL;

@@ -91,8 +91,8 @@ void tapir_functions__free(struct tapir_functions *functions)
 bool tapir_functions__find(const struct tapir_functions *functions, uint64_t file_off,
 			   struct tapir_function_range *out)
 {
-	size_t after = tapir_sorted__behind(functions->ranges.data, functions->ranges.cnt,
-					    start_off, file_off);
+	size_t after = tapir_sorted__upper_bound(functions->ranges.data, functions->ranges.cnt,
+						 start_off, file_off);
 	const struct range *range = after ? &functions->ranges.data[after - 1] : NULL;
 
 	if (!range || file_off - range->start_off >= range->size)

@@ -88,7 +88,7 @@ bool tapir_go_switch__find(const uint8_t *code, size_t len, uint32_t pc,
 	if (!from)
 		return false;
 	out->from = pc + (uint32_t)(from - code);
-	after = tapir_sorted__behind(rows, row_cnt, pc, out->from);
+	after = tapir_sorted__upper_bound(rows, row_cnt, pc, out->from);
 	if (!after || rows[after - 1].rule != TAPIR_UNWIND_SP || rows[after - 1].cfa > 7)
 		return false;
 	while ((c.at = memmem(c.at, (size_t)(c.end - c.at), get_g, sizeof(get_g)))) {

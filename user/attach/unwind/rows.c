@@ -208,7 +208,7 @@ void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows)
 static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_row *under,
 		     size_t cnt, uint32_t from, uint64_t until)
 {
-	size_t at = tapir_sorted__behind(under, cnt, pc, from);
+	size_t at = tapir_sorted__upper_bound(under, cnt, pc, from);
 	struct tapir_unwind_row row = {.pc = from};
 
 	if (at) {
@@ -266,8 +266,8 @@ int tapir_unwind_rows__replace(struct tapir_unwind_rows *rows, uint32_t from, ui
 			       struct tapir_unwind_row row)
 {
 	const struct tapir_unwind_row *old = rows->vec.data;
-	size_t before = tapir_sorted__behind(old, rows->vec.cnt, pc, from - 1);
-	size_t after = tapir_sorted__behind(old, rows->vec.cnt, pc, until);
+	size_t before = tapir_sorted__upper_bound(old, rows->vec.cnt, pc, from - 1);
+	size_t after = tapir_sorted__upper_bound(old, rows->vec.cnt, pc, until);
 	struct tapir_unwind_row next = {.pc = until};
 	struct tapir_unwind_rows merged = {};
 	bool ok = true;

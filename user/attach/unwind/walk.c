@@ -30,7 +30,7 @@ static bool read_word(const struct tapir_walk *w, uint64_t va, uint64_t *out)
 
 static const struct tapir_walk_code *code_at(const struct tapir_walk *w, uint64_t va)
 {
-	size_t after = tapir_sorted__behind(w->codes, w->code_cnt, start_va, va);
+	size_t after = tapir_sorted__upper_bound(w->codes, w->code_cnt, start_va, va);
 	const struct tapir_walk_code *code = after ? &w->codes[after - 1] : NULL;
 
 	return code && va < code->end_va ? code : NULL;

@@ -74,7 +74,7 @@ void tapir_record_window__release(struct tapir_record_window *w, uint64_t keep_n
 	uint64_t until_ns = w->newest_ns > keep_ns ? w->newest_ns - keep_ns : 0;
 
 	sort(w);
-	w->give_cnt = tapir_sorted__behind(w->order.data, w->order.cnt, time_ns, until_ns);
+	w->give_cnt = tapir_sorted__upper_bound(w->order.data, w->order.cnt, time_ns, until_ns);
 	if (w->give_cnt < w->given_cnt)
 		w->give_cnt = w->given_cnt;
 }

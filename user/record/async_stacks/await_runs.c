@@ -286,8 +286,8 @@ bool tapir_await_runs__at(const struct tapir_await_runs *r, uint32_t tgid, uint3
 {
 	const uint64_t *idx = tapir_map__get(&r->timeline_by_thread, thread_key(tgid, ns_tid));
 	const struct tapir_await_timeline *timeline = idx ? &r->timelines.data[*idx - 1] : NULL;
-	size_t at = timeline ? tapir_sorted__behind(timeline->moments.data, timeline->moments.cnt,
-						    from_ns, time_ns)
+	size_t at = timeline ? tapir_sorted__upper_bound(timeline->moments.data,
+							 timeline->moments.cnt, from_ns, time_ns)
 			     : 0;
 	const struct tapir_await_moment *moment = at ? &timeline->moments.data[at - 1] : NULL;
 	const struct tapir_await_run *run;
