@@ -32,7 +32,7 @@ int tapir_output_file__open(struct tapir_output_file *file,
 			    const struct tapir_output_file_opts *opts)
 {
 	/* What a recording holds is its owner's: 0600, as the recording. */
-	const struct tapir_placed_file_opts placed = {
+	const struct tapir_atomic_file_opts placed = {
 		.path = opts->path, .mode = opts->mode ? opts->mode : 0600, .force = opts->force};
 	int err;
 
@@ -42,7 +42,7 @@ int tapir_output_file__open(struct tapir_output_file *file,
 		file->path = NULL;
 		return 0;
 	}
-	err = tapir_placed_file__open(&placed, &file->file);
+	err = tapir_atomic_file__open(&placed, &file->file);
 	file->fd = file->file.fd;
 	return err;
 }
@@ -70,16 +70,16 @@ int tapir_output_file__finish(struct tapir_output_file *file)
 	int err = tapir_exhaustion__err(); /* nothing incomplete replaces a file */
 
 	if (!err)
-		err = tapir_placed_file__place(&file->file);
+		err = tapir_atomic_file__commit(&file->file);
 	file->fd = -1;
 	if (err)
 		return err;
-	err = tapir_placed_file__close(&file->file);
+	err = tapir_atomic_file__close(&file->file);
 	return err ? fail(file, err) : 0;
 }
 
 void tapir_output_file__close(struct tapir_output_file *file)
 {
-	tapir_placed_file__discard(&file->file);
+	tapir_atomic_file__discard(&file->file);
 	file->fd = -1;
 }

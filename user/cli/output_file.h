@@ -11,12 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/placed_file.h"
+#include "base/atomic_file.h"
 #include "base/str.h"
 
 struct tapir_output_file {
 	const char *path; /* borrowed; NULL: standard output */
-	struct tapir_placed_file file;
+	struct tapir_atomic_file file;
 	int fd;		    /* of file, or standard output */
 	uint64_t bytes;	    /* written */
 	bool is_unwritable; /* a write failed, and a line says so */

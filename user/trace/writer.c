@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/placed_file.h"
+#include "base/atomic_file.h"
 #include "tapir/trace_format.h"
 #include "trace/family.h"
 #include "trace/record.h"
@@ -49,7 +49,7 @@ struct chunk_buf {
 };
 
 struct tapir_writer {
-	struct tapir_placed_file file;
+	struct tapir_atomic_file file;
 	atomic_uint_least64_t stop_ns; /* see tapir_file__write_until */
 	int err;		       /* of the write that failed; after it only close writes */
 	atomic_bool is_kept;
@@ -73,7 +73,7 @@ struct tapir_writer {
 /* ---- opening ------------------------------------------------------------------------------ */
 
 /* Not created here: it is never cut back, renamed or removed. */
-static int open_fd(struct tapir_placed_file *file, int fd, const char *name)
+static int open_fd(struct tapir_atomic_file *file, int fd, const char *name)
 {
 	file->path = strdup(name);
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -83,7 +83,7 @@ static int open_fd(struct tapir_placed_file *file, int fd, const char *name)
 	return file->path ? 0 : -ENOMEM;
 }
 
-static int open_stdout(struct tapir_placed_file *file)
+static int open_stdout(struct tapir_atomic_file *file)
 {
 	if (isatty(STDOUT_FILENO))
 		return tapir_diag__fail(-EINVAL, "a recording is binary and cannot be written to a "
@@ -102,7 +102,7 @@ bool tapir_writer__is_stdout(const char *path)
 
 static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *opts)
 {
-	const struct tapir_placed_file_opts file = {
+	const struct tapir_atomic_file_opts file = {
 		.path = opts->path,
 		.mode = 0600,
 		.force = opts->force,
@@ -115,7 +115,7 @@ static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *o
 	if (opts->has_fd)
 		return open_fd(&w->file, opts->fd, opts->path);
 	return tapir_writer__is_stdout(opts->path) ? open_stdout(&w->file)
-						   : tapir_placed_file__open(&file, &w->file);
+						   : tapir_atomic_file__open(&file, &w->file);
 }
 
 static int write_bytes(struct tapir_writer *w, const void *data, size_t len)
@@ -183,7 +183,7 @@ int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer
 	if (!err)
 		err = write_file_header(w, opts);
 	if (err) {
-		tapir_placed_file__discard(&w->file);
+		tapir_atomic_file__discard(&w->file);
 		tapir_writer__free(w);
 		return err;
 	}
@@ -195,7 +195,7 @@ void tapir_writer__free(struct tapir_writer *w)
 {
 	if (!w)
 		return;
-	(void)tapir_placed_file__close(&w->file);
+	(void)tapir_atomic_file__close(&w->file);
 	ZSTD_freeCCtx(w->zstd);
 	free(w->stored);
 	free(w->rec_buf.data);
@@ -423,7 +423,7 @@ int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 /* What was written is worth the file that it replaces. */
 static int take_place(struct tapir_writer *w)
 {
-	int err = w->seq && atomic_load(&w->is_kept) ? tapir_placed_file__place(&w->file) : 0;
+	int err = w->seq && atomic_load(&w->is_kept) ? tapir_atomic_file__commit(&w->file) : 0;
 
 	if (err)
 		return fail(w, err);
@@ -434,7 +434,7 @@ static int take_place(struct tapir_writer *w)
 /* Descriptions first: where the file ends for good, what it holds has its names. */
 int tapir_writer__flush(struct tapir_writer *w)
 {
-	int err = w->err ? 0 : tapir_placed_file__check(&w->file);
+	int err = w->err ? 0 : tapir_atomic_file__check(&w->file);
 
 	if (err == -ENOENT)
 		return fail(w, err);
@@ -482,7 +482,7 @@ void tapir_writer__keep(struct tapir_writer *w)
 
 void tapir_writer__abandon(struct tapir_writer *w)
 {
-	tapir_placed_file__discard(&w->file);
+	tapir_atomic_file__discard(&w->file);
 	w->closed = true;
 }
 
@@ -493,19 +493,19 @@ void tapir_writer__stop_waiting(struct tapir_writer *w)
 
 static int close_file(struct tapir_writer *w)
 {
-	int err = tapir_placed_file__check(&w->file);
+	int err = tapir_atomic_file__check(&w->file);
 
 	w->is_moved = err == -ESTALE;
 	if (err == -ENOENT && !w->err)
 		return fail(w, err);
 	if (w->err && !w->has_data) { /* its losses alone are not worth a file */
-		tapir_placed_file__discard(&w->file);
+		tapir_atomic_file__discard(&w->file);
 		return 0;
 	}
-	err = tapir_placed_file__place(&w->file);
+	err = tapir_atomic_file__commit(&w->file);
 	if (err)
 		return err;
-	err = tapir_placed_file__close(&w->file);
+	err = tapir_atomic_file__close(&w->file);
 	if (err)
 		tapir_diag__add("cannot close the output file: %s", tapir_errno__text(err));
 	return err;
@@ -540,14 +540,14 @@ int tapir_writer__end_file(struct tapir_writer *w)
 
 int tapir_writer__continue_in(struct tapir_writer *w, int fd, const char *name)
 {
-	struct tapir_placed_file next = {.fd = -1, .dir_fd = -1};
+	struct tapir_atomic_file next = {.fd = -1, .dir_fd = -1};
 	int err = open_fd(&next, fd, name);
 
 	if (err) {
-		(void)tapir_placed_file__close(&next);
+		(void)tapir_atomic_file__close(&next);
 		return err;
 	}
-	(void)tapir_placed_file__close(&w->file);
+	(void)tapir_atomic_file__close(&w->file);
 	w->file = next;
 	w->err = 0;
 	w->has_data = w->is_between = false;

@@ -42,7 +42,7 @@ struct tapir_writer_opts {
 /*
  * Mode 0600. -EEXIST: there is such a file and force is not set. A file that is replaced keeps its
  * name until __keep and the first data of the new one; the new one is PATH.part-PID until then.
- * -ENXIO: a FIFO without a reader. Also placed_file.h.
+ * -ENXIO: a FIFO without a reader. Also atomic_file.h.
  */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 

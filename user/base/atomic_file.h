@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * placed_file.h - an output file that gets its name only when the caller places it.
+ * atomic_file.h - an output file that gets its name only when the caller places it.
  *
  * The directory is opened once; every later step is relative to its descriptor and follows no
  * symbolic link, so that another user who can write to the directory cannot redirect the output.
- * The file to be replaced keeps its name until tapir_placed_file__place. An existing FIFO or device
- * is opened for writing instead; opening never waits for a reader.
+ * The file to be replaced keeps its name until tapir_atomic_file__commit. An existing FIFO or
+ * device is opened for writing instead; opening never waits for a reader.
  *
  * Thread safety: one thread at a time.
  */
-#ifndef TAPIR_USER_PLACED_FILE_H
-#define TAPIR_USER_PLACED_FILE_H
+#ifndef TAPIR_USER_ATOMIC_FILE_H
+#define TAPIR_USER_ATOMIC_FILE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct tapir_placed_file {
+struct tapir_atomic_file {
 	int fd;
 	int dir_fd;	  /* -1: a FIFO or device */
 	char *path;	  /* as the caller wrote it */
@@ -25,7 +25,7 @@ struct tapir_placed_file {
 	bool is_regular; /* created here */
 };
 
-struct tapir_placed_file_opts {
+struct tapir_atomic_file_opts {
 	const char *path;
 	mode_t mode;	/* of a file that is created */
 	bool force;	/* replace an existing regular file */
@@ -39,22 +39,22 @@ struct tapir_placed_file_opts {
  * 0, or -errno with a diagnostic line; a failure leaves no file. -EEXIST: the path exists and force
  * is not set; -ENXIO: a FIFO without a reader; -ELOOP: a symbolic link of another user.
  */
-int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
-			    struct tapir_placed_file *out);
+int tapir_atomic_file__open(const struct tapir_atomic_file_opts *opts,
+			    struct tapir_atomic_file *out);
 
 /* Gives the file its name; without force, -EEXIST if something has that name by now. */
-int tapir_placed_file__place(struct tapir_placed_file *file);
+int tapir_atomic_file__commit(struct tapir_atomic_file *file);
 
 /*
  * 0: the path names the file. -ENOENT: the file no longer has a name and is lost when it is closed;
  * -ESTALE: it was renamed, and the path names another file or no file.
  */
-int tapir_placed_file__check(const struct tapir_placed_file *file);
+int tapir_atomic_file__check(const struct tapir_atomic_file *file);
 
 /* Removes a file that was created here, under whatever of its names it has, and closes it. */
-void tapir_placed_file__discard(struct tapir_placed_file *file);
+void tapir_atomic_file__discard(struct tapir_atomic_file *file);
 
 /* Closes the file. Without __place before, its temporary name is removed. 0 or close(2)'s error. */
-int tapir_placed_file__close(struct tapir_placed_file *file);
+int tapir_atomic_file__close(struct tapir_atomic_file *file);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Created under O_EXCL and O_NOFOLLOW beside its place, renamed into it. */
-#include "base/placed_file.h"
+#include "base/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static int reopen(int path_fd)
 }
 
 /* 1: opened. 0: nothing is there that is in the way. -EEXIST: a regular file, or a link. */
-static int open_existing(struct tapir_placed_file *file)
+static int open_existing(struct tapir_atomic_file *file)
 {
 	bool is_link;
 	tapir_autofd int fd = find(file->dir_fd, file->name, &is_link);
@@ -131,7 +131,7 @@ static int open_existing(struct tapir_placed_file *file)
 
 /* ---- creating ------------------------------------------------------------------------------ */
 
-static int create(struct tapir_placed_file *file, const struct tapir_placed_file_opts *opts,
+static int create(struct tapir_atomic_file *file, const struct tapir_atomic_file_opts *opts,
 		  bool at_once)
 {
 	const char *name = file->name;
@@ -153,7 +153,7 @@ static int create(struct tapir_placed_file *file, const struct tapir_placed_file
 	return -errno;
 }
 
-static int open_dir(struct tapir_placed_file *file)
+static int open_dir(struct tapir_atomic_file *file)
 {
 	char *slash = strrchr(file->path, '/');
 	tapir_autofree char *dir = strdup(slash ? file->path : ".");
@@ -169,7 +169,7 @@ static int open_dir(struct tapir_placed_file *file)
 	return file->dir_fd < 0 ? -errno : 0;
 }
 
-static int open_any(struct tapir_placed_file *file, const struct tapir_placed_file_opts *opts)
+static int open_any(struct tapir_atomic_file *file, const struct tapir_atomic_file_opts *opts)
 {
 	bool is_replaced = false;
 	int err = open_dir(file);
@@ -185,15 +185,15 @@ static int open_any(struct tapir_placed_file *file, const struct tapir_placed_fi
 	return create(file, opts, opts->at_once && !is_replaced);
 }
 
-int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
-			    struct tapir_placed_file *out)
+int tapir_atomic_file__open(const struct tapir_atomic_file_opts *opts,
+			    struct tapir_atomic_file *out)
 {
-	struct tapir_placed_file file = {
+	struct tapir_atomic_file file = {
 		.fd = -1, .dir_fd = -1, .force = opts->force, .path = strdup(opts->path)};
 	int err = file.path ? open_any(&file, opts) : -ENOMEM;
 
 	if (err) {
-		tapir_placed_file__discard(&file);
+		tapir_atomic_file__discard(&file);
 		return open_error(opts->path, err);
 	}
 	*out = file;
@@ -206,7 +206,7 @@ int tapir_placed_file__open(const struct tapir_placed_file_opts *opts,
  * A file that appeared there in the meantime is not replaced either, where the file system supports
  * that.
  */
-static int give_name(const struct tapir_placed_file *file)
+static int give_name(const struct tapir_atomic_file *file)
 {
 	if (!file->force &&
 	    !renameat2(file->dir_fd, file->temp_name, file->dir_fd, file->name, RENAME_NOREPLACE))
@@ -217,14 +217,14 @@ static int give_name(const struct tapir_placed_file *file)
 }
 
 /* A network's file system may report a full disk when a descriptor is closed, and only then. */
-static int flush(const struct tapir_placed_file *file)
+static int flush(const struct tapir_atomic_file *file)
 {
 	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
 
 	return fd < 0 || close(fd) ? -errno : 0;
 }
 
-int tapir_placed_file__place(struct tapir_placed_file *file)
+int tapir_atomic_file__commit(struct tapir_atomic_file *file)
 {
 	int err = file->temp_name ? flush(file) : 0;
 
@@ -238,7 +238,7 @@ int tapir_placed_file__place(struct tapir_placed_file *file)
 	return 0;
 }
 
-int tapir_placed_file__check(const struct tapir_placed_file *file)
+int tapir_atomic_file__check(const struct tapir_atomic_file *file)
 {
 	const char *name = file->temp_name ? file->temp_name : file->name;
 	struct stat own, named;
@@ -255,29 +255,29 @@ int tapir_placed_file__check(const struct tapir_placed_file *file)
 	return 0;
 }
 
-static void fini(struct tapir_placed_file *file)
+static void fini(struct tapir_atomic_file *file)
 {
 	tapir_guard__fd(&file->fd);
 	tapir_guard__fd(&file->dir_fd);
 	free(file->temp_name);
 	free(file->path);
-	*file = (struct tapir_placed_file){.fd = -1, .dir_fd = -1};
+	*file = (struct tapir_atomic_file){.fd = -1, .dir_fd = -1};
 }
 
-void tapir_placed_file__discard(struct tapir_placed_file *file)
+void tapir_atomic_file__discard(struct tapir_atomic_file *file)
 {
 	/* Another file by this name is somebody else's. */
-	if (file->is_regular && !tapir_placed_file__check(file))
+	if (file->is_regular && !tapir_atomic_file__check(file))
 		unlinkat(file->dir_fd, file->temp_name ? file->temp_name : file->name, 0);
 	fini(file);
 }
 
-int tapir_placed_file__close(struct tapir_placed_file *file)
+int tapir_atomic_file__close(struct tapir_atomic_file *file)
 {
 	int err;
 
 	if (file->temp_name) {
-		tapir_placed_file__discard(file);
+		tapir_atomic_file__discard(file);
 		return 0;
 	}
 	err = file->fd >= 0 && close(file->fd) ? -errno : 0;
