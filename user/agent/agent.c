@@ -116,7 +116,7 @@ static void forget_task(struct tapir_agent *agent, pid_t pid, int status)
 		if (WIFSIGNALED(status) && !task->ended_ns)
 			report_killed_task(task, status);
 		if (task->records)
-			tapir_agent_spare__keep(agent, 0);
+			tapir_agent_warm_worker__keep(agent, 0);
 		if (task->client_fd >= 0)
 			close(task->client_fd);
 		*task = agent->tasks.data[--agent->tasks.cnt];
@@ -148,7 +148,7 @@ static void reap(struct tapir_agent *agent)
 		tapir_agent_watch__task_ended(agent, pid);
 		tapir_continuous__task_ended(agent, pid);
 		tapir_agent_push__task_ended(agent, pid);
-		tapir_agent_spare__task_ended(agent, pid, status);
+		tapir_agent_warm_worker__task_ended(agent, pid, status);
 	}
 }
 
@@ -247,7 +247,7 @@ static int sooner_ms(int a, int b)
 static int wait_ms(const struct tapir_agent *agent, bool is_waiting)
 {
 	int ms = sooner_ms(tapir_agent_push__timeout_ms(agent),
-			   tapir_agent_spare__timeout_ms(agent));
+			   tapir_agent_warm_worker__timeout_ms(agent));
 
 	return sooner_ms(ms, is_waiting ? WAITING_MS : -1);
 }
@@ -288,7 +288,7 @@ static int look(struct tapir_agent *agent)
 	tapir_agent_child__check(agent, &agent->watch.child);
 	tapir_agent_child__check(agent, &agent->continuous.child);
 	tapir_agent_child__check(agent, &agent->push.child);
-	tapir_agent_spare__check(agent);
+	tapir_agent_warm_worker__check(agent);
 	tapir_metrics__push(agent);
 	return 0;
 }
@@ -299,11 +299,11 @@ static void end_all(struct tapir_agent *agent)
 	uint64_t until_ns = tapir_clock__now_ns() + TAPIR_AGENT_KILL_NS + 5 * TAPIR_NS_PER_SEC;
 	size_t left = 1;
 
-	tapir_agent_spare__close(agent);
+	tapir_agent_warm_worker__close(agent);
 	for (size_t i = 0; i < agent->tasks.cnt; i++)
 		tapir_agent_task__end(&agent->tasks.data[i], tapir_clock__now_ns());
 	while (left && tapir_clock__now_ns() < until_ns && !look(agent)) {
-		left = agent->tasks.cnt + (agent->spare.pid > 0);
+		left = agent->tasks.cnt + (agent->warm_worker.pid > 0);
 		for (size_t i = 0; !left && i < agent->front_cnt; i++)
 			if (agent->fronts[i].pid)
 				kill(agent->fronts[i].pid, SIGKILL);
@@ -530,8 +530,8 @@ static void stop(struct tapir_agent *agent)
 	tapir_agent_watch__stop(agent);
 	tapir_continuous__stop(agent);
 	tapir_agent_push__stop(agent);
-	if (agent->spare.page)
-		munmap(agent->spare.page, sizeof(*agent->spare.page));
+	if (agent->warm_worker.page)
+		munmap(agent->warm_worker.page, sizeof(*agent->warm_worker.page));
 	tapir_totals__close();
 	free_tls(agent);
 	tapir_shared_lists__free(agent->lists);
@@ -547,7 +547,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 				    .watch.child.fd = -1,
 				    .continuous.child.fd = -1,
 				    .push.child.fd = -1,
-				    .spare.fd = -1,
+				    .warm_worker.fd = -1,
 				    .started_ns = tapir_clock__now_ns()};
 	int err = 0;
 

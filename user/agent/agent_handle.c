@@ -203,7 +203,7 @@ static void prewarm(struct tapir_agent *agent, uint16_t route, const struct tapi
 {
 	if ((route == TAPIR_ROUTE_PROCESSES || route == TAPIR_ROUTE_PROCESS) &&
 	    caller->role >= TAPIR_ROLE_PROFILE)
-		tapir_agent_spare__keep(agent, PREWARM_NS);
+		tapir_agent_warm_worker__keep(agent, PREWARM_NS);
 }
 
 /* What says something of all processes that the agent watches or records. */

@@ -76,7 +76,7 @@ struct tapir_agent_push {
 };
 
 /* A child that has loaded what a recording needs, and waits for a request. */
-struct tapir_agent_spare {
+struct tapir_agent_warm_worker {
 	pid_t pid; /* 0: none */
 	int fd;	   /* -1: none; closed: the child ends */
 	struct tapir_session_page *page;
@@ -100,7 +100,7 @@ struct tapir_agent {
 	struct tapir_agent_watch watch;
 	struct tapir_agent_continuous continuous;
 	struct tapir_agent_push push;
-	struct tapir_agent_spare spare;
+	struct tapir_agent_warm_worker warm_worker;
 	struct tapir_shared_lists *lists;
 	struct tapir_str usage; /* of processes, as metrics, read at */
 	uint64_t usage_ns;	/* this time; 0: never */
@@ -167,13 +167,13 @@ int tapir_agent__start_recording(struct tapir_agent *agent,
 				 const struct tapir_recording_start *start);
 
 /* Starts or ends the child that is kept ready. */
-void tapir_agent_spare__check(struct tapir_agent *agent);
+void tapir_agent_warm_worker__check(struct tapir_agent *agent);
 /* Until when there is nothing to check; -1: no time. */
-int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent);
+int tapir_agent_warm_worker__timeout_ms(const struct tapir_agent *agent);
 /* A recording has ended, or somebody looks for what to record: from delay_ns after now. */
-void tapir_agent_spare__keep(struct tapir_agent *agent, uint64_t delay_ns);
-void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status);
-void tapir_agent_spare__close(struct tapir_agent *agent);
+void tapir_agent_warm_worker__keep(struct tapir_agent *agent, uint64_t delay_ns);
+void tapir_agent_warm_worker__task_ended(struct tapir_agent *agent, pid_t pid, int status);
+void tapir_agent_warm_worker__close(struct tapir_agent *agent);
 
 /*
  * Answers with body. What fits into the socket at once is sent at once; a task sends what does not,

@@ -177,7 +177,7 @@ void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_chil
 
 /* ---- a child that is ready ------------------------------------------------------------------- */
 
-#define SPARE_NAME "tapir-ready"
+#define WARM_WORKER_NAME "tapir-ready"
 
 static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
@@ -199,20 +199,20 @@ tapir_task_fn tapir_agent__task_of(uint16_t route)
 }
 
 /* Before the bytes of a request (wire.h), without its credentials. */
-struct spare_head {
+struct warm_worker_head {
 	uint32_t only_pid;
 	bool command_lines, is_session;
 };
 
 /* One message at a time: the agent makes it, its child takes it. */
 static struct {
-	struct spare_head head;
+	struct warm_worker_head head;
 	char request[TAPIR_WIRE_MAX_BYTES];
-} spare_message;
+} warm_worker_message;
 
 static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
 {
-	const struct spare_head *head = &spare_message.head;
+	const struct warm_worker_head *head = &warm_worker_message.head;
 	struct tapir_ask ask = {.command_lines = head->command_lines};
 	struct tapir_task task = {.run = head->is_session ? tapir_task__session
 							  : tapir_agent__task_of(rq->route),
@@ -221,7 +221,7 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd,
 				  .trace_fd = head->is_session ? fd : -1,
-				  .page = head->is_session ? agent->spare.page : NULL};
+				  .page = head->is_session ? agent->warm_worker.page : NULL};
 	int err;
 
 	if (!task.run)
@@ -236,7 +236,7 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 }
 
 /* Helpers come first: they must not have the programs. The agent's end closes when it ends. */
-static int run_spare(void *ctx, int agent_fd)
+static int run_warm_worker(void *ctx, int agent_fd)
 {
 	struct tapir_wire_request rq;
 	bool is_cut;
@@ -246,130 +246,135 @@ static int run_spare(void *ctx, int agent_fd)
 	(void)tapir_helpers__start();
 	if (tapir_recording__prepare())
 		return -EOPNOTSUPP;
-	n = tapir_fd_message__recv(agent_fd, &spare_message, sizeof(spare_message), &fd, 1, 0,
-				   &is_cut);
+	n = tapir_fd_message__recv(agent_fd, &warm_worker_message, sizeof(warm_worker_message), &fd,
+				   1, 0, &is_cut);
 	close(agent_fd);
-	if (n <= (ssize_t)sizeof(spare_message.head))
+	if (n <= (ssize_t)sizeof(warm_worker_message.head))
 		return 0;
 	prctl(PR_SET_NAME, "tapir");
 	if (is_cut || fd < 0 ||
-	    tapir_wire__decode(spare_message.request, (size_t)n - sizeof(spare_message.head), &rq))
+	    tapir_wire__decode(warm_worker_message.request,
+			       (size_t)n - sizeof(warm_worker_message.head), &rq))
 		return -EBADMSG;
 	return run_request(ctx, &rq, fd);
 }
 
-static void start_spare(struct tapir_agent *agent)
+static void start_warm_worker(struct tapir_agent *agent)
 {
-	struct tapir_agent_spare *spare = &agent->spare;
+	struct tapir_agent_warm_worker *warm_worker = &agent->warm_worker;
 	char own[16] = "tapir";
 	int pair[2];
 
-	if (!spare->page)
-		spare->page = tapir_session_page__new();
-	if (!spare->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (!warm_worker->page)
+		warm_worker->page = tapir_session_page__new();
+	if (!warm_worker->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return;
 	prctl(PR_GET_NAME, own);
-	prctl(PR_SET_NAME, SPARE_NAME); /* the child has it from its first moment */
-	spare->pid = fork_task(agent, pair[1], NULL, true, run_spare, agent);
+	prctl(PR_SET_NAME, WARM_WORKER_NAME); /* the child has it from its first moment */
+	warm_worker->pid = fork_task(agent, pair[1], NULL, true, run_warm_worker, agent);
 	prctl(PR_SET_NAME, own);
 	close(pair[1]);
-	if (spare->pid < 0)
+	if (warm_worker->pid < 0)
 		close(pair[0]);
-	spare->fd = spare->pid < 0 ? -1 : pair[0];
-	spare->pid = spare->pid < 0 ? 0 : spare->pid;
-	spare->is_useless = !spare->pid;
+	warm_worker->fd = warm_worker->pid < 0 ? -1 : pair[0];
+	warm_worker->pid = warm_worker->pid < 0 ? 0 : warm_worker->pid;
+	warm_worker->is_useless = !warm_worker->pid;
 }
 
-void tapir_agent_spare__keep(struct tapir_agent *agent, uint64_t delay_ns)
+void tapir_agent_warm_worker__keep(struct tapir_agent *agent, uint64_t delay_ns)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
-	if (!delay_ns || now_ns >= agent->spare.until_ns) /* who asks often does not put it off */
-		agent->spare.from_ns = now_ns + delay_ns;
-	agent->spare.until_ns = now_ns + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
+	if (!delay_ns ||
+	    now_ns >= agent->warm_worker.until_ns) /* who asks often does not put it off */
+		agent->warm_worker.from_ns = now_ns + delay_ns;
+	agent->warm_worker.until_ns = now_ns + agent->config->limits.ready_s * TAPIR_NS_PER_SEC;
 }
 
-void tapir_agent_spare__close(struct tapir_agent *agent)
+void tapir_agent_warm_worker__close(struct tapir_agent *agent)
 {
-	tapir_guard__fd(&agent->spare.fd);
+	tapir_guard__fd(&agent->warm_worker.fd);
 }
 
-static bool is_spare_wanted(const struct tapir_agent *agent)
+static bool is_warm_worker_wanted(const struct tapir_agent *agent)
 {
-	const struct tapir_agent_spare *spare = &agent->spare;
+	const struct tapir_agent_warm_worker *warm_worker = &agent->warm_worker;
 
-	return !spare->pid && !spare->is_useless && !agent->is_ending &&
+	return !warm_worker->pid && !warm_worker->is_useless && !agent->is_ending &&
 	       !tapir_agent__recordings(agent);
 }
 
-void tapir_agent_spare__check(struct tapir_agent *agent)
+void tapir_agent_warm_worker__check(struct tapir_agent *agent)
 {
-	if (tapir_clock__now_ns() >= agent->spare.until_ns)
-		tapir_agent_spare__close(agent);
-	else if (is_spare_wanted(agent) && tapir_clock__now_ns() >= agent->spare.from_ns)
-		start_spare(agent);
+	if (tapir_clock__now_ns() >= agent->warm_worker.until_ns)
+		tapir_agent_warm_worker__close(agent);
+	else if (is_warm_worker_wanted(agent) &&
+		 tapir_clock__now_ns() >= agent->warm_worker.from_ns)
+		start_warm_worker(agent);
 }
 
-int tapir_agent_spare__timeout_ms(const struct tapir_agent *agent)
+int tapir_agent_warm_worker__timeout_ms(const struct tapir_agent *agent)
 {
-	const struct tapir_agent_spare *spare = &agent->spare;
+	const struct tapir_agent_warm_worker *warm_worker = &agent->warm_worker;
 	uint64_t now_ns = tapir_clock__now_ns(), then_ns;
 
-	if (spare->fd < 0 && (now_ns >= spare->until_ns || !is_spare_wanted(agent)))
+	if (warm_worker->fd < 0 &&
+	    (now_ns >= warm_worker->until_ns || !is_warm_worker_wanted(agent)))
 		return -1;
-	then_ns = spare->fd < 0 ? spare->from_ns : spare->until_ns;
+	then_ns = warm_worker->fd < 0 ? warm_worker->from_ns : warm_worker->until_ns;
 	return then_ns <= now_ns ? 0 : (int)((then_ns - now_ns) / TAPIR_NS_PER_MS + 1);
 }
 
-void tapir_agent_spare__task_ended(struct tapir_agent *agent, pid_t pid, int status)
+void tapir_agent_warm_worker__task_ended(struct tapir_agent *agent, pid_t pid, int status)
 {
-	if (agent->spare.pid != pid)
+	if (agent->warm_worker.pid != pid)
 		return;
-	agent->spare.pid = 0;
-	agent->spare.is_useless = status != 0; /* also: killed, for lack of memory */
-	tapir_agent_spare__close(agent);
+	agent->warm_worker.pid = 0;
+	agent->warm_worker.is_useless = status != 0; /* also: killed, for lack of memory */
+	tapir_agent_warm_worker__close(agent);
 }
 
 /* False: there is none, or it does not take the request. */
-static bool use_spare(struct tapir_agent *agent, const struct tapir_recording_start *s)
+static bool use_warm_worker(struct tapir_agent *agent, const struct tapir_recording_start *s)
 {
-	struct tapir_agent_spare *spare = &agent->spare;
+	struct tapir_agent_warm_worker *warm_worker = &agent->warm_worker;
 	struct tapir_wire_request rq = *s->rq;
 	int len, err, fd = s->trace_fd ? *s->trace_fd : s->client_fd;
 
-	if (spare->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
+	if (warm_worker->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
 		return false;
 	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
-	spare_message.head = (struct spare_head){.only_pid = s->caller->only_pid,
-						 .command_lines = s->task->ask->command_lines,
-						 .is_session = s->page != NULL};
-	len = tapir_wire__encode(&rq, spare_message.request);
+	warm_worker_message.head =
+		(struct warm_worker_head){.only_pid = s->caller->only_pid,
+					  .command_lines = s->task->ask->command_lines,
+					  .is_session = s->page != NULL};
+	len = tapir_wire__encode(&rq, warm_worker_message.request);
 	err = len < 0 ? len
-		      : tapir_fd_message__send(spare->fd, &spare_message,
-					       sizeof(spare_message.head) + (size_t)len, &fd, 1,
-					       MSG_DONTWAIT);
-	explicit_bzero(&spare_message, sizeof(spare_message));
-	tapir_agent_spare__close(agent);
+		      : tapir_fd_message__send(warm_worker->fd, &warm_worker_message,
+					       sizeof(warm_worker_message.head) + (size_t)len, &fd,
+					       1, MSG_DONTWAIT);
+	explicit_bzero(&warm_worker_message, sizeof(warm_worker_message));
+	tapir_agent_warm_worker__close(agent);
 	if (err)
 		return false;
-	add_task(agent, spare->pid, s->client_fd, true);
+	add_task(agent, warm_worker->pid, s->client_fd, true);
 	return true;
 }
 
 int tapir_agent__start_recording(struct tapir_agent *agent, const struct tapir_recording_start *s)
 {
 	struct tapir_session_page *own;
-	pid_t pid = agent->spare.pid;
+	pid_t pid = agent->warm_worker.pid;
 
-	if (s->task->run == tapir_task__counters || !use_spare(agent, s))
+	if (s->task->run == tapir_task__counters || !use_warm_worker(agent, s))
 		return tapir_agent__start_task(agent, s->client_fd, s->trace_fd, true, s->task->run,
 					       s->task);
 	if (s->page) {
 		own = *s->page;
-		*s->page = agent->spare.page;
-		agent->spare.page = own; /* for the next one */
+		*s->page = agent->warm_worker.page;
+		agent->warm_worker.page = own; /* for the next one */
 	}
-	agent->spare.pid = 0;
+	agent->warm_worker.pid = 0;
 	return pid;
 }
 

@@ -52,7 +52,7 @@ static void add_running(const struct tapir_agent *agent, double *cpu_s, double *
 		size_t task = i - agent->front_cnt;
 		pid_t pid = i < agent->front_cnt      ? agent->fronts[i].pid
 			    : task < agent->tasks.cnt ? agent->tasks.data[task].pid
-						      : agent->spare.pid;
+						      : agent->warm_worker.pid;
 
 		if (pid <= 0 || tapir_proc_usage__read((uint32_t)pid, &usage))
 			continue;

@@ -57,12 +57,12 @@ static int add_source(struct tapir_drain *d, int map_fd, unsigned pair)
 }
 
 /* Room for the largest record a BPF program sends (bpf/usdt.bpf.c: REC_BYTES) and more. */
-#define SPARE_BYTES (64u * 1024u)
+#define WARM_WORKER_BYTES (64u * 1024u)
 
 /* A block with room in it; NULL: there is no empty one. */
 static struct tapir_block *block_with_room(struct tapir_drain *d, struct source *source)
 {
-	if (d->block && d->block->used_bytes + SPARE_BYTES > TAPIR_BLOCK_BYTES) {
+	if (d->block && d->block->used_bytes + WARM_WORKER_BYTES > TAPIR_BLOCK_BYTES) {
 		/* Copied: while reading continues, the programs may overwrite it. */
 		tapir_bpf_ring__release(&source->ring);
 		tapir_queue__give_full(d->opts.queue, d->block);
@@ -94,7 +94,7 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 	while ((block = block_with_room(d, source)) &&
 	       (rec = tapir_bpf_ring__next(&source->ring, &len))) {
 		*any = true;
-		if (len > SPARE_BYTES) {
+		if (len > WARM_WORKER_BYTES) {
 			post_too_large(d);
 			continue;
 		}

@@ -25,7 +25,7 @@
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
 #define FIND_NS		  (500 * TAPIR_NS_PER_MS)
-#define SPARE_DESCRIPTORS                                                                          \
+#define WARM_WORKER_DESCRIPTORS                                                                    \
 	16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)                    \
 	     */
 
@@ -144,10 +144,10 @@ static bool has_spare_descriptors(uint32_t tgid)
 	dir = opendir(path);
 	if (!dir)
 		return true;
-	while (cnt + SPARE_DESCRIPTORS <= limit.rlim_cur && readdir(dir))
+	while (cnt + WARM_WORKER_DESCRIPTORS <= limit.rlim_cur && readdir(dir))
 		cnt++;
 	closedir(dir);
-	return cnt + SPARE_DESCRIPTORS <= limit.rlim_cur;
+	return cnt + WARM_WORKER_DESCRIPTORS <= limit.rlim_cur;
 }
 
 static int check(const struct tapir_dotnet_talk *talk)
@@ -165,7 +165,7 @@ static int check(const struct tapir_dotnet_talk *talk)
 		return tapir_diag__fail(
 			-EMFILE,
 			"cannot attach to .NET process %u: it has fewer than %u file descriptors left (raise its limit: prlimit --nofile)",
-			talk->job.tgid, SPARE_DESCRIPTORS);
+			talk->job.tgid, WARM_WORKER_DESCRIPTORS);
 	return 0;
 }
 
