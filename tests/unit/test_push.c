@@ -29,7 +29,7 @@ static const struct tapir_push_target targets[] = {
 
 struct job {
 	int fd;
-	struct tapir_push_page *page;
+	struct tapir_push_shm *page;
 	int result;
 };
 
@@ -54,7 +54,7 @@ static void send_body(int socket_fd, uint32_t target, size_t bytes)
 	close(fd);
 }
 
-static uint64_t seen_cnt(const struct tapir_push_page *page)
+static uint64_t seen_cnt(const struct tapir_push_shm *page)
 {
 	uint64_t cnt = 0;
 
@@ -66,7 +66,7 @@ static uint64_t seen_cnt(const struct tapir_push_page *page)
 
 static void oldest_are_dropped_when_there_is_no_room(void **state)
 {
-	struct job job = {.page = tapir_push_page__new()};
+	struct job job = {.page = tapir_push_shm__new()};
 	pthread_t thread;
 	int pair[2];
 
@@ -96,7 +96,7 @@ static void oldest_are_dropped_when_there_is_no_room(void **state)
 	assert_in_range(job.page->of[0].dropped_cnt, 17, 21);
 	assert_int_equal(job.page->of[0].sent_cnt + job.page->of[1].sent_cnt, 0);
 	assert_true(*job.page->of[0].error);
-	tapir_push_page__free(job.page);
+	tapir_push_shm__free(job.page);
 }
 
 static void names_for_parca_are_labels(void **state)

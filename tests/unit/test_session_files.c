@@ -48,7 +48,7 @@ static void add(const char *id, const char *owner, unsigned mb, bool runs)
 	snprintf(s.id, sizeof(s.id), "%s", id);
 	snprintf(s.owner, sizeof(s.owner), "%s", owner);
 	assert_int_equal(ftruncate(s.fd, (off_t)mb << 20), 0);
-	s.page = tapir_session_page__new();
+	s.page = tapir_session_shm__new();
 	assert_non_null(s.page);
 	assert_true(tapir_vec__push(&agent.sessions->all, s));
 }

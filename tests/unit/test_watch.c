@@ -29,40 +29,40 @@ static void put(struct tapir_watch_slot *slot, const char *name, uint32_t kind, 
 
 static void newest_values_are_kept(void **state)
 {
-	struct tapir_watch_page *page = tapir_watch_page__new();
-	struct tapir_watch_slot *slot = tapir_watch_page__add(page, 7, 70, "shop");
+	struct tapir_watch_shm *page = tapir_watch_shm__new();
+	struct tapir_watch_slot *slot = tapir_watch_shm__add(page, 7, 70, "shop");
 	static struct tapir_watch_head head;
 	struct tapir_watch_point points[TAPIR_WATCH_MAX_POINTS];
 
 	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		put(slot, "gc-heap-size", TAPIR_COUNTER_GAUGE, (double)i, i);
-	assert_true(tapir_watch_page__copy(page, 0, &head));
+	assert_true(tapir_watch_shm__copy(page, 0, &head));
 	assert_int_equal(head.counter_cnt, 1);
 	assert_true(head.counters[0].last.value == 999);
-	assert_int_equal(tapir_watch_page__points(page, 0, &head, 0, 0, points),
+	assert_int_equal(tapir_watch_shm__points(page, 0, &head, 0, 0, points),
 			 TAPIR_WATCH_MAX_POINTS);
 	assert_int_equal(points[0].utc_ms, 1000 - TAPIR_WATCH_MAX_POINTS);
 	assert_true(points[TAPIR_WATCH_MAX_POINTS - 1].value == 999);
-	assert_int_equal(tapir_watch_page__points(page, 0, &head, 0, 990, points), 10);
+	assert_int_equal(tapir_watch_shm__points(page, 0, &head, 0, 990, points), 10);
 	tapir_watch_slot__release(slot);
-	assert_false(tapir_watch_page__copy(page, 0, &head));
-	slot = tapir_watch_page__add(page, 7, 71, "next");
-	assert_int_equal(tapir_watch_page__points(page, 0, &head, 0, 0, points), 0);
-	tapir_watch_page__free(page);
+	assert_false(tapir_watch_shm__copy(page, 0, &head));
+	slot = tapir_watch_shm__add(page, 7, 71, "next");
+	assert_int_equal(tapir_watch_shm__points(page, 0, &head, 0, 0, points), 0);
+	tapir_watch_shm__free(page);
 }
 
 static void what_finds_no_room_is_counted(void **state)
 {
-	struct tapir_watch_page *page = tapir_watch_page__new();
+	struct tapir_watch_shm *page = tapir_watch_shm__new();
 	struct tapir_watch_slot *slot = NULL;
 	char name[16];
 
 	(void)state;
 	for (uint32_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++)
-		slot = tapir_watch_page__add(page, i + 1, 1, "x");
+		slot = tapir_watch_shm__add(page, i + 1, 1, "x");
 	assert_non_null(slot);
-	assert_null(tapir_watch_page__add(page, 1000, 1, "x"));
+	assert_null(tapir_watch_shm__add(page, 1000, 1, "x"));
 	assert_int_equal(page->more_processes, 1);
 	for (int i = 0; i < TAPIR_WATCH_MAX_COUNTERS + 3; i++) {
 		snprintf(name, sizeof(name), "c%d", i);
@@ -72,15 +72,15 @@ static void what_finds_no_room_is_counted(void **state)
 	assert_int_equal(slot->head.counter_cnt, TAPIR_WATCH_MAX_COUNTERS);
 	assert_int_equal(slot->head.more_counters, 3);
 	assert_int_equal(slot->head.counters[0].point_cnt, 1);
-	tapir_watch_page__clear(page);
-	assert_null(tapir_watch_page__find(page, 1));
-	tapir_watch_page__free(page);
+	tapir_watch_shm__clear(page);
+	assert_null(tapir_watch_shm__find(page, 1));
+	tapir_watch_shm__free(page);
 }
 
 /* The writer decodes what processes send: its memory may hold anything. */
 static void page_with_anything_in_it_is_read(void **state)
 {
-	struct tapir_watch_page *page = tapir_watch_page__new();
+	struct tapir_watch_shm *page = tapir_watch_shm__new();
 	struct tapir_watch_query query = {
 		.pids = &(struct tapir_pids){}, .history_ms = 1000, .now_utc_ms = 1u << 30};
 	struct tapir_str out = {};
@@ -97,16 +97,16 @@ static void page_with_anything_in_it_is_read(void **state)
 	tapir_str__clear(&out);
 	tapir_watch_report__counters(page, &query, &out);
 	assert_string_equal(out.data, "{\"watched\":true,\"processes\":[],\"counters\":[]}");
-	tapir_watch_page__clear(page);
-	assert_non_null(tapir_watch_page__add(page, 1, 1, "x"));
+	tapir_watch_shm__clear(page);
+	assert_non_null(tapir_watch_shm__add(page, 1, 1, "x"));
 	tapir_str__fini(&out);
-	tapir_watch_page__free(page);
+	tapir_watch_shm__free(page);
 }
 
 static void metrics_are_those_of_the_runtime(void **state)
 {
-	struct tapir_watch_page *page = tapir_watch_page__new();
-	struct tapir_watch_slot *slot = tapir_watch_page__add(page, 7, 70, "a\"b\\c\n");
+	struct tapir_watch_shm *page = tapir_watch_shm__new();
+	struct tapir_watch_slot *slot = tapir_watch_shm__add(page, 7, 70, "a\"b\\c\n");
 	struct tapir_str out = {};
 
 	(void)state;
@@ -125,7 +125,7 @@ static void metrics_are_those_of_the_runtime(void **state)
 	assert_non_null(strstr(out.data, ",le=\"+Inf\"} 2\n"));
 	assert_non_null(strstr(out.data, "} 60.002\n"));
 	tapir_str__fini(&out);
-	tapir_watch_page__free(page);
+	tapir_watch_shm__free(page);
 }
 
 static size_t count(const char *text, const char *what)
@@ -170,20 +170,20 @@ static void usage_is_that_of_at_most_eighty_processes(void **state)
 
 static void processes_are_found_by_their_number(void **state)
 {
-	struct tapir_watch_page *page = tapir_watch_page__new();
+	struct tapir_watch_shm *page = tapir_watch_shm__new();
 	uint32_t pid = 7;
 	struct tapir_pids pids = {.data = &pid, .cnt = 1};
 	struct tapir_watch_query query = {.pids = &pids};
 
 	(void)state;
 	assert_int_equal(tapir_watch_report__has(page, &query), 0);
-	(void)tapir_watch_page__add(page, 7, 70, "shop");
+	(void)tapir_watch_shm__add(page, 7, 70, "shop");
 	assert_int_equal(tapir_watch_report__has(page, &query), 1);
 	query.started_ms = 74; /* as another reading has it */
 	assert_int_equal(tapir_watch_report__has(page, &query), 1);
 	query.started_ms = 80;
 	assert_int_equal(tapir_watch_report__has(page, &query), -EEXIST);
-	tapir_watch_page__free(page);
+	tapir_watch_shm__free(page);
 }
 
 int main(void)

@@ -19,10 +19,10 @@
 #define TAPIR_AGENT_MAX_TASKS 64		      /* at once; of them limits.sessions record */
 
 struct tapir_sessions;
-struct tapir_session_page;
+struct tapir_session_shm;
 struct tapir_shared_lists;
 struct tapir_task;
-struct tapir_watch_page;
+struct tapir_watch_shm;
 
 /* One listener and the HTTP process that serves it. */
 struct tapir_agent_front {
@@ -58,7 +58,7 @@ struct tapir_agent_child {
 /* The child that watches runtimes. */
 struct tapir_agent_watch {
 	struct tapir_agent_child child;
-	struct tapir_watch_page *page; /* NULL: the configuration selects no process */
+	struct tapir_watch_shm *page; /* NULL: the configuration selects no process */
 };
 
 /* The child that records continuously. */
@@ -71,7 +71,7 @@ struct tapir_agent_continuous {
 /* The child that pushes. */
 struct tapir_agent_push {
 	struct tapir_agent_child child;		     /* is sent what it pushes */
-	struct tapir_push_page *page;		     /* NULL: the configuration names no target */
+	struct tapir_push_shm *page;		     /* NULL: the configuration names no target */
 	uint64_t figures_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
 };
 
@@ -79,7 +79,7 @@ struct tapir_agent_push {
 struct tapir_agent_warm_worker {
 	pid_t pid; /* 0: none */
 	int fd;	   /* -1: none; closed: the child ends */
-	struct tapir_session_page *page;
+	struct tapir_session_shm *page;
 	uint64_t from_ns;  /* it is not started before */
 	uint64_t until_ns; /* and kept until then */
 	bool is_useless;   /* it could load nothing: no other one is tried */
@@ -161,7 +161,7 @@ struct tapir_recording_start {
 	struct tapir_task *task;
 	int client_fd; /* -1: none */
 	int *trace_fd; /* &task->trace_fd */
-	struct tapir_session_page **page;
+	struct tapir_session_shm **page;
 };
 int tapir_agent__start_recording(struct tapir_agent *agent,
 				 const struct tapir_recording_start *start);

@@ -148,7 +148,7 @@ int tapir_agent_push__start(struct tapir_agent *agent)
 		err = tapir_push__check();
 	if (err)
 		return err;
-	agent->push.page = tapir_push_page__new();
+	agent->push.page = tapir_push_shm__new();
 	if (!agent->push.page)
 		return -ENOMEM;
 	agent->push.child.name = "the process that pushes";
@@ -160,7 +160,7 @@ int tapir_agent_push__start(struct tapir_agent *agent)
 void tapir_agent_push__stop(struct tapir_agent *agent)
 {
 	tapir_guard__fd(&agent->push.child.fd);
-	tapir_push_page__free(agent->push.page);
+	tapir_push_shm__free(agent->push.page);
 	agent->push.page = NULL;
 }
 

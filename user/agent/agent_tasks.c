@@ -266,7 +266,7 @@ static void start_warm_worker(struct tapir_agent *agent)
 	int pair[2];
 
 	if (!warm_worker->page)
-		warm_worker->page = tapir_session_page__new();
+		warm_worker->page = tapir_session_shm__new();
 	if (!warm_worker->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return;
 	prctl(PR_GET_NAME, own);
@@ -363,7 +363,7 @@ static bool use_warm_worker(struct tapir_agent *agent, const struct tapir_record
 
 int tapir_agent__start_recording(struct tapir_agent *agent, const struct tapir_recording_start *s)
 {
-	struct tapir_session_page *own;
+	struct tapir_session_shm *own;
 	pid_t pid = agent->warm_worker.pid;
 
 	if (s->task->run == tapir_task__counters || !use_warm_worker(agent, s))

@@ -34,7 +34,7 @@ int tapir_agent_watch__start(struct tapir_agent *agent)
 {
 	if (!agent->config->watch.comms.cnt)
 		return 0;
-	agent->watch.page = tapir_watch_page__new();
+	agent->watch.page = tapir_watch_shm__new();
 	if (!agent->watch.page)
 		return -ENOMEM;
 	agent->watch.child.name = "the process that watches runtimes";
@@ -45,14 +45,14 @@ int tapir_agent_watch__start(struct tapir_agent *agent)
 
 void tapir_agent_watch__stop(struct tapir_agent *agent)
 {
-	tapir_watch_page__free(agent->watch.page);
+	tapir_watch_shm__free(agent->watch.page);
 	agent->watch.page = NULL;
 }
 
 void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid)
 {
 	if (tapir_agent_child__end_seen(agent, &agent->watch.child, pid))
-		tapir_watch_page__clear(agent->watch.page);
+		tapir_watch_shm__clear(agent->watch.page);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static bool is_of_watched(const struct tapir_agent *agent, const struct tapir_as
 }
 
 struct history {
-	const struct tapir_watch_page *page;
+	const struct tapir_watch_shm *page;
 	const struct tapir_watch_query *query;
 };
 

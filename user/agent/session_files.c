@@ -31,10 +31,10 @@ static const char *state_name(enum tapir_session_state state)
 	return names[state];
 }
 
-struct tapir_session_page *tapir_session_page__new(void)
+struct tapir_session_shm *tapir_session_shm__new(void)
 {
-	struct tapir_session_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-					       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct tapir_session_shm *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -49,7 +49,7 @@ uint64_t tapir_session__bytes(const struct tapir_session_entry *s)
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key)
 {
-	const struct tapir_session_page *p = s->page;
+	const struct tapir_session_shm *p = s->page;
 
 	tapir_json__open(j, key, '{');
 	tapir_json__str(j, "id", s->id);
@@ -256,7 +256,7 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-static void count(struct tapir_reader *reader, struct tapir_session_page *page)
+static void count(struct tapir_reader *reader, struct tapir_session_shm *page)
 {
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
 	const struct tapir_rec *rec;
@@ -305,7 +305,7 @@ static uint64_t figure(const json_t *root, const char *key)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static void read_figures(const json_t *root, struct tapir_session_page *page)
+static void read_figures(const json_t *root, struct tapir_session_shm *page)
 {
 	double seconds = json_number_value(json_object_get(root, "seconds"));
 
@@ -371,7 +371,7 @@ static int load(const struct tapir_agent *agent, struct tapir_sessions *sessions
 	s.fd = openat(agent->state_fd, trace, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (s.fd < 0)
 		return 0;
-	s.page = tapir_session_page__new();
+	s.page = tapir_session_shm__new();
 	if (s.page) {
 		read_description(agent, &s);
 		if (tapir_vec__push(&sessions->all, s))

@@ -158,7 +158,7 @@ static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struc
 						    .page = &s->page};
 	int err = tapir_token__random(s->id, TAPIR_SESSION_ID_DIGITS);
 
-	s->page = tapir_session_page__new();
+	s->page = tapir_session_shm__new();
 	if (!s->page)
 		return -ENOMEM;
 	if (!err)
@@ -335,7 +335,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 	snprintf(s.utc, sizeof(s.utc), "%sZ", when);
 	snprintf(s.owner, sizeof(s.owner), "%s", frozen->owner);
 	snprintf(s.target, sizeof(s.target), TAPIR_SESSION_FROZEN "%s", frozen->why);
-	s.page = tapir_session_page__new();
+	s.page = tapir_session_shm__new();
 	if (!s.page || tapir_session__make_room(agent, &owner, &tapir_routes[TAPIR_ROUTE_FREEZE],
 						tapir_session__bytes(&s)))
 		err = -ENOSPC;

@@ -25,15 +25,15 @@ struct tapir_session_entry {
 	uint64_t started;	     /* of the one process, as stated, or as it is; 0: not known */
 	char utc[24];
 	enum tapir_session_state state;
-	struct tapir_session_page *page; /* shared with the recording */
-	int fd;				 /* of the trace; -1: none */
-	pid_t pid;			 /* of the recording; 0: it has ended */
-	uint64_t lease_ns, touched_ns;	 /* 0: no lease */
-	int waiter_fd;			 /* a client that gets the trace when it has ended; -1 */
-	const char *waiter_format;	 /* of the table */
-	bool goes_after;		 /* the waiter deletes it */
-	bool is_uncounted;		 /* its counts were lost with its agent or recording */
-	pid_t counter;			 /* the task that reads them from the trace; 0: none */
+	struct tapir_session_shm *page; /* shared with the recording */
+	int fd;				/* of the trace; -1: none */
+	pid_t pid;			/* of the recording; 0: it has ended */
+	uint64_t lease_ns, touched_ns;	/* 0: no lease */
+	int waiter_fd;			/* a client that gets the trace when it has ended; -1 */
+	const char *waiter_format;	/* of the table */
+	bool goes_after;		/* the waiter deletes it */
+	bool is_uncounted;		/* its counts were lost with its agent or recording */
+	pid_t counter;			/* the task that reads them from the trace; 0: none */
 };
 
 struct tapir_sessions {
@@ -41,7 +41,7 @@ struct tapir_sessions {
 };
 
 /* NULL: out of memory. */
-struct tapir_session_page *tapir_session_page__new(void);
+struct tapir_session_shm *tapir_session_shm__new(void);
 
 void tapir_session__release(struct tapir_session_entry *s);
 /* Removes it and its files. */

@@ -12,7 +12,7 @@
 #include "agent/serve_config.h"
 
 /* Figures of a session, shared by its recording with the agent. */
-struct tapir_session_page {
+struct tapir_session_shm {
 	uint64_t elapsed_ns, event_cnt, sample_cnt, switch_cnt, lost_cnt, file_bytes;
 	bool is_over; /* the recording ended as it should; the rest is final */
 	char error[512];
@@ -31,7 +31,7 @@ struct tapir_task {
 	const int *state_fd; /* directory; < 0: state is memory */
 	int trace_fd;	     /* of a session */
 	const char *format;  /* of a trace that is handed out */
-	struct tapir_session_page *page;
+	struct tapir_session_shm *page;
 	struct tapir_shared_lists *lists; /* of __processes and __process */
 };
 

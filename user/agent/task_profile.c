@@ -159,7 +159,7 @@ static int send_trace(int fd, const char *format, const char *name, int client_f
 
 /* ---- recording ------------------------------------------------------------------------------ */
 
-static void note_stats(struct tapir_session_page *page, const struct tapir_session_stats *stats,
+static void note_stats(struct tapir_session_shm *page, const struct tapir_session_stats *stats,
 		       uint64_t elapsed_ns)
 {
 	page->elapsed_ns = elapsed_ns;

@@ -69,15 +69,15 @@ const char *tapir_push_kind__name(unsigned i)
 	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
 }
 
-struct tapir_push_page *tapir_push_page__new(void)
+struct tapir_push_shm *tapir_push_shm__new(void)
 {
-	void *page = mmap(NULL, sizeof(struct tapir_push_page), PROT_READ | PROT_WRITE,
+	void *page = mmap(NULL, sizeof(struct tapir_push_shm), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
 
-void tapir_push_page__free(struct tapir_push_page *page)
+void tapir_push_shm__free(struct tapir_push_shm *page)
 {
 	if (page)
 		munmap(page, sizeof(*page));
@@ -450,7 +450,7 @@ static int loop(struct pusher *p)
 }
 
 int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
-		    const struct tapir_push_files *files, int fd, struct tapir_push_page *page)
+		    const struct tapir_push_files *files, int fd, struct tapir_push_shm *page)
 {
 	struct pusher p = {.cnt = cnt, .fd = fd};
 	int err = tapir_push_http__new(&p.http);

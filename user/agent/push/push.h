@@ -60,13 +60,13 @@ struct tapir_push_figures {
 	char error[160]; /* of the last attempt; "": it succeeded */
 };
 
-struct tapir_push_page {
+struct tapir_push_shm {
 	struct tapir_push_figures of[TAPIR_PUSH_MAX_TARGETS];
 };
 
 /* Shared with children; NULL: out of memory. */
-struct tapir_push_page *tapir_push_page__new(void);
-void tapir_push_page__free(struct tapir_push_page *page);
+struct tapir_push_shm *tapir_push_shm__new(void);
+void tapir_push_shm__free(struct tapir_push_shm *page);
 
 /* Whether this machine can push: libcurl is there. -ENOSYS with a line. */
 int tapir_push__check(void);
@@ -84,6 +84,6 @@ struct tapir_push_files {
  * log go to tapir_warn. -errno with a line.
  */
 int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
-		    const struct tapir_push_files *files, int fd, struct tapir_push_page *page);
+		    const struct tapir_push_files *files, int fd, struct tapir_push_shm *page);
 
 #endif

@@ -25,7 +25,7 @@ struct stopped {
 };
 
 struct watch {
-	struct tapir_watch_page *page;
+	struct tapir_watch_shm *page;
 	struct tapir_event_fields fields;
 	struct stopped stopped[MAX_STOPPED];
 	size_t stopped_cnt;
@@ -51,13 +51,13 @@ static struct tapir_watch_slot *add_process(struct watch *w, const struct tapir_
 		return NULL;
 	tapir_process_view__of(&rec->h, &view);
 	tapir_sv__copy(view.comm, name, sizeof(name));
-	return tapir_watch_page__add(w->page, pid, rec->start_ns / TAPIR_NS_PER_MS, name);
+	return tapir_watch_shm__add(w->page, pid, rec->start_ns / TAPIR_NS_PER_MS, name);
 }
 
 static struct tapir_watch_slot *slot_of(struct watch *w, const struct tapir_catalog *catalog,
 					uint32_t pid, uint64_t time_ns)
 {
-	struct tapir_watch_slot *slot = tapir_watch_page__find(w->page, pid);
+	struct tapir_watch_slot *slot = tapir_watch_shm__find(w->page, pid);
 
 	return slot ? slot : add_process(w, catalog, pid, time_ns);
 }
@@ -79,7 +79,7 @@ static void resume(struct watch *w, size_t i)
 static void on_exit_of(void *ctx, uint32_t pid)
 {
 	struct watch *w = ctx;
-	struct tapir_watch_slot *slot = tapir_watch_page__find(w->page, pid);
+	struct tapir_watch_slot *slot = tapir_watch_shm__find(w->page, pid);
 	size_t i = stopped_at(w, pid);
 
 	if (i < w->stopped_cnt)
@@ -194,7 +194,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *progre
 		((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
 }
 
-int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_page *page)
+int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_shm *page)
 {
 	static const char *pauses = CLR ":GCSuspendEEBegin,GCRestartEEBegin";
 	struct tapir_request request = {

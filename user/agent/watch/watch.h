@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * watch.h - watches the runtimes of processes: their counters, once per interval, and how long
- * collections stop them, into a page (watch_page.h). A .NET runtime sends both by one event stream
+ * collections stop them, into a page (watch_shm.h). A .NET runtime sends both by one event stream
  * of its own; a JVM's are in the file that it keeps for them. Nothing is loaded into a process, and
  * no probe is attached.
  */
@@ -9,7 +9,7 @@
 #define TAPIR_USER_WATCH_H
 
 #include "base/vec.h"
-#include "agent/watch/watch_page.h"
+#include "agent/watch/watch_shm.h"
 
 struct tapir_watch_choice {
 	struct tapir_words comms;    /* of processes, globs; none: nothing is watched */
@@ -18,6 +18,6 @@ struct tapir_watch_choice {
 };
 
 /* Until SIGTERM, in the only thread of a process. 0 or -errno with lines. */
-int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_page *page);
+int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_shm *page);
 
 #endif

@@ -195,7 +195,7 @@ static void write_pauses(const struct heads *heads, struct tapir_str *out)
 	}
 }
 
-static void write_watched(const struct tapir_watch_page *page, const struct heads *heads,
+static void write_watched(const struct tapir_watch_shm *page, const struct heads *heads,
 			  struct tapir_str *out)
 {
 	begin_metric(out, "watched_processes", "gauge", "Processes whose runtimes are watched.");
@@ -213,7 +213,7 @@ static void write_watched(const struct tapir_watch_page *page, const struct head
 			(double)page->cpu_ns / 1e9);
 }
 
-void tapir_watch_report__metrics(const struct tapir_watch_page *page, struct tapir_str *out)
+void tapir_watch_report__metrics(const struct tapir_watch_shm *page, struct tapir_str *out)
 {
 	struct heads *heads = malloc(sizeof(*heads));
 
@@ -223,7 +223,7 @@ void tapir_watch_report__metrics(const struct tapir_watch_page *page, struct tap
 	}
 	heads->cnt = 0;
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++) {
-		if (!tapir_watch_page__copy(page, i, &heads->all[heads->cnt]))
+		if (!tapir_watch_shm__copy(page, i, &heads->all[heads->cnt]))
 			continue;
 		tapir_usage_report__labels((uint32_t)heads->all[heads->cnt].pid,
 					   heads->all[heads->cnt].name, heads->labels[heads->cnt]);
@@ -247,7 +247,7 @@ static bool is_asked(const struct tapir_watch_query *query, uint64_t pid)
 	return !query->pids->cnt;
 }
 
-int tapir_watch_report__has(const struct tapir_watch_page *page,
+int tapir_watch_report__has(const struct tapir_watch_shm *page,
 			    const struct tapir_watch_query *query)
 {
 	size_t found = 0;
@@ -277,7 +277,7 @@ static void write_points(struct tapir_json *j, const struct tapir_watch_point *p
 }
 
 struct writing {
-	const struct tapir_watch_page *page;
+	const struct tapir_watch_shm *page;
 	const struct tapir_watch_query *query;
 	struct tapir_json j;
 	struct tapir_watch_head head;
@@ -308,8 +308,8 @@ static void write_counter(struct writing *w, size_t slot, size_t at)
 	if (w->query->history_ms) {
 		tapir_json__open(&w->j, "points", '[');
 		write_points(&w->j, w->points,
-			     tapir_watch_page__points(w->page, slot, &w->head, at,
-						      since_ms(w->query), w->points),
+			     tapir_watch_shm__points(w->page, slot, &w->head, at,
+						     since_ms(w->query), w->points),
 			     "value");
 		tapir_json__close(&w->j, ']');
 	}
@@ -338,8 +338,8 @@ static void write_pauses_of(struct writing *w, size_t slot)
 	if (w->query->history_ms) {
 		tapir_json__open(&w->j, "pauses", '[');
 		write_points(&w->j, w->points,
-			     tapir_watch_page__pauses(w->page, slot, &w->head, since_ms(w->query),
-						      w->points),
+			     tapir_watch_shm__pauses(w->page, slot, &w->head, since_ms(w->query),
+						     w->points),
 			     "ms");
 		tapir_json__close(&w->j, ']');
 	}
@@ -352,12 +352,12 @@ static void write_all(struct writing *w, const char *key,
 	tapir_json__open(&w->j, key, '[');
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++)
 		if (is_asked(w->query, w->page->slots[i].head.pid) &&
-		    tapir_watch_page__copy(w->page, i, &w->head))
+		    tapir_watch_shm__copy(w->page, i, &w->head))
 			write(w, i);
 	tapir_json__close(&w->j, ']');
 }
 
-void tapir_watch_report__counters(const struct tapir_watch_page *page,
+void tapir_watch_report__counters(const struct tapir_watch_shm *page,
 				  const struct tapir_watch_query *query, struct tapir_str *out)
 {
 	struct writing *w = malloc(sizeof(*w));

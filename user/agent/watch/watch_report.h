@@ -5,13 +5,13 @@
 
 #include "base/str.h"
 #include "base/vec.h"
-#include "agent/watch/watch_page.h"
+#include "agent/watch/watch_shm.h"
 
 /*
  * Metrics of runtimes, in Prometheus' text format. Labels are pid, process and, of collections of
  * .NET, generation: at most TAPIR_WATCH_MAX_PROCESSES series times a fixed number.
  */
-void tapir_watch_report__metrics(const struct tapir_watch_page *page, struct tapir_str *out);
+void tapir_watch_report__metrics(const struct tapir_watch_shm *page, struct tapir_str *out);
 
 struct tapir_watch_query {
 	const struct tapir_pids *pids; /* none: all */
@@ -22,10 +22,10 @@ struct tapir_watch_query {
 };
 
 /* Whether all of them are watched: has values. -EEXIST: pid is another process by now. */
-int tapir_watch_report__has(const struct tapir_watch_page *page,
+int tapir_watch_report__has(const struct tapir_watch_shm *page,
 			    const struct tapir_watch_query *query);
 /* {"watched": true, "processes": [...], "counters": [...]} */
-void tapir_watch_report__counters(const struct tapir_watch_page *page,
+void tapir_watch_report__counters(const struct tapir_watch_shm *page,
 				  const struct tapir_watch_query *query, struct tapir_str *out);
 
 #endif

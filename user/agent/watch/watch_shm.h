@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * watch_page.h - what is known of the runtimes that an agent watches, in memory that one process
+ * watch_shm.h - what is known of the runtimes that an agent watches, in memory that one process
  * writes (watch.h) and its parent reads: counters with their history, and pauses for collections.
  *
  * One writer and one reader, without a lock. A slot belongs to one process; its version is odd
  * while another one moves in. Values are written and read as a whole, 8 bytes at a time. The reader
  * trusts no number of a slot: it works on copies whose counts are in range and whose texts end.
  */
-#ifndef TAPIR_USER_WATCH_PAGE_H
-#define TAPIR_USER_WATCH_PAGE_H
+#ifndef TAPIR_USER_WATCH_SHM_H
+#define TAPIR_USER_WATCH_SHM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,25 +54,25 @@ struct tapir_watch_slot {
 	struct tapir_watch_point points[TAPIR_WATCH_MAX_COUNTERS][TAPIR_WATCH_MAX_POINTS];
 };
 
-struct tapir_watch_page {
+struct tapir_watch_shm {
 	uint64_t more_processes;   /* that found no slot */
 	uint64_t lost_cnt, cpu_ns; /* of the recording that watches */
 	struct tapir_watch_slot slots[TAPIR_WATCH_MAX_PROCESSES];
 };
 
 /* Shared with children. NULL: out of memory. */
-struct tapir_watch_page *tapir_watch_page__new(void);
-void tapir_watch_page__free(struct tapir_watch_page *page);
+struct tapir_watch_shm *tapir_watch_shm__new(void);
+void tapir_watch_shm__free(struct tapir_watch_shm *page);
 /* No process is in it any more: its writer has ended. */
-void tapir_watch_page__clear(struct tapir_watch_page *page);
+void tapir_watch_shm__clear(struct tapir_watch_shm *page);
 
 /* ---- the writer ----------------------------------------------------------------------------- */
 
 /* The slot of a process; NULL: it has none. */
-struct tapir_watch_slot *tapir_watch_page__find(struct tapir_watch_page *page, uint32_t pid);
+struct tapir_watch_slot *tapir_watch_shm__find(struct tapir_watch_shm *page, uint32_t pid);
 /* One for it; NULL: all are taken. */
-struct tapir_watch_slot *tapir_watch_page__add(struct tapir_watch_page *page, uint32_t pid,
-					       uint64_t started_ms, const char *name);
+struct tapir_watch_slot *tapir_watch_shm__add(struct tapir_watch_shm *page, uint32_t pid,
+					      uint64_t started_ms, const char *name);
 void tapir_watch_slot__release(struct tapir_watch_slot *slot);
 
 struct tapir_watch_value {
@@ -88,19 +88,19 @@ void tapir_watch_slot__put_pause(struct tapir_watch_slot *slot, uint64_t utc_ms,
 /* ---- the reader ----------------------------------------------------------------------------- */
 
 /* False: the slot is free, or its process changes at this moment. */
-bool tapir_watch_page__copy(const struct tapir_watch_page *page, size_t i,
-			    struct tapir_watch_head *out);
+bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
+			   struct tapir_watch_head *out);
 /*
  * The newest points of counter c of the process that head is a copy of, the oldest first: their
  * number, at most MAX_POINTS; 0 also: the process has gone. since_ms: none before.
  */
-size_t tapir_watch_page__points(const struct tapir_watch_page *page, size_t i,
-				const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
-				struct tapir_watch_point *out);
+size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
+			       const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
+			       struct tapir_watch_point *out);
 /* Its pauses, likewise, at most MAX_PAUSES. */
-size_t tapir_watch_page__pauses(const struct tapir_watch_page *page, size_t i,
-				const struct tapir_watch_head *head, uint64_t since_ms,
-				struct tapir_watch_point *out);
+size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
+			       const struct tapir_watch_head *head, uint64_t since_ms,
+			       struct tapir_watch_point *out);
 
 /* The upper bound of a bucket of pauses, in seconds; of the last: infinity. */
 double tapir_watch_bucket__seconds(size_t i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Slots: written by one process, read by another. */
-#include "agent/watch/watch_page.h"
+#include "agent/watch/watch_shm.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,21 +18,21 @@ double tapir_watch_bucket__seconds(size_t i)
 	return bounds[i];
 }
 
-struct tapir_watch_page *tapir_watch_page__new(void)
+struct tapir_watch_shm *tapir_watch_shm__new(void)
 {
-	struct tapir_watch_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-					     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct tapir_watch_shm *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
 
-void tapir_watch_page__free(struct tapir_watch_page *page)
+void tapir_watch_shm__free(struct tapir_watch_shm *page)
 {
 	if (page)
 		munmap(page, sizeof(*page));
 }
 
-void tapir_watch_page__clear(struct tapir_watch_page *page)
+void tapir_watch_shm__clear(struct tapir_watch_shm *page)
 {
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++) {
 		page->slots[i].head.pid = 0;
@@ -72,7 +72,7 @@ static void copy_words(void *to, const void *from, size_t bytes)
 
 /* ---- the writer ----------------------------------------------------------------------------- */
 
-struct tapir_watch_slot *tapir_watch_page__find(struct tapir_watch_page *page, uint32_t pid)
+struct tapir_watch_slot *tapir_watch_shm__find(struct tapir_watch_shm *page, uint32_t pid)
 {
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++)
 		if (page->slots[i].head.pid == pid)
@@ -80,10 +80,10 @@ struct tapir_watch_slot *tapir_watch_page__find(struct tapir_watch_page *page, u
 	return NULL;
 }
 
-struct tapir_watch_slot *tapir_watch_page__add(struct tapir_watch_page *page, uint32_t pid,
-					       uint64_t started_ms, const char *name)
+struct tapir_watch_slot *tapir_watch_shm__add(struct tapir_watch_shm *page, uint32_t pid,
+					      uint64_t started_ms, const char *name)
 {
-	struct tapir_watch_slot *slot = tapir_watch_page__find(page, 0);
+	struct tapir_watch_slot *slot = tapir_watch_shm__find(page, 0);
 
 	if (!slot) {
 		store(&page->more_processes, page->more_processes + 1);
@@ -225,8 +225,8 @@ static bool copy_head(const struct tapir_watch_slot *slot, struct tapir_watch_he
 	return is_same(slot, version) && out->pid;
 }
 
-bool tapir_watch_page__copy(const struct tapir_watch_page *page, size_t i,
-			    struct tapir_watch_head *out)
+bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
+			   struct tapir_watch_head *out)
 {
 	for (int try = 0; load(&page->slots[i].head.pid) && try < COPY_TRIES; try++)
 		if (copy_head(&page->slots[i], out))
@@ -252,9 +252,9 @@ static bool is_of(const struct tapir_watch_slot *slot, const struct tapir_watch_
 	return load(&slot->head.pid) == head->pid && slot->head.started_ms == head->started_ms;
 }
 
-size_t tapir_watch_page__points(const struct tapir_watch_page *page, size_t i,
-				const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
-				struct tapir_watch_point *out)
+size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
+			       const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
+			       struct tapir_watch_point *out)
 {
 	const struct tapir_watch_slot *slot = &page->slots[i];
 	size_t cnt = copy_ring(slot->points[c], TAPIR_WATCH_MAX_POINTS, head->counters[c].point_cnt,
@@ -263,9 +263,9 @@ size_t tapir_watch_page__points(const struct tapir_watch_page *page, size_t i,
 	return is_of(slot, head) ? cnt : 0;
 }
 
-size_t tapir_watch_page__pauses(const struct tapir_watch_page *page, size_t i,
-				const struct tapir_watch_head *head, uint64_t since_ms,
-				struct tapir_watch_point *out)
+size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
+			       const struct tapir_watch_head *head, uint64_t since_ms,
+			       struct tapir_watch_point *out)
 {
 	const struct tapir_watch_slot *slot = &page->slots[i];
 	size_t cnt =
