@@ -110,7 +110,7 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 	const struct args *args = cli->args;
 	const char *path = cli->words.data[0], *out = args->output ? args->output : path;
 	struct tapir_symbolize s = {.names = tapir_symbols_option__names(cli)};
-	struct tapir_late_counts counts = {};
+	struct tapir_offline_counts counts = {};
 	struct tapir_long_read read;
 	int err;
 
@@ -118,7 +118,7 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 	err = read_all(&read, &s);
 	if (!err)
 		err = check_in_place(args, path, tapir_reader__stats(reader));
-	counts = tapir_late_names__counts(s.names);
+	counts = tapir_offline_symbols__counts(s.names);
 	if (!err && !counts.name_cnt && counts.nameless_cnt)
 		err = tapir_diag__fail(
 			-ENOENT,

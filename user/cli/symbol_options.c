@@ -23,8 +23,8 @@
 
 struct tapir_symbol_use {
 	struct tapir_symbol_files *files;
-	struct tapir_late_names *names;	  /* NULL: none were asked for */
-	struct tapir_source_lines *lines; /* likewise */
+	struct tapir_offline_symbols *names; /* NULL: none were asked for */
+	struct tapir_source_lines *lines;    /* likewise */
 	bool is_shown, has_line;
 	uint64_t began_ns; /* of the file that is fetched; 0: none */
 };
@@ -126,7 +126,7 @@ static int start(struct tapir_cli *cli, const struct tapir_symbol_args *args, bo
 	if (!err)
 		err = add_sources(cli, use->files, &args->places);
 	if (!err && with_names)
-		err = tapir_late_names__new(use->files, &use->names);
+		err = tapir_offline_symbols__new(use->files, &use->names);
 	lines.files = use->files;
 	if (!err && (args->lines || args->inlined)) {
 		(void)tapir_helpers__start(); /* while this process is small */
@@ -154,7 +154,7 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 	struct tapir_symbol_use *use = cli->symbols;
 
 	if (use && use->names) {
-		struct tapir_late_source source = tapir_late_names__source(use->names);
+		struct tapir_offline_source source = tapir_offline_symbols__source(use->names);
 
 		tapir_reader__use_source(reader, &source);
 	}
@@ -165,7 +165,7 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 	}
 }
 
-struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli)
+struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli)
 {
 	return cli->symbols ? cli->symbols->names : NULL;
 }
@@ -181,9 +181,9 @@ static void add_count(struct tapir_str *out, uint64_t cnt, const char *what)
 	tapir_str__addf(out, "%" PRIu64 " %s%s", cnt, what, cnt == 1 ? "" : "s");
 }
 
-static void report_names(const struct tapir_late_names *names)
+static void report_names(const struct tapir_offline_symbols *names)
 {
-	struct tapir_late_counts counts = tapir_late_names__counts(names);
+	struct tapir_offline_counts counts = tapir_offline_symbols__counts(names);
 	struct tapir_str line = {};
 
 	add_count(&line, counts.name_cnt, "function");
@@ -228,7 +228,7 @@ void tapir_symbols_option__end(struct tapir_cli *cli)
 	if (!cli->symbols)
 		return;
 	tapir_source_lines__free(cli->symbols->lines);
-	tapir_late_names__free(cli->symbols->names);
+	tapir_offline_symbols__free(cli->symbols->names);
 	tapir_symbol_files__free(cli->symbols->files);
 	free(cli->symbols);
 	cli->symbols = NULL;

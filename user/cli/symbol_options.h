@@ -8,7 +8,7 @@
 #define TAPIR_USER_SYMBOL_OPTIONS_H
 
 #include "cli/options.h"
-#include "symbol/late_names.h"
+#include "symbol/offline_symbols.h"
 #include "trace/reader.h"
 
 struct tapir_symbol_args {
@@ -41,7 +41,7 @@ int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol
 int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args);
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
 /* NULL: there is none. Borrowed until __end. */
-struct tapir_late_names *tapir_symbols_option__names(const struct tapir_cli *cli);
+struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
 /* A line on what was found. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
 void tapir_symbols_option__end(struct tapir_cli *cli);

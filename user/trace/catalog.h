@@ -131,12 +131,12 @@ const struct tapir_rec_symbol *tapir_catalog__function(const struct tapir_catalo
  * The second source, which is asked where the recording has no symbol. find: range is what the
  * recording has, or NULL; the record it returns is valid as long as the catalog. NULL: no source.
  */
-struct tapir_late_source {
+struct tapir_offline_source {
 	const struct tapir_rec_symbol *(*find)(void *ctx, const struct tapir_rec_mapping *mapping,
 					       uint64_t off, const struct tapir_rec_symbol *range);
 	void *ctx;
 };
-void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_source *source);
+void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_offline_source *source);
 
 /* A function at an address, and where in its source. */
 struct tapir_source_place {

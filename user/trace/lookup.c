@@ -263,9 +263,9 @@ const struct tapir_rec_symbol *tapir_catalog__function(const struct tapir_catalo
 	return late ? late : known;
 }
 
-void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_late_source *source)
+void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_offline_source *source)
 {
-	c->late = source ? *source : (struct tapir_late_source){};
+	c->late = source ? *source : (struct tapir_offline_source){};
 }
 
 void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_source *source)

@@ -385,7 +385,7 @@ void tapir_reader__complete_probes(struct tapir_reader *r,
 	r->complete = complete;
 }
 
-void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_source *source)
+void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_offline_source *source)
 {
 	tapir_catalog__use_source(r->catalog, source);
 }

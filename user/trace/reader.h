@@ -72,7 +72,7 @@ void tapir_reader__complete_probes(
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec));
 
 /* Call before the first next: names that the recording lacks come from there (catalog.h). */
-void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_late_source *source);
+void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_offline_source *source);
 void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source);
 
 /*

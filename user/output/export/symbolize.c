@@ -24,9 +24,9 @@ static int by_place(const void *a, const void *b)
 /* What was used in the segments up to here. */
 static void end_segment(struct tapir_symbolize *s)
 {
-	struct tapir_late_symbols used = {};
+	struct tapir_offline_symbol_list used = {};
 
-	tapir_late_names__take_used(s->names, &used);
+	tapir_offline_symbols__take_used(s->names, &used);
 	if (used.cnt)
 		qsort(used.data, used.cnt, sizeof(*used.data), by_place);
 	while (!s->failed && s->by_segment.cnt < s->segment)
@@ -77,7 +77,7 @@ int tapir_symbolize__read_end(struct tapir_symbolize *s)
 
 void tapir_symbolize__fini(struct tapir_symbolize *s)
 {
-	struct tapir_late_symbols *symbols;
+	struct tapir_offline_symbol_list *symbols;
 
 	tapir_vec_for_each (symbols, &s->by_segment)
 		tapir_vec__fini(symbols);
@@ -93,10 +93,10 @@ struct writing {
 	void *ctx;
 };
 
-static const struct tapir_late_symbols *of_segment(const struct tapir_symbolize *s,
-						   uint64_t segment)
+static const struct tapir_offline_symbol_list *of_segment(const struct tapir_symbolize *s,
+							  uint64_t segment)
 {
-	static const struct tapir_late_symbols none;
+	static const struct tapir_offline_symbol_list none;
 
 	return segment < s->by_segment.cnt ? &s->by_segment.data[segment] : &none;
 }
@@ -104,7 +104,7 @@ static const struct tapir_late_symbols *of_segment(const struct tapir_symbolize 
 static int put_symbols(void *ctx, uint64_t segment, struct tapir_writer *w)
 {
 	struct writing *writing = ctx;
-	const struct tapir_late_symbols *symbols = of_segment(writing->s, segment);
+	const struct tapir_offline_symbol_list *symbols = of_segment(writing->s, segment);
 	int err = 0;
 
 	for (size_t i = 0; i < symbols->cnt && !err; i++)
@@ -113,7 +113,8 @@ static int put_symbols(void *ctx, uint64_t segment, struct tapir_writer *w)
 }
 
 /* Does a new symbol cover the start of this one's range? */
-static bool is_named(const struct tapir_late_symbols *symbols, const struct tapir_rec_symbol *range)
+static bool is_named(const struct tapir_offline_symbol_list *symbols,
+		     const struct tapir_rec_symbol *range)
 {
 	size_t low = 0, high = symbols->cnt;
 	const struct tapir_rec_symbol *found;

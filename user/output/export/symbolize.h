@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * symbolize.h - a recording with names that it lacked: first every record, whose stacks ask the
- * reader's second source of names (symbol/late_names.h), then a copy that has them. A name takes
- * the place of the range it names.
+ * reader's second source of names (symbol/offline_symbols.h), then a copy that has them. A name
+ * takes the place of the range it names.
  */
 #ifndef TAPIR_USER_SYMBOLIZE_H
 #define TAPIR_USER_SYMBOLIZE_H
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/late_names.h"
+#include "symbol/offline_symbols.h"
 #include "trace/reader.h"
 #include "trace/rewrite.h"
 
 struct tapir_symbolize {
-	struct tapir_late_names *names;				/* borrowed */
-	struct tapir_vec(struct tapir_late_symbols) by_segment; /* sorted by file and offset */
-	struct tapir_map seen;					/* stacks of this segment */
+	struct tapir_offline_symbols *names; /* borrowed */
+	struct tapir_vec(struct tapir_offline_symbol_list)
+		by_segment;    /* sorted by file and offset */
+	struct tapir_map seen; /* stacks of this segment */
 	uint64_t segment;
 	bool failed; /* out of memory */
 };

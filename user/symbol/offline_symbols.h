@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * late_names.h - names of functions that a recording lacks, found when it is read: what
+ * offline_symbols.h - names of functions that a recording lacks, found when it is read: what
  * tapir_catalog__use_source takes. The files' symbols come from symbol_files.h, by build ID; the
  * file itself need not be there.
  *
  * What was recorded goes first. Memory is bounded: beyond MAX_SYMBOLS no further file is read, and
  * that is reported. One thread at a time.
  */
-#ifndef TAPIR_USER_LATE_NAMES_H
-#define TAPIR_USER_LATE_NAMES_H
+#ifndef TAPIR_USER_OFFLINE_SYMBOLS_H
+#define TAPIR_USER_OFFLINE_SYMBOLS_H
 
 #include "base/vec.h"
 #include "symbol/symbol_files.h"
 #include "trace/catalog.h"
 
-struct tapir_late_names;
+struct tapir_offline_symbols;
 
 /* files: borrowed. */
-int tapir_late_names__new(struct tapir_symbol_files *files, struct tapir_late_names **out);
-void tapir_late_names__free(struct tapir_late_names *n);
+int tapir_offline_symbols__new(struct tapir_symbol_files *files,
+			       struct tapir_offline_symbols **out);
+void tapir_offline_symbols__free(struct tapir_offline_symbols *n);
 
-struct tapir_late_source tapir_late_names__source(struct tapir_late_names *n);
+struct tapir_offline_source tapir_offline_symbols__source(struct tapir_offline_symbols *n);
 
 /* SYMBOL records, valid as long as the names. */
-struct tapir_late_symbols tapir_vec(const struct tapir_rec_symbol *);
+struct tapir_offline_symbol_list tapir_vec(const struct tapir_rec_symbol *);
 
 /* Those that were given out since the last call, each once; the vector is the caller's. */
-void tapir_late_names__take_used(struct tapir_late_names *n, struct tapir_late_symbols *out);
+void tapir_offline_symbols__take_used(struct tapir_offline_symbols *n,
+				      struct tapir_offline_symbol_list *out);
 
-struct tapir_late_counts {
+struct tapir_offline_counts {
 	uint64_t name_cnt;	  /* functions that got one */
 	uint64_t file_cnt;	  /* that have names now */
 	uint64_t nameless_cnt;	  /* files whose symbols were not found */
 	uint64_t no_build_id_cnt; /* files that cannot be looked for */
 };
-struct tapir_late_counts tapir_late_names__counts(const struct tapir_late_names *n);
+struct tapir_offline_counts tapir_offline_symbols__counts(const struct tapir_offline_symbols *n);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One table a file, read when the first of its addresses is asked for. */
-#include "symbol/late_names.h"
+#include "symbol/offline_symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,23 +31,23 @@ struct file {
 	struct tapir_map by_start;   /* start_off -> index of a name + 1 */
 };
 
-struct tapir_late_names {
+struct tapir_offline_symbols {
 	struct tapir_symbol_files *files;
 	struct tapir_map by_id; /* file_id -> index + 1 */
 	struct tapir_vec(struct file) known;
 	struct tapir_vec(struct name) names;
-	struct tapir_late_symbols used;
+	struct tapir_offline_symbol_list used;
 	uint32_t gen; /* of used */
 	struct tapir_arena arena;
 	struct tapir_recbuf recbuf;
-	struct tapir_late_counts counts;
+	struct tapir_offline_counts counts;
 	size_t symbol_cnt;
 	bool was_full;
 };
 
-int tapir_late_names__new(struct tapir_symbol_files *files, struct tapir_late_names **out)
+int tapir_offline_symbols__new(struct tapir_symbol_files *files, struct tapir_offline_symbols **out)
 {
-	struct tapir_late_names *n = calloc(1, sizeof(*n));
+	struct tapir_offline_symbols *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
@@ -57,7 +57,7 @@ int tapir_late_names__new(struct tapir_symbol_files *files, struct tapir_late_na
 	return 0;
 }
 
-void tapir_late_names__free(struct tapir_late_names *n)
+void tapir_offline_symbols__free(struct tapir_offline_symbols *n)
 {
 	struct file *file;
 
@@ -78,7 +78,7 @@ void tapir_late_names__free(struct tapir_late_names *n)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-static void load(struct tapir_late_names *n, struct file *file,
+static void load(struct tapir_offline_symbols *n, struct file *file,
 		 const struct tapir_rec_mapping *mapping, const struct tapir_rec_symbol *range)
 {
 	struct tapir_mapping_view view;
@@ -106,7 +106,7 @@ static void load(struct tapir_late_names *n, struct file *file,
 	tapir_str__fini(&path);
 }
 
-static bool may_load(struct tapir_late_names *n)
+static bool may_load(struct tapir_offline_symbols *n)
 {
 	if (n->symbol_cnt < MAX_SYMBOLS && n->known.cnt < MAX_FILES)
 		return true;
@@ -117,7 +117,8 @@ static bool may_load(struct tapir_late_names *n)
 }
 
 /* NULL: no memory, or no more room. */
-static struct file *file_of(struct tapir_late_names *n, const struct tapir_rec_mapping *mapping,
+static struct file *file_of(struct tapir_offline_symbols *n,
+			    const struct tapir_rec_mapping *mapping,
 			    const struct tapir_rec_symbol *range)
 {
 	const uint64_t *known = tapir_map__get(&n->by_id, mapping->file_id);
@@ -144,8 +145,9 @@ static struct file *file_of(struct tapir_late_names *n, const struct tapir_rec_m
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static const struct tapir_rec_symbol *
-new_record(struct tapir_late_names *n, const struct file *file, const struct tapir_symbol *symbol)
+static const struct tapir_rec_symbol *new_record(struct tapir_offline_symbols *n,
+						 const struct file *file,
+						 const struct tapir_symbol *symbol)
 {
 	char *demangled = tapir_demangle(symbol->name);
 	struct tapir_rec_symbol fixed = {
@@ -157,7 +159,7 @@ new_record(struct tapir_late_names *n, const struct file *file, const struct tap
 	return rec ? tapir_arena__copy(&n->arena, rec, 1, rec->size) : NULL;
 }
 
-static struct name *name_of(struct tapir_late_names *n, struct file *file,
+static struct name *name_of(struct tapir_offline_symbols *n, struct file *file,
 			    const struct tapir_symbol *symbol)
 {
 	const uint64_t *known = tapir_map__get(&file->by_start, symbol->start_off);
@@ -180,7 +182,7 @@ static struct name *name_of(struct tapir_late_names *n, struct file *file,
 static const struct tapir_rec_symbol *find(void *ctx, const struct tapir_rec_mapping *mapping,
 					   uint64_t off, const struct tapir_rec_symbol *range)
 {
-	struct tapir_late_names *n = ctx;
+	struct tapir_offline_symbols *n = ctx;
 	struct file *file = mapping->file_id ? file_of(n, mapping, range) : NULL;
 	struct tapir_symbol symbol;
 	struct name *name;
@@ -195,19 +197,20 @@ static const struct tapir_rec_symbol *find(void *ctx, const struct tapir_rec_map
 	return name->rec;
 }
 
-struct tapir_late_source tapir_late_names__source(struct tapir_late_names *n)
+struct tapir_offline_source tapir_offline_symbols__source(struct tapir_offline_symbols *n)
 {
-	return (struct tapir_late_source){.find = find, .ctx = n};
+	return (struct tapir_offline_source){.find = find, .ctx = n};
 }
 
-void tapir_late_names__take_used(struct tapir_late_names *n, struct tapir_late_symbols *out)
+void tapir_offline_symbols__take_used(struct tapir_offline_symbols *n,
+				      struct tapir_offline_symbol_list *out)
 {
 	*out = n->used;
-	n->used = (struct tapir_late_symbols){};
+	n->used = (struct tapir_offline_symbol_list){};
 	n->gen++;
 }
 
-struct tapir_late_counts tapir_late_names__counts(const struct tapir_late_names *n)
+struct tapir_offline_counts tapir_offline_symbols__counts(const struct tapir_offline_symbols *n)
 {
 	return n->counts;
 }
