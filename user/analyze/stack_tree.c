@@ -300,13 +300,14 @@ static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_
 	is_whole = tapir_stack_end__at_start(
 		tapir_stack_end__of(path->catalog, path->ref->tgid, path->ref->time_ns, stack));
 	tapir_stack_view__of(&stack->h, &view);
-	tapir_frame_memo__expect(&tree->frame_memo, path->catalog, path->ref, &view);
+	tapir_frame_cache__expect(&tree->frame_cache, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
 		if (path->is_cut) /* what it ends in is all that is left to know */
 			i = 0;
 		add_functions(tree, path,
-			      tapir_frame_memo__number(&tree->frame_memo, path->catalog, path->ref,
-						       &view, i, frame_facts, tree, path->span),
+			      tapir_frame_cache__number(&tree->frame_cache, path->catalog,
+							path->ref, &view, i, frame_facts, tree,
+							path->span),
 			      is_whole);
 	}
 }
@@ -388,7 +389,7 @@ static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
 
 /* It came again: maybe often enough by now. */
 static void count_folded(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-			 const struct tapir_stack_ref *ref, struct tapir_stack_memo_entry *e)
+			 const struct tapir_stack_ref *ref, struct tapir_stack_cache_entry *e)
 {
 	uint32_t times = (uint32_t)(e->value >> 32);
 
@@ -402,14 +403,14 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 				const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	struct tapir_stack_memo_entry *known;
+	struct tapir_stack_cache_entry *known;
 	struct tapir_stack_ref own = *ref;
 	uint64_t value;
 
 	if (tree->process_frame) /* which has another name after an exec */
 		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
-	tapir_stack_memo__renew(&tree->memo, catalog);
-	known = tapir_stack_memo__find(&tree->memo, &own);
+	tapir_stack_cache__renew(&tree->memo, catalog);
+	known = tapir_stack_cache__find(&tree->memo, &own);
 	if (known && known->value >> 32)
 		count_folded(tree, catalog, ref, known);
 	if (known) {
@@ -420,7 +421,7 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	    !make_root(tree))
 		return NO_NODE;
 	value = place(tree, catalog, ref, 1, &span);
-	tree->failed |= !tapir_stack_memo__add(&tree->memo, &own, span, value);
+	tree->failed |= !tapir_stack_cache__add(&tree->memo, &own, span, value);
 	tree->folded_cnt += value >> 32 != 0;
 	return (uint32_t)value;
 }
@@ -451,16 +452,16 @@ static bool ref_of(const struct tapir_rec *rec, struct tapir_stack_ref *out)
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
 				  enum tapir_reorder_step step)
 {
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 	struct tapir_stack_ref ref;
 
 	if (tree->process_frame || !ref_of(rec, &ref))
 		return NO_NODE;
 	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_memo__expect_slot(&tree->memo, &ref);
+		tapir_stack_cache__expect_slot(&tree->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_memo__expect_entry(&tree->memo, &ref);
-	known = step == TAPIR_REORDER_NEXT ? tapir_stack_memo__peek(&tree->memo, &ref) : NULL;
+		tapir_stack_cache__expect_entry(&tree->memo, &ref);
+	known = step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&tree->memo, &ref) : NULL;
 	if (!known || (uint32_t)known->value >= tree->nodes.cnt)
 		return NO_NODE;
 	__builtin_prefetch(&tree->nodes.data[(uint32_t)known->value]);
@@ -582,8 +583,8 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 		free(tree->names.data[i]);
 	tapir_vec__fini(&tree->names);
 	tapir_vec__fini(&tree->nodes);
-	tapir_stack_memo__fini(&tree->memo);
-	tapir_frame_memo__fini(&tree->frame_memo);
+	tapir_stack_cache__fini(&tree->memo);
+	tapir_frame_cache__fini(&tree->frame_cache);
 	tapir_frame_chains__fini(&tree->chains);
 	free(tree->slots);
 	tapir_map__fini(&tree->by_name);

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "base/str.h"
 #include "symbol/frame_chain.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
 #include "trace/reorder.h"
@@ -63,8 +63,8 @@ struct tapir_stack_tree {
 	struct tapir_tree_slot *slots; /* nodes by parent and name */
 	size_t slot_cnt;	       /* 0 or a power of two */
 	size_t fold_cnt;	       /* nodes made for folded stacks */
-	struct tapir_stack_memo memo;
-	struct tapir_frame_memo frame_memo;
+	struct tapir_stack_cache memo;
+	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
 };
 

@@ -452,8 +452,8 @@ void tapir_summary__fini(struct tapir_summary *s)
 	tapir_map__fini(&s->function_by_name);
 	tapir_thread_names__fini(&s->thread_names);
 	tapir_map__fini(&s->module_by_name);
-	tapir_stack_memo__fini(&s->memo);
-	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_stack_cache__fini(&s->memo);
+	tapir_frame_cache__fini(&s->frame_cache);
 	tapir_frame_chains__fini(&s->chains);
 	tapir_vec__fini(&s->resolved);
 	tapir_vec__fini(&s->frames);

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "symbol/frame_kind.h"
 #include "symbol/frame_chain.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
@@ -136,8 +136,8 @@ struct tapir_summary {
 		module_by_name, stack_by_functions;
 	struct tapir_thread_names thread_names;
 	/* stacks whose frames are known, until names change; see summary_stacks.c */
-	struct tapir_stack_memo memo;
-	struct tapir_frame_memo frame_memo;
+	struct tapir_stack_cache memo;
+	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
 	struct tapir_vec(struct tapir_resolved_stack) resolved;
 	struct tapir_vec(uint32_t) frames;

@@ -182,10 +182,10 @@ static void add_frames(struct tapir_summary *s, const struct tapir_catalog *cata
 		return;
 	stack->is_described = true;
 	tapir_stack_view__of(&rec->h, &view);
-	tapir_frame_memo__expect(&s->frame_memo, catalog, ref, &view);
+	tapir_frame_cache__expect(&s->frame_cache, catalog, ref, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint64_t number = tapir_frame_memo__number(&s->frame_memo, catalog, ref, &view, i,
-							   frame_facts, s, span);
+		uint64_t number = tapir_frame_cache__number(&s->frame_cache, catalog, ref, &view, i,
+							    frame_facts, s, span);
 		const uint64_t *facts;
 		unsigned cnt = tapir_frame_chains__get(&s->chains, &number, &facts);
 
@@ -250,9 +250,9 @@ static uint64_t stack_row(struct tapir_summary *s, const struct tapir_resolved_s
 }
 
 /* NULL: out of memory. */
-static const struct tapir_stack_memo_entry *resolve(struct tapir_summary *s,
-						    const struct tapir_catalog *catalog,
-						    const struct tapir_stack_ref *ref)
+static const struct tapir_stack_cache_entry *resolve(struct tapir_summary *s,
+						     const struct tapir_catalog *catalog,
+						     const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	struct tapir_resolved_stack stack = {.event = (uint32_t)ref->salt,
@@ -266,7 +266,7 @@ static const struct tapir_stack_memo_entry *resolve(struct tapir_summary *s,
 		stack.row = stack_row(s, &stack);
 	if (!tapir_vec__push(&s->resolved, stack))
 		return NULL;
-	return tapir_stack_memo__add(&s->memo, ref, span, s->resolved.cnt - 1);
+	return tapir_stack_cache__add(&s->memo, ref, span, s->resolved.cnt - 1);
 }
 
 static bool is_described(const struct tapir_catalog *catalog, const struct tapir_stack_ref *ref)
@@ -278,7 +278,7 @@ static bool is_described(const struct tapir_catalog *catalog, const struct tapir
 void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec *rec,
 			   enum tapir_reorder_step step)
 {
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 	struct tapir_stack_ref ref;
 
 	if (rec->type != TAPIR_REC_SAMPLE)
@@ -286,10 +286,10 @@ void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec
 	ref = tapir_summary__sample_ref((const void *)rec);
 	tapir_stack_ends__expect(&s->ends, &ref, step);
 	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_memo__expect_slot(&s->memo, &ref);
+		tapir_stack_cache__expect_slot(&s->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_memo__expect_entry(&s->memo, &ref);
-	known = step == TAPIR_REORDER_NEXT ? tapir_stack_memo__peek(&s->memo, &ref) : NULL;
+		tapir_stack_cache__expect_entry(&s->memo, &ref);
+	known = step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&s->memo, &ref) : NULL;
 	if (known)
 		__builtin_prefetch(&s->resolved.data[known->value]);
 }
@@ -297,11 +297,11 @@ void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec
 void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref)
 {
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 
-	if (tapir_stack_memo__renew(&s->memo, catalog))
+	if (tapir_stack_cache__renew(&s->memo, catalog))
 		tapir_summary__flush_stacks(s);
-	known = tapir_stack_memo__find(&s->memo, ref);
+	known = tapir_stack_cache__find(&s->memo, ref);
 	if (!known || (!s->resolved.data[known->value].is_described && is_described(catalog, ref)))
 		known = resolve(s, catalog, ref);
 	if (known)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * frame_chain.h - one number for the functions at one address: that of the function or, where
- * functions are inlined, of their list. For what is remembered of a frame (stack_memo.h). One
+ * functions are inlined, of their list. For what is remembered of a frame (stack_cache.h). One
  * thread.
  */
 #ifndef TAPIR_USER_FRAME_CHAIN_H

@@ -154,19 +154,19 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 	const struct tapir_stack_ref ref = {.tgid = tapir_rec__tgid(rec, 0),
 					    .time_ns = rec->time_ns,
 					    .stack_id = tapir_rec__stack_id(rec)};
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 	bool is_described = false;
 	uint64_t fact;
 
 	if (!ref.stack_id)
 		return;
-	if (tapir_stack_memo__renew(&ends->memo, catalog))
+	if (tapir_stack_cache__renew(&ends->memo, catalog))
 		tapir_map__clear(&ends->runtime_by_tgid);
-	known = tapir_stack_memo__find(&ends->memo, &ref);
+	known = tapir_stack_cache__find(&ends->memo, &ref);
 	fact = known ? known->value : fact_of(ends, catalog, &ref, &is_described);
 	if (!known && is_described)
 		ends->failed |=
-			!tapir_stack_memo__add(&ends->memo, &ref, TAPIR_NAME_SPAN_ALL, fact);
+			!tapir_stack_cache__add(&ends->memo, &ref, TAPIR_NAME_SPAN_ALL, fact);
 	count_gaps(ends, fact);
 	fact = END_OF(fact);
 	ends->known[family] += fact != UNKNOWN;
@@ -183,9 +183,9 @@ void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
 		.tgid = ref->tgid, .time_ns = ref->time_ns, .stack_id = ref->stack_id};
 
 	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_memo__expect_slot(&ends->memo, &own);
+		tapir_stack_cache__expect_slot(&ends->memo, &own);
 	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_memo__expect_entry(&ends->memo, &own);
+		tapir_stack_cache__expect_entry(&ends->memo, &own);
 }
 
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)
@@ -244,5 +244,5 @@ void tapir_stack_ends__fini(struct tapir_stack_ends *ends)
 	tapir_map__fini(&ends->gap_by_name);
 	tapir_map__fini(&ends->runtime_by_tgid);
 	tapir_map__fini(&ends->row_by_name);
-	tapir_stack_memo__fini(&ends->memo);
+	tapir_stack_cache__fini(&ends->memo);
 }

@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/catalog.h"
 #include "trace/family.h"
 #include "trace/record.h"
@@ -50,7 +50,7 @@ struct tapir_stack_ends {
 	/* for the table alone */
 	struct tapir_map row_by_name, gap_by_name, runtime_by_tgid;
 	uint32_t search_cnt; /* different stacks */
-	struct tapir_stack_memo memo;
+	struct tapir_stack_cache memo;
 };
 
 /* Counts the user stack of a captured record, if it has one. */

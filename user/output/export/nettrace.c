@@ -61,8 +61,8 @@ void tapir_nettrace__free(struct tapir_nettrace *n)
 	tapir_map__fini(&n->sampled_rest);
 	tapir_map__fini(&n->absence_by_tid);
 	tapir_vec__fini(&n->absences);
-	tapir_stack_memo__fini(&n->stack_memo);
-	tapir_frame_memo__fini(&n->frame_memo);
+	tapir_stack_cache__fini(&n->stack_memo);
+	tapir_frame_cache__fini(&n->frame_cache);
 	tapir_nettrace__forget_processes(n);
 	tapir_vec__fini(&n->kernel_mappings);
 	tapir_map__fini(&n->va_by_name);

@@ -9,7 +9,7 @@
 #include "output/export/nettrace_kind.h"
 #include "output/export/record_window.h"
 #include "symbol/frame.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/ordset.h"
 
 /*
@@ -105,8 +105,8 @@ struct tapir_nettrace {
 	struct tapir_vec(struct tapir_nettrace_absence) absences;
 
 	/* stacks and names */
-	struct tapir_stack_memo stack_memo;
-	struct tapir_frame_memo frame_memo;
+	struct tapir_stack_cache stack_memo;
+	struct tapir_frame_cache frame_cache;
 	struct tapir_map process_by_tgid; /* -> struct tapir_nettrace_process * */
 	struct tapir_map va_by_name;	  /* of a program's function -> its address for readers */
 	struct tapir_map metadata_by_build_id;

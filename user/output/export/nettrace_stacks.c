@@ -14,12 +14,12 @@
 
 bool tapir_nettrace__must_renew(struct tapir_nettrace *n)
 {
-	bool renewed = tapir_stack_memo__renew(&n->stack_memo, n->catalog);
+	bool renewed = tapir_stack_cache__renew(&n->stack_memo, n->catalog);
 
 	if (!renewed && n->label_by_ids.cnt < LABELS_MAX)
 		return false;
-	tapir_stack_memo__fini(&n->stack_memo);
-	(void)tapir_stack_memo__renew(&n->stack_memo, n->catalog);
+	tapir_stack_cache__fini(&n->stack_memo);
+	(void)tapir_stack_cache__renew(&n->stack_memo, n->catalog);
 	tapir_map__clear(&n->label_by_ids);
 	return true;
 }
@@ -123,8 +123,8 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		n->naming.is_caller = i > 0;
 		vas[i] = is_kernel ? place_kernel_frame(n, ref, &view, i)
-				   : tapir_frame_memo__number(&n->frame_memo, n->catalog, ref,
-							      &view, i, place_user_frame, n, span);
+				   : tapir_frame_cache__number(&n->frame_cache, n->catalog, ref,
+							       &view, i, place_user_frame, n, span);
 	}
 	vas[rec->frame_cnt] = 0;
 	return rec->frame_cnt + place_lost_callers(n, ref, rec, vas + rec->frame_cnt);
@@ -133,14 +133,14 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 	uint64_t vas[2 * TAPIR_MAX_FRAMES + 2];
 	uint32_t id;
 	unsigned cnt;
 
 	if (!ref->stack_id && !ref->kstack_id)
 		return 0;
-	known = tapir_stack_memo__find(&n->stack_memo, ref);
+	known = tapir_stack_cache__find(&n->stack_memo, ref);
 	if (known)
 		return (uint32_t)known->value;
 	cnt = place_frames(n, ref, ref->kstack_id, vas, &span);
@@ -150,7 +150,7 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 	id = next_id(&n->stacks);
 	tapir_nettrace__put_u32(&n->stacks.bytes, cnt * (uint32_t)sizeof(*vas));
 	tapir_nettrace__put(&n->stacks.bytes, vas, cnt * sizeof(*vas));
-	n->failed |= !tapir_stack_memo__add(&n->stack_memo, ref, span, id);
+	n->failed |= !tapir_stack_cache__add(&n->stack_memo, ref, span, id);
 	return id;
 }
 

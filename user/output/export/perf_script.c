@@ -126,7 +126,7 @@ static void renew(struct tapir_perf_script *script)
 
 	if (script->version == version && script->lines.len < LINES_MAX_BYTES)
 		return;
-	tapir_frame_memo__fini(&script->memo);
+	tapir_frame_cache__fini(&script->memo);
 	tapir_str__clear(&script->lines);
 	script->version = version;
 }
@@ -157,8 +157,8 @@ static void add_frames(struct tapir_perf_script *script, const struct tapir_stac
 	renew(script);
 	tapir_stack_view__of(&rec->h, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint64_t line = tapir_frame_memo__number(&script->memo, script->catalog, ref, &view,
-							 i, remember_line, script, &span);
+		uint64_t line = tapir_frame_cache__number(&script->memo, script->catalog, ref,
+							  &view, i, remember_line, script, &span);
 
 		if (script->lines.failed)
 			out->failed = true;
@@ -229,6 +229,6 @@ void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir
 
 void tapir_perf_script__fini(struct tapir_perf_script *script)
 {
-	tapir_frame_memo__fini(&script->memo);
+	tapir_frame_cache__fini(&script->memo);
 	tapir_str__fini(&script->lines);
 }

@@ -7,12 +7,12 @@
 #define TAPIR_USER_PERF_SCRIPT_H
 
 #include "base/str.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 
 struct tapir_perf_script {
 	const struct tapir_catalog *catalog; /* set it, the rest zero */
 	/* lines of frames that were printed already, while their names hold */
-	struct tapir_frame_memo memo;
+	struct tapir_frame_cache memo;
 	struct tapir_str lines;
 	uint64_t version;
 };

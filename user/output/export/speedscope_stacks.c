@@ -95,8 +95,8 @@ static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_sta
 		return;
 	tapir_stack_view__of(&rec->h, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
-		uint64_t number = tapir_frame_memo__number(&s->frame_memo, s->catalog, ref, &view,
-							   i, frame_numbers, s, span);
+		uint64_t number = tapir_frame_cache__number(&s->frame_cache, s->catalog, ref, &view,
+							    i, frame_numbers, s, span);
 		const uint64_t *numbers;
 		unsigned cnt = tapir_frame_chains__get(&s->chains, &number, &numbers);
 
@@ -133,12 +133,12 @@ uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 					 const struct tapir_stack_ref *ref)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	const struct tapir_stack_memo_entry *known;
+	const struct tapir_stack_cache_entry *known;
 	size_t first = s->frames.cnt;
 	uint32_t number;
 
-	(void)tapir_stack_memo__renew(&s->stack_memo, s->catalog);
-	known = tapir_stack_memo__find(&s->stack_memo, ref);
+	(void)tapir_stack_cache__renew(&s->stack_memo, s->catalog);
+	known = tapir_stack_cache__find(&s->stack_memo, ref);
 	if (known)
 		return (uint32_t)known->value;
 	add_frames(s, ref, ref->kstack_id, &span);
@@ -146,7 +146,7 @@ uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 	number = number_frames(s, first);
 	if (number == TAPIR_SPEEDSCOPE_NO_STACK)
 		return number;
-	s->failed |= !tapir_stack_memo__add(&s->stack_memo, ref, span, number);
+	s->failed |= !tapir_stack_cache__add(&s->stack_memo, ref, span, number);
 	return number;
 }
 
@@ -159,9 +159,9 @@ void tapir_speedscope_stacks__fini(struct tapir_speedscope_stacks *s)
 {
 	tapir_map__fini(&s->frame_by_name);
 	tapir_map__fini(&s->stack_by_frames);
-	tapir_frame_memo__fini(&s->frame_memo);
+	tapir_frame_cache__fini(&s->frame_cache);
 	tapir_frame_chains__fini(&s->chains);
-	tapir_stack_memo__fini(&s->stack_memo);
+	tapir_stack_cache__fini(&s->stack_memo);
 	tapir_str__fini(&s->frames_json);
 	tapir_vec__fini(&s->frames);
 	tapir_vec__fini(&s->stacks);

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "symbol/frame_chain.h"
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/catalog.h"
 
 #define TAPIR_SPEEDSCOPE_NO_STACK UINT32_MAX
@@ -26,9 +26,9 @@ struct tapir_speedscope_stacks {
 	bool failed; /* out of memory */
 	/* for the numbering alone */
 	uint32_t frame_cnt;
-	struct tapir_frame_memo frame_memo;
+	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
-	struct tapir_stack_memo stack_memo;
+	struct tapir_stack_cache stack_memo;
 	struct tapir_map frame_by_name, stack_by_frames;
 };
 

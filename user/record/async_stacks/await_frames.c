@@ -70,7 +70,7 @@ static uint64_t number_at(struct tapir_await_frames *f, const struct tapir_catal
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 
-	return tapir_frame_memo__number(&f->memo, catalog, ref, view, idx, number_of, NULL, &span);
+	return tapir_frame_cache__number(&f->memo, catalog, ref, view, idx, number_of, NULL, &span);
 }
 
 bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
@@ -163,5 +163,5 @@ bool tapir_await_frames__is_between(struct tapir_await_frames *f,
 
 void tapir_await_frames__fini(struct tapir_await_frames *f)
 {
-	tapir_frame_memo__fini(&f->memo);
+	tapir_frame_cache__fini(&f->memo);
 }

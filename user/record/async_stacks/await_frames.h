@@ -8,12 +8,12 @@
 
 #include <stdbool.h>
 
-#include "symbol/stack_memo.h"
+#include "symbol/stack_cache.h"
 #include "trace/record.h"
 
 struct tapir_await_frames { /* zeroed at first */
 	/* for the frames alone */
-	struct tapir_frame_memo memo;
+	struct tapir_frame_cache memo;
 };
 
 /* In a stack, from the innermost frame on. */

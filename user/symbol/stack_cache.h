@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack_memo.h - remembers one number for a stack, or for an address, of a process while its
+ * stack_cache.h - remembers one number for a stack, or for an address, of a process while its
  * names hold, so that a file of ten million samples names each stack a few times only.
  *
  * Names have a time: each number holds from one change near the stack's addresses (a mapping, a
  * JIT name, an exec) to the next, and no longer than the catalog learns nothing new. Bounded.
  * One thread.
  */
-#ifndef TAPIR_USER_STACK_MEMO_H
-#define TAPIR_USER_STACK_MEMO_H
+#ifndef TAPIR_USER_STACK_CACHE_H
+#define TAPIR_USER_STACK_CACHE_H
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "trace/catalog.h"
 
-#define TAPIR_STACK_MEMO_MAX (1u << 17) /* numbers remembered */
+#define TAPIR_STACK_CACHE_MAX (1u << 17) /* numbers remembered */
 
 /* From when until before when something holds. */
 struct tapir_name_span {
 	uint64_t from_ns, until_ns;
 };
 
-struct tapir_stack_memo_slot {
+struct tapir_stack_cache_slot {
 	uint32_t entry; /* idx + 1 of the key's newest entry; 0: free */
 	uint32_t tag;	/* of the key: most others are skipped without reading theirs */
 };
 
-struct tapir_stack_memo {
+struct tapir_stack_cache {
 	/* for the memo alone */
-	struct tapir_stack_memo_slot *slots;
+	struct tapir_stack_cache_slot *slots;
 	size_t slot_cnt, key_cnt; /* slot_cnt: 0 or a power of two */
-	struct tapir_vec(struct tapir_stack_memo_entry) entries;
+	struct tapir_vec(struct tapir_stack_cache_entry) entries;
 	uint64_t version;
 };
 
-struct tapir_stack_memo_entry {
+struct tapir_stack_cache_entry {
 	uint64_t key;
 	struct tapir_name_span span;
 	uint64_t value;
@@ -52,26 +52,26 @@ struct tapir_stack_ref {
  * Call before __find: true when everything was forgotten, because the catalog has changed or
  * there is too much.
  */
-bool tapir_stack_memo__renew(struct tapir_stack_memo *memo, const struct tapir_catalog *catalog);
+bool tapir_stack_cache__renew(struct tapir_stack_cache *cache, const struct tapir_catalog *catalog);
 /*
  * A look-up costs two cache lines of some megabytes: a caller that has the next references ahead
  * prefetches the slot, a few records later the entry. __peek: some entry of ref, of any time; NULL:
  * none.
  */
-void tapir_stack_memo__expect_slot(const struct tapir_stack_memo *memo,
-				   const struct tapir_stack_ref *ref);
-void tapir_stack_memo__expect_entry(const struct tapir_stack_memo *memo,
+void tapir_stack_cache__expect_slot(const struct tapir_stack_cache *cache,
 				    const struct tapir_stack_ref *ref);
-const struct tapir_stack_memo_entry *tapir_stack_memo__peek(const struct tapir_stack_memo *memo,
-							    const struct tapir_stack_ref *ref);
+void tapir_stack_cache__expect_entry(const struct tapir_stack_cache *cache,
+				     const struct tapir_stack_ref *ref);
+const struct tapir_stack_cache_entry *tapir_stack_cache__peek(const struct tapir_stack_cache *cache,
+							      const struct tapir_stack_ref *ref);
 /* What is remembered for ref at its time; borrowed until __add. NULL: nothing. */
-struct tapir_stack_memo_entry *tapir_stack_memo__find(struct tapir_stack_memo *memo,
-						      const struct tapir_stack_ref *ref);
+struct tapir_stack_cache_entry *tapir_stack_cache__find(struct tapir_stack_cache *cache,
+							const struct tapir_stack_ref *ref);
 /* For a stack that is described: another may be, later. NULL: out of memory. */
-struct tapir_stack_memo_entry *tapir_stack_memo__add(struct tapir_stack_memo *memo,
-						     const struct tapir_stack_ref *ref,
-						     struct tapir_name_span span, uint64_t value);
-void tapir_stack_memo__fini(struct tapir_stack_memo *memo);
+struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache *cache,
+						       const struct tapir_stack_ref *ref,
+						       struct tapir_name_span span, uint64_t value);
+void tapir_stack_cache__fini(struct tapir_stack_cache *cache);
 
 static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_span a,
 							   struct tapir_name_span b)
@@ -87,10 +87,10 @@ static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_spa
 struct tapir_stack_view;
 struct tapir_frame;
 
-#define TAPIR_FRAME_MEMO_LINES (1u << 17) /* of a cache line and two numbers each */
+#define TAPIR_FRAME_CACHE_LINES (1u << 17) /* of a cache line and two numbers each */
 
 /* until_ns 0: free. */
-struct tapir_frame_memo_entry {
+struct tapir_frame_cache_entry {
 	uint64_t key, from_ns, until_ns, number;
 };
 
@@ -98,28 +98,28 @@ struct tapir_frame_memo_entry {
  * Remembers a number of each frame, which stacks have in common. A new one takes the place of an
  * old one: a look-up costs one cache line, and there are thirty for a stack.
  */
-struct tapir_frame_memo {
+struct tapir_frame_cache {
 	void *lines; /* as allocated */
-	struct tapir_frame_memo_entry (*pairs)[2];
+	struct tapir_frame_cache_entry (*pairs)[2];
 	uint64_t version;
 	struct tapir_map changes_by_tgid;
 	struct tapir_vec(struct tapir_catalog_changes) changes;
 };
 
 /* Prefetches what is remembered of all frames: their numbers will be requested. */
-void tapir_frame_memo__expect(struct tapir_frame_memo *memo, const struct tapir_catalog *catalog,
-			      const struct tapir_stack_ref *ref,
-			      const struct tapir_stack_view *view);
+void tapir_frame_cache__expect(struct tapir_frame_cache *cache, const struct tapir_catalog *catalog,
+			       const struct tapir_stack_ref *ref,
+			       const struct tapir_stack_view *view);
 /*
  * The number of a stack's frame at a time; *span is narrowed to the time in which it is valid.
  * number_of(ctx, frame) computes it, once while names are valid.
  */
-uint64_t tapir_frame_memo__number(struct tapir_frame_memo *memo,
-				  const struct tapir_catalog *catalog,
-				  const struct tapir_stack_ref *ref,
-				  const struct tapir_stack_view *view, unsigned idx,
-				  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
-				  void *ctx, struct tapir_name_span *span);
-void tapir_frame_memo__fini(struct tapir_frame_memo *memo);
+uint64_t
+tapir_frame_cache__number(struct tapir_frame_cache *cache, const struct tapir_catalog *catalog,
+			  const struct tapir_stack_ref *ref, const struct tapir_stack_view *view,
+			  unsigned idx,
+			  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
+			  void *ctx, struct tapir_name_span *span);
+void tapir_frame_cache__fini(struct tapir_frame_cache *cache);
 
 #endif
