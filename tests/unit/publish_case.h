@@ -11,7 +11,7 @@
 
 struct coreclr_state coreclr = {.key = 0xabc};
 
-void coreclr_poke(void)
+void coreclr_wakeup(void)
 {
 }
 

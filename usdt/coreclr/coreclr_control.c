@@ -145,7 +145,7 @@ static void end(void)
 	if (coreclr_load(&coreclr.is_shut))
 		return;
 	control.ctl = NULL;
-	coreclr_poke__at(NULL);
+	coreclr_wakeup__at(NULL);
 	coreclr_repair__stop();
 	coreclr_publish__end();
 	tapir_ring__fini();
@@ -228,7 +228,7 @@ int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns)
 	control.plan = (struct plan *)va;
 	control.open_until_ns = now_ns() + open_within_ns;
 	control.ctl = tapir_ring__ctl();
-	coreclr_poke__at(control.ctl);
+	coreclr_wakeup__at(control.ctl);
 	coreclr_store_release(coreclr.gate, 1);
 	if (await_ns)
 		await_first(await_ns);
@@ -237,7 +237,7 @@ int coreclr_control__start(uint64_t open_within_ns, uint64_t await_ns)
 	if (err) {
 		coreclr_store_release(coreclr.gate, 0);
 		control.ctl = NULL;
-		coreclr_poke__at(NULL);
+		coreclr_wakeup__at(NULL);
 		ring_sys3(SYS_munmap, va, sizeof(struct plan), 0);
 	}
 	return err;

@@ -69,10 +69,10 @@ struct coreclr_blob {
 /* 0, or -EPROTO: it ends early; what was read is in *out, the rest is 0. */
 int coreclr_blob__parse(const uint8_t *bytes, uint32_t len, struct coreclr_blob *out);
 
-/* ---- coreclr_poke.c: the control thread is woken ------------------------------------------- */
+/* ---- coreclr_wakeup.c: the control thread is woken ------------------------------------------- */
 
-void coreclr_poke__at(const struct tapir_ring_ctl *ctl); /* where it waits; NULL: nowhere */
-void coreclr_poke(void);				 /* providers have come. Any thread */
+void coreclr_wakeup__at(const struct tapir_ring_ctl *ctl); /* where it waits; NULL: nowhere */
+void coreclr_wakeup(void);				   /* providers have come. Any thread */
 
 /* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
 

@@ -70,7 +70,7 @@ void coreclr_kinds__provider_created(uint64_t va)
 	if (coreclr_providers__created(va, &is_new))
 		forget(va);
 	if (is_new)
-		coreclr_poke();
+		coreclr_wakeup();
 }
 
 __attribute__((noinline)) int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta)
@@ -192,7 +192,7 @@ static void drop(struct coreclr_kind *k)
 static void count_up(void)
 {
 	if (__atomic_add_fetch(&kind_cnt, 1, __ATOMIC_RELAXED) == MANY_CNT)
-		coreclr_poke();
+		coreclr_wakeup();
 }
 
 __attribute__((noinline, cold)) struct coreclr_kind *

@@ -116,7 +116,7 @@ static void enqueue(struct coreclr_published *p)
 	while (!__atomic_compare_exchange_n(&waiting, &p->next, p, 0, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
 		;
-	coreclr_poke();
+	coreclr_wakeup();
 }
 
 const struct coreclr_published *coreclr_publish__see(struct coreclr_published **at,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* coreclr_poke.c - wakes the control thread where it waits. For those that it calls itself, too. */
+/* coreclr_wakeup.c - wakes the control thread where it waits. For those that it calls itself, too.
+ */
 #include <linux/futex.h>
 
 #include "../ring/ring_sys.h"
@@ -10,12 +11,12 @@
 
 static const struct tapir_ring_ctl *waits_at;
 
-void coreclr_poke__at(const struct tapir_ring_ctl *ctl)
+void coreclr_wakeup__at(const struct tapir_ring_ctl *ctl)
 {
 	coreclr_store_release(&waits_at, ctl);
 }
 
-void coreclr_poke(void)
+void coreclr_wakeup(void)
 {
 	const struct tapir_ring_ctl *ctl = coreclr_load_acquire(&waits_at);
 
