@@ -88,7 +88,7 @@ static double interval_of(const char *filter)
 static double asked_interval(const char *provider, uint32_t session, uint64_t *session_id)
 {
 	static struct tapir_ring_requested asked; /* under the lock */
-	struct provider_told now = {0};
+	struct last_notified now = {0};
 	const char *filter = "";
 
 	if (session < TAPIR_RING_SESSIONS) {

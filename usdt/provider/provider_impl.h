@@ -68,7 +68,7 @@ struct provider_event {
 };
 
 /* One session's enablement as the callback was last notified of it. */
-struct provider_told {
+struct last_notified {
 	uint64_t session_id, keywords;
 	uint32_t filter_hash;
 	uint8_t is_on, level;
@@ -76,8 +76,8 @@ struct provider_told {
 	uint8_t pad0;
 };
 
-enum { PROVIDER_TOLD_USDT = TAPIR_RING_SESSIONS, PROVIDER_TOLD_PROCESS };
-#define PROVIDER_TOLD_CNT (PROVIDER_TOLD_PROCESS + PROVIDER_IN_PROCESS)
+enum { PROVIDER_NOTIFIED_USDT = TAPIR_RING_SESSIONS, PROVIDER_NOTIFIED_PROCESS };
+#define PROVIDER_NOTIFIED_CNT (PROVIDER_NOTIFIED_PROCESS + PROVIDER_IN_PROCESS)
 
 struct tapir_provider {
 	struct tapir_provider *next;
@@ -93,7 +93,7 @@ struct tapir_provider {
 	uint32_t flags;
 	uint32_t event_cnt;
 	struct tapir_program_part part; /* size 0: not given, mistakes are accepted */
-	struct provider_told told[PROVIDER_TOLD_CNT];
+	struct last_notified told[PROVIDER_NOTIFIED_CNT];
 	struct provider_event events[];
 };
 
@@ -205,7 +205,7 @@ void provider_sessions__judge(struct tapir_event *event);
 void provider_sessions__judge_all(void);
 /* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
-void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
+void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
 			      const char **filter);
 /* How often its place was taken, which distinguishes a session from the one before. */
 uint32_t provider_sessions__opened_cnt(uint32_t idx);

@@ -78,7 +78,7 @@ static uint8_t level_of(uint8_t asked)
 	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
 }
 
-static void look_at_its_semaphores(const struct tapir_provider *p, struct provider_told *now)
+static void look_at_its_semaphores(const struct tapir_provider *p, struct last_notified *now)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
 		const struct tapir_event *event = p->events[i].event;
@@ -93,26 +93,26 @@ static void look_at_its_semaphores(const struct tapir_provider *p, struct provid
 }
 
 /* The events of it whose semaphore is up. */
-static void look_at_semaphores(const struct tapir_provider *p, struct provider_told *now)
+static void look_at_semaphores(const struct tapir_provider *p, struct last_notified *now)
 {
 	look_at_its_semaphores(p, now);
 	for (const struct tapir_provider *m = p->members; m; m = m->next_member)
 		look_at_its_semaphores(m, now);
 }
 
-static void look_at(const struct tapir_provider *p, uint32_t idx, struct provider_told *now,
+static void look_at(const struct tapir_provider *p, uint32_t idx, struct last_notified *now,
 		    struct tapir_ring_requested *asked)
 {
 	memset(now, 0, sizeof(*now));
 	asked->filter[0] = 0;
-	if (idx == PROVIDER_TOLD_USDT) {
+	if (idx == PROVIDER_NOTIFIED_USDT) {
 		look_at_semaphores(p, now);
 		return;
 	}
-	if (idx >= PROVIDER_TOLD_PROCESS) {
+	if (idx >= PROVIDER_NOTIFIED_PROCESS) {
 		const char *filter = "";
 
-		provider_sessions__asked(idx - PROVIDER_TOLD_PROCESS, p->name, now, &filter);
+		provider_sessions__asked(idx - PROVIDER_NOTIFIED_PROCESS, p->name, now, &filter);
 		now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, filter) : 0;
 		strncpy(asked->filter, filter, sizeof(asked->filter) - 1);
 		return;
@@ -127,8 +127,8 @@ static void look_at(const struct tapir_provider *p, uint32_t idx, struct provide
 
 static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
 {
-	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
-		const struct provider_told *t = &p->told[i];
+	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
+		const struct last_notified *t = &p->told[i];
 
 		if (!t->is_on)
 			continue;
@@ -140,26 +140,26 @@ static void add_union(const struct tapir_provider *p, struct tapir_enablement *c
 }
 
 /* was: its last notification, for a session that is gone. */
-static uint32_t kind_of(uint32_t idx, const struct provider_told *was)
+static uint32_t kind_of(uint32_t idx, const struct last_notified *was)
 {
 	if (idx < TAPIR_RING_SESSIONS)
 		return TAPIR_SESSION_RING;
-	return idx == PROVIDER_TOLD_USDT ? TAPIR_SESSION_USDT : was->kind;
+	return idx == PROVIDER_NOTIFIED_USDT ? TAPIR_SESSION_USDT : was->kind;
 }
 
 static uint32_t number_of(uint32_t idx)
 {
 	if (idx < TAPIR_RING_SESSIONS)
 		return idx;
-	return idx == PROVIDER_TOLD_USDT ? 0 : idx - PROVIDER_TOLD_PROCESS;
+	return idx == PROVIDER_NOTIFIED_USDT ? 0 : idx - PROVIDER_NOTIFIED_PROCESS;
 }
 
 /* Its first session whose last notification is out of date; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
 		       struct tapir_ring_requested *asked)
 {
-	for (uint32_t i = 0; i < PROVIDER_TOLD_CNT; i++) {
-		struct provider_told now;
+	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
+		struct last_notified now;
 		uint32_t kind = kind_of(i, &p->told[i]);
 
 		look_at(p, i, &now, asked);
@@ -201,7 +201,7 @@ static uint32_t pass(void)
 
 	for (struct tapir_provider *p = provider_list; p; p = poller.next) {
 		poller.next = p->next; /* __leave sees to it that this one stays */
-		for (uint32_t i = 0; i < PROVIDER_TOLD_CNT && p->changed && !p->is_leaving &&
+		for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT && p->changed && !p->is_leaving &&
 				     find_change(p, &change, &asked);
 		     i++) {
 			call(p, &change);

@@ -71,7 +71,7 @@ void provider_sessions__judge_all(void)
 			provider_sessions__judge(provider_table[i]);
 }
 
-void provider_sessions__asked(uint32_t idx, const char *provider, struct provider_told *now,
+void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
 			      const char **filter)
 {
 	const struct provider_session *s = &provider_sessions[idx];
