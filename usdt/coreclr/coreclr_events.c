@@ -78,7 +78,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	struct coreclr_delivery delivery;
 	struct tapir_ring_ids ids = {NULL, NULL, NULL, 0};
 	struct coreclr_kind *e;
-	uint32_t overlap;
+	uint32_t dedup;
 
 	(void)self, (void)thread, (void)frame_cnt, (void)frames;
 	if (coreclr_unlikely(!coreclr_load(coreclr.gate)))
@@ -103,8 +103,8 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 		.data_bytes = data_bytes,
 		.frame = (uint64_t)(uintptr_t)__builtin_frame_address(0),
 	};
-	overlap = coreclr_load(&coreclr.overlap);
-	if (coreclr_unlikely(overlap) && coreclr_overlap__is_double(&delivery, overlap))
+	dedup = coreclr_load(&coreclr.dedup);
+	if (coreclr_unlikely(dedup) && coreclr_dedup__is_duplicate(&delivery, dedup))
 		return CORECLR_OK;
 	activity = if_any(activity);
 	related = if_any(related);
@@ -119,9 +119,9 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 			memcpy(write.payload, data, data_bytes);
 		tapir_ring__commit(&write);
 	}
-	if (coreclr_unlikely(overlap))
-		coreclr_overlap__done();
-	else if (coreclr_unlikely(coreclr_load(&coreclr.overlap)))
-		coreclr_overlap__note(&delivery);
+	if (coreclr_unlikely(dedup))
+		coreclr_dedup__done();
+	else if (coreclr_unlikely(coreclr_load(&coreclr.dedup)))
+		coreclr_dedup__note(&delivery);
 	return CORECLR_OK;
 }

@@ -118,14 +118,14 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 			       uintptr_t thread, uint32_t frame_cnt, const uintptr_t *frames);
 
 /*
- * ---- coreclr_overlap.c: two sessions of the library deliver an event twice
+ * ---- coreclr_dedup.c: two sessions of the library deliver an event twice
  * -----------------------
  */
 
-enum coreclr_overlap {
-	OVERLAP_NONE = 0,
-	OVERLAP_MAYBE = 1, /* one of the two is being started or stopped */
-	OVERLAP_BOTH = 2,
+enum coreclr_dedup {
+	DEDUP_NONE = 0,
+	DEDUP_MAYBE = 1, /* one of the two is being started or stopped */
+	DEDUP_BOTH = 2,
 };
 
 struct coreclr_delivery {
@@ -137,10 +137,10 @@ struct coreclr_delivery {
 };
 
 /* 1: the event before, delivered by the other session. */
-int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap);
+int coreclr_dedup__is_duplicate(const struct coreclr_delivery *d, uint32_t dedup);
 /* The window has opened while this one was written: it may have been for long. */
-void coreclr_overlap__note(const struct coreclr_delivery *d);
-void coreclr_overlap__done(void); /* the callback is about to return */
+void coreclr_dedup__note(const struct coreclr_delivery *d);
+void coreclr_dedup__done(void); /* the callback is about to return */
 
 /* ---- coreclr_wants.c: what open sessions ask for, as EventPipe's providers ----------------- */
 
@@ -219,10 +219,10 @@ struct coreclr_state {
 	uint64_t key;		     /* of the lane */
 	/* Memory that a forked child finds wiped: 1 while events are to be taken. Never moves. */
 	uint32_t *const gate;
-	uint32_t inside_cnt;	 /* callbacks that StopSession does not wait for */
-	uint32_t overlap;	 /* enum coreclr_overlap */
-	uint32_t overlap_window; /* raised when one begins */
-	uint32_t is_shut;	 /* the runtime goes: it is called no more */
+	uint32_t inside_cnt;   /* callbacks that StopSession does not wait for */
+	uint32_t dedup;	       /* enum coreclr_dedup */
+	uint32_t dedup_window; /* raised when one begins */
+	uint32_t is_shut;      /* the runtime goes: it is called no more */
 };
 
 extern struct coreclr_state coreclr;

@@ -32,9 +32,9 @@ static void fill(struct coreclr_session *s, const struct coreclr_wants *wants)
 	}
 }
 
-static void set_overlap(uint32_t overlap)
+static void set_dedup(uint32_t dedup)
 {
-	__atomic_store_n(&coreclr.overlap, overlap, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&coreclr.dedup, dedup, __ATOMIC_SEQ_CST);
 }
 
 static void settle(long ns)
@@ -62,27 +62,27 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 	if (wants->cnt) {
 		fill(s, wants);
 		if (old) {
-			coreclr_store(&coreclr.overlap_window, coreclr.overlap_window + 1);
-			set_overlap(OVERLAP_MAYBE);
+			coreclr_store(&coreclr.dedup_window, coreclr.dedup_window + 1);
+			set_dedup(DEDUP_MAYBE);
 			/* A thread on its way through the callback has not noted its event. */
 			settle(BEFORE_NS);
 		}
 		if (coreclr_info__start_session(coreclr.info, wants->cnt, s->configs, &id) < 0 ||
 		    !id) {
-			set_overlap(OVERLAP_NONE);
+			set_dedup(DEDUP_NONE);
 			return -EIO;
 		}
 		if (old)
-			set_overlap(OVERLAP_BOTH);
+			set_dedup(DEDUP_BOTH);
 	}
 	s->id = id;
 	coreclr_wants__copy(&s->wants, wants);
 	if (old) {
-		set_overlap(OVERLAP_MAYBE);
+		set_dedup(DEDUP_MAYBE);
 		coreclr_info__stop_session(coreclr.info, old);
 		/* A thread that has just delivered for the old one may come for the new one yet. */
 		settle(AFTER_NS);
-		set_overlap(OVERLAP_NONE);
+		set_dedup(DEDUP_NONE);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_overlap.c - while a new session and the old one are both enabled, the runtime delivers an
+ * coreclr_dedup.c - while a new session and the old one are both enabled, the runtime delivers an
  * event of both twice, one right after the other on its thread, and does not show for which
  * session. The second is recognized by having the same provider, event, payload address and
  * content, and frame as the one before, which was not a second itself. While one of the two is
@@ -71,9 +71,9 @@ static void note(struct before *before, const struct coreclr_delivery *d, uint64
 	before->can_double = 1;
 }
 
-int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overlap)
+int coreclr_dedup__is_duplicate(const struct coreclr_delivery *d, uint32_t dedup)
 {
-	uint32_t window = coreclr_load(&coreclr.overlap_window);
+	uint32_t window = coreclr_load(&coreclr.dedup_window);
 	struct before *before = this_thread();
 	uint64_t hash = coreclr_hash(d->data, d->data_bytes);
 	int is_equal;
@@ -83,7 +83,7 @@ int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overla
 	is_equal = before->window == window && before->hash == hash && is_same(&before->last, d);
 
 	if (is_equal && before->can_double &&
-	    (overlap == OVERLAP_BOTH || before->differs || ran_ns() - before->done_ns < LOOP_NS)) {
+	    (dedup == DEDUP_BOTH || before->differs || ran_ns() - before->done_ns < LOOP_NS)) {
 		before->can_double = 0;
 		return 1;
 	}
@@ -91,18 +91,18 @@ int coreclr_overlap__is_double(const struct coreclr_delivery *d, uint32_t overla
 	return 0;
 }
 
-void coreclr_overlap__note(const struct coreclr_delivery *d)
+void coreclr_dedup__note(const struct coreclr_delivery *d)
 {
 	struct before *before = this_thread();
 
 	if (!before)
 		return;
-	note(before, d, coreclr_hash(d->data, d->data_bytes), coreclr_load(&coreclr.overlap_window),
+	note(before, d, coreclr_hash(d->data, d->data_bytes), coreclr_load(&coreclr.dedup_window),
 	     0);
 	before->done_ns = ran_ns();
 }
 
-void coreclr_overlap__done(void)
+void coreclr_dedup__done(void)
 {
 	struct before *before = this_thread();
 
