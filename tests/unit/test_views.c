@@ -502,7 +502,7 @@ static const char *found_nothing(const char *asked, const char *specs, const cha
 				 bool has_switches)
 {
 	static const struct tapir_rec_probe probe = {.probe_id = 1};
-	struct tapir_recorded recorded = {};
+	struct tapir_capture_check recorded = {};
 
 	(void)teardown(NULL);
 	assert_int_equal(setup(NULL), 0);
@@ -513,13 +513,13 @@ static const char *found_nothing(const char *asked, const char *specs, const cha
 		feeder_add(&f,
 			   tapir_recbuf__meta(&f.buf, 1, feeder_sv("switches"), feeder_sv("on")));
 	if (provider)
-		tapir_recorded__add(&recorded,
-				    tapir_recbuf__probe(&f.buf, &probe, feeder_sv(provider),
-							feeder_sv("x"), feeder_sv(""),
-							feeder_sv(""), NULL, NULL, 0));
+		tapir_capture_check__add(&recorded,
+					 tapir_recbuf__probe(&f.buf, &probe, feeder_sv(provider),
+							     feeder_sv("x"), feeder_sv(""),
+							     feeder_sv(""), NULL, NULL, 0));
 	ask(asked, 0);
 	assert_int_equal(answer(), 0);
-	tapir_recorded__judge(&recorded, f.catalog, view, &result);
+	tapir_capture_check__explain(&recorded, f.catalog, view, &result);
 	return result.headline.data;
 }
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/histogram.h"
-#include "analyze/recorded.h"
+#include "analyze/capture_check.h"
 #include "analyze/tally.h"
 #include "output/render/views.h"
 #include "base/diag.h"

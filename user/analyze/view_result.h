@@ -65,7 +65,7 @@ struct tapir_view_result {
 	uint64_t top;	   /* rows a view makes of a table that could be long; 0: its own choice */
 	bool all_frames;   /* in text: those of the kernel, of the runtime, and of libraries, too */
 	bool has_nothing;  /* the file has nothing of what the view shows */
-	bool is_unrecorded; /* because it was not recorded (recorded.h) */
+	bool is_unrecorded; /* because it was not recorded (capture_check.h) */
 	bool failed;
 };
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/recorded.h"
+#include "analyze/capture_check.h"
 #include "symbol/stack_ends.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -65,7 +65,7 @@ int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path)
 /* What is counted of all records beside the view's own listening. */
 struct counts {
 	struct tapir_pids_seen seen;
-	struct tapir_recorded recorded;
+	struct tapir_capture_check recorded;
 	struct tapir_stack_ends ends;
 };
 
@@ -78,7 +78,7 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, stru
 	tapir_reader__deliver_descriptions(reader, true);
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_pids_seen__add(&counts->seen, rec);
-		tapir_recorded__add(&counts->recorded, rec);
+		tapir_capture_check__add(&counts->recorded, rec);
 		family = tapir_family__of(rec->type);
 		if (family >= 0 && seen++ % stride == 0)
 			tapir_stack_ends__add(&counts->ends, tapir_reader__catalog(reader), rec,
@@ -216,8 +216,8 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	if (!err)
 		err = rq->view->finish(ctx, &result);
 	if (!err) {
-		tapir_recorded__judge(&counts.recorded, tapir_reader__catalog(reader), rq->view,
-				      &result);
+		tapir_capture_check__explain(&counts.recorded, tapir_reader__catalog(reader),
+					     rq->view, &result);
 		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
 		add_coverage(tapir_timeline__stats(tl), rq, &result);

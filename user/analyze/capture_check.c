@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What each view needs, against the SPECs of the file. */
-#include "analyze/recorded.h"
+#include "analyze/capture_check.h"
 
 #include <string.h>
 
@@ -59,7 +59,7 @@ static unsigned runtime_bit(struct tapir_sv provider)
 	return idx < 0 ? 0 : 1u << idx;
 }
 
-void tapir_recorded__add(struct tapir_recorded *r, const struct tapir_rec *rec)
+void tapir_capture_check__add(struct tapir_capture_check *r, const struct tapir_rec *rec)
 {
 	struct tapir_probe_view probe;
 
@@ -203,7 +203,7 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 	}
 }
 
-static void say_not_recorded(const struct tapir_recorded *r, const struct subject *s,
+static void say_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
 			     struct tapir_view_result *result)
 {
 	bool has_none = s->switches != SWITCHES_ALONE && r->runtimes_seen &&
@@ -239,8 +239,9 @@ static void note_need(const struct asked *asked, const struct tapir_tally_event 
 						  "of any JVM");
 }
 
-void tapir_recorded__judge(const struct tapir_recorded *r, const struct tapir_catalog *catalog,
-			   const struct tapir_view *view, struct tapir_view_result *result)
+void tapir_capture_check__explain(const struct tapir_capture_check *r,
+				  const struct tapir_catalog *catalog,
+				  const struct tapir_view *view, struct tapir_view_result *result)
 {
 	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
 	const struct asked asked = {
