@@ -10,7 +10,7 @@
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top)
 {
-	struct tapir_view_asked *asked = calloc(1, view->ctx_bytes);
+	struct tapir_view_args *asked = calloc(1, view->ctx_bytes);
 
 	if (!asked)
 		return NULL;

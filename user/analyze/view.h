@@ -10,7 +10,7 @@
 #include "analyze/timeline.h"
 
 /* What a view's context begins with. */
-struct tapir_view_asked {
+struct tapir_view_args {
 	struct tapir_timeline *tl;
 	const char *arg; /* borrowed; "": nothing */
 	uint64_t top;	 /* how many of what it lists */
@@ -24,7 +24,7 @@ struct tapir_view {
 	bool is_of_traces;	/* it can be asked about one trace: not what is the process's */
 	bool is_by_trace;	/* it is about traces in any case */
 	struct tapir_timeline_fns fns;
-	size_t ctx_bytes;	  /* struct tapir_view_asked, and what follows it: zero at first */
+	size_t ctx_bytes;	  /* struct tapir_view_args, and what follows it: zero at first */
 	uint64_t default_top;	  /* if the user gives no number */
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */

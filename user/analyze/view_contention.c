@@ -47,7 +47,7 @@ struct seen {
 };
 
 struct contention {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t cnt, waited_ns, half, more;
 	uint64_t others_ns; /* of waited_ns: in no function of the program's own */
 	struct tapir_map by_key;

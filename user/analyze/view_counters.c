@@ -31,7 +31,7 @@ struct counter {
 };
 
 struct counters {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t more, point_cnt;
 	struct tapir_vec(struct counter *) rows;
 	struct tapir_map by_name;

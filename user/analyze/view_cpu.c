@@ -42,7 +42,7 @@ struct function_row {
 };
 
 struct cpu {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
 	struct tapir_thread_names names;

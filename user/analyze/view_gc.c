@@ -48,7 +48,7 @@ struct heap {
 };
 
 struct gc_view {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t cnt, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
 	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */

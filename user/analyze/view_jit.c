@@ -45,7 +45,7 @@ struct group {
 };
 
 struct jit {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
 	uint64_t dynamic_cnt, own_cnt, more; /* own: for the recording's sake */
 	struct tapir_vec(struct group) groups;

@@ -29,7 +29,7 @@ struct committed {
 };
 
 struct memory {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	struct tapir_vec(struct committed) committed; /* twice a collection */
 	struct tapir_vec(struct heap) heaps;
 	uint64_t more;

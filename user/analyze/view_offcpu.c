@@ -26,7 +26,7 @@ struct row {
 };
 
 struct offcpu_view {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t more_ns, waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
 	struct tapir_map by_key;
 	struct tapir_vec(struct row) rows;

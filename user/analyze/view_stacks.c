@@ -34,7 +34,7 @@ struct row {
 };
 
 struct stacks_view {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	bool is_end;
 	bool is_each; /* a group of its own for each thread */
 	struct tapir_vec(struct row) rows;

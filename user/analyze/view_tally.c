@@ -12,7 +12,7 @@
 #include "analyze/view.h"
 
 struct tally_view {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	struct tapir_tally tally, samples; /* samples: where there are any, instead */
 };
 

@@ -50,7 +50,7 @@ struct change {
 };
 
 struct threadpool {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
 	uint64_t queue_cnt, queue_most; /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;

@@ -19,7 +19,7 @@
 #define LABEL_BYTES 256
 
 struct requests {
-	struct tapir_view_asked asked;
+	struct tapir_view_args asked;
 	struct tapir_span_store spans;
 	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
 	struct tapir_wait_reasons reasons;
