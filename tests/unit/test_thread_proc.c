@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "attach/thread_list.h"
-#include "record/threads/any_running.h"
+#include "record/threads/proc_runnable.h"
 
 struct reader {
 	int pipe[2];
@@ -136,8 +136,8 @@ static void thread_that_runs_is_known_by_its_state_alone(void **state)
 static void process_that_asks_runs(void **state)
 {
 	(void)state;
-	assert_true(tapir_any_thread__runs((uint32_t)getpid()));
-	assert_false(tapir_any_thread__runs(4194303)); /* there is none */
+	assert_true(tapir_process__has_runnable_thread((uint32_t)getpid()));
+	assert_false(tapir_process__has_runnable_thread(4194303)); /* there is none */
 }
 
 int main(void)

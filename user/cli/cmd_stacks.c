@@ -17,7 +17,7 @@
 #include "cli/view_run.h"
 #include "record/recording.h"
 #include "decode/probe_name.h"
-#include "record/threads/any_running.h"
+#include "record/threads/proc_runnable.h"
 #include "record/threads/snapshot.h"
 
 #define NAME	  "the snapshot" /* in messages */
@@ -109,7 +109,7 @@ static bool any_runs(const struct tapir_pids *pids)
 	const uint32_t *tgid;
 
 	tapir_vec_for_each (tgid, pids)
-		if (tapir_any_thread__runs(*tgid))
+		if (tapir_process__has_runnable_thread(*tgid))
 			return true;
 	return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state in /proc/TGID/task/TID/stat; the walk ends at the first thread that runs. */
-#include "record/threads/any_running.h"
+#include "record/threads/proc_runnable.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int on_thread(uint32_t tid, void *ctx)
 	       tapir_thread_stat__runs(text);
 }
 
-bool tapir_any_thread__runs(uint32_t tgid)
+bool tapir_process__has_runnable_thread(uint32_t tgid)
 {
 	int mark = tapir_diag__cnt();
 	bool runs = tapir_proc__each_thread(tgid, on_thread, &tgid) > 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* any_running.h - whether some thread of a process is on a CPU, or wants one, by /proc. Any thread.
+/* proc_runnable.h - whether some thread of a process is on a CPU, or wants one, by /proc. Any
+ * thread.
  */
-#ifndef TAPIR_USER_ANY_RUNNING_H
-#define TAPIR_USER_ANY_RUNNING_H
+#ifndef TAPIR_USER_PROC_RUNNABLE_H
+#define TAPIR_USER_PROC_RUNNABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* 10 us a thread. false, too: there is no such process. */
-bool tapir_any_thread__runs(uint32_t tgid);
+bool tapir_process__has_runnable_thread(uint32_t tgid);
 /* What is in a thread's stat file: "4711 (name) S ...", where the name may hold anything. */
 bool tapir_thread_stat__runs(const char *text);
 
