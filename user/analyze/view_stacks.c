@@ -10,7 +10,7 @@
 #include "decode/dotnet_tables.h"
 #include "record/threads/lock_waits.h"
 #include "record/threads/monitor_owners.h"
-#include "record/threads/near_samples.h"
+#include "record/threads/recent_samples.h"
 #include "decode/event_fields.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -41,7 +41,7 @@ struct stacks_view {
 	struct tapir_map row_by_tid; /* and 1, until rows are sorted */
 	struct tapir_lock_waits locks;
 	struct tapir_monitor_owners monitors;
-	struct tapir_near_samples samples; /* for the end */
+	struct tapir_recent_samples samples; /* for the end */
 	struct tapir_wait_reasons reasons;
 	size_t dropped_cnt;
 	bool failed;
@@ -57,7 +57,7 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->rows);
 	tapir_lock_waits__fini(&v->locks);
 	tapir_monitor_owners__fini(&v->monitors);
-	tapir_near_samples__fini(&v->samples);
+	tapir_recent_samples__fini(&v->samples);
 	tapir_map__fini(&v->row_by_tid);
 	tapir_wait_reasons__fini(&v->reasons);
 }
@@ -70,12 +70,12 @@ static struct row *row_of(const struct stacks_view *v, uint32_t tid)
 }
 
 /* The first sample after the snapshot with all of its callers, or the last one without. */
-static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_near_sample *sample)
+static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_recent_sample *sample)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	struct row *row = row_of(v, tid);
 
-	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_NEAR_NS ||
+	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_RECENT_NS ||
 	    tapir_stack__is_whole(tree, row->node))
 		return;
 	row->node = sample->node;
@@ -85,12 +85,12 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_rec_sample *sample)
 {
 	struct stacks_view *v = ctx;
-	const struct tapir_near_sample near = {sample->h.time_ns, thread->last_node};
+	const struct tapir_recent_sample near = {sample->h.time_ns, thread->last_node};
 
 	if (near.node == TAPIR_NO_NODE || thread->last_node_ns != near.time_ns)
 		return; /* without a stack */
 	if (v->is_end)
-		v->failed |= tapir_near_samples__keep(&v->samples, thread->tid, &near) < 0;
+		v->failed |= tapir_recent_samples__keep(&v->samples, thread->tid, &near) < 0;
 	else
 		see_after(v, thread->tid, &near);
 }
@@ -168,7 +168,7 @@ static void find_monitor_owners(struct stacks_view *v)
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
-	const struct tapir_near_sample *near;
+	const struct tapir_recent_sample *near;
 	struct stacks_view *v = ctx;
 	struct row row = {
 		.tgid = rec->out_tid ? rec->out_tgid : rec->in_tgid,
@@ -184,7 +184,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	if (!(rec->flags & TAPIR_SWITCH_AT_END) == v->is_end)
 		return;
 	if (row.is_running && v->is_end) {
-		near = tapir_near_samples__before(&v->samples, row.tid, rec->h.time_ns);
+		near = tapir_recent_samples__latest_before(&v->samples, row.tid, rec->h.time_ns);
 		row.node = near ? near->node : TAPIR_NO_NODE;
 	}
 	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An array of samples and a map from tid to its place; frames are copied. */
-#include "record/threads/near_samples.h"
+#include "record/threads/recent_samples.h"
 
 #include <errno.h>
 
 #define MAX_THREADS 65536u
 
-int tapir_near_samples__keep(struct tapir_near_samples *s, uint32_t tid,
-			     const struct tapir_near_sample *sample)
+int tapir_recent_samples__keep(struct tapir_recent_samples *s, uint32_t tid,
+			       const struct tapir_recent_sample *sample)
 {
 	uint64_t *idx;
 
@@ -23,16 +23,17 @@ int tapir_near_samples__keep(struct tapir_near_samples *s, uint32_t tid,
 	return 0;
 }
 
-const struct tapir_near_sample *tapir_near_samples__before(const struct tapir_near_samples *s,
-							   uint32_t tid, uint64_t time_ns)
+const struct tapir_recent_sample *
+tapir_recent_samples__latest_before(const struct tapir_recent_samples *s, uint32_t tid,
+				    uint64_t time_ns)
 {
 	const uint64_t *idx = tapir_map__get(&s->idx_by_tid, tid);
-	const struct tapir_near_sample *sample = idx && *idx ? &s->vec.data[*idx - 1] : NULL;
+	const struct tapir_recent_sample *sample = idx && *idx ? &s->vec.data[*idx - 1] : NULL;
 
-	return sample && time_ns - sample->time_ns < TAPIR_NEAR_NS ? sample : NULL;
+	return sample && time_ns - sample->time_ns < TAPIR_RECENT_NS ? sample : NULL;
 }
 
-void tapir_near_samples__fini(struct tapir_near_samples *s)
+void tapir_recent_samples__fini(struct tapir_recent_samples *s)
 {
 	tapir_vec__fini(&s->vec);
 	tapir_map__fini(&s->idx_by_tid);
