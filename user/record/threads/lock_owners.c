@@ -115,7 +115,8 @@ static int on_process(uint32_t tgid, void *ctx)
 	return 1;
 }
 
-static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+static void find_postgresql_holder(const struct tapir_lock_owners *o,
+				   struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	struct tapir_postgresql_holder holder;
@@ -136,7 +137,7 @@ static void find_postgresql_holder(const struct tapir_lock_owners *o, struct tap
 		copy->holder_session = session_of(o, search.tgid, holder.pid);
 }
 
-static void find_postgresql(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+static void find_postgresql(const struct tapir_lock_owners *o, struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 
@@ -175,7 +176,7 @@ void tapir_lock_owners__free(struct tapir_lock_owners *o)
 	free(o);
 }
 
-static void find_monitor(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+static void find_monitor(const struct tapir_lock_owners *o, struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	uint32_t number = tapir_number_of_thread(thread->tid, thread->ns_tid);
@@ -192,13 +193,14 @@ static void find_monitor(const struct tapir_lock_owners *o, struct tapir_copy *c
 	copy->array_depth = type.array_depth;
 }
 
-void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o,
+				       struct tapir_thread_copy *copy)
 {
 	if (o->query_va && copy->seen.thread.tid == copy->seen.thread.tgid)
 		copy->statement = statement_of(o, o->tgid);
 }
 
-void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy)
+void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 

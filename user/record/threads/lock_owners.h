@@ -20,7 +20,8 @@ void tapir_lock_owners__free(struct tapir_lock_owners *o);
 
 /* Sets the owner of what a thread waits for that sleeps in a system call, if it is known. */
 /* Of a thread that runs: the statement that it executes, of a server of databases. */
-void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o, struct tapir_copy *copy);
-void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_copy *copy);
+void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o,
+				       struct tapir_thread_copy *copy);
+void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_thread_copy *copy);
 
 #endif

@@ -33,7 +33,8 @@ void tapir_python_reader__free(struct tapir_python_reader *reader)
 	free(reader);
 }
 
-int tapir_python_reader__read(const struct tapir_python_reader *reader, struct tapir_copy *copy)
+int tapir_python_reader__read(const struct tapir_python_reader *reader,
+			      struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];

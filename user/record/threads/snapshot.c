@@ -37,7 +37,7 @@ static void add_jvm_owners(struct tapir_process_copy *p)
 	int mark = tapir_diag__cnt();
 	struct tapir_map owners = {};
 	struct tapir_jvm_info jvm;
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 
 	if (tapir_jvm__inspect(p->tgid, &jvm) <= 0) {
 		tapir_diag__rewind(mark);
@@ -136,7 +136,7 @@ static void *post_copied(void *arg)
 /* Posted one by one, processes are not checked for waits that were not at the same time. */
 static void forget_elsewhere(struct tapir_process_copy *p)
 {
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies)
 		if (copy->is_owner_elsewhere)
@@ -174,7 +174,7 @@ static void *copy_and_post(void *arg)
 
 static size_t count_running(const struct tapir_process_copy *p)
 {
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 	size_t cnt = 0;
 
 	tapir_vec_for_each (copy, &p->copies)

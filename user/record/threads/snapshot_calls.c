@@ -64,7 +64,7 @@ void tapir_call_reader__free(struct tapir_call_reader *reader)
 	free(reader);
 }
 
-int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy *copy)
+int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_thread_copy *copy)
 {
 	struct tapir_call *call = &reader->call;
 
@@ -82,8 +82,8 @@ int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy 
 }
 
 /* Of a process that is not in the snapshot: its first thread, for its name. */
-static void post_owner_elsewhere(const struct tapir_process_copy *p, const struct tapir_copy *copy,
-				 struct tapir_queue *queue)
+static void post_owner_elsewhere(const struct tapir_process_copy *p,
+				 const struct tapir_thread_copy *copy, struct tapir_queue *queue)
 {
 	struct tapir_thread_list list = {};
 
@@ -99,8 +99,8 @@ static void post_owner_elsewhere(const struct tapir_process_copy *p, const struc
 }
 
 /* "Shop.Cart[]"; nothing where it is not known. */
-static void add_lock_type(const struct tapir_copy *copy, struct tapir_dotnet_type_names *types,
-			  struct tapir_str *out)
+static void add_lock_type(const struct tapir_thread_copy *copy,
+			  struct tapir_dotnet_type_names *types, struct tapir_str *out)
 {
 	const char *name = copy->type_path ? tapir_dotnet_type_names__of(types, copy->type_path,
 									 copy->type_row)
@@ -116,7 +116,7 @@ static void add_lock_type(const struct tapir_copy *copy, struct tapir_dotnet_typ
 /* The parent of the server's processes; 0: they wait for none of its locks, or it has ended. */
 static uint32_t want_locks(const struct tapir_process_copy *p, struct tapir_postgresql_namer *locks)
 {
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 	struct tapir_proc proc;
 	uint32_t server = 0;
 	int mark = tapir_diag__cnt();
@@ -143,7 +143,7 @@ struct texts {
 };
 
 /* What it waits for. */
-static void add_call(const struct tapir_copy *copy, const struct tapir_poster *poster,
+static void add_call(const struct tapir_thread_copy *copy, const struct tapir_poster *poster,
 		     struct texts *texts, struct tapir_rec_wait *wait, struct tapir_wait_view *view)
 {
 	wait->owner_tid = copy->owner_tid;
@@ -162,8 +162,8 @@ static void add_call(const struct tapir_copy *copy, const struct tapir_poster *p
 }
 
 /* waits: else it runs, and what it executes is all that is known. */
-static void post(const struct tapir_copy *copy, bool waits, const struct tapir_poster *poster,
-		 struct texts *texts)
+static void post(const struct tapir_thread_copy *copy, bool waits,
+		 const struct tapir_poster *poster, struct texts *texts)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	struct tapir_rec_wait wait = {
@@ -187,7 +187,7 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 				    const struct tapir_poster *poster)
 {
 	struct texts texts = {.types = {.tgid = p->tgid}};
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 
 	texts.server = want_locks(p, poster->locks);
 	(void)tapir_postgresql_namer__find(poster->locks);

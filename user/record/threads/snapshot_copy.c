@@ -62,7 +62,7 @@ struct readers {
 };
 
 static int copy_thread(const struct tapir_process_copy *p, const struct readers *readers,
-		       struct tapir_copy *copy, size_t *room)
+		       struct tapir_thread_copy *copy, size_t *room)
 {
 	uint8_t buf[TAPIR_COPY_BYTES];
 	int err;
@@ -85,7 +85,7 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	return err ? err : tapir_python_reader__read(readers->python, copy);
 }
 
-static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *copies,
+static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copies *copies,
 		    const struct tapir_thread_list *list, size_t *room)
 {
 	const struct readers readers = {tapir_call_reader__new(p->tgid),
@@ -94,7 +94,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *cop
 	int err = readers.calls && readers.owners && readers.python ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
-		struct tapir_copy copy = {.seen = list->vec.data[i]};
+		struct tapir_thread_copy copy = {.seen = list->vec.data[i]};
 
 		if (tapir_map__get(&p->idx_by_tid, copy.seen.thread.tid))
 			continue; /* an earlier round has it */
@@ -102,7 +102,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *cop
 		if (!err && !tapir_vec__push(copies, copy))
 			err = -ENOMEM;
 		if (err)
-			tapir_copy__fini(&copy);
+			tapir_thread_copy__fini(&copy);
 	}
 	tapir_python_reader__free(readers.python);
 	tapir_lock_owners__free(readers.owners);
@@ -110,19 +110,19 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_copies *cop
 	return err;
 }
 
-static int keep(struct tapir_process_copy *p, struct tapir_copy *copy)
+static int keep(struct tapir_process_copy *p, struct tapir_thread_copy *copy)
 {
 	uint64_t *idx = tapir_map__put(&p->idx_by_tid, copy->seen.thread.tid, NULL);
 
 	if (!idx || !tapir_vec__push(&p->copies, *copy))
 		return -ENOMEM;
 	*idx = p->copies.cnt - 1;
-	*copy = (struct tapir_copy){.seen = copy->seen}; /* the rest is the process's now */
+	*copy = (struct tapir_thread_copy){.seen = copy->seen}; /* the rest is the process's now */
 	return 0;
 }
 
 /* Belongs together what was read of it? */
-static bool is_settled(const struct tapir_copy *copy, const struct tapir_thread_seen *now)
+static bool is_settled(const struct tapir_thread_copy *copy, const struct tapir_thread_seen *now)
 {
 	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
 		return false;
@@ -142,11 +142,11 @@ static int index_list(const struct tapir_thread_list *list, struct tapir_map *id
 }
 
 /* Of threads that have not run while they were copied; in the last round of all that are left. */
-static int keep_settled(struct tapir_process_copy *p, struct tapir_copies *copies,
+static int keep_settled(struct tapir_process_copy *p, struct tapir_thread_copies *copies,
 			const struct tapir_thread_list *after, bool is_last)
 {
 	struct tapir_map idx_by_tid = {};
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 	int err = index_list(after, &idx_by_tid);
 
 	tapir_vec_for_each (copy, copies) {
@@ -162,7 +162,7 @@ static int keep_settled(struct tapir_process_copy *p, struct tapir_copies *copie
 	return err;
 }
 
-void tapir_copy__fini(struct tapir_copy *copy)
+void tapir_thread_copy__fini(struct tapir_thread_copy *copy)
 {
 	free(copy->memory);
 	free(copy->call);
@@ -174,12 +174,12 @@ void tapir_copy__fini(struct tapir_copy *copy)
 	free(copy->holder_session);
 }
 
-static void fini_copies(struct tapir_copies *copies)
+static void fini_copies(struct tapir_thread_copies *copies)
 {
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, copies)
-		tapir_copy__fini(copy);
+		tapir_thread_copy__fini(copy);
 	tapir_vec__fini(copies);
 }
 
@@ -198,7 +198,7 @@ static int look(struct tapir_process_copy *p, struct tapir_programs *programs, b
 		size_t *room)
 {
 	struct tapir_thread_list before = {}, after = {};
-	struct tapir_copies copies = {};
+	struct tapir_thread_copies copies = {};
 	int err = tapir_snapshot__list(programs, p->tgid, &before);
 
 	if (!err)

@@ -16,7 +16,7 @@
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
 
-struct tapir_copy {
+struct tapir_thread_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
@@ -46,13 +46,13 @@ static inline uint32_t tapir_number_of_thread(uint32_t tid, uint32_t ns_tid)
 	return ns_tid ? ns_tid : tid;
 }
 
-struct tapir_copies tapir_vec(struct tapir_copy);
-void tapir_copy__fini(struct tapir_copy *copy);
+struct tapir_thread_copies tapir_vec(struct tapir_thread_copy);
+void tapir_thread_copy__fini(struct tapir_thread_copy *copy);
 
 /* Threads of a process. */
 struct tapir_process_copy {
 	uint32_t tgid;
-	struct tapir_copies copies;
+	struct tapir_thread_copies copies;
 	struct tapir_map idx_by_tid;
 	struct tapir_cpython python;
 	bool has_python; /* else python is nothing */
@@ -78,7 +78,7 @@ bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
 struct tapir_call_reader;
 struct tapir_call_reader *tapir_call_reader__new(uint32_t tgid); /* NULL: no memory */
 void tapir_call_reader__free(struct tapir_call_reader *reader);
-int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_copy *copy);
+int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_thread_copy *copy);
 
 /* Finds the threads that are meant by owners. snapshot_owners.c */
 int tapir_process_copy__find_owners(struct tapir_process_copy *p);

@@ -11,7 +11,7 @@
 int tapir_process_copy__find_owners(struct tapir_process_copy *p)
 {
 	struct tapir_map tid_by_number = {};
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 	int err = 0;
 
 	tapir_vec_for_each (copy, &p->copies) {
@@ -39,7 +39,7 @@ int tapir_process_copy__find_owners(struct tapir_process_copy *p)
 
 static int add_waiting(const struct tapir_process_copy *p, struct tapir_map *waiting)
 {
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies)
 		if (copy->owner_tid && !tapir_map__put(waiting, copy->seen.thread.tid, NULL))
@@ -47,14 +47,14 @@ static int add_waiting(const struct tapir_process_copy *p, struct tapir_map *wai
 	return 0;
 }
 
-static bool is_link(const struct tapir_copy *copy, const struct tapir_map *waiting)
+static bool is_link(const struct tapir_thread_copy *copy, const struct tapir_map *waiting)
 {
 	return copy->owner_tid && tapir_map__get(waiting, copy->owner_tid);
 }
 
 static bool has_links(const struct tapir_process_copy *p, const struct tapir_map *waiting)
 {
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies)
 		if (is_link(copy, waiting))
@@ -66,7 +66,7 @@ static bool has_links(const struct tapir_process_copy *p, const struct tapir_map
  * A thread dump is of one moment, so its chains are. Its threads may have moved since: HotSpot
  * wakes one of those that wait for a monitor after 1 ms, 8 ms ... 1 s, to look at it again.
  */
-static bool still_waits(const struct tapir_copy *copy, const struct tapir_thread_list *list)
+static bool still_waits(const struct tapir_thread_copy *copy, const struct tapir_thread_list *list)
 {
 	const struct tapir_thread_seen *now;
 
@@ -83,7 +83,7 @@ static int check(struct tapir_process_copy *p, const struct tapir_map *waiting,
 		 struct tapir_programs *programs)
 {
 	struct tapir_thread_list list = {};
-	struct tapir_copy *copy;
+	struct tapir_thread_copy *copy;
 	int err;
 
 	if (!has_links(p, waiting))

@@ -339,7 +339,7 @@ static bool is_generated(void *ctx, uint64_t va)
 
 /* Puts Python's functions among those of the walk. */
 static void add_frames(struct stack_rec *stack, const struct space *space,
-		       const struct tapir_copy *copy, const struct tapir_walk *walk)
+		       const struct tapir_thread_copy *copy, const struct tapir_walk *walk)
 {
 	const struct tapir_cpython_namer namer = {is_python_code, is_generated,
 						  (void *)(uintptr_t)space};
@@ -361,7 +361,7 @@ static void free_methods(struct methods *methods)
 }
 
 static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *space,
-				const struct tapir_copy *copy)
+				const struct tapir_thread_copy *copy)
 {
 	const struct tapir_thread_seen *seen = &copy->seen;
 	struct stack_rec stack = {};
@@ -392,7 +392,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 }
 
 static void post_thread(struct tapir_queue *queue, const struct space *space,
-			const struct tapir_copy *copy, bool is_end)
+			const struct tapir_thread_copy *copy, bool is_end)
 {
 	const struct tapir_thread_seen *seen = &copy->seen;
 	struct {
@@ -424,7 +424,7 @@ static void post_thread(struct tapir_queue *queue, const struct space *space,
 static uint64_t first_ns(const struct tapir_process_copy *p)
 {
 	uint64_t first_ns = p->copies.cnt ? UINT64_MAX : 0;
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies)
 		if (copy->seen.thread.h.time_ns < first_ns)
@@ -439,7 +439,7 @@ void tapir_process_copy__post(const struct tapir_process_copy *p, const struct t
 		.python = &p->python, .queue = poster->queue, .from_ns = first_ns(p)};
 	struct space space = {
 		.tgid = p->tgid, .tables = poster->tables, .pages = &pages, .methods = &methods};
-	const struct tapir_copy *copy;
+	const struct tapir_thread_copy *copy;
 	int err = p->copies.cnt ? tapir_proc__each_mapping(p->tgid, add_mapping, &space) : 0;
 
 	if (err)
