@@ -17,7 +17,7 @@
 #include "record/usage_watch.h"
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
-#include "record/threads/python_looks.h"
+#include "record/threads/python_sampler.h"
 #include "trace/recbuf.h"
 
 #define POLL_MS		500
@@ -116,7 +116,7 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	until = look_ns < until ? look_ns : until;
 	look_ns = tapir_publish__next_ns(r->publish);
 	until = look_ns < until ? look_ns : until;
-	look_ns = tapir_python_looks__next_ns(r->python_looks);
+	look_ns = tapir_python_sampler__next_ns(r->python_sampler);
 	until = look_ns < until ? look_ns : until;
 	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
 		until = now + LOOK_AGAIN_NS;
@@ -212,7 +212,7 @@ static void look_around(struct recording *r)
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
 	tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
-	tapir_recording__choose_python_looks(r);
+	tapir_recording__select_python_processes(r);
 	look_at_publishers(r, false);
 	post_sideband_loss(r);
 	tapir_recording__post_lanes(r);
@@ -271,7 +271,7 @@ static int watch(struct recording *r)
 			tapir_targets__look_again(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
 		tapir_publish__look(r->publish, tapir_clock__now_ns());
-		tapir_python_looks__look(r->python_looks, tapir_clock__now_ns());
+		tapir_python_sampler__sample(r->python_sampler, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			look_around(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
@@ -441,8 +441,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_recording__free_snapshots(r);
 	tapir_usage_watch__free(r->usage);
 	r->usage = NULL;
-	tapir_python_looks__free(r->python_looks);
-	r->python_looks = NULL;
+	tapir_python_sampler__free(r->python_sampler);
+	r->python_sampler = NULL;
 	tapir_otel_watch__free(r->publishers);
 	r->publishers = NULL;
 	if (has_begun)

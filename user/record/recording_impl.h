@@ -24,7 +24,7 @@
 #include "tapir/ring.h"
 
 struct tapir_otel_watch;
-struct tapir_python_looks;
+struct tapir_python_sampler;
 struct tapir_usage_watch;
 
 struct recording {
@@ -54,8 +54,8 @@ struct recording {
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
 	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
-	struct tapir_python_looks *python_looks; /* NULL: no names beside samples */
-	struct tapir_otel_watch *publishers;	 /* of what they are; NULL: nobody asks */
+	struct tapir_python_sampler *python_sampler; /* NULL: no names beside samples */
+	struct tapir_otel_watch *publishers;	     /* of what they are; NULL: nobody asks */
 	struct {
 		struct tapir_ring_request *ask; /* of .NET's processes */
 		bool is_wanted;			/* of .NET's processes, too */
@@ -126,9 +126,9 @@ int tapir_recording__start_samplers(struct recording *r);
 /* Of the threads of each process that is traced by now, where switches are recorded. */
 int tapir_recording__begin_snapshots(struct recording *r);
 /* Looks at which functions of Python their threads are in, for samples that do not tell. */
-int tapir_recording__begin_python_looks(struct recording *r);
+int tapir_recording__start_python_sampler(struct recording *r);
 /* Which processes, twice a second. */
-void tapir_recording__choose_python_looks(struct recording *r);
+void tapir_recording__select_python_processes(struct recording *r);
 /* Of those that are still traced; while programs and targets are there. */
 void tapir_recording__end_snapshots(struct recording *r);
 /* Waits until both are in the queue. */

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "record/threads/python_looks.h"
+#include "record/threads/python_sampler.h"
 #include "record/threads/snapshot.h"
 
 #define BEGIN_MAX 4096 /* processes that are found by a rule */
@@ -106,20 +106,20 @@ void tapir_recording__free_snapshots(struct recording *r)
 	tapir_vec__fini(&r->snapshots);
 }
 
-int tapir_recording__begin_python_looks(struct recording *r)
+int tapir_recording__start_python_sampler(struct recording *r)
 {
-	r->python_looks = tapir_python_looks__new(r->queue);
-	tapir_recording__choose_python_looks(r);
-	return r->python_looks ? 0 : -ENOMEM;
+	r->python_sampler = tapir_python_sampler__new(r->queue);
+	tapir_recording__select_python_processes(r);
+	return r->python_sampler ? 0 : -ENOMEM;
 }
 
-void tapir_recording__choose_python_looks(struct recording *r)
+void tapir_recording__select_python_processes(struct recording *r)
 {
 	struct tapir_pids live = {};
 
-	if (!r->python_looks)
+	if (!r->python_sampler)
 		return;
 	(void)tapir_targets__list_live(r->targets, NAMED_MAX, &live);
-	tapir_python_looks__choose(r->python_looks, live.data, live.cnt, tapir_clock__now_ns());
+	tapir_python_sampler__select(r->python_sampler, live.data, live.cnt, tapir_clock__now_ns());
 	tapir_vec__fini(&live);
 }

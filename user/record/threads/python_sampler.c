@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See python_looks.h. The names of functions are JIT records, as those of a snapshot's are. */
-#include "record/threads/python_looks.h"
+/* See python_sampler.h. The names of functions are JIT records, as those of a snapshot's are. */
+#include "record/threads/python_sampler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ struct look_stack {
 	uint64_t frames[MAX_FRAMES];
 };
 
-struct tapir_python_looks {
+struct tapir_python_sampler {
 	struct tapir_queue *queue;
 	uint64_t next_ns;
 	struct looked_at processes[MAX_PROCESSES];
@@ -58,13 +58,13 @@ struct tapir_python_looks {
 	struct tapir_page_cache frames, code_pages;
 };
 
-struct tapir_python_looks *tapir_python_looks__new(struct tapir_queue *queue)
+struct tapir_python_sampler *tapir_python_sampler__new(struct tapir_queue *queue)
 {
-	struct tapir_python_looks *looks = calloc(1, sizeof(*looks));
+	struct tapir_python_sampler *sampler = calloc(1, sizeof(*sampler));
 
-	if (looks)
-		looks->queue = queue;
-	return looks;
+	if (sampler)
+		sampler->queue = queue;
+	return sampler;
 }
 
 static void fini_process(struct looked_at *p)
@@ -75,42 +75,42 @@ static void fini_process(struct looked_at *p)
 	tapir_vec__fini(&p->codes);
 }
 
-void tapir_python_looks__free(struct tapir_python_looks *looks)
+void tapir_python_sampler__free(struct tapir_python_sampler *sampler)
 {
-	if (!looks)
+	if (!sampler)
 		return;
-	for (size_t i = 0; i < looks->cnt; i++)
-		fini_process(&looks->processes[i]);
-	tapir_map__fini(&looks->stacks);
-	tapir_str__fini(&looks->name);
-	tapir_recbuf__fini(&looks->recbuf);
-	free(looks);
+	for (size_t i = 0; i < sampler->cnt; i++)
+		fini_process(&sampler->processes[i]);
+	tapir_map__fini(&sampler->stacks);
+	tapir_str__fini(&sampler->name);
+	tapir_recbuf__fini(&sampler->recbuf);
+	free(sampler);
 }
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
-static struct looked_at *process_of(struct tapir_python_looks *looks, uint32_t tgid)
+static struct looked_at *process_of(struct tapir_python_sampler *sampler, uint32_t tgid)
 {
-	for (size_t i = 0; i < looks->cnt; i++)
-		if (looks->processes[i].tgid == tgid)
-			return &looks->processes[i];
-	if (looks->cnt == MAX_PROCESSES)
+	for (size_t i = 0; i < sampler->cnt; i++)
+		if (sampler->processes[i].tgid == tgid)
+			return &sampler->processes[i];
+	if (sampler->cnt == MAX_PROCESSES)
 		return NULL;
-	looks->processes[looks->cnt] = (struct looked_at){.tgid = tgid};
-	return &looks->processes[looks->cnt++];
+	sampler->processes[sampler->cnt] = (struct looked_at){.tgid = tgid};
+	return &sampler->processes[sampler->cnt++];
 }
 
-static void forget_ended(struct tapir_python_looks *looks)
+static void forget_ended(struct tapir_python_sampler *sampler)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < looks->cnt; i++) {
-		if (looks->processes[i].is_alive)
-			looks->processes[kept++] = looks->processes[i];
+	for (size_t i = 0; i < sampler->cnt; i++) {
+		if (sampler->processes[i].is_alive)
+			sampler->processes[kept++] = sampler->processes[i];
 		else
-			fini_process(&looks->processes[i]);
+			fini_process(&sampler->processes[i]);
 	}
-	looks->cnt = kept;
+	sampler->cnt = kept;
 }
 
 /* The interpreter numbers its threads as its own namespace does. */
@@ -162,44 +162,44 @@ static void choose_one(struct looked_at *p)
 		learn_numbers(p);
 }
 
-static bool is_any_busy(const struct tapir_python_looks *looks)
+static bool is_any_busy(const struct tapir_python_sampler *sampler)
 {
-	for (size_t i = 0; i < looks->cnt; i++)
-		if (looks->processes[i].is_busy)
+	for (size_t i = 0; i < sampler->cnt; i++)
+		if (sampler->processes[i].is_busy)
 			return true;
 	return false;
 }
 
-void tapir_python_looks__choose(struct tapir_python_looks *looks, const uint32_t *tgids, size_t cnt,
-				uint64_t now_ns)
+void tapir_python_sampler__select(struct tapir_python_sampler *sampler, const uint32_t *tgids,
+				  size_t cnt, uint64_t now_ns)
 {
 	struct looked_at *p;
 
-	if (!looks)
+	if (!sampler)
 		return;
-	for (size_t i = 0; i < looks->cnt; i++)
-		looks->processes[i].is_alive = false;
+	for (size_t i = 0; i < sampler->cnt; i++)
+		sampler->processes[i].is_alive = false;
 	for (size_t i = 0; i < cnt; i++) {
-		p = process_of(looks, tgids[i]);
+		p = process_of(sampler, tgids[i]);
 		if (p)
 			choose_one(p);
 	}
-	forget_ended(looks);
-	if (!is_any_busy(looks))
-		looks->next_ns = UINT64_MAX;
-	else if (looks->next_ns == UINT64_MAX || !looks->next_ns)
-		looks->next_ns = now_ns;
+	forget_ended(sampler);
+	if (!is_any_busy(sampler))
+		sampler->next_ns = UINT64_MAX;
+	else if (sampler->next_ns == UINT64_MAX || !sampler->next_ns)
+		sampler->next_ns = now_ns;
 }
 
-uint64_t tapir_python_looks__next_ns(const struct tapir_python_looks *looks)
+uint64_t tapir_python_sampler__next_ns(const struct tapir_python_sampler *sampler)
 {
-	return looks && looks->next_ns ? looks->next_ns : UINT64_MAX;
+	return sampler && sampler->next_ns ? sampler->next_ns : UINT64_MAX;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void post_name(struct tapir_python_looks *looks, const struct looked_at *p, uint64_t code_va,
-		      uint64_t now_ns)
+static void post_name(struct tapir_python_sampler *sampler, const struct looked_at *p,
+		      uint64_t code_va, uint64_t now_ns)
 {
 	struct tapir_rec_jit fixed = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = now_ns},
 				      .tgid = p->tgid,
@@ -208,17 +208,17 @@ static void post_name(struct tapir_python_looks *looks, const struct looked_at *
 				      .size = CODE_BYTES,
 				      .from_ns = now_ns};
 	const struct tapir_rec *rec = tapir_recbuf__jit(
-		&looks->recbuf, &fixed, (struct tapir_sv){looks->name.data, looks->name.len});
+		&sampler->recbuf, &fixed, (struct tapir_sv){sampler->name.data, sampler->name.len});
 
 	if (rec)
-		(void)tapir_queue__post(looks->queue, rec, -1); /* it counts what it refuses */
+		(void)tapir_queue__post(sampler->queue, rec, -1); /* it counts what it refuses */
 }
 
 /* Code that is freed leaves its place to other code: then there is another name. */
-static bool is_named(struct tapir_python_looks *looks, struct looked_at *p, uint64_t code_va,
+static bool is_named(struct tapir_python_sampler *sampler, struct looked_at *p, uint64_t code_va,
 		     uint64_t now_ns)
 {
-	const struct tapir_process_memory memory = {tapir_page_cache__read, &looks->code_pages};
+	const struct tapir_process_memory memory = {tapir_page_cache__read, &sampler->code_pages};
 	uint64_t identity = tapir_cpython__identity(&p->python, &memory, code_va);
 	struct code *code = identity ? tapir_keyed__row(&p->codes, &p->code_by_va, code_va,
 							MAX_CODES, ((struct code){}))
@@ -226,17 +226,17 @@ static bool is_named(struct tapir_python_looks *looks, struct looked_at *p, uint
 
 	if (!code || code->identity == identity)
 		return code && code->is_named;
-	tapir_str__clear(&looks->name);
+	tapir_str__clear(&sampler->name);
 	code->identity = identity;
-	code->is_named = tapir_cpython__add_name(&p->python, &memory, code_va, &looks->name);
+	code->is_named = tapir_cpython__add_name(&p->python, &memory, code_va, &sampler->name);
 	if (code->is_named)
-		post_name(looks, p, code_va, now_ns);
+		post_name(sampler, p, code_va, now_ns);
 	return code->is_named;
 }
 
 /* ---- looks ----------------------------------------------------------------------------------- */
 
-static uint64_t post_stack(struct tapir_python_looks *looks, struct look_stack *stack,
+static uint64_t post_stack(struct tapir_python_sampler *sampler, struct look_stack *stack,
 			   uint64_t now_ns)
 {
 	struct tapir_rec_stack *rec = &stack->rec;
@@ -246,19 +246,19 @@ static uint64_t post_stack(struct tapir_python_looks *looks, struct look_stack *
 	for (unsigned i = 0; i < rec->frame_cnt; i++)
 		hash = tapir_hash__mix(hash, stack->frames[i]);
 	rec->stack_id = hash ? hash : 1;
-	if (looks->stacks.cnt < MAX_STACKS)
-		(void)tapir_map__put(&looks->stacks, rec->stack_id, &is_new);
+	if (sampler->stacks.cnt < MAX_STACKS)
+		(void)tapir_map__put(&sampler->stacks, rec->stack_id, &is_new);
 	tapir_rec__init(&rec->h, TAPIR_REC_STACK, sizeof(*rec) + 8u * rec->frame_cnt, now_ns);
 	if (is_new)
-		(void)tapir_queue__post(looks->queue, &rec->h, -1);
+		(void)tapir_queue__post(sampler->queue, &rec->h, -1);
 	return rec->stack_id;
 }
 
 /* Read in that order: where its frames are, then these. */
-static void look_at_thread(struct tapir_python_looks *looks, struct looked_at *p, uint32_t tid,
+static void look_at_thread(struct tapir_python_sampler *sampler, struct looked_at *p, uint32_t tid,
 			   uint64_t state_va)
 {
-	const struct tapir_process_memory memory = {tapir_page_cache__read, &looks->frames},
+	const struct tapir_process_memory memory = {tapir_page_cache__read, &sampler->frames},
 					  now = {tapir_process_memory__read_fn, &p->tgid};
 	struct tapir_cpython_frame frames[MAX_FRAMES];
 	struct look_stack stack = {};
@@ -266,29 +266,29 @@ static void look_at_thread(struct tapir_python_looks *looks, struct looked_at *p
 	uint64_t now_ns = tapir_clock__now_ns();
 	size_t cnt;
 
-	tapir_page_cache__begin(&looks->frames, &now);
+	tapir_page_cache__begin(&sampler->frames, &now);
 	cnt = tapir_cpython__frames(&p->python, &memory, state_va, frames, MAX_FRAMES);
 	for (size_t i = 0; i < cnt; i++)
-		if (frames[i].code_va && is_named(looks, p, frames[i].code_va, now_ns))
+		if (frames[i].code_va && is_named(sampler, p, frames[i].code_va, now_ns))
 			stack.frames[stack.rec.frame_cnt++] = frames[i].code_va + 1;
 	if (!stack.rec.frame_cnt)
 		return;
 	stack.rec.end = cnt == MAX_FRAMES ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_WHOLE;
-	look.stack_id = post_stack(looks, &stack, now_ns);
+	look.stack_id = post_stack(sampler, &stack, now_ns);
 	tapir_rec__init(&look.h, TAPIR_REC_LOOK, sizeof(look), now_ns);
-	(void)tapir_queue__post(looks->queue, &look.h, -1);
+	(void)tapir_queue__post(sampler->queue, &look.h, -1);
 }
 
-static void look_at_process(struct tapir_python_looks *looks, struct looked_at *p)
+static void look_at_process(struct tapir_python_sampler *sampler, struct looked_at *p)
 {
 	const struct tapir_process_memory now = {tapir_process_memory__read_fn, &p->tgid},
-					  memory = {tapir_page_cache__read, &looks->frames};
+					  memory = {tapir_page_cache__read, &sampler->frames};
 	struct tapir_map *states = &p->state_by_number;
 
 	tapir_map__clear(states);
-	tapir_page_cache__begin(&looks->frames, &now);
+	tapir_page_cache__begin(&sampler->frames, &now);
 	tapir_cpython__threads(&p->python, &memory, states);
-	tapir_page_cache__begin(&looks->code_pages, &now);
+	tapir_page_cache__begin(&sampler->code_pages, &now);
 	for (size_t i = 0; i < states->cap; i++) {
 		const struct tapir_map_slot *slot = &states->slots[i];
 		const uint64_t *tid = slot->used && p->has_own_numbers
@@ -296,21 +296,21 @@ static void look_at_process(struct tapir_python_looks *looks, struct looked_at *
 					      : &slot->key;
 
 		if (slot->used && tid)
-			look_at_thread(looks, p, (uint32_t)*tid, slot->value);
+			look_at_thread(sampler, p, (uint32_t)*tid, slot->value);
 	}
 }
 
-void tapir_python_looks__look(struct tapir_python_looks *looks, uint64_t now_ns)
+void tapir_python_sampler__sample(struct tapir_python_sampler *sampler, uint64_t now_ns)
 {
 	uint64_t took_ns = tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID);
 
-	if (!looks || now_ns < tapir_python_looks__next_ns(looks))
+	if (!sampler || now_ns < tapir_python_sampler__next_ns(sampler))
 		return;
-	tapir_queue__begin_batch(looks->queue);
-	for (size_t i = 0; i < looks->cnt; i++)
-		if (looks->processes[i].is_busy)
-			look_at_process(looks, &looks->processes[i]);
-	tapir_queue__end_batch(looks->queue);
+	tapir_queue__begin_batch(sampler->queue);
+	for (size_t i = 0; i < sampler->cnt; i++)
+		if (sampler->processes[i].is_busy)
+			look_at_process(sampler, &sampler->processes[i]);
+	tapir_queue__end_batch(sampler->queue);
 	took_ns = (tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID) - took_ns) * REST_TIMES;
-	looks->next_ns = now_ns + (took_ns > INTERVAL_NS ? took_ns : INTERVAL_NS);
+	sampler->next_ns = now_ns + (took_ns > INTERVAL_NS ? took_ns : INTERVAL_NS);
 }

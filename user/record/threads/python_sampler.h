@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * python_looks.h - which functions of Python the threads of a busy CPython are in, some times a
+ * python_sampler.h - which functions of Python the threads of a busy CPython are in, some times a
  * second, as LOOK records: of an interpreter whose frames BPF programs cannot find (bpf/interp.h),
  * so that its stacks have its own functions alone.
  *
@@ -11,25 +11,25 @@
  *
  * One thread, the control thread.
  */
-#ifndef TAPIR_USER_PYTHON_LOOKS_H
-#define TAPIR_USER_PYTHON_LOOKS_H
+#ifndef TAPIR_USER_PYTHON_SAMPLER_H
+#define TAPIR_USER_PYTHON_SAMPLER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct tapir_python_looks;
+struct tapir_python_sampler;
 struct tapir_queue;
 
 /* The queue is borrowed. NULL: no memory. */
-struct tapir_python_looks *tapir_python_looks__new(struct tapir_queue *queue);
-void tapir_python_looks__free(struct tapir_python_looks *looks); /* accepts NULL */
+struct tapir_python_sampler *tapir_python_sampler__new(struct tapir_queue *queue);
+void tapir_python_sampler__free(struct tapir_python_sampler *sampler); /* accepts NULL */
 
 /* looks of the following may be NULL. Those that run now; twice a second. */
-void tapir_python_looks__choose(struct tapir_python_looks *looks, const uint32_t *tgids, size_t cnt,
-				uint64_t now_ns);
+void tapir_python_sampler__select(struct tapir_python_sampler *sampler, const uint32_t *tgids,
+				  size_t cnt, uint64_t now_ns);
 /* When the next one is due; UINT64_MAX: no Python is busy. */
-uint64_t tapir_python_looks__next_ns(const struct tapir_python_looks *looks);
+uint64_t tapir_python_sampler__next_ns(const struct tapir_python_sampler *sampler);
 /* Does nothing before. */
-void tapir_python_looks__look(struct tapir_python_looks *looks, uint64_t now_ns);
+void tapir_python_sampler__sample(struct tapir_python_sampler *sampler, uint64_t now_ns);
 
 #endif
