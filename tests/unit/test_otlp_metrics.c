@@ -100,13 +100,13 @@ static void malformed_lines_are_counted(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		struct tapir_figures f = {};
+		struct tapir_metric_list f = {};
 
-		tapir_figures__parse(&f, lines[i]);
+		tapir_metric_list__parse(&f, lines[i]);
 		assert_int_equal(f.malformed_cnt, 1);
 		assert_int_equal(f.all.cnt, 0);
 		assert_false(f.failed);
-		tapir_figures__fini(&f);
+		tapir_metric_list__fini(&f);
 	}
 }
 

@@ -72,7 +72,7 @@ struct tapir_agent_continuous {
 struct tapir_agent_push {
 	struct tapir_agent_child child;		     /* is sent what it pushes */
 	struct tapir_push_shm *page;		     /* NULL: the configuration names no target */
-	uint64_t figures_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
+	uint64_t metrics_ns[TAPIR_PUSH_MAX_TARGETS]; /* when they were last given */
 };
 
 /* A child that has loaded what a recording needs, and waits for a request. */

@@ -275,7 +275,7 @@ static uint64_t due_ns(const struct tapir_agent *agent, size_t target)
 	const struct tapir_push_target *of = &agent->config->push.data[target];
 
 	return agent->push.child.fd >= 0 && of->kind == TAPIR_PUSH_OTLP_METRICS
-		       ? agent->push.figures_ns[target] + of->every * TAPIR_NS_PER_SEC
+		       ? agent->push.metrics_ns[target] + of->every * TAPIR_NS_PER_SEC
 		       : UINT64_MAX;
 }
 
@@ -291,12 +291,12 @@ int tapir_agent_push__timeout_ms(const struct tapir_agent *agent)
 	return first_ns > now_ns ? (int)((first_ns - now_ns) / TAPIR_NS_PER_MS) + 1 : 0;
 }
 
-bool tapir_agent_push__wants_figures(const struct tapir_agent *agent)
+bool tapir_agent_push__wants_metrics(const struct tapir_agent *agent)
 {
 	return !agent->is_ending && !tapir_agent_push__timeout_ms(agent);
 }
 
-void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text)
+void tapir_agent_push__take_metrics(struct tapir_agent *agent, const struct tapir_str *text)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
@@ -307,7 +307,7 @@ void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapi
 
 		if (due_ns(agent, i) > now_ns)
 			continue;
-		agent->push.figures_ns[i] = now_ns;
+		agent->push.metrics_ns[i] = now_ns;
 		fd = memfd_create("tapir-push", MFD_CLOEXEC);
 		if (fd < 0 || text->failed || tapir_file__write_all(fd, text->data, text->len) ||
 		    send_item(agent->push.child.fd, &message, fd, MSG_DONTWAIT))
@@ -346,7 +346,7 @@ static void add(const struct tapir_agent *agent, const char *name, const char *t
 
 void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tapir_str *out)
 {
-#define AT(member) offsetof(struct tapir_push_figures, member)
+#define AT(member) offsetof(struct tapir_push_metrics, member)
 	if (!agent->push.page)
 		return;
 	add(agent, "sent_total", "counter", "Pushed and taken.", AT(sent_cnt), out);

@@ -28,8 +28,8 @@ void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, i
 /* How long a poll(2) may take before figures are to be given: ms; -1: as long as it wants. */
 int tapir_agent_push__timeout_ms(const struct tapir_agent *agent);
 /* Figures in Prometheus's text format, borrowed, for each target whose time it is. */
-bool tapir_agent_push__wants_figures(const struct tapir_agent *agent);
-void tapir_agent_push__take_figures(struct tapir_agent *agent, const struct tapir_str *text);
+bool tapir_agent_push__wants_metrics(const struct tapir_agent *agent);
+void tapir_agent_push__take_metrics(struct tapir_agent *agent, const struct tapir_str *text);
 
 /* "push": how many targets there are, and to how many the last attempt failed. No names: anybody
  * may ask. */

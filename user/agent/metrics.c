@@ -140,9 +140,9 @@ void tapir_metrics__push(struct tapir_agent *agent)
 {
 	struct tapir_str text = {};
 
-	if (!tapir_agent_push__wants_figures(agent))
+	if (!tapir_agent_push__wants_metrics(agent))
 		return;
 	tapir_metrics__write(agent, &text);
-	tapir_agent_push__take_figures(agent, &text);
+	tapir_agent_push__take_metrics(agent, &text);
 	tapir_str__fini(&text);
 }

@@ -29,7 +29,7 @@
 #define MAX_WAIT_NS	  (60 * TAPIR_NS_PER_SEC)
 #define REFUSAL_WAIT_NS	  (30 * TAPIR_NS_PER_SEC)   /* the server must be configured first */
 #define MAX_REFUSAL_NS	  (3600 * TAPIR_NS_PER_SEC) /* also of what a server asks for */
-#define MAX_FIGURES_BYTES (4u << 20)
+#define MAX_METRICS_BYTES (4u << 20)
 #define LOOK_MS		  60000
 
 struct item {
@@ -43,7 +43,7 @@ struct queue {
 	const struct tapir_push_target *target;
 	const struct tapir_push_files *files;
 	char ca_path[32]; /* "": the system's */
-	struct tapir_push_figures *figures;
+	struct tapir_push_metrics *metrics;
 	struct tapir_vec(struct item) items; /* the oldest first */
 	struct tapir_push_transfer transfer; /* of the first */
 	bool is_sending;
@@ -111,15 +111,15 @@ const char *tapir_push__judge_url(const char *url)
 /* Tasks of the agent count there, too. */
 static void count_drop(struct queue *q)
 {
-	__atomic_fetch_add(&q->figures->dropped_cnt, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&q->metrics->dropped_cnt, 1, __ATOMIC_RELAXED);
 }
 
 static void remove_item(struct queue *q, size_t at)
 {
 	struct item *item = &q->items.data[at];
 
-	q->figures->waiting_cnt--;
-	q->figures->waiting_bytes -= item->bytes;
+	q->metrics->waiting_cnt--;
+	q->metrics->waiting_bytes -= item->bytes;
 	close(item->fd);
 	memmove(item, item + 1, (q->items.cnt - at - 1) * sizeof(*item));
 	q->items.cnt--;
@@ -151,14 +151,14 @@ static bool is_full(const struct pusher *p)
 	uint64_t bytes = 0, cnt = 0;
 
 	for (unsigned i = 0; i < p->cnt; i++) {
-		bytes += p->queues[i].figures->waiting_bytes;
+		bytes += p->queues[i].metrics->waiting_bytes;
 		cnt += p->queues[i].items.cnt;
 	}
 	return bytes > TAPIR_PUSH_SPOOL_BYTES && cnt > 1;
 }
 
 /* Figures as they are sent. A descriptor, or -1; fd is closed. */
-static int convert_figures(const struct tapir_push_message *message, int fd)
+static int convert_metrics(const struct tapir_push_message *message, int fd)
 {
 	struct tapir_otlp_metrics_opts opts = {.utc_ns = message->until_utc_ns};
 	struct tapir_str plain = {}, body = {};
@@ -172,7 +172,7 @@ static int convert_figures(const struct tapir_push_message *message, int fd)
 	if (!err && lseek(fd, 0, SEEK_SET) < 0)
 		err = -errno;
 	if (!err)
-		err = tapir_file__read_fd(fd, MAX_FIGURES_BYTES, &text, &len);
+		err = tapir_file__read_fd(fd, MAX_METRICS_BYTES, &text, &len);
 	if (!err)
 		err = tapir_otlp_metrics__write(text, &opts, &plain, &malformed_cnt);
 	if (!err && malformed_cnt)
@@ -197,7 +197,7 @@ static void add_item(struct pusher *p, const struct tapir_push_message *message,
 	struct stat st;
 
 	if (q->target->kind == TAPIR_PUSH_OTLP_METRICS)
-		fd = item.fd = convert_figures(message, fd);
+		fd = item.fd = convert_metrics(message, fd);
 	item.message.name[sizeof(item.message.name) - 1] = '\0';
 	item.bytes = !fstat(fd, &st) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 	if (fd < 0 || !item.bytes || !tapir_vec__push(&q->items, item)) {
@@ -205,8 +205,8 @@ static void add_item(struct pusher *p, const struct tapir_push_message *message,
 		tapir_guard__fd(&fd);
 		return;
 	}
-	q->figures->waiting_cnt++;
-	q->figures->waiting_bytes += item.bytes;
+	q->metrics->waiting_cnt++;
+	q->metrics->waiting_bytes += item.bytes;
 	while (is_full(p) && drop_oldest(p))
 		;
 }
@@ -292,15 +292,15 @@ static void send_first(struct pusher *p, struct queue *q)
 	q->is_sending = q->url && !tapir_push_http__start(p->http, &q->transfer);
 	if (!q->is_sending)
 		q->not_before_ns = tapir_clock__now_ns() + MAX_WAIT_NS;
-	q->figures->failed_cnt += !q->is_sending;
+	q->metrics->failed_cnt += !q->is_sending;
 }
 
 /* One line when it begins to fail, and when it continues. */
 static void say(struct queue *q, const char *error)
 {
-	bool had_error = *q->figures->error;
+	bool had_error = *q->metrics->error;
 
-	snprintf(q->figures->error, sizeof(q->figures->error), "%s", error);
+	snprintf(q->metrics->error, sizeof(q->metrics->error), "%s", error);
 	if (*error && !had_error)
 		tapir_warn("push to %s: %s", q->target->url, error);
 	else if (!*error && had_error)
@@ -317,7 +317,7 @@ static void wait_after(struct queue *q, uint64_t first_ns, uint64_t most_ns)
 	if (q->transfer.retry_after_s > MAX_REFUSAL_NS / TAPIR_NS_PER_SEC)
 		asked_ns = MAX_REFUSAL_NS;
 	q->not_before_ns = tapir_clock__now_ns() + (asked_ns > q->wait_ns ? asked_ns : q->wait_ns);
-	q->figures->failed_cnt++;
+	q->metrics->failed_cnt++;
 }
 
 /* The address or the form is not what the server knows: nothing will be taken for a while. */
@@ -376,8 +376,8 @@ static void take_end(struct queue *q)
 	q->is_sending = false;
 	describe_end(t, error, sizeof(error));
 	if (!*t->why && status >= 200 && status < 300) {
-		q->figures->sent_cnt++;
-		q->figures->sent_bytes += t->bytes;
+		q->metrics->sent_cnt++;
+		q->metrics->sent_bytes += t->bytes;
 		q->wait_ns = q->not_before_ns = 0;
 		remove_item(q, 0);
 		say(q, "");
@@ -388,7 +388,7 @@ static void take_end(struct queue *q)
 	} else if (*t->why || is_for_later(status)) {
 		wait_after(q, FIRST_WAIT_NS, MAX_WAIT_NS);
 	} else {
-		q->figures->refused_cnt++;
+		q->metrics->refused_cnt++;
 		remove_item(q, 0);
 	}
 	say(q, error);
@@ -457,7 +457,7 @@ int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
 
 	for (unsigned i = 0; i < cnt; i++) {
 		p.queues[i] = (struct queue){
-			.target = &targets[i], .files = &files[i], .figures = &page->of[i]};
+			.target = &targets[i], .files = &files[i], .metrics = &page->of[i]};
 		if (files[i].ca_fd >= 0)
 			snprintf(p.queues[i].ca_path, sizeof(p.queues[i].ca_path),
 				 "/proc/self/fd/%d", files[i].ca_fd);

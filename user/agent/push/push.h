@@ -51,7 +51,7 @@ struct tapir_push_message {
 };
 
 /* Figures of a target, shared with the agent; written by the process alone. */
-struct tapir_push_figures {
+struct tapir_push_metrics {
 	uint64_t sent_cnt, sent_bytes;
 	uint64_t dropped_cnt; /* there was no room */
 	uint64_t refused_cnt; /* the server does not want this one */
@@ -61,7 +61,7 @@ struct tapir_push_figures {
 };
 
 struct tapir_push_shm {
-	struct tapir_push_figures of[TAPIR_PUSH_MAX_TARGETS];
+	struct tapir_push_metrics of[TAPIR_PUSH_MAX_TARGETS];
 };
 
 /* Shared with children; NULL: out of memory. */

@@ -13,7 +13,7 @@
 #define CUMULATIVE 2
 
 struct builder {
-	struct tapir_figures figures;
+	struct tapir_metric_list list;
 	struct tapir_arena *arena;
 	const struct tapir_otlp_metrics_opts *opts;
 };
@@ -46,7 +46,7 @@ static int set_attributes(struct builder *b, const struct tapir_figure_label *la
 static int add_numbers(struct builder *b, const struct tapir_figure_family *family,
 		       Tapir__Otlp__NumberPoint ***out, size_t *out_cnt)
 {
-	const struct tapir_figure *figures = b->figures.all.data + family->first;
+	const struct tapir_figure *list = b->list.all.data + family->first;
 	void **points;
 	Tapir__Otlp__NumberPoint *p =
 		tapir_messages__alloc(b->arena, family->cnt, sizeof(*p), &points);
@@ -56,8 +56,8 @@ static int add_numbers(struct builder *b, const struct tapir_figure_family *fami
 		tapir__otlp__number_point__init(&p[i]);
 		p[i].time_unix_nano = b->opts->utc_ns;
 		p[i].value_case = TAPIR__OTLP__NUMBER_POINT__VALUE_AS_DOUBLE;
-		p[i].as_double = figures[i].value;
-		err = set_attributes(b, figures[i].labels, figures[i].label_cnt, &p[i].attributes,
+		p[i].as_double = list[i].value;
+		err = set_attributes(b, list[i].labels, list[i].label_cnt, &p[i].attributes,
 				     &p[i].n_attributes);
 	}
 	*out = (Tapir__Otlp__NumberPoint **)points;
@@ -101,7 +101,7 @@ static uint64_t whole(double value)
 }
 
 /* Buckets that count what is in those before them become buckets that count their own. */
-static int fill_point(struct builder *b, const struct tapir_figure *figures, size_t cnt,
+static int fill_point(struct builder *b, const struct tapir_figure *list, size_t cnt,
 		      Tapir__Otlp__HistogramPoint *p)
 {
 	uint64_t before = 0;
@@ -113,7 +113,7 @@ static int fill_point(struct builder *b, const struct tapir_figure *figures, siz
 	if (!p->bucket_counts || !p->explicit_bounds)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
-		const struct tapir_figure *f = &figures[i];
+		const struct tapir_figure *f = &list[i];
 		uint64_t value = whole(f->value);
 
 		if (f->part == TAPIR_FIGURE_SUM) {
@@ -131,14 +131,13 @@ static int fill_point(struct builder *b, const struct tapir_figure *figures, siz
 	}
 	if (p->n_bucket_counts && p->n_bucket_counts == p->n_explicit_bounds)
 		p->n_bucket_counts++; /* without +Inf: nothing is known to be there */
-	return set_attributes(b, figures->labels, figures->label_cnt, &p->attributes,
-			      &p->n_attributes);
+	return set_attributes(b, list->labels, list->label_cnt, &p->attributes, &p->n_attributes);
 }
 
 static int add_histogram(struct builder *b, const struct tapir_figure_family *family,
 			 Tapir__Otlp__Metric *metric)
 {
-	const struct tapir_figure *figures = b->figures.all.data + family->first;
+	const struct tapir_figure *list = b->list.all.data + family->first;
 	Tapir__Otlp__Histogram *h = tapir_arena__alloc(b->arena, sizeof(*h));
 	void **points;
 	Tapir__Otlp__HistogramPoint *p =
@@ -150,9 +149,9 @@ static int add_histogram(struct builder *b, const struct tapir_figure_family *fa
 	tapir__otlp__histogram__init(h);
 	h->aggregation_temporality = CUMULATIVE;
 	for (size_t i = 0, cnt; !err && i < family->cnt; i += cnt) {
-		for (cnt = 1; i + cnt < family->cnt && figures[i + cnt].key == figures[i].key;)
+		for (cnt = 1; i + cnt < family->cnt && list[i + cnt].key == list[i].key;)
 			cnt++;
-		err = fill_point(b, figures + i, cnt, &p[h->n_data_points++]);
+		err = fill_point(b, list + i, cnt, &p[h->n_data_points++]);
 	}
 	h->data_points = (Tapir__Otlp__HistogramPoint **)points;
 	metric->data_case = TAPIR__OTLP__METRIC__DATA_HISTOGRAM;
@@ -167,10 +166,10 @@ static int add_metrics(struct builder *b, Tapir__Otlp__ScopeMetrics *scope)
 	const struct tapir_figure_family *family;
 	void **metrics;
 	Tapir__Otlp__Metric *m =
-		tapir_messages__alloc(b->arena, b->figures.families.cnt, sizeof(*m), &metrics);
+		tapir_messages__alloc(b->arena, b->list.families.cnt, sizeof(*m), &metrics);
 	int err = m ? 0 : -ENOMEM;
 
-	tapir_vec_for_each (family, &b->figures.families) {
+	tapir_vec_for_each (family, &b->list.families) {
 		Tapir__Otlp__Metric *metric;
 
 		if (err || !family->cnt)
@@ -222,10 +221,10 @@ int tapir_otlp_metrics__write(const char *text, const struct tapir_otlp_metrics_
 	struct builder b = {.opts = opts};
 	int err;
 
-	b.arena = &b.figures.arena;
-	tapir_figures__parse(&b.figures, text);
-	*malformed_cnt = b.figures.malformed_cnt;
-	err = b.figures.failed ? -ENOMEM : write_message(&b, out);
-	tapir_figures__fini(&b.figures);
+	b.arena = &b.list.arena;
+	tapir_metric_list__parse(&b.list, text);
+	*malformed_cnt = b.list.malformed_cnt;
+	err = b.list.failed ? -ENOMEM : write_message(&b, out);
+	tapir_metric_list__fini(&b.list);
 	return err;
 }

@@ -9,7 +9,7 @@
 
 #define MAX_NUMBER 64
 
-void tapir_figures__fini(struct tapir_figures *f)
+void tapir_metric_list__fini(struct tapir_metric_list *f)
 {
 	tapir_vec__fini(&f->families);
 	tapir_vec__fini(&f->all);
@@ -27,7 +27,7 @@ static bool is_utf8(const char *text, size_t len)
 }
 
 /* As it is; what is no UTF-8, which messages require, as text that shows it. */
-static const char *keep(struct tapir_figures *f, const char *text, size_t len)
+static const char *keep(struct tapir_metric_list *f, const char *text, size_t len)
 {
 	const char *copy = is_utf8(text, len) ? tapir_arena__text(&f->arena, text, len)
 					      : tapir_messages__text(&f->arena, text, len);
@@ -42,7 +42,8 @@ static size_t name_len(const char *text)
 }
 
 /* The newest, if it has this name; else another one. */
-static struct tapir_figure_family *family_of(struct tapir_figures *f, const char *name, size_t len)
+static struct tapir_figure_family *family_of(struct tapir_metric_list *f, const char *name,
+					     size_t len)
 {
 	struct tapir_figure_family *last =
 		f->families.cnt ? &f->families.data[f->families.cnt - 1] : NULL;
@@ -57,7 +58,7 @@ static struct tapir_figure_family *family_of(struct tapir_figures *f, const char
 	return last;
 }
 
-static bool take_comment(struct tapir_figures *f, const char *line, const char *end)
+static bool take_comment(struct tapir_metric_list *f, const char *line, const char *end)
 {
 	bool is_help = !strncmp(line, "# HELP ", 7), is_type = !strncmp(line, "# TYPE ", 7);
 	struct tapir_figure_family *family;
@@ -81,7 +82,7 @@ static bool take_comment(struct tapir_figures *f, const char *line, const char *
 }
 
 /* What is in quotes; *at moves behind them. NULL: they do not end. */
-static const char *take_value(struct tapir_figures *f, const char **at, const char *end)
+static const char *take_value(struct tapir_metric_list *f, const char **at, const char *end)
 {
 	struct tapir_str value = {};
 	const char *p = *at, *copy;
@@ -111,7 +112,7 @@ static bool to_number(const char *text, size_t len, double *out)
 	return rest != copy && !*rest;
 }
 
-static bool add_label(struct tapir_figures *f, struct tapir_figure *figure,
+static bool add_label(struct tapir_metric_list *f, struct tapir_figure *figure,
 		      const struct tapir_figure_label *label)
 {
 	if (!strcmp(label->key, "le") && figure->part == TAPIR_FIGURE_BUCKET)
@@ -131,7 +132,7 @@ static bool add_label(struct tapir_figures *f, struct tapir_figure *figure,
 }
 
 /* *at: behind '{', then behind '}'. */
-static bool take_labels(struct tapir_figures *f, struct tapir_figure *figure, const char **at,
+static bool take_labels(struct tapir_metric_list *f, struct tapir_figure *figure, const char **at,
 			const char *end)
 {
 	while (*at < end && **at != '}') {
@@ -151,7 +152,8 @@ static bool take_labels(struct tapir_figures *f, struct tapir_figure *figure, co
 }
 
 /* "NAME_sum" is a part of the histogram NAME, if that is the family that has begun. */
-static enum tapir_figure_part part_of(const struct tapir_figures *f, const char *name, size_t *len)
+static enum tapir_figure_part part_of(const struct tapir_metric_list *f, const char *name,
+				      size_t *len)
 {
 	static const char *const ends[] = {"", "_bucket", "_sum", "_count"};
 	const struct tapir_figure_family *last =
@@ -168,7 +170,7 @@ static enum tapir_figure_part part_of(const struct tapir_figures *f, const char 
 	return TAPIR_FIGURE_VALUE;
 }
 
-static bool take_figure(struct tapir_figures *f, const char *line, const char *end)
+static bool take_figure(struct tapir_metric_list *f, const char *line, const char *end)
 {
 	size_t len = name_len(line);
 	const char *at = line + len;
@@ -193,7 +195,7 @@ static bool take_figure(struct tapir_figures *f, const char *line, const char *e
 	return true;
 }
 
-void tapir_figures__parse(struct tapir_figures *f, const char *text)
+void tapir_metric_list__parse(struct tapir_metric_list *f, const char *text)
 {
 	for (const char *line = text, *end; *line && !f->failed; line = end + (*end != '\0')) {
 		end = line + strcspn(line, "\n");

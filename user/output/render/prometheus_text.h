@@ -37,7 +37,7 @@ struct tapir_figure_family {
 	size_t first, cnt;	       /* of its figures */
 };
 
-struct tapir_figures {
+struct tapir_metric_list {
 	struct tapir_arena arena; /* has all texts */
 	struct tapir_vec(struct tapir_figure_family) families;
 	struct tapir_vec(struct tapir_figure) all;
@@ -46,7 +46,7 @@ struct tapir_figures {
 };
 
 /* text: any. */
-void tapir_figures__parse(struct tapir_figures *f, const char *text);
-void tapir_figures__fini(struct tapir_figures *f);
+void tapir_metric_list__parse(struct tapir_metric_list *f, const char *text);
+void tapir_metric_list__fini(struct tapir_metric_list *f);
 
 #endif
