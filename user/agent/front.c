@@ -92,51 +92,52 @@ static const char *judge_source(const struct tapir_front *front, struct MHD_Conn
 }
 
 static enum MHD_Result refuse_route(struct MHD_Connection *connection, int err,
-				    const struct tapir_visit *visit)
+				    const struct tapir_http_exchange *exchange)
 {
 	if (err == -EOPNOTSUPP)
 		return tapir_front__refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 					   "this resource does not have this method",
-					   visit->match.allowed);
+					   exchange->match.allowed);
 	return tapir_front__refuse(connection, MHD_HTTP_NOT_FOUND,
 				   "no such resource: /v1/openapi.json lists them", NULL);
 }
 
 /* What is too long is no cookie of the agent's. */
-static void take_login(const struct tapir_front *front, struct MHD_Connection *connection,
-		       struct tapir_visit *visit)
+static void take_login_request(const struct tapir_front *front, struct MHD_Connection *connection,
+			       struct tapir_http_exchange *exchange)
 {
 	const char *csrf = header(connection, "X-Csrf-Token"), *cookie;
 	char name[TAPIR_FRONT_NAME_BYTES];
 
 	tapir_front__cookie_name(front->opts, name);
 	cookie = tapir_mhd.lookup_connection_value(connection, MHD_COOKIE_KIND, name);
-	if (cookie && strlen(cookie) < sizeof(visit->cookie))
-		snprintf(visit->cookie, sizeof(visit->cookie), "%s", cookie);
-	if (csrf && strlen(csrf) < sizeof(visit->csrf))
-		snprintf(visit->csrf, sizeof(visit->csrf), "%s", csrf);
+	if (cookie && strlen(cookie) < sizeof(exchange->cookie))
+		snprintf(exchange->cookie, sizeof(exchange->cookie), "%s", cookie);
+	if (csrf && strlen(csrf) < sizeof(exchange->csrf))
+		snprintf(exchange->csrf, sizeof(exchange->csrf), "%s", csrf);
 }
 
-static int find(const char *method, const char *url, struct tapir_visit *visit)
+static int find(const char *method, const char *url, struct tapir_http_exchange *exchange)
 {
-	int err = tapir_front_page__find(method, url, &visit->match, &visit->page);
+	int err = tapir_front_page__find(method, url, &exchange->match, &exchange->page);
 
-	return err == -ENOENT ? tapir_route__find(method, url, &visit->match) : err;
+	return err == -ENOENT ? tapir_route__find(method, url, &exchange->match) : err;
 }
 
 /* Nobody asks for the head of what attaches. */
-static bool does_something(struct tapir_visit *visit)
+static bool does_something(struct tapir_http_exchange *exchange)
 {
-	bool does = visit->page ? tapir_front_page__is_inner(visit->page)
-				: tapir_routes[visit->match.id].is_action;
+	bool does = exchange->page ? tapir_front_page__is_inner(exchange->page)
+				   : tapir_routes[exchange->match.id].is_action;
 
 	if (does)
-		snprintf(visit->match.allowed, sizeof(visit->match.allowed), "GET");
+		snprintf(exchange->match.allowed, sizeof(exchange->match.allowed), "GET");
 	return does;
 }
 
 static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *connection,
-			     const char *url, const char *method, struct tapir_visit *visit)
+			     const char *url, const char *method,
+			     struct tapir_http_exchange *exchange)
 {
 	const char *authorization = header(connection, "Authorization"), *reason;
 	unsigned framing = judge_framing(connection);
@@ -145,44 +146,46 @@ static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *c
 
 	if (framing)
 		return refuse_framing(connection, framing);
-	if (strlen(url) < sizeof(visit->url))
-		snprintf(visit->url, sizeof(visit->url), "%s", url);
-	err = find(is_head ? "GET" : method, url, visit);
-	if (!err && is_head && does_something(visit))
+	if (strlen(url) < sizeof(exchange->url))
+		snprintf(exchange->url, sizeof(exchange->url), "%s", url);
+	err = find(is_head ? "GET" : method, url, exchange);
+	if (!err && is_head && does_something(exchange))
 		err = -EOPNOTSUPP;
 	if (err)
-		return refuse_route(connection, err, visit);
+		return refuse_route(connection, err, exchange);
 	if (front->opts->tls_client_ca && tapir_front__has_tls(front->opts) &&
 	    !tapir_mhd__has_client_certificate(connection))
 		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN,
 					   "a client certificate is required that an authority of "
 					   "'client_ca' signed",
 					   NULL);
-	reason = judge_source(front, connection, visit->page);
+	reason = judge_source(front, connection, exchange->page);
 	if (reason)
 		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN, reason, NULL);
-	if (authorization && !tapir_front__token(authorization, visit->token, sizeof(visit->token)))
+	if (authorization &&
+	    !tapir_front__token(authorization, exchange->token, sizeof(exchange->token)))
 		return tapir_front__refuse(connection, MHD_HTTP_UNAUTHORIZED,
 					   "Authorization: Bearer TOKEN, or Basic with the token "
 					   "as password, is required",
 					   NULL);
-	take_login(front, connection, visit);
+	take_login_request(front, connection, exchange);
 	return MHD_YES;
 }
 
-static enum MHD_Result take_body(struct tapir_visit *visit, const char *data, size_t *len)
+static enum MHD_Result take_body(struct tapir_http_exchange *exchange, const char *data,
+				 size_t *len)
 {
 	char *grown;
 
-	if (*len > TAPIR_WIRE_MAX_BODY_BYTES - visit->body_len)
+	if (*len > TAPIR_WIRE_MAX_BODY_BYTES - exchange->body_len)
 		return MHD_NO; /* no answer would arrive before the rest has */
-	grown = realloc(visit->body, visit->body_len + *len + 1);
+	grown = realloc(exchange->body, exchange->body_len + *len + 1);
 	if (!grown)
 		return MHD_NO;
-	memcpy(grown + visit->body_len, data, *len);
-	visit->body = grown;
-	visit->body_len += *len;
-	visit->body[visit->body_len] = '\0';
+	memcpy(grown + exchange->body_len, data, *len);
+	exchange->body = grown;
+	exchange->body_len += *len;
+	exchange->body[exchange->body_len] = '\0';
 	*len = 0;
 	return MHD_YES;
 }
@@ -191,21 +194,21 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 				  const char *method, const char *version, const char *data,
 				  size_t *data_len, void **slot)
 {
-	struct tapir_visit *visit = *slot;
+	struct tapir_http_exchange *exchange = *slot;
 	enum MHD_Result result;
 
 	(void)version;
 	if (!tapir_front_conn__is_known(connection))
 		return MHD_NO;
-	if (!visit) {
-		visit = *slot = calloc(1, sizeof(*visit));
-		return visit ? begin(ctx, connection, url, method, visit) : MHD_NO;
+	if (!exchange) {
+		exchange = *slot = calloc(1, sizeof(*exchange));
+		return exchange ? begin(ctx, connection, url, method, exchange) : MHD_NO;
 	}
 	if (*data_len)
-		return take_body(visit, data, data_len);
+		return take_body(exchange, data, data_len);
 	tapir_front__limit(ctx, connection, 0);
-	result = visit->page ? tapir_front_page__answer(ctx, connection, visit)
-			     : tapir_front__answer(ctx, connection, visit);
+	result = exchange->page ? tapir_front_page__answer(ctx, connection, exchange)
+				: tapir_front__answer(ctx, connection, exchange);
 	tapir_front__limit(ctx, connection, TAKE_NS); /* parts of a stream have their own */
 	return result;
 }
@@ -213,16 +216,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **slot,
 			 enum MHD_RequestTerminationCode code)
 {
-	struct tapir_visit *visit = *slot;
+	struct tapir_http_exchange *exchange = *slot;
 
 	(void)code;
 	tapir_front__limit(ctx, connection, TAPIR_FRONT_REQUEST_NS);
-	if (!visit)
+	if (!exchange)
 		return;
-	explicit_bzero(visit->token, sizeof(visit->token));
-	explicit_bzero(visit->cookie, sizeof(visit->cookie));
-	free(visit->body);
-	free(visit);
+	explicit_bzero(exchange->token, sizeof(exchange->token));
+	explicit_bzero(exchange->cookie, sizeof(exchange->cookie));
+	free(exchange->body);
+	free(exchange);
 	*slot = NULL;
 }
 

@@ -288,11 +288,11 @@ static const char *or_null(const char *text)
 	return *text ? text : NULL;
 }
 
-void tapir_front__sign(const struct tapir_visit *visit, struct tapir_wire_request *rq)
+void tapir_front__sign(const struct tapir_http_exchange *exchange, struct tapir_wire_request *rq)
 {
-	rq->token = or_null(visit->token);
-	rq->cookie = or_null(visit->cookie);
-	rq->csrf = or_null(visit->csrf);
+	rq->token = or_null(exchange->token);
+	rq->cookie = or_null(exchange->cookie);
+	rq->csrf = or_null(exchange->csrf);
 }
 
 void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire_request *rq)
@@ -301,16 +301,16 @@ void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire
 }
 
 static int ask(const struct tapir_front *front, struct MHD_Connection *connection,
-	       const struct tapir_visit *visit, int *out)
+	       const struct tapir_http_exchange *exchange, int *out)
 {
 	struct tapir_wire_request rq = {
-		.route = (uint16_t)visit->match.id,
-		.path_arg = or_null(visit->match.arg),
-		.body = visit->body,
-		.body_len = visit->body_len,
+		.route = (uint16_t)exchange->match.id,
+		.path_arg = or_null(exchange->match.arg),
+		.body = exchange->body,
+		.body_len = exchange->body_len,
 	};
 
-	tapir_front__sign(visit, &rq);
+	tapir_front__sign(exchange, &rq);
 	tapir_front__add_query(connection, &rq);
 	return tapir_front__ask(front, connection, &rq, out);
 }
@@ -486,14 +486,14 @@ static enum MHD_Result pass_on(struct answer *a)
 }
 
 enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
-				    const struct tapir_visit *visit)
+				    const struct tapir_http_exchange *exchange)
 {
 	struct answer *a = new_answer(front, connection);
 	int err;
 
 	if (!a)
 		return MHD_NO;
-	err = ask(front, connection, visit, &a->fd);
+	err = ask(front, connection, exchange, &a->fd);
 	if (!err)
 		return pass_on(a);
 	free(a);

@@ -42,7 +42,7 @@ void tapir_front_conns__end_late(struct tapir_front *front);
 void tapir_front__limit(struct tapir_front *front, struct MHD_Connection *connection, uint64_t ns);
 
 /* A request while it arrives. */
-struct tapir_visit {
+struct tapir_http_exchange {
 	const struct tapir_front_page *page; /* NULL: a resource, match.id */
 	struct tapir_route_match match;	     /* its argument, of a page, too */
 	char url[TAPIR_ROUTE_ARG_BYTES]; /* path of a page; "": it is too long to come back to */
@@ -74,12 +74,12 @@ const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connec
 
 /* Asks the agent and answers. The request is complete. */
 enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connection *connection,
-				    const struct tapir_visit *visit);
+				    const struct tapir_http_exchange *exchange);
 
 /* ---- requests of the agent ------------------------------------------------------------------ */
 
 /* Credentials of the visitor into rq. Texts are borrowed. */
-void tapir_front__sign(const struct tapir_visit *visit, struct tapir_wire_request *rq);
+void tapir_front__sign(const struct tapir_http_exchange *exchange, struct tapir_wire_request *rq);
 /* Query parameters, likewise; more than fit are seen by tapir_wire__encode. */
 void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire_request *rq);
 /* *out: where its answer comes. 0, -E2BIG or another -errno. */
@@ -125,7 +125,7 @@ int tapir_front_page__find(const char *method, const char *path, struct tapir_ro
 bool tapir_front_page__is_inner(const struct tapir_front_page *page);
 enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 					 struct MHD_Connection *connection,
-					 const struct tapir_visit *visit);
+					 const struct tapir_http_exchange *exchange);
 
 #define TAPIR_FRONT_NAME_BYTES 32
 

@@ -13,7 +13,7 @@ void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 struct tapir_wire_request *rq)
 {
 	*doc = (struct tapir_page_doc){.fd = -1};
-	tapir_front__sign(job->visit, rq);
+	tapir_front__sign(job->exchange, rq);
 	if (tapir_front__ask(job->front, job->connection, rq, &doc->fd))
 		doc->fd = -1;
 }

@@ -32,22 +32,23 @@ static bool read_form(struct tapir_page_job *job, struct tapir_wire_request *rq)
 {
 	const char *type =
 		tapir_mhd.lookup_connection_value(job->connection, MHD_HEADER_KIND, "Content-Type");
-	struct tapir_visit *visit = (struct tapir_visit *)job->visit; /* its body is ours */
+	struct tapir_http_exchange *exchange =
+		(struct tapir_http_exchange *)job->exchange; /* its body is ours */
 	int cnt = 0;
 
-	if (visit->body && (!type || strncmp(type, FORM, strlen(FORM)) != 0)) {
+	if (exchange->body && (!type || strncmp(type, FORM, strlen(FORM)) != 0)) {
 		tapir_page_job__refuse(job, 415, "The form is not " FORM ".");
 		return false;
 	}
-	if (visit->body)
-		cnt = tapir_front__parse_form(visit->body, rq->pairs, TAPIR_WIRE_MAX_PAIRS);
+	if (exchange->body)
+		cnt = tapir_front__parse_form(exchange->body, rq->pairs, TAPIR_WIRE_MAX_PAIRS);
 	if (cnt < 0) {
 		tapir_page_job__refuse(job, 400, "The form has too many fields.");
 		return false;
 	}
 	rq->pair_cnt = (size_t)cnt;
 	rq->flags = TAPIR_WIRE_IS_FORM;
-	snprintf(visit->csrf, sizeof(visit->csrf), "%s", take_field(rq, "csrf"));
+	snprintf(exchange->csrf, sizeof(exchange->csrf), "%s", take_field(rq, "csrf"));
 	return true;
 }
 
@@ -62,7 +63,7 @@ void tapir_page_form__start_session(struct tapir_page_job *job)
 		tapir_page_job__refuse(job, 400, "The form has too many fields.");
 		return;
 	}
-	rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"pid", job->visit->match.arg};
+	rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"pid", job->exchange->match.arg};
 	tapir_page_doc__ask(job, &answer, &rq);
 	(void)tapir_page_doc__take(job, &answer);
 	if (answer.head.status == 201 && strlen(answer.head.location) > 3)
@@ -80,7 +81,7 @@ static void end_session(struct tapir_page_job *job, enum tapir_route_id route, c
 	if (!read_form(job, &rq))
 		return;
 	rq.route = (uint16_t)route;
-	rq.path_arg = job->visit->match.arg;
+	rq.path_arg = job->exchange->match.arg;
 	tapir_page_doc__ask(job, &answer, &rq);
 	/* The trace is not wanted here; one that failed has none, and is removed all the same. */
 	if (tapir_page_doc__take_head(job, &answer) || answer.head.status == 409)
@@ -94,7 +95,7 @@ void tapir_page_form__stop_session(struct tapir_page_job *job)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/sessions/%.64s", job->visit->match.arg);
+	snprintf(path, sizeof(path), "/sessions/%.64s", job->exchange->match.arg);
 	end_session(job, TAPIR_ROUTE_SESSION_STOP, path);
 }
 
@@ -122,7 +123,7 @@ static void take_cookie(struct tapir_page_job *job, const struct tapir_page_doc 
 void tapir_page_form__sign_in(struct tapir_page_job *job)
 {
 	struct tapir_wire_request rq = {}, login = {.route = TAPIR_ROUTE_LOGIN};
-	struct tapir_visit *visit = (struct tapir_visit *)job->visit;
+	struct tapir_http_exchange *exchange = (struct tapir_http_exchange *)job->exchange;
 	struct tapir_page_doc answer;
 	const char *next;
 
@@ -131,7 +132,7 @@ void tapir_page_form__sign_in(struct tapir_page_job *job)
 	next = take_field(&rq, "next");
 	if (!tapir_front__is_local_path(next))
 		next = "/";
-	snprintf(visit->token, sizeof(visit->token), "%s", take_field(&rq, "token"));
+	snprintf(exchange->token, sizeof(exchange->token), "%s", take_field(&rq, "token"));
 	tapir_page_doc__ask(job, &answer, &login);
 	if (tapir_page_doc__take(job, &answer)) {
 		take_cookie(job, &answer);

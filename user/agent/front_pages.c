@@ -224,7 +224,7 @@ static void ask_watched(struct tapir_page_job *job, struct tapir_page_doc *doc)
 	struct tapir_wire_request rq = {
 		.route = TAPIR_ROUTE_COUNTER,
 		.path_arg = "*",
-		.pairs = {{"pid", job->visit->match.arg}, {"watched", "true"}},
+		.pairs = {{"pid", job->exchange->match.arg}, {"watched", "true"}},
 		.pair_cnt = 2};
 
 	tapir_page_doc__ask(job, doc, &rq);
@@ -234,7 +234,7 @@ static void show_process(struct tapir_page_job *job)
 {
 	struct tapir_page_doc process, sessions, watched;
 
-	tapir_page_doc__get(job, &process, TAPIR_ROUTE_PROCESS, job->visit->match.arg);
+	tapir_page_doc__get(job, &process, TAPIR_ROUTE_PROCESS, job->exchange->match.arg);
 	ask_watched(job, &watched);
 	tapir_page_doc__get(job, &sessions, TAPIR_ROUTE_SESSIONS, NULL);
 	(void)tapir_page_doc__take(job, &sessions);
@@ -257,12 +257,12 @@ static void show_stacks(struct tapir_page_job *job)
 	const char *started = started_of(job);
 	struct tapir_page_doc stacks;
 
-	rq.pairs[0] = (struct tapir_wire_pair){"pid", job->visit->match.arg};
+	rq.pairs[0] = (struct tapir_wire_pair){"pid", job->exchange->match.arg};
 	if (*started)
 		rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"started", started};
 	tapir_page_doc__ask(job, &stacks, &rq);
 	if (tapir_page_doc__take(job, &stacks))
-		tapir_page__stacks(&job->out, job->who.json, job->visit->match.arg, stacks.json);
+		tapir_page__stacks(&job->out, job->who.json, job->exchange->match.arg, stacks.json);
 	else
 		tapir_page_job__fail(job, &stacks);
 	tapir_page_doc__fini(&stacks);
@@ -288,7 +288,7 @@ static void show_session(struct tapir_page_job *job)
 	struct results results;
 
 	init_results(&results);
-	tapir_page_doc__get(job, &session, TAPIR_ROUTE_SESSION, job->visit->match.arg);
+	tapir_page_doc__get(job, &session, TAPIR_ROUTE_SESSION, job->exchange->match.arg);
 	if (tapir_page_doc__take(job, &session)) {
 		take_results(job, &results, session.json);
 		tapir_page__session(&job->out, job->who.json, &results.page);
@@ -303,7 +303,7 @@ static void show_flamegraph(struct tapir_page_job *job)
 {
 	struct tapir_page_doc session;
 
-	tapir_page_doc__get(job, &session, TAPIR_ROUTE_SESSION, job->visit->match.arg);
+	tapir_page_doc__get(job, &session, TAPIR_ROUTE_SESSION, job->exchange->match.arg);
 	if (!tapir_page_doc__take(job, &session))
 		tapir_page_job__fail(job, &session);
 	else
@@ -336,7 +336,7 @@ static void put_into_page(struct tapir_page_job *job)
 static void show_picture(struct tapir_page_job *job)
 {
 	struct tapir_wire_request rq = {.route = TAPIR_ROUTE_SESSION_TRACE,
-					.path_arg = job->visit->match.arg,
+					.path_arg = job->exchange->match.arg,
 					.pair_cnt = 1};
 	struct tapir_page_doc picture;
 
@@ -438,7 +438,7 @@ static enum MHD_Result answer_asset(struct tapir_front *front, struct MHD_Connec
 static void ask_to_sign_in(struct tapir_page_job *job)
 {
 	char path[128];
-	bool comes_back = !job->visit->page->is_inner && strlen(job->url) < 64 &&
+	bool comes_back = !job->exchange->page->is_inner && strlen(job->url) < 64 &&
 			  tapir_front__is_local_path(job->url);
 
 	snprintf(path, sizeof(path), "/login%s%s", comes_back ? "?next=" : "",
@@ -448,7 +448,7 @@ static void ask_to_sign_in(struct tapir_page_job *job)
 
 static void run(struct tapir_page_job *job)
 {
-	const struct tapir_front_page *page = job->visit->page;
+	const struct tapir_front_page *page = job->exchange->page;
 
 	if (page->is_open) {
 		page->run(job);
@@ -465,11 +465,11 @@ static void run(struct tapir_page_job *job)
 
 enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 					 struct MHD_Connection *connection,
-					 const struct tapir_visit *visit)
+					 const struct tapir_http_exchange *exchange)
 {
 	struct tapir_page_job job = {.front = front,
 				     .connection = connection,
-				     .visit = visit,
+				     .exchange = exchange,
 				     .who = {.fd = -1},
 				     .status = 200,
 				     .mime = TAPIR_MIME_HTML,
@@ -477,9 +477,9 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 	struct tapir_front_reply reply;
 	enum MHD_Result result;
 
-	if (!visit->page->run)
-		return answer_asset(front, connection, visit->match.arg);
-	job.url = visit->url;
+	if (!exchange->page->run)
+		return answer_asset(front, connection, exchange->match.arg);
+	job.url = exchange->url;
 	run(&job);
 	if (job.mime == TAPIR_MIME_HTML)
 		tapir_page__mount(&job.out, tapir_front__root(front, connection));
