@@ -150,10 +150,10 @@ void tapir_nettrace__put_own_metadata(struct tapir_str *out);
 
 /* ---- nettrace_process.c --------------------------------------------------------------------- */
 
-void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_rec *rec);
-void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec);
+void tapir_nettrace__write_process(struct tapir_nettrace *n, const struct tapir_rec *rec);
+void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec);
 /* A kernel stack of this process is to come: readers look its addresses up in the process. */
-void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid);
+void tapir_nettrace__write_kernel(struct tapir_nettrace *n, uint32_t tgid);
 /* The address of a frame for readers; a new name is written. Of a tapir_nettrace. */
 uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame);
 void tapir_nettrace__forget_processes(struct tapir_nettrace *n);

@@ -89,7 +89,7 @@ static void emit(struct tapir_nettrace *n, uint32_t tgid, enum tapir_nettrace_ow
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-void tapir_nettrace__tell_process(struct tapir_nettrace *n, const struct tapir_rec *rec)
+void tapir_nettrace__write_process(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
 	struct tapir_process_view view;
 	struct tapir_nettrace_process *p;
@@ -236,7 +236,7 @@ static void remember_kernel(struct tapir_nettrace *n, const struct tapir_rec_map
 		n->failed |= !tapir_vec__push(&n->kernel_mappings, m);
 }
 
-void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec)
+void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
 	struct tapir_mapping_view view;
 	struct tapir_nettrace_process *p;
@@ -269,7 +269,7 @@ void tapir_nettrace__tell_mapping(struct tapir_nettrace *n, const struct tapir_r
 	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);
 }
 
-void tapir_nettrace__tell_kernel(struct tapir_nettrace *n, uint32_t tgid)
+void tapir_nettrace__write_kernel(struct tapir_nettrace *n, uint32_t tgid)
 {
 	struct tapir_nettrace_process *p = process_of(n, tgid);
 

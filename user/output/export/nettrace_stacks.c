@@ -116,7 +116,7 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 	tapir_stack_view__of(&rec->h, &view);
 	is_kernel = rec->flags & TAPIR_STACK_KERNEL;
 	if (is_kernel)
-		tapir_nettrace__tell_kernel(n, ref->tgid);
+		tapir_nettrace__write_kernel(n, ref->tgid);
 	n->naming.tgid = ref->tgid;
 	n->naming.owner = is_kernel ? 0 : ref->tgid;
 	n->naming.time_ns = ref->time_ns;
