@@ -233,9 +233,9 @@ static void unhurried_record_wakes_nobody(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_notes, &cnt), 0);
 	usleep(50000);
-	assert_int_equal(tapir_queue__post_unhurried(queue, &rec), 0);
+	assert_int_equal(tapir_queue__post_coalesced(queue, &rec), 0);
 	tapir_queue__begin_batch(queue);
-	assert_int_equal(tapir_queue__post_unhurried(queue, &rec), 0);
+	assert_int_equal(tapir_queue__post_coalesced(queue, &rec), 0);
 	tapir_queue__end_batch(queue);
 	usleep(50000);
 	post(1, -1);

@@ -239,7 +239,7 @@ static int watch(struct recording *r)
 	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_rest_of(r),
 			      UINT64_MAX};
 	struct paced processes = {&fds[FD_CONTROL], fds[FD_CONTROL].fd,
-				  tapir_recording__is_unhurried(r) ? PROCESS_REST_NS : 0,
+				  tapir_recording__coalesces_wakeups(r) ? PROCESS_REST_NS : 0,
 				  UINT64_MAX};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
@@ -312,7 +312,7 @@ static void let_signals_kill(struct recording *r)
 	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
 		action.sa_handler = SIG_DFL; /* it made us stop */
 	if (action.sa_handler == SIG_DFL)
-		tapir_helpers__hurry(HURRY_NS);
+		tapir_helpers__set_deadline(HURRY_NS);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	if (r->opts->ring)

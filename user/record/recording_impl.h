@@ -88,7 +88,7 @@ bool tapir_recording__is_without_probes(const struct recording *r);
 /* What was requested, for the report that it was not found. */
 struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
-bool tapir_recording__is_unhurried(const struct recording *r);
+bool tapir_recording__coalesces_wakeups(const struct recording *r);
 
 /* -ENOENT with a line: a function that was asked for is in no file that a process maps. */
 int tapir_recording__check_functions(const struct recording *r);

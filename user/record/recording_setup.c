@@ -172,7 +172,7 @@ static int start_rings(struct recording *r)
 }
 
 /* What a file has of the whole machine need not be there at once: it is read later. */
-bool tapir_recording__is_unhurried(const struct recording *r)
+bool tapir_recording__coalesces_wakeups(const struct recording *r)
 {
 	return r->rules.all && r->writer;
 }
@@ -203,7 +203,7 @@ static int make_parts(struct recording *r)
 		.holder = r->holder,
 		.link_by_pid = r->link_by_pid,
 		.no_command_lines = r->opts->no_command_lines,
-		.is_unhurried = tapir_recording__is_unhurried(r),
+		.coalesces_wakeups = tapir_recording__coalesces_wakeups(r),
 		.rings = r->rings,
 		.lanes = r->dotnet.lanes,
 	};

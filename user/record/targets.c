@@ -307,8 +307,8 @@ static struct tapir_sv whole_cmdline(const struct tapir_rec_process *rec, struct
 /* rec: NULL when there was no memory for it. */
 static void post_happened(struct tapir_targets *t, const struct tapir_rec *rec)
 {
-	if (rec && t->opts.is_unhurried)
-		tapir_queue__post_unhurried(t->opts.queue, rec);
+	if (rec && t->opts.coalesces_wakeups)
+		tapir_queue__post_coalesced(t->opts.queue, rec);
 	else
 		tapir_targets__post(t, rec, -1);
 }

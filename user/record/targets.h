@@ -50,7 +50,7 @@ struct tapir_targets_opts {
 	struct tapir_holder *holder;	  /* NULL: nothing is held */
 	bool link_by_pid;		  /* attach in each process alone, not everywhere */
 	bool no_command_lines;		  /* the arguments of processes are left out */
-	bool is_unhurried; /* records of processes are in time with the next block of events */
+	bool coalesces_wakeups; /* records of processes are in time with the next block of events */
 };
 
 struct tapir_targets;

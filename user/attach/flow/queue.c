@@ -25,7 +25,7 @@ struct tapir_queue {
 	size_t note_cnt;
 	struct tapir_queue_refused refused;
 	pthread_t batch_of;
-	bool has_batch, has_unsaid; /* notes whose arrival was not signalled */
+	bool has_batch, has_pending_wakeup; /* notes whose arrival was not signalled */
 	bool is_closed;
 };
 
@@ -196,7 +196,7 @@ static int post(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool
 	q->note_cnt++;
 	if (q->note_cnt < BATCH_MAX &&
 	    (can_wait || (q->has_batch && pthread_equal(q->batch_of, pthread_self()))))
-		q->has_unsaid |= !can_wait;
+		q->has_pending_wakeup |= !can_wait;
 	else
 		pthread_cond_signal(&q->to_session);
 	pthread_mutex_unlock(&q->lock);
@@ -208,7 +208,7 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
 	return post(q, rec, fd, false);
 }
 
-int tapir_queue__post_unhurried(struct tapir_queue *q, const struct tapir_rec *rec)
+int tapir_queue__post_coalesced(struct tapir_queue *q, const struct tapir_rec *rec)
 {
 	return post(q, rec, -1, true);
 }
@@ -224,9 +224,9 @@ void tapir_queue__begin_batch(struct tapir_queue *q)
 void tapir_queue__end_batch(struct tapir_queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	if (q->has_unsaid && q->notes)
+	if (q->has_pending_wakeup && q->notes)
 		pthread_cond_signal(&q->to_session);
-	q->has_batch = q->has_unsaid = false;
+	q->has_batch = q->has_pending_wakeup = false;
 	pthread_mutex_unlock(&q->lock);
 }
 

@@ -62,7 +62,7 @@ int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd
  * The same, without waking the session thread: the record is taken along with the next one that
  * wakes it, with the next block, or within a second.
  */
-int tapir_queue__post_unhurried(struct tapir_queue *q, const struct tapir_rec *rec);
+int tapir_queue__post_coalesced(struct tapir_queue *q, const struct tapir_rec *rec);
 
 /*
  * Between these two the thread that posts most (main) wakes the session thread once, not for each

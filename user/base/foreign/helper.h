@@ -66,7 +66,7 @@ size_t tapir_helpers__stop(pid_t *left, size_t cnt);
  * signal is taken); borrowed, -1: none. From __hurry on all calls together may take limit_ns more.
  */
 void tapir_helpers__set_cancel(int fd);
-void tapir_helpers__hurry(uint64_t limit_ns);
+void tapir_helpers__set_deadline(uint64_t limit_ns);
 
 int tapir_helper__start(struct tapir_helper *helper);
 /* The helper ends when it is not busy, else when its call returns. */
