@@ -63,7 +63,7 @@ static void nap(uint64_t ns)
 }
 
 /* A little longer than the time between two checks for tracers: each wait is followed by one. */
-static void wait_for_news(uint32_t seen)
+static void wait_for_change(uint32_t seen)
 {
 	struct timespec time = {.tv_nsec = (long)(TAPIR_RING_LIFE_NS + TAPIR_RING_LIFE_NS / 32)};
 
@@ -105,7 +105,7 @@ static void serve(void)
 			return;
 		if (coreclr_wants__are_equal(&control.plan->wants, &control.plan->session.wants))
 			tapir_ring__say_applied(seen);
-		wait_for_news(seen);
+		wait_for_change(seen);
 	}
 }
 

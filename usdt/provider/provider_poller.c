@@ -253,7 +253,7 @@ static const uint32_t *word_to_wait_at(void)
 	return ctl ? &ctl->generation : &poller.futex;
 }
 
-static void wait_for_news(const uint32_t *word, uint32_t seen, int ms)
+static void wait_for_change(const uint32_t *word, uint32_t seen, int ms)
 {
 	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 
@@ -310,7 +310,7 @@ static void *run(void *unused)
 		int ms = look(seen);
 
 		if (!prov_load_acquire(&poller.is_stopping))
-			wait_for_news(word, seen, ms);
+			wait_for_change(word, seen, ms);
 	}
 	prov_store_release(&poller.is_done, 1);
 	return NULL;

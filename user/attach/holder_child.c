@@ -414,7 +414,7 @@ static int take_one(int which)
  * Stops first: the parent of one that ends gets its signal when it is reaped, and the kernel
  * delivers that to another thread than the one the holder keeps stopped.
  */
-static bool take_news(void)
+static bool take_changes(void)
 {
 	int taken;
 
@@ -439,7 +439,7 @@ static void take_let_gos(void)
 }
 
 /* Until something happens, or the first hold has lasted long enough. */
-static void sleep_until_news(const sigset_t *news)
+static void sleep_until_change(const sigset_t *news)
 {
 	struct timespec wait = {};
 	uint64_t now = now_ns(), until_ns = UINT64_MAX;
@@ -504,10 +504,10 @@ void tapir_holder_child__run(struct tapir_holds *holds, struct tapir_holder_shar
 	sigemptyset(&news);
 	sigaddset(&news, SIGCHLD);
 	sigaddset(&news, TAPIR_HOLDER_WAKE);
-	while (take_news()) {
+	while (take_changes()) {
 		take_let_gos();
 		release_done();
-		sleep_until_news(&news);
+		sleep_until_change(&news);
 	}
 	_exit(0);
 }

@@ -345,7 +345,7 @@ static int read_input(struct server *s)
 	return s->input.failed ? -ENOMEM : 0;
 }
 
-static int wait_for_news(struct server *s)
+static int wait_for_change(struct server *s)
 {
 	bool takes_input = !s->has_ended && !s->is_stopping && s->jobs.cnt < MAX_JOBS;
 	struct pollfd fds[4] = {{.fd = takes_input ? STDIN_FILENO : -1, .events = POLLIN},
@@ -371,7 +371,7 @@ static int serve(struct server *s)
 	int err = 0;
 
 	while (!err && (!(s->has_ended || s->is_stopping) || s->jobs.cnt)) {
-		err = wait_for_news(s);
+		err = wait_for_change(s);
 		reap_jobs(s);
 		if (!err && !s->is_stopping)
 			err = take_lines(s);

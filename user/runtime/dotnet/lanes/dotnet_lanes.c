@@ -88,7 +88,7 @@ static void drop_forgotten(struct tapir_dotnet_lanes *l)
 			l->all.data[i--] = l->all.data[--l->all.cnt];
 }
 
-static void wait_for_news(struct tapir_dotnet_lanes *l, const struct process *next)
+static void wait_for_change(struct tapir_dotnet_lanes *l, const struct process *next)
 {
 	struct timespec until;
 
@@ -381,7 +381,7 @@ static void *run(void *arg)
 		if (p && p->next_ns <= tapir_clock__now_ns())
 			do_one(l, p);
 		else
-			wait_for_news(l, p);
+			wait_for_change(l, p);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
