@@ -19,7 +19,7 @@ const struct tapir_ring_ctl *tapir_ring__ctl(void)
 void tapir_ring__check_life(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)
-		ring_life__check(ring_now_ns());
+		tracer_liveness__check(ring_now_ns());
 }
 
 int tapir_ring__adopt(void)

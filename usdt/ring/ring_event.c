@@ -45,7 +45,7 @@ static __attribute__((noinline)) int drop(struct ring_writer *w,
 	ring_store(&w->slot->dropped, ++w->dropped);
 	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SPACE);
 	if (w->dropped % LIFE_DROPS == 0)
-		ring_life__check(ring_now_ns());
+		tracer_liveness__check(ring_now_ns());
 	return 0;
 }
 
@@ -497,7 +497,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 		return drop(w, plan->event, plan->sessions);
 	plan->time_ns = ring_now_ns();
 	if (__builtin_expect(plan->time_ns >= ring_load(&ring_process.next_life_ns), 0))
-		ring_life__check(plan->time_ns);
+		tracer_liveness__check(plan->time_ns);
 	if (__builtin_expect(epoch != w->epoch, 0))
 		begin_epoch(w, epoch);
 	with_rate = (uint32_t)(plan->word >> TAPIR_RING_RATE_SHIFT) & plan->sessions;

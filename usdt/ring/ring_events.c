@@ -187,7 +187,7 @@ static void publish_again(void)
 		struct tapir_ring_event *event = ring_load(&p->places->all[i].event);
 
 		if (event && !ring_event__publish(event, i))
-			ring_life__judge(event->about, &p->ctl->words[i]);
+			tracer_liveness__update(event->about, &p->ctl->words[i]);
 	}
 }
 
@@ -269,7 +269,7 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 	if (idx < 0)
 		return idx;
 	ring_store_release(&p->places->all[idx].event, event);
-	ring_life__judge(about, &p->ctl->words[idx]);
+	tracer_liveness__update(about, &p->ctl->words[idx]);
 	ring_store_release(&event->word, &p->ctl->words[idx]);
 	return 0;
 }

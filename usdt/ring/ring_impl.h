@@ -185,10 +185,10 @@ void ring_place__give(uint32_t idx);
 void ring_places__forked(
 	void); /* in a child: what is free stays free, and no thread holds the lock */
 
-/* ring_life.c */
-void ring_life__check(uint64_t now_ns);
-void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word);
-uint32_t ring_life__wanting(const struct tapir_ring_about *about); /* sessions, a bit each */
+/* tracer_liveness.c */
+void tracer_liveness__check(uint64_t now_ns);
+void tracer_liveness__update(const struct tapir_ring_about *about, uint64_t *word);
+uint32_t tracer_liveness__wanting(const struct tapir_ring_about *about); /* sessions, a bit each */
 
 /* ring_wait.c */
 int ring_wait__for_tracer(uint32_t sessions, const uint64_t *word); /* 0: no longer */

@@ -39,7 +39,7 @@ uint32_t tapir_ring__miss(const struct tapir_ring_about *about, enum tapir_ring_
 
 	if (ring_load_acquire(&ring_process.state) != RING_READY || !ring_is_alive())
 		return 0;
-	sessions = ring_life__wanting(about);
+	sessions = tracer_liveness__wanting(about);
 	if (sessions)
 		ring_loss__count(TAPIR_RING_EVENTS, sessions, cause);
 	for (; sessions; sessions &= sessions - 1)

@@ -46,6 +46,6 @@ int ring_wait__for_tracer(uint32_t sessions, const uint64_t *word)
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
 		if (waiting & (1u << s))
 			__atomic_fetch_add(&ring_process.waited_ns[s], took_ns, __ATOMIC_RELAXED);
-	ring_life__check(from_ns + took_ns);
+	tracer_liveness__check(from_ns + took_ns);
 	return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_life.c - sessions as the process sees them: does one want an event that registers, and is
- * its tracer still alive? The second is asked by whichever thread's event comes when it is due:
+ * tracer_liveness.c - sessions as the process sees them: does one want an event that registers, and
+ * is its tracer still alive? The second is asked by whichever thread's event comes when it is due:
  * one system call a session each 200 ms. No event, no question; nothing is lost by that.
  * All of ctl may be anything at any time.
  */
@@ -85,7 +85,7 @@ static uint32_t state_of(uint32_t s)
 }
 
 /* A session that opens now sees the event in the catalog; one that was open is seen here. */
-void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word)
+void tracer_liveness__update(const struct tapir_ring_about *about, uint64_t *word)
 {
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++) {
 		uint32_t state = state_of(s);
@@ -98,7 +98,7 @@ void ring_life__judge(const struct tapir_ring_about *about, uint64_t *word)
 	}
 }
 
-uint32_t ring_life__wanting(const struct tapir_ring_about *about)
+uint32_t tracer_liveness__wanting(const struct tapir_ring_about *about)
 {
 	uint32_t sessions = 0;
 
@@ -219,7 +219,7 @@ static void end_abandoned(uint32_t s)
 	ring_sys3(SYS_fcntl, ring_process.ctl_fd, F_OFD_SETLK, &none);
 }
 
-void ring_life__check(uint64_t now_ns)
+void tracer_liveness__check(uint64_t now_ns)
 {
 	struct ring_process *p = &ring_process;
 	uint64_t due = ring_load(&p->next_life_ns);
