@@ -189,7 +189,7 @@ int ring_gate__map(void)
 	struct ring_process *p = &ring_process;
 	uint32_t *page;
 
-	if (p->gate != &ring_shut_gate)
+	if (p->gate != &ring_closed_gate)
 		return 0;
 	page = map(NULL, RING_PAGE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (ring_sys_failed((long)page))
@@ -207,9 +207,9 @@ void ring_gate__unmap(void)
 {
 	uint32_t *page = ring_process.gate;
 
-	if (page == &ring_shut_gate)
+	if (page == &ring_closed_gate)
 		return;
-	ring_store_release(&ring_process.gate, &ring_shut_gate);
+	ring_store_release(&ring_process.gate, &ring_closed_gate);
 	unmap(page, RING_PAGE_BYTES);
 }
 

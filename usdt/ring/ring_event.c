@@ -367,7 +367,7 @@ static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, 
  * left by a siglongjmp. 1: it was left; its bytes were never published. A handler's frame is below
  * that of what it interrupted: the same frame again is the same function after a jump.
  */
-static __attribute__((noinline)) int was_left(const struct ring_tls *t, uint64_t fp)
+static __attribute__((noinline)) int was_longjmped(const struct ring_tls *t, uint64_t fp)
 {
 	struct ring_writer *w = t->writer;
 	struct ring_stack alternate;
@@ -532,7 +532,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 
 	if (__builtin_expect(!t, 0))
 		return no_writer(write, event, ids);
-	if (__builtin_expect(t->busy != 0, 0) && !was_left(t, fp))
+	if (__builtin_expect(t->busy != 0, 0) && !was_longjmped(t, fp))
 		return nested(write, t, event, ids);
 	t->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

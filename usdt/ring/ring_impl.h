@@ -156,7 +156,7 @@ struct ring_tls {
 #pragma GCC visibility push(hidden)
 
 extern struct ring_process ring_process;
-extern uint32_t ring_shut_gate; /* before there is a page */
+extern uint32_t ring_closed_gate; /* before there is a page */
 
 /* ring_arena.c */
 int ring_ctl__map(struct tapir_ring_ctl **ctl); /* its descriptor, or -errno */
