@@ -211,7 +211,7 @@ int ring_events__adopt(int may_free)
 	ring_places__forked();
 	publish_again();
 	ring_process__announce();
-	ring_fork__tell(parent); /* a tracer looks once */
+	ring_fork__announce_child(parent); /* a tracer looks once */
 	return 1;
 }
 

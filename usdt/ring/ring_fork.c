@@ -92,7 +92,7 @@ static void unmap(struct tapir_ring_ctl *ctl)
 		munmap(ctl, sizeof(*ctl));
 }
 
-void ring_fork__tell(struct tapir_ring_ctl *parent)
+void ring_fork__announce_child(struct tapir_ring_ctl *parent)
 {
 	if (parent)
 		announce_to_parents(parent);
@@ -104,7 +104,7 @@ void ring_fork__tell(struct tapir_ring_ctl *parent)
  * parent's stay for what is counted in child_fired, if there is memory, and in *untold.
  */
 static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl,
-			 struct tapir_ring_ctl **untold)
+			 struct tapir_ring_ctl **unannounced)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *again, *to_tell = map_again(parent);
@@ -123,12 +123,12 @@ static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *c
 	}
 	unmap(p->parent_ctl); /* the parent's parent's */
 	p->parent_ctl = again;
-	*untold = to_tell;
+	*unannounced = to_tell;
 	p->inherited_until_ns = ring_now_ns() + TAPIR_RING_INHERIT_NS;
 	return 0;
 }
 
-int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **untold)
+int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **unannounced)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *ctl;
@@ -138,7 +138,7 @@ int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **untold)
 	ret = ring_process__start(&ctl, &p->ctl_fd);
 	if (ret)
 		return ret;
-	ret = take_place_of(p->ctl, ctl, untold);
+	ret = take_place_of(p->ctl, ctl, unannounced);
 	if (!ret)
 		return 0;
 	munmap(ctl, sizeof(*ctl));
