@@ -71,7 +71,8 @@ static void count_ids(struct tapir_timeline_stats *stats, const struct tapir_tl_
 static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	struct tapir_tl_thread *t = tapir_tl__thread(tl, sample->tgid, sample->tid, rec->time_ns);
+	struct tapir_tl_thread *t =
+		tapir_timeline__get_thread(tl, sample->tgid, sample->tid, rec->time_ns);
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
 				      .time_ns = rec->time_ns,
 				      .stack_id = sample->stack_id,
@@ -80,13 +81,14 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	tl->stats.samples++;
 	if (!t)
 		return;
-	tapir_tl__ran(tl, t, rec->time_ns);
+	tapir_timeline__ran(tl, t, rec->time_ns);
 	if (tl->opts.wants_stacks)
-		tapir_tl__was_at(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
-	if (!tapir_tl__in_range(tl, rec->time_ns) || !tapir_tl__is_told(tl, t->tgid, t->tid))
+		tapir_timeline__set_last_stack(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
+	if (!tapir_timeline__in_range(tl, rec->time_ns) ||
+	    !tapir_timeline__reports(tl, t->tgid, t->tid))
 		return;
 	count_ids(&tl->stats, t, rec);
-	if (tapir_tl__is_chosen(tl, t, rec))
+	if (tapir_timeline__is_chosen(tl, t, rec))
 		TELL(tl, sample, t, sample);
 }
 
@@ -112,8 +114,8 @@ static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		.tgid = look->tgid, .time_ns = rec->time_ns, .stack_id = look->stack_id};
 
 	if (t && t->tgid == look->tgid && t->state != TAPIR_THREAD_SLEEPING &&
-	    t->state != TAPIR_THREAD_UNKNOWN && tapir_tl__in_range(tl, rec->time_ns) &&
-	    tapir_tl__is_told(tl, look->tgid, look->tid))
+	    t->state != TAPIR_THREAD_UNKNOWN && tapir_timeline__in_range(tl, rec->time_ns) &&
+	    tapir_timeline__reports(tl, look->tgid, look->tid))
 		TELL(tl, look, look, tapir_timeline__node(tl, &ref));
 }
 
@@ -121,7 +123,8 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
 
-	if (tapir_tl__in_range(tl, rec->time_ns) && tapir_tl__is_told(tl, counter->tgid, 0))
+	if (tapir_timeline__in_range(tl, rec->time_ns) &&
+	    tapir_timeline__reports(tl, counter->tgid, 0))
 		TELL(tl, counter, counter);
 }
 
@@ -133,16 +136,16 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	if (rec->type == TAPIR_REC_PROCESS) {
 		const struct tapir_rec_process *process = (const void *)rec;
 
-		tapir_tl__end_process(tl, process->tgid, rec->time_ns);
+		tapir_timeline__end_process(tl, process->tgid, rec->time_ns);
 		if (process->kind == TAPIR_PROCESS_FORK)
-			tapir_tl__forget_dead(tl, process->tgid);
+			tapir_timeline__forget_exited(tl, process->tgid);
 		return;
 	}
 	if (!tl->stats.first_ns)
 		tl->stats.first_ns = rec->time_ns;
 	if (tl->opts.until_ns && rec->time_ns > tl->opts.until_ns && !tl->is_past_range) {
 		tl->is_past_range = true;
-		tapir_tl__end_range(tl);
+		tapir_timeline__end_range(tl);
 	}
 	/* A last look at counters may come long after the rest, where CPUs are scarce. */
 	if (rec->time_ns > tl->stats.last_ns &&
@@ -150,17 +153,17 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		tl->stats.last_ns = rec->time_ns;
 	switch (rec->type) {
 	case TAPIR_REC_EVENT:
-		tapir_tl__event(tl, rec);
+		tapir_timeline__event(tl, rec);
 		break;
 	case TAPIR_REC_SAMPLE:
 		add_sample(tl, rec);
 		break;
 	case TAPIR_REC_SWITCH:
-		tapir_tl__switch(tl, (const void *)rec);
+		tapir_timeline__switch(tl, (const void *)rec);
 		break;
 	case TAPIR_REC_WAIT:
-		if (tapir_tl__in_range(tl, rec->time_ns) &&
-		    tapir_tl__is_told(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
+		if (tapir_timeline__in_range(tl, rec->time_ns) &&
+		    tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
 			TELL(tl, call, rec);
 		break;
 	case TAPIR_REC_LOOK:
@@ -197,16 +200,16 @@ bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir
 	return tl->now_event;
 }
 
-bool tapir_timeline__is_told(const struct tapir_timeline *tl, uint32_t tgid)
+bool tapir_timeline__reports_at(const struct tapir_timeline *tl, uint32_t tgid)
 {
-	return tapir_tl__is_told(tl, tgid, tgid);
+	return tapir_timeline__reports(tl, tgid, tgid);
 }
 
 int tapir_timeline__finish(struct tapir_timeline *tl)
 {
 	tapir_reorder__finish(tl->reorder);
 	tl->stats.late = tapir_reorder__late(tl->reorder);
-	tapir_tl__end_all(tl, tl->stats.last_ns);
+	tapir_timeline__end_all(tl, tl->stats.last_ns);
 	return tl->failed || tl->tree.failed || tl->pairs->failed ? -ENOMEM : 0;
 }
 
@@ -235,15 +238,15 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 	if (!tl)
 		return;
 	tl->listeners.cnt = 0; /* the view does not see what ends now */
-	tapir_tl__end_all(tl, tl->stats.last_ns);
-	tapir_tl__free_dead(tl);
+	tapir_timeline__end_all(tl, tl->stats.last_ns);
+	tapir_timeline__free_exited(tl);
 	tapir_reorder__free(tl->reorder);
 	tapir_vec__fini(&tl->listeners);
 	tapir_map__fini(&tl->threads);
 	tapir_map__fini(&tl->processes);
 	tapir_map__fini(&tl->shared);
 	tapir_map__fini(&tl->activities);
-	tapir_tl__free_tasks(tl);
+	tapir_timeline__free_tasks(tl);
 	tapir_stack_tree__fini(&tl->tree);
 	tapir_event_fields__fini(&tl->fields);
 	tapir_lock_names__fini(&tl->lock_names);

@@ -236,7 +236,7 @@ const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *t
 bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
 			     const struct tapir_event_view **event);
 /* Whether views hear of this process, see struct tapir_timeline_opts. */
-bool tapir_timeline__is_told(const struct tapir_timeline *tl, uint32_t tgid);
+bool tapir_timeline__reports_at(const struct tapir_timeline *tl, uint32_t tgid);
 /* NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
 

@@ -65,7 +65,7 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 {
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
-	    !tapir_tl__is_told(tl, i->tgid, i->tid) || !i->is_chosen ||
+	    !tapir_timeline__reports(tl, i->tgid, i->tid) || !i->is_chosen ||
 	    tapir_interval__is_told_before(tl, i))
 		return;
 	count_kind(tl, i);
@@ -105,8 +105,8 @@ static void end_pause(struct pauses *p, uint64_t now_ns)
 	p->next = (p->next + 1) % PAUSES_KEPT;
 }
 
-void tapir_tl__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
-		     uint64_t now_ns)
+void tapir_timeline__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
+			   uint64_t now_ns)
 {
 	void (*fn)(struct pauses *, uint64_t) = begins ? begin_pause : end_pause;
 
@@ -141,7 +141,7 @@ static void take_from_outer(const struct tapir_timeline *tl, const struct tapir_
 		outer->inner_ns += tapir_timeline__within_ns(tl, i->from_ns, i->until_ns);
 }
 
-void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
+void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns)
 {
 	struct tapir_tl_process *p = process_in(tl, i->tgid);
 	struct tapir_tl_thread *t = i->thread, *ended_on = tapir_timeline__thread(tl, i->end_tid);
@@ -157,7 +157,7 @@ void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64
 		tapir_interval__end_away(i, p);
 	}
 	if (i->map_key && p) {
-		tapir_tl__pause(p, i, false, i->until_ns);
+		tapir_timeline__pause(p, i, false, i->until_ns);
 		unshare(tl, i, p);
 	}
 	make_whole(i);
@@ -171,7 +171,8 @@ void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64
 	free(i);
 }
 
-void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				  uint64_t now_ns)
 {
 	struct tapir_interval *i = t->open, *outer;
 
@@ -183,15 +184,16 @@ void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t
 			continue;
 		}
 		i->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_tl__close(tl, i, now_ns);
+		tapir_timeline__close(tl, i, now_ns);
 	}
 }
 
-void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p, uint64_t now_ns)
+void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
+				   uint64_t now_ns)
 {
 	while (p->shared) {
 		p->shared->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_tl__close(tl, p->shared, now_ns);
+		tapir_timeline__close(tl, p->shared, now_ns);
 	}
 }
 

@@ -73,12 +73,12 @@ struct tapir_timeline {
 	} while (0)
 
 /* timeline_parts.c: time */
-bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
+bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
 /* A record of the thread's, of the trace that was asked for: opts.trace says which those are. */
-bool tapir_tl__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
-			 const struct tapir_rec *rec);
+bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
+			       const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
-void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_timeline__advance(struct tapir_tl_thread *t, uint64_t now_ns);
 /* From now on it is this thread's time that it takes; t->parts are up to date. */
 void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
@@ -88,45 +88,47 @@ void tapir_interval__leave(struct tapir_interval *i); /* without taking its part
 /* An interval around it is of the same, and tells of it (TAPIR_NESTS_AS_ONE). */
 bool tapir_interval__is_told_before(const struct tapir_timeline *tl,
 				    const struct tapir_interval *i);
-void tapir_tl__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
+void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
 /* The thread is gone: its own intervals are closed, shared ones continue without it. */
-void tapir_tl__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
-void tapir_tl__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
-			     uint64_t now_ns);
+void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				  uint64_t now_ns);
+void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
+				   uint64_t now_ns);
 /* Of an interval that stops its process. */
-void tapir_tl__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
-		     uint64_t now_ns);
+void tapir_timeline__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
+			   uint64_t now_ns);
 
 /* timeline_threads.c: states */
-struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
-					 uint64_t now_ns);
-void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
-		      uint64_t now_ns);
-void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
-void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
+struct tapir_tl_thread *tapir_timeline__get_thread(struct tapir_timeline *tl, uint32_t tgid,
+						   uint32_t tid, uint64_t now_ns);
+void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				    uint32_t node, uint64_t now_ns);
+void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
 /* The id is a new process's: what a dead thread of that id did is not its. */
-void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid);
-void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
-void tapir_tl__free_dead(struct tapir_timeline *tl);
-void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns);
+void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid);
+void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
+void tapir_timeline__free_exited(struct tapir_timeline *tl);
+void tapir_timeline__end_all(struct tapir_timeline *tl, uint64_t now_ns);
 /* What still waits where the range ends is told as at the end of a recording. */
-void tapir_tl__end_range(struct tapir_timeline *tl);
+void tapir_timeline__end_range(struct tapir_timeline *tl);
 
 /* timeline_intervals.c */
-void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
+void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
 
 /* timeline_parts.c: activities; keys are 0 where there is no id */
-uint64_t tapir_tl__activity_key(uint32_t tgid, const uint8_t *id);
+uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id);
 /* An event of it: this thread works for it now, another one did before. */
 void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i,
 			     struct tapir_tl_thread *t, uint64_t now_ns);
 /* It ends: no task that it awaited knows it. */
 void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interval *i);
-void tapir_tl__free_tasks(struct tapir_timeline *tl);
+void tapir_timeline__free_tasks(struct tapir_timeline *tl);
 /* An event, before it begins or ends anything, shows for which activity its thread works. */
-void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
-		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
-void tapir_tl__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event);
+void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
 /* An activity that begins in another one, which waits for it, or not. */
 void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interval *child,
 				 const uint8_t *related_id, struct tapir_tl_thread *t);
@@ -136,7 +138,7 @@ void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_int
 /* It ends where no thread worked for it. */
 void tapir_interval__end_away(struct tapir_interval *i, const struct tapir_tl_process *p);
 
-static inline bool tapir_tl__in_range(const struct tapir_timeline *tl, uint64_t ns)
+static inline bool tapir_timeline__in_range(const struct tapir_timeline *tl, uint64_t ns)
 {
 	return ns >= tl->opts.from_ns && (!tl->opts.until_ns || ns <= tl->opts.until_ns);
 }

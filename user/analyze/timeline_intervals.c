@@ -128,7 +128,7 @@ static char *make_label(struct tapir_timeline *tl, struct happening *h,
 
 static uint64_t activity_of(const struct happening *h)
 {
-	return tapir_tl__activity_key(h->thread->tgid, h->event.activity_id);
+	return tapir_timeline__activity_key(h->thread->tgid, h->event.activity_id);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------ */
@@ -172,7 +172,7 @@ static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 	}
 	if (cnt >= TAPIR_TIMELINE_MAX_NESTED) {
 		oldest->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_tl__close(tl, oldest, h->now_ns);
+		tapir_timeline__close(tl, oldest, h->now_ns);
 	}
 	return cnt;
 }
@@ -187,7 +187,7 @@ static void end_former(struct tapir_timeline *tl, struct happening *h, uint32_t 
 		if (i->kind != kind_idx || i->map_key)
 			continue;
 		i->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_tl__close(tl, i, h->now_ns);
+		tapir_timeline__close(tl, i, h->now_ns);
 	}
 }
 
@@ -282,7 +282,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 
 	if (is_unknown(tl, h, kind_idx, true))
 		return;
-	tapir_tl__advance(h->thread, h->now_ns);
+	tapir_timeline__advance(h->thread, h->now_ns);
 	if (kind->nesting == TAPIR_NESTS_IN_NONE)
 		end_former(tl, h, kind_idx);
 	is_nested = limit_nesting(tl, h, kind_idx);
@@ -301,7 +301,7 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
 	if (before) { /* its end was lost */
 		before->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_tl__close(tl, before, h->now_ns);
+		tapir_timeline__close(tl, before, h->now_ns);
 	}
 	if (i->map_key)
 		share(tl, i, h->thread->process);
@@ -309,9 +309,10 @@ static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_
 	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
 	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
-		tapir_tl__pause(h->thread->process, i, true, h->now_ns);
-	if (tapir_tl__in_range(tl, h->now_ns) && tapir_tl__is_told(tl, i->tgid, i->tid) &&
-	    i->is_chosen && !tapir_interval__is_told_before(tl, i))
+		tapir_timeline__pause(h->thread->process, i, true, h->now_ns);
+	if (tapir_timeline__in_range(tl, h->now_ns) &&
+	    tapir_timeline__reports(tl, i->tgid, i->tid) && i->is_chosen &&
+	    !tapir_interval__is_told_before(tl, i))
 		TELL(tl, open, i);
 }
 
@@ -327,7 +328,7 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 	i->flags = TAPIR_INTERVAL_UNBEGUN;
 	i->is_chosen = h->is_chosen;
 	i->label = make_label(tl, h, &tl->pairs->kinds.data[kind_idx]);
-	tapir_tl__close(tl, i, h->now_ns);
+	tapir_timeline__close(tl, i, h->now_ns);
 }
 
 static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
@@ -344,10 +345,10 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 	tapir_interval__work_on(tl, i, h->thread, h->now_ns);
 	i->end_tid = h->thread->tid;
 	i->is_chosen |= h->is_chosen;
-	tapir_tl__close(tl, i, h->now_ns);
+	tapir_timeline__close(tl, i, h->now_ns);
 }
 
-void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
+void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_probe *probe = tapir_catalog__probe(tl->catalog, ev->probe_id);
@@ -355,17 +356,17 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	struct tapir_roles roles;
 
 	tl->stats.events++;
-	h.thread = tapir_tl__thread(tl, ev->tgid, ev->tid, rec->time_ns);
+	h.thread = tapir_timeline__get_thread(tl, ev->tgid, ev->tid, rec->time_ns);
 	if (!probe || !h.thread)
 		return;
-	tapir_tl__ran(tl, h.thread, rec->time_ns);
+	tapir_timeline__ran(tl, h.thread, rec->time_ns);
 	tapir_event_view__of(rec, &h.event);
 	tapir_probe_view__of(&probe->h, &h.probe);
 	h.node = event_node(tl, &h);
 	if (h.node != TAPIR_NO_NODE)
-		tapir_tl__was_at(tl, h.thread, h.node, rec->time_ns);
-	tapir_tl__follow(tl, h.thread, h.node, &h.probe, &h.event);
-	h.is_chosen = tapir_tl__is_chosen(tl, h.thread, rec);
+		tapir_timeline__set_last_stack(tl, h.thread, h.node, rec->time_ns);
+	tapir_timeline__follow(tl, h.thread, h.node, &h.probe, &h.event);
+	h.is_chosen = tapir_timeline__is_chosen(tl, h.thread, rec);
 	tl->now_probe = &h.probe;
 	tl->now_event = &h.event;
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
@@ -379,7 +380,7 @@ void tapir_tl__event(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	}
 	tl->now_probe = NULL;
 	tl->now_event = NULL;
-	if (tapir_tl__in_range(tl, h.now_ns) && tapir_tl__is_told(tl, ev->tgid, ev->tid) &&
-	    h.is_chosen)
+	if (tapir_timeline__in_range(tl, h.now_ns) &&
+	    tapir_timeline__reports(tl, ev->tgid, ev->tid) && h.is_chosen)
 		TELL(tl, event, h.thread, &h.probe, &h.event);
 }

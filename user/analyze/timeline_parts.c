@@ -19,7 +19,7 @@
 
 /* ---- what is reported ------------------------------------------------------------------- */
 
-bool tapir_tl__is_told(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid)
+bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid)
 {
 	const struct tapir_timeline_opts *o = &tl->opts;
 	bool is_tgid = !o->tgid_cnt, is_tid = !o->tid_cnt;
@@ -39,8 +39,8 @@ static bool is_inside(const struct tapir_tl_thread *t)
 	return false;
 }
 
-bool tapir_tl__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
-			 const struct tapir_rec *rec)
+bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
+			       const struct tapir_rec *rec)
 {
 	const struct tapir_trace_choice *trace = tl->opts.trace;
 
@@ -97,7 +97,7 @@ static void add_parts(struct tapir_parts *parts, unsigned state, unsigned own_ca
 	parts->ns[own_cause][state] += took_ns - gc_part - stop_part;
 }
 
-void tapir_tl__advance(struct tapir_tl_thread *t, uint64_t now_ns)
+void tapir_timeline__advance(struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	uint64_t gc_ns, any_ns;
 
@@ -159,7 +159,7 @@ void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, 
 
 void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns)
 {
-	tapir_tl__advance(i->thread, now_ns);
+	tapir_timeline__advance(i->thread, now_ns);
 	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
 	note_time(i, i->thread, now_ns);
 }
@@ -184,7 +184,7 @@ void tapir_interval__leave(struct tapir_interval *i)
 
 /* ---- activities --------------------------------------------------------------------------- */
 
-uint64_t tapir_tl__activity_key(uint32_t tgid, const uint8_t *id)
+uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id)
 {
 	uint64_t hash;
 
@@ -269,7 +269,7 @@ void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i
 {
 	if (i->child_cnt)
 		return;
-	tapir_tl__advance(t, now_ns);
+	tapir_timeline__advance(t, now_ns);
 	settle(tl, i, t, now_ns);
 	i->has_slept = false;
 	if (i->thread == t)
@@ -283,7 +283,7 @@ void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i
 }
 
 /* What it has done since its last event was for its activity until now; later it may be awaited. */
-void tapir_tl__sleeps(struct tapir_tl_thread *t, uint64_t now_ns)
+void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_interval *i, *outer;
 
@@ -488,7 +488,7 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 	}
 }
 
-void tapir_tl__free_tasks(struct tapir_timeline *tl)
+void tapir_timeline__free_tasks(struct tapir_timeline *tl)
 {
 	for (size_t i = 0; i < tl->task_names.cap; i++)
 		if (tl->task_names.slots[i].used)
@@ -525,20 +525,21 @@ static void follow_activity(struct tapir_timeline *tl, struct tapir_tl_thread *t
 			    const struct tapir_event_view *event, bool is_over)
 {
 	uint64_t now_ns = event->rec->h.time_ns;
-	uint64_t activity = tapir_tl__activity_key(t->tgid, event->activity_id);
+	uint64_t activity = tapir_timeline__activity_key(t->tgid, event->activity_id);
 	struct tapir_interval *i;
 
 	if (!activity && !is_over)
 		return;
-	leave_others(t, activity, tapir_tl__activity_key(t->tgid, event->related_id), is_over,
+	leave_others(t, activity, tapir_timeline__activity_key(t->tgid, event->related_id), is_over,
 		     now_ns);
 	i = is_over ? NULL : of_key(tl, activity);
 	if (i)
 		tapir_interval__work_on(tl, i, t, now_ns);
 }
 
-void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
-		      const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event)
 {
 	enum task_event what = task_event_of(tl, probe);
 	const struct tapir_event_fields *f = NULL;
@@ -548,7 +549,7 @@ void tapir_tl__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 		follow_activity(tl, t, event,
 				t->open && (what == TASK_TAKEN || what == TASK_WORK_ENDED));
 	if (what == TASK_AWAIT)
-		i = of_key(tl, tapir_tl__activity_key(t->tgid, event->activity_id));
+		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
 	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))
 		return;
 	f = tapir_timeline__fields(tl, probe, event);
@@ -569,7 +570,7 @@ struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
 void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interval *child,
 				 const uint8_t *related_id, struct tapir_tl_thread *t)
 {
-	uint64_t key = tapir_tl__activity_key(t->tgid, related_id);
+	uint64_t key = tapir_timeline__activity_key(t->tgid, related_id);
 	struct tapir_interval *parent = of_key(tl, key);
 
 	if (!parent || parent == child || !child->activity || key == child->activity)

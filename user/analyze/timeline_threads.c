@@ -124,12 +124,12 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 	}
 	if (from_ns < tl->opts.from_ns)
 		wait.from_ns = tl->opts.from_ns;
-	if (!t->is_ours && wait.from_ns < until_ns && tapir_tl__in_range(tl, until_ns) &&
-	    tapir_tl__is_told(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
+	if (!t->is_ours && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
+	    tapir_timeline__reports(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
 		TELL(tl, cut_wait, &wait);
 }
 
-void tapir_tl__end_range(struct tapir_timeline *tl)
+void tapir_timeline__end_range(struct tapir_timeline *tl)
 {
 	uint64_t end_ns = tl->opts.until_ns;
 
@@ -146,17 +146,17 @@ void tapir_tl__end_range(struct tapir_timeline *tl)
 
 static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
-	tapir_tl__advance(t, now_ns);
+	tapir_timeline__advance(t, now_ns);
 	if (t->state == TAPIR_THREAD_SLEEPING)
 		tell_cut_wait(tl, t, t->out_ns, now_ns);
-	tapir_tl__close_thread(tl, t, now_ns);
+	tapir_timeline__close_thread(tl, t, now_ns);
 	count_time(tl, t);
 	leave_process(t);
 	t->is_dead = true;
 	bury(tl, t);
 }
 
-void tapir_tl__free_dead(struct tapir_timeline *tl)
+void tapir_timeline__free_exited(struct tapir_timeline *tl)
 {
 	for (size_t i = 0; i < TAPIR_TIMELINE_MAX_DEAD; i++) {
 		struct tapir_tl_thread *t = tapir_timeline__thread(tl, tl->dead[i].tid);
@@ -226,8 +226,8 @@ static struct tapir_tl_thread *renew_thread(struct tapir_timeline *tl, struct ta
 	return t;
 }
 
-struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgid, uint32_t tid,
-					 uint64_t now_ns)
+struct tapir_tl_thread *tapir_timeline__get_thread(struct tapir_timeline *tl, uint32_t tgid,
+						   uint32_t tid, uint64_t now_ns)
 {
 	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
@@ -240,7 +240,7 @@ struct tapir_tl_thread *tapir_tl__thread(struct tapir_timeline *tl, uint32_t tgi
 	return new_thread(tl, tgid, tid, now_ns);
 }
 
-void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid)
+void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid)
 {
 	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
@@ -248,7 +248,7 @@ void tapir_tl__forget_dead(struct tapir_timeline *tl, uint32_t tid)
 		free_thread(tl, t);
 }
 
-void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
+void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
 {
 	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
 	struct tapir_tl_process *p = place ? (void *)(uintptr_t)*place : NULL;
@@ -257,13 +257,13 @@ void tapir_tl__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t no
 		return;
 	while (p->threads)
 		drop_thread(tl, p->threads, now_ns);
-	tapir_tl__close_process(tl, p, now_ns);
+	tapir_timeline__close_process(tl, p, now_ns);
 	tapir_map__del(&tl->processes, tgid);
 	free(p);
 }
 
 /* Ending one moves the others in the map: their ids are copied first. */
-void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns)
+void tapir_timeline__end_all(struct tapir_timeline *tl, uint64_t now_ns)
 {
 	struct tapir_vec(uint32_t) tgids = {};
 	const uint32_t *tgid;
@@ -273,7 +273,7 @@ void tapir_tl__end_all(struct tapir_timeline *tl, uint64_t now_ns)
 			tl->failed |=
 				!tapir_vec__push(&tgids, (uint32_t)tl->processes.slots[i].key);
 	tapir_vec_for_each (tgid, &tgids)
-		tapir_tl__end_process(tl, *tgid, now_ns);
+		tapir_timeline__end_process(tl, *tgid, now_ns);
 	tapir_vec__fini(&tgids);
 }
 
@@ -288,8 +288,8 @@ enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *t)
 
 /* ---- where it was ------------------------------------------------------------------------- */
 
-void tapir_tl__was_at(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
-		      uint64_t now_ns)
+void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				    uint32_t node, uint64_t now_ns)
 {
 	t->last_node = node;
 	t->last_node_ns = node == TAPIR_NO_NODE ? 0 : now_ns;
@@ -331,7 +331,7 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
 	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
 		w->node = t->whole_node;
-	tapir_tl__was_at(tl, t, t->out_node, now_ns);
+	tapir_timeline__set_last_stack(tl, t, t->out_node, now_ns);
 }
 
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *t, uint64_t since_ns, uint64_t now_ns)
@@ -388,8 +388,8 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.futex_va = t->out_futex_va;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
-	if (!t->is_ours && tapir_tl__in_range(tl, wait.until_ns) &&
-	    tapir_tl__is_told(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
+	if (!t->is_ours && tapir_timeline__in_range(tl, wait.until_ns) &&
+	    tapir_timeline__reports(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
 		TELL(tl, wait, &wait);
 }
 
@@ -397,13 +397,13 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
  * It did something, so it runs. Where the switch that brought it back is not in the file (some
  * kernels do not trace every one), its wait has lasted until now at the most, and is told so.
  */
-void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_parts before = t->parts;
 
 	if (t->state == TAPIR_THREAD_RUNNING || now_ns < t->since_ns)
 		return;
-	tapir_tl__advance(t, now_ns);
+	tapir_timeline__advance(t, now_ns);
 	if (t->state != TAPIR_THREAD_UNKNOWN) {
 		tl->stats.unpaired++;
 		tell_wait(tl, t, &(struct tapir_wait){.wake_ns = now_ns, .until_ns = now_ns},
@@ -415,7 +415,7 @@ void tapir_tl__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_
 static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	struct tapir_tl_thread *t =
-		tapir_tl__thread(tl, rec->out_tgid, rec->out_tid, rec->h.time_ns);
+		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, rec->h.time_ns);
 	struct tapir_stack_ref ref = {.tgid = rec->out_tgid,
 				      .time_ns = rec->h.time_ns,
 				      .stack_id = rec->out_stack_id,
@@ -430,18 +430,18 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 	t->has_switched |= !(rec->flags & TAPIR_SWITCH_SNAPSHOT);
 	/* A thread that leaves has run; for how long is unknown if this is its first record. */
 	if (t->state != TAPIR_THREAD_UNKNOWN)
-		tapir_tl__ran(tl, t, rec->h.time_ns);
-	tapir_tl__advance(t, rec->h.time_ns);
+		tapir_timeline__ran(tl, t, rec->h.time_ns);
+	tapir_timeline__advance(t, rec->h.time_ns);
 	if (rec->out_state & TAPIR_STATE_DEAD) {
 		drop_thread(tl, t, rec->h.time_ns);
 		t->is_gone = true;
 		return;
 	}
 	if (rec->out_state)
-		tapir_tl__sleeps(t, rec->h.time_ns);
+		tapir_timeline__sleeps(t, rec->h.time_ns);
 	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
 	t->out_ns = rec->h.time_ns;
-	t->has_chosen = is_of_trace(tl) && tapir_tl__is_chosen(tl, t, &rec->h);
+	t->has_chosen = is_of_trace(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_futex_va = tapir_switch__futex_va(rec);
@@ -468,7 +468,8 @@ static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t
 static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	uint64_t now_ns = rec->h.time_ns, wake_ns = now_ns;
-	struct tapir_tl_thread *t = tapir_tl__thread(tl, rec->in_tgid, rec->in_tid, now_ns);
+	struct tapir_tl_thread *t =
+		tapir_timeline__get_thread(tl, rec->in_tgid, rec->in_tid, now_ns);
 	struct tapir_parts before;
 	uint32_t waker_tid = 0;
 
@@ -479,7 +480,7 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 		tl->stats.unpaired += t->state != TAPIR_THREAD_UNKNOWN;
 		if (t->state == TAPIR_THREAD_UNKNOWN) {
 			tell_first_wait(tl, t, rec);
-			tapir_tl__ran(tl, t, now_ns);
+			tapir_timeline__ran(tl, t, now_ns);
 		}
 		return;
 	}
@@ -488,9 +489,9 @@ static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *re
 		wake_ns = t->out_ns;
 	else if (rec->in_wake_ns && rec->in_wake_ns < now_ns)
 		wake_ns = rec->in_wake_ns > t->out_ns ? rec->in_wake_ns : t->out_ns;
-	tapir_tl__advance(t, wake_ns);
+	tapir_timeline__advance(t, wake_ns);
 	t->state = TAPIR_THREAD_RUNNABLE;
-	tapir_tl__advance(t, now_ns);
+	tapir_timeline__advance(t, now_ns);
 	t->state = TAPIR_THREAD_RUNNING;
 	if (t->out_state && !(rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ))
 		waker_tid = rec->in_waker_tid;
@@ -519,7 +520,7 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 	bool is_out = rec->out_tid;
 	uint32_t tgid = is_out ? rec->out_tgid : rec->in_tgid;
 	uint32_t tid = is_out ? rec->out_tid : rec->in_tid, node = TAPIR_NO_NODE;
-	struct tapir_tl_thread *t = tapir_tl__thread(tl, tgid, tid, rec->h.time_ns);
+	struct tapir_tl_thread *t = tapir_timeline__get_thread(tl, tgid, tid, rec->h.time_ns);
 	struct tapir_stack_ref ref = {.tgid = tgid,
 				      .time_ns = rec->h.time_ns,
 				      .stack_id = rec->out_stack_id,
@@ -530,14 +531,14 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 	if (is_out && is_news(t))
 		go_out(tl, rec);
 	else if (t->state == TAPIR_THREAD_UNKNOWN)
-		tapir_tl__ran(tl, t, rec->h.time_ns);
+		tapir_timeline__ran(tl, t, rec->h.time_ns);
 	if (is_out && tl->opts.wants_stacks)
 		node = tapir_timeline__node(tl, &ref);
-	if (tapir_tl__in_range(tl, rec->h.time_ns) && tapir_tl__is_told(tl, tgid, tid))
+	if (tapir_timeline__in_range(tl, rec->h.time_ns) && tapir_timeline__reports(tl, tgid, tid))
 		TELL(tl, snapshot, rec, node);
 }
 
-void tapir_tl__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	if (!tl->stats.switched_ns)
 		tl->stats.switched_ns = rec->h.time_ns;

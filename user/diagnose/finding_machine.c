@@ -272,7 +272,7 @@ static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
 	double rate, most = 0;
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
-		rate = tapir_timeline__is_told(f->tl, series.tgid) ? growth_of(f, &series) : 0;
+		rate = tapir_timeline__reports_at(f->tl, series.tgid) ? growth_of(f, &series) : 0;
 		if (rate <= most)
 			continue;
 		most = rate;
