@@ -85,8 +85,8 @@ static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
 	return NULL;
 }
 
-static int go_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec,
-		  const struct tapir_trace_ids *ids)
+static int on_switch_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec,
+			 const struct tapir_trace_ids *ids)
 {
 	struct thread *t = thread_of(o, rec->out_tid);
 
@@ -113,7 +113,7 @@ static uint64_t wake_ns(const struct thread *t, const struct tapir_rec_switch *r
 	return rec->in_wake_ns > t->out_ns ? rec->in_wake_ns : t->out_ns;
 }
 
-static int come_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
+static int on_switch_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 {
 	struct thread *t = thread_of(o, rec->in_tid);
 	struct tapir_offcpu_span span;
@@ -143,9 +143,9 @@ static int come_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 
 static int pair(struct tapir_offcpu *o, const struct waiting *w)
 {
-	int err = w->rec.out_tid ? go_out(o, &w->rec, w->has_ids ? &w->ids : NULL) : 0;
+	int err = w->rec.out_tid ? on_switch_out(o, &w->rec, w->has_ids ? &w->ids : NULL) : 0;
 
-	return !err && w->rec.in_tid ? come_in(o, &w->rec) : err;
+	return !err && w->rec.in_tid ? on_switch_in(o, &w->rec) : err;
 }
 
 /* ---- the window ------------------------------------------------------------------------- */

@@ -57,8 +57,8 @@ struct tapir_tl_wait {
 
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
-	bool is_gone; /* it left its last CPU: later records with its id are of another thread */
-	bool is_dead; /* for a while somebody may ask what it did */
+	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
+	bool has_exited; /* for a while somebody may ask what it did */
 	bool has_switched; /* one of its switches was seen */
 	bool has_chosen;   /* it left its CPU in the trace that was asked for */
 	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
@@ -71,7 +71,7 @@ struct tapir_tl_thread {
 	struct tapir_parts parts;
 	uint64_t out_ns;       /* when it left its CPU */
 	uint64_t out_futex_va; /* for which it then waited; 0: none, or unknown */
-	uint32_t out_node;     /* with which stack; TAPIR_NO_NODE: not asked for */
+	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not asked for */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
 	uint32_t last_node, whole_node;
 	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */

@@ -52,7 +52,7 @@ struct tapir_timeline {
 		const struct tapir_tl_thread
 			*thread; /* gone if the tid belongs to another thread by now */
 	} dead[TAPIR_TIMELINE_MAX_DEAD];
-	size_t dead_next;
+	size_t exited_next;
 	struct tapir_stack_tree tree;
 	struct tapir_event_fields fields;
 	struct tapir_lock_names lock_names;

@@ -90,12 +90,12 @@ static void free_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t)
 }
 
 /* Room for one more dead thread: the one that has been dead the longest is forgotten. */
-static void bury(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
+static void retire_thread(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
 {
-	size_t at = tl->dead_next++ % TAPIR_TIMELINE_MAX_DEAD;
+	size_t at = tl->exited_next++ % TAPIR_TIMELINE_MAX_DEAD;
 	struct tapir_tl_thread *old = tapir_timeline__thread(tl, tl->dead[at].tid);
 
-	if (old && old == tl->dead[at].thread && old->is_dead && old != t)
+	if (old && old == tl->dead[at].thread && old->has_exited && old != t)
 		free_thread(tl, old);
 	tl->dead[at].tid = t->tid;
 	tl->dead[at].thread = t;
@@ -117,7 +117,7 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 				  .state = TAPIR_STATE_SLEEPING};
 
 	if (t->state == TAPIR_THREAD_SLEEPING) {
-		wait.node = t->out_node;
+		wait.node = t->offcpu_node;
 		wait.state = t->out_state;
 		wait.flags = t->out_flags;
 		wait.futex_va = t->out_futex_va;
@@ -152,8 +152,8 @@ static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, ui
 	tapir_timeline__close_thread(tl, t, now_ns);
 	count_time(tl, t);
 	leave_process(t);
-	t->is_dead = true;
-	bury(tl, t);
+	t->has_exited = true;
+	retire_thread(tl, t);
 }
 
 void tapir_timeline__free_exited(struct tapir_timeline *tl)
@@ -161,7 +161,7 @@ void tapir_timeline__free_exited(struct tapir_timeline *tl)
 	for (size_t i = 0; i < TAPIR_TIMELINE_MAX_DEAD; i++) {
 		struct tapir_tl_thread *t = tapir_timeline__thread(tl, tl->dead[i].tid);
 
-		if (t && t == tl->dead[i].thread && t->is_dead)
+		if (t && t == tl->dead[i].thread && t->has_exited)
 			free_thread(tl, t);
 	}
 }
@@ -190,7 +190,7 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 				      .since_ns = now_ns,
 				      .gc_ns = tapir_pauses__at(&p->gc, now_ns),
 				      .any_ns = tapir_pauses__at(&p->any, now_ns),
-				      .out_node = TAPIR_NO_NODE,
+				      .offcpu_node = TAPIR_NO_NODE,
 				      .last_node = TAPIR_NO_NODE,
 				      .whole_node = TAPIR_NO_NODE,
 				      .process = p,
@@ -232,8 +232,8 @@ struct tapir_tl_thread *tapir_timeline__get_thread(struct tapir_timeline *tl, ui
 	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
 	if (t && t->tgid == tgid && !t->is_gone)
-		return t->is_dead ? renew_thread(tl, t, now_ns) : t;
-	if (t && !t->is_dead) /* the id is another thread's now */
+		return t->has_exited ? renew_thread(tl, t, now_ns) : t;
+	if (t && !t->has_exited) /* the id is another thread's now */
 		drop_thread(tl, t, now_ns);
 	if (t)
 		free_thread(tl, t);
@@ -244,7 +244,7 @@ void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid)
 {
 	struct tapir_tl_thread *t = tapir_timeline__thread(tl, tid);
 
-	if (t && t->is_dead)
+	if (t && t->has_exited)
 		free_thread(tl, t);
 }
 
@@ -325,13 +325,13 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 
 	if (t->own_cause == TAPIR_CAUSE_LOCK)
 		return;
-	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->out_node};
-	if (!tapir_stack__is_whole(&tl->tree, t->out_node) &&
-	    !tapir_own_code__origin(&tl->tree, t->out_node) &&
+	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->offcpu_node};
+	if (!tapir_stack__is_whole(&tl->tree, t->offcpu_node) &&
+	    !tapir_own_code__origin(&tl->tree, t->offcpu_node) &&
 	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
 	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
 		w->node = t->whole_node;
-	tapir_timeline__set_last_stack(tl, t, t->out_node, now_ns);
+	tapir_timeline__set_last_stack(tl, t, t->offcpu_node, now_ns);
 }
 
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *t, uint64_t since_ns, uint64_t now_ns)
@@ -382,7 +382,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.thread = t;
 	wait.from_ns = later_of(t->out_ns, tl->opts.from_ns);
 	wait.wake_ns = later_of(ends->wake_ns, wait.from_ns);
-	wait.node = t->out_node;
+	wait.node = t->offcpu_node;
 	wait.state = t->out_state;
 	wait.flags = (t->out_flags & ~TAPIR_SWITCH_WOKEN_BY_IRQ) | ends->flags;
 	wait.futex_va = t->out_futex_va;
@@ -412,7 +412,7 @@ void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, u
 	t->state = TAPIR_THREAD_RUNNING;
 }
 
-static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	struct tapir_tl_thread *t =
 		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, rec->h.time_ns);
@@ -445,7 +445,7 @@ static void go_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_futex_va = tapir_switch__futex_va(rec);
-	t->out_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
+	t->offcpu_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
 	if (!t->is_ours && t->look_cnt < OWN_LOOKS) {
 		t->look_cnt++;
 		t->is_ours = tapir_own_thread__has_stack(tl->catalog, ref.tgid, ref.time_ns,
@@ -465,7 +465,7 @@ static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t
 		tell_cut_wait(tl, t, tl->stats.first_ns, rec->in_wake_ns);
 }
 
-static void come_in(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	uint64_t now_ns = rec->h.time_ns, wake_ns = now_ns;
 	struct tapir_tl_thread *t =
@@ -529,7 +529,7 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 	if (!t)
 		return;
 	if (is_out && is_news(t))
-		go_out(tl, rec);
+		on_switch_out(tl, rec);
 	else if (t->state == TAPIR_THREAD_UNKNOWN)
 		tapir_timeline__ran(tl, t, rec->h.time_ns);
 	if (is_out && tl->opts.wants_stacks)
@@ -549,7 +549,7 @@ void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_sw
 	}
 	tl->stats.switches++;
 	if (rec->out_tid)
-		go_out(tl, rec);
+		on_switch_out(tl, rec);
 	if (rec->in_tid)
-		come_in(tl, rec);
+		on_switch_in(tl, rec);
 }

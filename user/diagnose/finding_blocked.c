@@ -365,7 +365,7 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	if (tapir_finding_sessions__add(f, tid, out))
 		return;
 	wait = t && t->out_ns ? tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl),
-							 t->out_node)
+							 t->offcpu_node)
 			      : NULL;
 	if (wait && !strcmp(wait->reason, "sleep"))
 		tapir_str__adds(out, " and sleeps");

@@ -155,7 +155,7 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
 				    .tgid = wait.rec->tgid,
 				    .owner_tgid = owner ? owner->tgid : wait.rec->tgid,
-				    .node = thread ? thread->out_node : TAPIR_NO_NODE,
+				    .node = thread ? thread->offcpu_node : TAPIR_NO_NODE,
 				    .from_ns = thread && thread->out_ns ? thread->out_ns
 									: rec->time_ns,
 				    .seen_tid = wait.rec->tid,
@@ -479,11 +479,11 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
 	if (!holder || !holder->out_ns)
 		return;
-	name = tapir_finding__function(f, holder->out_node);
+	name = tapir_finding__function(f, holder->offcpu_node);
 	if (name == TAPIR_OWN_CODE_NONE)
 		return;
 	comm = tapir_timeline__comm(f->tl, holder->tid, tapir_timeline__stats(f->tl)->last_ns);
-	reason = tapir_wait_reasons__of(&f->reasons, tree, holder->out_node);
+	reason = tapir_wait_reasons__of(&f->reasons, tree, holder->offcpu_node);
 	tapir_str__adds(out, "; the thread that holds it, ");
 	tapir_str__add_printable(out, comm.data, comm.len);
 	tapir_str__addf(out, " %u, waits in ", holder->tid);

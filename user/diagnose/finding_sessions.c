@@ -59,7 +59,7 @@ static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session
 
 	if (!t || t->is_gone || t->state != TAPIR_THREAD_SLEEPING || t->out_ns > row->seen_ns)
 		return 0;
-	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), t->out_node);
+	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), t->offcpu_node);
 	if (wait && !wait->is_common && strcmp(wait->reason, "client") != 0)
 		return 0;
 	return row->idle_ns + (tapir_timeline__stats(f->tl)->last_ns - row->seen_ns);

@@ -277,7 +277,7 @@ static struct tapir_nettrace_absence *absence_of(struct tapir_nettrace *n, uint3
 	return idx && *idx < n->absences.cnt ? &n->absences.data[*idx] : NULL;
 }
 
-static void come_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
+static void on_switch_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
 {
 	bool is_new = false;
 	struct tapir_nettrace_absence *absence = absence_of(n, rec->in_tid, &is_new);
@@ -322,7 +322,7 @@ static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 							   .ids = ids ? *ids
 								      : (struct tapir_trace_ids){}};
 	if (sw->in_tid)
-		come_in(n, sw);
+		on_switch_in(n, sw);
 }
 
 /* ---- what the format has no word for -------------------------------------------------------- */
