@@ -175,7 +175,7 @@ struct tapir_timeline_opts {
 	 * happened on a thread inside an interval that began with it; a record with ids of another
 	 * trace is not of this one in any case.
 	 */
-	const struct tapir_trace_choice *trace;
+	const struct tapir_trace_filter *trace;
 	bool wants_stacks; /* of samples, waits and events that begin: thread->last_node, ->node */
 };
 

@@ -42,11 +42,11 @@ static bool is_inside(const struct tapir_tl_thread *t)
 bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
 			       const struct tapir_rec *rec)
 {
-	const struct tapir_trace_choice *trace = tl->opts.trace;
+	const struct tapir_trace_filter *trace = tl->opts.trace;
 
 	if (!trace || !trace->is_set)
 		return true;
-	if (tapir_trace_choice__has(trace, rec)) {
+	if (tapir_trace_filter__has(trace, rec)) {
 		tl->stats.chosen++;
 		return true;
 	}

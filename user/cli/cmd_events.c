@@ -113,7 +113,7 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 }
 
 static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
-		       const struct tapir_trace_choice *trace, struct asker *a)
+		       const struct tapir_trace_filter *trace, struct asker *a)
 {
 	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
 	const struct tapir_rec *rec;
@@ -121,7 +121,7 @@ static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
 	int err;
 
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		if (rec->type == TAPIR_REC_EVENT && !tapir_trace_choice__has(trace, rec))
+		if (rec->type == TAPIR_REC_EVENT && !tapir_trace_filter__has(trace, rec))
 			continue;
 		if (rec->type == TAPIR_REC_EVENT && rec->time_ns > last_ns)
 			last_ns = rec->time_ns;
@@ -142,19 +142,19 @@ static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
 /* ---- all of it -------------------------------------------------------------------------- */
 
 struct choice {
-	struct tapir_event_choice events;
-	struct tapir_trace_choice trace;
+	struct tapir_event_filter events;
+	struct tapir_trace_filter trace;
 };
 
 /* With a GLOB only events are shown. */
 static bool is_chosen(struct choice *choice, const struct tapir_catalog *catalog,
 		      const struct tapir_rec *rec)
 {
-	if (!tapir_trace_choice__has(&choice->trace, rec))
+	if (!tapir_trace_filter__has(&choice->trace, rec))
 		return false;
 	return !choice->events.glob ||
 	       (rec->type == TAPIR_REC_EVENT &&
-		tapir_event_choice__has(&choice->events, catalog, (const void *)rec));
+		tapir_event_filter__has(&choice->events, catalog, (const void *)rec));
 }
 
 /* An empty answer to a misspelt GLOB would look like an event that did not happen. */
@@ -206,7 +206,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	struct tapir_asked asked = {};
 	int err;
 
-	(void)tapir_trace_choice__parse(args->trace_id, &choice.trace); /* which run has checked */
+	(void)tapir_trace_filter__parse(args->trace_id, &choice.trace); /* which run has checked */
 	tapir_reader__deliver_descriptions(reader, true);
 	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
@@ -224,7 +224,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);
-	tapir_event_choice__fini(&choice.events);
+	tapir_event_filter__fini(&choice.events);
 	return err;
 }
 

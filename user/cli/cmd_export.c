@@ -98,7 +98,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (err)
 		return err;
 	tapir_long_read__start(&job.read, reader, cli);
-	(void)tapir_trace_choice__parse(args->trace_id, &job.trace); /* which run has checked */
+	(void)tapir_trace_filter__parse(args->trace_id, &job.trace); /* which run has checked */
 	/* With symbols to fetch, it would have other names than the stacks. */
 	if (format->has_head && !args->trace_id && !args->symbols.places.words.cnt &&
 	    !args->symbols.places.has_default)
@@ -119,7 +119,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = tapir_output_file__finish(&job.file);
 	say_end(&job, mark, err);
 	tapir_output_file__close(&job.file);
-	tapir_event_choice__fini(&job.choice);
+	tapir_event_filter__fini(&job.choice);
 	tapir_str__fini(&job.head);
 	tapir_str__fini(&job.out);
 	return err;

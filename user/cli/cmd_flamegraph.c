@@ -56,8 +56,8 @@ static const struct tapir_option options[] = {
 struct folding {
 	const struct args *args;
 	struct tapir_output_file file;
-	struct tapir_event_choice choice;
-	struct tapir_trace_choice trace;
+	struct tapir_event_filter choice;
+	struct tapir_trace_filter trace;
 	struct tapir_stack_tree samples, events;
 	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
 	uint64_t bare_samples, bare_events; /* without a stack */
@@ -100,14 +100,14 @@ static void add(struct folding *f, const struct tapir_catalog *catalog, const st
 		f->first_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 && rec->time_ns > f->last_ns)
 		f->last_ns = rec->time_ns;
-	if (!tapir_trace_choice__has(&f->trace, rec))
+	if (!tapir_trace_filter__has(&f->trace, rec))
 		return;
 	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid)) {
 		f->period = sample->period;
 		f->bare_samples += !tapir_stack_tree__add_record(&f->samples, catalog, rec);
 	}
 	if (rec->type == TAPIR_REC_EVENT && !f->offcpu && is_wanted(f->args, ev->tgid) &&
-	    tapir_event_choice__has(&f->choice, catalog, ev))
+	    tapir_event_filter__has(&f->choice, catalog, ev))
 		f->bare_events += !tapir_stack_tree__add_record(&f->events, catalog, rec);
 }
 
@@ -280,7 +280,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 		.args = args, .choice = {.glob = args->event}, .seen.asked = &args->pid.pids};
 	int err;
 
-	(void)tapir_trace_choice__parse(args->trace_id, &f.trace); /* which run has checked */
+	(void)tapir_trace_filter__parse(args->trace_id, &f.trace); /* which run has checked */
 	f.samples.process_frame = f.events.process_frame =
 		args->pid.each ? TAPIR_PROCESS_FRAME_EACH : TAPIR_PROCESS_FRAME_NAME;
 	/* For others' browsers, too. */
@@ -296,7 +296,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = sort_and_draw(&f, reader, cli->words.data[0]);
 	tapir_output_file__close(&f.file);
 	tapir_offcpu_tree__free(f.offcpu);
-	tapir_event_choice__fini(&f.choice);
+	tapir_event_filter__fini(&f.choice);
 	tapir_pids_seen__fini(&f.seen);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);

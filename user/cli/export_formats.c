@@ -26,7 +26,7 @@ static bool is_chosen_event(struct tapir_export_job *job, const struct tapir_rec
 {
 	return !job->choice.glob ||
 	       (rec->type == TAPIR_REC_EVENT &&
-		tapir_event_choice__has(&job->choice, tapir_reader__catalog(job->reader),
+		tapir_event_filter__has(&job->choice, tapir_reader__catalog(job->reader),
 					(const void *)rec));
 }
 
@@ -36,7 +36,7 @@ static int next_chosen(struct tapir_export_job *job, const struct tapir_rec **re
 	int more;
 
 	while ((more = tapir_long_read__next(&job->read, rec)) > 0) {
-		if (is_chosen_event(job, *rec) && tapir_trace_choice__has(&job->trace, *rec)) {
+		if (is_chosen_event(job, *rec) && tapir_trace_filter__has(&job->trace, *rec)) {
 			job->chosen_cnt++;
 			return more;
 		}
@@ -245,7 +245,7 @@ static int fold_offcpu(struct tapir_export_job *job, struct tapir_stack_tree *tr
 	while (offcpu && (err = tapir_long_read__next(&job->read, &rec)) > 0) {
 		if ((err = tapir_offcpu_tree__add(offcpu, rec, NULL, NULL)))
 			break;
-		job->chosen_cnt += tapir_trace_choice__has(&job->trace, rec);
+		job->chosen_cnt += tapir_trace_filter__has(&job->trace, rec);
 	}
 	if (!err)
 		err = tapir_offcpu_tree__finish(offcpu);
@@ -438,7 +438,7 @@ int tapir_export__otlp(struct tapir_export_job *job)
 
 	samples.trace = &job->trace;
 	while (!err && (err = tapir_long_read__next(&job->read, &rec)) > 0) {
-		job->chosen_cnt += tapir_trace_choice__has(&job->trace, rec);
+		job->chosen_cnt += tapir_trace_filter__has(&job->trace, rec);
 		err = tapir_otlp_samples__add(&samples, rec);
 	}
 	if (!err)

@@ -16,8 +16,8 @@ struct tapir_export_job {
 	const char *title;		  /* the recording's name */
 	struct tapir_str head;		  /* lines of the finding; empty: none */
 	bool of_offcpu;			  /* folded: time off the CPU, not samples */
-	struct tapir_event_choice choice; /* these events instead of samples; no glob: of both */
-	struct tapir_trace_choice trace;  /* and these samples, events and times off the CPU */
+	struct tapir_event_filter choice; /* these events instead of samples; no glob: of both */
+	struct tapir_trace_filter trace;  /* and these samples, events and times off the CPU */
 	uint64_t chosen_cnt;		  /* records that were given */
 };
 

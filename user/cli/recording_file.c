@@ -166,9 +166,9 @@ static int check_damage(const char *path, const struct tapir_reader_stats *stats
 
 int tapir_trace_option__check(const struct tapir_cli *cli, const char *text)
 {
-	struct tapir_trace_choice choice;
+	struct tapir_trace_filter choice;
 
-	return tapir_trace_choice__parse(text, &choice)
+	return tapir_trace_filter__parse(text, &choice)
 		       ? 0
 		       : tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits", text);
 }

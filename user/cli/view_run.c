@@ -235,7 +235,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *rq)
 {
 	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
-	struct tapir_trace_choice trace;
+	struct tapir_trace_filter trace;
 	struct tapir_timeline_opts opts = {
 		.from_ns = rq->from_ns ? start_ns + rq->from_ns : 0,
 		.until_ns = rq->until_ns ? start_ns + rq->until_ns : 0,
@@ -250,7 +250,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 	struct tapir_pairs pairs = {};
 	int err = tapir_pair_option__name(cli, rq->pairs, &pairs);
 
-	(void)tapir_trace_choice__parse(rq->trace_id, &trace); /* the command has checked */
+	(void)tapir_trace_filter__parse(rq->trace_id, &trace); /* the command has checked */
 	if (!err) {
 		tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
 		err = tl ? view(reader, tl, &pairs, rq) : -ENOMEM;

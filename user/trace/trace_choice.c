@@ -15,11 +15,11 @@ static int digit_of(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out)
+bool tapir_trace_filter__parse(const char *text, struct tapir_trace_filter *out)
 {
-	struct tapir_trace_choice choice = {.is_set = true};
+	struct tapir_trace_filter choice = {.is_set = true};
 
-	*out = (struct tapir_trace_choice){};
+	*out = (struct tapir_trace_filter){};
 	if (!text)
 		return true;
 	for (size_t i = 0; i < TAPIR_TRACE_ID_DIGITS; i++) {
@@ -53,14 +53,14 @@ bool tapir_trace__is_named(const struct tapir_rec *rec)
 	return tapir_rec__trace_ids(rec) || mentions(rec, text, sizeof(text) - 1, utf16);
 }
 
-bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
+bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
 			    const struct tapir_trace_ids *ids)
 {
 	return !choice->is_set || (ids && !memcmp(ids->trace_id, choice->id, sizeof(choice->id)));
 }
 
-bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec)
+bool tapir_trace_filter__has(const struct tapir_trace_filter *choice, const struct tapir_rec *rec)
 {
-	return tapir_trace_choice__is(choice, tapir_rec__trace_ids(rec)) ||
+	return tapir_trace_filter__is(choice, tapir_rec__trace_ids(rec)) ||
 	       mentions(rec, choice->text, sizeof(choice->text), choice->utf16);
 }

@@ -14,24 +14,24 @@ struct tapir_rec;
 
 #define TAPIR_TRACE_ID_DIGITS 32
 
-struct tapir_trace_choice {
+struct tapir_trace_filter {
 	bool is_set; /* else every record is chosen */
 	uint8_t id[16];
 	char text[TAPIR_TRACE_ID_DIGITS], utf16[2 * TAPIR_TRACE_ID_DIGITS];
 };
 
 /* text: 32 hex digits, as W3C writes them; NULL: every record is chosen. false: it is not one. */
-bool tapir_trace_choice__parse(const char *text, struct tapir_trace_choice *out);
+bool tapir_trace_filter__parse(const char *text, struct tapir_trace_filter *out);
 
 struct tapir_trace_ids;
 /* ids: NULL: none. */
-bool tapir_trace_choice__is(const struct tapir_trace_choice *choice,
+bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
 			    const struct tapir_trace_ids *ids);
 
 /* A well-formed one is of some trace: it carries ids, or is an event with an argument TraceId. */
 bool tapir_trace__is_named(const struct tapir_rec *rec);
 
 /* rec is a well-formed one. Never one that only describes. */
-bool tapir_trace_choice__has(const struct tapir_trace_choice *choice, const struct tapir_rec *rec);
+bool tapir_trace_filter__has(const struct tapir_trace_filter *choice, const struct tapir_rec *rec);
 
 #endif

@@ -29,7 +29,7 @@ static bool name_matches(const char *glob, const struct tapir_rec_probe *probe)
 	return matches;
 }
 
-bool tapir_event_choice__has(struct tapir_event_choice *choice, const struct tapir_catalog *catalog,
+bool tapir_event_filter__has(struct tapir_event_filter *choice, const struct tapir_catalog *catalog,
 			     const struct tapir_rec_event *ev)
 {
 	const struct tapir_rec_probe *probe;
@@ -47,7 +47,7 @@ bool tapir_event_choice__has(struct tapir_event_choice *choice, const struct tap
 	return *verdict & 1;
 }
 
-void tapir_event_choice__fini(struct tapir_event_choice *choice)
+void tapir_event_filter__fini(struct tapir_event_filter *choice)
 {
 	tapir_map__fini(&choice->verdict);
 }

@@ -6,14 +6,14 @@
 #include "base/map.h"
 #include "trace/catalog.h"
 
-struct tapir_event_choice {
+struct tapir_event_filter {
 	const char *glob;	  /* NULL: every event */
 	struct tapir_map verdict; /* probe id -> time of its description << 1 | is it chosen */
 };
 
 /* False also for an event whose probe is not described, unless every event is chosen. */
-bool tapir_event_choice__has(struct tapir_event_choice *choice, const struct tapir_catalog *catalog,
+bool tapir_event_filter__has(struct tapir_event_filter *choice, const struct tapir_catalog *catalog,
 			     const struct tapir_rec_event *ev);
-void tapir_event_choice__fini(struct tapir_event_choice *choice);
+void tapir_event_filter__fini(struct tapir_event_filter *choice);
 
 #endif

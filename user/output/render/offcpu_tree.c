@@ -11,7 +11,7 @@
 struct tapir_offcpu_tree {
 	struct tapir_stack_tree *tree;
 	const struct tapir_catalog *catalog;
-	const struct tapir_trace_choice *trace;
+	const struct tapir_trace_filter *trace;
 	struct tapir_offcpu *offcpu;
 };
 
@@ -37,7 +37,7 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
 {
 	const struct tapir_offcpu_tree *t = ctx;
 
-	if (!tapir_trace_choice__is(t->trace, ids))
+	if (!tapir_trace_filter__is(t->trace, ids))
 		return UINT64_MAX;
 	return tapir_offcpu_tree__node(t->tree, t->catalog, out);
 }
@@ -52,7 +52,7 @@ static void on_span(void *ctx, const struct tapir_offcpu_span *span)
 
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog,
-						 const struct tapir_trace_choice *trace)
+						 const struct tapir_trace_filter *trace)
 {
 	static const struct tapir_offcpu_fns fns = {on_out, on_span};
 	struct tapir_offcpu_tree *t = calloc(1, sizeof(*t));

@@ -28,7 +28,7 @@ struct tapir_offcpu_tree;
  */
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog,
-						 const struct tapir_trace_choice *trace);
+						 const struct tapir_trace_filter *trace);
 void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 
 /* As tapir_offcpu__add. */

@@ -213,7 +213,7 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
 	struct tapir_stack_ref ref = {.tgid = out->out_tgid, .time_ns = out->h.time_ns};
 	uint32_t node;
 
-	if (s->trace && !tapir_trace_choice__is(s->trace, ids))
+	if (s->trace && !tapir_trace_filter__is(s->trace, ids))
 		return UINT64_MAX;
 	node = tapir_offcpu_tree__node(&s->tree, s->catalog, out);
 	return node == UINT32_MAX ? UINT64_MAX : row_of(s, TAPIR_OTLP_OFFCPU, &ref, node, ids);
@@ -234,7 +234,7 @@ static void add_sample(struct tapir_otlp_samples *s, const struct tapir_rec_samp
 	uint64_t period = sample->period ? sample->period : 1;
 	uint32_t row;
 
-	if (s->trace && !tapir_trace_choice__has(s->trace, &sample->h)) {
+	if (s->trace && !tapir_trace_filter__has(s->trace, &sample->h)) {
 		s->has_samples = true;
 		return;
 	}
@@ -258,7 +258,7 @@ static void add_event(struct tapir_otlp_samples *s, const struct tapir_rec_event
 
 	tapir_event_view__of(&ev->h, &view);
 	ref.kstack_id = view.kstack_id;
-	if (s->has_samples || (s->trace && !tapir_trace_choice__has(s->trace, &ev->h)))
+	if (s->has_samples || (s->trace && !tapir_trace_filter__has(s->trace, &ev->h)))
 		return;
 	node = tapir_stack_tree__node(&s->tree, s->catalog, &ref);
 	if (node != UINT32_MAX)

@@ -51,7 +51,7 @@ struct tapir_otlp_point {
 
 struct tapir_otlp_samples {
 	const struct tapir_catalog *catalog;
-	const struct tapir_trace_choice *trace; /* borrowed; NULL: of every trace */
+	const struct tapir_trace_filter *trace; /* borrowed; NULL: of every trace */
 	uint64_t begin_ns, begin_utc_ns;	/* of the recording */
 	struct tapir_stack_tree tree;		/* of the stacks of all processes */
 	struct tapir_vec(struct tapir_otlp_owner) owners;
