@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "agent/ask.h"
+#include "agent/request_params.h"
 #include "agent/front_checks.h"
 #include "agent/serve_config.h"
 #include "agent/tokens.h"
@@ -36,18 +36,18 @@ static void use_json(const char *text, size_t len)
 {
 	struct tapir_token *tokens = calloc(TAPIR_TOKENS_MAX, sizeof(*tokens));
 	struct tapir_serve_config config;
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 	size_t cnt;
 
 	tapir_serve_config__init(&config);
 	if (tapir_serve_config__parse(&config, text, len, "F") && !tapir_diag__cnt())
 		abort(); /* refused without a word */
 	tapir_diag__clear();
-	(void)tapir_ask__set_json(&ask, &tapir_routes[TAPIR_ROUTE_PROFILE], text, len);
+	(void)tapir_request_params__set_json(&ask, &tapir_routes[TAPIR_ROUTE_PROFILE], text, len);
 	if (tokens)
 		(void)tapir_tokens__parse(text, len, "F", tokens, &cnt);
 	tapir_serve_config__fini(&config);
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 	free(tokens);
 }
 

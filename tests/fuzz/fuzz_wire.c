@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "agent/ask.h"
+#include "agent/request_params.h"
 #include "agent/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,15 +19,16 @@ static void use(const struct tapir_wire_request *rq)
 				     rq->csrf,	   rq->peer,  rq->body};
 	static char again[TAPIR_WIRE_MAX_BYTES];
 	struct tapir_request request;
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		sink += texts[i] ? strlen(texts[i]) : 0;
 	if (tapir_wire__encode(rq, again) < 0)
 		abort(); /* what was taken can be sent */
-	if (rq->route < TAPIR_ROUTE_CNT && !tapir_ask__read(&ask, &tapir_routes[rq->route], rq))
-		sink += (size_t)tapir_ask__request(&ask, &request);
-	tapir_ask__fini(&ask);
+	if (rq->route < TAPIR_ROUTE_CNT &&
+	    !tapir_request_params__read(&ask, &tapir_routes[rq->route], rq))
+		sink += (size_t)tapir_request_params__request(&ask, &request);
+	tapir_request_params__fini(&ask);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

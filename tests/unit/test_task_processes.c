@@ -60,7 +60,7 @@ static size_t runs(char *out, size_t size)
 }
 
 /* Starts a task that answers to a socket. */
-static pid_t begin(struct tapir_ask *ask, int *client_fd)
+static pid_t begin(struct tapir_request_params *ask, int *client_fd)
 {
 	int pair[2];
 	pid_t pid;
@@ -95,7 +95,7 @@ static json_t *answer_of(int fd)
 	return json_object_get(json, "processes");
 }
 
-static size_t ask_once(struct tapir_ask *ask)
+static size_t ask_once(struct tapir_request_params *ask)
 {
 	int fd, status;
 	pid_t pid = begin(ask, &fd);
@@ -107,7 +107,7 @@ static size_t ask_once(struct tapir_ask *ask)
 }
 
 /* All clients ask at once, and each gets the complete list. */
-static void ask_at_once(struct tapir_ask *ask)
+static void ask_at_once(struct tapir_request_params *ask)
 {
 	int fds[CLIENT_CNT], status;
 
@@ -121,7 +121,7 @@ static void ask_at_once(struct tapir_ask *ask)
 
 static void lists_are_made_one_at_a_time(void **state)
 {
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 	char out[256];
 	size_t cnt;
 
@@ -135,7 +135,7 @@ static void lists_are_made_one_at_a_time(void **state)
 /* Requests that waited for a list take it, however long it took. */
 static void list_that_took_long_is_made_once_for_those_who_waited(void **state)
 {
-	struct tapir_ask ask = {.all = true};
+	struct tapir_request_params ask = {.all = true};
 	char out[256];
 	size_t before;
 
@@ -149,8 +149,8 @@ static void list_that_took_long_is_made_once_for_those_who_waited(void **state)
 
 static void list_is_the_answer_for_a_while_and_each_gets_what_it_asked_for(void **state)
 {
-	struct tapir_ask ask = {}, dotnet = {.runtime = ".net"}, named = {.name = "b*"},
-			 nobody = {.container = "0123456789ab"};
+	struct tapir_request_params ask = {}, dotnet = {.runtime = ".net"}, named = {.name = "b*"},
+				    nobody = {.container = "0123456789ab"};
 	char out[256];
 	bool is_reused = false;
 
@@ -171,7 +171,7 @@ static void list_is_the_answer_for_a_while_and_each_gets_what_it_asked_for(void 
 /* A task ends when its client goes: the next one makes the list. */
 static void task_that_is_killed_keeps_nobody_waiting(void **state)
 {
-	struct tapir_ask all = {.all = true};
+	struct tapir_request_params all = {.all = true};
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {

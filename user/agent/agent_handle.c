@@ -84,7 +84,7 @@ static bool answer_metrics(struct tapir_agent *agent, int fd)
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
-static void add_target(const struct tapir_ask *ask, struct tapir_str *out)
+static void add_target(const struct tapir_request_params *ask, struct tapir_str *out)
 {
 	const char *const *comm;
 	const uint32_t *pid;
@@ -151,7 +151,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 			const struct tapir_caller *caller)
 {
 	const struct tapir_route *route = &tapir_routes[rq->route];
-	struct tapir_ask ask = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
+	struct tapir_request_params ask = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
 	struct tapir_task task = {.run = tapir_agent__task_of(rq->route),
 				  .ask = &ask,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
@@ -165,13 +165,14 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
-	err = tapir_ask__read(&ask, route, rq);
+	err = tapir_request_params__read(&ask, route, rq);
 	if (!err && caller->only_pid)
-		err = tapir_ask__limit(&ask, route, task.path_arg, caller->only_pid);
+		err = tapir_request_params__restrict_to_pid(&ask, route, task.path_arg,
+							    caller->only_pid);
 	if (!err && is_of_counters(rq->route) &&
 	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
 	     !may_record(agent, caller, route, fd))) {
-		tapir_ask__fini(&ask);
+		tapir_request_params__fini(&ask);
 		return is_started;
 	}
 	if (!err && task.run)
@@ -188,13 +189,13 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		add_target(&ask, &target);
 		if (rq->route == TAPIR_ROUTE_QUESTIONS) {
 			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_ask__add_question(&ask, &target);
+			tapir_request_params__add_question(&ask, &target);
 		}
 		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
 				   err ? "refused" : "accepted");
 	}
 	tapir_str__fini(&target);
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 	return is_started;
 }
 

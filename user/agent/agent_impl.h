@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "agent/agent.h"
-#include "agent/ask.h"
+#include "agent/request_params.h"
 #include "agent/address.h"
 #include "agent/logins.h"
 #include "agent/route.h"

@@ -213,7 +213,7 @@ static struct {
 static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
 {
 	const struct warm_worker_head *head = &warm_worker_message.head;
-	struct tapir_ask ask = {.command_lines = head->command_lines};
+	struct tapir_request_params ask = {.command_lines = head->command_lines};
 	struct tapir_task task = {.run = head->is_session ? tapir_task__session
 							  : tapir_agent__task_of(rq->route),
 				  .ask = &ask,
@@ -228,10 +228,10 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 		return -EINVAL;
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
-	err = tapir_ask__read(&ask, &tapir_routes[rq->route], rq);
+	err = tapir_request_params__read(&ask, &tapir_routes[rq->route], rq);
 	if (!err && head->only_pid)
-		err = tapir_ask__limit(&ask, &tapir_routes[rq->route], task.path_arg,
-				       head->only_pid);
+		err = tapir_request_params__restrict_to_pid(&ask, &tapir_routes[rq->route],
+							    task.path_arg, head->only_pid);
 	return err ? err : task.run(&task, head->is_session ? -1 : fd);
 }
 

@@ -63,7 +63,7 @@ void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct ta
 		tapir_watch_report__metrics(agent->watch.page, out);
 }
 
-static bool is_of_watched(const struct tapir_agent *agent, const struct tapir_ask *ask)
+static bool is_of_watched(const struct tapir_agent *agent, const struct tapir_request_params *ask)
 {
 	return agent->watch.page && !ask->duration_ns && !ask->interval_ns && !ask->counters.cnt &&
 	       !ask->comms.cnt && !ask->container && !ask->pod;
@@ -109,7 +109,7 @@ static bool answer(struct tapir_agent *agent, const struct tapir_watch_query *qu
 }
 
 bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
-			       const struct tapir_ask *ask, int fd, bool *is_taken)
+			       const struct tapir_request_params *ask, int fd, bool *is_taken)
 {
 	struct tapir_watch_query query = {
 		.pids = &ask->pids,

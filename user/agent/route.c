@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/ask.h"
+#include "agent/request_params.h"
 
 const char *tapir_role__name(unsigned i)
 {

@@ -120,7 +120,7 @@ static void describe_process(struct tapir_session_entry *s)
 		s->started = leader.start_ns / TAPIR_NS_PER_MS;
 }
 
-static void describe(struct tapir_session_entry *s, const struct tapir_ask *ask,
+static void describe(struct tapir_session_entry *s, const struct tapir_request_params *ask,
 		     const struct tapir_caller *caller)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
@@ -173,7 +173,7 @@ static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struc
 }
 
 static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		  const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
+		  const struct tapir_request_params *ask, const struct tapir_caller *caller, int fd)
 {
 	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
 	struct tapir_task task = {.run = tapir_task__session,
@@ -244,7 +244,8 @@ static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry
 
 /* What a report says of a trace that is complete. */
 static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
-		   const struct tapir_wire_request *rq, const struct tapir_ask *ask, int fd)
+		   const struct tapir_wire_request *rq, const struct tapir_request_params *ask,
+		   int fd)
 {
 	const char *slash = strchr(rq->path_arg, '/');
 	struct tapir_task task = {.run = slash ? tapir_task__trace_view
@@ -427,7 +428,7 @@ static size_t find(const struct tapir_agent *agent, const struct tapir_caller *c
 }
 
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		       const struct tapir_ask *ask, size_t at, int fd)
+		       const struct tapir_request_params *ask, size_t at, int fd)
 {
 	struct tapir_answer_format f;
 	/* Of the table: what the client asked for goes with its request. */
@@ -458,7 +459,8 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 }
 
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd)
+			    const struct tapir_request_params *ask,
+			    const struct tapir_caller *caller, int fd)
 {
 	size_t at;
 

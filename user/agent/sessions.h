@@ -30,7 +30,8 @@ void tapir_sessions__check(struct tapir_agent *agent);
  * belongs to a task now, or to a session that ends; else it was answered and remains the caller's.
  */
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-			    const struct tapir_ask *ask, const struct tapir_caller *caller, int fd);
+			    const struct tapir_request_params *ask,
+			    const struct tapir_caller *caller, int fd);
 
 /* A file of the continuous recording: it becomes a session that is over. fd: taken. */
 struct tapir_frozen {

@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_TASK_H
 #define TAPIR_USER_TASK_H
 
-#include "agent/ask.h"
+#include "agent/request_params.h"
 #include "agent/containers.h"
 #include "agent/serve_config.h"
 
@@ -25,7 +25,7 @@ void tapir_shared_lists__free(struct tapir_shared_lists *lists);
 
 struct tapir_task {
 	int (*run)(void *task, int client_fd);
-	const struct tapir_ask *ask;
+	const struct tapir_request_params *ask;
 	const char *path_arg; /* "": none; of a trace that is handed out: its name */
 	const struct tapir_serve_limits *limits;
 	const int *state_fd; /* directory; < 0: state is memory */
@@ -65,11 +65,11 @@ int tapir_task__send_json(int client_fd, const char *text, size_t len);
 bool tapir_task__records(const struct tapir_task *task);
 
 /* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */
-int tapir_task__check_processes(const struct tapir_ask *ask);
+int tapir_task__check_processes(const struct tapir_request_params *ask);
 
 /* The same, and the cgroups of its container or pod, borrowed from containers. -ENOENT: no such
  * one. */
-int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers);
+int tapir_task__find_target(struct tapir_request_params *ask, struct tapir_containers *containers);
 
 /* A trace that nobody else can open and that goes with its last descriptor. -errno with a line. */
 int tapir_task__open_trace(int state_fd);

@@ -116,7 +116,7 @@ int tapir_task__events(void *ctx, int client_fd)
 				    .hides_counter_events = task->ask->counters.cnt > 0},
 			   .client_fd = client_fd};
 	struct tapir_containers containers = {};
-	struct tapir_ask ask = *task->ask;
+	struct tapir_request_params ask = *task->ask;
 	struct tapir_recording_plan plan = {};
 	struct tapir_request request;
 	int err;
@@ -127,7 +127,7 @@ int tapir_task__events(void *ctx, int client_fd)
 	(void)tapir_helpers__start();
 	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
-		err = tapir_ask__request(&ask, &request);
+		err = tapir_request_params__request(&ask, &request);
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)

@@ -102,7 +102,7 @@ static void copy_member(const json_t *process, const char *key, char *out, size_
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-static bool is_there(const struct tapir_ask *ask, json_t *process)
+static bool is_there(const struct tapir_request_params *ask, json_t *process)
 {
 	struct tapir_container c = {};
 
@@ -117,7 +117,7 @@ static bool is_there(const struct tapir_ask *ask, json_t *process)
 	       !(ask->pod && !tapir_container__is_of_pod(&c, ask->pod));
 }
 
-static bool is_wanted(const struct tapir_ask *ask, const json_t *process)
+static bool is_wanted(const struct tapir_request_params *ask, const json_t *process)
 {
 	const char *name = json_string_value(json_object_get(process, "name"));
 
@@ -450,7 +450,7 @@ static int check_process(uint32_t pid, uint64_t started)
 	return err;
 }
 
-int tapir_task__check_processes(const struct tapir_ask *ask)
+int tapir_task__check_processes(const struct tapir_request_params *ask)
 {
 	const uint32_t *pid;
 	int err = 0;
@@ -460,7 +460,7 @@ int tapir_task__check_processes(const struct tapir_ask *ask)
 	return err;
 }
 
-int tapir_task__find_target(struct tapir_ask *ask, struct tapir_containers *containers)
+int tapir_task__find_target(struct tapir_request_params *ask, struct tapir_containers *containers)
 {
 	int err = tapir_task__check_processes(ask);
 

@@ -19,7 +19,7 @@
 #include "decode/profiles.h"
 #include "base/foreign/helper.h"
 #include "agent/answer.h"
-#include "agent/ask_question.h"
+#include "agent/question_params.h"
 #include "agent/child_run.h"
 #include "agent/task.h"
 #include "agent/watch/totals.h"
@@ -78,8 +78,9 @@ int tapir_task__check(const struct tapir_task *task)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
 					(unsigned long long)task->limits->seconds);
-	return task->run == tapir_task__question ? tapir_ask_question__check(task->ask)
-						 : tapir_ask__request(task->ask, &request);
+	return task->run == tapir_task__question
+		       ? tapir_question_params__check(task->ask)
+		       : tapir_request_params__request(task->ask, &request);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------ */
@@ -254,7 +255,7 @@ static int record_into(const struct tapir_task *task, int fd)
 {
 	struct tapir_containers containers = {};
 	struct tapir_recording_plan plan = {};
-	struct tapir_ask ask = *task->ask;
+	struct tapir_request_params ask = *task->ask;
 	struct tapir_request request;
 	int err;
 
@@ -262,7 +263,7 @@ static int record_into(const struct tapir_task *task, int fd)
 	limit_cpu(task->limits);
 	err = tapir_task__find_target(&ask, &containers);
 	if (!err)
-		err = tapir_ask__request(&ask, &request);
+		err = tapir_request_params__request(&ask, &request);
 	if (!err)
 		add_events_of_view(task, &request);
 	if (!err)
@@ -276,7 +277,7 @@ static int record_into(const struct tapir_task *task, int fd)
 	return err;
 }
 
-static void name_trace(const struct tapir_ask *ask, char *out, size_t size)
+static void name_trace(const struct tapir_request_params *ask, char *out, size_t size)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
 	size_t len;
@@ -384,7 +385,8 @@ int tapir_task__trace_view(void *ctx, int client_fd)
 }
 
 /* PROVIDER and NAME -> PROVIDER/NAME. */
-static bool name_counters(struct tapir_ask *ask, const char *name, struct tapir_str *text)
+static bool name_counters(struct tapir_request_params *ask, const char *name,
+			  struct tapir_str *text)
 {
 	struct tapir_words words = {};
 	const char *const *provider;
@@ -406,7 +408,7 @@ int tapir_task__counters(void *ctx, int client_fd)
 {
 	static const char *const argv[] = {"report", "--json", "--view", "counters", "-", NULL};
 	struct tapir_task task = *(const struct tapir_task *)ctx;
-	struct tapir_ask ask = *task.ask;
+	struct tapir_request_params ask = *task.ask;
 	struct tapir_str text = {};
 	int fd;
 
@@ -421,9 +423,9 @@ int tapir_task__counters(void *ctx, int client_fd)
 int tapir_task__question(void *ctx, int client_fd)
 {
 	struct tapir_task task = *(const struct tapir_task *)ctx;
-	struct tapir_ask ask = *task.ask;
+	struct tapir_request_params ask = *task.ask;
 	struct tapir_words argv = {};
-	int err = tapir_ask_question__prepare(&ask, &argv), fd;
+	int err = tapir_question_params__prepare(&ask, &argv), fd;
 
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
@@ -434,7 +436,7 @@ int tapir_task__question(void *ctx, int client_fd)
 }
 
 /* Finds the processes that are in the target now: stacks are of one moment. */
-static int find_processes(struct tapir_ask *ask)
+static int find_processes(struct tapir_request_params *ask)
 {
 	struct tapir_containers containers = {};
 	int err;
@@ -451,7 +453,7 @@ int tapir_task__stacks(void *ctx, int client_fd)
 	const struct tapir_task *task = ctx;
 	const char *argv[6] = {"stacks", "--json", "--pid"};
 	struct tapir_str pids = {}, threads = {};
-	struct tapir_ask ask = *task->ask;
+	struct tapir_request_params ask = *task->ask;
 	const uint32_t *pid;
 	int err = find_processes(&ask);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ask.h - what a client asks for: query parameters or the members of a JSON body, checked by the
- * tables of parameters that routes have, and from there a struct tapir_request, as the command line
- * makes one. There is no parameter for a path, a URL or a command, and a SPEC with a path is
- * refused. Errors are lines in the diagnostic list that begin with the name of the parameter.
+ * request_params.h - what a client asks for: query parameters or the members of a JSON body,
+ * checked by the tables of parameters that routes have, and from there a struct tapir_request, as
+ * the command line makes one. There is no parameter for a path, a URL or a command, and a SPEC with
+ * a path is refused. Errors are lines in the diagnostic list that begin with the name of the
+ * parameter.
  *
  * One thread.
  */
-#ifndef TAPIR_USER_ASK_H
-#define TAPIR_USER_ASK_H
+#ifndef TAPIR_USER_REQUEST_PARAMS_H
+#define TAPIR_USER_REQUEST_PARAMS_H
 
 #include "analyze/question.h"
 #include "record/request.h"
@@ -17,7 +18,7 @@
 #define TAPIR_QUESTION_MAX_HZ 100000u /* of the ring lane, of a question: per thread */
 
 /* Texts in lists are owned. Zeros: nothing is asked for. */
-struct tapir_ask {
+struct tapir_request_params {
 	struct tapir_pids pids;
 	struct tapir_words comms;
 	const char *container;	    /* its id, the beginning of one, or its name */
@@ -40,33 +41,36 @@ struct tapir_ask {
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
 
-void tapir_ask__fini(struct tapir_ask *ask);
+void tapir_request_params__fini(struct tapir_request_params *params);
 /* Adds the question as a JSON object in which all is printable: for the log. */
-void tapir_ask__add_question(const struct tapir_ask *ask, struct tapir_str *out);
+void tapir_request_params__add_question(const struct tapir_request_params *params,
+					struct tapir_str *out);
 
 /* -EINVAL with a line: not a parameter of the route, or not a value of it. */
-int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
-		   const char *value);
+int tapir_request_params__set(struct tapir_request_params *params, const struct tapir_route *route,
+			      const char *name, const char *value);
 /* The members of a JSON object, likewise. */
-int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, const char *body,
-			size_t len);
+int tapir_request_params__set_json(struct tapir_request_params *params,
+				   const struct tapir_route *route, const char *body, size_t len);
 /* Everything of a request: its query, and its body where the route has one. */
-int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
-		    const struct tapir_wire_request *rq);
+int tapir_request_params__read(struct tapir_request_params *params, const struct tapir_route *route,
+			       const struct tapir_wire_request *rq);
 
 /*
  * Limits it to one process, which is also its target where it names none. path_arg: as in the
  * request. -ESRCH with a line: it is about others.
  */
-int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, const char *path_arg,
-		     uint32_t pid);
+int tapir_request_params__restrict_to_pid(struct tapir_request_params *params,
+					  const struct tapir_route *route, const char *path_arg,
+					  uint32_t pid);
 
 /*
  * What to record; borrows from ask. -EINVAL with a line: no target, or more than one. A container
  * or pod is a target when its cgroups were found (containers.h); before that, the request can be
  * checked, not planned.
  */
-int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out);
+int tapir_request_params__request(const struct tapir_request_params *params,
+				  struct tapir_request *out);
 
 extern const struct tapir_param tapir_params_target[];
 extern const struct tapir_param tapir_params_capture[];

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
-#include "agent/ask.h"
+#include "agent/request_params.h"
 #include "agent/task.h"
 #include "cli/question_options.h"
 #include "agent/openapi.h"
@@ -69,12 +69,13 @@ static void values_reach_the_request(void **state)
 					       {"stack", ""},	     {"no_sched", "1"},
 					       {"format", "folded"}, {"rate", "5"}};
 	struct tapir_request rq;
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-		assert_int_equal(tapir_ask__set(&ask, profile, given[i][0], given[i][1]), 0);
-	assert_int_equal(tapir_ask__request(&ask, &rq), 0);
+		assert_int_equal(tapir_request_params__set(&ask, profile, given[i][0], given[i][1]),
+				 0);
+	assert_int_equal(tapir_request_params__request(&ask, &rq), 0);
 	assert_int_equal(rq.rules.pids.cnt, 3);
 	assert_int_equal(rq.rules.pids.data[2], 9);
 	assert_int_equal(rq.duration_ns, 2500 * TAPIR_NS_PER_MS);
@@ -87,7 +88,7 @@ static void values_reach_the_request(void **state)
 	assert_int_equal(rq.rate_hz, 5);
 	assert_null(rq.program);
 	assert_string_equal(ask.format, "folded");
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 }
 
 static const struct tapir_option *option_called(const char *name)
@@ -121,15 +122,15 @@ static int checked(const char *const given[][2], size_t cnt)
 {
 	const struct tapir_route *route = &tapir_routes[TAPIR_ROUTE_QUESTIONS];
 	const struct tapir_serve_limits limits = {.seconds = 60};
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 	struct tapir_task task = {.run = tapir_task__question, .ask = &ask, .limits = &limits};
-	int err = tapir_ask__set(&ask, route, "pid", "1");
+	int err = tapir_request_params__set(&ask, route, "pid", "1");
 
 	tapir_diag__clear();
 	for (size_t i = 0; !err && i < cnt; i++)
-		err = tapir_ask__set(&ask, route, given[i][0], given[i][1]);
+		err = tapir_request_params__set(&ask, route, given[i][0], given[i][1]);
 	err = err ? err : tapir_task__check(&task);
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 	return err;
 }
 
@@ -171,18 +172,19 @@ static void question_is_one_printable_object_in_the_log(void **state)
 					       {"by", "name,pid"},
 					       {"sum", "price"}};
 	struct tapir_str text = {};
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-		assert_int_equal(tapir_ask__set(&ask, &tapir_routes[TAPIR_ROUTE_QUESTIONS],
-						given[i][0], given[i][1]),
+		assert_int_equal(tapir_request_params__set(&ask,
+							   &tapir_routes[TAPIR_ROUTE_QUESTIONS],
+							   given[i][0], given[i][1]),
 				 0);
-	tapir_ask__add_question(&ask, &text);
+	tapir_request_params__add_question(&ask, &text);
 	assert_string_equal(text.data, "{\"source\":[\"shop:sold\"],\"sum\":[\"price\"],"
 				       "\"by\":[\"name,pid\"],"
 				       "\"where\":\"name == \\\"\\\\x1b[2J\\\\n\\\"\"}");
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 	tapir_str__fini(&text);
 }
 
@@ -191,15 +193,15 @@ static void json_says_the_same(void **state)
 	static const char text[] = "{\"pid\": [7, 8], \"seconds\": 2.5, \"events\": \"p:e\", "
 				   "\"stack\": true, \"no_sched\": false}";
 	struct tapir_request rq;
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 
 	(void)state;
-	assert_int_equal(tapir_ask__set_json(&ask, profile, text, sizeof(text) - 1), 0);
-	assert_int_equal(tapir_ask__request(&ask, &rq), 0);
+	assert_int_equal(tapir_request_params__set_json(&ask, profile, text, sizeof(text) - 1), 0);
+	assert_int_equal(tapir_request_params__request(&ask, &rq), 0);
 	assert_int_equal(rq.rules.pids.cnt, 2);
 	assert_int_equal(rq.duration_ns, 2500 * TAPIR_NS_PER_MS);
 	assert_true(rq.stack && !rq.no_sched);
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 }
 
 static void wrong_values_are_refused_with_their_name(void **state)
@@ -224,16 +226,16 @@ static void wrong_values_are_refused_with_their_name(void **state)
 					       {"output", "/x"},
 					       {"path", "/etc"},
 					       {"program", "/bin/sh"}};
-	struct tapir_ask ask = {};
+	struct tapir_request_params ask = {};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
 		tapir_diag__clear();
-		if (tapir_ask__set(&ask, profile, given[i][0], given[i][1]) != -EINVAL)
+		if (tapir_request_params__set(&ask, profile, given[i][0], given[i][1]) != -EINVAL)
 			fail_msg("%s=%s is taken", given[i][0], given[i][1]);
 		assert_int_equal(strncmp(tapir_diag__line(0), given[i][0], strlen(given[i][0])), 0);
 	}
-	tapir_ask__fini(&ask);
+	tapir_request_params__fini(&ask);
 }
 
 /* Functions, system calls and tracepoints are no client's: only events that programs offer. */
@@ -244,14 +246,14 @@ static void sources_of_the_machine_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
-		struct tapir_ask ask = {};
+		struct tapir_request_params ask = {};
 		struct tapir_request rq;
 
 		tapir_diag__clear();
-		assert_int_equal(tapir_ask__set(&ask, profile, "pid", "1"), 0);
-		assert_int_equal(tapir_ask__set(&ask, profile, "events", specs[i]), 0);
-		assert_int_equal(tapir_ask__request(&ask, &rq), -EINVAL);
-		tapir_ask__fini(&ask);
+		assert_int_equal(tapir_request_params__set(&ask, profile, "pid", "1"), 0);
+		assert_int_equal(tapir_request_params__set(&ask, profile, "events", specs[i]), 0);
+		assert_int_equal(tapir_request_params__request(&ask, &rq), -EINVAL);
+		tapir_request_params__fini(&ask);
 	}
 	tapir_diag__clear();
 }
@@ -270,13 +272,14 @@ static void wrong_json_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct tapir_ask ask = {};
+		struct tapir_request_params ask = {};
 
 		tapir_diag__clear();
-		if (tapir_ask__set_json(&ask, profile, texts[i], strlen(texts[i])) != -EINVAL)
+		if (tapir_request_params__set_json(&ask, profile, texts[i], strlen(texts[i])) !=
+		    -EINVAL)
 			fail_msg("%s is taken", texts[i]);
 		assert_true(tapir_diag__cnt() > 0);
-		tapir_ask__fini(&ask);
+		tapir_request_params__fini(&ask);
 	}
 }
 
@@ -287,12 +290,12 @@ static void no_request_names_a_file(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
 		struct tapir_request rq;
-		struct tapir_ask ask = {};
+		struct tapir_request_params ask = {};
 
-		assert_int_equal(tapir_ask__set(&ask, profile, "pid", "1"), 0);
-		assert_int_equal(tapir_ask__set(&ask, profile, "events", specs[i]), 0);
-		assert_int_equal(tapir_ask__request(&ask, &rq), -EINVAL);
-		tapir_ask__fini(&ask);
+		assert_int_equal(tapir_request_params__set(&ask, profile, "pid", "1"), 0);
+		assert_int_equal(tapir_request_params__set(&ask, profile, "events", specs[i]), 0);
+		assert_int_equal(tapir_request_params__request(&ask, &rq), -EINVAL);
+		tapir_request_params__fini(&ask);
 	}
 }
 

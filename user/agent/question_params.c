@@ -3,7 +3,7 @@
  * No text of a client is a word of the command: options have the form --NAME=VALUE, and sources are
  * known intervals, or none where all events of the recording are meant.
  */
-#include "agent/ask_question.h"
+#include "agent/question_params.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,43 +20,43 @@ static const char *name_of(const char *source)
 }
 
 /* *is_of_intervals: all sources are. -EINVAL with a line: none, or of both kinds. */
-static int check_sources(const struct tapir_ask *ask, bool *is_of_intervals)
+static int check_sources(const struct tapir_request_params *params, bool *is_of_intervals)
 {
 	const char *const *source;
 	size_t interval_cnt = 0;
 
-	tapir_vec_for_each (source, &ask->sources)
+	tapir_vec_for_each (source, &params->sources)
 		interval_cnt += tapir_interval_name__is_known(name_of(*source));
 	*is_of_intervals = interval_cnt > 0;
-	if (!ask->sources.cnt)
+	if (!params->sources.cnt)
 		return tapir_diag__fail(-EINVAL, "source: events or an interval are required");
-	if (interval_cnt && interval_cnt < ask->sources.cnt)
+	if (interval_cnt && interval_cnt < params->sources.cnt)
 		return tapir_diag__fail(
 			-EINVAL, "source: events and intervals are two questions: ask one of them");
 	return 0;
 }
 
-int tapir_ask_question__check(const struct tapir_ask *client)
+int tapir_question_params__check(const struct tapir_request_params *client)
 {
-	struct tapir_ask ask = *client;
+	struct tapir_request_params params = *client;
 	struct tapir_request request;
 	bool is_of_intervals;
-	int err = check_sources(&ask, &is_of_intervals);
+	int err = check_sources(&params, &is_of_intervals);
 
 	if (!err && !is_of_intervals)
-		ask.specs = ask.sources;
-	return err ? err : tapir_ask__request(&ask, &request);
+		params.specs = params.sources;
+	return err ? err : tapir_request_params__request(&params, &request);
 }
 
 /* Mistakes that do not depend on the events are reported before anything is recorded. */
-static int check_expressions(const struct tapir_ask *ask, bool *want_stacks)
+static int check_expressions(const struct tapir_request_params *params, bool *want_stacks)
 {
 	struct tapir_questions *qs = tapir_questions__new(NULL);
-	struct tapir_question_opts opts = {.where = ask->where, .by = ask->by};
+	struct tapir_question_opts opts = {.where = params->where, .by = params->by};
 	int err;
 
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
-		opts.aggregates[i] = ask->aggregates[i];
+		opts.aggregates[i] = params->aggregates[i];
 	err = qs ? tapir_questions__add(qs, &opts) : -ENOMEM;
 	*want_stacks = !err && tapir_questions__want_stacks(qs);
 	tapir_questions__free(qs);
@@ -64,22 +64,22 @@ static int check_expressions(const struct tapir_ask *ask, bool *want_stacks)
 }
 
 /* The events that are to be recorded; owned by the process, which ends with the answer. */
-static int find_specs(struct tapir_ask *ask, bool is_of_intervals)
+static int find_specs(struct tapir_request_params *params, bool is_of_intervals)
 {
 	const char *const *source;
 	int err = 0;
 
 	if (!is_of_intervals) {
-		ask->specs = ask->sources;
+		params->specs = params->sources;
 		return 0;
 	}
-	tapir_vec_for_each (source, &ask->sources) {
+	tapir_vec_for_each (source, &params->sources) {
 		struct tapir_interval_specs specs = {};
 		char **spec;
 
 		err = err ? err : tapir_interval_name__add_specs(name_of(*source), &specs);
 		tapir_vec_for_each (spec, &specs)
-			if (!tapir_vec__push(&ask->specs, *spec))
+			if (!tapir_vec__push(&params->specs, *spec))
 				err = -ENOMEM;
 	}
 	return err;
@@ -93,25 +93,26 @@ static int add_option(struct tapir_words *argv, const char *name, const char *va
 	return !text.failed && tapir_vec__push(argv, text.data) ? 0 : -ENOMEM;
 }
 
-static int add_options(const struct tapir_ask *ask, struct tapir_words *argv)
+static int add_options(const struct tapir_request_params *params, struct tapir_words *argv)
 {
 	const char *const *word;
 	char top[24];
-	int err = ask->where ? add_option(argv, "where", ask->where) : 0;
+	int err = params->where ? add_option(argv, "where", params->where) : 0;
 
 	for (const struct tapir_param *p = tapir_params_question; p->name; p++) {
-		const struct tapir_words *words = (const void *)((const char *)ask + p->offset);
+		const struct tapir_words *words = (const void *)((const char *)params + p->offset);
 
-		if (p->kind != TAPIR_PARAM_LIST || words == &ask->sources)
+		if (p->kind != TAPIR_PARAM_LIST || words == &params->sources)
 			continue;
 		tapir_vec_for_each (word, words)
 			err = err ? err : add_option(argv, p->name, *word);
 	}
-	snprintf(top, sizeof(top), "%llu", (unsigned long long)ask->top);
-	return err ? err : ask->top ? add_option(argv, "top", top) : 0;
+	snprintf(top, sizeof(top), "%llu", (unsigned long long)params->top);
+	return err ? err : params->top ? add_option(argv, "top", top) : 0;
 }
 
-static int make_command(const struct tapir_ask *ask, bool is_of_intervals, struct tapir_words *argv)
+static int make_command(const struct tapir_request_params *params, bool is_of_intervals,
+			struct tapir_words *argv)
 {
 	static const char *const first[] = {"events", "-", "--json", "--count",
 					    "--table-size=" TABLE_MB};
@@ -121,22 +122,22 @@ static int make_command(const struct tapir_ask *ask, bool is_of_intervals, struc
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		is_made &= tapir_vec__push(argv, first[i]);
 	if (is_of_intervals)
-		tapir_vec_for_each (source, &ask->sources)
+		tapir_vec_for_each (source, &params->sources)
 			is_made &= tapir_vec__push(argv, name_of(*source));
-	is_made &= !add_options(ask, argv);
+	is_made &= !add_options(params, argv);
 	return is_made && tapir_vec__push(argv, NULL) ? 0 : -ENOMEM;
 }
 
-int tapir_ask_question__prepare(struct tapir_ask *ask, struct tapir_words *argv)
+int tapir_question_params__prepare(struct tapir_request_params *params, struct tapir_words *argv)
 {
 	bool is_of_intervals;
-	int err = check_sources(ask, &is_of_intervals);
+	int err = check_sources(params, &is_of_intervals);
 
 	if (!err)
-		err = check_expressions(ask, &ask->stack);
+		err = check_expressions(params, &params->stack);
 	if (!err)
-		err = find_specs(ask, is_of_intervals);
-	ask->no_samples = ask->no_sched = true;
-	ask->rate_hz = ask->rate_hz ? ask->rate_hz : TAPIR_QUESTION_MAX_HZ;
-	return err ? err : make_command(ask, is_of_intervals, argv);
+		err = find_specs(params, is_of_intervals);
+	params->no_samples = params->no_sched = true;
+	params->rate_hz = params->rate_hz ? params->rate_hz : TAPIR_QUESTION_MAX_HZ;
+	return err ? err : make_command(params, is_of_intervals, argv);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The tables of parameters, their values, and what they ask for. */
-#include "agent/ask.h"
+#include "agent/request_params.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "agent/answer.h"
 #include "spec/spec.h"
 
-#define AT(member)	  offsetof(struct tapir_ask, member)
+#define AT(member)	  offsetof(struct tapir_request_params, member)
 #define MAX_LIST	  256
 #define MAX_DURATION_NS	  (24 * 3600 * TAPIR_NS_PER_SEC)
 #define DEFAULT_RECORD_NS (10 * TAPIR_NS_PER_SEC)
@@ -150,22 +150,22 @@ const struct tapir_param tapir_params_session[] = {
 	 MAX_DURATION_NS, NULL},
 	{}};
 
-void tapir_ask__fini(struct tapir_ask *ask)
+void tapir_request_params__fini(struct tapir_request_params *params)
 {
 	char **text;
 
-	tapir_vec_for_each (text, &ask->texts)
+	tapir_vec_for_each (text, &params->texts)
 		free(*text);
-	tapir_vec__fini(&ask->texts);
-	tapir_vec__fini(&ask->pids);
-	tapir_vec__fini(&ask->comms);
-	tapir_vec__fini(&ask->specs);
-	tapir_vec__fini(&ask->profiles);
-	tapir_vec__fini(&ask->counters);
-	tapir_vec__fini(&ask->sources);
-	tapir_vec__fini(&ask->by);
+	tapir_vec__fini(&params->texts);
+	tapir_vec__fini(&params->pids);
+	tapir_vec__fini(&params->comms);
+	tapir_vec__fini(&params->specs);
+	tapir_vec__fini(&params->profiles);
+	tapir_vec__fini(&params->counters);
+	tapir_vec__fini(&params->sources);
+	tapir_vec__fini(&params->by);
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
-		tapir_vec__fini(&ask->aggregates[i]);
+		tapir_vec__fini(&params->aggregates[i]);
 }
 
 /* Printable before it is quoted: what reads the object gets no escape sequence either. */
@@ -190,16 +190,17 @@ static void add_words(struct tapir_json *j, const char *name, const struct tapir
 	tapir_json__close(j, ']');
 }
 
-void tapir_ask__add_question(const struct tapir_ask *ask, struct tapir_str *out)
+void tapir_request_params__add_question(const struct tapir_request_params *params,
+					struct tapir_str *out)
 {
 	struct tapir_json j = tapir_json__to(out);
 
 	tapir_json__open(&j, NULL, '{');
 	for (const struct tapir_param *p = tapir_params_question; p->name; p++)
 		if (p->kind == TAPIR_PARAM_LIST)
-			add_words(&j, p->name, (const void *)((const char *)ask + p->offset));
-	if (ask->where)
-		add_text(&j, "where", ask->where);
+			add_words(&j, p->name, (const void *)((const char *)params + p->offset));
+	if (params->where)
+		add_text(&j, "where", params->where);
 	tapir_json__close(&j, '}');
 }
 
@@ -210,13 +211,13 @@ static int bad(const struct tapir_param *p, const char *value, const char *expec
 	return tapir_diag__fail(-EINVAL, "%s: '%.200s' is not %s", p->name, value, expected);
 }
 
-static int keep_text(struct tapir_ask *ask, const char *value, const char **out)
+static int keep_text(struct tapir_request_params *params, const char *value, const char **out)
 {
 	char *copy = strdup(value);
 
 	if (!copy)
 		return -ENOMEM;
-	if (!tapir_vec__push(&ask->texts, copy)) {
+	if (!tapir_vec__push(&params->texts, copy)) {
 		free(copy);
 		return -ENOMEM;
 	}
@@ -224,8 +225,8 @@ static int keep_text(struct tapir_ask *ask, const char *value, const char **out)
 	return 0;
 }
 
-static int add_word(struct tapir_ask *ask, const struct tapir_param *p, struct tapir_words *words,
-		    const char *value)
+static int add_word(struct tapir_request_params *params, const struct tapir_param *p,
+		    struct tapir_words *words, const char *value)
 {
 	const char *copy;
 	int err;
@@ -235,7 +236,7 @@ static int add_word(struct tapir_ask *ask, const struct tapir_param *p, struct t
 	if (words->cnt == MAX_LIST)
 		return tapir_diag__fail(-EINVAL, "%s: at most %d values are taken", p->name,
 					MAX_LIST);
-	err = keep_text(ask, value, &copy);
+	err = keep_text(params, value, &copy);
 	if (err)
 		return err;
 	return tapir_vec__push(words, copy) ? 0 : -ENOMEM;
@@ -313,9 +314,9 @@ static int find_choice(const struct tapir_param *p, const char *value, const cha
 	return -EINVAL;
 }
 
-static int set(struct tapir_ask *ask, const struct tapir_param *p, const char *value)
+static int set(struct tapir_request_params *params, const struct tapir_param *p, const char *value)
 {
-	void *out = (char *)ask + p->offset;
+	void *out = (char *)params + p->offset;
 	const char *choice;
 	int err;
 
@@ -327,16 +328,16 @@ static int set(struct tapir_ask *ask, const struct tapir_param *p, const char *v
 	case TAPIR_PARAM_DURATION:
 		return set_duration(p, out, value);
 	case TAPIR_PARAM_TEXT:
-		return keep_text(ask, value, out);
+		return keep_text(params, value, out);
 	case TAPIR_PARAM_LIST:
-		return add_word(ask, p, out, value);
+		return add_word(params, p, out, value);
 	case TAPIR_PARAM_FLAG:
 		return set_flag(p, out, value);
 	case TAPIR_PARAM_CHOICE:
 		return find_choice(p, value, out);
 	case TAPIR_PARAM_CHOICES:
 		err = find_choice(p, value, &choice);
-		return err ? err : add_word(ask, p, out, choice);
+		return err ? err : add_word(params, p, out, choice);
 	}
 	return -EINVAL;
 }
@@ -364,57 +365,58 @@ static const struct tapir_param *param_of(const struct tapir_route *route, const
 	return NULL;
 }
 
-int tapir_ask__set(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
-		   const char *value)
+int tapir_request_params__set(struct tapir_request_params *params, const struct tapir_route *route,
+			      const char *name, const char *value)
 {
 	const struct tapir_param *p = param_of(route, name);
 
-	return p ? set(ask, p, value) : unknown(route, name);
+	return p ? set(params, p, value) : unknown(route, name);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static int set_json_value(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
-			  const json_t *value)
+static int set_json_value(struct tapir_request_params *params, const struct tapir_route *route,
+			  const char *name, const json_t *value)
 {
 	char number[32];
 
 	switch (json_typeof(value)) {
 	case JSON_STRING:
-		return tapir_ask__set(ask, route, name, json_string_value(value));
+		return tapir_request_params__set(params, route, name, json_string_value(value));
 	case JSON_INTEGER:
 		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
-		return tapir_ask__set(ask, route, name, number);
+		return tapir_request_params__set(params, route, name, number);
 	case JSON_REAL:
 		snprintf(number, sizeof(number), "%.9f", json_real_value(value));
-		return tapir_ask__set(ask, route, name, number);
+		return tapir_request_params__set(params, route, name, number);
 	case JSON_TRUE:
 	case JSON_FALSE:
-		return tapir_ask__set(ask, route, name, json_is_true(value) ? "true" : "false");
+		return tapir_request_params__set(params, route, name,
+						 json_is_true(value) ? "true" : "false");
 	default:
 		return tapir_diag__fail(-EINVAL, "%.100s: a text, a number or true is expected",
 					name);
 	}
 }
 
-static int set_json_member(struct tapir_ask *ask, const struct tapir_route *route, const char *name,
-			   const json_t *value)
+static int set_json_member(struct tapir_request_params *params, const struct tapir_route *route,
+			   const char *name, const json_t *value)
 {
 	const json_t *element;
 	size_t i;
 	int err = 0;
 
 	if (!json_is_array(value))
-		return set_json_value(ask, route, name, value);
+		return set_json_value(params, route, name, value);
 	for (i = 0; !err && i < json_array_size(value); i++) {
 		element = json_array_get(value, i);
-		err = set_json_value(ask, route, name, element);
+		err = set_json_value(params, route, name, element);
 	}
 	return err;
 }
 
-int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, const char *body,
-			size_t len)
+int tapir_request_params__set_json(struct tapir_request_params *params,
+				   const struct tapir_route *route, const char *body, size_t len)
 {
 	json_error_t error;
 	json_t *root = json_loadb(body, len, JSON_REJECT_DUPLICATES, &error), *value;
@@ -427,7 +429,7 @@ int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, 
 		err = tapir_diag__fail(-EINVAL, "body: a JSON object is expected");
 	json_object_foreach(root, name, value)
 	{
-		err = set_json_member(ask, route, name, value);
+		err = set_json_member(params, route, name, value);
 		if (err)
 			break;
 	}
@@ -435,17 +437,18 @@ int tapir_ask__set_json(struct tapir_ask *ask, const struct tapir_route *route, 
 	return err;
 }
 
-int tapir_ask__read(struct tapir_ask *ask, const struct tapir_route *route,
-		    const struct tapir_wire_request *rq)
+int tapir_request_params__read(struct tapir_request_params *params, const struct tapir_route *route,
+			       const struct tapir_wire_request *rq)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < rq->pair_cnt; i++)
-		err = tapir_ask__set(ask, route, rq->pairs[i].name, rq->pairs[i].value);
+		err = tapir_request_params__set(params, route, rq->pairs[i].name,
+						rq->pairs[i].value);
 	if (!err && rq->body_len && !route->has_body)
 		err = tapir_diag__fail(-EINVAL, "body: %s takes none", route->path);
 	else if (!err && rq->body_len)
-		err = tapir_ask__set_json(ask, route, rq->body, rq->body_len);
+		err = tapir_request_params__set_json(params, route, rq->body, rq->body_len);
 	return err;
 }
 
@@ -457,22 +460,23 @@ static int refuse_others(void)
 					"no other");
 }
 
-int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, const char *path_arg,
-		     uint32_t pid)
+int tapir_request_params__restrict_to_pid(struct tapir_request_params *params,
+					  const struct tapir_route *route, const char *path_arg,
+					  uint32_t pid)
 {
 	bool has_target = param_of(route, "pid");
 	char own[16];
 
-	ask->only_pid = pid;
+	params->only_pid = pid;
 	snprintf(own, sizeof(own), "%u", pid);
 	if (!strcmp(route->path, "/v1/processes/{pid}") && strcmp(path_arg, own) != 0)
 		return refuse_others();
-	if (has_target && (ask->comms.cnt || ask->container || ask->pod))
+	if (has_target && (params->comms.cnt || params->container || params->pod))
 		return refuse_others();
-	for (size_t i = 0; i < ask->pids.cnt; i++)
-		if (ask->pids.data[i] != pid)
+	for (size_t i = 0; i < params->pids.cnt; i++)
+		if (params->pids.data[i] != pid)
 			return refuse_others();
-	if (has_target && !ask->pids.cnt && !tapir_vec__push(&ask->pids, pid))
+	if (has_target && !params->pids.cnt && !tapir_vec__push(&params->pids, pid))
 		return -ENOMEM;
 	return 0;
 }
@@ -480,11 +484,11 @@ int tapir_ask__limit(struct tapir_ask *ask, const struct tapir_route *route, con
 /* ---- a recording ---------------------------------------------------------------------------- */
 
 /* No client decides which file of the machine is opened. */
-static int check_specs(const struct tapir_ask *ask)
+static int check_specs(const struct tapir_request_params *params)
 {
 	const char *const *text;
 
-	tapir_vec_for_each (text, &ask->specs) {
+	tapir_vec_for_each (text, &params->specs) {
 		struct tapir_spec *spec;
 		bool has_path;
 
@@ -499,39 +503,40 @@ static int check_specs(const struct tapir_ask *ask)
 	return 0;
 }
 
-int tapir_ask__request(const struct tapir_ask *ask, struct tapir_request *out)
+int tapir_request_params__request(const struct tapir_request_params *params,
+				  struct tapir_request *out)
 {
-	int kinds = (ask->pids.cnt > 0) + (ask->comms.cnt > 0) + (ask->container != NULL) +
-		    (ask->pod != NULL);
+	int kinds = (params->pids.cnt > 0) + (params->comms.cnt > 0) + (params->container != NULL) +
+		    (params->pod != NULL);
 
 	if (kinds != 1)
 		return tapir_diag__fail(-EINVAL, "pid: a target is required: one of pid, comm, "
 						 "container and pod");
-	if (ask->started && ask->pids.cnt != 1)
+	if (params->started && params->pids.cnt != 1)
 		return tapir_diag__fail(-EINVAL, "started: requires one pid");
 	*out = (struct tapir_request){
 		.sz = sizeof(*out),
-		.rules = {.pids = ask->inside.cnt ? ask->inside : ask->pids,
-			  .comms = ask->comms,
-			  .cgroups = ask->cgroups},
-		.specs = ask->specs,
-		.profiles = ask->profiles,
-		.has_no_default = ask->only_counters,
-		.has_counters = ask->counters.cnt > 0 || ask->only_counters,
-		.counters = ask->counters,
-		.interval_ns = ask->interval_ns,
-		.lane = ask->lane,
-		.rate_hz = ask->rate_hz,
-		.stack = ask->stack,
-		.no_stack = ask->no_stack,
-		.frames = (uint32_t)ask->frames,
-		.no_samples = ask->no_samples || ask->only_counters,
-		.sched = ask->sched,
-		.no_sched = ask->no_sched || ask->only_counters,
-		.sample_event = ask->sample_event,
-		.sample_hz = ask->sample_hz,
-		.no_command_lines = !ask->command_lines,
-		.duration_ns = ask->duration_ns ? ask->duration_ns : DEFAULT_RECORD_NS,
+		.rules = {.pids = params->inside.cnt ? params->inside : params->pids,
+			  .comms = params->comms,
+			  .cgroups = params->cgroups},
+		.specs = params->specs,
+		.profiles = params->profiles,
+		.has_no_default = params->only_counters,
+		.has_counters = params->counters.cnt > 0 || params->only_counters,
+		.counters = params->counters,
+		.interval_ns = params->interval_ns,
+		.lane = params->lane,
+		.rate_hz = params->rate_hz,
+		.stack = params->stack,
+		.no_stack = params->no_stack,
+		.frames = (uint32_t)params->frames,
+		.no_samples = params->no_samples || params->only_counters,
+		.sched = params->sched,
+		.no_sched = params->no_sched || params->only_counters,
+		.sample_event = params->sample_event,
+		.sample_hz = params->sample_hz,
+		.no_command_lines = !params->command_lines,
+		.duration_ns = params->duration_ns ? params->duration_ns : DEFAULT_RECORD_NS,
 	};
-	return check_specs(ask);
+	return check_specs(params);
 }
