@@ -112,7 +112,7 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 		print_record(a->printer, &hit->begin.event.rec->h);
 }
 
-static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
+static int ask_records(struct tapir_reader *reader, struct tapir_cli_questions *asked,
 		       const struct tapir_trace_filter *trace, struct asker *a)
 {
 	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
@@ -134,8 +134,8 @@ static int ask_records(struct tapir_reader *reader, struct tapir_asked *asked,
 	if (!err)
 		err = tapir_questions__finish(asked->questions);
 	if (!err)
-		tapir_asked__write(asked, false, a->json, 0, last_ns - a->start_ns,
-				   &a->printer->out);
+		tapir_cli_questions__write(asked, false, a->json, 0, last_ns - a->start_ns,
+					   &a->printer->out);
 	return err ? err : tapir_terminal__flush(&a->printer->out);
 }
 
@@ -203,7 +203,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	struct printer printer = {};
 	struct asker asker = {&printer, tapir_reader__stats(reader)->created_ns, args->json};
 	const struct tapir_question_sink sink = {on_hit, &asker};
-	struct tapir_asked asked = {};
+	struct tapir_cli_questions asked = {};
 	int err;
 
 	(void)tapir_trace_filter__parse(args->trace_id, &choice.trace); /* which run has checked */
@@ -211,7 +211,8 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
 					       tapir_reader__stats(reader)->created_ns);
-	err = printer.lines ? tapir_asked__init(&asked, cli, &args->question, &sources, true, &sink)
+	err = printer.lines ? tapir_cli_questions__init(&asked, cli, &args->question, &sources,
+							true, &sink)
 			    : -ENOMEM;
 	if (!err)
 		err = asked.questions ? ask_records(reader, &asked, &choice.trace, &asker)
@@ -220,7 +221,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = TAPIR_CLI_USAGE;
 	if (!err)
 		tapir_manifests__warn_of_odd(printer.lines);
-	tapir_asked__fini(&asked);
+	tapir_cli_questions__fini(&asked);
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);

@@ -50,7 +50,7 @@ struct tracer {
 	struct tapir_recorder recorder;
 	struct tapir_live_lines live;
 	struct tapir_counter_table *table; /* NULL: one line per value */
-	struct tapir_asked asked;
+	struct tapir_cli_questions asked;
 	const struct tapir_catalog *catalog;
 	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
 	bool json;
@@ -94,8 +94,8 @@ static void write_tables(struct tracer *t, bool is_last)
 	if (!t->asked.has_table || !t->interval_ns ||
 	    (!is_last && now_ns - t->interval_from_ns < t->interval_ns))
 		return;
-	tapir_asked__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
-			   now_ns - start_ns, &t->live.out);
+	tapir_cli_questions__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
+				   now_ns - start_ns, &t->live.out);
 	tapir_questions__begin_interval(t->asked.questions);
 	t->interval_from_ns = now_ns;
 }
@@ -132,8 +132,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	err = tapir_recorder__run(&t->recorder, &result);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
 	if (t->asked.has_table && !t->err && (!err || result.stats.captured[TAPIR_FAMILY_EVENT]))
-		tapir_asked__write(&t->asked, false, t->json, 0,
-				   tapir_clock__now_ns() - t->live.start_ns, &t->live.out);
+		tapir_cli_questions__write(&t->asked, false, t->json, 0,
+					   tapir_clock__now_ns() - t->live.start_ns, &t->live.out);
 	if (err != -EPIPE) {
 		int flush_err = tapir_terminal__flush(&t->live.out);
 
@@ -155,7 +155,8 @@ static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
 	       struct tapir_request *request)
 {
 	const struct tapir_question_sink sink = {on_hit, t};
-	int err = tapir_asked__init(&t->asked, cli, &args->question, &cli->words, false, &sink);
+	int err = tapir_cli_questions__init(&t->asked, cli, &args->question, &cli->words, false,
+					    &sink);
 
 	t->json = args->json;
 	t->interval_ns = args->capture.counters.is_given ? 0 : args->capture.interval_ns;
@@ -202,7 +203,7 @@ static int run(struct tapir_cli *cli)
 	if (t.live.lines)
 		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
-	tapir_asked__fini(&t.asked);
+	tapir_cli_questions__fini(&t.asked);
 	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);
 	tapir_dotnet_tables__fini();

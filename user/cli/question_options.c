@@ -104,7 +104,7 @@ static bool has_kind(void *ctx, const struct tapir_kind *kind)
 
 /* ---- texts ------------------------------------------------------------------------------------ */
 
-static const char *keep(struct tapir_asked *asked, const char *text, size_t len)
+static const char *keep(struct tapir_cli_questions *asked, const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
 
@@ -115,21 +115,21 @@ static const char *keep(struct tapir_asked *asked, const char *text, size_t len)
 }
 
 /* Keeps the text up to end without the blanks before it. */
-static const char *keep_words(struct tapir_asked *asked, const char *text, const char *end)
+static const char *keep_words(struct tapir_cli_questions *asked, const char *text, const char *end)
 {
 	while (end > text && end[-1] == ' ')
 		end--;
 	return keep(asked, text, (size_t)(end - text));
 }
 
-static bool add_spec(struct tapir_asked *asked, const char *text)
+static bool add_spec(struct tapir_cli_questions *asked, const char *text)
 {
 	return text && tapir_vec__push(&asked->specs, text);
 }
 
 /* ---- intervals -------------------------------------------------------------------------------- */
 
-static int add_interval(struct tapir_asked *asked, struct tapir_source *s, const char *name)
+static int add_interval(struct tapir_cli_questions *asked, struct tapir_source *s, const char *name)
 {
 	size_t kept = asked->texts.cnt;
 	int err = tapir_interval_name__add_specs(name, &asked->texts);
@@ -140,8 +140,8 @@ static int add_interval(struct tapir_asked *asked, struct tapir_source *s, const
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
-static int take_machine_end(struct tapir_asked *asked, const char *text, const char **provider,
-			    const char **events)
+static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
+			    const char **provider, const char **events)
 {
 	struct tapir_machine_source *source = NULL;
 	int err = tapir_machine_source__parse(text, &source);
@@ -157,7 +157,7 @@ static int take_machine_end(struct tapir_asked *asked, const char *text, const c
 }
 
 /* The end of a SPEC that names an event: without its path, and what follows the events. */
-static int take_end(struct tapir_asked *asked, const char *text, const char **provider,
+static int take_end(struct tapir_cli_questions *asked, const char *text, const char **provider,
 		    const char **events)
 {
 	struct tapir_spec *spec = NULL;
@@ -190,7 +190,7 @@ static int take_end(struct tapir_asked *asked, const char *text, const char **pr
 	return err;
 }
 
-static int name_pair(struct tapir_asked *asked, struct tapir_source *s, const char *text)
+static int name_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
 {
 	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
 	int err = tapir_pairs__name(pairs, text);
@@ -209,7 +209,7 @@ static int name_pair(struct tapir_asked *asked, struct tapir_source *s, const ch
 }
 
 /* Each begin with each end. */
-static int name_until(struct tapir_asked *asked, struct tapir_source *s, const char *begin,
+static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s, const char *begin,
 		      const char *until, const char *key)
 {
 	const char *provider[2], *events[2];
@@ -233,7 +233,7 @@ static int name_until(struct tapir_asked *asked, struct tapir_source *s, const c
 	return err;
 }
 
-static int add_pair(struct tapir_asked *asked, struct tapir_source *s, const char *text)
+static int add_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
 {
 	int err = name_pair(asked, s, text);
 	size_t a = strcspn(text, ","), b = text[a] ? strcspn(text + a + 1, ",") : 0;
@@ -249,7 +249,8 @@ static int add_pair(struct tapir_asked *asked, struct tapir_source *s, const cha
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
-static int add_machine_source(struct tapir_asked *asked, struct tapir_source *s, const char *word)
+static int add_machine_source(struct tapir_cli_questions *asked, struct tapir_source *s,
+			      const char *word)
 {
 	struct tapir_machine_source *source;
 	int err = tapir_machine_source__parse(word, &source);
@@ -262,8 +263,8 @@ static int add_machine_source(struct tapir_asked *asked, struct tapir_source *s,
 	return -ENOMEM;
 }
 
-static int add_event_source(struct tapir_asked *asked, struct tapir_source *s, const char *word,
-			    bool is_of_file)
+static int add_event_source(struct tapir_cli_questions *asked, struct tapir_source *s,
+			    const char *word, bool is_of_file)
 {
 	struct tapir_spec *spec = NULL;
 	int err;
@@ -281,7 +282,7 @@ static int add_event_source(struct tapir_asked *asked, struct tapir_source *s, c
 	return -ENOMEM;
 }
 
-static int add_source(struct tapir_asked *asked, struct tapir_source *s, const char *word,
+static int add_source(struct tapir_cli_questions *asked, struct tapir_source *s, const char *word,
 		      bool is_of_file)
 {
 	if (!strncmp(word, "interval:", 9)) {
@@ -296,7 +297,7 @@ static int add_source(struct tapir_asked *asked, struct tapir_source *s, const c
 	return add_event_source(asked, s, word, is_of_file);
 }
 
-static struct tapir_source *new_source(struct tapir_asked *asked)
+static struct tapir_source *new_source(struct tapir_cli_questions *asked)
 {
 	struct tapir_source *s = calloc(1, sizeof(*s));
 
@@ -334,7 +335,7 @@ static bool asks(const struct tapir_question_args *args)
 	return adds_up || args->where || args->pairs.cnt || args->until;
 }
 
-static int add_question(struct tapir_asked *asked, const struct tapir_question_args *args,
+static int add_question(struct tapir_cli_questions *asked, const struct tapir_question_args *args,
 			struct tapir_source *s, const char *text, bool is_of_intervals)
 {
 	struct tapir_question_opts opts = {.text = text,
@@ -359,7 +360,7 @@ static int add_question(struct tapir_asked *asked, const struct tapir_question_a
 }
 
 /* words: the sources of one question, or of two: of events, and of intervals. */
-static int ask(struct tapir_asked *asked, const struct tapir_question_args *args,
+static int ask(struct tapir_cli_questions *asked, const struct tapir_question_args *args,
 	       const struct tapir_words *words, const char *text, bool is_of_file)
 {
 	struct tapir_source *s = new_source(asked);
@@ -440,8 +441,8 @@ static const char *value_end(const char *value)
 	return at;
 }
 
-static int take_part(const struct tapir_cli *cli, struct tapir_asked *asked, struct sentence *s,
-		     const char **at)
+static int take_part(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+		     struct sentence *s, const char **at)
 {
 	const struct tapir_option *o = option_of(*at, word_len(*at));
 	const char *value = next_word(*at), *text;
@@ -466,7 +467,7 @@ static bool is_sentence(const char *word)
 	return *value_end(word);
 }
 
-static int ask_sentence(const struct tapir_cli *cli, struct tapir_asked *asked,
+static int ask_sentence(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 			const struct tapir_question_args *args, const char *text, bool is_of_file)
 {
 	struct sentence s = {.args = {.top = args->top, .table_mb = args->table_mb}};
@@ -482,7 +483,7 @@ static int ask_sentence(const struct tapir_cli *cli, struct tapir_asked *asked,
 }
 
 /* @FILE: one a line; '#' begins a comment. */
-static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
+static int ask_file(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 		    const struct tapir_question_args *args, const char *path, bool is_of_file)
 {
 	unsigned question_cnt = 0;
@@ -513,7 +514,7 @@ static int ask_file(const struct tapir_cli *cli, struct tapir_asked *asked,
 	return err;
 }
 
-static int ask_all(const struct tapir_cli *cli, struct tapir_asked *asked,
+static int ask_all(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 		   const struct tapir_question_args *args, const struct tapir_words *words,
 		   bool is_of_file)
 {
@@ -549,9 +550,10 @@ static bool are_asking(const struct tapir_words *words)
 	return false;
 }
 
-int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
-		      const struct tapir_question_args *args, const struct tapir_words *words,
-		      bool is_of_file, const struct tapir_question_sink *sink)
+int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct tapir_cli *cli,
+			      const struct tapir_question_args *args,
+			      const struct tapir_words *words, bool is_of_file,
+			      const struct tapir_question_sink *sink)
 {
 	int err;
 
@@ -567,7 +569,7 @@ int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
-void tapir_asked__fini(struct tapir_asked *asked)
+void tapir_cli_questions__fini(struct tapir_cli_questions *asked)
 {
 	struct tapir_source **s;
 	char **text;

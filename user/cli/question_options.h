@@ -31,7 +31,7 @@ extern const struct tapir_option tapir_question_options[];
 struct tapir_source;
 
 /* The questions of a command line; zeros at first. */
-struct tapir_asked {
+struct tapir_cli_questions {
 	struct tapir_questions *questions; /* NULL: there are none */
 	struct tapir_words specs;	   /* what is to be recorded for it */
 	bool has_table;			   /* a question adds up */
@@ -45,14 +45,15 @@ struct tapir_asked {
  * words: sources of the command line. is_of_file: a word that is no interval is a GLOB of the
  * file's events. Fills asked, which __fini releases in any case. TAPIR_CLI_USAGE, -errno.
  */
-int tapir_asked__init(struct tapir_asked *asked, const struct tapir_cli *cli,
-		      const struct tapir_question_args *args, const struct tapir_words *words,
-		      bool is_of_file, const struct tapir_question_sink *sink);
-void tapir_asked__fini(struct tapir_asked *asked);
+int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct tapir_cli *cli,
+			      const struct tapir_question_args *args,
+			      const struct tapir_words *words, bool is_of_file,
+			      const struct tapir_question_sink *sink);
+void tapir_cli_questions__fini(struct tapir_cli_questions *asked);
 
 /* The tables of all questions; since: of the interval that ends. */
-void tapir_asked__write(const struct tapir_asked *asked, bool since, bool json, uint64_t from_ns,
-			uint64_t until_ns, struct tapir_str *out);
+void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
+				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out);
 /* A hit of an interval as a line. */
 void tapir_hit__write(const struct tapir_hit *hit, bool json, uint64_t start_ns,
 		      struct tapir_str *out);

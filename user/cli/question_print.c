@@ -44,8 +44,8 @@ static struct tapir_question_counts difference(struct tapir_question_counts a,
 					      .unended = a.unended - b.unended};
 }
 
-static bool read_now(const struct tapir_asked *asked, const struct tapir_question *q, bool since,
-		     struct reading *r)
+static bool read_now(const struct tapir_cli_questions *asked, const struct tapir_question *q,
+		     bool since, struct reading *r)
 {
 	uint32_t column = q->fold.column_cnt && q->columns[0].aggregate == TAPIR_AGGREGATE_SUM
 				  ? 0
@@ -605,8 +605,8 @@ static void write_json(const struct reading *r, uint64_t from_ns, uint64_t until
 	tapir_str__addc(out, '\n');
 }
 
-void tapir_asked__write(const struct tapir_asked *asked, bool since, bool json, uint64_t from_ns,
-			uint64_t until_ns, struct tapir_str *out)
+void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
+				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out)
 {
 	for (size_t i = 0; i < tapir_questions__cnt(asked->questions); i++) {
 		const struct tapir_question *q = tapir_questions__at(asked->questions, i);
