@@ -72,7 +72,7 @@ static struct {
 /* ---- an event's first sight: any thread ---------------------------------------------------------- */
 
 /* Separate memory: recording of events must not depend on it. */
-static void *take(uint64_t bytes)
+static void *reserve_pages(uint64_t bytes)
 {
 	uint64_t need = (bytes + 15) & ~15ull, at;
 	uint8_t *from = coreclr_load_acquire(&arena.at);
@@ -91,12 +91,12 @@ static struct coreclr_published *new_published(const struct coreclr_publish_even
 	/* Native events have no name, and nothing that describes them. */
 	if (!event->name[0] || !event->meta || event->meta_bytes > META_MAX_BYTES)
 		return &none;
-	p = take(sizeof(*p));
+	p = reserve_pages(sizeof(*p));
 	if (!p) {
 		__atomic_fetch_add(&homeless_cnt, 1, __ATOMIC_RELAXED);
 		return &none;
 	}
-	if (coreclr_layout__parse(event->meta, event->meta_bytes, take, &p->layout))
+	if (coreclr_layout__parse(event->meta, event->meta_bytes, reserve_pages, &p->layout))
 		p->layout = (struct coreclr_layout){.cnt = 0};
 	p->layout.is_self = coreclr_payload__way(&p->layout, data, bytes);
 	p->is_raw = !p->layout.cnt && bytes;
@@ -263,7 +263,7 @@ static struct provider *find_provider(const char *name)
 	for (uint32_t i = 0; i < provider_cnt; i++)
 		if (!strcmp(providers[i]->name, name))
 			return providers[i];
-	pr = provider_cnt < PROVIDER_MAX ? take(sizeof(*pr)) : NULL;
+	pr = provider_cnt < PROVIDER_MAX ? reserve_pages(sizeof(*pr)) : NULL;
 	if (!pr)
 		return NULL;
 	pr->name = name;

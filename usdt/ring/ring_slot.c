@@ -16,7 +16,7 @@ static struct tapir_ring_slot *shared_slot(const struct ring_arena *arena, uint3
 	return (struct tapir_ring_slot *)((uint8_t *)arena->data + arena->data->slots_off) + i;
 }
 
-static int take(uint64_t *owner, uint64_t seen, uint32_t tid)
+static int claim_slot(uint64_t *owner, uint64_t seen, uint32_t tid)
 {
 	uint64_t mine = ((seen >> 32) + 1) << 32 | tid;
 
@@ -38,7 +38,7 @@ static int find_in(struct ring_arena *arena, uint32_t tid, int of_the_dead)
 
 		if ((uint32_t)seen && !(of_the_dead && is_gone((uint32_t)seen, tid)))
 			continue;
-		if (take(owner, seen, tid))
+		if (claim_slot(owner, seen, tid))
 			return (int)i;
 	}
 	return -1;

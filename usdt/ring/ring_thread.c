@@ -20,7 +20,7 @@
 static struct ring_tls pool[TAPIR_RING_SLOTS];
 static uint32_t next;
 
-static struct ring_tls *take(void)
+static struct ring_tls *take_tls(void)
 {
 	uint32_t from = ring_load(&next);
 
@@ -43,7 +43,7 @@ struct ring_tls *ring_thread__make(void)
 
 	if (!ring_process.exit_key_made)
 		return NULL;
-	t = take();
+	t = take_tls();
 	if (t && pthread_setspecific(ring_process.exit_key, t)) {
 		ring_thread__free(t);
 		return NULL;

@@ -26,7 +26,7 @@ void tapir_page_doc__get(struct tapir_page_job *job, struct tapir_page_doc *doc,
 	tapir_page_doc__ask(job, doc, &rq);
 }
 
-static void take(struct tapir_page_job *job, struct tapir_page_doc *doc, bool is_whole)
+static void take_doc(struct tapir_page_job *job, struct tapir_page_doc *doc, bool is_whole)
 {
 	int err;
 
@@ -41,7 +41,7 @@ static void take(struct tapir_page_job *job, struct tapir_page_doc *doc, bool is
 
 bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc)
 {
-	take(job, doc, true);
+	take_doc(job, doc, true);
 	if (doc->head.mime == TAPIR_MIME_JSON && doc->text.data)
 		doc->json = tapir_answer__parse(doc->text.data, doc->text.len);
 	return doc->head.status == 200;
@@ -49,7 +49,7 @@ bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc
 
 bool tapir_page_doc__take_head(struct tapir_page_job *job, struct tapir_page_doc *doc)
 {
-	take(job, doc, false);
+	take_doc(job, doc, false);
 	return doc->head.status == 200 || doc->head.status == 201;
 }
 

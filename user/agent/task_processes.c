@@ -336,7 +336,7 @@ static int make(struct list *list, bool is_all)
 }
 
 /* Adds a list that was made within the last second, or is made now. */
-static int take(struct tapir_shared_lists *lists, bool is_all, struct tapir_str *out)
+static int take_list(struct tapir_shared_lists *lists, bool is_all, struct tapir_str *out)
 {
 	struct list *list = is_all ? &lists->all : &lists->some;
 	int err = 0;
@@ -355,7 +355,7 @@ int tapir_task__processes(void *ctx, int fd)
 {
 	const struct tapir_task *task = ctx;
 	struct tapir_str out = {};
-	int err = take(task->lists, task->ask->all, &out);
+	int err = take_list(task->lists, task->ask->all, &out);
 
 	if (err)
 		return tapir_answer__diag(fd, tapir_answer__status(err), 0);

@@ -99,7 +99,7 @@ static void *run(void *arg)
 }
 
 /* Called by libbpf before it loads, in place of its own handler for the section. */
-static int take(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+static int defer_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	struct tapir_deferred_program *l = awaited[cookie];
 	struct bpf_insn nothing[] = {
@@ -133,7 +133,7 @@ static void register_handlers(void)
 {
 	for (int i = 0; i < TAPIR_DEFERRED_KINDS; i++) {
 		LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = i,
-			    .prog_prepare_load_fn = take);
+			    .prog_prepare_load_fn = defer_load);
 
 		handlers[i] =
 			libbpf_register_prog_handler(kinds[i].section, kinds[i].type, 0, &opts);

@@ -75,7 +75,7 @@ struct taker {
 	void *ctx;
 };
 
-static uint64_t take(void *ctx, struct perf_event_header *h)
+static uint64_t take_record(void *ctx, struct perf_event_header *h)
 {
 	const struct taker *taker = ctx;
 
@@ -94,7 +94,7 @@ uint64_t tapir_perf_records__each(const struct tapir_perf_records *span,
 {
 	struct taker taker = {fn, ctx};
 
-	return tapir_perf_records__each_record(span, scratch, take, &taker);
+	return tapir_perf_records__each_record(span, scratch, take_record, &taker);
 }
 
 uint64_t tapir_perf_records__each_record(const struct tapir_perf_records *span,

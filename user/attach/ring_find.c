@@ -216,7 +216,7 @@ static bool find_device(struct walk *w)
 }
 
 /* Anything but 0 ends the walk. */
-static int take(struct walk *w, const char *link, bool is_ctl)
+static int open_lane(struct walk *w, const char *link, bool is_ctl)
 {
 	tapir_autofd int path_fd = open(link, O_PATH | O_CLOEXEC);
 	struct candidate c = {.fd = -1, .is_ctl = is_ctl};
@@ -253,7 +253,7 @@ static int see_descriptor(struct walk *w, int dir_fd, const char *name)
 	if (!kind_of(path, &is_ctl))
 		return 0;
 	snprintf(link, sizeof(link), "/proc/%u/fd/%.20s", w->tgid, name);
-	return take(w, link, is_ctl);
+	return open_lane(w, link, is_ctl);
 }
 
 static int see_descriptors(struct walk *w)
@@ -283,7 +283,7 @@ static int see_mapped(const struct tapir_mapping_line *line, void *ctx)
 		return 0;
 	snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", ((struct walk *)ctx)->tgid,
 		 (unsigned long long)line->start_va, (unsigned long long)line->end_va);
-	return take(ctx, link, is_ctl);
+	return open_lane(ctx, link, is_ctl);
 }
 
 /*

@@ -212,7 +212,7 @@ static bool hand_out(const struct tapir_unprivileged_sampler *s, struct sample_r
 	return true;
 }
 
-static uint64_t take(void *ctx, struct perf_event_header *h)
+static uint64_t take_sample_record(void *ctx, struct perf_event_header *h)
 {
 	const struct lost_record *lost = (const void *)h;
 
@@ -239,7 +239,8 @@ uint64_t tapir_unprivileged_sampler__drain(struct tapir_unprivileged_sampler *s,
 		span.ring = (const char *)ring->page + s->page_bytes;
 		span.head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 		span.tail = ring->page->data_tail;
-		lost_cnt += tapir_perf_records__each_record(&span, &s->scratch, take, s);
+		lost_cnt +=
+			tapir_perf_records__each_record(&span, &s->scratch, take_sample_record, s);
 		__atomic_store_n(&ring->page->data_tail, span.head, __ATOMIC_RELEASE);
 	}
 	return lost_cnt;

@@ -66,7 +66,7 @@ struct fields tapir_vec(struct tapir_layout_field);
 
 /* ---- pieces ------------------------------------------------------------------------------------ */
 
-static int take(struct input *in, void *out, size_t bytes)
+static int read_input(struct input *in, void *out, size_t bytes)
 {
 	if (in->left < bytes)
 		return -EINVAL;
@@ -78,7 +78,7 @@ static int take(struct input *in, void *out, size_t bytes)
 
 static int take_u32(struct input *in, uint32_t *out)
 {
-	return take(in, out, sizeof(*out));
+	return read_input(in, out, sizeof(*out));
 }
 
 static int take_text(struct input *in, const char **out)
@@ -277,7 +277,7 @@ static int take_tag(struct input *in, struct tapir_event_blob *pub,
 	int err = take_u32(in, &bytes);
 
 	if (!err)
-		err = take(in, &tag, 1);
+		err = read_input(in, &tag, 1);
 	if (err || bytes > in->left)
 		return -EINVAL;
 	part = *in;
@@ -315,7 +315,7 @@ static int parse(struct input *in, struct tapir_event_blob *pub, struct tapir_pa
 	if (!err)
 		err = take_text(in, &pub->name);
 	if (!err)
-		err = take(in, &pub->keywords, sizeof(pub->keywords));
+		err = read_input(in, &pub->keywords, sizeof(pub->keywords));
 	if (!err)
 		err = take_u32(in, &pub->version);
 	if (!err)

@@ -48,7 +48,7 @@ struct field_head {
 };
 _Static_assert(sizeof(struct field_head) == 8, "field_head");
 
-static bool take(struct input *in, void *out, size_t bytes)
+static bool read_input(struct input *in, void *out, size_t bytes)
 {
 	if (in->left < bytes)
 		return false;
@@ -106,7 +106,7 @@ static int take_field(struct input *in, unsigned depth, struct tapir_layout_fiel
 	struct field_head head;
 	int err = 0;
 
-	if (++in->field_cnt > TAPIR_MAX_FIELDS || !take(in, &head, sizeof(head)) ||
+	if (++in->field_cnt > TAPIR_MAX_FIELDS || !read_input(in, &head, sizeof(head)) ||
 	    head.name_len > in->left || !is_valid(&head, all, idx))
 		return -EINVAL;
 	f->name = tapir_arena__text(&in->list->arena, (const char *)in->at, head.name_len);
@@ -160,7 +160,7 @@ static int parse(struct input *in, struct tapir_field_list *pub)
 	uint16_t least;
 	int err;
 
-	if (!take(in, &head, sizeof(head)))
+	if (!read_input(in, &head, sizeof(head)))
 		return -EINVAL;
 	pub->opcode = head.opcode;
 	pub->task = head.task;

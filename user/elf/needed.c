@@ -14,7 +14,8 @@ static const char *string_at(const struct strings *s, uint64_t off)
 	return off < s->len && memchr(s->data + off, '\0', s->len - off) ? s->data + off : NULL;
 }
 
-static void take(struct tapir_needed *out, const Elf64_Dyn *dyn, const struct strings *strings)
+static void take_dynamic(struct tapir_needed *out, const Elf64_Dyn *dyn,
+			 const struct strings *strings)
 {
 	const char *text = string_at(strings, dyn->d_un.d_val);
 
@@ -54,6 +55,6 @@ void tapir_needed__read(struct tapir_elf *elf, struct tapir_needed *out)
 		if (dyn->d_tag == DT_NULL)
 			break;
 		if (dyn->d_tag == DT_NEEDED || dyn->d_tag == DT_RPATH || dyn->d_tag == DT_RUNPATH)
-			take(out, dyn, &strings);
+			take_dynamic(out, dyn, &strings);
 	}
 }

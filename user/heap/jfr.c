@@ -52,7 +52,7 @@ static uint8_t take_byte(struct cursor *c)
 	return step(c, 1) ? c->j->data[c->at++] : 0;
 }
 
-static uint64_t take(struct cursor *c)
+static uint64_t read_varint(struct cursor *c)
 {
 	uint64_t value = 0;
 
@@ -71,7 +71,7 @@ static uint64_t take(struct cursor *c)
 /* Of things that each take a step. */
 static uint64_t take_count(struct cursor *c)
 {
-	uint64_t cnt = take(c);
+	uint64_t cnt = read_varint(c);
 
 	if (cnt <= c->j->steps_left)
 		return cnt;
@@ -86,7 +86,7 @@ static struct tapir_sv take_units(struct cursor *c)
 	size_t from = c->at;
 
 	for (uint64_t i = cnt; i && !c->j->is_bad; i--)
-		take(c);
+		read_varint(c);
 	if (c->j->is_bad || c->at - from != cnt)
 		return (struct tapir_sv){};
 	return (struct tapir_sv){(const char *)c->j->data + from, (size_t)cnt};
@@ -94,7 +94,7 @@ static struct tapir_sv take_units(struct cursor *c)
 
 static struct tapir_sv take_bytes(struct cursor *c)
 {
-	uint64_t len = take(c);
+	uint64_t len = read_varint(c);
 	size_t from = c->at;
 
 	skip(c, len);
@@ -109,7 +109,7 @@ static struct tapir_sv take_text(struct cursor *c, uint64_t *key)
 	*key = 0;
 	switch (take_byte(c)) {
 	case TEXT_POOL:
-		*key = take(c);
+		*key = read_varint(c);
 		break;
 	case TEXT_UTF16:
 		return take_units(c);
@@ -129,7 +129,7 @@ static struct tapir_sv take_text(struct cursor *c, uint64_t *key)
 
 static struct tapir_sv take_name(struct cursor *c)
 {
-	uint64_t idx = take(c);
+	uint64_t idx = read_varint(c);
 
 	if (idx < c->j->texts.cnt)
 		return c->j->texts.data[idx];
@@ -205,11 +205,11 @@ static void read_metadata(struct tapir_jfr *j, size_t at)
 	struct cursor c = {j, at, j->len};
 	uint64_t key;
 
-	take(&c); /* size */
-	if (take(&c) != METADATA)
+	read_varint(&c); /* size */
+	if (read_varint(&c) != METADATA)
 		spoil(j);
 	for (unsigned i = 0; i < 3; i++) /* time, duration, id */
-		take(&c);
+		read_varint(&c);
 	for (uint64_t i = take_count(&c); i && !j->is_bad && !j->failed; i--) {
 		struct tapir_sv text = take_text(&c, &key);
 
@@ -270,7 +270,7 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 	uint64_t key;
 
 	if (is_pool) {
-		take(c);
+		read_varint(c);
 		return;
 	}
 	if (!class || depth > DEPTH_MAX || !step(c, 0)) {
@@ -279,7 +279,7 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 	}
 	switch (kind_of(class)) {
 	case KIND_NUMBER:
-		take(c);
+		read_varint(c);
 		break;
 	case KIND_BYTE:
 		skip(c, 1);
@@ -315,7 +315,7 @@ static struct tapir_jfr_value resolve(struct tapir_jfr *j, struct tapir_jfr_valu
 
 	if (!v.is_pool || v.is_array || !v.at)
 		return v;
-	at = tapir_map__get(&j->pool, pool_key(v.class_id, take(&c)));
+	at = tapir_map__get(&j->pool, pool_key(v.class_id, read_varint(&c)));
 	return (struct tapir_jfr_value){.at = at ? (size_t)*at : 0, .class_id = v.class_id};
 }
 
@@ -382,10 +382,11 @@ struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
 
 static void read_pool(struct cursor *c)
 {
-	uint64_t class_id = take(c);
+	uint64_t class_id = read_varint(c);
 
 	for (uint64_t i = take_count(c); i && !c->j->is_bad && !c->j->failed; i--) {
-		uint64_t *at = tapir_map__put(&c->j->pool, pool_key(class_id, take(c)), NULL);
+		uint64_t *at =
+			tapir_map__put(&c->j->pool, pool_key(class_id, read_varint(c)), NULL);
 
 		if (at)
 			*at = c->at;
@@ -397,7 +398,7 @@ static void read_pool(struct cursor *c)
 static void read_pools(struct cursor *c)
 {
 	for (unsigned i = 0; i < 3; i++) /* time, duration, distance to the one before */
-		take(c);
+		read_varint(c);
 	take_byte(c);
 	for (uint64_t i = take_count(c); i && !c->j->is_bad && !c->j->failed; i--)
 		read_pool(c);
@@ -410,14 +411,14 @@ static void each_event(struct tapir_jfr *j, uint64_t class_id, tapir_jfr_fn fn, 
 
 	while (at < j->len && !j->is_bad && !j->failed) {
 		struct cursor c = {j, at, j->len};
-		uint64_t size = take(&c), type;
+		uint64_t size = read_varint(&c), type;
 
 		if (!size || size > j->len - at) {
 			spoil(j);
 			return;
 		}
 		c.end = at + size;
-		type = take(&c);
+		type = read_varint(&c);
 		if (!fn && type == CHECKPOINT)
 			read_pools(&c);
 		if (fn && type == class_id && !j->is_bad)

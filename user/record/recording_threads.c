@@ -18,7 +18,7 @@ static bool wants_snapshots(const struct recording *r)
 	return r->opts->with_switches && (!r->is_unprivileged || r->opts->snapshot_looks);
 }
 
-static int take(struct recording *r, const struct tapir_snapshot_opts *opts)
+static int take_snapshot(struct recording *r, const struct tapir_snapshot_opts *opts)
 {
 	struct tapir_snapshot *snapshot = NULL;
 	int err = tapir_snapshot__start(opts, &snapshot);
@@ -62,7 +62,7 @@ int tapir_recording__begin_snapshots(struct recording *r)
 	opts.tgids = tgids.data;
 	opts.tgid_cnt = tgids.cnt;
 	if (tgids.cnt)
-		err = take(r, &opts);
+		err = take_snapshot(r, &opts);
 	tapir_vec__fini(&tgids);
 	return err;
 }
@@ -92,7 +92,7 @@ void tapir_recording__end_snapshots(struct recording *r)
 			NAMED_MAX, left_cnt);
 	opts.tgids = tgids.data;
 	opts.tgid_cnt = tgids.cnt;
-	if (tgids.cnt && take(r, &opts))
+	if (tgids.cnt && take_snapshot(r, &opts))
 		tapir_warn("no snapshot of threads at the end of the recording: out of memory");
 	tapir_vec__fini(&tgids);
 }

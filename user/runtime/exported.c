@@ -7,8 +7,8 @@
 #include "base/diag.h"
 #include "elf/image.h"
 
-static void take(const struct tapir_elf_syms *syms, size_t i, const char *const *names,
-		 uint64_t *vas, size_t cnt)
+static void take_symbol(const struct tapir_elf_syms *syms, size_t i, const char *const *names,
+			uint64_t *vas, size_t cnt)
 {
 	const char *name = tapir_elf_syms__name(syms, i);
 
@@ -26,7 +26,7 @@ static void find_linked(struct tapir_elf *elf, const char *const *names, uint64_
 	tapir_diag__rewind(mark);
 	for (size_t i = 0; !err && i < syms.cnt; i++)
 		if (syms.syms[i].st_shndx != SHN_UNDEF)
-			take(&syms, i, names, vas, cnt);
+			take_symbol(&syms, i, names, vas, cnt);
 }
 
 uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name)

@@ -24,7 +24,7 @@ struct rows {
 	struct tapir_vec(struct row) all;
 };
 
-static int take(uint32_t pid, void *ctx)
+static int add_process_usage(uint32_t pid, void *ctx)
 {
 	struct rows *rows = ctx;
 	struct row row = {.pid = pid};
@@ -125,7 +125,8 @@ static void write_machine(const struct rows *rows, struct tapir_str *out)
 void tapir_usage_report__metrics(uint32_t only_pid, struct tapir_str *out)
 {
 	struct rows rows = {};
-	int err = only_pid ? take(only_pid, &rows) : tapir_proc__each(take, &rows);
+	int err = only_pid ? add_process_usage(only_pid, &rows)
+			   : tapir_proc__each(add_process_usage, &rows);
 
 	if (err == -ENOMEM)
 		out->failed = true;

@@ -12,7 +12,7 @@
 #define HEADER_BYTES   16u /* of .eh_frame_hdr: version, encodings, pointer to .eh_frame */
 #define HEADER_VERSION 1
 
-static int take(struct tapir_elf *elf, const Elf64_Shdr *shdr, struct tapir_eh_section *out)
+static int read_section(struct tapir_elf *elf, const Elf64_Shdr *shdr, struct tapir_eh_section *out)
 {
 	int mark = tapir_diag__cnt(), err;
 	const void *data;
@@ -40,7 +40,7 @@ static int take_at(struct tapir_elf *elf, uint64_t va, uint64_t max_bytes,
 	shdr.sh_offset = load->p_offset + (va - load->p_vaddr);
 	shdr.sh_size = load->p_filesz - (va - load->p_vaddr);
 	shdr.sh_size = shdr.sh_size > max_bytes ? max_bytes : shdr.sh_size;
-	return take(elf, &shdr, out);
+	return read_section(elf, &shdr, out);
 }
 
 static int by_program_header(struct tapir_elf *elf, struct tapir_eh_section *out)
@@ -73,7 +73,7 @@ int tapir_eh_source__find(struct tapir_elf *elf, struct tapir_eh_section *out)
 		return -ENOENT;
 	shdr = tapir_elf__section(elf, ".eh_frame");
 	if (shdr)
-		err = take(elf, shdr, out);
+		err = read_section(elf, shdr, out);
 	if (err == -ENOENT)
 		err = by_program_header(elf, out);
 	if (err != -ENOENT)
@@ -81,7 +81,7 @@ int tapir_eh_source__find(struct tapir_elf *elf, struct tapir_eh_section *out)
 	shdr = tapir_elf__section(elf, ".debug_frame");
 	if (!shdr || shdr->sh_flags & SHF_COMPRESSED)
 		return -ENOENT;
-	err = take(elf, shdr, out);
+	err = read_section(elf, shdr, out);
 	if (!err)
 		out->is_debug = 1;
 	return err;

@@ -27,7 +27,7 @@ struct code {
 	const uint8_t *at, *end;
 };
 
-static bool take(struct code *c, const uint8_t *bytes, size_t len)
+static bool match_bytes(struct code *c, const uint8_t *bytes, size_t len)
 {
 	if ((size_t)(c->end - c->at) < len || memcmp(c->at, bytes, len) != 0)
 		return false;
@@ -67,8 +67,8 @@ static bool take_return(struct code *c, struct tapir_unwind_row *row, uint32_t s
 {
 	uint32_t m, curg, sp;
 
-	if (!take(c, get_g, sizeof(get_g)) || !take_load(c, 0x58, 0x98, &m) ||
-	    !take_load(c, 0x43, 0x83, &curg) || !take(c, set_g, sizeof(set_g)) ||
+	if (!match_bytes(c, get_g, sizeof(get_g)) || !take_load(c, 0x58, 0x98, &m) ||
+	    !take_load(c, 0x43, 0x83, &curg) || !match_bytes(c, set_g, sizeof(set_g)) ||
 	    !take_load(c, 0x60, 0xa0, &sp) || m > 31 || curg > 255 || sp > 255)
 		return false;
 	*row = (struct tapir_unwind_row){.rule = TAPIR_UNWIND_GO_STACK,

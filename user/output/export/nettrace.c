@@ -430,7 +430,7 @@ static uint64_t first_time(const struct tapir_nettrace *n)
 	return tapir_reader__stats(n->reader)->created_ns;
 }
 
-static int take(struct tapir_nettrace *n, bool is_end, struct tapir_str *out)
+static int flush_block(struct tapir_nettrace *n, bool is_end, struct tapir_str *out)
 {
 	const struct tapir_rec *rec;
 
@@ -457,12 +457,12 @@ int tapir_nettrace__add(struct tapir_nettrace *n, const struct tapir_rec *rec,
 		return -ENOMEM;
 	if (tapir_reader__is_segment_end(n->reader))
 		tapir_record_window__release(&n->window, SEGMENT_KEEP_NS);
-	return n->window.give_cnt ? take(n, false, out) : 0;
+	return n->window.give_cnt ? flush_block(n, false, out) : 0;
 }
 
 int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out)
 {
-	int err = take(n, true, out);
+	int err = flush_block(n, true, out);
 
 	if (!n->has_begun)
 		begin(n, first_time(n), out);

@@ -21,7 +21,7 @@ struct blob {
 	bool is_bad;
 };
 
-static void take(struct blob *b, void *out, size_t bytes)
+static void read_blob(struct blob *b, void *out, size_t bytes)
 {
 	memset(out, 0, bytes);
 	if (b->left < bytes) {
@@ -37,7 +37,7 @@ static uint32_t take_u32(struct blob *b)
 {
 	uint32_t value;
 
-	take(b, &value, sizeof(value));
+	read_blob(b, &value, sizeof(value));
 	return value;
 }
 
@@ -73,7 +73,8 @@ static void take_name(struct blob *b, struct tapir_str *out)
 {
 	uint16_t unit, low;
 
-	for (take(b, &unit, sizeof(unit)); unit && !b->is_bad; take(b, &unit, sizeof(unit))) {
+	for (read_blob(b, &unit, sizeof(unit)); unit && !b->is_bad;
+	     read_blob(b, &unit, sizeof(unit))) {
 		uint32_t code = unit;
 
 		if (unit >= 0xd800 && unit < 0xe000)
@@ -81,7 +82,7 @@ static void take_name(struct blob *b, struct tapir_str *out)
 		if (unit >= 0xd800 && unit < 0xdc00 && b->left >= sizeof(low)) {
 			memcpy(&low, b->at, sizeof(low));
 			if (low >= 0xdc00 && low < 0xe000) {
-				take(b, &low, sizeof(low));
+				read_blob(b, &low, sizeof(low));
 				code = 0x10000 + ((unit & 0x3ffu) << 10 | (low & 0x3ffu));
 			}
 		}
@@ -166,10 +167,10 @@ static void take_parts(struct blob *b, struct tapir_nettrace_fields *fields)
 		uint8_t kind, opcode;
 		struct blob part;
 
-		take(b, &kind, sizeof(kind));
+		read_blob(b, &kind, sizeof(kind));
 		part = take_part(b, bytes);
 		if (kind == PART_OPCODE && bytes) {
-			take(&part, &opcode, sizeof(opcode));
+			read_blob(&part, &opcode, sizeof(opcode));
 			fields->opcode = opcode;
 		} else if (kind == PART_FIELDS) {
 			tapir_str__clear(&fields->bytes);
@@ -190,7 +191,7 @@ void tapir_nettrace_fields__of_blob(struct tapir_nettrace_fields *fields, struct
 	(void)take_u32(&b);
 	take_name(&b, &name);
 	tapir_str__fini(&name);
-	take(&b, keywords, sizeof(keywords));
+	read_blob(&b, keywords, sizeof(keywords));
 	(void)take_u32(&b);
 	(void)take_u32(&b);
 	take_fields(&b, FORM_TYPE_NAME, 0, fields);

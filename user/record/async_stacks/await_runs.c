@@ -186,8 +186,8 @@ static void skip(struct replay *p, uint64_t cnt)
 			cnt < TAPIR_ASYNC_MAX_FRAMES ? (uint32_t)cnt : TAPIR_ASYNC_MAX_FRAMES;
 }
 
-static void take(void *ctx, const struct tapir_async_header *header,
-		 const struct tapir_async_event *event)
+static void replay_event(void *ctx, const struct tapir_async_header *header,
+			 const struct tapir_async_event *event)
 {
 	struct replay *p = ctx;
 
@@ -264,7 +264,7 @@ static size_t replay(struct tapir_await_runs *r, size_t i)
 		r->other_clock += !is_used;
 		if (is_used && !r->failed)
 			(void)tapir_async_buffer__read(&process->layout, buffer->bytes, buffer->len,
-						       NULL, take, &p);
+						       NULL, replay_event, &p);
 	}
 	return i;
 }

@@ -348,7 +348,7 @@ static void put(struct tapir_await_stacks *a, const struct tapir_rec *rec, int f
 		       sizeof(stack_id));
 }
 
-static void take(void *ctx, const struct tapir_rec *rec)
+static void take_record(void *ctx, const struct tapir_rec *rec)
 {
 	int family = tapir_family__of(rec->type);
 
@@ -423,7 +423,7 @@ struct tapir_await_stacks *tapir_await_stacks__new(struct tapir_reader *reader)
 		return NULL;
 	a->reader = reader;
 	a->catalog = tapir_reader__catalog(reader);
-	a->reorder = tapir_reorder__new(take, a);
+	a->reorder = tapir_reorder__new(take_record, a);
 	if (!a->reorder) {
 		free(a);
 		return NULL;

@@ -55,7 +55,7 @@ struct reader {
 	size_t left;
 };
 
-static bool take(struct reader *r, void *out, size_t bytes)
+static bool read_bytes(struct reader *r, void *out, size_t bytes)
 {
 	if (bytes > r->left)
 		return false;
@@ -118,10 +118,11 @@ static int read_tables(struct tapir_metadata *m, struct reader r)
 	uint8_t head[8];
 	uint64_t valid, sorted;
 
-	if (!take(&r, head, sizeof(head)) || !take(&r, &valid, 8) || !take(&r, &sorted, 8))
+	if (!read_bytes(&r, head, sizeof(head)) || !read_bytes(&r, &valid, 8) ||
+	    !read_bytes(&r, &sorted, 8))
 		return -EPROTO;
 	for (unsigned i = 0; i < TAPIR_MD_TABLES; i++)
-		if (valid >> i & 1 && !take(&r, &m->tables[i].row_cnt, 4))
+		if (valid >> i & 1 && !read_bytes(&r, &m->tables[i].row_cnt, 4))
 			return -EPROTO;
 	if (head[6] & 0x40 && !skip(&r, 4)) /* extra data */
 		return -EPROTO;
@@ -157,7 +158,7 @@ static int read_streams(struct tapir_metadata *m, struct reader r, const uint8_t
 		uint32_t off, size;
 		char name[33];
 
-		if (!take(&r, &off, 4) || !take(&r, &size, 4) || !take_name(&r, name) ||
+		if (!read_bytes(&r, &off, 4) || !read_bytes(&r, &size, 4) || !take_name(&r, name) ||
 		    off > len || size > len - off)
 			return -EPROTO;
 		if (!strcmp(name, "#~") || !strcmp(name, "#-")) {
@@ -180,9 +181,9 @@ int tapir_metadata__init(struct tapir_metadata *m, const uint8_t *bytes, size_t 
 	uint16_t flags, cnt;
 
 	memset(m, 0, sizeof(*m));
-	if (!take(&r, &magic, 4) || magic != MAGIC || !skip(&r, 8) ||
-	    !take(&r, &version_bytes, 4) || !skip(&r, version_bytes) || !take(&r, &flags, 2) ||
-	    !take(&r, &cnt, 2))
+	if (!read_bytes(&r, &magic, 4) || magic != MAGIC || !skip(&r, 8) ||
+	    !read_bytes(&r, &version_bytes, 4) || !skip(&r, version_bytes) ||
+	    !read_bytes(&r, &flags, 2) || !read_bytes(&r, &cnt, 2))
 		return -EPROTO;
 	return read_streams(m, r, bytes, len, cnt);
 }
@@ -281,7 +282,7 @@ bool tapir_md_blob__take(struct tapir_md_blob *blob, void *out, size_t bytes)
 {
 	struct reader r = {blob->data, blob->len};
 
-	if (!take(&r, out, bytes))
+	if (!read_bytes(&r, out, bytes))
 		return false;
 	*blob = (struct tapir_md_blob){r.at, r.left};
 	return true;

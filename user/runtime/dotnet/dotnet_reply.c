@@ -45,7 +45,7 @@ struct cursor {
 	bool is_cut;
 };
 
-static uint64_t take(struct cursor *c, unsigned bytes)
+static uint64_t read_number(struct cursor *c, unsigned bytes)
 {
 	uint64_t value = 0;
 
@@ -123,7 +123,7 @@ static void add_units(struct tapir_str *out, const uint8_t *units, uint32_t cnt)
 
 static void take_text_into(struct cursor *c, uint32_t max_units, struct tapir_str *out)
 {
-	uint32_t cnt = (uint32_t)take(c, 4);
+	uint32_t cnt = (uint32_t)read_number(c, 4);
 
 	if (c->is_cut || cnt > max_units || (size_t)(c->end - c->at) / 2 < cnt) {
 		c->is_cut = true;
@@ -180,7 +180,7 @@ int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet
 	if (((const uint8_t *)bytes)[17] == SERVER_ERROR) {
 		c = cursor_of(&reply);
 		reply.is_error = true;
-		reply.hresult = (uint32_t)take(&c, 4);
+		reply.hresult = (uint32_t)read_number(&c, 4);
 		if (c.is_cut) /* a text may follow the code */
 			return -EPROTO;
 	}
@@ -191,7 +191,7 @@ int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet
 int tapir_dotnet__parse_hresult(const struct tapir_dotnet_reply *reply, uint32_t *out)
 {
 	struct cursor c = cursor_of(reply);
-	uint32_t value = (uint32_t)take(&c, 4);
+	uint32_t value = (uint32_t)read_number(&c, 4);
 
 	if (!is_whole(&c))
 		return -EPROTO;
@@ -202,7 +202,7 @@ int tapir_dotnet__parse_hresult(const struct tapir_dotnet_reply *reply, uint32_t
 int tapir_dotnet__parse_session(const struct tapir_dotnet_reply *reply, uint64_t *out)
 {
 	struct cursor c = cursor_of(reply);
-	uint64_t value = take(&c, 8);
+	uint64_t value = read_number(&c, 8);
 
 	if (!is_whole(&c))
 		return -EPROTO;
@@ -220,11 +220,11 @@ int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
 	struct cursor c = cursor_of(reply);
 	struct tapir_dotnet_process p = {};
 
-	if (has_rid && take(&c, 4) < 1)
+	if (has_rid && read_number(&c, 4) < 1)
 		return -EPROTO;
-	p.pid = take(&c, 8);
+	p.pid = read_number(&c, 8);
 	for (unsigned i = 0; i < sizeof(p.cookie); i++)
-		p.cookie[i] = (uint8_t)take(&c, 1);
+		p.cookie[i] = (uint8_t)read_number(&c, 1);
 	p.cmdline = take_text(&c);
 	p.os = take_text(&c);
 	p.arch = take_text(&c);

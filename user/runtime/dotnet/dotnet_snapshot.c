@@ -252,7 +252,7 @@ static bool needs_no_file(int err)
 	return false;
 }
 
-static int take(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
 {
 	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
@@ -278,7 +278,7 @@ int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_do
 
 	if (err)
 		return err;
-	err = take(&talk, &snapshot);
+	err = run_snapshot(&talk, &snapshot);
 	tapir_dotnet_talk__fini(&talk);
 	if (err)
 		tapir_dotnet_snapshot__fini(&snapshot);

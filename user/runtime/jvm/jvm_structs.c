@@ -87,8 +87,8 @@ static bool fits(const struct table *t)
 	       t->value_off <= t->stride - 8 && t->address_off <= t->stride - 8;
 }
 
-static void take(struct pages *p, const struct table *t, uint64_t entry_va,
-		 struct tapir_jvm_struct *wanted)
+static void take_struct_entry(struct pages *p, const struct table *t, uint64_t entry_va,
+			      struct tapir_jvm_struct *wanted)
 {
 	uint64_t off = wanted->is_static ? t->address_off : t->value_off;
 
@@ -112,7 +112,7 @@ static void search(struct pages *p, const struct table *t, struct tapir_jvm_stru
 			if (!w->is_found && !w->field == !has_fields &&
 			    is_name(p, type_va, w->type) &&
 			    (!has_fields || is_name(p, u64_at(p, va + t->field_off), w->field)))
-				take(p, t, va, w);
+				take_struct_entry(p, t, va, w);
 		}
 	}
 }

@@ -133,7 +133,7 @@ static int user_parent(const char **out)
 /* ---- the directory -------------------------------------------------------------------------- */
 
 /* Opened, locked, and still there: another tapir may take it for an abandoned one before. */
-static int take(int parent_fd, const char *name, int *out)
+static int lock_dir(int parent_fd, const char *name, int *out)
 {
 	tapir_autofd int fd =
 		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -183,7 +183,7 @@ static int make_once(struct tapir_run_dir *dir)
 		tapir_peer_guard__dismiss(&dir->guard); /* it may be another's */
 		return err;
 	}
-	err = take(dir->parent_fd, dir->name, &dir->fd);
+	err = lock_dir(dir->parent_fd, dir->name, &dir->fd);
 	if (err)
 		tapir_peer_guard__let_act(&dir->guard);
 	return err;

@@ -56,7 +56,7 @@ static bool is_due(const struct stream *s)
 	return until_ns && tapir_clock__now_ns() >= until_ns;
 }
 
-static int take(struct stream *s, const void *bytes, size_t len)
+static int feed_stream(struct stream *s, const void *bytes, size_t len)
 {
 	int err;
 
@@ -84,7 +84,7 @@ static int read_stream(struct stream *s, void *buffer)
 			continue;
 		if (n <= 0)
 			return n ? -errno : -ECONNRESET;
-		err = take(s, buffer, (size_t)n);
+		err = feed_stream(s, buffer, (size_t)n);
 		if (err)
 			return err;
 	}
