@@ -47,7 +47,7 @@ static const struct tapir_eh_row *row_at(uint64_t va)
 }
 
 /* The call is before its return address; the stack pointer was from_va then. */
-static uint64_t find(uint64_t ip, uint64_t fp, uint64_t from_va, uint64_t until_va)
+static uint64_t find_call(uint64_t ip, uint64_t fp, uint64_t from_va, uint64_t until_va)
 {
 	uint64_t off = ip - 1 - table->repair.low_va, page = off >> PAGE_SHIFT;
 	const struct tapir_eh_row *row;
@@ -154,7 +154,7 @@ int coreclr_repair__start(void)
 		return 0;
 	table->row_cnt = tapir_eh__rows(&search.frames, table->rows, ROW_MAX, &is_cut);
 	sort_rows();
-	table->repair.find = find;
+	table->repair.find = find_call;
 	if (table->row_cnt && mark_pages())
 		tapir_ring__set_repair(&table->repair);
 	return 0;

@@ -288,7 +288,7 @@ void counter_groups__forked(void)
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-static struct counter_group *find(const char *provider)
+static struct counter_group *find_group(const char *provider)
 {
 	struct counter_group *g = groups;
 
@@ -337,7 +337,7 @@ int counter_group__join(struct tapir_counter *c, const struct tapir_provider *pr
 	int err;
 
 	provider_lock();
-	while (!(g = find(provider->name)) && !made) {
+	while (!(g = find_group(provider->name)) && !made) {
 		/* Others may come and go meanwhile. */
 		provider_unlock();
 		err = make(provider, &made);

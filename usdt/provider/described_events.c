@@ -78,8 +78,8 @@ static int is_same(const struct tapir_event_about *a, const struct tapir_event_a
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-static struct tapir_event *find(struct described *const *bucket,
-				const struct tapir_event_about *about, uint64_t hash)
+static struct tapir_event *find_described(struct described *const *bucket,
+					  const struct tapir_event_about *about, uint64_t hash)
 {
 	const struct described *e = __atomic_load_n(bucket, __ATOMIC_ACQUIRE);
 
@@ -97,7 +97,7 @@ static int define(struct tapir_dynamic *dynamic, struct described **bucket,
 	struct described *made;
 	int err;
 
-	*out = find(bucket, about, hash);
+	*out = find_described(bucket, about, hash);
 	if (*out)
 		return 0;
 	made = malloc(sizeof(*made));
@@ -127,7 +127,7 @@ int tapir_described__fire(struct tapir_dynamic *dynamic, const struct tapir_even
 		return -EINVAL;
 	hash = hash_of(about);
 	bucket = &dynamic__described(dynamic)->buckets[hash % DESCRIBED_BUCKETS];
-	event = find(bucket, about, hash);
+	event = find_described(bucket, about, hash);
 	if (!event) {
 		pthread_mutex_lock(&lock);
 		if (!is_watched)

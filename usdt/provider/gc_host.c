@@ -159,7 +159,7 @@ static int define(struct tapir_gc_host *host, const struct tapir_gc_event *e)
 	return err;
 }
 
-static struct tapir_event *find(const struct tapir_gc_host *host, const char *name)
+static struct tapir_event *find_gc_event(const struct tapir_gc_host *host, const char *name)
 {
 	for (uint32_t slot = slot_of(name); host->table[slot].name;
 	     slot = (slot + 1) & (TABLE_SLOTS - 1))
@@ -192,7 +192,7 @@ static void fire_unknown(struct tapir_event *event, const char *name, const void
 void tapir_gc_host__fire_dynamic(struct tapir_gc_host *host, const char *name, const void *payload,
 				 uint32_t bytes)
 {
-	struct tapir_event *event = find(host, name);
+	struct tapir_event *event = find_gc_event(host, name);
 
 	if (event)
 		tapir_event__fire(event, payload, bytes);

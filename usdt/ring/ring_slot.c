@@ -44,7 +44,7 @@ static int find_in(struct ring_arena *arena, uint32_t tid, int of_the_dead)
 	return -1;
 }
 
-static int find(uint32_t tid, int of_the_dead)
+static int find_slot(uint32_t tid, int of_the_dead)
 {
 	uint32_t cnt = ring_load_acquire(&ring_process.arena_cnt);
 
@@ -83,14 +83,14 @@ static int grow(void)
 
 static int find_any(uint32_t tid)
 {
-	int idx = find(tid, 0);
+	int idx = find_slot(tid, 0);
 
 	if (idx < 0 && !ring_process.exit_key_made)
-		idx = find(tid, 1);
+		idx = find_slot(tid, 1);
 	if (idx < 0 && !grow())
-		idx = find(tid, 0);
+		idx = find_slot(tid, 0);
 	if (idx < 0)
-		idx = find(tid, 1);
+		idx = find_slot(tid, 1);
 	return idx;
 }
 

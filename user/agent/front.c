@@ -117,7 +117,7 @@ static void take_login_request(const struct tapir_front *front, struct MHD_Conne
 		snprintf(exchange->csrf, sizeof(exchange->csrf), "%s", csrf);
 }
 
-static int find(const char *method, const char *url, struct tapir_http_exchange *exchange)
+static int find_route(const char *method, const char *url, struct tapir_http_exchange *exchange)
 {
 	int err = tapir_front_page__find(method, url, &exchange->match, &exchange->page);
 
@@ -148,7 +148,7 @@ static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *c
 		return refuse_framing(connection, framing);
 	if (strlen(url) < sizeof(exchange->url))
 		snprintf(exchange->url, sizeof(exchange->url), "%s", url);
-	err = find(is_head ? "GET" : method, url, exchange);
+	err = find_route(is_head ? "GET" : method, url, exchange);
 	if (!err && is_head && does_something(exchange))
 		err = -EOPNOTSUPP;
 	if (err)

@@ -413,8 +413,8 @@ void tapir_sessions__check(struct tapir_agent *agent)
 /* ---- requests ------------------------------------------------------------------------------- */
 
 /* all.cnt: none that the caller may see. path_arg: "ID" or "ID/VIEW". */
-static size_t find(const struct tapir_agent *agent, const struct tapir_caller *caller,
-		   const char *path_arg)
+static size_t find_session(const struct tapir_agent *agent, const struct tapir_caller *caller,
+			   const char *path_arg)
 {
 	char id[TAPIR_SESSION_ID_DIGITS + 2];
 	size_t at = 0;
@@ -472,7 +472,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 		begin(agent, rq, ask, caller, fd);
 		return false;
 	}
-	at = find(agent, caller, rq->path_arg ? rq->path_arg : "");
+	at = find_session(agent, caller, rq->path_arg ? rq->path_arg : "");
 	if (at < agent->sessions->all.cnt)
 		return handle_one(agent, rq, ask, at, fd);
 	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);

@@ -165,8 +165,8 @@ static bool find_builtin(const struct tapir_hit *hit, const char *name, size_t l
 	return false;
 }
 
-static bool find(void *ctx, const char *name, size_t len, bool is_field,
-		 struct tapir_question_operand *out)
+static bool find_operand(void *ctx, const char *name, size_t len, bool is_field,
+			 struct tapir_question_operand *out)
 {
 	struct tapir_hit_scope *s = ctx;
 	const struct tapir_hit *hit = s->hit;
@@ -286,7 +286,7 @@ struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct
 		       sizeof(s->subject));
 	tapir_str__fini(&subject);
 	return (struct tapir_scope){.subject = s->subject,
-				    .find = find,
+				    .find = find_operand,
 				    .enumerator = enumerator,
 				    .list = list,
 				    .ctx = s};

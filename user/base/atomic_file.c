@@ -76,7 +76,7 @@ static int follow(int dir_fd, const char *name, int link_fd, const struct stat *
 }
 
 /* An O_PATH descriptor of what the name leads to; -ENOENT: nothing, or a link to nothing. */
-static int find(int dir_fd, const char *name, bool *is_link)
+static int open_name(int dir_fd, const char *name, bool *is_link)
 {
 	int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), target;
 	struct stat st;
@@ -112,7 +112,7 @@ static int reopen(int path_fd)
 static int open_existing(struct tapir_atomic_file *file)
 {
 	bool is_link;
-	tapir_autofd int fd = find(file->dir_fd, file->name, &is_link);
+	tapir_autofd int fd = open_name(file->dir_fd, file->name, &is_link);
 	struct stat st;
 
 	if (fd == -ENOENT)

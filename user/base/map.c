@@ -24,7 +24,7 @@ static size_t home(const struct tapir_map *m, uint64_t key)
 }
 
 /* The key's slot or the free one where it belongs. cap > 0. */
-static struct tapir_map_slot *find(const struct tapir_map *m, uint64_t key)
+static struct tapir_map_slot *find_slot(const struct tapir_map *m, uint64_t key)
 {
 	size_t i = home(m, key);
 
@@ -42,7 +42,7 @@ static bool grow(struct tapir_map *m)
 		return false;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].used)
-			*find(&bigger, m->slots[i].key) = m->slots[i];
+			*find_slot(&bigger, m->slots[i].key) = m->slots[i];
 	free(m->slots);
 	*m = bigger;
 	return true;
@@ -50,7 +50,7 @@ static bool grow(struct tapir_map *m)
 
 uint64_t *tapir_map__get(const struct tapir_map *m, uint64_t key)
 {
-	struct tapir_map_slot *slot = m->cap ? find(m, key) : NULL;
+	struct tapir_map_slot *slot = m->cap ? find_slot(m, key) : NULL;
 
 	return slot && slot->used ? &slot->value : NULL;
 }
@@ -67,7 +67,7 @@ uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new)
 
 	if ((m->cnt + 1) * 4 > m->cap * 3 && !grow(m))
 		return NULL;
-	slot = find(m, key);
+	slot = find_slot(m, key);
 	if (is_new)
 		*is_new = !slot->used;
 	if (!slot->used) {
@@ -79,7 +79,7 @@ uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new)
 
 bool tapir_map__del(struct tapir_map *m, uint64_t key)
 {
-	struct tapir_map_slot *slot = m->cap ? find(m, key) : NULL;
+	struct tapir_map_slot *slot = m->cap ? find_slot(m, key) : NULL;
 	size_t hole, i;
 
 	if (!slot || !slot->used)

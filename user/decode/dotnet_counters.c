@@ -42,7 +42,7 @@ struct fields {
 };
 
 /* NULL: there is no field of that name, or it is empty. */
-static const struct tapir_value *find(const struct fields *f, const char *name)
+static const struct tapir_value *find_field(const struct fields *f, const char *name)
 {
 	for (unsigned i = 0; i < f->cnt; i++)
 		if (tapir_sv__is(f->values[i].name, name))
@@ -53,7 +53,7 @@ static const struct tapir_value *find(const struct fields *f, const char *name)
 /* As UTF-8, cut; empty if it is no text. */
 static struct tapir_sv text_of(const struct fields *f, const char *name, char *buf, size_t bytes)
 {
-	const struct tapir_value *v = find(f, name);
+	const struct tapir_value *v = find_field(f, name);
 	size_t len = v && v->type == TAPIR_FIELD_UTF16 && v->bytes ? v->len : 0;
 	struct tapir_sv out = {.data = buf};
 
@@ -66,7 +66,7 @@ static struct tapir_sv text_of(const struct fields *f, const char *name, char *b
 
 static bool number_of(const struct fields *f, const char *name, double *out)
 {
-	const struct tapir_value *v = find(f, name);
+	const struct tapir_value *v = find_field(f, name);
 
 	if (!v)
 		return false;
@@ -173,7 +173,7 @@ static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_pro
 static void read_event_counters(struct tapir_dotnet_counters *c,
 				const struct tapir_probe_view *probe, const struct fields *event)
 {
-	const struct tapir_value *payload = find(event, "Payload");
+	const struct tapir_value *payload = find_field(event, "Payload");
 	struct tapir_value inside[COUNTER_FIELDS];
 	struct fields f = {.values = inside};
 	struct tapir_packed_iter iter;
@@ -334,8 +334,8 @@ static void read_published(struct tapir_dotnet_counters *c, const struct fields 
 /* Times in hundreds of nanoseconds. */
 static void read_start(struct tapir_dotnet_counters *c, const struct fields *f)
 {
-	const struct tapir_value *from = find(f, "intervalStartTime");
-	const struct tapir_value *until = find(f, "intervalEndTime");
+	const struct tapir_value *from = find_field(f, "intervalStartTime");
+	const struct tapir_value *until = find_field(f, "intervalEndTime");
 
 	if (!from || !until || from->type != TAPIR_FIELD_TIME || until->type != TAPIR_FIELD_TIME ||
 	    until->u64 <= from->u64 || until->u64 - from->u64 > MAX_INTERVAL_NS / 100)

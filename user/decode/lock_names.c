@@ -54,8 +54,8 @@ static void read_names(struct tapir_lock_names *names, const struct tapir_catalo
 		add(names, &name);
 }
 
-static const char *find(const struct tapir_lock_names *names, uint32_t server, uint32_t database,
-			uint32_t relation)
+static const char *find_relation(const struct tapir_lock_names *names, uint32_t server,
+				 uint32_t database, uint32_t relation)
 {
 	const uint64_t *idx = tapir_map__get(
 		&names->by_oid, tapir_postgresql_name__key(server, database, relation));
@@ -96,8 +96,9 @@ bool tapir_lock_names__add_lock(struct tapir_lock_names *names, const struct tap
 	if (!tapir_lock_names__lock(fields, &lock))
 		return false;
 	read_names(names, catalog);
-	tapir_postgresql_lock__add_text(&lock, find(names, server, lock.fields[0], lock.fields[1]),
-					find(names, server, lock.fields[0], 0), out);
+	tapir_postgresql_lock__add_text(
+		&lock, find_relation(names, server, lock.fields[0], lock.fields[1]),
+		find_relation(names, server, lock.fields[0], 0), out);
 	return true;
 }
 

@@ -27,7 +27,7 @@ static struct {
 } xml;
 
 /* dlsym returns an object pointer; POSIX allows it to be a function's. */
-static bool find(void *lib, const char *name, void *out)
+static bool find_function(void *lib, const char *name, void *out)
 {
 	void *at = dlsym(lib, name);
 
@@ -45,11 +45,11 @@ static int load(void)
 	lib = tapir_library__open(names, "read a manifest", "libxml2");
 	if (!lib)
 		return -ENOENT;
-	xml.is_loaded = find(lib, "xmlNewParserCtxt", &xml.new_parser) &&
-			find(lib, "xmlFreeParserCtxt", &xml.free_parser) &&
-			find(lib, "xmlCtxtReadMemory", &xml.read_memory) &&
-			find(lib, "xmlStopParser", &xml.stop_parser) &&
-			find(lib, "xmlFreeDoc", &xml.free_doc);
+	xml.is_loaded = find_function(lib, "xmlNewParserCtxt", &xml.new_parser) &&
+			find_function(lib, "xmlFreeParserCtxt", &xml.free_parser) &&
+			find_function(lib, "xmlCtxtReadMemory", &xml.read_memory) &&
+			find_function(lib, "xmlStopParser", &xml.stop_parser) &&
+			find_function(lib, "xmlFreeDoc", &xml.free_doc);
 	return xml.is_loaded ? 0
 			     : tapir_diag__fail(-ENOENT, "cannot read a manifest: %s is too old",
 						LIBXML_NAME);

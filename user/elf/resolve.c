@@ -100,7 +100,7 @@ static void add_names(struct tapir_resolver *r, uint32_t table_type)
 	}
 }
 
-static struct variable *find(struct tapir_resolver *r, const char *name, size_t len)
+static struct variable *find_variable(struct tapir_resolver *r, const char *name, size_t len)
 {
 	struct variable *v;
 	uint64_t *idx;
@@ -122,7 +122,7 @@ static struct variable *find(struct tapir_resolver *r, const char *name, size_t 
 enum tapir_operand_reason tapir_resolver__variable(struct tapir_resolver *r, const char *name,
 						   size_t len, uint64_t *va)
 {
-	const struct variable *v = find(r, name, len);
+	const struct variable *v = find_variable(r, name, len);
 
 	if (!v)
 		return TAPIR_OPERAND_NO_SYMBOL;
@@ -138,7 +138,7 @@ enum tapir_operand_reason tapir_resolver__tls(struct tapir_resolver *r, const ch
 					      size_t len, int64_t *offset)
 {
 	const Elf64_Phdr *tls = tapir_elf__tls(r->elf);
-	const struct variable *v = find(r, name, len);
+	const struct variable *v = find_variable(r, name, len);
 
 	if (!v)
 		return TAPIR_OPERAND_NO_SYMBOL;
@@ -175,7 +175,7 @@ static void add_relocation(struct tapir_resolver *r, const Elf64_Rela *rela, con
 
 	if (type == R_X86_64_GLOB_DAT && sym_idx < dynsym->cnt) {
 		const char *name = tapir_elf_syms__name(dynsym, sym_idx);
-		struct variable *v = find(r, name, strlen(name));
+		struct variable *v = find_variable(r, name, strlen(name));
 
 		if (v && !v->got_va)
 			v->got_va = rela->r_offset;
@@ -218,7 +218,7 @@ static void add_filled_slots(struct tapir_resolver *r, const Elf64_Shdr *got)
 enum tapir_operand_reason tapir_resolver__got_slot(struct tapir_resolver *r, const char *name,
 						   size_t len, uint64_t *slot_va)
 {
-	const struct variable *v = find(r, name, len);
+	const struct variable *v = find_variable(r, name, len);
 	const uint64_t *slot;
 
 	if (!v)

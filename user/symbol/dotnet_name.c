@@ -30,7 +30,7 @@ static struct tapir_sv cut(struct tapir_sv sv, size_t from, size_t until)
 	return (struct tapir_sv){sv.data + from, until - from};
 }
 
-static size_t find(struct tapir_sv sv, char c, size_t from)
+static size_t find_char(struct tapir_sv sv, char c, size_t from)
 {
 	const char *at = from < sv.len ? memchr(sv.data + from, c, sv.len - from) : NULL;
 
@@ -168,7 +168,7 @@ static void add_rank(struct tapir_str *out, struct tapir_sv inside)
 /* Behind the last dot of what is before the first nested type. */
 static struct tapir_sv without_namespace(struct tapir_sv name)
 {
-	size_t end = find(name, '+', 0), angle = find(name, '<', 0), dot;
+	size_t end = find_char(name, '+', 0), angle = find_char(name, '<', 0), dot;
 
 	end = angle < end ? angle : end;
 	dot = find_last(cut(name, 0, end), '.');
@@ -197,7 +197,7 @@ static void split_args(struct tapir_sv inside, struct args *args)
 /* Type arguments follow all nested names: the first bracket that is not an array's. */
 static struct tapir_sv take_args(struct tapir_sv type, struct args *args, struct tapir_sv *behind)
 {
-	size_t open = find(type, '[', 0), close = closing(type, open, '[', ']');
+	size_t open = find_char(type, '[', 0), close = closing(type, open, '[', ']');
 
 	args->cnt = 0;
 	*behind = cut(type, open, type.len);
@@ -256,7 +256,7 @@ static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth
 	} else {
 		base = without_namespace(base);
 		for (size_t at = 0, end; at <= base.len; at = end + 1) {
-			end = find(base, '+', at);
+			end = find_char(base, '+', at);
 			tapir_str__adds(out, at ? "." : "");
 			add_nest(out, cut(base, at, end), &args, &taken, depth);
 		}
@@ -298,8 +298,8 @@ static void add_word(struct tapir_str *out, struct tapir_sv word, const struct a
 	dot = find_last(word, '.');
 	word = dot + 1 < word.len ? cut(word, dot + 1, word.len) : word;
 	for (size_t at = 0, end; at <= word.len; at = end + 1) {
-		end = find(word, '/', at);
-		tick = find(cut(word, 0, end), '`', at);
+		end = find_char(word, '/', at);
+		tick = find_char(cut(word, 0, end), '`', at);
 		tapir_str__adds(out, at ? "." : "");
 		add_sv(out, cut(word, at, tick));
 	}
@@ -424,7 +424,7 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 		add_sv(out, cut(rest, 3, rest.len));
 		tapir_str__addc(out, ')');
 	} else if (tapir_sv__starts_with(rest, "g__")) {
-		bar = find(rest, '|', 0);
+		bar = find_char(rest, '|', 0);
 		add_sv(out, made_for);
 		tapir_str__addc(out, '.');
 		add_sv(out, cut(rest, 3, bar));
@@ -438,7 +438,7 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 static bool is_closure(struct tapir_sv nest, struct tapir_sv *scope)
 {
 	static const char display[] = "<>c__DisplayClass";
-	size_t tick = find(nest, '`', 0);
+	size_t tick = find_char(nest, '`', 0);
 
 	nest = cut(nest, 0, tick);
 	*scope = tapir_sv__starts_with(nest, display) ? cut(nest, sizeof(display) - 1, nest.len)
@@ -455,7 +455,7 @@ static bool split_nests(struct tapir_sv base, struct nests *nests)
 {
 	nests->cnt = 0;
 	for (size_t at = 0, end; at <= base.len; at = end + 1) {
-		end = find(base, '+', at);
+		end = find_char(base, '+', at);
 		if (nests->cnt == NESTS_MAX)
 			return false;
 		nests->at[nests->cnt++] = cut(base, at, end);

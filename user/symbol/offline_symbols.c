@@ -179,8 +179,10 @@ static struct name *name_of(struct tapir_offline_symbols *n, struct file *file,
 	return &n->names.data[n->names.cnt - 1];
 }
 
-static const struct tapir_rec_symbol *find(void *ctx, const struct tapir_rec_mapping *mapping,
-					   uint64_t off, const struct tapir_rec_symbol *range)
+static const struct tapir_rec_symbol *find_symbol(void *ctx,
+						  const struct tapir_rec_mapping *mapping,
+						  uint64_t off,
+						  const struct tapir_rec_symbol *range)
 {
 	struct tapir_offline_symbols *n = ctx;
 	struct file *file = mapping->file_id ? file_of(n, mapping, range) : NULL;
@@ -199,7 +201,7 @@ static const struct tapir_rec_symbol *find(void *ctx, const struct tapir_rec_map
 
 struct tapir_offline_source tapir_offline_symbols__source(struct tapir_offline_symbols *n)
 {
-	return (struct tapir_offline_source){.find = find, .ctx = n};
+	return (struct tapir_offline_source){.find = find_symbol, .ctx = n};
 }
 
 void tapir_offline_symbols__take_used(struct tapir_offline_symbols *n,

@@ -249,8 +249,8 @@ static struct tapir_source_places look_up(struct tapir_source_lines *l, struct f
 	return (struct tapir_source_places){};
 }
 
-static struct tapir_source_places find(void *ctx, const struct tapir_rec_mapping *mapping,
-				       uint64_t off, const struct tapir_rec_symbol *range)
+static struct tapir_source_places find_places(void *ctx, const struct tapir_rec_mapping *mapping,
+					      uint64_t off, const struct tapir_rec_symbol *range)
 {
 	struct tapir_source_lines *l = ctx;
 	struct tapir_source_places found = {};
@@ -278,7 +278,7 @@ static struct tapir_source_places find(void *ctx, const struct tapir_rec_mapping
 
 struct tapir_line_source tapir_source_lines__source(struct tapir_source_lines *l)
 {
-	return (struct tapir_line_source){.find = find, .ctx = l};
+	return (struct tapir_line_source){.find = find_places, .ctx = l};
 }
 
 struct tapir_source_line_counts tapir_source_lines__counts(const struct tapir_source_lines *l)

@@ -40,7 +40,7 @@ static const struct tapir_rec_stack *record_at(const struct tapir_stack_generati
 }
 
 /* The id's slot, or the free one where it belongs. cap > 0. */
-static struct tapir_stack_slot *find(const struct tapir_stack_generation *g, uint64_t id)
+static struct tapir_stack_slot *find_stack_slot(const struct tapir_stack_generation *g, uint64_t id)
 {
 	uint64_t hash = tapir_hash__mix(3, id);
 	size_t i = (size_t)hash & (g->cap - 1);
@@ -53,7 +53,7 @@ static struct tapir_stack_slot *find(const struct tapir_stack_generation *g, uin
 
 static const struct tapir_rec_stack *lookup(const struct tapir_stack_generation *g, uint64_t id)
 {
-	const struct tapir_stack_slot *slot = g->cap ? find(g, id) : NULL;
+	const struct tapir_stack_slot *slot = g->cap ? find_stack_slot(g, id) : NULL;
 
 	return slot && slot->place ? record_at(g, slot->place) : NULL;
 }
@@ -70,7 +70,8 @@ static int grow(struct tapir_stack_generation *g)
 		return -ENOMEM;
 	for (size_t i = 0; i < g->cap; i++)
 		if (g->slots[i].place)
-			*find(&bigger, record_at(g, g->slots[i].place)->stack_id) = g->slots[i];
+			*find_stack_slot(&bigger, record_at(g, g->slots[i].place)->stack_id) =
+				g->slots[i];
 	free(g->slots);
 	*g = bigger;
 	return 0;
@@ -107,7 +108,7 @@ int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_s
 		return err;
 	memcpy(g->blocks.data[(place - 1) / BLOCK_WORDS] + (place - 1) % BLOCK_WORDS, rec,
 	       rec->h.size);
-	slot = find(g, rec->stack_id);
+	slot = find_stack_slot(g, rec->stack_id);
 	g->cnt += !slot->place;
 	slot->place = place;
 	slot->tag = (uint32_t)(tapir_hash__mix(3, rec->stack_id) >> 32);

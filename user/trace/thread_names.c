@@ -71,8 +71,8 @@ struct rows_of_thread {
 	unsigned cnt;
 };
 
-static struct rows_of_thread find(const struct tapir_thread_names *n, size_t idx,
-				  const struct tapir_rec_thread *rec)
+static struct rows_of_thread find_rows(const struct tapir_thread_names *n, size_t idx,
+				       const struct tapir_rec_thread *rec)
 {
 	struct rows_of_thread rows = {.called = TAPIR_THREAD_NAMES_NO_ROW,
 				      .latest = TAPIR_THREAD_NAMES_NO_ROW};
@@ -104,7 +104,7 @@ static bool may_rename(const struct tapir_thread_name *row, const struct tapir_r
 static size_t follow(struct tapir_thread_names *n, size_t first, const struct tapir_rec_thread *rec,
 		     size_t max_rows)
 {
-	struct rows_of_thread rows = find(n, first, rec);
+	struct rows_of_thread rows = find_rows(n, first, rec);
 	bool is_known = rows.latest != TAPIR_THREAD_NAMES_NO_ROW;
 	size_t idx;
 

@@ -55,7 +55,7 @@ uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv even
 	return hash ? hash : 1;
 }
 
-static struct span *find(const struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
+static struct span *find_span(const struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
 	return tapir_keyed__find(&c->spans, &c->by_event, tapir_hash__mix(key, tgid));
 }
@@ -75,7 +75,7 @@ static void cover(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key, bo
 	if (!c)
 		return;
 	pthread_mutex_lock(&c->lock);
-	span = from_now ? find_or_add(c, tgid, key) : find(c, tgid, key);
+	span = from_now ? find_or_add(c, tgid, key) : find_span(c, tgid, key);
 	if (span && from_now)
 		*span = (struct span){now_ns, UINT64_MAX};
 	else if (span && span->until_ns == UINT64_MAX)
@@ -103,7 +103,7 @@ bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint
 	if (!c || !atomic_load_explicit(&c->cnt, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&c->lock);
-	span = find(c, tgid, key);
+	span = find_span(c, tgid, key);
 	has = span && time_ns >= span->from_ns && time_ns < span->until_ns;
 	pthread_mutex_unlock(&c->lock);
 	return has;

@@ -115,7 +115,7 @@ static bool as_row(const struct tapir_eh_state *s, struct tapir_cfi_row *out)
 	return true;
 }
 
-static const struct entry *find(const struct tapir_cfi *cfi, uint64_t va)
+static const struct entry *find_fde(const struct tapir_cfi *cfi, uint64_t va)
 {
 	size_t after = tapir_sorted__upper_bound(cfi->entries.data, cfi->entries.cnt,
 						 function.start_va, va);
@@ -126,7 +126,7 @@ static const struct entry *find(const struct tapir_cfi *cfi, uint64_t va)
 
 bool tapir_cfi__row_at(const struct tapir_cfi *cfi, uint64_t va, struct tapir_cfi_row *out)
 {
-	const struct entry *entry = find(cfi, va);
+	const struct entry *entry = find_fde(cfi, va);
 	struct search search = {.va = va};
 	struct tapir_eh_common common;
 

@@ -564,7 +564,7 @@ static int call_tool(struct tapir_mcp *mcp, const struct tool *tool, const json_
 	return err;
 }
 
-static const struct tool *find(const char *name)
+static const struct tool *find_tool(const char *name)
 {
 	for (size_t i = 0; i < TOOL_CNT; i++)
 		if (!strcmp(name, tools[i].name))
@@ -574,14 +574,14 @@ static const struct tool *find(const char *name)
 
 bool tapir_mcp_tools__makes(const char *name)
 {
-	const struct tool *tool = find(name);
+	const struct tool *tool = find_tool(name);
 
 	return tool && tool->makes;
 }
 
 bool tapir_mcp_tools__reads(const char *name)
 {
-	const struct tool *tool = find(name);
+	const struct tool *tool = find_tool(name);
 
 	return tool && tool->reads;
 }
@@ -589,7 +589,7 @@ bool tapir_mcp_tools__reads(const char *name)
 int tapir_mcp_tools__call(struct tapir_mcp *mcp, const char *name, const json_t *arguments,
 			  struct tapir_str *out)
 {
-	const struct tool *tool = find(name);
+	const struct tool *tool = find_tool(name);
 	struct words w = {};
 	int err;
 

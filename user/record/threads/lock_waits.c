@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static struct tapir_lock_wait *find(const struct tapir_lock_waits *w, uint32_t tid)
+static struct tapir_lock_wait *find_wait(const struct tapir_lock_waits *w, uint32_t tid)
 {
 	const uint64_t *idx = tapir_map__get(&w->idx_by_tid, tid);
 
@@ -31,7 +31,7 @@ int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t own
 
 uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid)
 {
-	const struct tapir_lock_wait *wait = find(w, tid);
+	const struct tapir_lock_wait *wait = find_wait(w, tid);
 
 	return wait ? wait->owner_tid : 0;
 }
@@ -55,7 +55,7 @@ size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadloc
 		from->round = 0;
 	tapir_vec_for_each (from, &w->vec) {
 		round++;
-		for (at = from; at && !at->round; at = find(w, at->owner_tid))
+		for (at = from; at && !at->round; at = find_wait(w, at->owner_tid))
 			at->round = round;
 		if (!at || at->round != round)
 			continue; /* it ends with a thread that runs, or where an earlier one was */

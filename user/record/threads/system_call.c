@@ -227,7 +227,7 @@ static void add_argument(const struct tapir_call_source *source, const struct fo
 	}
 }
 
-static const struct form *find(int64_t nr)
+static const struct form *find_form(int64_t nr)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (forms[i].nr == nr)
@@ -238,7 +238,7 @@ static const struct form *find(int64_t nr)
 void tapir_call__read(const struct tapir_call_source *source, const struct tapir_thread_seen *seen,
 		      struct tapir_call *out)
 {
-	const struct form *form = find(seen->syscall);
+	const struct form *form = find_form(seen->syscall);
 
 	tapir_str__clear(&out->text);
 	out->futex_va = 0;

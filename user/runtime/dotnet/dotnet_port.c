@@ -143,8 +143,8 @@ static bool is_runtime(const struct tapir_peer_helper *job, int fd, uint64_t unt
 }
 
 /* The newest connection of the process: older ones were left by another program in it. -1: none. */
-static int find(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
-		uint64_t until_ns)
+static int find_connection(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
+			   uint64_t until_ns)
 {
 	for (unsigned i = port->kept_cnt; i-- > 0;) {
 		int fd = port->kept[i].fd;
@@ -171,7 +171,7 @@ int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_p
 			keep(port, one);
 			continue;
 		}
-		found = find(port, job, until_ns);
+		found = find_connection(port, job, until_ns);
 		if (found >= 0 || err)
 			break;
 		err = tapir_peer_helper__poll(job, port->listen_fd, POLLIN, until_ns);

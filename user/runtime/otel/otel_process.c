@@ -161,8 +161,8 @@ static int look_at(struct tapir_otel_process *p, struct tapir_helper *helper, ui
 }
 
 /* The first of its mappings of that name that begins with a header. */
-static int find(struct tapir_otel_process *p, struct tapir_helper *helper, uint64_t limit_ns,
-		struct tapir_str *payload)
+static int find_context(struct tapir_otel_process *p, struct tapir_helper *helper,
+			uint64_t limit_ns, struct tapir_str *payload)
 {
 	struct search search = {};
 	int mark = tapir_diag__cnt(), got = -ENOENT;
@@ -185,7 +185,7 @@ int tapir_otel_process__look(struct tapir_otel_process *p, struct tapir_helper *
 	if (p->header_va)
 		got = look_at(p, helper, limit_ns, payload);
 	if (got == -ENOENT)
-		got = find(p, helper, limit_ns, payload);
+		got = find_context(p, helper, limit_ns, payload);
 	if (got == -ENOENT)
 		p->header_va = p->published_ns = 0;
 	tapir_diag__rewind(mark);

@@ -61,7 +61,7 @@ struct tapir_dotnet_lanes {
 
 /* ---- the list; lock held -------------------------------------------------------------------- */
 
-static struct process *find(struct tapir_dotnet_lanes *l, uint32_t tgid)
+static struct process *find_process(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	struct process *p;
 
@@ -351,7 +351,7 @@ static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 	pthread_mutex_unlock(&l->lock);
 	result = is_look ? look_at(l, tgid) : bring_in(l, tgid, seen_ns, takes_none);
 	pthread_mutex_lock(&l->lock);
-	p = find(l, tgid);
+	p = find_process(l, tgid);
 	if (p && is_look && p->is_stale) {
 		p->is_stale = false;
 		p->state = LOOK;
@@ -398,7 +398,7 @@ static void add(struct tapir_dotnet_lanes *l, uint32_t tgid, enum state state)
 	struct process *p;
 
 	pthread_mutex_lock(&l->lock);
-	p = find(l, tgid);
+	p = find_process(l, tgid);
 	if (!p)
 		tapir_vec__push(&l->all, fresh);
 	else if (state == WAITING && (p->state == LOOK || p->is_no_dotnet))
@@ -428,7 +428,7 @@ void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	p = find(l, tgid);
+	p = find_process(l, tgid);
 	if (p)
 		p->is_forgotten = true;
 	if (!l->has_thread)
@@ -444,7 +444,7 @@ void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	p = find(l, tgid);
+	p = find_process(l, tgid);
 	if (p && p->state == TRYING)
 		p->is_stale = true;
 	else if (p && p->state > TRYING)
@@ -501,7 +501,7 @@ int tapir_dotnet_lanes__error(struct tapir_dotnet_lanes *l, uint32_t tgid)
 	if (!l)
 		return 0;
 	pthread_mutex_lock(&l->lock);
-	p = find(l, tgid);
+	p = find_process(l, tgid);
 	err = p ? p->err : 0;
 	pthread_mutex_unlock(&l->lock);
 	return err;
