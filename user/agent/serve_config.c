@@ -126,7 +126,7 @@ void tapir_serve_config__fini(struct tapir_serve_config *config)
 	tapir_vec__fini(&config->symbols);
 }
 
-static int keep(struct tapir_serve_config *config, const char *text, const char **out)
+static int keep_setting(struct tapir_serve_config *config, const char *text, const char **out)
 {
 	char *copy = strdup(text);
 
@@ -185,7 +185,7 @@ static int set_texts(struct tapir_serve_config *config, const struct source *s,
 		text = json_string_value(json_array_get(value, i));
 		if (!text || !*text)
 			return fail(s, key->name, "a list of texts");
-		err = keep(config, text, &text);
+		err = keep_setting(config, text, &text);
 		if (!err && !tapir_vec__push(words, text))
 			err = -ENOMEM;
 	}
@@ -222,7 +222,7 @@ static int set_url(struct tapir_serve_config *config, const struct source *s, co
 {
 	const char *wrong = text ? tapir_push__judge_url(text) : "an http:// or https:// address";
 
-	return wrong ? fail(s, key->name, wrong) : keep(config, text, at);
+	return wrong ? fail(s, key->name, wrong) : keep_setting(config, text, at);
 }
 
 static int set_kind(const struct source *s, const struct key *key, const char *text,
@@ -281,7 +281,7 @@ static int set_value(struct tapir_serve_config *config, void *base, const struct
 	case KEY_TEXT:
 		if (!text || !*text)
 			return fail(s, key->name, "a text");
-		return keep(config, text, at);
+		return keep_setting(config, text, at);
 	case KEY_ROLE:
 		return set_role(config, s, key, value);
 	case KEY_U64:
@@ -507,7 +507,7 @@ int tapir_serve_config__default_state(struct tapir_serve_config *config)
 	char path[4096];
 
 	if (!geteuid())
-		return keep(config, "/var/lib/tapir", &config->state);
+		return keep_setting(config, "/var/lib/tapir", &config->state);
 	if (base && *base == '/')
 		snprintf(path, sizeof(path), "%s/tapir", base);
 	else if (home && *home == '/')
@@ -516,5 +516,5 @@ int tapir_serve_config__default_state(struct tapir_serve_config *config)
 		return tapir_diag__fail(-EINVAL,
 					"no directory for the agent's state: set HOME, or use "
 					"--state DIR");
-	return keep(config, path, &config->state);
+	return keep_setting(config, path, &config->state);
 }

@@ -289,7 +289,7 @@ static bool complete(void *ctx, json_t *process)
 }
 
 /* -EFBIG: there is no room for all of it, and nothing is kept. */
-static int keep(struct list *list, const json_t *processes, uint64_t now_ns)
+static int keep_list(struct list *list, const json_t *processes, uint64_t now_ns)
 {
 	const json_t *p;
 	size_t i;
@@ -327,7 +327,7 @@ static int make(struct list *list, bool is_all)
 	err = tapir_task__capture(argv, -1, 0, &out);
 	processes = err ? NULL : choose(out.data, complete, &m);
 	if (!err)
-		err = processes ? keep(list, processes, m.now_ns) : -ENOMEM;
+		err = processes ? keep_list(list, processes, m.now_ns) : -ENOMEM;
 	json_decref(processes);
 	json_decref(m.before);
 	tapir_containers__fini(&m.containers);

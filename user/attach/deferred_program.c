@@ -53,8 +53,8 @@ static void *copy(const void *bytes, size_t len)
 }
 
 /* What the kernel wants to know of it. */
-static int keep(struct tapir_deferred_program *l, const struct bpf_program *prog,
-		const struct bpf_prog_load_opts *opts)
+static int copy_load_opts(struct tapir_deferred_program *l, const struct bpf_program *prog,
+			  const struct bpf_prog_load_opts *opts)
 {
 	size_t func_bytes = (size_t)opts->func_info_cnt * opts->func_info_rec_size,
 	       line_bytes = (size_t)opts->line_info_cnt * opts->line_info_rec_size;
@@ -111,7 +111,7 @@ static int defer_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts,
 	opts->prog_flags |= kinds[cookie].flags;
 	if (!l)
 		return 0;
-	err = keep(l, prog, opts);
+	err = copy_load_opts(l, prog, opts);
 	if (!err)
 		err = bpf_program__set_insns(prog, nothing, sizeof(nothing) / sizeof(nothing[0]));
 	if (err)

@@ -170,7 +170,7 @@ static void finish(const struct kept *was)
 	go_on(was->tid, was->signal);
 }
 
-static void keep(struct kept k)
+static void keep_tracee(struct kept k)
 {
 	k.until_ns = now_ns() + TAPIR_HOLD_MAX_NS;
 	me.held_ns = now_ns();
@@ -267,7 +267,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 		return;
 	}
 	caller.awaits = wanted;
-	keep(caller);
+	keep_tracee(caller);
 	k = find_kept(wanted);
 	if (k)
 		release(k);
@@ -310,7 +310,7 @@ static bool was_asked_for(pid_t tid, int signal)
 		serve_refused(k, (pid_t)hold->arg);
 		return true;
 	}
-	keep(k);
+	keep_tracee(k);
 	/* Fails if the parent is done already: the next check of held threads finds that. */
 	word = tapir_hold__with(word, TAPIR_HOLD_ASKED);
 	__atomic_compare_exchange_n(&hold->word, &word, tapir_hold__with(word, TAPIR_HOLD_STOPPED),

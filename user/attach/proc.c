@@ -462,7 +462,7 @@ int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
 
 #define IS_TOO_MUCH 1
 
-static int keep(const struct tapir_mapping_line *line, void *ctx)
+static int keep_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct tapir_mappings *m = ctx;
 
@@ -482,7 +482,7 @@ int tapir_mappings__read(uint32_t tgid, struct tapir_mappings *m)
 	tapir_str__clear(&m->paths);
 	m->lines.cnt = 0;
 	m->tgid = tgid;
-	err = tapir_proc__each_mapping(tgid, keep, m);
+	err = tapir_proc__each_mapping(tgid, keep_mapping, m);
 	m->is_cut = err == IS_TOO_MUCH;
 	if (err < 0 || m->is_cut)
 		m->lines.cnt = 0;

@@ -28,7 +28,7 @@ static atomic_int has_exit; /* end_keeper is registered, also in what is forked 
  * It has the memory of the thread that made it, its errno too: no call here fails. All signals are
  * blocked.
  */
-static int keep(void *arg)
+static int run_call(void *arg)
 {
 	struct pollfd end = {.fd = (int)(intptr_t)arg, .events = POLLIN};
 
@@ -55,7 +55,7 @@ static void start_keeper(int pidfd, char *stack)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	keeper = clone(keep, stack + KEEPER_STACK_BYTES, CLONE_VM | CLONE_FILES,
+	keeper = clone(run_call, stack + KEEPER_STACK_BYTES, CLONE_VM | CLONE_FILES,
 		       (void *)(intptr_t)pidfd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -104,7 +104,7 @@ static bool has_kind(void *ctx, const struct tapir_kind *kind)
 
 /* ---- texts ------------------------------------------------------------------------------------ */
 
-static const char *keep(struct tapir_cli_questions *asked, const char *text, size_t len)
+static const char *keep_text(struct tapir_cli_questions *asked, const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
 
@@ -119,7 +119,7 @@ static const char *keep_words(struct tapir_cli_questions *asked, const char *tex
 {
 	while (end > text && end[-1] == ' ')
 		end--;
-	return keep(asked, text, (size_t)(end - text));
+	return keep_text(asked, text, (size_t)(end - text));
 }
 
 static bool add_spec(struct tapir_cli_questions *asked, const char *text)
@@ -150,8 +150,8 @@ static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
 	if (err)
 		return err;
 	len = strlen(text) - strlen(source->names);
-	*provider = keep(asked, text, len - 1);
-	*events = keep(asked, source->names, strlen(source->names));
+	*provider = keep_text(asked, text, len - 1);
+	*events = keep_text(asked, source->names, strlen(source->names));
 	tapir_machine_source__free(source);
 	return *provider && *events ? 0 : -ENOMEM;
 }
@@ -181,8 +181,8 @@ static int take_end(struct tapir_cli_questions *asked, const char *text, const c
 			-EINVAL,
 			"--until: '%s' names no events: PROVIDER:EVENT{,EVENT} is required", text);
 	if (!err) {
-		*provider = keep(asked, spec->provider, strlen(spec->provider));
-		*events = keep(asked, list.data, list.len);
+		*provider = keep_text(asked, spec->provider, strlen(spec->provider));
+		*events = keep_text(asked, list.data, list.len);
 		err = *provider && *events ? 0 : -ENOMEM;
 	}
 	tapir_str__fini(&list);
@@ -203,7 +203,7 @@ static int name_pair(struct tapir_cli_questions *asked, struct tapir_source *s, 
 					text);
 	while (from && text[from - 1] != ':')
 		from--;
-	if (!err && !tapir_vec__push(&s->kinds, keep(asked, text + from, len - from)))
+	if (!err && !tapir_vec__push(&s->kinds, keep_text(asked, text + from, len - from)))
 		err = -ENOMEM;
 	return err;
 }
@@ -240,9 +240,9 @@ static int add_pair(struct tapir_cli_questions *asked, struct tapir_source *s, c
 
 	if (err)
 		return err;
-	if (memchr(text, ':', a) && !add_spec(asked, keep(asked, text, a)))
+	if (memchr(text, ':', a) && !add_spec(asked, keep_text(asked, text, a)))
 		return -ENOMEM;
-	if (memchr(text + a + 1, ':', b) && !add_spec(asked, keep(asked, text + a + 1, b)))
+	if (memchr(text + a + 1, ':', b) && !add_spec(asked, keep_text(asked, text + a + 1, b)))
 		return -ENOMEM;
 	return 0;
 }
@@ -505,7 +505,7 @@ static int ask_file(const struct tapir_cli *cli, struct tapir_cli_questions *ask
 			err = tapir_diag__fail(-EINVAL, "%s has more than %u questions", path,
 					       MAX_QUESTIONS);
 		else if (line_len && *line != '#') {
-			const char *copy = keep(asked, line, line_len);
+			const char *copy = keep_text(asked, line, line_len);
 
 			err = copy ? ask_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
 		}

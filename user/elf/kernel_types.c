@@ -126,7 +126,7 @@ static int list_names(struct kept *k, const struct btf *own)
 	return 0;
 }
 
-static int keep(struct kept *k, uint32_t id)
+static int keep_type(struct kept *k, uint32_t id)
 {
 	if (id >= k->types.cnt)
 		return -EINVAL;
@@ -145,18 +145,18 @@ static int keep_parts(struct kept *k, const struct btf_type *t)
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		for (unsigned i = 0; i < btf_vlen(t) && !err; i++)
-			err = members[i].name_off < k->strings_len ? keep(k, members[i].type)
+			err = members[i].name_off < k->strings_len ? keep_type(k, members[i].type)
 								   : -EINVAL;
 		return err;
 	case BTF_KIND_ARRAY:
-		err = keep(k, btf_array(t)->type);
-		return err ? err : keep(k, btf_array(t)->index_type);
+		err = keep_type(k, btf_array(t)->type);
+		return err ? err : keep_type(k, btf_array(t)->index_type);
 	case BTF_KIND_TYPEDEF:
 	case BTF_KIND_VOLATILE:
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_TYPE_TAG:
-		return keep(k, t->type);
+		return keep_type(k, t->type);
 	case BTF_KIND_INT:
 	case BTF_KIND_PTR:
 	case BTF_KIND_ENUM:
@@ -181,7 +181,7 @@ static int choose(struct kept *k)
 		const char *name = k->strings + t->name_off;
 
 		if (has_name(t) && tapir_map__get(&k->names, hash_of(name, strlen(name))))
-			err = keep(k, id);
+			err = keep_type(k, id);
 	}
 	while (k->todo.cnt && !err)
 		err = keep_parts(k, k->types.data[k->todo.data[--k->todo.cnt]]);

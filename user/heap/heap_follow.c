@@ -75,7 +75,7 @@ static bool next_in(struct tapir_heap_follow *f, size_t *idx, uint64_t from_va, 
 	return false;
 }
 
-static void keep(struct tapir_heap_follow *f, uint64_t from_va, uint64_t bytes)
+static void keep_range(struct tapir_heap_follow *f, uint64_t from_va, uint64_t bytes)
 {
 	for (size_t i = first_at(f, from_va); next_in(f, &i, from_va, bytes); i++)
 		f->samples.data[i].is_kept = true;
@@ -209,7 +209,7 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
 		if (f->is_collecting)
 			list(f, from_va, to_va, bytes);
 		else
-			keep(f, from_va, bytes);
+			keep_range(f, from_va, bytes);
 	}
 	return true;
 }

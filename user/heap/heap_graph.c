@@ -228,7 +228,7 @@ static void sort_one(struct sorted *s, const struct tapir_heap_graph *g, const u
 }
 
 /* Moves what is sorted into the graph; edges stay with s. */
-static void keep(struct tapir_heap_graph *g, struct sorted *s)
+static void keep_graph(struct tapir_heap_graph *g, struct sorted *s)
 {
 	tapir_vec__fini(&g->edge_va);
 	tapir_vec__fini(&g->edge_cnt);
@@ -258,7 +258,7 @@ static int sort(struct tapir_heap_graph *g, struct sorted *s)
 	free(old_first);
 	tapir_vec__fini(&runs);
 	if (!err)
-		keep(g, s);
+		keep_graph(g, s);
 	return err;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *keep(struct tapir_heap_live *l, const struct tapir_str *text)
+static const char *keep_text(struct tapir_heap_live *l, const struct tapir_str *text)
 {
 	const char *kept = tapir_arena__text(&l->texts, text->data ? text->data : "", text->len);
 
@@ -32,9 +32,9 @@ void tapir_heap_live__count(struct tapir_heap_live *l,
 		return;
 	}
 	if (is_new) {
-		row->type = keep(l, &texts[TAPIR_HEAP_LIVE_TYPE]);
-		row->stack = keep(l, &texts[TAPIR_HEAP_LIVE_STACK]);
-		row->path = keep(l, &texts[TAPIR_HEAP_LIVE_PATH]);
+		row->type = keep_text(l, &texts[TAPIR_HEAP_LIVE_TYPE]);
+		row->stack = keep_text(l, &texts[TAPIR_HEAP_LIVE_STACK]);
+		row->path = keep_text(l, &texts[TAPIR_HEAP_LIVE_PATH]);
 		*idx = l->rows.cnt - 1;
 	}
 	row->cnt++;

@@ -46,7 +46,7 @@ static bool is_of(const char *path, uint64_t id)
 	return cgroup.is_v2 && cgroup.id == id;
 }
 
-static bool keep(struct tapir_cgroup_paths *paths, uint64_t id, char *text)
+static bool keep_path(struct tapir_cgroup_paths *paths, uint64_t id, char *text)
 {
 	uint64_t *idx;
 
@@ -76,7 +76,7 @@ const char *tapir_cgroup_paths__of(struct tapir_cgroup_paths *paths, uint64_t id
 		tapir_diag__rewind(mark);
 		return "";
 	}
-	if (is_of(text, id) && keep(paths, id, text))
+	if (is_of(text, id) && keep_path(paths, id, text))
 		return text;
 	free(paths->other);
 	paths->other = text;

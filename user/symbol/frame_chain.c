@@ -4,7 +4,7 @@
 
 #define MAX_FUNCTIONS 64u
 
-static uint64_t keep(struct tapir_frame_chains *chains, const uint64_t *numbers, unsigned cnt)
+static uint64_t keep_chain(struct tapir_frame_chains *chains, const uint64_t *numbers, unsigned cnt)
 {
 	uint64_t key = tapir_hash__bytes(cnt, numbers, cnt * sizeof(*numbers));
 	bool is_new = false;
@@ -41,7 +41,7 @@ tapir_frame_chains__number(struct tapir_frame_chains *chains, const struct tapir
 
 		numbers[i] = number_of(ctx, &function);
 	}
-	return cnt == 1 ? numbers[0] : keep(chains, numbers, cnt);
+	return cnt == 1 ? numbers[0] : keep_chain(chains, numbers, cnt);
 }
 
 unsigned tapir_frame_chains__get(const struct tapir_frame_chains *chains, const uint64_t *number,

@@ -220,8 +220,8 @@ static struct tapir_source_place place_of(struct tapir_source_lines *l,
 }
 
 /* Without inlined functions, the line is that of the outermost, where the inlined were called. */
-static struct tapir_source_places keep(struct tapir_source_lines *l,
-				       const struct tapir_lines_answer *answer)
+static struct tapir_source_places keep_answer(struct tapir_source_lines *l,
+					      const struct tapir_lines_answer *answer)
 {
 	unsigned first = l->opts.with_inlined || !answer->cnt ? 0 : answer->cnt - 1;
 	unsigned cnt = answer->cnt - first;
@@ -244,7 +244,7 @@ static struct tapir_source_places look_up(struct tapir_source_lines *l, struct f
 	int err = tapir_line_helper__find(l->helper, &file->in_helper, off + file->bias, &answer);
 
 	if (!err)
-		return keep(l, answer);
+		return keep_answer(l, answer);
 	give_up(l, file, err);
 	return (struct tapir_source_places){};
 }

@@ -114,7 +114,8 @@ static int new_file(struct tapir_symbol_fetcher *f)
 	return fd >= 0 ? fd : tapir_file__temporary();
 }
 
-static void keep(struct tapir_symbol_fetcher *f, int fd, const struct tapir_symbol_key *key)
+static void keep_symbol_file(struct tapir_symbol_fetcher *f, int fd,
+			     const struct tapir_symbol_key *key)
 {
 	struct tapir_str name = {};
 	int err;
@@ -244,7 +245,7 @@ static int fetch(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f, 
 	if (!err)
 		err = open_checked(fd, key, out);
 	if (!err)
-		keep(f, fd, key);
+		keep_symbol_file(f, fd, key);
 	else if (err != -ENOENT && err != -EINTR)
 		report(s, f, err, get.why);
 	return err;

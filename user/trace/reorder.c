@@ -161,7 +161,7 @@ static bool is_due(const struct tapir_reorder *r)
 	       r->newest_ns - next->time_ns > TAPIR_REORDER_WINDOW_NS;
 }
 
-static int keep(struct tapir_reorder *r, struct waiting w, bool is_ahead)
+static int keep_waiting(struct tapir_reorder *r, struct waiting w, bool is_ahead)
 {
 	size_t last = (r->head + r->cnt + TAPIR_REORDER_MAX_CNT - 1) % TAPIR_REORDER_MAX_CNT;
 
@@ -183,7 +183,7 @@ int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, boo
 	if (!w.rec)
 		return -ENOMEM;
 	memcpy(w.rec, rec, rec->size);
-	if (keep(r, w, is_ahead)) {
+	if (keep_waiting(r, w, is_ahead)) {
 		free(w.rec);
 		return -ENOMEM;
 	}

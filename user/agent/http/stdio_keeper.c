@@ -24,7 +24,7 @@ static bool reap(pid_t child, int *exit_code)
 	return !pid;
 }
 
-static _Noreturn void keep(pid_t child, const sigset_t *set)
+static _Noreturn void await_child(pid_t child, const sigset_t *set)
 {
 	int exit_code = 1;
 
@@ -58,7 +58,7 @@ int tapir_stdio_keeper__start(uint32_t *program)
 	if (child < 0)
 		return -errno;
 	if (child)
-		keep(child, &set);
+		await_child(child, &set);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 0) || prctl(PR_SET_PDEATHSIG, SIGTERM) ||
 	    getppid() != keeper)

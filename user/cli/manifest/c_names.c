@@ -70,7 +70,7 @@ void c_comment__add(struct tapir_str *out, const char *text)
 }
 
 /* For good; NULL: out of memory. */
-static const char *keep(struct c_provider *p, struct tapir_str *text)
+static const char *keep_name(struct c_provider *p, struct tapir_str *text)
 {
 	const char *copy =
 		text->failed ? NULL : tapir_arena__text(&p->arena, text->data, text->len);
@@ -101,7 +101,7 @@ static const char *field_id(struct c_provider *p, const struct c_field *before, 
 		c_id__add(&text, name);
 		if (number++ > 1)
 			tapir_str__addf(&text, "_%u", number - 1);
-		id = keep(p, &text);
+		id = keep_name(p, &text);
 	} while (id && is_taken(before, cnt, id));
 	return id;
 }
@@ -111,7 +111,7 @@ static const char *joined(struct c_provider *p, const char *a, const char *b)
 	struct tapir_str text = {};
 
 	tapir_str__addf(&text, "%s_%s", a, b);
-	return keep(p, &text);
+	return keep_name(p, &text);
 }
 
 /* owner: the type that has them, "P_Event". As deep as a template, which is bounded. */
@@ -236,7 +236,7 @@ static const char *event_id(struct c_provider *p, unsigned idx)
 	c_id__add(&text, *ev->symbol ? ev->symbol : ev->name);
 	if (ev->version && (!*ev->symbol || (!text.failed && find_event(p, idx, text.data))))
 		tapir_str__addf(&text, "_V%u", ev->version);
-	return keep(p, &text);
+	return keep_name(p, &text);
 }
 
 static unsigned count_fields(const struct tapir_layout_field *fields, unsigned cnt)
@@ -326,7 +326,7 @@ int c_provider__init(struct c_provider *p, const struct tapir_manifest *manifest
 	p->extra = tapir_manifest__extra(manifest, idx);
 	p->is_coreclr = is_coreclr;
 	c_id__add(&id, *p->extra->symbol ? p->extra->symbol : p->layout->name);
-	p->id = keep(p, &id);
+	p->id = keep_name(p, &id);
 	p->events = tapir_arena__alloc(&p->arena, p->layout->event_cnt * sizeof(*p->events) + 1);
 	if (!p->id || !p->events)
 		err = -ENOMEM;

@@ -27,7 +27,7 @@ static bool is_utf8(const char *text, size_t len)
 }
 
 /* As it is; what is no UTF-8, which messages require, as text that shows it. */
-static const char *keep(struct tapir_metric_list *f, const char *text, size_t len)
+static const char *keep_text(struct tapir_metric_list *f, const char *text, size_t len)
 {
 	const char *copy = is_utf8(text, len) ? tapir_arena__text(&f->arena, text, len)
 					      : tapir_messages__text(&f->arena, text, len);
@@ -50,7 +50,7 @@ static struct tapir_figure_family *family_of(struct tapir_metric_list *f, const 
 
 	if (last && strlen(last->name) == len && !memcmp(last->name, name, len))
 		return last;
-	name = keep(f, name, len);
+	name = keep_text(f, name, len);
 	last = tapir_vec__add(&f->families);
 	f->failed |= !last;
 	if (last)
@@ -75,7 +75,7 @@ static bool take_comment(struct tapir_metric_list *f, const char *line, const ch
 	if (!family)
 		return false;
 	if (is_help)
-		family->help = keep(f, line, (size_t)(end - line));
+		family->help = keep_text(f, line, (size_t)(end - line));
 	family->is_counter |= is_type && !strncmp(line, "counter", 7);
 	family->is_histogram |= is_type && !strncmp(line, "histogram", 9);
 	return true;
@@ -94,7 +94,7 @@ static const char *take_value(struct tapir_metric_list *f, const char **at, cons
 		tapir_str__addc(&value, is_escaped && *p == 'n' ? '\n' : *p);
 	}
 	*at = p + 1;
-	copy = p < end ? keep(f, value.data ? value.data : "", value.len) : NULL;
+	copy = p < end ? keep_text(f, value.data ? value.data : "", value.len) : NULL;
 	f->failed |= value.failed;
 	tapir_str__fini(&value);
 	return copy;
@@ -141,7 +141,7 @@ static bool take_labels(struct tapir_metric_list *f, struct tapir_figure *figure
 
 		if (!len || *at + len + 2 > end || (*at)[len] != '=' || (*at)[len + 1] != '"')
 			return false;
-		label.key = keep(f, *at, len);
+		label.key = keep_text(f, *at, len);
 		*at += len + 2;
 		label.value = take_value(f, at, end);
 		if (!label.value || !add_label(f, figure, &label))

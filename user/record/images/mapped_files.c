@@ -150,7 +150,7 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 }
 
 /* The file that has the watch, by its number; a new one, without a number. NULL: no memory. */
-static struct tapir_mapped_file *keep(struct tapir_mapped_files *files, int watch)
+static struct tapir_mapped_file *keep_file(struct tapir_mapped_files *files, int watch)
 {
 	uint64_t *at = tapir_map__put(&files->by_watch, (uint64_t)watch, NULL);
 
@@ -162,7 +162,7 @@ static struct tapir_mapped_file *keep(struct tapir_mapped_files *files, int watc
 static bool add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 		struct tapir_image *image)
 {
-	struct tapir_mapped_file *to = keep(files, file.watch);
+	struct tapir_mapped_file *to = keep_file(files, file.watch);
 	uint64_t *by_inode;
 
 	if (!to)

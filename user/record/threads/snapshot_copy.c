@@ -110,7 +110,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copi
 	return err;
 }
 
-static int keep(struct tapir_process_copy *p, struct tapir_thread_copy *copy)
+static int keep_copy(struct tapir_process_copy *p, struct tapir_thread_copy *copy)
 {
 	uint64_t *idx = tapir_map__put(&p->idx_by_tid, copy->seen.thread.tid, NULL);
 
@@ -156,7 +156,7 @@ static int keep_settled(struct tapir_process_copy *p, struct tapir_thread_copies
 			continue; /* it has ended */
 		copy->has_moved = !is_settled(copy, &after->vec.data[*idx]);
 		if (!copy->has_moved || is_last)
-			err = keep(p, copy);
+			err = keep_copy(p, copy);
 	}
 	tapir_map__fini(&idx_by_tid);
 	return err;

@@ -327,7 +327,7 @@ static void see_attribute(struct scan *s, uint32_t row)
 
 /* ---- what is kept ------------------------------------------------------------------------------- */
 
-static const char *keep(struct scan *s, const char *text)
+static const char *keep_name(struct scan *s, const char *text)
 {
 	const char *kept = tapir_arena__text(&s->out->arena, text, strnlen(text, 256));
 
@@ -336,14 +336,14 @@ static const char *keep(struct scan *s, const char *text)
 
 static void put_source(struct scan *s, struct source *source)
 {
-	struct tapir_layout_provider provider = {.name = keep(s, source->name)};
+	struct tapir_layout_provider provider = {.name = keep_name(s, source->name)};
 	struct tapir_layout_keyword *keyword;
 	struct tapir_layout_event *event;
 
 	tapir_vec_for_each (keyword, &source->keywords)
-		keyword->name = keep(s, keyword->name);
+		keyword->name = keep_name(s, keyword->name);
 	tapir_vec_for_each (event, &source->events)
-		event->name = event->symbol = keep(s, event->name);
+		event->name = event->symbol = keep_name(s, event->name);
 	provider.keywords = tapir_arena__copy(&s->out->arena, source->keywords.data,
 					      source->keywords.cnt, sizeof(*keyword));
 	provider.events = tapir_arena__copy(&s->out->arena, source->events.data, source->events.cnt,

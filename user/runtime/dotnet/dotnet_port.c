@@ -105,7 +105,7 @@ static void drop(struct tapir_dotnet_port *port, unsigned at)
 }
 
 /* Takes fd. */
-static void keep(struct tapir_dotnet_port *port, int fd)
+static void keep_connection(struct tapir_dotnet_port *port, int fd)
 {
 	uint32_t tgid = tapir_peer_child__pid_behind(fd);
 
@@ -168,7 +168,7 @@ int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_p
 		int one = accept4(port->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (one >= 0) {
-			keep(port, one);
+			keep_connection(port, one);
 			continue;
 		}
 		found = find_connection(port, job, until_ns);
