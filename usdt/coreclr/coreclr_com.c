@@ -73,8 +73,8 @@ static int32_t ignore(void *self)
 	return CORECLR_OK;
 }
 
-static int32_t begin(struct coreclr_object *unknown, uint64_t key, uint64_t open_within_ns,
-		     uint64_t await_ns)
+static int32_t begin_session(struct coreclr_object *unknown, uint64_t key, uint64_t open_within_ns,
+			     uint64_t await_ns)
 {
 	static uint32_t is_used;
 	struct coreclr_object *info = NULL;
@@ -121,7 +121,8 @@ static int32_t initialize(void *self, struct coreclr_object *unknown)
 	uint64_t key = key_of(getenv(TAPIR_CORECLR_KEY_ENV));
 
 	(void)self;
-	return key ? begin(unknown, key, START_OPEN_NS, START_AWAIT_NS) : CORECLR_INVALID_ARGUMENT;
+	return key ? begin_session(unknown, key, START_OPEN_NS, START_AWAIT_NS)
+		   : CORECLR_INVALID_ARGUMENT;
 }
 
 static int32_t initialize_for_attach(void *self, struct coreclr_object *unknown, const void *data,
@@ -136,7 +137,7 @@ static int32_t initialize_for_attach(void *self, struct coreclr_object *unknown,
 	if (client.magic != TAPIR_CORECLR_MAGIC || client.version != TAPIR_CORECLR_VERSION ||
 	    !client.key)
 		return CORECLR_INVALID_ARGUMENT;
-	return begin(unknown, client.key, ATTACH_OPEN_NS, 0);
+	return begin_session(unknown, client.key, ATTACH_OPEN_NS, 0);
 }
 
 static int32_t shut_down(void *self)

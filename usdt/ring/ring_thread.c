@@ -66,7 +66,7 @@ static uint32_t place_of(uint32_t tid)
 }
 
 /* A new thread's: also where a dead one had its id. */
-static struct ring_tls *begin(struct ring_tls *t, uint64_t self)
+static struct ring_tls *begin_thread(struct ring_tls *t, uint64_t self)
 {
 	t->writer = NULL;
 	t->busy = t->refused = 0;
@@ -84,7 +84,7 @@ static struct ring_tls *take_over(uint32_t tid, uint64_t self)
 		if ((!owner || is_gone(owner)) &&
 		    __atomic_compare_exchange_n(&t->used, &owner, tid, 0, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
-			return begin(t, self);
+			return begin_thread(t, self);
 	}
 	return NULL;
 }
@@ -102,7 +102,7 @@ struct ring_tls *ring_thread__find(void)
 		uint32_t owner = ring_load(&t->used);
 
 		if (owner == tid)
-			return t->self == self ? t : begin(t, self);
+			return t->self == self ? t : begin_thread(t, self);
 		if (!owner)
 			break;
 	}

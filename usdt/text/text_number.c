@@ -131,7 +131,7 @@ struct shortest {
 	char digits[24];
 };
 
-static void begin(struct shortest *s, uint64_t mantissa, int exponent, int is_lowest)
+static void begin_shortest(struct shortest *s, uint64_t mantissa, int exponent, int is_lowest)
 {
 	uint32_t up = exponent > 0 ? (uint32_t)exponent : 0,
 		 down = exponent < 0 ? (uint32_t)-exponent : 0;
@@ -239,8 +239,8 @@ uint32_t text_number__float(char *out, uint64_t bits, uint32_t bytes)
 		mantissa |= 1ull << mantissa_bits;
 	else
 		exponent = 1;
-	begin(&s, mantissa, (int)exponent - (int)(exponent_max / 2) - (int)mantissa_bits,
-	      is_lowest);
+	begin_shortest(&s, mantissa, (int)exponent - (int)(exponent_max / 2) - (int)mantissa_bits,
+		       is_lowest);
 	take_digits(&s);
 	return at + lay_out(&s, out + at);
 }

@@ -135,9 +135,9 @@ static bool does_something(struct tapir_http_exchange *exchange)
 	return does;
 }
 
-static enum MHD_Result begin(struct tapir_front *front, struct MHD_Connection *connection,
-			     const char *url, const char *method,
-			     struct tapir_http_exchange *exchange)
+static enum MHD_Result begin_exchange(struct tapir_front *front, struct MHD_Connection *connection,
+				      const char *url, const char *method,
+				      struct tapir_http_exchange *exchange)
 {
 	const char *authorization = header(connection, "Authorization"), *reason;
 	unsigned framing = judge_framing(connection);
@@ -202,7 +202,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		return MHD_NO;
 	if (!exchange) {
 		exchange = *slot = calloc(1, sizeof(*exchange));
-		return exchange ? begin(ctx, connection, url, method, exchange) : MHD_NO;
+		return exchange ? begin_exchange(ctx, connection, url, method, exchange) : MHD_NO;
 	}
 	if (*data_len)
 		return take_body(exchange, data, data_len);

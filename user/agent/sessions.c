@@ -172,8 +172,9 @@ static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struc
 	return err > 0 ? 0 : err;
 }
 
-static void begin(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		  const struct tapir_request_params *ask, const struct tapir_caller *caller, int fd)
+static void begin_session(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+			  const struct tapir_request_params *ask, const struct tapir_caller *caller,
+			  int fd)
 {
 	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
 	struct tapir_task task = {.run = tapir_task__session,
@@ -469,7 +470,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 		return false;
 	}
 	if (rq->route == TAPIR_ROUTE_SESSION_BEGIN) {
-		begin(agent, rq, ask, caller, fd);
+		begin_session(agent, rq, ask, caller, fd);
 		return false;
 	}
 	at = find_session(agent, caller, rq->path_arg ? rq->path_arg : "");

@@ -49,7 +49,7 @@ static void frame(struct tapir_str *lines, struct tapir_str *out)
  * The answer begins when events can come, or the first has; a client that waits for its first byte
  * knows it. The recording's thread or its session's.
  */
-static void begin(struct stream *s)
+static void begin_answer(struct stream *s)
 {
 	static const char comment[] = ": recording\n\n";
 	struct tapir_wire_head head = {
@@ -70,7 +70,7 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 
 	frame(&s->live.out, &s->out);
 	if (s->out.len)
-		begin(s);
+		begin_answer(s);
 	err = s->out.failed || s->live.out.failed
 		      ? -ENOMEM
 		      : tapir_wire__send_data(s->client_fd, s->out.data, s->out.len, 0);
@@ -81,7 +81,7 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 {
 	(void)ready;
-	begin(ctx);
+	begin_answer(ctx);
 }
 
 static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
@@ -141,6 +141,6 @@ int tapir_task__events(void *ctx, int client_fd)
 	if (err && !s.has_begun)
 		return tapir_answer__diag(client_fd,
 					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
-	begin(&s);
+	begin_answer(&s);
 	return err ? err : tapir_wire__send_end(client_fd, 0);
 }

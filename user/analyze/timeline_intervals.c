@@ -274,7 +274,7 @@ static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t 
 	return kind->is_unknown_by_thread;
 }
 
-static void begin(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
+static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	struct tapir_interval *i, *before;
@@ -374,7 +374,7 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 		if (roles.roles[i].is_abort && !find_open(tl, &h, roles.roles[i].kind))
 			continue;
 		if (roles.roles[i].is_begin)
-			begin(tl, &h, roles.roles[i].kind);
+			begin_interval(tl, &h, roles.roles[i].kind);
 		else
 			end(tl, &h, roles.roles[i].kind);
 	}

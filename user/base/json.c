@@ -74,7 +74,7 @@ void tapir_json__add_document(struct tapir_str *out, const char *text, size_t le
 	tapir_str__add(out, text + plain, len - plain);
 }
 
-static void begin(struct tapir_json *j, const char *key)
+static void begin_value(struct tapir_json *j, const char *key)
 {
 	uint64_t bit = 1ull << j->depth;
 
@@ -90,7 +90,7 @@ static void begin(struct tapir_json *j, const char *key)
 
 void tapir_json__open(struct tapir_json *j, const char *key, char bracket)
 {
-	begin(j, key);
+	begin_value(j, key);
 	tapir_str__addc(j->out, bracket);
 	assert(j->depth < 63);
 	j->depth++;
@@ -106,19 +106,19 @@ void tapir_json__close(struct tapir_json *j, char bracket)
 
 void tapir_json__u64(struct tapir_json *j, const char *key, uint64_t value)
 {
-	begin(j, key);
+	begin_value(j, key);
 	tapir_str__addu(j->out, value);
 }
 
 void tapir_json__i64(struct tapir_json *j, const char *key, int64_t value)
 {
-	begin(j, key);
+	begin_value(j, key);
 	tapir_str__addd(j->out, value);
 }
 
 void tapir_json__f64(struct tapir_json *j, const char *key, double value)
 {
-	begin(j, key);
+	begin_value(j, key);
 	if (isfinite(value))
 		tapir_str__addf(j->out, "%.17g", value);
 	else
@@ -127,13 +127,13 @@ void tapir_json__f64(struct tapir_json *j, const char *key, double value)
 
 void tapir_json__bool(struct tapir_json *j, const char *key, bool value)
 {
-	begin(j, key);
+	begin_value(j, key);
 	tapir_str__adds(j->out, value ? "true" : "false");
 }
 
 void tapir_json__null(struct tapir_json *j, const char *key)
 {
-	begin(j, key);
+	begin_value(j, key);
 	tapir_str__adds(j->out, "null");
 }
 
@@ -148,6 +148,6 @@ void tapir_json__str(struct tapir_json *j, const char *key, const char *text)
 
 void tapir_json__strn(struct tapir_json *j, const char *key, const char *bytes, size_t len)
 {
-	begin(j, key);
+	begin_value(j, key);
 	add_quoted(j->out, bytes, len);
 }

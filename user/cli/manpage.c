@@ -125,7 +125,7 @@ static void add_option(struct tapir_str *out, const struct tapir_option *o)
 }
 
 /* name: "record", or NULL for tapir(1) itself. */
-static void begin(struct tapir_str *out, const char *name, int section, struct tapir_sv title)
+static void begin_page(struct tapir_str *out, const char *name, int section, struct tapir_sv title)
 {
 	tapir_str__adds(out, ".\\\" written by 'tapir help --man'\n.TH TAPIR");
 	if (name) {
@@ -151,7 +151,7 @@ static void add_see_also(const struct tapir_cli *cli, struct tapir_str *out)
 
 static void write_overview(const struct tapir_cli *cli, struct tapir_str *out)
 {
-	begin(out, NULL, 1, tapir_text__sv("trace and profile running programs"));
+	begin_page(out, NULL, 1, tapir_text__sv("trace and profile running programs"));
 	tapir_str__adds(out, ".SH SYNOPSIS\n\\fBtapir\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] "
 			     "[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n");
 	add_blocks(out, tapir_help_overview);
@@ -167,7 +167,7 @@ static void write_overview(const struct tapir_cli *cli, struct tapir_str *out)
 static void write_command(const struct tapir_cli *cli, const struct tapir_command *c,
 			  struct tapir_str *out)
 {
-	begin(out, c->name, 1, tapir_text__sv(c->summary));
+	begin_page(out, c->name, 1, tapir_text__sv(c->summary));
 	tapir_str__addf(out, ".SH SYNOPSIS\n\\fBtapir %s\\fR ", c->name);
 	adds_roff(out, c->synopsis);
 	tapir_str__adds(out, "\n.SH DESCRIPTION\n");
@@ -195,7 +195,7 @@ static void write_topic(const struct tapir_cli *cli, const struct tapir_topic *t
 {
 	struct tapir_str body = {};
 
-	begin(out, t->name, 7, (struct tapir_sv){t->text, tapir_topic__title_len(t)});
+	begin_page(out, t->name, 7, (struct tapir_sv){t->text, tapir_topic__title_len(t)});
 	tapir_str__adds(out, ".SH DESCRIPTION\n");
 	tapir_topic__add_body(t, &body);
 	if (body.data)

@@ -250,7 +250,7 @@ static void add_preloaded(struct search *s, const char *names)
 	}
 }
 
-static void begin(struct search *s, const char *program)
+static void begin_search(struct search *s, const char *program)
 {
 	tapir_autofree char *preload = NULL;
 
@@ -292,7 +292,7 @@ int tapir_elf_closure__each(const char *program, tapir_elf_closure_fn fn, void *
 	struct search s = {};
 	int mark = tapir_diag__cnt(), result = 0;
 
-	begin(&s, program);
+	begin_search(&s, program);
 	tapir_diag__rewind(mark);
 	for (; s.done < s.paths.cnt && !result && s.seen.cnt < TAPIR_ELF_CLOSURE_MAX; s.done++) {
 		tapir_autofd int fd = open_new(&s, s.paths.data[s.done]);

@@ -80,7 +80,8 @@ void tapir_usage_report__labels(uint32_t pid, const char *name, char out[TAPIR_U
 	tapir_str__fini(&text);
 }
 
-static void begin(struct tapir_str *out, const char *name, const char *type, const char *what)
+static void begin_metric(struct tapir_str *out, const char *name, const char *type,
+			 const char *what)
 {
 	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\n", name, what, name, type);
 }
@@ -90,16 +91,16 @@ static void write_listed(const struct rows *rows, struct tapir_str *out)
 	char labels[TAPIR_USAGE_LABELS_BYTES];
 	const struct row *row;
 
-	begin(out, "process_cpu_seconds_total", "counter",
-	      "CPU time of the process; of those with the most CPU time or memory.");
+	begin_metric(out, "process_cpu_seconds_total", "counter",
+		     "CPU time of the process; of those with the most CPU time or memory.");
 	tapir_vec_for_each (row, &rows->all) {
 		tapir_usage_report__labels(row->pid, row->usage.comm, labels);
 		if (row->is_listed)
 			tapir_str__addf(out, "tapir_process_cpu_seconds_total{%s} %.15g\n", labels,
 					(double)row->usage.cpu_ns / 1e9);
 	}
-	begin(out, "process_resident_memory_bytes", "gauge",
-	      "Resident memory of the process; of the same ones.");
+	begin_metric(out, "process_resident_memory_bytes", "gauge",
+		     "Resident memory of the process; of the same ones.");
 	tapir_vec_for_each (row, &rows->all) {
 		tapir_usage_report__labels(row->pid, row->usage.comm, labels);
 		if (row->is_listed)
@@ -113,12 +114,13 @@ static void write_machine(const struct rows *rows, struct tapir_str *out)
 	uint64_t cpu_ns;
 
 	if (!tapir_proc_usage__read_machine(&cpu_ns)) {
-		begin(out, "machine_cpu_seconds_total", "counter",
-		      "CPU time of all processes of the machine and of its kernel.");
+		begin_metric(out, "machine_cpu_seconds_total", "counter",
+			     "CPU time of all processes of the machine and of its kernel.");
 		tapir_str__addf(out, "tapir_machine_cpu_seconds_total %.15g\n",
 				(double)cpu_ns / 1e9);
 	}
-	begin(out, "machine_processes", "gauge", "Processes, without threads of the kernel.");
+	begin_metric(out, "machine_processes", "gauge",
+		     "Processes, without threads of the kernel.");
 	tapir_str__addf(out, "tapir_machine_processes %zu\n", rows->all.cnt);
 }
 

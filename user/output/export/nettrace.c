@@ -147,7 +147,7 @@ static void add_head(struct tapir_nettrace *n)
 	}
 }
 
-static void begin(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str *out)
+static void begin_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_str *out)
 {
 	static const uint32_t version[] = {0, 6, 0};
 	struct tapir_str block = {};
@@ -436,7 +436,7 @@ static int flush_block(struct tapir_nettrace *n, bool is_end, struct tapir_str *
 
 	while ((rec = tapir_record_window__next(&n->window, is_end))) {
 		if (!n->has_begun)
-			begin(n, first_time(n), out);
+			begin_trace(n, first_time(n), out);
 		if (rec->time_ns > n->now_ns)
 			n->now_ns = rec->time_ns;
 		if (tapir_nettrace__must_renew(n))
@@ -465,7 +465,7 @@ int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out)
 	int err = flush_block(n, true, out);
 
 	if (!n->has_begun)
-		begin(n, first_time(n), out);
+		begin_trace(n, first_time(n), out);
 	flush_blocks(n, out);
 	tapir_nettrace__put_block(out, TAPIR_NETTRACE_END, 0);
 	n->stats.late = n->window.late_cnt;

@@ -162,7 +162,7 @@ static uint32_t add_run(struct tapir_await_runs *r, const struct tapir_async_eve
 	return 0;
 }
 
-static void begin(struct replay *p, const struct tapir_async_event *event, bool is_machine)
+static void begin_run(struct replay *p, const struct tapir_async_event *event, bool is_machine)
 {
 	if (p->depth == TAPIR_AWAIT_RUNS_NESTED) {
 		p->beyond_cnt++;
@@ -201,7 +201,7 @@ static void replay_event(void *ctx, const struct tapir_async_header *header,
 	switch (event->id) {
 	case TAPIR_ASYNC_RUNTIME_RESUME_STACK:
 	case TAPIR_ASYNC_MACHINE_RESUME_STACK:
-		begin(p, event, event->id == TAPIR_ASYNC_MACHINE_RESUME_STACK);
+		begin_run(p, event, event->id == TAPIR_ASYNC_MACHINE_RESUME_STACK);
 		break;
 	case TAPIR_ASYNC_RUNTIME_SUSPEND:
 	case TAPIR_ASYNC_RUNTIME_COMPLETE:

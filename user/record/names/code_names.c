@@ -99,8 +99,8 @@ void tapir_code_names__free(struct tapir_code_names *n)
 
 /* ---- processes -------------------------------------------------------------------------- */
 
-static struct tapir_code_sources *begin(struct tapir_code_names *n,
-					const struct tapir_rec_process *rec)
+static struct tapir_code_sources *begin_process(struct tapir_code_names *n,
+						const struct tapir_rec_process *rec)
 {
 	struct tapir_code_sources *s = sources_of(n, rec->tgid);
 	uint64_t *slot;
@@ -124,7 +124,7 @@ void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir
 	struct tapir_code_sources *s;
 
 	if (rec->kind != TAPIR_PROCESS_EXIT) {
-		begin(n, rec);
+		begin_process(n, rec);
 		return;
 	}
 	s = sources_of(n, rec->tgid);

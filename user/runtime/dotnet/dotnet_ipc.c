@@ -65,7 +65,7 @@ static int put_text(struct tapir_str *out, const char *text)
 
 /* ---- the message ----------------------------------------------------------------------------- */
 
-static void begin(struct tapir_str *out, enum tapir_dotnet_command command)
+static void begin_command(struct tapir_str *out, enum tapir_dotnet_command command)
 {
 	tapir_str__clear(out);
 	tapir_str__add(out, "DOTNET_IPC_V1", 14); /* its NUL too */
@@ -99,7 +99,7 @@ int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command com
 	case TAPIR_DOTNET_PROCESS_INFO3:
 	case TAPIR_DOTNET_RESUME_RUNTIME:
 	case TAPIR_DOTNET_DISABLE_PERF_MAP:
-		begin(out, command);
+		begin_command(out, command);
 		return end(out, 0);
 	default: /* it has a payload */
 		tapir_str__clear(out);
@@ -109,7 +109,7 @@ int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command com
 
 int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_perf_map type)
 {
-	begin(out, TAPIR_DOTNET_ENABLE_PERF_MAP);
+	begin_command(out, TAPIR_DOTNET_ENABLE_PERF_MAP);
 	put_u32(out, (uint32_t)type);
 	return end(out, type < TAPIR_DOTNET_PERF_MAP_ALL || type > TAPIR_DOTNET_PERF_MAP_PERF_MAP
 				? -EINVAL
@@ -122,7 +122,7 @@ int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 {
 	int err;
 
-	begin(out, TAPIR_DOTNET_ATTACH_PROFILER);
+	begin_command(out, TAPIR_DOTNET_ATTACH_PROFILER);
 	put_u32(out, timeout);
 	tapir_str__add(out, (const char *)clsid, 16);
 	err = *path ? put_text(out, path) : -EINVAL;
@@ -138,7 +138,7 @@ int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 
 int tapir_dotnet__put_stop(struct tapir_str *out, uint64_t session_id)
 {
-	begin(out, TAPIR_DOTNET_STOP_TRACING);
+	begin_command(out, TAPIR_DOTNET_STOP_TRACING);
 	put_u64(out, session_id);
 	return end(out, 0);
 }
@@ -187,7 +187,7 @@ static int put_providers(struct tapir_str *out, enum tapir_dotnet_command comman
 int tapir_dotnet__put_collect(struct tapir_str *out, enum tapir_dotnet_command command,
 			      const struct tapir_dotnet_session *s)
 {
-	begin(out, command);
+	begin_command(out, command);
 	if (command < TAPIR_DOTNET_COLLECT_TRACING || command > TAPIR_DOTNET_COLLECT_TRACING5 ||
 	    !s->buffer_mb || (!s->has_stacks && command < TAPIR_DOTNET_COLLECT_TRACING3))
 		return end(out, -EINVAL);

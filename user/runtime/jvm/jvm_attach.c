@@ -31,7 +31,7 @@ struct talk {
 	const struct tapir_peer_guard *guard; /* of what it is asked to write; NULL: nothing */
 };
 
-static int begin(const struct tapir_jvm_opts *opts, struct talk *talk)
+static int begin_attach(const struct tapir_jvm_opts *opts, struct talk *talk)
 {
 	uint64_t timeout_ns = opts->timeout_ns ? opts->timeout_ns : TAPIR_JVM_TIMEOUT_NS;
 	uint64_t now = tapir_clock__now_ns();
@@ -216,7 +216,7 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 		       struct tapir_str *reply)
 {
 	struct talk talk;
-	int err = begin(opts, &talk);
+	int err = begin_attach(opts, &talk);
 
 	if (err)
 		return err;
@@ -335,7 +335,7 @@ static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const
 {
 	struct tapir_jvm_perf_map map = {.dir_fd = -1, .lock_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
 	struct talk talk;
-	int err = begin(opts, &talk);
+	int err = begin_attach(opts, &talk);
 
 	if (err)
 		return err;
