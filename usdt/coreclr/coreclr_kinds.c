@@ -106,8 +106,8 @@ static struct coreclr_kind *find_again(uint64_t provider, uint32_t id, uint32_t 
 }
 
 /* What it is, as far as that is known without memory. */
-static void describe(struct tapir_ring_about *about, const char *provider, const char *name,
-		     const struct coreclr_blob *blob, uint32_t id, uint32_t version)
+static void describe_kind(struct tapir_ring_about *about, const char *provider, const char *name,
+			  const struct coreclr_blob *blob, uint32_t id, uint32_t version)
 {
 	*about = (struct tapir_ring_about){
 		.provider = provider,
@@ -212,7 +212,7 @@ coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint
 	from = coreclr_providers__find(provider);
 	if (!from)
 		coreclr_providers__ask(provider, unknown);
-	describe(&about, from ? from->name : unknown, name, &blob, id, version);
+	describe_kind(&about, from ? from->name : unknown, name, &blob, id, version);
 	k = from ? new_kind(provider, id, version, meta, meta_bytes, &about) : NULL;
 	if (!k || !register_it(k)) {
 		tapir_ring__miss(&about, from ? TAPIR_RING_NO_ENTRY : TAPIR_RING_NO_PROVIDER);

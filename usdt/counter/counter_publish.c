@@ -387,7 +387,7 @@ void counter_group__leave(struct tapir_counter *c)
 
 /* ---- from inside -------------------------------------------------------------------------- */
 
-static void describe(struct tapir_counter *c, struct tapir_counter_value *out)
+static void describe_counter(struct tapir_counter *c, struct tapir_counter_value *out)
 {
 	double percentiles[PERCENTILE_CNT] = {0, 0, 0};
 	struct counter_moments moments;
@@ -425,7 +425,7 @@ uint32_t tapir_counters__list(struct tapir_counter_value *out, uint32_t max)
 	for (const struct counter_group *g = groups; g; g = g->next)
 		for (struct tapir_counter *c = g->counters; c; c = c->next, cnt++)
 			if (cnt < max)
-				describe(c, &out[cnt]);
+				describe_counter(c, &out[cnt]);
 	provider_unlock();
 	return cnt;
 }

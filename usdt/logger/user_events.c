@@ -154,7 +154,7 @@ static void put_field(struct description *d, const struct tapir_event_field *f)
 }
 
 /* 1: without its fields, which are too many. */
-static int describe(struct description *d, const struct tapir_event *event)
+static int describe_user_event(struct description *d, const struct tapir_event *event)
 {
 	const struct tapir_event_about *about = event->about;
 	uint32_t name_len;
@@ -189,7 +189,7 @@ static int32_t register_event(struct tapir_user_events *u, const struct tapir_ev
 	};
 	int err;
 
-	u->is_whole[idx] = (uint8_t)describe(&description, event);
+	u->is_whole[idx] = (uint8_t)describe_user_event(&description, event);
 	err = description.is_too_long ? -E2BIG : u->fd;
 	if (err >= 0)
 		err = user_events_system.control(u->fd, USER_EVENTS_REGISTER, &reg);

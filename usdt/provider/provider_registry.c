@@ -113,8 +113,8 @@ static void remove_from_table(struct tapir_event *event)
 
 /* ---- an event ----------------------------------------------------------------------------- */
 
-static int describe(const struct tapir_provider *p, struct provider_event *pe,
-		    struct tapir_event *event)
+static int describe_event(const struct tapir_provider *p, struct provider_event *pe,
+			  struct tapir_event *event)
 {
 	const struct tapir_event_about *about = event ? event->about : NULL;
 	uint32_t bytes = 0;
@@ -145,7 +145,7 @@ static int add_event(struct tapir_provider *p, struct tapir_event *event)
 {
 	struct provider_event *pe = &p->events[p->event_cnt];
 	struct event_state *state;
-	int err = describe(p, pe, event);
+	int err = describe_event(p, pe, event);
 
 	if (err)
 		return err;

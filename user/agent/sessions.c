@@ -120,8 +120,8 @@ static void describe_process(struct tapir_session_entry *s)
 		s->started = leader.start_ns / TAPIR_NS_PER_MS;
 }
 
-static void describe(struct tapir_session_entry *s, const struct tapir_request_params *ask,
-		     const struct tapir_caller *caller)
+static void describe_session(struct tapir_session_entry *s, const struct tapir_request_params *ask,
+			     const struct tapir_caller *caller)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
 
@@ -195,7 +195,7 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 	}
 	err = tapir_task__check(&task);
 	if (!err) {
-		describe(&s, ask, caller);
+		describe_session(&s, ask, caller);
 		err = start(agent, &s, &task, rq, caller);
 	}
 	if (!err && !tapir_vec__push(&agent->sessions->all, s))

@@ -398,7 +398,7 @@ static void add_checks(json_t *process, const char *pid)
 	tapir_diag__clear();
 }
 
-static int describe(const struct tapir_task *task, int fd)
+static int describe_processes(const struct tapir_task *task, int fd)
 {
 	const char *const ps[] = {"ps", "--json", "--all", NULL};
 	const char *const list[] = {"list", "--json", "--pid", task->path_arg, NULL};
@@ -431,7 +431,7 @@ int tapir_task__process(void *ctx, int fd)
 	int err;
 
 	(void)lock(own);
-	err = describe(task, fd);
+	err = describe_processes(task, fd);
 	pthread_mutex_unlock(own);
 	return err;
 }

@@ -178,7 +178,7 @@ static bool has_something(const struct row *row)
 }
 
 /* What else its row has. */
-static int describe(struct walk *w, struct row *row)
+static int describe_process(struct walk *w, struct row *row)
 {
 	struct tapir_proc proc;
 	int err = tapir_proc__read(row->pid, &proc);
@@ -216,7 +216,7 @@ static int visit(uint32_t pid, void *ctx)
 		err = inspect(w, &row);
 	is_listed = !err && (w->args->all || has_something(&row));
 	if (is_listed)
-		err = describe(w, &row);
+		err = describe_process(w, &row);
 	tapir_diag__rewind(diag_cnt);
 	w->hidden_cnt += err == -EACCES || err == -EPERM;
 	if (err == -ENOMEM)

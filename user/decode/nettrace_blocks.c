@@ -111,7 +111,7 @@ static bool open_block(struct nettrace_blocks *b, const uint8_t *data, size_t le
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 /* u32 metadata id, wstrz provider; the rest is what a profiler's callback gets, too. */
-static void describe(struct nettrace_blocks *b, const struct row *row)
+static void describe_metadata(struct nettrace_blocks *b, const struct row *row)
 {
 	char provider[PROVIDER_MAX_UNITS * 3 + 1];
 	struct tapir_byte_input in = {row->payload, row->payload_bytes, false};
@@ -140,7 +140,7 @@ void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *d
 	if (!open_block(b, data, len, &in))
 		return;
 	while (in.left && take_row(&in, &row))
-		describe(b, &row);
+		describe_metadata(b, &row);
 	b->malformed_cnt += in.is_bad;
 }
 

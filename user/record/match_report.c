@@ -67,8 +67,8 @@ static const char *why(const struct tapir_match_report *m, const struct tapir_sp
 	return NULL;
 }
 
-static void describe(const struct tapir_match_report *m, const struct tapir_spec *spec,
-		     const struct tapir_seen_names *seen, struct tapir_str *out)
+static void describe_spec(const struct tapir_match_report *m, const struct tapir_spec *spec,
+			  const struct tapir_seen_names *seen, struct tapir_str *out)
 {
 	const char *what = m->images ? "probe" : "ring event", *reason = why(m, spec);
 	bool may_come = m->may_be_silent || m->is_waiting;
@@ -140,7 +140,7 @@ static void fail_with_others(const struct tapir_match_report *m,
 	for (size_t i = 0; !m->specs_are_defaults && i < m->specs->cnt; i++) {
 		if (m->specs->data[i]->is_silent)
 			continue;
-		describe(m, m->specs->data[i], seen, &line);
+		describe_spec(m, m->specs->data[i], seen, &line);
 		tapir_diag__add("%s", line.data ? line.data : "out of memory");
 		said_cnt++;
 	}
@@ -234,7 +234,7 @@ int tapir_match_report__judge(const struct tapir_match_report *m)
 	for (size_t i = 0; i < m->specs->cnt; i++) {
 		if (is_matched(m, i) || is_silent(m, m->specs->data[i]))
 			continue;
-		describe(m, m->specs->data[i], &seen, &line);
+		describe_spec(m, m->specs->data[i], &seen, &line);
 		if (is_vain)
 			tapir_diag__add("%s", line.data ? line.data : "out of memory");
 		else

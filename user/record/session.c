@@ -189,7 +189,7 @@ static bool is_exit(const struct tapir_rec *rec)
 }
 
 /* -ENOSPC is the catalog's own memory bound, unless the writer lost something: a full disk. */
-static void describe(void *ctx, const struct tapir_rec *rec)
+static void describe_name(void *ctx, const struct tapir_rec *rec)
 {
 	struct tapir_session *s = ctx;
 	int mark = tapir_diag__cnt(), err = tapir_catalog__describe(s->catalog, rec);
@@ -238,7 +238,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		handle_captured(s, rec);
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
-			describe(s, rec);
+			describe_name(s, rec);
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
@@ -343,7 +343,7 @@ static void put_clock(struct tapir_session *s)
 	struct tapir_rec_clock clock;
 
 	tapir_rec_clock__now(&clock);
-	describe(s, &clock.h);
+	describe_name(s, &clock.h);
 }
 
 /* The segment that is written is complete; the next one is another file. */
@@ -527,7 +527,7 @@ static int start(struct tapir_session *s)
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
 	if (!err && s->opts.with_unwinding && !s->opts.no_names) {
-		s->interp_stacks = tapir_interp_stacks__new(s->catalog, describe, s);
+		s->interp_stacks = tapir_interp_stacks__new(s->catalog, describe_name, s);
 		err = s->interp_stacks ? 0 : -ENOMEM;
 	}
 	if (!err && s->opts.with_unwinding)
@@ -537,7 +537,7 @@ static int start(struct tapir_session *s)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
 		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
-		s->locks = tapir_pg_lock_names__new(describe, s);
+		s->locks = tapir_pg_lock_names__new(describe_name, s);
 		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
 	}
 	if (!err)

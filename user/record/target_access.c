@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 
-static void describe(const struct tapir_proc *proc, char *out, size_t out_bytes)
+static void describe_access(const struct tapir_proc *proc, char *out, size_t out_bytes)
 {
 	if (proc->uid == geteuid())
 		snprintf(out, out_bytes,
@@ -28,7 +28,7 @@ static int refuse(uint32_t tgid, bool is_failure)
 
 	if (err)
 		return err;
-	describe(&proc, why, sizeof(why));
+	describe_access(&proc, why, sizeof(why));
 	tapir_proc__fini(&proc);
 	if (is_failure)
 		return tapir_diag__fail(

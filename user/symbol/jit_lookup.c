@@ -19,8 +19,8 @@
 
 /* ---- finding ---------------------------------------------------------------------------- */
 
-static void describe(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
-		     struct tapir_jit_name *out)
+static void describe_entry(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
+			   struct tapir_jit_name *out)
 {
 	const struct tapir_jit_text *text = tapir_jit_table__text(t, e);
 
@@ -38,7 +38,7 @@ static void describe(const struct tapir_jit_table *t, const struct tapir_jit_ent
 static void give(struct tapir_jit_table *t, struct tapir_jit_entry *e, struct tapir_jit_name *out)
 {
 	e->is_given_out = true;
-	describe(t, e, out);
+	describe_entry(t, e, out);
 }
 
 /* e has ended: a name that takes its addresses must be reported. */
@@ -166,7 +166,7 @@ bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va, struct ta
 	e = tapir_jit_index__at(&t->live, pos);
 	if (e->start_va != start_va)
 		return false;
-	describe(t, e, out);
+	describe_entry(t, e, out);
 	return true;
 }
 

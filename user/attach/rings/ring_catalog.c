@@ -192,8 +192,9 @@ static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
 }
 
 /* rec: the PROBE record as it will be written; more: what follows it in the catalog. */
-static void describe(struct tapir_ring_process *p, struct ring_event *ev, struct tapir_rec *rec,
-		     struct tapir_rec *entry, size_t entry_bytes, uint8_t flags)
+static void describe_event(struct tapir_ring_process *p, struct ring_event *ev,
+			   struct tapir_rec *rec, struct tapir_rec *entry, size_t entry_bytes,
+			   uint8_t flags)
 {
 	struct tapir_rec_probe *probe = (struct tapir_rec_probe *)rec;
 	bool is_new;
@@ -271,7 +272,7 @@ static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *
 		return;
 	}
 	ev->cover_key = tapir_lane_coverage__key(view.provider, view.event);
-	describe(p, ev, named, rec, bytes, flags);
+	describe_event(p, ev, named, rec, bytes, flags);
 	tapir_ring_control__want(
 		&p->control, idx, ev->generation, true,
 		p->sink->with_every_stack ||

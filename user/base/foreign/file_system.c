@@ -399,7 +399,8 @@ static int pid_of(int pidfd)
 }
 
 /* left_pid: 0: none */
-static void describe(const struct tapir_fs *fs, int left_pid, void (*line)(const char *text))
+static void describe_file_system(const struct tapir_fs *fs, int left_pid,
+				 void (*line)(const char *text))
 {
 	char text[NAME_BYTES + 192], left[96] = "";
 
@@ -424,7 +425,7 @@ void tapir_fs__end_all(void (*line)(const char *text))
 									: 0;
 
 		if (line && (fs->was_silent || left_pid))
-			describe(fs, left_pid, line);
+			describe_file_system(fs, left_pid, line);
 		if (fs->left_pidfd >= 0)
 			close(fs->left_pidfd);
 		tapir_helper__leave(&fs->helper);

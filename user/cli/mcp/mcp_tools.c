@@ -249,7 +249,7 @@ static json_t *schema_of(const struct argument *a)
 	return schema;
 }
 
-static json_t *describe(const struct tool *tool)
+static json_t *describe_tool(const struct tool *tool)
 {
 	json_t *properties = json_object(), *required = json_array();
 
@@ -269,7 +269,7 @@ json_t *tapir_mcp_tools__list(void)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < TOOL_CNT; i++)
-		json_array_append_new(list, describe(&tools[i]));
+		json_array_append_new(list, describe_tool(&tools[i]));
 	return list;
 }
 

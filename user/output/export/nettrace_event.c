@@ -33,8 +33,8 @@ static uint32_t event_id(struct tapir_nettrace *n, const struct tapir_rec_probe 
 	return id;
 }
 
-static void describe(struct tapir_nettrace *n, struct tapir_nettrace_event_kind *kind,
-		     const struct tapir_rec_metadata *metadata)
+static void describe_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kind *kind,
+			  const struct tapir_rec_metadata *metadata)
 {
 	struct tapir_nettrace_fields fields = {.opcode = -1};
 	struct tapir_metadata_view blob;
@@ -96,7 +96,7 @@ static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kin
 	kind->rec = copy;
 	kind->hash = hash;
 	tapir_probe_view__of(&copy->h, &kind->view);
-	describe(n, kind, metadata);
+	describe_kind(n, kind, metadata);
 }
 
 /* NULL: the probe is not described, or out of memory. */

@@ -166,7 +166,7 @@ static void add_field(void *ctx, unsigned idx, const char *type, struct tapir_sv
 }
 
 /* As a function's; empty: it has none, or nobody describes them. */
-static void describe(const struct tapir_ring_event_info *info, struct tapir_str *text)
+static void describe_args(const struct tapir_ring_event_info *info, struct tapir_str *text)
 {
 	tapir_str__clear(text);
 	each_field(info, add_field, text);
@@ -189,8 +189,8 @@ static bool is_same_row(const struct tapir_ring_event_info *left,
 	    a.rec->event_id != b.rec->event_id || a.rec->version != b.rec->version ||
 	    a.rec->level != b.rec->level || a.rec->keywords != b.rec->keywords)
 		return false;
-	describe(left, &left_fields);
-	describe(right, &right_fields);
+	describe_args(left, &left_fields);
+	describe_args(right, &right_fields);
 	is_same =
 		left_fields.len == right_fields.len &&
 		(!left_fields.len || !memcmp(left_fields.data, right_fields.data, left_fields.len));
@@ -207,7 +207,7 @@ static void add_row(struct tapir_table *table, const struct tapir_ring_event_inf
 	tapir_probe_view__of(info->probe, &view);
 	tapir_table__cell_bytes(table, view.provider.data, view.provider.len);
 	tapir_table__cell_bytes(table, view.event.data, view.event.len);
-	describe(info, &text);
+	describe_args(info, &text);
 	if (text.len)
 		tapir_table__cell_bytes(table, text.data, text.len);
 	else

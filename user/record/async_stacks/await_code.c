@@ -60,8 +60,8 @@ static struct tapir_async_layout *layout_of(struct tapir_await_code *a, uint32_t
 	return layout;
 }
 
-static void describe(void *ctx, const struct tapir_async_header *header,
-		     const struct tapir_async_event *event)
+static void describe_code(void *ctx, const struct tapir_async_header *header,
+			  const struct tapir_async_event *event)
 {
 	struct tapir_rec_stack fixed = {
 		.h.time_ns = event->ticks, .stack_id = ID_SALT, .end = TAPIR_STACK_END_WHOLE};
@@ -98,7 +98,7 @@ int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog 
 	tapir_event_view__of(&ev->h, &view);
 	layout = layout_of(a, ev->tgid);
 	if (layout && tapir_async_buffer__in(view.payload, view.payload_bytes, &bytes, &len))
-		(void)tapir_async_buffer__read(layout, bytes, len, NULL, describe, &d);
+		(void)tapir_async_buffer__read(layout, bytes, len, NULL, describe_code, &d);
 	return d.err < 0 && d.err != -ENOSPC ? d.err : 0;
 }
 

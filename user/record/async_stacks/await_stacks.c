@@ -181,8 +181,8 @@ static void append(struct tapir_await_stacks *a, const struct tapir_rec *rec)
 }
 
 /* Its id; 0: out of memory, or no room in the catalog. */
-static uint64_t describe(struct tapir_await_stacks *a, const struct tapir_stack_view *from,
-			 const struct frames *frames, uint64_t time_ns)
+static uint64_t describe_stack(struct tapir_await_stacks *a, const struct tapir_stack_view *from,
+			       const struct frames *frames, uint64_t time_ns)
 {
 	struct tapir_rec_stack fixed = {.h.time_ns = time_ns,
 					.stack_id = ID_SALT,
@@ -238,7 +238,7 @@ static uint64_t finish(struct tapir_await_stacks *a, struct joining *j, unsigned
 		a->counts.chained++;
 	else
 		a->counts.unawaited++;
-	id = describe(a, &j->stack, &j->frames, j->ref.time_ns);
+	id = describe_stack(a, &j->stack, &j->frames, j->ref.time_ns);
 	return id ? id : j->ref.stack_id;
 }
 

@@ -195,8 +195,9 @@ static uint64_t share(struct tapir_stream_records *r, struct tapir_rec_probe *pr
 }
 
 /* Its probe id, when it was asked for; else 0. */
-static uint64_t describe(struct tapir_stream_records *r, const struct tapir_nettrace_metadata *m,
-			 const struct tapir_event_blob *blob)
+static uint64_t describe_event(struct tapir_stream_records *r,
+			       const struct tapir_nettrace_metadata *m,
+			       const struct tapir_event_blob *blob)
 {
 	struct tapir_rec_probe fixed = {
 		.event_id = (uint16_t)blob->id,
@@ -239,7 +240,7 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 		r->malformed_cnt++;
 		return;
 	}
-	id = describe(r, m, blob);
+	id = describe_event(r, m, blob);
 	tapir_event_blob__free(blob);
 	known = tapir_map__put(&r->probes, m->metadata_id, NULL);
 	if (known)
