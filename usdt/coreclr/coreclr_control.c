@@ -73,7 +73,7 @@ static void wait_for_change(uint32_t seen)
 /* ---- while tracers are there ---------------------------------------------------------------- */
 
 /* 1: there is somebody to work for, or may come. */
-static int look(int *had_session)
+static int poll_sessions(int *had_session)
 {
 	struct plan *plan = control.plan;
 	uint32_t unnamed;
@@ -101,7 +101,7 @@ static void serve(void)
 	while (!coreclr_load(&coreclr.is_shut)) {
 		uint32_t seen = coreclr_load_acquire(&control.ctl->generation);
 
-		if (!look(&had_session))
+		if (!poll_sessions(&had_session))
 			return;
 		if (coreclr_wants__are_equal(&control.plan->wants, &control.plan->session.wants))
 			tapir_ring__say_applied(seen);

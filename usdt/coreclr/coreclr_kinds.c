@@ -51,7 +51,7 @@ int coreclr_kinds__init(void)
 
 /* Its provider has gone, another one is at that address. A thread that has just found it writes
    one more event of the old name, as it should. */
-static void forget(uint64_t provider_va)
+static void drop_provider(uint64_t provider_va)
 {
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
 
@@ -68,7 +68,7 @@ void coreclr_kinds__provider_created(uint64_t va)
 	int is_new;
 
 	if (coreclr_providers__created(va, &is_new))
-		forget(va);
+		drop_provider(va);
 	if (is_new)
 		coreclr_wakeup();
 }

@@ -280,7 +280,7 @@ static int is_traced(void)
 }
 
 /* Polls everything; returns how long to sleep until the next time. */
-static int look(uint32_t seen)
+static int poll_all(uint32_t seen)
 {
 	int ms = IDLE_MS, tick_ms;
 
@@ -307,7 +307,7 @@ static void *run(void *unused)
 	while (!prov_load_acquire(&poller.is_stopping)) {
 		const uint32_t *word = word_to_wait_at();
 		uint32_t seen = prov_load_acquire(word);
-		int ms = look(seen);
+		int ms = poll_all(seen);
 
 		if (!prov_load_acquire(&poller.is_stopping))
 			wait_for_change(word, seen, ms);

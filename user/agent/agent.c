@@ -252,7 +252,7 @@ static int wait_ms(const struct tapir_agent *agent, bool is_waiting)
 	return sooner_ms(ms, is_waiting ? WAITING_MS : -1);
 }
 
-static int look(struct tapir_agent *agent)
+static int poll_agent(struct tapir_agent *agent)
 {
 	struct pollfd fds[MAX_POLL] = {{.fd = agent->signal_fd, .events = POLLIN}};
 	size_t cnt = 1, first_task, files;
@@ -302,7 +302,7 @@ static void end_all(struct tapir_agent *agent)
 	tapir_agent_warm_worker__close(agent);
 	for (size_t i = 0; i < agent->tasks.cnt; i++)
 		tapir_agent_task__end(&agent->tasks.data[i], tapir_clock__now_ns());
-	while (left && tapir_clock__now_ns() < until_ns && !look(agent)) {
+	while (left && tapir_clock__now_ns() < until_ns && !poll_agent(agent)) {
 		left = agent->tasks.cnt + (agent->warm_worker.pid > 0);
 		for (size_t i = 0; !left && i < agent->front_cnt; i++)
 			if (agent->fronts[i].pid)
@@ -559,7 +559,7 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 		return err;
 	err = start(&agent);
 	while (!err && !agent.is_ending)
-		err = look(&agent);
+		err = poll_agent(&agent);
 	stop(&agent);
 	return err;
 }

@@ -74,7 +74,8 @@ bool tapir_own_code__is_plumbing(const char *name)
 }
 
 /* 0: there is none. library: the one to name then; the innermost that is not plumbing, if any. */
-static uint32_t look(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *library)
+static uint32_t find_own_frame(const struct tapir_stack_tree *tree, uint32_t node,
+			       uint32_t *library)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	uint32_t plumbing = 0;
@@ -103,7 +104,7 @@ static uint32_t name_of(const struct tapir_stack_tree *tree, uint32_t node)
 
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	uint32_t library, own = look(tree, node, &library);
+	uint32_t library, own = find_own_frame(tree, node, &library);
 
 	return own ? own : library;
 }
@@ -131,7 +132,7 @@ static uint32_t find_managed(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	uint32_t library;
 
-	return look(tree, node, &library);
+	return find_own_frame(tree, node, &library);
 }
 
 uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
@@ -194,7 +195,7 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 
 	if (name != TAPIR_OWN_CODE_NONE)
 		return name;
-	look(tree, node, &library);
+	find_own_frame(tree, node, &library);
 	return name_of(tree, library);
 }
 

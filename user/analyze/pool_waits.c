@@ -53,8 +53,9 @@ static bool is_told(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 	return tapir_wait_reasons__of(&p->reasons, tapir_timeline__stacks(tl), w->node);
 }
 
-static enum tapir_pool_wait judge(struct tapir_pool_waits *p, struct tapir_timeline *tl,
-				  const struct tapir_wait *w, bool has_own)
+static enum tapir_pool_wait classify_pool_wait(struct tapir_pool_waits *p,
+					       struct tapir_timeline *tl,
+					       const struct tapir_wait *w, bool has_own)
 {
 	bool is_unbegun =
 		w->flags & TAPIR_SWITCH_SNAPSHOT ||
@@ -94,7 +95,8 @@ enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct ta
 					   const struct tapir_wait *w, bool has_own)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	enum tapir_pool_wait what = w->state ? judge(p, tl, w, has_own) : TAPIR_POOL_SHORT;
+	enum tapir_pool_wait what =
+		w->state ? classify_pool_wait(p, tl, w, has_own) : TAPIR_POOL_SHORT;
 
 	if (w->state)
 		count_alive(p, w);

@@ -18,7 +18,7 @@ const char *tapir_work__name(unsigned work)
 }
 
 /* NONE: its name tells nothing. */
-static uint8_t judge(const struct tapir_lore_work *w, struct tapir_sv text)
+static uint8_t classify_work(const struct tapir_lore_work *w, struct tapir_sv text)
 {
 	for (; w && w->prefix; w++)
 		if (tapir_sv__starts_with(text, w->prefix))
@@ -31,7 +31,7 @@ static uint8_t thread_work(struct tapir_sv comm)
 	uint8_t work = NONE;
 
 	tapir_lore_for_each (lore) {
-		work = judge(lore->threads, comm);
+		work = classify_work(lore->threads, comm);
 		if (work != NONE)
 			break;
 	}
@@ -44,7 +44,7 @@ static uint8_t function_work(const char *name)
 	uint8_t work = NONE;
 
 	tapir_lore_for_each (lore) {
-		work = judge(lore->functions, text);
+		work = classify_work(lore->functions, text);
 		if (work != NONE)
 			break;
 	}

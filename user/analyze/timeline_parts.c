@@ -316,7 +316,7 @@ enum task_event {
 	TASK_WORK_ENDED, /* and there is none */
 };
 
-static enum task_event judge(const struct tapir_probe_view *probe)
+static enum task_event classify_task_event(const struct tapir_probe_view *probe)
 {
 	static const struct {
 		const char *event;
@@ -347,7 +347,7 @@ static enum task_event task_event_of(struct tapir_timeline *tl,
 
 	if (known)
 		return (enum task_event) * known;
-	what = judge(probe);
+	what = classify_task_event(probe);
 	if (tl->task_probes.cnt < MAX_TASKS)
 		known = tapir_map__put(&tl->task_probes, probe->rec->probe_id, NULL);
 	if (known)

@@ -30,7 +30,7 @@ static void add(struct tapir_lock_names *names, const struct tapir_postgresql_na
 		free(text);
 }
 
-static void forget(struct tapir_lock_names *names)
+static void drop_names(struct tapir_lock_names *names)
 {
 	char **name;
 
@@ -48,7 +48,7 @@ static void read_names(struct tapir_lock_names *names, const struct tapir_catalo
 
 	if (hash == names->hash)
 		return;
-	forget(names);
+	drop_names(names);
 	names->hash = hash;
 	while (names->names.cnt < MAX_NAMES && tapir_postgresql_name__next(&text, &name))
 		add(names, &name);
@@ -104,6 +104,6 @@ bool tapir_lock_names__add_lock(struct tapir_lock_names *names, const struct tap
 
 void tapir_lock_names__fini(struct tapir_lock_names *names)
 {
-	forget(names);
+	drop_names(names);
 	tapir_map__fini(&names->by_oid);
 }

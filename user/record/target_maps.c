@@ -224,9 +224,9 @@ static bool is_a_gap(int open_err)
 }
 
 /* Watched from before it is read: a file that changes meanwhile is not known by what was read. */
-static int look(struct tapir_targets *t, int fd, const char *path,
-		const struct tapir_sideband_mmap *told, const struct tapir_mapping_line *line,
-		struct tapir_image **image)
+static int inspect_file(struct tapir_targets *t, int fd, const char *path,
+			const struct tapir_sideband_mmap *told,
+			const struct tapir_mapping_line *line, struct tapir_image **image)
 {
 	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, told, line);
 	int err = tapir_images__look(t->opts.images, fd, path, image);
@@ -258,7 +258,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	}
 	if (walk->t->opts.holder)
 		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
-	err = look(walk->t, fd, line->path, walk->told, line, &image);
+	err = inspect_file(walk->t, fd, line->path, walk->told, line, &image);
 	if (!err && image->is_unread)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_NOT_READ);
@@ -383,7 +383,8 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 	struct tapir_image *image = NULL;
 	struct stat st = {};
 
-	if (fd < 0 || tapir_foreign__stat(fd, &st) || look(t, fd, mmap->path, mmap, NULL, &image))
+	if (fd < 0 || tapir_foreign__stat(fd, &st) ||
+	    inspect_file(t, fd, mmap->path, mmap, NULL, &image))
 		image = NULL;
 	if (is_a_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
@@ -485,7 +486,7 @@ int tapir_targets__prepare_file(struct tapir_targets *t, int fd, const char *pat
 
 	if (t->opts.holder)
 		has_key = !tapir_programs__file_key(t->opts.programs, fd, &key);
-	err = look(t, fd, path, NULL, NULL, &image);
+	err = inspect_file(t, fd, path, NULL, NULL, &image);
 	if (err) {
 		tapir_targets__warn_from(mark);
 	} else {

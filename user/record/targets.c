@@ -55,7 +55,7 @@ void tapir_targets__free(struct tapir_targets *t)
  * ---- the traced processes ----------------------------------------------------------------------
  */
 
-static void forget(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+static void drop_target(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
 {
 	tapir_map__del(&t->live, tgid);
 	tapir_programs__del_tgid(t->opts.programs, tgid, start_ns);
@@ -68,7 +68,7 @@ static void end(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
 	if (value)
 		*value = start_ns;
 	else /* early is better than never: the recording would not end */
-		forget(t, tgid, start_ns);
+		drop_target(t, tgid, start_ns);
 }
 
 /* Ended before, it is another one with the same number. is_new may be NULL. */
@@ -414,7 +414,7 @@ void tapir_targets__forget_ended(struct tapir_targets *t)
 		if (!slot->used)
 			continue;
 		tapir_late_attach__on_exit(&t->lateness, (uint32_t)slot->key);
-		forget(t, (uint32_t)slot->key, slot->value);
+		drop_target(t, (uint32_t)slot->key, slot->value);
 	}
 	tapir_map__clear(&t->ended);
 }

@@ -314,7 +314,7 @@ static void check_files(struct tapir_unwind_tables *t)
 /* ---- files that no process maps any more ------------------------------------------------------ */
 
 /* With the lock held, which it releases in between. */
-static void forget(struct tapir_unwind_tables *t, uint32_t idx)
+static void drop_table(struct tapir_unwind_tables *t, uint32_t idx)
 {
 	struct file *file = &t->files[idx];
 	bool has_table = file->bytes;
@@ -340,7 +340,7 @@ static void forget_unmapped(struct tapir_unwind_tables *t)
 {
 	for (uint32_t i = 0; i < t->file_cnt && !t->stops; i++)
 		if (t->files[i].unmapped_cnt >= IDLE_POLLS && !t->files[i].is_queued)
-			forget(t, i);
+			drop_table(t, i);
 }
 
 static uint64_t real_ns(void)

@@ -112,7 +112,7 @@ static bool copy_kept(struct tapir_jit_table *t, struct tapir_jit_index *from,
 }
 
 /* Names that ended long ago go, and the texts of all that went. */
-static void forget(struct tapir_jit_table *t)
+static void expire_names(struct tapir_jit_table *t)
 {
 	struct tapir_jit_index live = {.is_disjoint = true}, past = {};
 	struct tapir_jit_arena arena = {};
@@ -144,7 +144,7 @@ bool tapir_jit_table__has_room(struct tapir_jit_table *t)
 static bool make_room(struct tapir_jit_table *t)
 {
 	if (t->newest_ns >= t->next_forget_ns)
-		forget(t);
+		expire_names(t);
 	return !is_full(t);
 }
 

@@ -250,7 +250,7 @@ static int open_file(const struct tapir_perf_map *m, struct stat *st)
 }
 
 /* Opens the file of this name, or finds that it is the one that is open. */
-static int look(struct tapir_perf_map *m)
+static int reopen_map(struct tapir_perf_map *m)
 {
 	int mark = tapir_diag__cnt();
 	struct stat st;
@@ -291,7 +291,7 @@ int tapir_perf_map__open(const struct tapir_perf_map_opts *opts, struct tapir_pe
 		snprintf(m->path, sizeof(m->path), "%s", opts->path);
 	else
 		snprintf(m->path, sizeof(m->path), "/tmp/perf-%u.map", opts->ns_tgid);
-	err = look(m);
+	err = reopen_map(m);
 	if (err) {
 		tapir_perf_map__close(m);
 		return err;
@@ -388,7 +388,7 @@ int tapir_perf_map__read(struct tapir_perf_map *m, uint64_t now_ns, size_t max_b
 		m->first_ns = m->look_ns = now_ns;
 	if (now_ns - m->look_ns >= LOOK_AGAIN_NS) {
 		m->look_ns = now_ns;
-		(void)look(m);
+		(void)reopen_map(m);
 	}
 	if (m->fd < 0 || tapir_foreign__stat(m->fd, &st))
 		return 0;

@@ -158,7 +158,7 @@ static bool set_up(struct tapir_push_http *h, struct tapir_push_transfer *t)
 	return ok;
 }
 
-static void forget(struct tapir_push_http *h, struct tapir_push_transfer *t)
+static void drop_transfer(struct tapir_push_http *h, struct tapir_push_transfer *t)
 {
 	if (t->easy)
 		h->curl.easy_cleanup(t->easy);
@@ -177,7 +177,7 @@ int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer
 		return -ENOMEM;
 	if (add_headers(h, t) && set_up(h, t) && !h->curl.multi_add_handle(h->multi, t->easy))
 		return 0;
-	forget(h, t);
+	drop_transfer(h, t);
 	return -EPROTO;
 }
 
@@ -217,6 +217,6 @@ struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h)
 	if (code && !(t->status && (t->done == t->bytes || t->status >= 300)))
 		snprintf(t->why, sizeof(t->why), "%s", h->curl.easy_strerror(code));
 	h->curl.multi_remove_handle(h->multi, t->easy);
-	forget(h, t);
+	drop_transfer(h, t);
 	return t;
 }

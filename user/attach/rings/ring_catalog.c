@@ -155,14 +155,14 @@ static void post_metadata(struct tapir_ring_process *p, uint32_t probe_id, struc
 	tapir_queue__post(p->sink->queue, &more->h, -1);
 }
 
-static void forget(struct tapir_ring_process *p, uint32_t idx);
+static void drop_event(struct tapir_ring_process *p, uint32_t idx);
 
 /* Events that were given back make room for those that are there. */
 static void forget_gone(struct tapir_ring_process *p)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++)
 		if (p->events[i].is_known && p->events[i].gone_round)
-			forget(p, i);
+			drop_event(p, i);
 }
 
 static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t bytes)
@@ -248,7 +248,8 @@ static bool is_asked_for(struct tapir_ring_process *p, const struct tapir_probe_
 }
 
 /* rec: our copy of what the entry names, the record with its event's name completed. */
-static void judge(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec, size_t bytes)
+static void select_event(struct tapir_ring_process *p, uint32_t idx, struct tapir_rec *rec,
+			 size_t bytes)
 {
 	struct tapir_rec *named =
 		(struct tapir_rec *)tapir_probe_name__complete(&p->sink->recbuf, rec);
@@ -326,7 +327,7 @@ void tapir_ring_process__end_budget(struct tapir_ring_process *p)
 }
 
 /* Every record of it was drained. */
-static void forget(struct tapir_ring_process *p, uint32_t idx)
+static void drop_event(struct tapir_ring_process *p, uint32_t idx)
 {
 	struct ring_event *ev = &p->events[idx];
 	uint64_t cnt[TAPIR_RING_CAUSE_CNT];
@@ -376,7 +377,7 @@ static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 		/* It belongs to another generation by now: it is read again. */
 		if (TAPIR_RING_ID_GENERATION(((struct tapir_rec_probe *)rec)->probe_id) ==
 		    generation)
-			judge(p, idx, rec, bytes);
+			select_event(p, idx, rec, bytes);
 		free(rec);
 	}
 	p->scan.malformed_cnt += got < 0;
@@ -428,7 +429,7 @@ static void look_at(struct tapir_ring_process *p, uint32_t idx,
 
 	if (ev->is_known && entry->bytes &&
 	    (ev->generation != generation || (is_gone && is_over(p, ev))))
-		forget(p, idx);
+		drop_event(p, idx);
 	if (ev->is_known || is_gone || !entry->bytes)
 		return;
 	if (!see_entry(p, idx, generation))
@@ -482,7 +483,7 @@ static void see_ended(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 	if (((struct tapir_rec_probe *)rec)->probe_id == TAPIR_RING_ID(idx, generation)) {
 		see_first(p, idx, generation);
 		p->events[idx].is_known = true;
-		judge(p, idx, rec, bytes);
+		select_event(p, idx, rec, bytes);
 		p->must_look = true; /* the next drains forget it */
 	}
 	free(rec);

@@ -68,7 +68,7 @@ void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)
 }
 
 /* false: it has ended. */
-static bool look(struct tapir_ring_scan *l, uint32_t tgid)
+static bool scan_process(struct tapir_ring_scan *l, uint32_t tgid)
 {
 	return tapir_ring_reader__add(l->rings, tgid) != -ESRCH;
 }
@@ -115,7 +115,8 @@ void tapir_ring_scan__run(struct tapir_ring_scan *l)
 		if (due_ns(&l->bursts.data[i]) > now_ns)
 			continue;
 		has_looked = true;
-		if (!look(l, l->bursts.data[i].tgid) || !advance(&l->bursts.data[i], now_ns))
+		if (!scan_process(l, l->bursts.data[i].tgid) ||
+		    !advance(&l->bursts.data[i], now_ns))
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
 		now_ns = tapir_clock__now_ns();
 	}
@@ -174,7 +175,7 @@ void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *li
 		if (is_calm(l, tgid))
 			continue;
 		has_looked = true;
-		(void)look(l, tgid);
+		(void)scan_process(l, tgid);
 		if (tapir_clock__now_ns() >= end_ns)
 			break;
 	}

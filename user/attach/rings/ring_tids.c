@@ -44,7 +44,7 @@ static int see_thread(uint32_t tid, void *ctx)
 }
 
 /* With many threads a scan takes long: it may take a third of this thread's time. */
-static void look(struct tapir_ring_tids *t)
+static void scan_tids(struct tapir_ring_tids *t)
 {
 	uint64_t start_ns = tapir_clock__now_ns();
 	int mark = tapir_diag__cnt();
@@ -68,7 +68,7 @@ uint32_t tapir_ring_tids__find(struct tapir_ring_tids *t, uint32_t ns_tid, bool 
 		return t->last_tid;
 	known = tapir_map__get(&t->by_ns_tid, ns_tid);
 	if (!known || is_new) {
-		look(t);
+		scan_tids(t);
 		known = tapir_map__get(&t->by_ns_tid, ns_tid);
 	}
 	if (!known)

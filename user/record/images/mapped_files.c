@@ -83,7 +83,7 @@ static void forget_key(struct tapir_mapped_files *files, const struct tapir_mapp
 		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
 }
 
-static void forget(struct tapir_mapped_files *files, int watch)
+static void drop_watch(struct tapir_mapped_files *files, int watch)
 {
 	struct tapir_mapped_file *file = get(&files->by_watch, (uint64_t)watch);
 
@@ -106,7 +106,7 @@ static void see_changes(struct tapir_mapped_files *files)
 			if (event->mask & IN_Q_OVERFLOW)
 				free_all(files);
 			else
-				forget(files, event->wd);
+				drop_watch(files, event->wd);
 			at += (ssize_t)(sizeof(*event) + event->len);
 		}
 	}
@@ -185,7 +185,7 @@ void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapp
 		return;
 	/* A user's programs share a number of watches: none stays that is of no use. */
 	inotify_rm_watch(files->inotify_fd, file.watch);
-	forget(files, file.watch);
+	drop_watch(files, file.watch);
 }
 
 struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,

@@ -26,7 +26,7 @@ static void forget_jitdumps(struct tapir_code_sources *s)
 	tapir_vec__fini(&s->jitdumps);
 }
 
-static void forget(struct tapir_code_sources *s)
+static void drop_sources(struct tapir_code_sources *s)
 {
 	forget_jitdumps(s);
 	tapir_perf_map__close(s->perf_map);
@@ -42,7 +42,7 @@ void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_
 	/* A process that ran already may be described twice; one that forks or executes is new. */
 	if (rec->kind == TAPIR_PROCESS_EXISTING && s->tgid == rec->tgid && !s->exit_ns)
 		return;
-	forget(s);
+	drop_sources(s);
 	*s = (struct tapir_code_sources){
 		.tgid = rec->tgid,
 		.parent_tgid = rec->parent_tgid,
@@ -56,7 +56,7 @@ void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_
 
 void tapir_code_sources__fini(struct tapir_code_sources *s)
 {
-	forget(s);
+	drop_sources(s);
 }
 
 struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s)

@@ -194,8 +194,8 @@ int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
 }
 
 /* 1: another round may find more. */
-static int look(struct tapir_process_copy *p, struct tapir_programs *programs, bool is_last,
-		size_t *room)
+static int run_round(struct tapir_process_copy *p, struct tapir_programs *programs, bool is_last,
+		     size_t *room)
 {
 	struct tapir_thread_list before = {}, after = {};
 	struct tapir_thread_copies copies = {};
@@ -225,7 +225,7 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 	for (unsigned round = 1; err > 0 && round <= look_cnt; round++) {
 		if (round > 1)
 			nanosleep(&pause, NULL);
-		err = look(p, programs, round == look_cnt, room);
+		err = run_round(p, programs, round == look_cnt, room);
 	}
 	return err < 0 ? err : 0;
 }

@@ -227,7 +227,8 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 
 /* ---- the perf map ----------------------------------------------------------------------------- */
 
-static int look(struct talk *talk, const char *name, struct tapir_peer_answer *answer, int *tmp_fd)
+static int find_socket(struct talk *talk, const char *name, struct tapir_peer_answer *answer,
+		       int *tmp_fd)
 {
 	talk->job.act = tapir_peer_child__look;
 	snprintf(talk->job.name, sizeof(talk->job.name), "%s", name);
@@ -307,14 +308,14 @@ static int dump(struct talk *talk, const char *what, struct tapir_jvm_perf_map *
 
 	(void)what;
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
-	err = look(talk, map->name, &file, &map->dir_fd);
+	err = find_socket(talk, map->name, &file, &map->dir_fd);
 	if (err)
 		return err;
 	map->existed = file.found;
 	before = file;
 	err = dump_somewhere(talk, map);
 	if (!err)
-		err = look(talk, map->name, &file, NULL);
+		err = find_socket(talk, map->name, &file, NULL);
 	if (err)
 		return err;
 	/* Another one is the JVM's, written for us: the one that was there has been removed since.
@@ -387,7 +388,7 @@ static int dump_recording(struct talk *talk, const char *recording, struct tapir
 
 	talk->job.file_why = TAPIR_PEER_WHY_FILE;
 	snprintf(file->name, sizeof(file->name), ".tapir-%u.jfr", talk->facts.peer.ns_tgid);
-	err = look(talk, file->name, &found, &file->dir_fd);
+	err = find_socket(talk, file->name, &found, &file->dir_fd);
 	if (!err && found.found)
 		err = tapir_diag__fail(-EEXIST, "/tmp/%s of process %u exists: remove it",
 				       file->name, talk->facts.peer.tgid);
@@ -396,7 +397,7 @@ static int dump_recording(struct talk *talk, const char *recording, struct tapir
 	if (!err)
 		err = ask_for_recording(talk, recording, file);
 	if (!err)
-		err = look(talk, file->name, &found, NULL);
+		err = find_socket(talk, file->name, &found, NULL);
 	if (!err && (!found.found || !found.size))
 		err = broken(talk, -EIO, "it wrote no flight recording");
 	return err;

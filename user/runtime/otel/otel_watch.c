@@ -166,7 +166,7 @@ static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t no
 }
 
 /* What ended has its place taken by the last one. */
-static void forget(struct tapir_otel_watch *w, size_t idx)
+static void drop_process(struct tapir_otel_watch *w, size_t idx)
 {
 	struct watched *one = &w->all.data[idx], *last = &w->all.data[w->all.cnt - 1];
 	uint64_t *moved;
@@ -187,7 +187,7 @@ static void forget_ended(struct tapir_otel_watch *w, uint64_t now_ns)
 			continue;
 		if (w->all.data[i].is_owed)
 			count_unread(w, &w->all.data[i], now_ns);
-		forget(w, i);
+		drop_process(w, i);
 	}
 }
 

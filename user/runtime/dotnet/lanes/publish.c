@@ -366,7 +366,7 @@ static void forget_gone(struct tapir_publish *p)
 	}
 }
 
-static bool look(struct tapir_publish *p)
+static bool scan_publishers(struct tapir_publish *p)
 {
 	struct tapir_dotnet_tgids tgids = {};
 	struct image *image;
@@ -395,7 +395,7 @@ void tapir_publish__look(struct tapir_publish *p, uint64_t now_ns)
 	if (!p || !p->opts.lanes || now_ns < p->next_ns)
 		return;
 	p->was_looked_at = true;
-	if (look(p))
+	if (scan_publishers(p))
 		p->busy_until_ns = now_ns + BUSY_FOR_NS;
 	p->next_ns = now_ns + (now_ns < p->busy_until_ns ? BUSY_NS : IDLE_NS);
 }
@@ -461,7 +461,7 @@ void tapir_publish__stop(struct tapir_publish *p)
 
 	if (!p || !p->opts.lanes)
 		return;
-	(void)look(p);
+	(void)scan_publishers(p);
 	if (p->has_begun && p->was_looked_at)
 		tell_sum(p);
 	tapir_vec_for_each (image, &p->images)
