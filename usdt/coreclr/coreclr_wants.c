@@ -81,7 +81,7 @@ static void add_args(struct coreclr_wants *out, struct coreclr_want *want, const
 	want->args_off = before;
 }
 
-static void add(struct coreclr_wants *out, const char *provider, const struct ask *ask)
+static void add_want(struct coreclr_wants *out, const char *provider, const struct ask *ask)
 {
 	const struct tapir_ring_selection *sel = &ask->sel;
 	uint32_t level = sel->level && sel->level < LEVEL_VERBOSE ? sel->level : LEVEL_VERBOSE;
@@ -109,7 +109,7 @@ static void add_known(struct coreclr_wants *out, const struct ask *ask)
 		const struct coreclr_provider *p = coreclr_providers__at(i);
 
 		if (p && p->name[0] && coreclr_text__glob(ask->sel.provider, p->name))
-			add(out, p->name, ask);
+			add_want(out, p->name, ask);
 	}
 }
 
@@ -129,7 +129,7 @@ static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *
 		if (coreclr_text__is_glob(ask.sel.provider))
 			add_known(out, &ask);
 		else
-			add(out, ask.sel.provider, &ask);
+			add_want(out, ask.sel.provider, &ask);
 	}
 }
 

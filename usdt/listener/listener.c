@@ -51,7 +51,7 @@ struct tapir_listener {
 
 /* ---- a batch ------------------------------------------------------------------------------ */
 
-static int add(struct batch *b, const struct listener_record *record, uint64_t seq)
+static int add_to_batch(struct batch *b, const struct listener_record *record, uint64_t seq)
 {
 	if (!provider_make_room((void **)&b->bytes, &b->cap, b->used + record->size, 1,
 				BATCH_FIRST) ||
@@ -105,7 +105,7 @@ static void collect_shard(struct tapir_listener *l, uint32_t shard, uint64_t unt
 			nanosleep(&moment, NULL);
 			continue;
 		}
-		if (!record || !add(&l->now, record, l->seq++))
+		if (!record || !add_to_batch(&l->now, record, l->seq++))
 			return;
 		listener_buffers__take(l->buffers, shard, record);
 	}
@@ -163,7 +163,7 @@ static int run_round(struct tapir_listener *l, uint64_t until)
 		deliver(l, record_at(&l->now, i++));
 	l->later.used = l->later.cnt = 0;
 	for (size_t k = i; k < l->now.cnt; k++)
-		if (!add(&l->later, record_at(&l->now, k), l->now.items[k].seq))
+		if (!add_to_batch(&l->later, record_at(&l->now, k), l->now.items[k].seq))
 			deliver(l, record_at(&l->now, k)); /* rather early than never */
 	spare = l->now;
 	l->now = l->later;

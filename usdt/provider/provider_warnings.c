@@ -17,7 +17,7 @@ struct warnings {
 	uint32_t cnt;
 };
 
-static void add(struct warnings *w, const char *text)
+static void add_warning(struct warnings *w, const char *text)
 {
 	size_t len = strlen(text) + 1;
 
@@ -45,7 +45,7 @@ static void add_mistake(void *ctx, const struct tapir_provider *p, const struct 
 			 "event %.190s is of %.190s by its description and of %s by its provider: "
 			 "USDT tools see it as the first, sessions as the second",
 			 a->about.event, said ? said : "nobody", p->name);
-	add(ctx, text);
+	add_warning(ctx, text);
 }
 
 /* Returns 1 if it is the first provider of its name and part of the program. */
@@ -81,7 +81,7 @@ static void add_unlisted(struct warnings *w, const struct tapir_provider *p)
 			"event %.190s of %s is in no array of tapir_provider__new: no session gets "
 			"it",
 			about->name, p->name);
-		add(w, text);
+		add_warning(w, text);
 	}
 }
 

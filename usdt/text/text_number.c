@@ -78,7 +78,7 @@ static void multiply_by_ten_to(struct large *a, uint32_t power)
 		multiply(a, 10);
 }
 
-static void add(struct large *a, const struct large *b)
+static void add_large(struct large *a, const struct large *b)
 {
 	uint64_t carry = 0;
 
@@ -116,7 +116,7 @@ static int compare_sum(const struct large *a, const struct large *b, const struc
 {
 	struct large sum = *a;
 
-	add(&sum, b);
+	add_large(&sum, b);
 	return compare(&sum, with);
 }
 

@@ -332,8 +332,8 @@ void tapir_agent_push__write_health(const struct tapir_agent *agent, struct tapi
 	tapir_json__close(j, '}');
 }
 
-static void add(const struct tapir_agent *agent, const char *name, const char *type,
-		const char *what, size_t offset, struct tapir_str *out)
+static void add_push_metric(const struct tapir_agent *agent, const char *name, const char *type,
+			    const char *what, size_t offset, struct tapir_str *out)
 {
 	tapir_str__addf(out, "# HELP tapir_push_%s %s\n# TYPE tapir_push_%s %s\n", name, what, name,
 			type);
@@ -349,15 +349,16 @@ void tapir_agent_push__write_metrics(const struct tapir_agent *agent, struct tap
 #define AT(member) offsetof(struct tapir_push_metrics, member)
 	if (!agent->push.page)
 		return;
-	add(agent, "sent_total", "counter", "Pushed and taken.", AT(sent_cnt), out);
-	add(agent, "sent_bytes_total", "counter", "Bytes of what was taken.", AT(sent_bytes), out);
-	add(agent, "dropped_total", "counter", "Dropped: no room, or not converted.",
-	    AT(dropped_cnt), out);
-	add(agent, "refused_total", "counter", "Dropped: the server does not want it.",
-	    AT(refused_cnt), out);
-	add(agent, "failed_attempts_total", "counter", "Attempts that are repeated.",
-	    AT(failed_cnt), out);
-	add(agent, "waiting", "gauge", "What waits to be taken.", AT(waiting_cnt), out);
-	add(agent, "waiting_bytes", "gauge", "Its bytes.", AT(waiting_bytes), out);
+	add_push_metric(agent, "sent_total", "counter", "Pushed and taken.", AT(sent_cnt), out);
+	add_push_metric(agent, "sent_bytes_total", "counter", "Bytes of what was taken.",
+			AT(sent_bytes), out);
+	add_push_metric(agent, "dropped_total", "counter", "Dropped: no room, or not converted.",
+			AT(dropped_cnt), out);
+	add_push_metric(agent, "refused_total", "counter", "Dropped: the server does not want it.",
+			AT(refused_cnt), out);
+	add_push_metric(agent, "failed_attempts_total", "counter", "Attempts that are repeated.",
+			AT(failed_cnt), out);
+	add_push_metric(agent, "waiting", "gauge", "What waits to be taken.", AT(waiting_cnt), out);
+	add_push_metric(agent, "waiting_bytes", "gauge", "Its bytes.", AT(waiting_bytes), out);
 #undef AT
 }

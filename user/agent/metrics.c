@@ -14,8 +14,8 @@
 #include "agent/watch/totals.h"
 #include "agent/watch/usage_report.h"
 
-static void add(struct tapir_str *out, const char *name, const char *type, const char *what,
-		double value)
+static void add_agent_metric(struct tapir_str *out, const char *name, const char *type,
+			     const char *what, double value)
 {
 	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\ntapir_%s %.15g\n", name, what,
 			name, type, name, value);
@@ -35,10 +35,11 @@ static void add_totals(struct tapir_str *out)
 	uint64_t captured_cnt, lost_cnt;
 
 	tapir_totals__read(&captured_cnt, &lost_cnt);
-	add(out, "captured_records_total", "counter", "Records that recordings have captured.",
-	    (double)captured_cnt);
-	add(out, "lost_records_total", "counter",
-	    "Records that recordings have lost, for whatever reason.", (double)lost_cnt);
+	add_agent_metric(out, "captured_records_total", "counter",
+			 "Records that recordings have captured.", (double)captured_cnt);
+	add_agent_metric(out, "lost_records_total", "counter",
+			 "Records that recordings have lost, for whatever reason.",
+			 (double)lost_cnt);
 }
 
 /* ---- what it costs --------------------------------------------------------------------------- */
@@ -68,10 +69,12 @@ static void add_children(const struct tapir_agent *agent, struct tapir_str *out)
 
 	add_running(agent, &cpu_s, &resident);
 	most = cpu_s > most ? cpu_s : most;
-	add(out, "children_cpu_seconds_total", "counter",
-	    "CPU time of its HTTP processes, recordings and requests.", most);
-	add(out, "children_resident_memory_bytes", "gauge",
-	    "Resident memory of its children that run; what they share counts for each.", resident);
+	add_agent_metric(out, "children_cpu_seconds_total", "counter",
+			 "CPU time of its HTTP processes, recordings and requests.", most);
+	add_agent_metric(
+		out, "children_resident_memory_bytes", "gauge",
+		"Resident memory of its children that run; what they share counts for each.",
+		resident);
 }
 
 /* Of the agent alone, in bytes; 0: not known. */
@@ -106,31 +109,35 @@ void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out)
 	tapir_str__adds(out, "# HELP tapir_build_info Version of the agent.\n"
 			     "# TYPE tapir_build_info gauge\n"
 			     "tapir_build_info{version=\"" TAPIR_VERSION "\"} 1\n");
-	add(out, "uptime_seconds", "gauge", "Time since the agent started.",
-	    (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
-	add(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
-	    cpu_seconds(RUSAGE_SELF));
+	add_agent_metric(out, "uptime_seconds", "gauge", "Time since the agent started.",
+			 (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
+	add_agent_metric(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
+			 cpu_seconds(RUSAGE_SELF));
 	add_children(agent, out);
-	add(out, "resident_memory_bytes", "gauge", "Resident memory of the agent itself.",
-	    resident_bytes());
-	add(out, "requests_total", "counter", "Requests that reached the agent.",
-	    (double)agent->request_cnt);
-	add(out, "malformed_requests_total", "counter",
-	    "Messages of HTTP processes that were not requests.", (double)agent->refused_cnt);
-	add(out, "wrong_tokens_total", "counter", "Requests with a wrong or expired token.",
-	    (double)agent->wrong_token_cnt);
-	add(out, "recordings_total", "counter", "Recordings begun.", (double)agent->recording_cnt);
-	add(out, "recordings", "gauge", "Recordings that run.",
-	    (double)tapir_agent__recordings(agent));
+	add_agent_metric(out, "resident_memory_bytes", "gauge",
+			 "Resident memory of the agent itself.", resident_bytes());
+	add_agent_metric(out, "requests_total", "counter", "Requests that reached the agent.",
+			 (double)agent->request_cnt);
+	add_agent_metric(out, "malformed_requests_total", "counter",
+			 "Messages of HTTP processes that were not requests.",
+			 (double)agent->refused_cnt);
+	add_agent_metric(out, "wrong_tokens_total", "counter",
+			 "Requests with a wrong or expired token.", (double)agent->wrong_token_cnt);
+	add_agent_metric(out, "recordings_total", "counter", "Recordings begun.",
+			 (double)agent->recording_cnt);
+	add_agent_metric(out, "recordings", "gauge", "Recordings that run.",
+			 (double)tapir_agent__recordings(agent));
 	add_totals(out);
-	add(out, "tasks", "gauge", "Requests that are being worked on.", (double)agent->tasks.cnt);
-	add(out, "sessions", "gauge", "Sessions that run or are kept.",
-	    (double)tapir_sessions__cnt(agent->sessions));
-	add(out, "traces_given_up_total", "counter",
-	    "Traces deleted to make room for newer ones of their owners.",
-	    (double)agent->given_up_cnt);
-	add(out, "http_process_restarts_total", "counter",
-	    "HTTP processes that ended and were replaced.", (double)agent->front_restart_cnt);
+	add_agent_metric(out, "tasks", "gauge", "Requests that are being worked on.",
+			 (double)agent->tasks.cnt);
+	add_agent_metric(out, "sessions", "gauge", "Sessions that run or are kept.",
+			 (double)tapir_sessions__cnt(agent->sessions));
+	add_agent_metric(out, "traces_given_up_total", "counter",
+			 "Traces deleted to make room for newer ones of their owners.",
+			 (double)agent->given_up_cnt);
+	add_agent_metric(out, "http_process_restarts_total", "counter",
+			 "HTTP processes that ended and were replaced.",
+			 (double)agent->front_restart_cnt);
 	add_usage(agent, out);
 	tapir_agent_push__write_metrics(agent, out);
 	tapir_agent_watch__write_metrics(agent, out);

@@ -62,7 +62,7 @@ size_t tapir_view_result__table_of_row(struct tapir_view_result *s, size_t paren
 }
 
 /* After a cell that is missing the others would be in the wrong columns. */
-static bool add(struct tapir_view_result *s, size_t table, struct tapir_cell cell)
+static bool add_cell_to(struct tapir_view_result *s, size_t table, struct tapir_cell cell)
 {
 	if (table >= s->tables.cnt || s->failed ||
 	    !tapir_vec__push(&s->tables.data[table].cells, cell))
@@ -72,12 +72,12 @@ static bool add(struct tapir_view_result *s, size_t table, struct tapir_cell cel
 
 void tapir_view_result__u64(struct tapir_view_result *s, size_t table, uint64_t value)
 {
-	add(s, table, (struct tapir_cell){.is_there = true, .u64 = value});
+	add_cell_to(s, table, (struct tapir_cell){.is_there = true, .u64 = value});
 }
 
 void tapir_view_result__f64(struct tapir_view_result *s, size_t table, double value)
 {
-	add(s, table, (struct tapir_cell){.is_there = true, .f64 = value});
+	add_cell_to(s, table, (struct tapir_cell){.is_there = true, .f64 = value});
 }
 
 void tapir_view_result__textn(struct tapir_view_result *s, size_t table, struct tapir_sv text)
@@ -85,7 +85,7 @@ void tapir_view_result__textn(struct tapir_view_result *s, size_t table, struct 
 	char *copy = text.len ? strndup(text.data, text.len) : NULL;
 
 	s->failed |= text.len && !copy;
-	if (!add(s, table, (struct tapir_cell){.is_there = copy, .text = copy}))
+	if (!add_cell_to(s, table, (struct tapir_cell){.is_there = copy, .text = copy}))
 		free(copy);
 }
 
@@ -98,7 +98,7 @@ void tapir_view_result__stack(struct tapir_view_result *s, size_t table, uint32_
 {
 	bool is_there = s->tree && node && node < s->tree->nodes.cnt;
 
-	add(s, table, (struct tapir_cell){.is_there = is_there, .u64 = node});
+	add_cell_to(s, table, (struct tapir_cell){.is_there = is_there, .u64 = node});
 }
 
 void tapir_view_result__time(struct tapir_view_result *s, size_t table, uint64_t ns)
@@ -108,7 +108,7 @@ void tapir_view_result__time(struct tapir_view_result *s, size_t table, uint64_t
 
 void tapir_view_result__none(struct tapir_view_result *s, size_t table)
 {
-	add(s, table, (struct tapir_cell){});
+	add_cell_to(s, table, (struct tapir_cell){});
 }
 
 void tapir_view_result__share(struct tapir_view_result *s, size_t table, uint64_t part,

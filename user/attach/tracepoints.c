@@ -44,8 +44,8 @@ static int fail_to_read(int err, const char *what)
 	return tapir_diag__fail(err, "cannot read %s: %s", what, tapir_errno__text(err));
 }
 
-static int add(struct tapir_tracepoint_list *out, const char *category, const char *name,
-	       unsigned nr)
+static int add_tracepoint(struct tapir_tracepoint_list *out, const char *category, const char *name,
+			  unsigned nr)
 {
 	struct tapir_tracepoint t = {
 		.category = category ? strdup(category) : NULL, .name = strdup(name), .nr = nr};
@@ -93,8 +93,9 @@ static int take_name(void *ctx, const char *name)
 {
 	struct search *s = ctx;
 
-	return tapir_machine_source__has_name(s->source, name) ? add(s->out, s->category, name, 0)
-							       : 0;
+	return tapir_machine_source__has_name(s->source, name)
+		       ? add_tracepoint(s->out, s->category, name, 0)
+		       : 0;
 }
 
 static int take_category(void *ctx, const char *name)
@@ -121,7 +122,7 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 	else
 		for (unsigned i = 0; i < CALL_CNT && !err; i++)
 			if (call_names[i] && tapir_machine_source__has_name(source, call_names[i]))
-				err = add(out, NULL, call_names[i], i);
+				err = add_tracepoint(out, NULL, call_names[i], i);
 	if (!err && out->cnt > had)
 		qsort(out->data + had, out->cnt - had, sizeof(*out->data), compare);
 	return err;

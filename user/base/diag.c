@@ -17,7 +17,7 @@ struct tapir_diag {
 
 static __thread struct tapir_diag list;
 
-static void add(const char *fmt, va_list ap)
+static void add_line(const char *fmt, va_list ap)
 {
 	if (list.cnt == LINE_CNT)
 		return;
@@ -29,7 +29,7 @@ void tapir_diag__add(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(fmt, ap);
+	add_line(fmt, ap);
 	va_end(ap);
 }
 
@@ -38,7 +38,7 @@ int tapir_diag__fail(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(fmt, ap);
+	add_line(fmt, ap);
 	va_end(ap);
 	return err;
 }

@@ -19,7 +19,7 @@
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-static struct tapir_fold_number add(struct tapir_fold_number a, struct tapir_fold_number b)
+static struct tapir_fold_number add_numbers(struct tapir_fold_number a, struct tapir_fold_number b)
 {
 	if (a.is_float || b.is_float)
 		return tapir_fold__real(a.real + b.real);
@@ -273,7 +273,7 @@ bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 	for (unsigned i = 0; i < fold->column_cnt; i++) {
 		struct tapir_fold_value *v = &row->values[i];
 
-		v->sum = add(v->sum, values[i]);
+		v->sum = add_numbers(v->sum, values[i]);
 		widen(&v->least, &v->most, values[i], !row->cnt);
 		widen(&v->interval_least, &v->interval_most, values[i], is_first_of_interval);
 		add_to_histogram(fold, &fold->columns[i], v, values[i]);

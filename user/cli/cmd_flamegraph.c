@@ -89,7 +89,8 @@ static bool is_wanted_tgid(void *folding, uint32_t tgid)
 	return is_wanted(f->args, tgid);
 }
 
-static void add(struct folding *f, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static void fold_record(struct folding *f, const struct tapir_catalog *catalog,
+			const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_sample *sample = (const void *)rec;
@@ -127,7 +128,7 @@ static int fold(struct tapir_reader *reader, struct folding *f)
 		tapir_pids_seen__add(&f->seen, rec);
 		if (tapir_rec_type__describes(rec->type))
 			continue;
-		add(f, tapir_reader__catalog(reader), rec);
+		fold_record(f, tapir_reader__catalog(reader), rec);
 		if (f->offcpu)
 			err = tapir_offcpu_tree__add(f->offcpu, rec, is_wanted_tgid, f);
 		if (err < 0)

@@ -17,7 +17,7 @@ uint32_t tapir_lock_names__server(const struct tapir_catalog *catalog, uint32_t 
 	return process ? process->parent_tgid : 0;
 }
 
-static void add(struct tapir_lock_names *names, const struct tapir_postgresql_name *name)
+static void add_lock_name(struct tapir_lock_names *names, const struct tapir_postgresql_name *name)
 {
 	uint64_t *idx = tapir_map__put(
 		&names->by_oid,
@@ -51,7 +51,7 @@ static void read_names(struct tapir_lock_names *names, const struct tapir_catalo
 	drop_names(names);
 	names->hash = hash;
 	while (names->names.cnt < MAX_NAMES && tapir_postgresql_name__next(&text, &name))
-		add(names, &name);
+		add_lock_name(names, &name);
 }
 
 static const char *find_relation(const struct tapir_lock_names *names, uint32_t server,

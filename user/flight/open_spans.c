@@ -27,7 +27,7 @@ void tapir_spans__fini(struct tapir_spans *s)
 	tapir_map__fini(&s->ended);
 }
 
-static struct span *add(struct tapir_spans *s, uint64_t key)
+static struct span *add_span(struct tapir_spans *s, uint64_t key)
 {
 	struct span *span = s->open.cnt < MAX_SPANS ? calloc(1, sizeof(*span)) : NULL;
 	uint64_t *place = span ? tapir_map__put(&s->open, key, NULL) : NULL;
@@ -51,7 +51,7 @@ uint64_t tapir_spans__begin(struct tapir_spans *s, uint64_t key, uint32_t tgid, 
 		tapir_map__del(&s->ended, key);
 	if (took_ns)
 		return took_ns;
-	span = span ? span : add(s, key);
+	span = span ? span : add_span(s, key);
 	if (span)
 		*span = (struct span){time_ns, tgid};
 	return 0;

@@ -373,7 +373,7 @@ static int refuse(struct tapir_jit_table *t)
 	return -ENOSPC;
 }
 
-static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
+static int add_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 {
 	uint64_t end_va = n->start_va + n->size;
 	struct tapir_jit_entry *held = NULL;
@@ -389,7 +389,7 @@ static int add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 	if (held && is_same(t, held, n))
 		return 0;
 	if (!tapir_jit_table__has_room(t))
-		return make_room(t) ? add(t, n) : refuse(t); /* places have moved */
+		return make_room(t) ? add_entry(t, n) : refuse(t); /* places have moved */
 	if (t->credit < MAX_CREDIT)
 		t->credit += ADD_CREDIT;
 	t->is_watch_due = true;
@@ -406,7 +406,7 @@ int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name 
 
 	if (cut.name_len > TAPIR_JIT_MAX_NAME_BYTES)
 		cut.name_len = TAPIR_JIT_MAX_NAME_BYTES;
-	err = add(t, &cut);
+	err = add_entry(t, &cut);
 	t->refused += err < 0;
 	return err;
 }

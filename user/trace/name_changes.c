@@ -20,7 +20,7 @@ static int by_page_and_time(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-static bool add(struct tapir_catalog_changes *changes, uint64_t page, uint64_t ns)
+static bool add_change(struct tapir_catalog_changes *changes, uint64_t page, uint64_t ns)
 {
 	return !ns || tapir_vec__push(changes, ((struct tapir_catalog_change){page, ns}));
 }
@@ -33,9 +33,9 @@ static bool add_range(struct tapir_catalog_changes *changes, uint64_t start_va, 
 	uint64_t last = (end_va > start_va ? end_va - 1 : start_va) / TAPIR_CHANGE_PAGE_BYTES;
 
 	if (last - first >= PAGES_MAX)
-		return add(changes, TAPIR_CHANGE_ANYWHERE, ns);
+		return add_change(changes, TAPIR_CHANGE_ANYWHERE, ns);
 	for (uint64_t page = first; page <= last; page++)
-		if (!add(changes, page, ns))
+		if (!add_change(changes, page, ns))
 			return false;
 	return true;
 }
@@ -73,7 +73,7 @@ static bool add_set(struct tapir_catalog_changes *changes, const struct tapir_or
 static bool add_process(struct tapir_catalog_changes *changes, const struct process *p)
 {
 	for (const struct entry *e = p->newest; e; e = e->older)
-		if (!add(changes, TAPIR_CHANGE_ANYWHERE, e->rec->time_ns))
+		if (!add_change(changes, TAPIR_CHANGE_ANYWHERE, e->rec->time_ns))
 			return false;
 	return add_set(changes, &p->mappings, add_mapping) && add_set(changes, &p->jits, add_jit) &&
 	       add_set(changes, &p->inlined, add_jit);

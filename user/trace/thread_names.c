@@ -29,8 +29,8 @@ static bool is_called(const struct tapir_thread_name *row, const struct tapir_re
 	return !strncmp(row->comm, rec->comm, TAPIR_COMM_BYTES);
 }
 
-static size_t add(struct tapir_thread_names *n, const struct tapir_rec_thread *rec, bool is_first,
-		  size_t max_rows)
+static size_t add_name_row(struct tapir_thread_names *n, const struct tapir_rec_thread *rec,
+			   bool is_first, size_t max_rows)
 {
 	struct tapir_thread_name row = {
 		.start_ns = rec ? rec->start_ns : 0, .next_idx = NO_NEXT, .is_first = is_first};
@@ -48,7 +48,7 @@ static size_t add(struct tapir_thread_names *n, const struct tapir_rec_thread *r
 static size_t add_key(struct tapir_thread_names *n, uint64_t key,
 		      const struct tapir_rec_thread *rec, size_t max_rows)
 {
-	size_t idx = add(n, rec, true, max_rows);
+	size_t idx = add_name_row(n, rec, true, max_rows);
 	uint64_t *first = idx == TAPIR_THREAD_NAMES_NO_ROW
 				  ? NULL
 				  : tapir_map__put(&n->first_by_key, key, NULL);
@@ -118,7 +118,7 @@ static size_t follow(struct tapir_thread_names *n, size_t first, const struct ta
 	}
 	if (rows.cnt >= TAPIR_THREAD_NAMES_MAX)
 		return rows.latest;
-	idx = add(n, rec, !is_known, max_rows);
+	idx = add_name_row(n, rec, !is_known, max_rows);
 	if (idx != TAPIR_THREAD_NAMES_NO_ROW)
 		n->rows.data[rows.end].next_idx = (uint32_t)idx;
 	return idx;

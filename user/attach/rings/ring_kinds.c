@@ -62,7 +62,7 @@ static void drop_unused(struct tapir_ring_kinds *k)
 	k->unused_cnt = 0;
 }
 
-static uint32_t add(struct tapir_ring_kinds *k, struct tapir_ring_kind kind)
+static uint32_t add_kind(struct tapir_ring_kinds *k, struct tapir_ring_kind kind)
 {
 	uint64_t *idx;
 
@@ -98,7 +98,7 @@ uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_re
 	*hash = kind.hash;
 	*is_new = !known;
 	if (!known)
-		return add(k, kind);
+		return add_kind(k, kind);
 	if (known->check != kind.check)
 		return 0;
 	k->unused_cnt -= !known->ref_cnt++;

@@ -134,7 +134,7 @@ static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
 }
 
 /* Of a child that was not requested by name: only lanes that have inherited from an open one. */
-static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
+static int add_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
 	struct tapir_ring_lanes offered;
 	struct tapir_ring_lane *files;
@@ -161,7 +161,7 @@ static int add(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 {
-	return add(r, tgid, false);
+	return add_process(r, tgid, false);
 }
 
 /* ---- rounds ----------------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static void open_children(struct tapir_ring_reader *r)
 	int mark = tapir_diag__cnt();
 
 	for (size_t i = 0; i < r->children.cnt; i++)
-		add(r, r->children.data[i], true);
+		add_process(r, r->children.data[i], true);
 	r->children.cnt = 0;
 	tapir_diag__rewind(mark);
 }

@@ -74,7 +74,7 @@ static uint32_t pc_of(const struct table *t, uint64_t va)
 	return (uint32_t)(va - t->segment->p_vaddr + t->segment->p_offset);
 }
 
-static bool add(struct table *t, uint64_t va, struct tapir_unwind_row row)
+static bool add_unwind_row(struct table *t, uint64_t va, struct tapir_unwind_row row)
 {
 	row.pc = pc_of(t, va);
 	if (t->rows.cnt && t->rows.data[t->rows.cnt - 1].pc >= row.pc) {
@@ -114,7 +114,7 @@ static bool add_steps(struct table *t, const struct function *f)
 		bytes = tapir_eh__uleb(&c) * t->go.quantum;
 		if (!bytes || bytes > f->end_va - va || depth > INT32_MAX || depth < INT32_MIN)
 			break;
-		if (!add(t, va, row_of(depth)))
+		if (!add_unwind_row(t, va, row_of(depth)))
 			return false;
 		va += bytes;
 	}
@@ -148,7 +148,8 @@ static bool add_systemstack(struct table *t, const struct function *f)
 		return true;
 	}
 	t->rows.cnt = t->rows.cnt < first ? t->rows.cnt : first;
-	return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
+	return add_unwind_row(t, f->start_va,
+			      (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
 }
 
 /* The kernel calls it, with the trampoline that restores all registers as its caller. */
@@ -170,14 +171,16 @@ static bool add_function(struct table *t, const struct function *f)
 	if (f->steps_off && !strcmp(f->name, "runtime.sigtramp"))
 		return add_sigtramp(t, f);
 	if (is_root(f))
-		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_END});
+		return add_unwind_row(t, f->start_va,
+				      (struct tapir_unwind_row){.rule = TAPIR_UNWIND_END});
 	if (f->flags & FLAG_SP_WRITE && !strcmp(f->name, "runtime.systemstack"))
 		return add_systemstack(t, f);
 	if (f->flags & FLAG_SP_WRITE)
-		return add(t, f->start_va,
-			   (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
+		return add_unwind_row(t, f->start_va,
+				      (struct tapir_unwind_row){.rule = TAPIR_UNWIND_UNSUPPORTED});
 	if (!f->steps_off)
-		return add(t, f->start_va, (struct tapir_unwind_row){.rule = TAPIR_UNWIND_FRAME});
+		return add_unwind_row(t, f->start_va,
+				      (struct tapir_unwind_row){.rule = TAPIR_UNWIND_FRAME});
 	return add_steps(t, f);
 }
 
@@ -189,7 +192,7 @@ static bool add_functions(struct table *t)
 	for (uint32_t i = 0; ok && i < t->go.function_cnt; i++)
 		if (read_function(t, i, &f))
 			ok = add_function(t, &f);
-	return ok && (!f.end_va || add(t, f.end_va, (struct tapir_unwind_row){}));
+	return ok && (!f.end_va || add_unwind_row(t, f.end_va, (struct tapir_unwind_row){}));
 }
 
 /* Before Go 1.18 records are others. */

@@ -6,7 +6,7 @@
 
 #include "record/async_stacks/await_code.h"
 
-static bool add(struct tapir_await_runs *r, const struct tapir_rec_event *ev)
+static bool add_scanned(struct tapir_await_runs *r, const struct tapir_rec_event *ev)
 {
 	struct tapir_event_view view;
 	const uint8_t *bytes;
@@ -35,7 +35,7 @@ int tapir_await_scan__run(struct tapir_await_runs *r, const struct tapir_reader 
 				: NULL;
 
 		if (probe && tapir_await_code__is_of_buffers(probe))
-			ok = add(r, ev);
+			ok = add_scanned(r, ev);
 	}
 	tapir_reader__close(again);
 	return ok && tapir_await_runs__seal(r) ? 0 : -ENOMEM;

@@ -159,8 +159,8 @@ static struct tapir_mapped_file *keep_file(struct tapir_mapped_files *files, int
 	return at ? (void *)(uintptr_t)*at : NULL;
 }
 
-static bool add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
-		struct tapir_image *image)
+static bool add_mapped(struct tapir_mapped_files *files, struct tapir_mapped_file file,
+		       struct tapir_image *image)
 {
 	struct tapir_mapped_file *to = keep_file(files, file.watch);
 	uint64_t *by_inode;
@@ -181,7 +181,8 @@ static bool add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 			     struct tapir_image *image)
 {
-	if (file.watch < 0 || (file.inode && image && image->file_id && add(files, file, image)))
+	if (file.watch < 0 ||
+	    (file.inode && image && image->file_id && add_mapped(files, file, image)))
 		return;
 	/* A user's programs share a number of watches: none stays that is of no use. */
 	inotify_rm_watch(files->inotify_fd, file.watch);

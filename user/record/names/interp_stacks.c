@@ -106,8 +106,8 @@ static void drop_ended(struct tapir_interp_stacks *s, uint64_t now_ns)
 	}
 }
 
-static void add(struct tapir_interp_stacks *s, uint32_t tgid, const struct tapir_cpython *python,
-		uint64_t since_ns)
+static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
+			    const struct tapir_cpython *python, uint64_t since_ns)
 {
 	struct process *p = NULL;
 	uint64_t *value = NULL;
@@ -137,7 +137,7 @@ bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid,
 
 	if (!tapir_cpython__in(&python, tgid) || !tapir_cpython__interp(&python, out))
 		return false;
-	add(s, tgid, &python, 0);
+	add_interpreter(s, tgid, &python, 0);
 	return process_of(s, tgid);
 }
 
@@ -159,7 +159,7 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 	case TAPIR_PROCESS_FORK:
 		parent = process_of(s, rec->parent_tgid);
 		if (parent)
-			add(s, rec->tgid, &parent->python, rec->h.time_ns);
+			add_interpreter(s, rec->tgid, &parent->python, rec->h.time_ns);
 		break;
 	default:
 		break;

@@ -389,7 +389,7 @@ static void *run(void *arg)
 
 /* ---- its callers -------------------------------------------------------------------------------- */
 
-static void add(struct tapir_dotnet_lanes *l, uint32_t tgid, enum state state)
+static void add_lane_process(struct tapir_dotnet_lanes *l, uint32_t tgid, enum state state)
 {
 	const struct process fresh = {.tgid = tgid,
 				      .state = state,
@@ -412,13 +412,13 @@ static void add(struct tapir_dotnet_lanes *l, uint32_t tgid, enum state state)
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	if (l)
-		add(l, tgid, WAITING);
+		add_lane_process(l, tgid, WAITING);
 }
 
 void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	if (l)
-		add(l, tgid, LOOK);
+		add_lane_process(l, tgid, LOOK);
 }
 
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid)

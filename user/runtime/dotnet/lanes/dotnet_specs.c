@@ -390,7 +390,8 @@ static void leave_out(struct selector *s, const char *provider)
 		s->left_out->first = provider;
 }
 
-static struct tapir_ring_selection *add(struct selector *s, const char *provider, unsigned level)
+static struct tapir_ring_selection *add_selection(struct selector *s, const char *provider,
+						  unsigned level)
 {
 	struct tapir_ring_selection *one;
 
@@ -414,7 +415,7 @@ static void add_native(struct selector *s, const char *provider, const struct na
 		    s->out->all[i].level == ask->level)
 			one = &s->out->all[i];
 	if (!one)
-		one = add(s, provider, ask->level);
+		one = add_selection(s, provider, ask->level);
 	if (one)
 		one->keywords |= ask->keywords;
 }

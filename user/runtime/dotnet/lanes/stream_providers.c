@@ -32,8 +32,8 @@ static uint64_t keywords_of(const struct tapir_ring_selection *s)
 	return strcmp(s->provider, TAPIR_DOTNET_RUNTIME) ? all : all & ~TAPIR_DOTNET_HEAP_COLLECT;
 }
 
-static void add(struct tapir_stream_providers *out, const char *name,
-		const struct tapir_ring_request *ask, const struct tapir_ring_selection *s)
+static void add_provider(struct tapir_stream_providers *out, const char *name,
+			 const struct tapir_ring_request *ask, const struct tapir_ring_selection *s)
 {
 	struct tapir_dotnet_provider *p = place_of(out, name);
 
@@ -57,10 +57,10 @@ static void add_matching(struct tapir_stream_providers *out, const struct tapir_
 
 	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
 		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
-			add(out, p->name, ask, s);
+			add_provider(out, p->name, ask, s);
 	for (size_t i = 0; i < source_cnt; i++)
 		if (tapir_glob__match(s->provider, sources[i].name))
-			add(out, sources[i].name, ask, s);
+			add_provider(out, sources[i].name, ask, s);
 }
 
 static bool is_glob(const struct tapir_ring_selection *s)
@@ -87,6 +87,6 @@ void tapir_stream_providers__fill(struct tapir_stream_providers *out,
 		if (is_glob(s))
 			add_matching(out, ask, s, sources, source_cnt);
 		else if (s->used && *s->provider)
-			add(out, s->provider, ask, s);
+			add_provider(out, s->provider, ask, s);
 	}
 }
