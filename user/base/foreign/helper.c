@@ -21,7 +21,7 @@ static pthread_mutex_t fork_server_lock = PTHREAD_MUTEX_INITIALIZER;
 static int fork_server_sock = -1;
 static pid_t fork_server_pid;
 static atomic_int cancel_fd = -1;
-static atomic_uint_least64_t set_deadline; /* 0: no hurry */
+static atomic_uint_least64_t stop_at_ns; /* 0: no hurry */
 
 void tapir_helpers__set_cancel(int fd)
 {
@@ -30,10 +30,10 @@ void tapir_helpers__set_cancel(int fd)
 
 void tapir_helpers__set_deadline(uint64_t limit_ns)
 {
-	atomic_store(&set_deadline, tapir_clock__now_ns() + limit_ns);
+	atomic_store(&stop_at_ns, tapir_clock__now_ns() + limit_ns);
 }
 
-/* ---- the nursery ---------------------------------------------------------------------------- */
+/* ---- the fork server ------------------------------------------------------------------------ */
 
 static int start_fork_server(void)
 {
@@ -162,11 +162,11 @@ static int wait_answer(const struct tapir_helper *helper, uint64_t deadline_ns)
 		struct pollfd fds[] = {{.fd = helper->sock, .events = POLLIN},
 				       {.fd = atomic_load(&cancel_fd), .events = POLLIN}};
 		uint64_t now_ns = tapir_clock__now_ns(), until_ns = deadline_ns,
-			 give_up_ns = atomic_load(&set_deadline);
+			 stop_ns = atomic_load(&stop_at_ns);
 		int n;
 
-		if (give_up_ns && give_up_ns < until_ns)
-			until_ns = give_up_ns;
+		if (stop_ns && stop_ns < until_ns)
+			until_ns = stop_ns;
 		n = poll(fds, 2,
 			 now_ns < until_ns ? (int)((until_ns - now_ns) / TAPIR_NS_PER_MS + 1) : 0);
 		if (n < 0 && errno != EINTR)

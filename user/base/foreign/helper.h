@@ -4,10 +4,10 @@
  *
  * A file system that is served by a program (FUSE) or by another machine (NFS) can stop answering;
  * a call to it then blocks in the kernel, often beyond the reach of SIGKILL. So such calls are made
- * by a helper, a child process that tapir never has to wait for. Helpers are forked by a nursery,
- * itself forked while this program is still small and has one thread: neither holds descriptors,
- * the terminal or mappings of a recording. All of them end when this program ends, however it ends,
- * except a helper that is blocked in the kernel: it ends when its call returns.
+ * by a helper, a child process that tapir never has to wait for. Helpers are forked by a fork
+ * server, itself forked while this program is still small and has one thread: neither holds
+ * descriptors, the terminal or mappings of a recording. All of them end when this program ends,
+ * however it ends, except a helper that is blocked in the kernel: it ends when its call returns.
  *
  * Thread-safe, but one helper serves one call at a time: the caller serializes.
  */
@@ -52,12 +52,13 @@ struct tapir_helper {
 		.sock = -1                                                                         \
 	}
 
-/* Forks the nursery. Without it the first helper does; best while the program has one thread. */
+/* Starts the fork server. Without it the first helper does; best while the program has one thread.
+ */
 int tapir_helpers__start(void);
 
 /*
- * Ends the nursery and all helpers, within 200 ms. Returns how many could not be ended; their pids
- * are in left[0..cnt).
+ * Ends the fork server and all helpers, within 200 ms. Returns how many could not be ended; their
+ * pids are in left[0..cnt).
  */
 size_t tapir_helpers__stop(pid_t *left, size_t cnt);
 
@@ -105,7 +106,7 @@ struct tapir_fork_server_reply {
 	int32_t pids[TAPIR_FORK_SERVER_CHILDREN]; /* __SPAWN: [0] */
 };
 
-/* The nursery's process. */
+/* The fork server's process. */
 void tapir_fork_server__live(int sock) __attribute__((noreturn));
 
 #endif

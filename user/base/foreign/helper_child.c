@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The nursery and the helpers, in processes of their own: helper.h. The nursery forks, reaps and
- * kills, and never touches a file itself, so that it always answers.
+ * The fork server and the helpers, in processes of their own: helper.h. The fork server forks,
+ * reaps and kills, and never touches a file itself, so that it always answers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static void __attribute__((noreturn)) serve(int sock)
 	_exit(0);
 }
 
-/* ---- the nursery ---------------------------------------------------------------------------- */
+/* ---- the fork server ------------------------------------------------------------------------ */
 
 struct fork_server {
 	pid_t children[TAPIR_FORK_SERVER_CHILDREN]; /* not reaped yet, so their pids are not reused
