@@ -351,7 +351,7 @@ def test_role_decides_about_each_resource(t):
     roles = ("", "view", "profile", "admin")
     least = {"GET /healthz": "", "GET /readyz": "", "GET /v1/openapi.json": "", "GET /v1/config": "admin", "POST /v1/continuous/freeze": "profile",
              "GET /v1/profile": "profile", "GET /debug/pprof/profile": "profile", "GET /v1/stacks": "profile", "GET /v1/views/gc": "profile",
-             "GET /v1/findings": "profile", "GET /v1/events": "profile", "GET /v1/questions": "profile",
+             "GET /v1/findings": "profile", "GET /v1/events": "profile", "GET /v1/questions": "profile", "GET /v1/query": "profile",
              "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
              "DELETE /v1/sessions/x": "profile"}
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in roles if role]

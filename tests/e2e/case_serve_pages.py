@@ -331,6 +331,13 @@ def test_stacks_and_views_are_pages(t):
     for name in ("nothing", "slow", "cpu=x"):
         server.json(f"/v1/sessions/{session}/views/{name}", expect=400)
     server.json("/v1/sessions/0000000000000000/views/cpu", expect=404)
+    ask = f"/v1/sessions/{session}/query?sql="
+    rows = server.json(ask + urllib.parse.quote("-- samples\nSELECT count(*) AS n FROM samples"))
+    t.eq(rows, [{"n": server.json(f"/v1/sessions/{session}")["samples"]}], "samples by SQL")
+    for sql, why in (("SELECT nowhere FROM samples", "no such column: nowhere"), ("ATTACH 'x' AS x", "only reading is permitted"),
+                     ("--output=x", "there is no statement"), ("", "a statement is required")):
+        error = server.json(ask + urllib.parse.quote(sql), expect=400)["error"]
+        t.ok(why in error, f"{sql}: {error}")
 
 
 def test_watched_counters_come_alone(t):

@@ -135,7 +135,7 @@ static void tools_have_schemas(void **state)
 	const json_t *tools = json_object_get(json_object_get(answer, "result"), "tools");
 
 	(void)state;
-	assert_int_equal(json_array_size(tools), 7);
+	assert_int_equal(json_array_size(tools), 8);
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *schema = json_object_get(tool, "inputSchema");
@@ -171,6 +171,9 @@ static void tools_are_commands(void **state)
 	*ran = '\0';
 	assert_false(text_of(call("question", "{\"source\":\"gc__*\",\"by\":\"comm,pid\"}"), text));
 	assert_string_equal(ran, "events - --json --count gc__* --by=comm,pid <1; ");
+	*ran = '\0';
+	assert_false(text_of(call("query", "{\"sql\":\"SELECT 1 -- one\"}"), text));
+	assert_string_equal(ran, "query - --json --timeout=30  SELECT 1 -- one <1; ");
 	*ran = '\0';
 	assert_false(text_of(call("stacks", "{\"pid\":7}"), text));
 	assert_false(text_of(call("processes", "{}"), text));
@@ -242,6 +245,9 @@ static void no_argument_is_a_path_or_an_option(void **state)
 		{"question", "{\"source\":\"--help\"}"},
 		{"question", "{\"source\":\"a if b\"}"},
 		{"question", "{\"source\":\"a\",\"where\":\"\"}"},
+		{"query", "{}"},
+		{"query", "{\"sql\":\"\"}"},
+		{"query", "{\"sql\":7}"},
 		{"nonsense", "{}"},
 	};
 

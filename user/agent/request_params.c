@@ -99,6 +99,11 @@ const struct tapir_param tapir_params_view[] = {
 	{"top", TAPIR_PARAM_U64, AT(top), "rows of each table, at most", 1, 10000, NULL},
 	{}};
 
+const struct tapir_param tapir_params_query[] = {
+	{"sql", TAPIR_PARAM_TEXT, AT(sql),
+	 "one statement of SQLite that reads, as in 'tapir help tables'; it has 30 s", 0, 0, NULL},
+	{}};
+
 const struct tapir_param tapir_params_events[] = {
 	{"spec", TAPIR_PARAM_LIST, AT(specs), "as events", 0, 0, NULL}, {}};
 

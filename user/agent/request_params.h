@@ -36,7 +36,7 @@ struct tapir_request_params {
 	uint32_t only_pid;  /* nothing is said of other processes; 0: of all */
 	bool command_lines; /* of processes: the agent sets it, for role admin alone */
 	uint64_t lease_ns, history_ns, top;
-	const char *event, *threads;
+	const char *event, *threads, *sql;
 	const char *runtime, *user, *name, *space;
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
@@ -79,6 +79,7 @@ extern const struct tapir_param tapir_params_processes[];
 extern const struct tapir_param tapir_params_stacks[];
 extern const struct tapir_param tapir_params_view[];
 extern const struct tapir_param tapir_params_session[];
+extern const struct tapir_param tapir_params_query[];
 extern const struct tapir_param tapir_params_events[];
 extern const struct tapir_param tapir_params_counters[];
 extern const struct tapir_param tapir_params_question[];

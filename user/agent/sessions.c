@@ -249,8 +249,10 @@ static bool report(struct tapir_agent *agent, const struct tapir_session_entry *
 		   int fd)
 {
 	const char *slash = strchr(rq->path_arg, '/');
-	struct tapir_task task = {.run = slash ? tapir_task__trace_view
-					       : tapir_task__trace_findings,
+	struct tapir_task task = {.run = rq->route == TAPIR_ROUTE_SESSION_QUERY
+						 ? tapir_task__trace_query
+					 : slash ? tapir_task__trace_view
+						 : tapir_task__trace_findings,
 				  .ask = ask,
 				  .path_arg = slash ? slash + 1 : ""};
 	int err = tapir_task__check(&task);
@@ -449,6 +451,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 		return false;
 	case TAPIR_ROUTE_SESSION_FINDINGS:
 	case TAPIR_ROUTE_SESSION_VIEW:
+	case TAPIR_ROUTE_SESSION_QUERY:
 		if (!s->pid)
 			return report(agent, s, rq, ask, fd);
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);

@@ -50,9 +50,11 @@ int tapir_task__findings(void *task, int client_fd);
 int tapir_task__counters(void *task, int client_fd);
 int tapir_task__events(void *task, int client_fd);
 int tapir_task__question(void *task, int client_fd);
+int tapir_task__query(void *task, int client_fd);
 int tapir_task__session(void *task, int client_fd); /* no client: its end is in the page */
 int tapir_task__trace(void *task, int client_fd);   /* hands out trace_fd */
 int tapir_task__trace_findings(void *task, int client_fd);
+int tapir_task__trace_query(void *task, int client_fd);
 int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
 
 /* What a command prints, of at most 32 MB. allowed: the exit code beside 0 with which it is whole.

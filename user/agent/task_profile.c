@@ -31,7 +31,7 @@ bool tapir_task__records(const struct tapir_task *task)
 	return task->run == tapir_task__profile || task->run == tapir_task__view ||
 	       task->run == tapir_task__findings || task->run == tapir_task__session ||
 	       task->run == tapir_task__events || task->run == tapir_task__counters ||
-	       task->run == tapir_task__question;
+	       task->run == tapir_task__question || task->run == tapir_task__query;
 }
 
 /* The last argument of `report --view`. */
@@ -68,6 +68,9 @@ int tapir_task__check(const struct tapir_task *task)
 	if (task->run == tapir_task__view || task->run == tapir_task__trace_view)
 		err = add_view(task, &view);
 	tapir_str__fini(&view);
+	if ((task->run == tapir_task__query || task->run == tapir_task__trace_query) &&
+	    (!task->ask->sql || !*task->ask->sql))
+		return tapir_diag__fail(-EINVAL, "sql: a statement is required");
 	if (err || !tapir_task__records(task))
 		return err;
 	if (task->run == tapir_task__events && !task->ask->specs.cnt && !task->ask->profiles.cnt &&
@@ -382,6 +385,33 @@ int tapir_task__trace_view(void *ctx, int client_fd)
 	const struct tapir_task *task = ctx;
 
 	return send_view(task, task->trace_fd, client_fd);
+}
+
+/* A comment, "-- ...", is no option of the command. */
+static int send_query(const struct tapir_task *task, int fd, int client_fd)
+{
+	const char *argv[] = {"query", "--json", "--timeout=30", "-", NULL, NULL};
+	struct tapir_str sql = {};
+
+	tapir_str__addf(&sql, " %s", task->ask->sql);
+	argv[4] = sql.data;
+	if (sql.failed)
+		return tapir_answer__error(client_fd, 500, "out of memory", 0);
+	return send_output(argv, fd, 400, client_fd);
+}
+
+int tapir_task__query(void *ctx, int client_fd)
+{
+	int fd = make_trace(ctx, client_fd);
+
+	return fd < 0 ? fd : send_query(ctx, fd, client_fd);
+}
+
+int tapir_task__trace_query(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+
+	return send_query(task, task->trace_fd, client_fd);
 }
 
 /* PROVIDER and NAME -> PROVIDER/NAME. */

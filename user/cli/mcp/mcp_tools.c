@@ -68,6 +68,7 @@ enum argument_type {
 	RECORDING,
 	SOURCE, /* one word: events or an interval of a recording */
 	TEXT,	/* of an option */
+	SQL,	/* one word: a statement */
 };
 
 struct argument {
@@ -154,6 +155,15 @@ static const struct tool tools[] = {
 		   "the events that begin and end an interval: A,B or A,B,key=FIELD"},
 		  {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}},
 	 .reads = true},
+	{.name = "query",
+	 .what = "One statement of SQLite that reads (SELECT, WITH) about a recording, as rows. Tables: "
+		 "events, samples, switches, waits, intervals, gc, processes, threads, stacks, "
+		 "frames, counters, losses, findings, meta; of each kind of event one with its "
+		 "fields as columns. pragma is refused: SELECT * FROM a table LIMIT 1 shows its "
+		 "columns",
+	 .words = {"query", "-", "--json", "--timeout=30"},
+	 .arguments = {{"sql", SQL, true, NULL, "the statement"}, OF_RECORDING},
+	 .reads = true},
 	{.name = "stacks",
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
 	 .words = {"stacks", "--json"},
@@ -208,7 +218,7 @@ static json_t *schema_of(const struct argument *a)
 		[PID] = "integer",     [VIEW] = "string",	[PROFILE] = "string",
 		[DURATION] = "number", [SECONDS_OF] = "number", [COUNT] = "integer",
 		[SPECS] = "array",     [RECORDING] = "string",	[SOURCE] = "string",
-		[TEXT] = "string"};
+		[TEXT] = "string",     [SQL] = "string"};
 	json_t *schema = json_pack("{s:s}", "type", types[a->type]);
 
 	json_object_set_new(schema, "description",
@@ -244,6 +254,7 @@ static json_t *schema_of(const struct argument *a)
 		break;
 	case VIEW:
 	case TEXT:
+	case SQL:
 		break;
 	}
 	return schema;
@@ -353,6 +364,13 @@ static int add_argument(const struct argument *a, const json_t *value, struct wo
 		if (!text || !*text)
 			return wrong(out, a, "a string");
 		add_word(w, "%s=%s", a->option, text);
+		return 0;
+	case SQL:
+		if (!text || !*text)
+			return wrong(out, a,
+				     "a statement, such as \"SELECT count(*) FROM events\"");
+		/* A comment, "-- ...", is no option. */
+		add_word(w, " %s", text);
 		return 0;
 	case SPECS:
 		return add_specs(a, value, w, out);

@@ -9,7 +9,7 @@
 #include "output/query/query_source.h"
 
 #define TAPIR_QUERY_MAX_EVENTS 1000u /* kinds with a table; of others there is the table events */
-#define TAPIR_QUERY_MAX_FIELDS 128u  /* columns of a table; of others there is args */
+#define TAPIR_QUERY_MAX_FIELDS 128u  /* columns of a table; of others, args of the table events */
 
 struct tapir_event_table {
 	struct tapir_table_desc desc; /* name: the event's; whatever its provider is */
