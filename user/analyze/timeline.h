@@ -17,7 +17,7 @@
 #include "analyze/stack_tree.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 #define TAPIR_TIMELINE_MAX_THREADS   (1u << 17)
 #define TAPIR_TIMELINE_MAX_DEAD	     1024u /* threads still known after their end */

@@ -7,13 +7,13 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
-#include "output/export/event_choice.h"
+#include "output/export/event_filter.h"
 #include "cli/question_options.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
 #include "output/export/event_lines.h"
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 struct args {
 	bool json;

@@ -3,8 +3,8 @@
 #ifndef TAPIR_USER_EXPORT_JOB_H
 #define TAPIR_USER_EXPORT_JOB_H
 
-#include "output/export/event_choice.h"
-#include "trace/trace_choice.h"
+#include "output/export/event_filter.h"
+#include "trace/trace_filter.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
 

@@ -21,7 +21,7 @@
 #include "decode/probe_name.h"
 #include "output/render/human_units.h"
 #include "symbol/frame.h"
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 /* ---- which ------------------------------------------------------------------------------- */
 

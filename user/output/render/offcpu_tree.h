@@ -8,7 +8,7 @@
 
 #include "analyze/offcpu.h"
 #include "analyze/stack_tree.h"
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 /* How it is asked for where events are named. */
 #define TAPIR_OFFCPU_EVENT "offcpu"

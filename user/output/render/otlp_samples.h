@@ -13,7 +13,7 @@
 
 #include "analyze/offcpu.h"
 #include "analyze/stack_tree.h"
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 #define TAPIR_OTLP_MAX_OWNERS (1u << 16)
 #define TAPIR_OTLP_MAX_ROWS   (1u << 20)

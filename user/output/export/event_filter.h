@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_choice.h - which events of a file a GLOB names: "gc__*", "hotspot:gc__*", or "hotspot". */
-#ifndef TAPIR_USER_EVENT_CHOICE_H
-#define TAPIR_USER_EVENT_CHOICE_H
+/* event_filter.h - which events of a file a GLOB names: "gc__*", "hotspot:gc__*", or "hotspot". */
+#ifndef TAPIR_USER_EVENT_FILTER_H
+#define TAPIR_USER_EVENT_FILTER_H
 
 #include "base/map.h"
 #include "trace/catalog.h"

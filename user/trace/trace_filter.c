@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An id is compared as 16 bytes beside the stack, as text of either encoding in a payload. */
-#include "trace/trace_choice.h"
+#include "trace/trace_filter.h"
 
 #include <string.h>
 

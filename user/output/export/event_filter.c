@@ -3,7 +3,7 @@
  * The glob is matched once per description; a probe id may be described again. A provider's name
  * alone means all of its events, as in a SPEC.
  */
-#include "output/export/event_choice.h"
+#include "output/export/event_filter.h"
 
 #include <string.h>
 
