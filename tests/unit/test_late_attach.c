@@ -39,7 +39,7 @@ static void add(const char *path, uint32_t tid, uint64_t va, uint64_t mapped_ns,
 	assert_int_equal(tapir_late_attach__add(&late, &l), 0);
 }
 
-static void pardon(enum tapir_hold_kind kind, uint32_t tid, uint64_t va, uint64_t time_ns)
+static void hold(enum tapir_hold_kind kind, uint32_t tid, uint64_t va, uint64_t time_ns)
 {
 	struct tapir_rec_held rec = {
 		.h.time_ns = time_ns, .tgid = tid, .tid = tid, .kind = kind, .arg = va};
@@ -69,12 +69,12 @@ static void late_file_is_a_gap_when_a_moment_has_passed(void **state)
 	assert_string_equal(settle(UINT64_MAX), "");
 }
 
-static void mapping_is_pardoned_when_its_thread_was_held(void **state)
+static void mapping_is_not_late_when_its_thread_was_held(void **state)
 {
 	(void)state;
 	add("before", 7, 0x1000, 100, 200);
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
-	pardon(TAPIR_HOLD_MMAP, 8, 0x2000, 120);
+	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
+	hold(TAPIR_HOLD_MMAP, 8, 0x2000, 120);
 	add("behind", 8, 0x2000, 115, 200);
 	add("thread", 9, 0x1000, 100, 200);
 	add("place", 7, 0x3000, 100, 200);
@@ -82,35 +82,35 @@ static void mapping_is_pardoned_when_its_thread_was_held(void **state)
 	assert_string_equal(settle(UINT64_MAX), "thread place later ");
 }
 
-static void old_mapping_at_the_same_place_is_not_pardoned(void **state)
+static void old_mapping_at_the_same_place_is_late(void **state)
 {
 	(void)state;
 	add("old", 7, 0x1000, 100, 200);
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 2 * S + 1);
+	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 2 * S + 1);
 	assert_string_equal(settle(UINT64_MAX), "old ");
 	add("old", 7, 0x1000, 100, 200);
 	add("new", 7, 0x1000, 150, 200);
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 160);
+	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 160);
 	assert_string_equal(settle(UINT64_MAX), "old ");
 }
 
 /* An emulated one took 275 ms between the record of a mapping and the end of the call. */
-static void mapping_is_pardoned_when_its_call_took_long(void **state)
+static void mapping_is_not_late_when_its_call_took_long(void **state)
 {
 	(void)state;
 	add("slow", 7, 0x1000, 100, 400000000);
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 275000000);
+	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 100 + 275000000);
 	assert_string_equal(settle(UINT64_MAX), "");
 }
 
-static void mappings_of_an_exec_are_pardoned_and_no_others(void **state)
+static void mappings_of_an_exec_are_not_late_but_others_are(void **state)
 {
 	(void)state;
 	add("by the old program", 7, 0x1000, 100, 400);
 	tapir_late_attach__on_exec(&late, 7, 200);
 	add("program", 7, 0x2000, 210, 400);
 	add("loader", 7, 0x3000, 220, 400);
-	pardon(TAPIR_HOLD_EXEC, 7, 0, 230);
+	hold(TAPIR_HOLD_EXEC, 7, 0, 230);
 	add("library", 7, 0x4000, 300, 400);
 	assert_string_equal(settle(UINT64_MAX), "by the old program library ");
 }
@@ -118,7 +118,7 @@ static void mappings_of_an_exec_are_pardoned_and_no_others(void **state)
 static void pardon_is_forgotten_when_it_is_old(void **state)
 {
 	(void)state;
-	pardon(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
+	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
 	assert_string_equal(settle(110 + 7 * S), "");
 	assert_int_equal(late.held_threads.cnt, 0);
 	tapir_late_attach__on_exec(&late, 7, 200);
@@ -131,10 +131,10 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(late_file_is_a_gap_when_a_moment_has_passed),
-		CASE(mapping_is_pardoned_when_its_thread_was_held),
-		CASE(old_mapping_at_the_same_place_is_not_pardoned),
-		CASE(mapping_is_pardoned_when_its_call_took_long),
-		CASE(mappings_of_an_exec_are_pardoned_and_no_others),
+		CASE(mapping_is_not_late_when_its_thread_was_held),
+		CASE(old_mapping_at_the_same_place_is_late),
+		CASE(mapping_is_not_late_when_its_call_took_long),
+		CASE(mappings_of_an_exec_are_not_late_but_others_are),
 		CASE(pardon_is_forgotten_when_it_is_old),
 	};
 

@@ -99,7 +99,7 @@ static void check_late_attach(struct tapir_targets *t, const struct tapir_image 
 	late.attached_ns = image->attached_ns;
 	if (!late.mapped_ns || late.attached_ns <= late.mapped_ns)
 		return;
-	if (!late.tid || !t->opts.holder || tapir_late_attach__add(&t->lateness, &late))
+	if (!late.tid || !t->opts.holder || tapir_late_attach__add(&t->late_attach, &late))
 		tapir_targets__post_late(t, &late);
 }
 

@@ -43,7 +43,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_map__fini(&t->told);
 	tapir_mapped_files__fini(&t->files);
 	tapir_map__fini(&t->ended);
-	tapir_late_attach__fini(&t->lateness);
+	tapir_late_attach__fini(&t->late_attach);
 	tapir_ring_scan__fini(&t->looks);
 	tapir_second_mappings__fini(&t->seconds);
 	tapir_cgroup_paths__fini(&t->cgroups);
@@ -257,7 +257,8 @@ void tapir_targets__poll(struct tapir_targets *t)
 	int mark = tapir_diag__cnt();
 
 	tapir_ring_scan__turn(&t->looks, &t->live);
-	tapir_late_attach__commit(&t->lateness, tapir_clock__now_ns(), tapir_targets__post_late, t);
+	tapir_late_attach__commit(&t->late_attach, tapir_clock__now_ns(), tapir_targets__post_late,
+				  t);
 	t->last_poll_ns = t->scan_ns;
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
@@ -267,7 +268,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 
 void tapir_targets__finish(struct tapir_targets *t)
 {
-	tapir_late_attach__commit(&t->lateness, UINT64_MAX, tapir_targets__post_late, t);
+	tapir_late_attach__commit(&t->late_attach, UINT64_MAX, tapir_targets__post_late, t);
 }
 
 void tapir_targets__look_again(struct tapir_targets *t)
@@ -354,7 +355,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 
 	if (rec->kind == TAPIR_PROCESS_EXEC) {
 		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
-		tapir_late_attach__on_exec(&t->lateness, rec->tgid, rec->h.time_ns);
+		tapir_late_attach__on_exec(&t->late_attach, rec->tgid, rec->h.time_ns);
 	}
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		end(t, rec->tgid, rec->start_ns);
@@ -388,7 +389,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 	tapir_targets__see_mappings(t, rec->tgid, rec->h.time_ns, rec->arg);
 	tapir_targets__warn_from(mark);
 	if (tapir_holder__release(t->opts.holder, rec))
-		tapir_late_attach__mark_held(&t->lateness, rec);
+		tapir_late_attach__mark_held(&t->late_attach, rec);
 }
 
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len)
@@ -413,7 +414,7 @@ void tapir_targets__forget_ended(struct tapir_targets *t)
 
 		if (!slot->used)
 			continue;
-		tapir_late_attach__on_exit(&t->lateness, (uint32_t)slot->key);
+		tapir_late_attach__on_exit(&t->late_attach, (uint32_t)slot->key);
 		drop_target(t, (uint32_t)slot->key, slot->value);
 	}
 	tapir_map__clear(&t->ended);

@@ -23,8 +23,8 @@ struct tapir_targets {
 	size_t sweep_at;   /* a slot of live */
 	bool has_seen_one; /* process of these rules */
 	uint64_t dropped_cnt;
-	uint64_t scan_ns;		   /* when the scan began: what it finds was there before */
-	struct tapir_late_attach lateness; /* with a holder: what may have been held */
+	uint64_t scan_ns; /* when the scan began: what it finds was there before */
+	struct tapir_late_attach late_attach; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_second_mappings seconds;
 	struct tapir_ring_scan looks;
