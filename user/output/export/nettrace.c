@@ -61,7 +61,7 @@ void tapir_nettrace__free(struct tapir_nettrace *n)
 	tapir_map__fini(&n->sampled_rest);
 	tapir_map__fini(&n->absence_by_tid);
 	tapir_vec__fini(&n->absences);
-	tapir_stack_cache__fini(&n->stack_memo);
+	tapir_stack_cache__fini(&n->stack_cache);
 	tapir_frame_cache__fini(&n->frame_cache);
 	tapir_nettrace__forget_processes(n);
 	tapir_vec__fini(&n->kernel_mappings);

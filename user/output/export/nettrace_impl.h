@@ -105,7 +105,7 @@ struct tapir_nettrace {
 	struct tapir_vec(struct tapir_nettrace_absence) absences;
 
 	/* stacks and names */
-	struct tapir_stack_cache stack_memo;
+	struct tapir_stack_cache stack_cache;
 	struct tapir_frame_cache frame_cache;
 	struct tapir_map process_by_tgid; /* -> struct tapir_nettrace_process * */
 	struct tapir_map va_by_name;	  /* of a program's function -> its address for readers */

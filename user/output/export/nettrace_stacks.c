@@ -14,12 +14,12 @@
 
 bool tapir_nettrace__must_renew(struct tapir_nettrace *n)
 {
-	bool renewed = tapir_stack_cache__renew(&n->stack_memo, n->catalog);
+	bool renewed = tapir_stack_cache__renew(&n->stack_cache, n->catalog);
 
 	if (!renewed && n->label_by_ids.cnt < LABELS_MAX)
 		return false;
-	tapir_stack_cache__fini(&n->stack_memo);
-	(void)tapir_stack_cache__renew(&n->stack_memo, n->catalog);
+	tapir_stack_cache__fini(&n->stack_cache);
+	(void)tapir_stack_cache__renew(&n->stack_cache, n->catalog);
 	tapir_map__clear(&n->label_by_ids);
 	return true;
 }
@@ -140,7 +140,7 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 
 	if (!ref->stack_id && !ref->kstack_id)
 		return 0;
-	known = tapir_stack_cache__find(&n->stack_memo, ref);
+	known = tapir_stack_cache__find(&n->stack_cache, ref);
 	if (known)
 		return (uint32_t)known->value;
 	cnt = place_frames(n, ref, ref->kstack_id, vas, &span);
@@ -150,7 +150,7 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 	id = next_id(&n->stacks);
 	tapir_nettrace__put_u32(&n->stacks.bytes, cnt * (uint32_t)sizeof(*vas));
 	tapir_nettrace__put(&n->stacks.bytes, vas, cnt * sizeof(*vas));
-	n->failed |= !tapir_stack_cache__add(&n->stack_memo, ref, span, id);
+	n->failed |= !tapir_stack_cache__add(&n->stack_cache, ref, span, id);
 	return id;
 }
 

@@ -137,8 +137,8 @@ uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 	size_t first = s->frames.cnt;
 	uint32_t number;
 
-	(void)tapir_stack_cache__renew(&s->stack_memo, s->catalog);
-	known = tapir_stack_cache__find(&s->stack_memo, ref);
+	(void)tapir_stack_cache__renew(&s->stack_cache, s->catalog);
+	known = tapir_stack_cache__find(&s->stack_cache, ref);
 	if (known)
 		return (uint32_t)known->value;
 	add_frames(s, ref, ref->kstack_id, &span);
@@ -146,7 +146,7 @@ uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 	number = number_frames(s, first);
 	if (number == TAPIR_SPEEDSCOPE_NO_STACK)
 		return number;
-	s->failed |= !tapir_stack_cache__add(&s->stack_memo, ref, span, number);
+	s->failed |= !tapir_stack_cache__add(&s->stack_cache, ref, span, number);
 	return number;
 }
 
@@ -161,7 +161,7 @@ void tapir_speedscope_stacks__fini(struct tapir_speedscope_stacks *s)
 	tapir_map__fini(&s->stack_by_frames);
 	tapir_frame_cache__fini(&s->frame_cache);
 	tapir_frame_chains__fini(&s->chains);
-	tapir_stack_cache__fini(&s->stack_memo);
+	tapir_stack_cache__fini(&s->stack_cache);
 	tapir_str__fini(&s->frames_json);
 	tapir_vec__fini(&s->frames);
 	tapir_vec__fini(&s->stacks);

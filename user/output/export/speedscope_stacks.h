@@ -28,7 +28,7 @@ struct tapir_speedscope_stacks {
 	uint32_t frame_cnt;
 	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
-	struct tapir_stack_cache stack_memo;
+	struct tapir_stack_cache stack_cache;
 	struct tapir_map frame_by_name, stack_by_frames;
 };
 
