@@ -20,12 +20,13 @@
 #include "record/threads/python_sampler.h"
 #include "trace/recbuf.h"
 
-#define POLL_MS		500
-#define LOOK_AGAIN_NS	(50 * TAPIR_NS_PER_MS)
-#define REST_NS		(2 * TAPIR_NS_PER_MS)
-#define PROCESS_REST_NS (50 * TAPIR_NS_PER_MS)
-#define RING_REST_NS	(20 * TAPIR_NS_PER_MS)
-#define HURRY_NS	(300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
+#define POLL_MS		   500
+#define LOOK_AGAIN_NS	   (50 * TAPIR_NS_PER_MS)
+#define BACKOFF_NS	   (2 * TAPIR_NS_PER_MS)
+#define PROCESS_BACKOFF_NS (50 * TAPIR_NS_PER_MS)
+#define RING_BACKOFF_NS	   (20 * TAPIR_NS_PER_MS)
+#define STOP_FILES_NS                                                                              \
+	(300 * TAPIR_NS_PER_MS) /* for file systems that have not answered at Ctrl-C */
 
 enum {
 	FD_SIGNAL,
@@ -153,11 +154,11 @@ static void look_at_threads(struct recording *r)
 }
 
 /* How long files that are mapped wait, after one that was handled at once. */
-static uint64_t mapping_rest_of(const struct recording *r)
+static uint64_t mapping_backoff_ns(const struct recording *r)
 {
 	if (r->opts->ring)
-		return RING_REST_NS;
-	return r->rules.all ? REST_NS : 0;
+		return RING_BACKOFF_NS;
+	return r->rules.all ? BACKOFF_NS : 0;
 }
 
 /* A source of news that is left alone for a moment after it woke this thread. */
@@ -236,10 +237,10 @@ static int watch(struct recording *r)
 		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
 		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
 	};
-	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_rest_of(r),
+	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_backoff_ns(r),
 			      UINT64_MAX};
 	struct paced processes = {&fds[FD_CONTROL], fds[FD_CONTROL].fd,
-				  tapir_recording__coalesces_wakeups(r) ? PROCESS_REST_NS : 0,
+				  tapir_recording__coalesces_wakeups(r) ? PROCESS_BACKOFF_NS : 0,
 				  UINT64_MAX};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
@@ -312,7 +313,7 @@ static void let_signals_kill(struct recording *r)
 	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) > 0)
 		action.sa_handler = SIG_DFL; /* it made us stop */
 	if (action.sa_handler == SIG_DFL)
-		tapir_helpers__set_deadline(HURRY_NS);
+		tapir_helpers__set_deadline(STOP_FILES_NS);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	if (r->opts->ring)
