@@ -305,7 +305,7 @@ static uint64_t figure(const json_t *root, const char *key)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static void read_figures(const json_t *root, struct tapir_session_shm *page)
+static void read_counts(const json_t *root, struct tapir_session_shm *page)
 {
 	double seconds = json_number_value(json_object_get(root, "seconds"));
 
@@ -337,7 +337,7 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	copy_text(root, "created", s->utc, sizeof(s->utc));
 	s->target_pid = (uint32_t)figure(root, "pid");
 	s->started = figure(root, "started");
-	read_figures(root, s->page);
+	read_counts(root, s->page);
 	state = json_string_value(json_object_get(root, "state"));
 	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
 	s->is_uncounted = s->state == TAPIR_SESSION_CUT && state && strcmp(state, "cut") != 0;

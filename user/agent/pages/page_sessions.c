@@ -124,7 +124,7 @@ static void add_figure(struct tapir_str *out, const json_t *s, const char *key,
 	tapir_str__adds(out, "</dd></div>\n");
 }
 
-static void add_figures(struct tapir_str *out, const json_t *s)
+static void add_counts(struct tapir_str *out, const json_t *s)
 {
 	tapir_html__add(out,
 			"<dl class=\"figures\" data-session=\"%s\" data-state=\"%s\">\n<div><dt>"
@@ -173,7 +173,7 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 	tapir_str__adds(out, "</p>\n");
 	if (*error)
 		tapir_html__add(out, "<p class=\"error\">%s</p>\n", error);
-	add_figures(out, s);
+	add_counts(out, s);
 	add_actions(out, who, s);
 	if (results->findings)
 		tapir_html__add(out,
