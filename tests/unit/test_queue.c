@@ -224,7 +224,7 @@ static void session_is_woken_once_when_records_come_in_a_batch(void **state)
 }
 
 /* It is there with whatever wakes the session thread, or when that wakes by itself. */
-static void unhurried_record_wakes_nobody(void **state)
+static void coalesced_record_wakes_no_thread(void **state)
 {
 	const struct tapir_rec rec = {.type = TAPIR_REC_LOSS, .size = sizeof(rec)};
 	unsigned cnt = 0;
@@ -403,7 +403,7 @@ int main(void)
 		CASE(waiting_ends_at_its_time_when_nothing_comes),
 		CASE(notes_come_all_at_once_when_posted),
 		CASE(session_is_woken_once_when_records_come_in_a_batch),
-		CASE(unhurried_record_wakes_nobody),
+		CASE(coalesced_record_wakes_no_thread),
 		CASE(files_are_closed_when_nobody_took_them),
 		CASE(what_is_left_comes_when_closed),
 		CASE(each_block_and_note_comes_once_when_threads_race),
