@@ -36,6 +36,11 @@ static void fini_texts(struct tapir_kind *kind)
 	free(kind->label);
 }
 
+static bool is_request(const char *name)
+{
+	return !strcmp(name, "request") || !strcmp(name, "server_request");
+}
+
 /* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
 static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
 {
@@ -43,6 +48,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	struct tapir_kind kind = {.scope = like->scope,
 				  .cause = like->cause,
 				  .is_guessed = is_guessed,
+				  .is_request = !is_guessed && is_request(like->kind),
 				  .is_shared = more && more->is_shared,
 				  .is_postgresql_lock = more && more->is_postgresql_lock,
 				  .nesting = more ? more->nesting : TAPIR_NESTS};

@@ -26,6 +26,7 @@ struct tapir_kind {
 	uint8_t scope, cause;
 	char *key, *label;		    /* NULL: none */
 	bool is_guessed;		    /* by the names of its events */
+	bool is_request;		    /* that a server answers */
 	bool is_shared, is_postgresql_lock; /* struct tapir_pair_more */
 	enum tapir_pair_nesting nesting;
 	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
@@ -33,6 +34,7 @@ struct tapir_kind {
 	/* By activity id, and events without one do not stay on their threads: the kind's intervals
 	 * without an id have no duration that anybody knows. */
 	bool is_unknown_by_thread;
+	bool lacks_key;		   /* events without its key: they belong to no interval */
 	uint64_t stray;		   /* ends without an id or a begin on their thread */
 	uint64_t unbegun, unended; /* their other end is not in the file */
 };

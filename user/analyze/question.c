@@ -535,22 +535,6 @@ static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_
 
 /* ---- the timeline ---------------------------------------------------------------------------- */
 
-static void on_event(void *ctx, struct tapir_tl_thread *thread,
-		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
-{
-	struct tapir_questions *qs = ctx;
-	struct tapir_stack_ref ref = {.tgid = thread->tgid,
-				      .time_ns = event->rec->h.time_ns,
-				      .stack_id = event->rec->stack_id,
-				      .kstack_id = event->kstack_id};
-	bool has_stack = ref.stack_id || ref.kstack_id;
-
-	if (!qs->err)
-		qs->err = ask_about_event(qs, probe, event, true,
-					  has_stack ? tapir_timeline__node(qs->tl, &ref)
-						    : TAPIR_NO_NODE);
-}
-
 /* Decided once per kind: the names of all known intervals are compared. */
 static bool has_kind(const struct tapir_questions *qs, struct asked *a, uint32_t idx)
 {
@@ -576,6 +560,53 @@ static bool is_asked_for(const struct tapir_questions *qs, uint32_t kind)
 	return false;
 }
 
+/*
+ * Refuses events without the key of --pair or --key: which of them belong together is not known.
+ * A key of pairs that tapir knows is there, or its events are left out.
+ */
+static int check_keys(struct tapir_questions *qs, const struct tapir_probe_view *probe,
+		      const struct tapir_event_view *event)
+{
+	const struct tapir_roles *roles = tapir_pairs__roles(&qs->pairs, probe);
+	const struct tapir_user_pair *user;
+
+	for (uint32_t i = 0; i < roles->cnt; i++) {
+		const struct tapir_kind *kind = &qs->pairs.kinds.data[roles->roles[i].kind];
+
+		if (!kind->lacks_key || !is_asked_for(qs, roles->roles[i].kind))
+			continue;
+		tapir_event_fields__decode(&qs->begin_fields, qs->catalog, probe, event);
+		tapir_vec_for_each (user, &qs->pairs.user)
+			if (user->key && !strcmp(user->key, kind->key) &&
+			    !strcmp(user->kind, kind->name) &&
+			    !tapir_event_fields__may_have(&qs->begin_fields, user->key,
+							  strlen(user->key)))
+				return tapir_diag__fail(
+					-EINVAL, "--pair, --key: %.*s:%.*s has no field '%s'",
+					(int)probe->provider.len, probe->provider.data,
+					(int)probe->event.len, probe->event.data, user->key);
+	}
+	return 0;
+}
+
+static void on_event(void *ctx, struct tapir_tl_thread *thread,
+		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+{
+	struct tapir_questions *qs = ctx;
+	struct tapir_stack_ref ref = {.tgid = thread->tgid,
+				      .time_ns = event->rec->h.time_ns,
+				      .stack_id = event->rec->stack_id,
+				      .kstack_id = event->kstack_id};
+	bool has_stack = ref.stack_id || ref.kstack_id;
+
+	if (!qs->err)
+		qs->err = check_keys(qs, probe, event);
+	if (!qs->err)
+		qs->err = ask_about_event(qs, probe, event, true,
+					  has_stack ? tapir_timeline__node(qs->tl, &ref)
+						    : TAPIR_NO_NODE);
+}
+
 /* Keeps the event that begins it. */
 static void on_open(void *ctx, struct tapir_interval *interval)
 {
@@ -596,29 +627,9 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	qs->held_bytes += size;
 }
 
-/* Refuses events without the key of --key: any begin would be paired with any end. */
-static int check_key(const struct tapir_questions *qs, const struct tapir_kind *kind,
-		     const struct tapir_hit_end *event)
-{
-	struct tapir_user_pair *user;
-
-	tapir_vec_for_each (user, &qs->pairs.user) {
-		if (!user->key || !kind->key || strcmp(user->key, kind->key) ||
-		    strcmp(user->kind, kind->name) ||
-		    tapir_event_fields__may_have(event->fields, user->key, strlen(user->key)))
-			continue;
-		return tapir_diag__fail(-EINVAL, "--pair, --key: %.*s:%.*s has no field '%s'",
-					(int)event->probe.provider.len, event->probe.provider.data,
-					(int)event->probe.event.len, event->probe.event.data,
-					user->key);
-	}
-	return 0;
-}
-
 static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 			      const struct tapir_interval *interval)
 {
-	const struct tapir_kind *kind = &qs->pairs.kinds.data[interval->kind];
 	const struct tapir_rec_event *begin = interval->details;
 	const struct tapir_rec_probe *begin_probe =
 		begin ? tapir_catalog__probe(qs->catalog, begin->probe_id) : NULL;
@@ -628,7 +639,6 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 	struct tapir_hit hit = {.catalog = qs->catalog,
 				.end = &end,
 				.took_ns = interval->until_ns - interval->from_ns};
-	int err;
 
 	if (!begin_probe || !tapir_timeline__current(qs->tl, &end_probe, &end_event)) {
 		a->q.counts.hits++;
@@ -642,10 +652,7 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 	hit.begin.fields = &qs->begin_fields;
 	end = (struct tapir_hit_end){*end_probe, *end_event, &qs->end_fields};
 	tapir_event_fields__decode(&qs->end_fields, qs->catalog, end_probe, end_event);
-	err = check_key(qs, kind, &hit.begin);
-	if (!err)
-		err = check_key(qs, kind, &end);
-	return err ? err : ask(qs, a, &hit, interval->node);
+	return ask(qs, a, &hit, interval->node);
 }
 
 static void on_close(void *ctx, struct tapir_interval *interval)

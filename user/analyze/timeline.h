@@ -94,6 +94,7 @@ struct tapir_tl_thread {
 #define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
 #define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
 #define TAPIR_INTERVAL_NESTED  (1u << 3) /* its thread was in another one of its kind */
+#define TAPIR_INTERVAL_ATTACH  (1u << 4) /* a request that began before all was attached */
 
 struct tapir_interval {
 	uint32_t kind; /* idx in the pairs' kinds */
@@ -117,6 +118,7 @@ struct tapir_interval {
 	bool is_chosen;			 /* of the trace that was asked for */
 	bool has_trace;			 /* of some trace, by its begin event */
 	bool is_away;			 /* awaited: no thread works for it */
+	bool is_request;		 /* the kind's */
 	bool has_slept;			 /* its thread, since its last event */
 	uint64_t awaits;		 /* key of the task it awaits; 0: none is known */
 	char *await_label;		 /* what that task is; NULL: not known */

@@ -69,6 +69,8 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 	    tapir_interval__is_told_before(tl, i))
 		return;
 	count_kind(tl, i);
+	if (i->is_request && i->from_ns < tapir_catalog__attached_ns(tl->catalog))
+		i->flags |= TAPIR_INTERVAL_ATTACH;
 	TELL(tl, close, i);
 }
 

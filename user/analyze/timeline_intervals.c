@@ -221,6 +221,7 @@ static struct tapir_interval *new_interval(struct tapir_timeline *tl, const stru
 	i->kind = kind_idx;
 	i->scope = kind->scope;
 	i->cause = kind->cause;
+	i->is_request = kind->is_request;
 	i->tgid = h->thread->tgid;
 	i->tid = i->end_tid = h->thread->tid;
 	i->from_ns = h->now_ns;
@@ -253,6 +254,17 @@ static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *
 	return tapir_pool__has(tl, h->thread->tid, h->now_ns);
 }
 
+/* Others that lack it, too, are not the same one. */
+static bool lacks_key(struct tapir_timeline *tl, struct happening *h, const struct tapir_kind *kind)
+{
+	const struct tapir_value *v;
+
+	if (kind->scope != TAPIR_PAIR_KEY || !kind->key)
+		return false;
+	v = tapir_event_fields__find(fields_of(tl, h), kind->key, strlen(kind->key));
+	return !v || (v->bytes && !v->len);
+}
+
 /* Without ids an activity that moved cannot be told from the next one on its thread. It moves
  * where threads of a pool serve it, begins nest, or ends come on threads that began none. A request
  * that lore knows may be served by one thread of a pool from its begin to its end. */
@@ -262,6 +274,11 @@ static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t 
 	struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	bool is_open;
 
+	if (lacks_key(tl, h, kind)) {
+		kind->lacks_key = true;
+		*(is_begin ? &kind->unended : &kind->unbegun) += 1;
+		return true;
+	}
 	if (kind->scope != TAPIR_PAIR_ACTIVITY || activity_of(h))
 		return false;
 	is_open = find_open(tl, h, kind_idx) != NULL;
@@ -285,6 +302,8 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 	tapir_timeline__advance(h->thread, h->now_ns);
 	if (kind->nesting == TAPIR_NESTS_IN_NONE)
 		end_former(tl, h, kind_idx);
+	if (kind->is_request)
+		tapir_timeline__leave_requests(h->thread, kind_idx, NULL);
 	is_nested = limit_nesting(tl, h, kind_idx);
 	i = new_interval(tl, h, kind_idx);
 	if (!i)
@@ -343,6 +362,8 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 		return;
 	}
 	tapir_interval__work_on(tl, i, h->thread, h->now_ns);
+	if (i->is_request)
+		tapir_timeline__leave_requests(h->thread, kind_idx, i);
 	i->end_tid = h->thread->tid;
 	i->is_chosen |= h->is_chosen;
 	tapir_timeline__close(tl, i, h->now_ns);

@@ -537,6 +537,36 @@ static void follow_activity(struct tapir_timeline *tl, struct tapir_tl_thread *t
 		tapir_interval__work_on(tl, i, t, now_ns);
 }
 
+static bool is_left(const struct tapir_interval *i, uint32_t kind)
+{
+	return i->is_request && i->map_key && !i->activity &&
+	       (kind == TAPIR_NO_KIND || i->kind == kind);
+}
+
+/* Parts are not taken: the time is counted as between threads when it ends. */
+void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
+			      const struct tapir_interval *except)
+{
+	struct tapir_interval *i, *outer;
+
+	for (i = t->open; i; i = outer) {
+		outer = i->outer;
+		if (i == except || !is_left(i, kind))
+			continue;
+		tapir_interval__leave(i);
+		i->is_away = true;
+	}
+}
+
+static bool has_request(const struct tapir_tl_thread *t)
+{
+	const struct tapir_interval *i = t->open;
+
+	while (i && !is_left(i, TAPIR_NO_KIND))
+		i = i->outer;
+	return i;
+}
+
 void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 			    const struct tapir_probe_view *probe,
 			    const struct tapir_event_view *event)
@@ -548,6 +578,12 @@ void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	if (tl->activities.cnt)
 		follow_activity(tl, t, event,
 				t->open && (what == TASK_TAKEN || what == TASK_WORK_ENDED));
+	if (what != TASK_NOTHING && has_request(t) &&
+	    (what == TASK_TAKEN || what == TASK_WORK_ENDED ||
+	     (what == TASK_AWAIT &&
+	      tapir_event_fields__u64(tapir_timeline__fields(tl, probe, event), "Behavior") ==
+		      AWAITED)))
+		tapir_timeline__leave_requests(t, TAPIR_NO_KIND, NULL);
 	if (what == TASK_AWAIT)
 		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
 	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))

@@ -281,6 +281,8 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 	s->watched -= i->details != NULL;
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
 		s->half_cnt++;
+	else if (i->flags & TAPIR_INTERVAL_ATTACH)
+		s->attach_cnt++;
 	else
 		count_whole(s, i);
 	keep(s, i);
@@ -294,7 +296,9 @@ static const char *how_whole(uint16_t flags)
 {
 	if (flags & TAPIR_INTERVAL_UNBEGUN)
 		return "begin not recorded";
-	return flags & TAPIR_INTERVAL_UNENDED ? "end not recorded" : NULL;
+	if (flags & TAPIR_INTERVAL_UNENDED)
+		return "end not recorded";
+	return flags & TAPIR_INTERVAL_ATTACH ? "overlaps the attach" : NULL;
 }
 
 static void add_slowest(struct slow *s, struct tapir_view_result *result)
@@ -389,6 +393,17 @@ static bool is_unknown(struct slow *s)
 	return false;
 }
 
+/* The key that events of the kind lack; NULL: they lack none. */
+static const char *lacking_key(struct slow *s)
+{
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+
+	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
+		if (pairs->kinds.data[kind].lacks_key && is_asked(s, kind))
+			return pairs->kinds.data[kind].key;
+	return NULL;
+}
+
 static int no_such(struct slow *s)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
@@ -399,6 +414,12 @@ static int no_such(struct slow *s)
 	if (is_unknown(s))
 		return tapir_diag__fail(
 			-ENOENT, "durations of %s are not known: its events " NO_IDS, s->asked.arg);
+	if (lacking_key(s))
+		return tapir_diag__fail(
+			-ENOENT,
+			"durations of %s are not known: its events were recorded without "
+			"%s",
+			s->asked.arg, lacking_key(s));
 	tapir_vec_for_each (kind, &pairs->kinds) {
 		if (!kind->provider || !kind->name ||
 		    !(kind->cnt || kind->unbegun || kind->unended))
@@ -428,6 +449,11 @@ static void add_durations(const struct slow *s, struct tapir_str *out)
 				tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
 				tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
 				worst);
+	else if (!s->half_cnt)
+		tapir_str__addf(out,
+				"%llu of %s, which began before all events were on: the longest "
+				"took %s",
+				(unsigned long long)s->attach_cnt, s->asked.arg, worst);
 	else
 		tapir_str__addf(out,
 				"%llu of %s, which began before the recording or did not end in "
@@ -455,12 +481,21 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result,
 					"%llu more began before the recording or did not end in it",
 					(unsigned long long)s->half_cnt);
+	if (s->attach_cnt)
+		tapir_view_result__note(result,
+					"%llu began before all events were on: they are in no "
+					"percentile and no sum",
+					(unsigned long long)s->attach_cnt);
 	if (s->nested_cnt)
 		tapir_view_result__note(result,
 					"%llu are inside of another one: their time is summed once",
 					(unsigned long long)s->nested_cnt);
 	if (is_unknown(s))
 		tapir_view_result__note(result, "events of other intervals " NO_IDS);
+	if (lacking_key(s))
+		tapir_view_result__note(result,
+					"events of other intervals were recorded without %s",
+					lacking_key(s));
 	if (!tapir_timeline__stats(s->asked.tl)->switches)
 		tapir_view_result__note(result,
 					"no context switches were recorded: running and waiting "

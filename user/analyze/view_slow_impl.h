@@ -41,7 +41,7 @@ struct slow {
 	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
 	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */
 	struct tapir_parts sum;			   /* of all whole ones */
-	uint64_t cnt, sum_ns, half_cnt, nested_cnt;
+	uint64_t cnt, sum_ns, half_cnt, nested_cnt, attach_cnt;
 	struct tapir_histogram took;
 	struct tapir_wait_reasons reasons;
 	bool failed;

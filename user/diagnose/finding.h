@@ -71,6 +71,7 @@ struct tapir_request_kind {
 	uint32_t kind;
 	uint64_t sum_ns, worst_ns;
 	uint64_t by_thread_cnt; /* paired without an id */
+	bool is_by_key;		/* served requests that have a key, but no activity */
 	char *worst_label;
 	struct tapir_parts parts;	  /* of all of them */
 	struct tapir_found_labels inside; /* kinds of activities that they waited for */

@@ -15,7 +15,8 @@
 
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 {
-	static const char *const names[] = {"request", "http_request", "query", "sql"};
+	static const char *const names[] = {"request", "server_request", "http_request", "query",
+					    "sql"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(kind->name, names[i]))
@@ -104,12 +105,13 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	struct tapir_request_kind *row;
 
 	count_inside(f, i);
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH) ||
 	    !tapir_finding_requests__is_one(kind))
 		return;
 	row = kind_of(f, i->kind);
 	if (!row)
 		return;
+	row->is_by_key = i->is_request && i->scope == TAPIR_PAIR_KEY;
 	row->sum_ns += took_ns;
 	row->by_thread_cnt += kind->scope == TAPIR_PAIR_ACTIVITY && !i->activity;
 	tapir_parts__add_difference(&row->parts, &i->parts, &none);
@@ -178,6 +180,10 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 		}
 	if (!what || most * 2 < row->sum_ns)
 		return;
+	/* A request by key that no thread works for: whether it awaits or is queued is not known.
+	 */
+	if (row->is_by_key && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN])
+		return;
 	tapir_str__addf(out, ", %.0f%% %s", tapir_finding__percent(most, row->sum_ns), words);
 	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
@@ -206,15 +212,18 @@ static void list_untimed(const struct tapir_finding *f, struct tapir_found_list 
 	struct tapir_str text = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
-		if (kind->is_unknown_by_thread && kind->unended > kind->cnt &&
+		if ((kind->is_unknown_by_thread || kind->lacks_key) && kind->unended > kind->cnt &&
 		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
 			most = kind;
 	if (!most)
 		return;
-	tapir_str__addf(&text,
-			"%" PRIu64 " times %s:%s, how long is not known: its events have no "
-			"activity id and change threads (record --activities)",
-			most->unended, most->provider, most->name);
+	tapir_str__addf(&text, "%" PRIu64 " times %s:%s, how long is not known: ", most->unended,
+			most->provider, most->name);
+	if (most->lacks_key)
+		tapir_str__addf(&text, "its events were recorded without %s", most->key);
+	else
+		tapir_str__adds(&text, "its events have no activity id and change threads "
+				       "(record --activities)");
 	tapir_found_list__add(list, TAPIR_FOUND_UNTIMED, (double)most->unended, most->name, &text,
 			      NULL, NULL);
 }
@@ -236,8 +245,12 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 	if (!tapir_found__counts(TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6))
 		return;
 	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
-	tapir_str__addf(&text, "%s:%s takes %s (median), %s (99%%)", kind->provider, kind->name,
-			tapir_ns__text(p50_ns, median), tapir_ns__text(p99_ns, p99));
+	if (kind->is_request)
+		tapir_str__adds(&text, "requests take ");
+	else
+		tapir_str__addf(&text, "%s:%s takes ", kind->provider, kind->name);
+	tapir_str__addf(&text, "%s (median), %s (99%%)", tapir_ns__text(p50_ns, median),
+			tapir_ns__text(p99_ns, p99));
 	tapir_finding_requests__add_part(row, "of their time ", &text);
 	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
 			tapir_ns__text(row->worst_ns, worst));
@@ -245,7 +258,10 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 		tapir_str__adds(&text, ": ");
 		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
 	}
-	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
+	if (kind->is_request)
+		tapir_str__adds(&view, "requests");
+	else
+		tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
 	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
 			      NULL, view.data);
 	tapir_str__fini(&view);

@@ -180,6 +180,11 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
  */
 #define TAPIR_META_BEGAN "recording.began"
 #define TAPIR_META_ENDED "recording.ended"
+/*
+ * When all that was requested was attached: what began before may have waited for that. 0: not
+ * known, or long before the first record (a frozen recording).
+ */
+uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c);
 void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
 			       uint64_t *until_ns);
 

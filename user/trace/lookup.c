@@ -315,6 +315,13 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 	return view.value;
 }
 
+uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c)
+{
+	const struct tapir_rec *began = find_meta(c, TAPIR_META_BEGAN);
+
+	return began && !find_meta(c, "frozen") ? began->time_ns : 0;
+}
+
 void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
 			       uint64_t *until_ns)
 {

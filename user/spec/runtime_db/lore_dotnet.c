@@ -10,6 +10,7 @@
 #define BUFFERS	  TAPIR_LORE_ASYNC_BUFFERS
 #define FRAMEWORK "System.Diagnostics.Eventing.FrameworkEventSource"
 #define DS	  "Microsoft-Diagnostics-DiagnosticSource"
+#define KESTREL	  "Microsoft-AspNetCore-Server-Kestrel"
 #define THREAD	  TAPIR_PAIR_THREAD
 #define KEY	  TAPIR_PAIR_KEY
 #define ACTIVITY  TAPIR_PAIR_ACTIVITY
@@ -38,6 +39,12 @@ static const struct tapir_pair pairs[] = {
 	 NONE, 0, "scheme host pathAndQuery"},
 	{"Microsoft.AspNetCore.Hosting", "RequestStart", "RequestStop", "request", ACTIVITY, NONE,
 	 0, "method path"},
+	{KESTREL, "RequestStart", "RequestStop", "server_request", KEY, NONE, "requestId",
+	 "method path"},
+	{KESTREL, "ConnectionStart", "ConnectionStop", "server_connection", KEY, NONE,
+	 "connectionId", "remoteEndPoint"},
+	{KESTREL, "TlsHandshakeStart", "TlsHandshakeStop|TlsHandshakeFailed", "tls_handshake", KEY,
+	 NONE, "connectionId", 0},
 	{DS, "Activity1Start", "Activity1Stop", "request", KEY, NONE, "SpanId", "Method Path"},
 	{DS, "Activity2Start", "Activity2Stop", "http_request", KEY, NONE, "SpanId", "Method Url"},
 	{DS, "ActivityStart", "ActivityStop", "span", KEY, NONE, "SpanId", "SourceName Name"},
@@ -230,7 +237,8 @@ const struct tapir_lore tapir_lore_dotnet = {
 				CLR ":GC,Jit,Loader,Contention,Threading:Informational",
 				CLR ":Exception:Error",
 				"System.Net.Sockets:ev=ConnectStart,ev=ConnectStop,"
-				"ev=ConnectFailed:Informational"),
+				"ev=ConnectFailed:Informational",
+				KESTREL ":ev=RequestStart,ev=RequestStop:Informational"),
 			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF(CLR ":GC:Informational"),
 			[TAPIR_PROFILE_ID_EXCEPTIONS] =
 				TAPIR_LIST_OF(CLR ":Exception:Informational"),
@@ -245,8 +253,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 				FRAMEWORK ":ThreadPoolEnqueueWork,ThreadPoolDequeueWork",
 				TPL ":Tasks:Verbose"),
 			[TAPIR_PROFILE_ID_HTTP] =
-				TAPIR_LIST_OF("Microsoft.AspNetCore.Hosting",
-					      "Microsoft-AspNetCore-Server-Kestrel",
+				TAPIR_LIST_OF("Microsoft.AspNetCore.Hosting", KESTREL,
 					      "System.Net.Http", "System.Net.NameResolution",
 					      "System.Net.Sockets", "System.Net.Security"),
 			[TAPIR_PROFILE_ID_REQUESTS] = TAPIR_LIST_OF(REQUESTS),
@@ -257,8 +264,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 			[TAPIR_PROFILE_ID_EVERYTHING] = TAPIR_LIST_OF(
 				CLR
 				":GC,Jit,Loader,Contention,Threading,Exception,Type,Interop,Compilation:Informational",
-				"Microsoft.AspNetCore.Hosting",
-				"Microsoft-AspNetCore-Server-Kestrel",
+				"Microsoft.AspNetCore.Hosting", KESTREL,
 				"Microsoft.EntityFrameworkCore", "System.Net.*",
 				TPL ":Tasks:Informational",
 				"System.Runtime:ev=EventCounters:Error:EventCounterIntervalSec=1"),
