@@ -13,7 +13,7 @@ import urllib.request
 from answers import measured, measures
 from dotnet_program import build_dotnet
 
-CHECK_DOTNET = {"test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
+CHECK_DOTNET = {"test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
                 "test_slow_request_is_followed_through_processes_found_by_name", "test_slow_request_is_followed_machine_wide"}
 TIMEOUT = 180
@@ -229,3 +229,41 @@ def test_spans_are_those_that_opentelemetry_exports(t):
         t.ok(len(took) >= 4 and 2 * sum(near) >= len(near), f"microseconds by the SDK and by tapir: {took}")
     tree = json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)["slowest"]
     t.eq(len(tree), 6, "requests, sampled or not")
+
+
+@measured
+def test_requests_of_the_default_profile_are_the_clients(t):
+    """Without a profile or a flag: as many requests by route as the client made, as long as it waited, and no header."""
+    inventory, front = services(t)
+    for service, path in ((front, "/order/1"), (front, "/outside"), (inventory, "/inventory/10"), (inventory, "/burn/5")):
+        service.get(path)
+    flags = flags_downstream(front)
+    file = t.path("trace.tapir")
+    tapir = t.start_tapir("record", "-p", f"{inventory.pid},{front.pid}", "-o", file)
+    tapir.wait_ready("", 60)
+    t.eq(front.get("/outside")[0], "", "header of a request outside any activity, while tapir records")
+    t.eq(flags_downstream(front), flags, "flags while tapir records")
+    took = {"GET /order/{n}": [front.get(f"/order/{n * 10}")[1] for n in range(1, 6)],
+            "GET /burn/{n}": [inventory.get(f"/burn/{ms}")[1] for ms in (400, 401, 402)]}
+    stop(t, tapir)
+    found = json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)
+    routes = {(row["pid"], row["route"]): row for row in found["routes"]}
+    # flags_downstream() makes three more, /outside one.
+    t.eq({key: row["count"] for key, row in routes.items()},
+         {(front.pid, "GET /order/{n}"): 8, (front.pid, "GET /outside"): 1, (inventory.pid, "GET /inventory/{n}"): 9,
+          (inventory.pid, "GET /burn/{n}"): 3}, "requests by route")
+    t.eq((found["count"], found["incomplete"], found["at_attach"], found["not_known"]), (21, 0, 0, 0), "requests")
+    t.ok("calls" not in found, "calls are not told as requests")
+    for row in found["routes"]:
+        t.eq(sum(part["ns"] for part in row["parts"]), row["sum_ns"], f"parts of {row['route']}")
+    order, burn = routes[front.pid, "GET /order/{n}"], routes[inventory.pid, "GET /burn/{n}"]
+    for row, route in ((order, "GET /order/{n}"), (burn, "GET /burn/{n}")):
+        worst = max(took[route]) * 1e6
+        t.ok(row["max_ns"] <= worst, f"{route}: {row['max_ns']} ns, the client waited {worst} ns")
+    worst = max(took["GET /burn/{n}"]) * 1e6
+    measures(t, worst - burn["max_ns"] <= 0.05 * worst, f"{burn['max_ns']} ns, the client waited {worst} ns")
+    ran = sum(part["ns"] for part in burn["parts"] if part["part"] in ("on CPU", "waits for a CPU"))
+    measures(t, ran >= 0.95 * 1203e6, f"{ran} ns on the CPU or waiting for it, of 1,203 ms: {burn['parts']}")
+    awaited = sum(part["ns"] for part in order["parts"] if part["part"] == "not known")
+    t.ok(awaited >= 0.5 * order["sum_ns"], f"requests that await are known to do something: {order['parts']}")
+    t.eq(front.get("/outside")[0], "", "header of a request outside any activity, after tapir")

@@ -33,6 +33,15 @@ static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t valu
 	h->counts[tapir_histogram__step(value)]++;
 }
 
+static inline void tapir_histogram__merge(struct tapir_histogram *h,
+					  const struct tapir_histogram *more)
+{
+	h->cnt += more->cnt;
+	h->most = more->most > h->most ? more->most : h->most;
+	for (unsigned i = 0; i < 60 * TAPIR_HISTOGRAM_STEPS; i++)
+		h->counts[i] += more->counts[i];
+}
+
 /* The smallest value of a step, and how many values it has. */
 static inline uint64_t tapir_histogram__low(unsigned step)
 {

@@ -34,6 +34,7 @@ struct tapir_span {
 	uint32_t tgid, tid;	    /* of the thread that began it */
 	uint64_t from_ns, until_ns; /* until_ns 0: it has not ended */
 	bool has_moved;		    /* it ended on another thread: its waits are not known */
+	bool is_call;		    /* of another server, by its client */
 	char *label;		    /* owned; NULL: none */
 	struct tapir_span_wait waits[TAPIR_SPAN_REASONS_MAX];
 	uint32_t outer_on_thread; /* that was open there when it began */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests by trace id, through all recorded processes: the slowest that none of them was asked for
- * by another, each with the spans below it. What a span's children do not cover is its own time;
+ * Requests by route; and those with trace ids, through all recorded processes: the slowest that no
+ * recorded process was asked for by another's request, each with the spans below it. Calls are no
+ * requests. What a span's children do not cover is its own time;
  * what its thread waited for then is known where it began and ended on one thread. Own times and
  * waits add up to the request; rows of the kind "after" are not part of it.
  */
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "analyze/wait_reason.h"
+#include "analyze/spans/request_routes.h"
 #include "analyze/spans/span_store.h"
 
 #define DS	    "Microsoft-Diagnostics-DiagnosticSource"
@@ -23,19 +25,20 @@ struct requests {
 	struct tapir_span_store spans;
 	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
 	struct tapir_wait_reasons reasons;
+	struct tapir_request_routes *routes;
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static const struct edge {
 	const char *event, *label;
-	bool is_begin;
-} edges[] = {{"Activity1Start", "Method Path", true},
-	     {"Activity2Start", "Method Url", true},
-	     {"ActivityStart", NULL, true}, /* of an HTTP request the other one says more */
-	     {"Activity1Stop", NULL, false},
-	     {"Activity2Stop", NULL, false},
-	     {"ActivityStop", "SourceName Name", false}};
+	bool is_begin, is_call;
+} edges[] = {{"Activity1Start", "Method Path", true, false},
+	     {"Activity2Start", "Method Url", true, true},
+	     {"ActivityStart", NULL, true, false}, /* of an HTTP request the other one says more */
+	     {"Activity1Stop", NULL, false, false},
+	     {"Activity2Stop", NULL, false, true},
+	     {"ActivityStop", "SourceName Name", false, false}};
 
 static const struct edge *edge_of(const struct tapir_probe_view *probe)
 {
@@ -87,6 +90,8 @@ static void begin(struct requests *r, struct tapir_span *like, const struct tapi
 	like->label = edge->label ? label_of(f, edge->label) : NULL;
 	like->outer_on_thread = open && *open ? (uint32_t)(*open - 1) : TAPIR_NO_SPAN;
 	span = tapir_span_store__begin(&r->spans, like);
+	if (span != TAPIR_NO_SPAN)
+		r->spans.all.data[span].is_call |= edge->is_call;
 	if (open && span != TAPIR_NO_SPAN)
 		*open = span + 1ull;
 }
@@ -237,17 +242,32 @@ static int by_time(const void *a, const void *b)
 	return x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
+/* The span, or of a call that no request made what it was answered with. */
+static size_t add_root(const struct requests *r, struct root *roots, uint32_t idx, unsigned depth)
+{
+	const struct tapir_span *span = &r->spans.all.data[idx];
+	size_t cnt = 0;
+
+	if (!span->until_ns || depth > TAPIR_SPAN_DEPTH_MAX)
+		return 0;
+	if (!span->is_call) {
+		roots[0] = (struct root){took_ns(span), idx};
+		return 1;
+	}
+	for (uint32_t i = span->first_child; i != TAPIR_NO_SPAN;
+	     i = r->spans.all.data[i].next_sibling)
+		cnt += add_root(r, roots + cnt, i, depth + 1);
+	return cnt;
+}
+
 /* The slowest first. */
 static size_t find_roots(const struct requests *r, struct root *roots)
 {
 	size_t cnt = 0;
 
-	for (uint32_t i = 0; i < r->spans.all.cnt; i++) {
-		const struct tapir_span *span = &r->spans.all.data[i];
-
-		if (!span->has_parent && span->until_ns)
-			roots[cnt++] = (struct root){took_ns(span), i};
-	}
+	for (uint32_t i = 0; i < r->spans.all.cnt; i++)
+		if (!r->spans.all.data[i].has_parent)
+			cnt += add_root(r, roots + cnt, i, 0);
 	qsort(roots, cnt, sizeof(*roots), by_time);
 	return cnt;
 }
@@ -290,18 +310,24 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct requests *r = ctx;
 	char text[TAPIR_NS_TEXT_BYTES];
 	struct root *roots = calloc(r->spans.all.cnt + 1, sizeof(*roots));
+	bool has_routes;
 	size_t cnt;
 
-	if (!roots)
+	if (!roots || !r->routes) {
+		free(roots);
 		return -ENOMEM;
+	}
 	tapir_span_store__link(&r->spans);
 	cnt = find_roots(r, roots);
-	if (!cnt)
-		tapir_view_result__nothing(
-			result, "no request with a trace id: record with --profile requests");
-	else
-		tapir_str__addf(&result->headline, "%zu requests, %zu spans; the slowest took %s",
-				cnt, r->spans.all.cnt, tapir_ns__text(roots[0].took_ns, text));
+	has_routes = tapir_request_routes__finish(r->routes, result, r->asked.top);
+	if (!cnt && !has_routes)
+		tapir_view_result__nothing(result, "no request was seen");
+	if (cnt)
+		tapir_str__addf(&result->headline,
+				"%s%zu requests with trace ids, %zu spans; the "
+				"slowest took %s",
+				has_routes ? "; " : "", cnt, r->spans.all.cnt,
+				tapir_ns__text(roots[0].took_ns, text));
 	if (cnt)
 		add_slowest(r, result, roots, cnt < r->asked.top ? cnt : r->asked.top);
 	if (r->spans.dropped_cnt)
@@ -311,10 +337,26 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	return 0;
 }
 
+static void begin_view(void *ctx)
+{
+	struct requests *r = ctx;
+
+	r->routes = tapir_request_routes__new(r->asked.tl);
+}
+
+static void on_close(void *ctx, struct tapir_interval *i)
+{
+	struct requests *r = ctx;
+
+	if (r->routes)
+		tapir_request_routes__close(r->routes, i);
+}
+
 static void fini(void *ctx)
 {
 	struct requests *r = ctx;
 
+	tapir_request_routes__free(r->routes);
 	tapir_span_store__fini(&r->spans);
 	tapir_map__fini(&r->open_by_tid);
 	tapir_wait_reasons__fini(&r->reasons);
@@ -324,10 +366,11 @@ const struct tapir_view tapir_view_requests = {
 	.name = "requests",
 	.is_of_traces = true,
 	.is_by_trace = true,
-	.summary = "the slowest requests by trace id, through all recorded processes",
-	.fns = {.event = on_event, .wait = on_wait},
+	.summary = "requests by route; by trace id, the slowest through all recorded processes",
+	.fns = {.event = on_event, .wait = on_wait, .close = on_close},
 	.ctx_bytes = sizeof(struct requests),
-	.default_top = 5,
+	.default_top = 10,
+	.begin = begin_view,
 	.finish = finish,
 	.fini = fini,
 };
