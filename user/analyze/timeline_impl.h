@@ -134,7 +134,7 @@ void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
  * kind (TAPIR_NO_KIND: of any) that it is on, except one, which may be NULL.
  */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
-			      const struct tapir_interval *except);
+				    const struct tapir_interval *except);
 /* An activity that begins in another one, which waits for it, or not. */
 void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interval *child,
 				 const uint8_t *related_id, struct tapir_tl_thread *t);

@@ -545,7 +545,7 @@ static bool is_left(const struct tapir_interval *i, uint32_t kind)
 
 /* Parts are not taken: the time is counted as between threads when it ends. */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
-			      const struct tapir_interval *except)
+				    const struct tapir_interval *except)
 {
 	struct tapir_interval *i, *outer;
 
