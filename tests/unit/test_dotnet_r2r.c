@@ -62,7 +62,7 @@ static void code_has_the_name_of_its_method(void **state)
 	tapir_r2r__free(r);
 }
 
-/* NULL: the code at 0x680 has no name, and 0x660 is still the method's before it or nobody's. */
+/* NULL: the code at 0x680 has no name, and 0x660 is still the method's before it or of none. */
 static void assert_instance_is(const uint8_t *sig, size_t len, const char *name, bool is_read)
 {
 	struct tapir_r2r_method method;

@@ -62,7 +62,7 @@ static int check_mapping(const struct tapir_mapping_line *m, void *ctx)
 	return 0;
 }
 
-static void every_mapped_file_is_foreseen(void **state)
+static void every_mapped_file_is_in_the_closure(void **state)
 {
 	struct found f = {};
 
@@ -83,7 +83,7 @@ static void walk_ends_when_it_is_told_to(void **state)
 	fini(&f);
 }
 
-static void nothing_is_foreseen_when_there_is_no_file(void **state)
+static void closure_is_empty_when_there_is_no_file(void **state)
 {
 	struct found f = {};
 
@@ -96,7 +96,7 @@ static void nothing_is_foreseen_when_there_is_no_file(void **state)
 }
 
 /* A chain of scripts, each the interpreter of the next, ends at a program; one may name itself. */
-static void interpreters_of_a_script_are_foreseen(void **state)
+static void interpreters_of_a_script_are_in_the_closure(void **state)
 {
 	char dir[] = "/tmp/tapir-foreseen-XXXXXX", first[64], second[64], loop[64];
 	struct found f = {};
@@ -229,10 +229,10 @@ static void nothing_outside_is_read_when_the_cache_is_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_mapped_file_is_foreseen),
+		cmocka_unit_test(every_mapped_file_is_in_the_closure),
 		cmocka_unit_test(walk_ends_when_it_is_told_to),
-		cmocka_unit_test(nothing_is_foreseen_when_there_is_no_file),
-		cmocka_unit_test(interpreters_of_a_script_are_foreseen),
+		cmocka_unit_test(closure_is_empty_when_there_is_no_file),
+		cmocka_unit_test(interpreters_of_a_script_are_in_the_closure),
 		cmocka_unit_test(every_path_of_a_name_is_handed_out),
 		cmocka_unit_test(new_layout_is_found_behind_the_old_one),
 		cmocka_unit_test(nothing_outside_is_read_when_the_cache_is_malformed),

@@ -115,7 +115,7 @@ static void mappings_of_an_exec_are_not_late_but_others_are(void **state)
 	assert_string_equal(settle(UINT64_MAX), "by the old program library ");
 }
 
-static void pardon_is_forgotten_when_it_is_old(void **state)
+static void held_thread_is_forgotten_when_it_was_long_ago(void **state)
 {
 	(void)state;
 	hold(TAPIR_HOLD_MMAP, 7, 0x1000, 110);
@@ -135,7 +135,7 @@ int main(void)
 		CASE(old_mapping_at_the_same_place_is_late),
 		CASE(mapping_is_not_late_when_its_call_took_long),
 		CASE(mappings_of_an_exec_are_not_late_but_others_are),
-		CASE(pardon_is_forgotten_when_it_is_old),
+		CASE(held_thread_is_forgotten_when_it_was_long_ago),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #define TEXT_MAX    1024u
 #define VALUE_MAX   1e150 /* whose square is a double */
 
-/* Bit n: cell n has a thread. 0 and the shared one are nobody's. */
+/* Bit n: cell n has a thread. No thread has 0 or the shared one. */
 static uint64_t taken = 1ull | 1ull << COUNTER_SHARED;
 static pthread_key_t exit_key;
 static uint32_t has_key; /* 1: made; 2: not to be had */

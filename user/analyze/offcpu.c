@@ -197,7 +197,7 @@ static bool is_due(const struct tapir_offcpu *o)
 	return waited > TAPIR_OFFCPU_WINDOW_NS || o->waiting.cnt == TAPIR_OFFCPU_WINDOW_CNT;
 }
 
-/* A side that is not wanted is as one that is nobody's. */
+/* A side that is not wanted is treated as one without a thread. */
 int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec *rec,
 		      bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx)
 {

@@ -3,7 +3,7 @@
  * untold_locks.h - waits for locks whose events are missing: they began before the events were
  * enabled, and where the runtime has no names (NativeAOT) their stacks tell nothing by themselves.
  * But a wait with the very stack that other threads had inside the events of a lock is one for a
- * lock. That is known once all have been seen. Bounded. One thread.
+ * lock. That is decided after the last record. Bounded. One thread.
  */
 #ifndef TAPIR_USER_UNTOLD_LOCKS_H
 #define TAPIR_USER_UNTOLD_LOCKS_H

@@ -4,7 +4,7 @@
  * them, java.util.concurrent, CPython's GIL, mutexes of C): a thread that leaves its CPU in a
  * function that lore/ knows as a wait for a lock waits for one. Who holds it is not known from
  * stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
- * holder that never lets go.
+ * holder that never releases it.
  */
 #include <inttypes.h>
 #include <stdio.h>

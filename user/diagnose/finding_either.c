@@ -289,7 +289,7 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 			      &evidence, "offcpu");
 }
 
-/* Threads that wait in functions for locks which nobody lets go: each other's, or another's. */
+/* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
 static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who waits where is known once all have been seen: then it is decided what the waits were for. */
+/* What the waits were for is decided after the last record, when all threads that wait are known.
+ */
 #include "diagnose/finding_passed.h"
 
 #include <inttypes.h>

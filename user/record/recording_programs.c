@@ -200,7 +200,7 @@ int tapir_recording__prepare(void)
 	return 0;
 }
 
-/* Programs and maps that this recording does not use are in nobody's way: they are not attached. */
+/* Programs and maps that this recording does not use do no harm: they are not attached. */
 static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
 {
 	if (!ready.programs || opts->no_processes || opts->machine_cap || !opts->probes_later ||
