@@ -66,6 +66,14 @@ struct tapir_question_term {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_term) == 16, "tapir_question_term");
 
+/* A condition over a probe's arguments, which are its slots; one element of the map `conditions`,
+ * by probe id. */
+struct tapir_hit_condition {
+	uint32_t term_cnt; /* 0: every hit is recorded */
+	uint32_t pad0;
+	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
+};
+
 enum tapir_step_op {
 	TAPIR_STEP_ADD,
 	TAPIR_STEP_SUB,

@@ -10,6 +10,7 @@
  * empty.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/condition.bpf.h"
 #include "bpf/sent.bpf.h"
 #include "bpf/trace_context.bpf.h"
 #include "bpf/user_stack.bpf.h"
@@ -52,6 +53,7 @@ struct scratch {
 	struct user_stack stack;
 	struct tapir_rec_thread thread;
 	struct trace_context trace;
+	struct condition_scratch condition;
 };
 
 struct {
@@ -337,15 +339,40 @@ static __always_inline void copy_regs(struct scratch *s, const struct pt_regs *c
 		s->regs[i] = from[i];
 }
 
+static __always_inline void begin_args(struct scratch *s, const struct tapir_site *site)
+{
+	s->var_bytes = s->is_cut = 0;
+	if (site->flags & TAPIR_SITE_TLS)
+		s->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
+	capture_values(s, site);
+}
+
+/* By the values alone. */
+static __noinline int is_rejected(struct scratch *s, const struct tapir_site *site)
+{
+	const struct tapir_hit_condition *c;
+	__u32 faults;
+
+	if (!s || !site)
+		return 0;
+	c = bpf_map_lookup_elem(&conditions, &site->probe_id);
+	if (!c || !c->term_cnt)
+		return 0;
+	faults = event_of(s)->fault_mask;
+	for (__u32 i = 0; i < TAPIR_MAX_ARGS; i++) {
+		s->condition.slots[i].number = *slot_of(s, i);
+		s->condition.slots[i].state =
+			faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
+	}
+	return decide(c, &s->condition) == TAPIR_QUESTION_REJECT;
+}
+
+/* What the values point to, and the rest of the record. */
 static __always_inline void capture_args(struct scratch *s, const struct tapir_site *site)
 {
 	struct tapir_rec_event *ev = event_of(s);
 	__u32 end;
 
-	s->var_bytes = s->is_cut = 0;
-	if (site->flags & TAPIR_SITE_TLS)
-		s->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
-	capture_values(s, site);
 	/* The first without a loop: mostly it is the only one, and a loop costs as much as it. */
 	if (site->byte_arg_cnt)
 		capture_nth_bytes(s, site, 0);
@@ -489,6 +516,11 @@ int tapir_usdt(struct pt_regs *ctx)
 		return 0;
 	}
 	begin_event(s, task, site->probe_id);
+	begin_args(s, site);
+	if (has_conditions && is_rejected(s, site)) {
+		count_rejected(&site->probe_id);
+		return 0;
+	}
 	if (s->epoch != now->epoch)
 		announce_thread(s);
 	capture_args(s, site);

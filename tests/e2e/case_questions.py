@@ -246,3 +246,16 @@ def test_no_table_of_a_process_that_is_not_there(t):
     result = t.tapir("trace", PROBES, "--count", "-p", 2**22 + 1, expect=1)
     t.eq(result.out, "", "output")
     t.eq(len(result.err.splitlines()), 1, result.err)
+
+
+def test_what_the_kernel_rejects_is_counted(t):
+    """The kernel decides from some event on: wherever that is, the sums are those of the program."""
+    result = t.tapir("trace", "asked:order", "--where", "arg2 > 5000 && arg2 <= 9999", "--sum", "arg2", "--hist", "arg2", "--json",
+                     "--", t.target_path("asked"), THREADS, 5000, KEYS)
+    said = next(line for line in result.json_lines() if "fired" in line)
+    file = t.path("same.tapir")
+    again = t.tapir("record", "asked:order", *EVENTS_ONLY, "-o", file, "--", t.target_path("asked"), THREADS, 5000, KEYS).witness()
+    t.eq(again, said, "the program does the same each time")
+    live, read = total(t, result), events(t, file, "--where", "arg2 > 5000 && arg2 <= 9999", "--sum", "arg2", "--hist", "arg2")
+    t.eq((live["hits"], live["rejected"], live["lost"]), (said["fired"], said["fired"] - said["big"], 0), "hits")
+    t.eq(live["rows"], read["rows"], "rows of both lanes")

@@ -36,6 +36,7 @@ static __attribute__((noinline)) void fire(int value)
 static struct tapir_programs *programs;
 static int link_fds[2] = {-1, -1};
 static uint64_t offs[2], semaphore_offs[2];
+static struct tapir_operand first_args[2];
 static const uint64_t cookies[] = {1, 2};
 static struct tapir_link_sites sites = {.file_fd = -1,
 					.cnt = 2,
@@ -59,6 +60,7 @@ static void find_sites(void)
 			continue;
 		offs[is_second] = note->site_off;
 		semaphore_offs[is_second] = note->semaphore_off;
+		first_args[is_second] = note->args[0];
 		cnt++;
 	}
 	assert_int_equal(cnt, 2);
@@ -147,6 +149,47 @@ static void one_site_is_on_by_one_event(void **state)
 	assert_true(fcntl(link_fds[0], F_GETFD) & FD_CLOEXEC);
 	close_link(0);
 	raised_are(0, 0);
+}
+
+/* The numbers of a hit decide before anything is recorded. */
+static void hits_are_rejected_by_their_numbers(void **state)
+{
+	static const struct tapir_hit_condition condition = {
+		.term_cnt = 1,
+		.terms[0] = {.compare = TAPIR_COMPARE_LT_SIGNED,
+			     .yes = TAPIR_TERM_ACCEPT,
+			     .no = TAPIR_TERM_REJECT,
+			     .k = (uint64_t)-2}};
+	struct tapir_programs_opts opts = {.sz = sizeof(opts),
+					   .filter.use_tgids = 1,
+					   .site_cap = 2,
+					   .ring_bytes = 1 << 18,
+					   .use_multi = true,
+					   .with_conditions = true};
+
+	(void)state;
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	assert_int_equal(tapir_programs__load(&opts, &programs), 0);
+	assert_int_equal(tapir_programs__add_tgid(programs, (uint32_t)getpid()), 0);
+	for (uint32_t i = 1; i <= 2; i++) {
+		struct tapir_site site = {.probe_id = i, .arg_cnt = 1};
+
+		site.args[0] = (struct tapir_site_arg){.operand = first_args[i - 1],
+						       .field_type = TAPIR_FIELD_INT};
+		assert_int_equal(tapir_programs__set_site(programs, i, &site), 0);
+	}
+	assert_int_equal(tapir_programs__set_condition(programs, 2, &condition), 0);
+	link_fds[0] = tapir_link__multi(tapir_programs__usdt_fd(programs), &sites, 0);
+	assert_true(link_fds[0] >= 0);
+	tapir_programs__enable(programs, true);
+	for (int i = -10; i < 10; i++)
+		fire(i);
+	tapir_programs__enable(programs, false);
+	assert_int_equal(tapir_programs__rejected(programs, 1), 0);
+	assert_int_equal(tapir_programs__rejected(programs, 2), 12); /* -2 to 9 */
 }
 
 /* The kernel closes a killed tracer's links, and with them goes the semaphore. */
@@ -242,6 +285,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(all_sites_are_on_by_one_link),
 		CASE(one_site_is_on_by_one_event),
+		CASE(hits_are_rejected_by_their_numbers),
 		CASE(semaphore_falls_when_the_tracer_is_killed),
 		CASE(link_fails_when_a_site_is_none),
 		CASE(event_fails_when_a_site_is_none),

@@ -42,7 +42,7 @@ static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap
 }
 
 /* The verifier's statistics for a program, in which "stack depth 32+8+..." names each function. */
-static char *log_of(const char *name)
+static char *log_of(const char *name, bool with_conditions)
 {
 	struct tapir_bpf *skel = tapir_bpf__open();
 	struct bpf_program *prog;
@@ -50,6 +50,7 @@ static char *log_of(const char *name)
 
 	assert_non_null(skel);
 	assert_non_null(log);
+	skel->rodata->has_conditions = with_conditions;
 	bpf_object__for_each_program(prog, skel->obj)
 	{
 		bool is_it = !strcmp(bpf_program__name(prog), name);
@@ -65,16 +66,15 @@ static char *log_of(const char *name)
 	return log;
 }
 
-static void stack_is_the_threads_own_when_probe_sleeps(void **state)
+static void check_stack(bool with_conditions)
 {
 	const char *at;
 	char *log, *end;
 	unsigned function_cnt = 0;
 
-	(void)state;
 	need_root();
 	libbpf_set_print(ignore_log);
-	log = log_of("tapir_usdt");
+	log = log_of("tapir_usdt", with_conditions);
 	at = strstr(log, "stack depth ");
 	assert_non_null(at);
 	for (at += strlen("stack depth "); *at >= '0' && *at <= '9'; at = end + (*end == '+')) {
@@ -86,6 +86,13 @@ static void stack_is_the_threads_own_when_probe_sleeps(void **state)
 	}
 	assert_true(function_cnt > 1);
 	free(log);
+}
+
+static void stack_is_the_threads_own_when_probe_sleeps(void **state)
+{
+	(void)state;
+	check_stack(false);
+	check_stack(true);
 }
 
 /*
@@ -105,7 +112,7 @@ static void loading_stays_quick(void **state)
 	need_root();
 	libbpf_set_print(ignore_log);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		log = log_of(programs[i].name);
+		log = log_of(programs[i].name, false);
 		at = strstr(log, "processed ");
 		assert_non_null(at);
 		assert_in_range(strtoul(at + strlen("processed "), NULL, 10), 100,

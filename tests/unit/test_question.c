@@ -178,6 +178,60 @@ static void intervals_have_both_ends(void **state)
 	tapir_vec__fini(&by);
 }
 
+/* ---- what the kernel decides ---------------------------------------------------------------- */
+
+static struct {
+	unsigned cnt;
+	uint32_t probe_id;
+	struct tapir_hit_condition last;
+} offered;
+
+static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_condition *condition)
+{
+	(void)ctx;
+	offered.cnt++;
+	offered.probe_id = probe_id;
+	offered.last = *condition;
+}
+
+/* How often it is offered for a probe with one number, after two events. */
+static unsigned offers_of(const char *where, bool with_second)
+{
+	const struct tapir_question_sink sink = {.condition = on_condition};
+
+	tapir_questions__free(qs);
+	qs = tapir_questions__new(&sink);
+	assert_non_null(qs);
+	offered.cnt = 0;
+	(void)ask((struct tapir_question_opts){.where = where, .wants_count = true});
+	if (with_second)
+		(void)ask((struct tapir_question_opts){.wants_count = true});
+	probe(7, "order", "value");
+	assert_int_equal(event(7, 5, 1000, 1, true), 0);
+	assert_int_equal(event(7, 5, 1001, 30, true), 0);
+	return offered.cnt;
+}
+
+static void condition_over_numbers_is_offered_to_the_kernel(void **state)
+{
+	static const char *const others[] = {"value + 1 > 20", "pid > 5", "comm == \"x\"",
+					     "value > 20 && tid == 5"};
+
+	(void)state;
+	assert_int_equal(offers_of("value > 20 || arg0 == -3", false), 1);
+	assert_int_equal(offered.probe_id, 7);
+	assert_int_equal(offered.last.term_cnt, 2);
+	assert_int_equal(offered.last.terms[0].which, 0);
+	assert_true(tapir_questions__may_reject_early(qs));
+	tapir_questions__add_rejected(qs, 5);
+	assert_int_equal(tapir_questions__at(qs, 0)->counts.hits, 7);
+	assert_int_equal(tapir_questions__at(qs, 0)->counts.rejected, 6);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(offers_of(others[i], false), 0);
+	assert_int_equal(offers_of("value > 20", true), 0); /* another question is about all */
+	assert_false(tapir_questions__may_reject_early(qs));
+}
+
 /* "arg0" is the first one, however it is called. */
 static void a_key_may_be_named_by_its_place(void **state)
 {
@@ -307,6 +361,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(expression_is_bound_again_when_an_id_is_anothers,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(intervals_have_both_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(condition_over_numbers_is_offered_to_the_kernel,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_key_may_be_named_by_its_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_key_that_events_lack_pairs_nothing, setup,
 						teardown),

@@ -313,6 +313,65 @@ static bool has_event(const struct asked *a, const struct tapir_hit *hit)
 	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
 }
 
+/* Which argument of the probe a slot is: it must be a number, as the kernel has it. */
+static bool find_argument(const struct tapir_questions *qs, const struct tapir_hit *hit,
+			  const struct tapir_question_operand *slot, uint32_t *out)
+{
+	const struct tapir_event_fields *fields = hit->begin.fields;
+	const struct tapir_value *v = tapir_hit__value(hit, &qs->names, slot);
+
+	if (!v || (v->type != TAPIR_FIELD_INT && v->type != TAPIR_FIELD_UINT &&
+		   v->type != TAPIR_FIELD_PTR))
+		return false;
+	*out = (uint32_t)(v - fields->values);
+	return *out < TAPIR_MAX_ARGS;
+}
+
+/* False: it needs more than the numbers of a probe's arguments. */
+static bool make_condition(const struct tapir_questions *qs, const struct tapir_hit *hit,
+			   const struct tapir_program *p, struct tapir_hit_condition *out)
+{
+	const struct tapir_rec_probe *probe = hit->begin.probe.rec;
+
+	if (p->step_cnt || probe->lane != TAPIR_LANE_PROBE ||
+	    probe->encoding != TAPIR_ENCODING_SLOTS || hit->begin.fields->cnt != probe->field_cnt)
+		return false;
+	*out = (struct tapir_hit_condition){.term_cnt = p->term_cnt};
+	for (unsigned i = 0; i < p->term_cnt; i++) {
+		struct tapir_question_term *t = &out->terms[i];
+
+		*t = p->terms[i];
+		if (t->source != TAPIR_TERM_SLOT || t->compare > TAPIR_COMPARE_ANY_BIT ||
+		    !find_argument(qs, hit, &p->slots[t->which], &t->which))
+			return false;
+	}
+	return p->term_cnt > 0;
+}
+
+bool tapir_questions__may_reject_early(const struct tapir_questions *qs)
+{
+	return qs->all.cnt == 1 && qs->all.data[0]->where && !qs->all.data[0]->q.is_of_intervals;
+}
+
+/* Once for each probe, with its first event. */
+static void offer_condition(const struct tapir_questions *qs, const struct tapir_hit *hit,
+			    const struct tapir_program *p)
+{
+	struct tapir_hit_condition condition;
+
+	if (qs->sink.condition && tapir_questions__may_reject_early(qs) &&
+	    make_condition(qs, hit, p, &condition))
+		qs->sink.condition(qs->sink.ctx, hit->begin.probe.rec->probe_id, &condition);
+}
+
+void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt)
+{
+	struct tapir_question_counts *counts = &qs->all.data[0]->q.counts;
+
+	counts->hits += cnt;
+	counts->rejected += cnt;
+}
+
 /* *out NULL: the question is not about such events. */
 static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
 		      const struct tapir_program **out)
@@ -338,6 +397,8 @@ static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct 
 			calloc(1 + a->q.fold.column_cnt + a->q.fold.key_cnt, sizeof(*b.programs));
 		scope = tapir_hit_scope__init(&names, hit, &qs->names);
 		err = b.programs ? bind_all(a, &scope, b.programs) : -ENOMEM;
+		if (!err)
+			offer_condition(qs, hit, b.programs);
 	}
 	place = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
 	if (!place || !tapir_vec__push(&a->bindings, b)) {

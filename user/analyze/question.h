@@ -77,6 +77,13 @@ struct tapir_questions;
 struct tapir_question_sink {
 	/* A hit of a question that is no table. rec: the event, NULL: of an interval. */
 	void (*hit)(void *ctx, const struct tapir_question *q, const struct tapir_hit *hit);
+	/*
+	 * The only question's condition on the events of this probe compares numbers among the
+	 * probe's arguments alone: what it rejects need not be recorded, if it is counted
+	 * (__add_rejected). NULL: nobody wants to know.
+	 */
+	void (*condition)(void *ctx, uint32_t probe_id,
+			  const struct tapir_hit_condition *condition);
 	void *ctx;
 };
 
@@ -99,6 +106,11 @@ int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog
 			  const struct tapir_rec *rec);
 /* After the last one, while the catalog is there. */
 int tapir_questions__finish(struct tapir_questions *qs);
+
+/* Events that the only question rejected, and that were not recorded. */
+void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
+/* Whether there may be such: one question, of events, with a condition. */
+bool tapir_questions__may_reject_early(const struct tapir_questions *qs);
 
 size_t tapir_questions__cnt(const struct tapir_questions *qs);
 struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx);

@@ -451,6 +451,13 @@ void tapir_hit_values__fini(struct tapir_hit_values *values)
 		tapir_str__fini(&values->texts[i]);
 }
 
+const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
+					   const struct tapir_hit_names *names,
+					   const struct tapir_question_operand *operand)
+{
+	return operand->id & OF_BEGIN ? value_of(hit, names, operand->id) : NULL;
+}
+
 bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			       const struct tapir_question_operand *operand, struct tapir_str *out)
 {

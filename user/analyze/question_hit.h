@@ -52,6 +52,11 @@ void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *
 		     const struct tapir_program *p, struct tapir_hit_values *out);
 void tapir_hit_values__fini(struct tapir_hit_values *values);
 
+/* The field of the event, or NULL: it is none of its own, or of an interval's end. */
+const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
+					   const struct tapir_hit_names *names,
+					   const struct tapir_question_operand *operand);
+
 /* Adds the name that the number has here. False: its numbers have no names. */
 bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			       const struct tapir_question_operand *operand, struct tapir_str *out);

@@ -56,6 +56,17 @@ static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 	bpf_map__set_autocreate(skel->maps.deep_cpu_stacks, is_deep);
 }
 
+/* Both maps are used by a program that is always there: they are small where nothing is rejected.
+ */
+static void set_conditions(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	uint32_t cap = opts->with_conditions ? opts->site_cap + 1 : 1;
+
+	skel->rodata->has_conditions = opts->with_conditions;
+	bpf_map__set_max_entries(skel->maps.conditions, cap);
+	bpf_map__set_max_entries(skel->maps.rejected, cap);
+}
+
 static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
 {
 	bool is_any = opts->machine_cap;
@@ -122,6 +133,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
 	set_frames(p->skel, opts->frames);
 	set_machine(p->skel, opts);
+	set_conditions(p->skel, opts);
 	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->families[TAPIR_FAMILY_SAMPLE]);
 	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->families[TAPIR_FAMILY_SWITCH]);
 	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);
@@ -484,6 +496,26 @@ int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 	if (idx >= p->site_cnt)
 		atomic_store(&p->site_cnt, idx + 1);
 	return update(p->skel->maps.machine_sites, &idx, site, "sources of the machine");
+}
+
+int tapir_programs__set_condition(struct tapir_programs *p, uint32_t probe_id,
+				  const struct tapir_hit_condition *condition)
+{
+	return p->skel ? update(p->skel->maps.conditions, &probe_id, condition, "conditions") : 0;
+}
+
+uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id)
+{
+	int cpu_cnt = libbpf_num_possible_cpus();
+	tapir_autofree uint64_t *cnts = cpu_cnt > 0 ? calloc((size_t)cpu_cnt, 8) : NULL;
+	uint64_t sum = 0;
+
+	if (!p->skel || !cnts ||
+	    bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.rejected), &probe_id, cnts))
+		return 0;
+	for (int i = 0; i < cpu_cnt; i++)
+		sum += cnts[i];
+	return sum;
 }
 
 int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "bpf/control.h"
+#include "bpf/question_logic.bpf.h"
 #include "trace/family.h"
 
 struct tapir_programs;
@@ -32,6 +33,7 @@ struct tapir_programs_opts {
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may go on after
 			      __load: no process is forked meanwhile */
+	bool with_conditions; /* hits can be rejected by their numbers: __set_condition */
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
 	bool with_tracepoints, with_calls, with_machine_stacks; /* of those */
 	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
@@ -88,6 +90,14 @@ void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
 /* The highest idx of a site that was set, and one. Any thread. */
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);
+
+/*
+ * Hits of a probe that it rejects are counted, not recorded, from now on. Any thread. __rejected:
+ * how many, so far.
+ */
+int tapir_programs__set_condition(struct tapir_programs *p, uint32_t probe_id,
+				  const struct tapir_hit_condition *condition);
+uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id);
 
 /* Sources of the machine: a site; by which system call; and what runs them. -errno with a line. */
 int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,

@@ -202,7 +202,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	struct tapir_words sources = {.data = cli->words.data + 1, .cnt = cli->words.cnt > 1};
 	struct printer printer = {};
 	struct asker asker = {&printer, tapir_reader__stats(reader)->created_ns, args->json};
-	const struct tapir_question_sink sink = {on_hit, &asker};
+	const struct tapir_question_sink sink = {.hit = on_hit, .ctx = &asker};
 	struct tapir_cli_questions asked = {};
 	int err;
 

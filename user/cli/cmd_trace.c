@@ -2,6 +2,7 @@
 /* tapir trace: events as they happen, on stdout; nothing is written to a file. */
 #include <errno.h>
 
+#include "attach/programs.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -45,6 +46,12 @@ static const struct tapir_option_group groups[] = {
 	{NULL, options, 0},
 	{}};
 
+/* A probe whose hits are rejected before they are recorded, and how many of them are counted. */
+struct early {
+	uint32_t probe_id;
+	uint64_t rejected;
+};
+
 /* Starts with the recorder, whose callbacks get the whole of it. */
 struct tracer {
 	struct tapir_recorder recorder;
@@ -52,6 +59,8 @@ struct tracer {
 	struct tapir_counter_table *table; /* NULL: one line per value */
 	struct tapir_cli_questions asked;
 	const struct tapir_catalog *catalog;
+	struct tapir_programs *programs; /* which reject hits of these probes: */
+	struct tapir_vec(struct early) early;
 	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
 	bool json;
 	int err; /* of a question, at its end */
@@ -68,6 +77,32 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 		tapir_hit__write(hit, t->json, t->live.start_ns, &t->live.out);
 	else if (tapir_live_lines__add(&t->live, t->catalog, &hit->begin.event.rec->h))
 		t->err = -ENOMEM;
+}
+
+/* Where the kernel has no room for it, its events come as before. */
+static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_condition *condition)
+{
+	struct early early = {.probe_id = probe_id};
+	struct tracer *t = ctx;
+	int mark = tapir_diag__cnt();
+
+	if (t->programs && tapir_vec__push(&t->early, early) &&
+	    tapir_programs__set_condition(t->programs, probe_id, condition)) {
+		t->early.cnt--;
+		tapir_diag__rewind(mark);
+	}
+}
+
+static void add_rejected(struct tracer *t)
+{
+	struct early *early;
+
+	tapir_vec_for_each (early, &t->early) {
+		uint64_t now = tapir_programs__rejected(t->programs, early->probe_id);
+
+		tapir_questions__add_rejected(t->asked.questions, now - early->rejected);
+		early->rejected = now;
+	}
 }
 
 static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
@@ -112,6 +147,8 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	if (is_last && t->asked.questions)
 		t->err = tapir_questions__finish(t->asked.questions);
 	is_held = tapir_live_lines__take(&t->live, when);
+	if (t->asked.questions && !t->err && (is_last || t->interval_ns))
+		add_rejected(t);
 	if (t->asked.questions && !t->err)
 		write_tables(t, is_last);
 	err = tapir_terminal__flush(&t->live.out);
@@ -120,6 +157,13 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 
 /* ---- the command ------------------------------------------------------------------------ */
 
+static void on_programs(void *ctx, struct tapir_programs *programs)
+{
+	struct tracer *t = ctx;
+
+	t->programs = tapir_programs__are_there(programs) ? programs : NULL;
+}
+
 static int trace(struct tracer *t, struct tapir_cli *cli)
 {
 	struct tapir_recording_result result = {};
@@ -127,6 +171,10 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
+	if (t->asked.questions && tapir_questions__may_reject_early(t->asked.questions)) {
+		t->recorder.plan.opts.with_conditions = true;
+		t->recorder.plan.opts.on_programs = on_programs;
+	}
 	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
@@ -154,7 +202,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
 	       struct tapir_request *request)
 {
-	const struct tapir_question_sink sink = {on_hit, t};
+	const struct tapir_question_sink sink = {
+		.hit = on_hit, .condition = on_condition, .ctx = t};
 	int err = tapir_cli_questions__init(&t->asked, cli, &args->question, &cli->words, false,
 					    &sink);
 
@@ -203,6 +252,7 @@ static int run(struct tapir_cli *cli)
 	if (t.live.lines)
 		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
+	tapir_vec__fini(&t.early);
 	tapir_cli_questions__fini(&t.asked);
 	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);

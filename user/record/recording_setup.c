@@ -448,6 +448,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_publish__open(&r->publish);
 	if (!err)
 		err = tapir_recording__load_programs(r);
+	if (!err && r->opts->on_programs)
+		r->opts->on_programs(r->opts->ctx, r->programs);
 	if (!err && r->opts->file)
 		err = tapir_writer__open(r->opts->file, &r->writer);
 	if (!err)

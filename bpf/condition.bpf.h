@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * condition.bpf.h - hits that a question rejects by the numbers of a probe are counted here, and
+ * cost no record. What is accepted, or undefined, is decided once more by user space, with the same
+ * code.
+ */
+#ifndef TAPIR_BPF_CONDITION_BPF_H
+#define TAPIR_BPF_CONDITION_BPF_H
+
+#include "bpf/common.bpf.h"
+
+/* A pointer is all that there is of a text at this point. */
+#define TAPIR_QUESTION_TEXT(ctx, term, slot) TAPIR_QUESTION_UNDEFINED
+#include "bpf/question_logic.bpf.h"
+
+/* Set before load: 0 leaves all of this out. */
+const volatile __u32 has_conditions = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tapir_hit_condition);
+} conditions SEC(".maps");
+
+/* By probe id; only ever grows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rejected SEC(".maps");
+
+/* The operands of one hit, outside the stack. */
+struct condition_scratch {
+	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
+	struct tapir_question_registers registers; /* zeros: arithmetic is left to user space */
+};
+
+static __always_inline int decide(const struct tapir_hit_condition *c, struct condition_scratch *s)
+{
+	return tapir_question__decide(c->terms, s->slots, &s->registers, NULL);
+}
+
+/* A uprobe may be preempted here, and another thread of the CPU add to the same word. */
+static __always_inline void count_rejected(const __u32 *probe_id)
+{
+	__u64 *cnt = bpf_map_lookup_elem(&rejected, probe_id);
+
+	if (cnt)
+		__sync_fetch_and_add(cnt, 1);
+}
+
+#endif /* TAPIR_BPF_CONDITION_BPF_H */
