@@ -22,17 +22,32 @@
 /* Where the walk begins. */
 enum tapir_interp_root {
 	TAPIR_INTERP_NONE = 0,
-	TAPIR_INTERP_TSS = 1, /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
-	TAPIR_INTERP_TLS = 2, /* root_va: a distance from the thread pointer */
-	TAPIR_INTERP_VA = 3   /* root_va: an address */
+	TAPIR_INTERP_TSS = 1,  /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
+	TAPIR_INTERP_TLS = 2,  /* root_va: a distance from the thread pointer */
+	TAPIR_INTERP_VA = 3,   /* root_va: an address */
+	TAPIR_INTERP_SLOTS = 4 /* nowhere: the frames of generated code have them; see below */
 };
 
 /* Whose functions they are: who merges and names them. */
-enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2 };
+enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAPIR_INTERP_V8 = 3 };
 
 #define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
 #define TAPIR_INTERP_STEPS	  2u
 #define TAPIR_INTERP_FRAMES	  256u /* a power of two; more are left out */
+/*
+ * V8: each frame of generated code, and of what is built in, has in the words below its frame
+ * pointer a context, or a small number where it runs no function; then the function; then how many
+ * arguments it has. A word of the function (at code) leads to its description. Objects are at
+ * addresses that end in 01, and the collector moves them: the cookie is a hash of words that are
+ * there (at 0, cookie and previous), with the number of the native frame in its low bits.
+ */
+#define TAPIR_INTERP_SLOT_BYTES	  24u
+#define TAPIR_INTERP_OBJECT_MASK  3u
+#define TAPIR_INTERP_OBJECT	  1u
+#define TAPIR_INTERP_SMALL_MASK	  1u  /* 0 in small numbers */
+#define TAPIR_INTERP_IDX_SHIFT	  1u  /* above TAPIR_INTERP_FRAME_LAST */
+#define TAPIR_INTERP_IDX_BITS	  16u /* both */
+
 /* Of a frame that ends those of one call of the loop: it runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
 

@@ -62,6 +62,23 @@ tapir_interp__add(struct tapir_interp_list *list, uint64_t va, uint64_t cookie, 
 	list->stack_id = tapir_walk__hash(list->stack_id, frame->cookie);
 }
 
+/* Of the description with these words of which native frame number idx runs the code (V8). */
+static inline __attribute__((always_inline)) uint64_t
+tapir_interp__slot_cookie(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS],
+			  uint32_t idx)
+{
+	uint64_t hash = tapir_walk__hash(0, words[0]);
+
+	hash = tapir_walk__hash(hash, tapir_interp__word(words, how->cookie));
+	hash = tapir_walk__hash(hash, tapir_interp__word(words, how->previous));
+	return hash << TAPIR_INTERP_IDX_BITS | (uint64_t)idx << TAPIR_INTERP_IDX_SHIFT;
+}
+
+static inline __attribute__((always_inline)) int tapir_interp__is_object(uint64_t word)
+{
+	return (word & TAPIR_INTERP_OBJECT_MASK) == TAPIR_INTERP_OBJECT && tapir_walk__ip_ok(word);
+}
+
 /* The id of a stack of these addresses and the frames of the list whose hash that is. */
 static inline __attribute__((always_inline)) uint64_t tapir_interp__stack_id(uint64_t list_hash,
 									     uint64_t native_id)

@@ -94,14 +94,46 @@ __weak __noinline int walk_interp(struct user_stack *u)
 	u->list.cnt = u->list.flags = 0;
 	if (!u->interp.root)
 		return 0;
+	u->interp_va = 0;
 	u->list.tgid = u->key.tgid;
 	u->list.language = u->interp.language;
 	u->list.stack_id = u->key.tgid;
-	begin_interp(u);
+	if (u->interp.root != TAPIR_INTERP_SLOTS)
+		begin_interp(u);
 	/* Shims are frames, too: as many again. */
 	if (u->interp_va)
 		bpf_loop(2 * TAPIR_INTERP_FRAMES, interp_step, &u, 0);
 	u->interp_hash = u->list.stack_id;
+	return 0;
+}
+
+/*
+ * Adds the function of the frame that is taken next to u->list: only if the frame is complete, so
+ * that what is below the frame pointer is its own. Not static: see find_row.
+ */
+__weak __noinline int take_slots(struct user_stack *u)
+{
+	__u64 va;
+
+	if (!u || u->row.rule != TAPIR_UNWIND_FP || u->fp - u->sp < TAPIR_INTERP_SLOT_BYTES ||
+	    (__s64)(u->fp - u->sp) < 0)
+		return 0;
+	if (*(volatile __u16 *)&u->list.cnt >= TAPIR_INTERP_FRAMES) {
+		u->list.flags |= TAPIR_INTERP_IS_CUT;
+		return 0;
+	}
+	if (read_pair(u, u->fp - 16) || !(u->pair[1] & TAPIR_INTERP_SMALL_MASK) ||
+	    !tapir_interp__is_object(u->pair[0]) ||
+	    read_interp_word(u, u->pair[0] - TAPIR_INTERP_OBJECT + u->interp.code))
+		return 0;
+	va = u->interp_words[0];
+	if (!tapir_interp__is_object(va))
+		return 0;
+	va -= TAPIR_INTERP_OBJECT;
+	if (bpf_probe_read_user(u->interp_words, TAPIR_INTERP_FRAME_BYTES, (void *)va))
+		return 0;
+	tapir_interp__add(&u->list, va,
+			  tapir_interp__slot_cookie(&u->interp, u->interp_words, frame_cnt(u)), 0);
 	return 0;
 }
 

@@ -519,6 +519,13 @@ static __always_inline int depends_on_call(const struct user_stack *u)
 	       !u->walk.is_exact && !is_interpreted(u);
 }
 
+/* May the frame whose row that is have a function (TAPIR_INTERP_SLOTS)? */
+static __always_inline int has_slots(const struct user_stack *u)
+{
+	return u->interp.root == TAPIR_INTERP_SLOTS &&
+	       u->row.source & (ROW_OF_CODE | ROW_OF_COMPILER);
+}
+
 /*
  * The row of the code at u->ip to u->row: RULE_STOP with NOT_CODE where there is none. Kept is what
  * depends on the address alone. Not static: the verifier then checks it once, not once for each
@@ -530,7 +537,7 @@ __weak __noinline int find_row(struct user_stack *u)
 		return 0;
 	find_any_row(u, u->ip);
 	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u) ||
-	    is_interpreted(u)) {
+	    is_interpreted(u) || has_slots(u)) {
 		u->walk.is_odd |= u->row.rule != RULE_STOP && !depends_on_call(u);
 		return 0;
 	}

@@ -62,6 +62,16 @@ __weak __noinline int take_method(struct user_stack *u)
 	return 1;
 }
 
+/* That of the code at ip, whose row is u->row. */
+static __always_inline void take_code(struct user_stack *u, __u64 ip)
+{
+	if (is_interpreted(u) && take_method(u))
+		return;
+	if (has_slots(u))
+		take_slots(u);
+	take_frame(u, ip);
+}
+
 /* ---- steps ------------------------------------------------------------------------------------ */
 
 static __always_inline long end_walk(struct user_stack *u, enum tapir_stack_end end)
@@ -266,8 +276,7 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
 	if (u->row.rule == RULE_PATCHPOINT && skip_replaced(u))
 		return 0;
-	if (!is_interpreted(u) || !take_method(u))
-		take_frame(u, ip);
+	take_code(u, ip);
 	return 0;
 }
 
@@ -450,8 +459,7 @@ static __always_inline void take_first(struct user_stack *u, const struct tapir_
 	u->walk.is_exact = 1;
 	take_row(u);
 	u->walk.is_exact = 0;
-	if (!is_interpreted(u) || !take_method(u))
-		take_frame(u, u->ip);
+	take_code(u, u->ip);
 	if (u->row.source != ROW_GUESSED)
 		return;
 	if (site && site->caller.rule)
@@ -488,6 +496,8 @@ __weak __noinline int walk_on(struct user_stack *u, const struct tapir_site *sit
 	take_first(u, site);
 	bpf_loop(frame_limit + 2, walk_next, &u, 0);
 	end_record(u);
+	if (u->interp.root == TAPIR_INTERP_SLOTS)
+		u->interp_hash = u->list.stack_id;
 	keep_walk(u);
 	return 0;
 }

@@ -254,7 +254,7 @@ def test_doctor_says_what_stacks_and_names_there_will_be(t):
             ("JVM", "ok", "ok", None), ("JVM +PreserveFramePointer", "ok", "ok", None),
             ("CPython", "ok", "ok", None), ("PHP, no JIT", "ok", "limited", "opcache.jit_debug"),
             ("PHP, JIT", "limited", "limited", "opcache.jit"), ("Go", "ok", "ok", None), ("Ruby", "ok", "limited", "--yjit-perf"),
-            ("Node", "ok", "limited", "--perf-basic-prof --interpreted-frames-native-stack"),
+            ("Node", "ok", "ok", None),
             ("Node --perf-basic-prof", "ok", "ok", None), (".NET", "ok", "ok", None)):
         with named(name).running(t, 10) as targets:
             owner = package_of(t, targets[1], STRIPPED.get(name))
@@ -287,7 +287,7 @@ def test_remedies_are_those_of_the_runtime(t):
     for name, callers, names, file in (
             ("CPython", None, None, STRIPPED["CPython"]),  # its functions are found without a flag
             ("Ruby", None, "--yjit --yjit-perf", STRIPPED["Ruby"]),
-            ("Node", None, "start node with --perf-basic-prof --interpreted-frames-native-stack", None),
+            ("Node", None, None, None),
             ("PHP, JIT", "start php with -d opcache.jit=off", "opcache.jit_debug=0x10", None)):
         with named(name).running(t, 4) as targets:
             owner = package_of(t, targets[1], file)

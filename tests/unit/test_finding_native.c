@@ -206,6 +206,8 @@ static void names_lose_what_explains_nothing(void **state)
 	expect_name("void Shop.reserve(int)", "Shop.reserve(int)");
 	expect_name("Shop.Find<Order>(int)", "Shop.Find<Order>(int)");
 	expect_name("JS:*draw /srv/shop.js:1:2", "draw shop.js:1:2");
+	expect_name("JS:draw /srv/shop.js:1:2", "draw shop.js:1:2");
+	expect_name("JS::draw(int)", "JS::draw(int)");
 	expect_name("py::Shop.draw:/srv/shop.py", "Shop.draw shop.py");
 	expect_name("main", "main");
 }

@@ -6,6 +6,14 @@
 
 #include "analyze/own_code.h"
 
+/* A mark says how V8 runs it. What is read of the process (runtime/v8) may have none. */
+static size_t mark_len(const char *name)
+{
+	if (*name && strchr("~^+*", *name))
+		return 1;
+	return 0;
+}
+
 /* V8's "JS:*draw /srv/shop/shop.js:12:3"; name: after "JS:*". */
 static void add_script_name(const char *name, struct tapir_str *out)
 {
@@ -125,9 +133,10 @@ void tapir_function_name__add(const char *name, struct tapir_str *out)
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
 		size_t len = strlen(marks[i]);
 
-		if (strncmp(text, marks[i], len) != 0 || !text[len] || !strchr("~^+*", text[len]))
+		if (strncmp(text, marks[i], len) != 0 || !text[len] || text[len] == ':' ||
+		    (i && !mark_len(text + len)))
 			continue;
-		add_script_name(text + len + 1, out);
+		add_script_name(text + len + mark_len(text + len), out);
 		return;
 	}
 	if (!strncmp(text, "py::", 4))

@@ -18,6 +18,7 @@
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/recognize.h"
+#include "runtime/v8/v8_process.h"
 
 #define ENVIRON_MAX_BYTES (256u << 10)
 
@@ -75,8 +76,10 @@ static bool are_frames_walked(uint32_t tgid)
 {
 	struct tapir_cpython python;
 	struct tapir_interp interp;
+	struct tapir_v8 v8;
 
-	return tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp);
+	return (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp)) ||
+	       tapir_v8__in(&v8, tgid);
 }
 
 static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,

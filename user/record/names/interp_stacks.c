@@ -9,11 +9,14 @@
 #include "base/clock.h"
 #include "base/keyed.h"
 #include "runtime/cpython/cpython_process.h"
+#include "runtime/v8/v8_process.h"
 #include "trace/recbuf.h"
 
 #define MAX_PROCESSES 4096u
 #define MAX_CODES     262144u /* of all processes */
 #define CODE_BYTES    16u     /* at least that many are no other function's */
+/* Of V8's, the first half stands for compiled code, the other for what is interpreted. */
+#define V8_BYTES      (CODE_BYTES / 2)
 #define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)
 
 struct code {
@@ -21,11 +24,20 @@ struct code {
 	bool is_named;
 };
 
+/* Whose frames the list has, and how its functions are read. */
+struct interpreter {
+	enum tapir_interp_language language;
+	union {
+		struct tapir_cpython python;
+		struct tapir_v8 v8;
+	};
+};
+
 struct process {
 	uint32_t tgid;
 	uint64_t since_ns; /* it executes its program; 0: since before the recording */
 	uint64_t exit_ns;  /* 0: it lives */
-	struct tapir_cpython python;
+	struct interpreter interpreter;
 	struct tapir_map code_by_va; /* idx of codes */
 	struct tapir_vec(struct code) codes;
 };
@@ -107,7 +119,7 @@ static void drop_ended(struct tapir_interp_stacks *s, uint64_t now_ns)
 }
 
 static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
-			    const struct tapir_cpython *python, uint64_t since_ns)
+			    struct interpreter interpreter, uint64_t since_ns)
 {
 	struct process *p = NULL;
 	uint64_t *value = NULL;
@@ -121,23 +133,36 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 		free(p);
 		return;
 	}
-	*p = (struct process){.tgid = tgid, .since_ns = since_ns, .python = *python};
+	*p = (struct process){.tgid = tgid, .since_ns = since_ns, .interpreter = interpreter};
 	*value = (uint64_t)(uintptr_t)p;
 }
 
 bool tapir_interp_stacks__is_path(struct tapir_sv path)
 {
-	return tapir_cpython__is_path(path);
+	return tapir_cpython__is_path(path) || tapir_v8__is_path(path);
+}
+
+static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapir_interp *how)
+{
+	if (tapir_cpython__in(&out->python, tgid) && tapir_cpython__interp(&out->python, how)) {
+		out->language = TAPIR_INTERP_CPYTHON;
+		return true;
+	}
+	if (!tapir_v8__in(&out->v8, tgid))
+		return false;
+	out->language = TAPIR_INTERP_V8;
+	tapir_v8__interp(&out->v8, how);
+	return true;
 }
 
 bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid,
 			       struct tapir_interp *out)
 {
-	struct tapir_cpython python;
+	struct interpreter found = {};
 
-	if (!tapir_cpython__in(&python, tgid) || !tapir_cpython__interp(&python, out))
+	if (!find_interpreter(tgid, &found, out))
 		return false;
-	add_interpreter(s, tgid, &python, 0);
+	add_interpreter(s, tgid, found, 0);
 	return process_of(s, tgid);
 }
 
@@ -159,7 +184,7 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 	case TAPIR_PROCESS_FORK:
 		parent = process_of(s, rec->parent_tgid);
 		if (parent)
-			add_interpreter(s, rec->tgid, &parent->python, rec->h.time_ns);
+			add_interpreter(s, rec->tgid, parent->interpreter, rec->h.time_ns);
 		break;
 	default:
 		break;
@@ -169,30 +194,66 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static void describe_name(struct tapir_interp_stacks *s, const struct process *p, uint64_t va,
-			  uint64_t from_ns)
+			  uint32_t bytes, uint8_t source, const char *kind, uint64_t from_ns)
 {
 	struct tapir_rec_jit fixed = {.tgid = p->tgid,
-				      .source = TAPIR_JIT_INTERPRETED,
+				      .source = source,
 				      .start_va = va,
-				      .size = CODE_BYTES,
+				      .size = bytes,
 				      .from_ns = from_ns};
+	struct tapir_str name = {};
 	const struct tapir_rec *rec;
 
+	tapir_str__adds(&name, kind);
+	tapir_str__add(&name, s->name.data, s->name.len);
 	tapir_rec__init(&fixed.h, TAPIR_REC_JIT, sizeof(fixed), tapir_clock__now_ns());
-	rec = tapir_recbuf__jit(&s->recbuf, &fixed, (struct tapir_sv){s->name.data, s->name.len});
+	rec = tapir_recbuf__jit(&s->recbuf, &fixed, (struct tapir_sv){name.data, name.len});
 	if (rec)
 		s->describe(s->ctx, rec);
+	tapir_str__fini(&name);
+}
+
+static void describe_names(struct tapir_interp_stacks *s, const struct process *p, uint64_t va,
+			   uint64_t from_ns)
+{
+	if (p->interpreter.language != TAPIR_INTERP_V8) {
+		describe_name(s, p, va, CODE_BYTES, TAPIR_JIT_INTERPRETED, "", from_ns);
+		return;
+	}
+	describe_name(s, p, va, V8_BYTES, TAPIR_JIT_METHOD_EVENT, "JS:", from_ns);
+	describe_name(s, p, va + V8_BYTES, V8_BYTES, TAPIR_JIT_INTERPRETED, "JS:~", from_ns);
+}
+
+static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
+		      const struct tapir_interp_frame *frame)
+{
+	const struct tapir_process_memory memory = {tapir_process_memory__read_fn,
+						    (void *)(uintptr_t)&p->tgid};
+
+	tapir_str__clear(&s->name);
+	return p->interpreter.language == TAPIR_INTERP_V8
+		       ? tapir_v8__add_name(&p->interpreter.v8, &memory, frame->va, frame->cookie,
+					    &s->name)
+		       : tapir_cpython__add_name(&p->interpreter.python, &memory, frame->va,
+						 &s->name);
+}
+
+/* V8's has the frame's number, too: where a function is called from makes no other of it. */
+static uint64_t cookie_of(const struct process *p, const struct tapir_interp_frame *frame)
+{
+	return p->interpreter.language == TAPIR_INTERP_V8 ? frame->cookie >> TAPIR_INTERP_IDX_BITS
+							  : frame->cookie;
 }
 
 /* The first one at an address was there before it was seen: stacks of other CPUs come later. */
 static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 		       const struct tapir_interp_frame *frame, uint64_t time_ns)
 {
-	const struct tapir_process_memory memory = {tapir_process_memory__read_fn, &p->tgid};
+	uint64_t cookie = cookie_of(p, frame);
 	struct code *code = tapir_keyed__find(&p->codes, &p->code_by_va, frame->va);
 	bool is_first = !code;
 
-	if (code && code->cookie == frame->cookie)
+	if (code && code->cookie == cookie)
 		return;
 	if (is_first) {
 		if (s->code_cnt >= MAX_CODES)
@@ -203,11 +264,10 @@ static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 			return;
 		s->code_cnt++;
 	}
-	code->cookie = frame->cookie;
-	tapir_str__clear(&s->name);
-	code->is_named = tapir_cpython__add_name(&p->python, &memory, frame->va, &s->name);
+	code->cookie = cookie;
+	code->is_named = read_name(s, p, frame);
 	if (code->is_named)
-		describe_name(s, p, frame->va, is_first ? p->since_ns : time_ns);
+		describe_names(s, p, frame->va, is_first ? p->since_ns : time_ns);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -253,28 +313,60 @@ static void describe_stack(struct tapir_interp_stacks *s, const struct tapir_rec
 		s->describe(s->ctx, rec);
 }
 
-static void merge(struct tapir_interp_stacks *s, struct process *p,
-		  const struct tapir_rec_stack *native, const struct tapir_interp_list *list)
+static size_t merge_python(const struct tapir_interp_stacks *s, const struct process *p,
+			   const struct tapir_rec_stack *native,
+			   const struct tapir_interp_list *list, uint64_t *frames, size_t max)
 {
 	struct tapir_cpython_frame functions[TAPIR_INTERP_FRAMES];
 	struct naming naming = {s, p, native->h.time_ns};
 	const struct tapir_cpython_namer namer = {is_named, is_generated, &naming};
-	uint64_t frames[TAPIR_MAX_FRAMES + TAPIR_INTERP_FRAMES];
 	bool is_cut = list->flags & TAPIR_INTERP_IS_CUT;
+
+	for (unsigned i = 0; i < list->cnt; i++)
+		functions[i] = (struct tapir_cpython_frame){.code_va = list->frames[i].va,
+							    .is_last = list->frames[i].cookie &
+								       TAPIR_INTERP_FRAME_LAST};
+	return tapir_cpython__merge(&p->interpreter.python, functions, list->cnt, &namer,
+				    (const uint64_t *)(native + 1), native->frame_cnt,
+				    native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
+}
+
+/* A function's frame is its own: the address of its code makes room for that of the function. */
+static size_t merge_v8(const struct tapir_interp_stacks *s, const struct process *p,
+		       const struct tapir_rec_stack *native, const struct tapir_interp_list *list,
+		       uint64_t *frames)
+{
+	struct naming naming = {s, p, native->h.time_ns};
+
+	memcpy(frames, native + 1, native->frame_cnt * sizeof(*frames));
+	for (unsigned i = 0; i < list->cnt; i++) {
+		const struct tapir_interp_frame *function = &list->frames[i];
+		unsigned at = (unsigned)(function->cookie & ((1u << TAPIR_INTERP_IDX_BITS) - 1)) >>
+			      TAPIR_INTERP_IDX_SHIFT;
+
+		if (at < native->frame_cnt && is_named(&naming, function->va))
+			frames[at] = function->va + 1 +
+				     (is_generated(&naming, frames[at]) ? 0 : V8_BYTES);
+	}
+	return native->frame_cnt;
+}
+
+static void merge(struct tapir_interp_stacks *s, struct process *p,
+		  const struct tapir_rec_stack *native, const struct tapir_interp_list *list)
+{
+	uint64_t frames[TAPIR_MAX_FRAMES + TAPIR_INTERP_FRAMES];
 	size_t cnt;
 
-	for (unsigned i = 0; i < list->cnt; i++) {
-		const struct tapir_interp_frame *frame = &list->frames[i];
-
-		learn_code(s, p, frame, native->h.time_ns);
-		functions[i] = (struct tapir_cpython_frame){
-			.code_va = frame->va, .is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST};
-	}
-	cnt = tapir_cpython__merge(&p->python, functions, list->cnt, &namer,
-				   (const uint64_t *)(native + 1), native->frame_cnt,
-				   native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames,
-				   sizeof(frames) / sizeof(*frames));
-	describe_stack(s, native, list->stack_id, is_cut, frames, cnt);
+	for (unsigned i = 0; i < list->cnt; i++)
+		learn_code(s, p, &list->frames[i], native->h.time_ns);
+	if (p->interpreter.language == TAPIR_INTERP_V8)
+		cnt = merge_v8(s, p, native, list, frames);
+	else
+		cnt = merge_python(s, p, native, list, frames, sizeof(frames) / sizeof(*frames));
+	describe_stack(s, native, list->stack_id,
+		       p->interpreter.language == TAPIR_INTERP_CPYTHON &&
+			       list->flags & TAPIR_INTERP_IS_CUT,
+		       frames, cnt);
 }
 
 bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct tapir_rec *rec)
@@ -294,7 +386,7 @@ bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct t
 	    rec->size != tapir_interp__record_bytes(room, list->cnt))
 		return false;
 	p = process_of(s, list->tgid);
-	if (p)
+	if (p && p->interpreter.language == list->language)
 		merge(s, p, native, list);
 	else
 		describe_stack(s, native, list->stack_id, false, (const uint64_t *)(native + 1),

@@ -80,11 +80,11 @@ const struct tapir_lore tapir_lore_node = {
 	.headlines = headlines,
 	.stacks = {.with = "complete, with JavaScript functions"},
 	.names = {TAPIR_LIST_OF("--perf-basic-prof", "--perf-prof"),
-		  "JavaScript functions and native ones; interpreted ones share a name without "
-		  "--interpreted-frames-native-stack",
+		  "JavaScript functions and native ones; what is inlined counts for its caller",
 		  "native functions; none of JavaScript's",
 		  "start node with --perf-basic-prof --interpreted-frames-native-stack (or in "
-		  "NODE_OPTIONS)"},
+		  "NODE_OPTIONS)",
+		  .unless_its_frames_are_walked = true},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_HTTP] = TAPIR_LIST_OF("node:http__*"),

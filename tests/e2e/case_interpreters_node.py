@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions of JavaScript are frames of CPU samples and waits, without a flag or a restart. programs/node_frames.js says by its own code which of
+its functions may call which."""
+import pathlib
+import re
+import signal
+import time
+
+from harness import PATIENCE, cpu_seconds
+
+FRAMES = str(pathlib.Path(__file__).parent / "programs" / "node_frames.js")
+# Of CPU time: as many samples, whatever else runs.
+SECONDS = 1.5
+# What may follow main, outermost first: what is inlined counts for its caller, so that any function between may lack.
+CHAINS = re.compile("(main)?( weighAll)?( weigh)?( get größe)?( compute)?|(main)?( countAll)?( count)?( compute)?|(main)?( runCold)?( \\(anonymous\\)| anonymous)?( compute)?"
+                    "|(main)?( collect)?")
+LINES = {line.split("(")[0].split()[-1]: number for number, line in enumerate(pathlib.Path(FRAMES).read_text(encoding="utf-8").splitlines(), 1)
+         if re.match(r"(function|  (get )?\w+\(.*\) \{ return)", line)}
+
+
+def functions(stack):
+    """Those of the program, outermost first: (name, line)."""
+    names = (re.match(r"JS:~?(.*) (?:.*/node_frames\.js|<anonymous>)(?::(\d+):\d+)?$", frame["name"] or "") for frame in reversed(stack))
+    return [(name[1], int(name[2] or 0)) for name in names if name and name[1] != "(anonymous)" or name and "<anonymous>" in name[0]]
+
+
+def recorded(t):
+    node, file = t.need("node"), t.path("frames.tapir")
+    process = t.start(node, FRAMES)
+    process.wait_line("pid ")
+    tapir = t.start_tapir("record", "-p", process.pid, "-o", file, "-f")
+    tapir.wait_ready()
+    begin, end = cpu_seconds(process.pid), time.monotonic() + 60 * PATIENCE
+    while cpu_seconds(process.pid) - begin < SECONDS:
+        t.ok(time.monotonic() < end, "node has not used its CPU time")
+        time.sleep(0.02)
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "tapir")
+    return file, process.pid
+
+
+def test_functions_of_javascript_are_in_samples_and_waits(t):
+    file, pid = recorded(t)
+    stacks = [e["stack"] for e in t.events(file, "sample") if e["tid"] == pid and e.get("stack_end") == "whole"]
+    found = [functions(stack) for stack in stacks]
+    named = [chain for chain in found if "main" in (name for name, _ in chain)]
+    t.ok(len(named) >= 0.95 * len(found) > 0, f"{len(named)} of {len(found)} samples are in main")
+    wrong = [chain for chain in found if not CHAINS.fullmatch(" ".join(name for name, _ in chain))]
+    t.ok(not wrong, f"{len(wrong)} of {len(found)}: {wrong[:3]}")
+    lines = {(name.split()[-1], line) for chain in found for name, line in chain if name.split()[-1] in LINES}
+    t.eq({(name, line) for name, line in lines if LINES[name] != line}, set(), "lines of functions")
+    t.ok({"main", "compute", "runCold"} <= {name for name, _ in lines}, f"functions: {lines}")
+    names = [frame["name"] or "" for stack in stacks for frame in stack]
+    t.ok(any(name.startswith("JS:~") for name in names), "some are interpreted")
+    t.ok(not any(re.match(r"JS:(?!~)", name) and "compute" in name for name in names) or any("ArrayMap" in name for name in names),
+         "what is built in has its own name")
+    asleep = [e for e in t.events(file, "switch") if e["tid"] != pid and "waitForever" in (name for name, _ in functions(e.get("stack") or []))]
+    t.ok(asleep, "a worker that waits is in its function")
+    t.tapir("flamegraph", file, "-o", t.path("frames.svg"))
+    t.ok("weighAll" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
+
+
+def test_doctor_says_that_functions_of_node_have_names(t):
+    process = t.start(t.need("node"), FRAMES)
+    process.wait_line("pid ")
+    said = t.tapir("doctor", "-p", process.pid, expect=None).out
+    t.ok("JavaScript functions and native ones" in said, said)
