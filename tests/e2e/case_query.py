@@ -154,6 +154,21 @@ def test_statements_of_the_help_answer_as_other_readers_do(t):
     t.ok(len(readers.lines["event"]) > THREADS * EVENTS, "events of the program")
 
 
+def test_collections_are_intervals_of_their_table(t):
+    app = t.path("collects.py")
+    pathlib.Path(app).write_text("import gc\ngc.disable()\nfor generation in (0, 1, 2, 2):\n    gc.collect(generation)\n", encoding="ascii")
+    file = t.path("gc.tapir")
+    t.tapir("record", "python:gc__*", "-f", "-o", file, "--", "/usr/bin/python3", "-I", app)
+    said = {i["name"]: i for i in json.loads(t.tapir("report", "--json", file).out)["intervals"] if i["provider"] == "python"}["gc"]
+    t.ok(said["count"] >= 4, said)
+    whole = rows(t, file, "SELECT count(*) AS count, sum(took_ns) AS ns, max(took_ns) AS worst_ns FROM gc WHERE is_whole")
+    t.eq(whole, [{key: said[key] for key in ("count", "ns", "worst_ns")}], "collections")
+    parts = rows(t, file, "SELECT took_ns, running_ns + runnable_ns + sleeping_ns AS parts FROM gc WHERE is_whole")
+    t.ok(all(row["parts"] <= row["took_ns"] for row in parts), parts)
+    begun = rows(t, file, "SELECT generation, count(*) AS n FROM gc__start GROUP BY generation")
+    t.ok({row["generation"] for row in begun} >= {0, 1, 2} and sum(row["n"] for row in begun) == said["count"], begun)
+
+
 def test_fields_are_columns_when_an_event_has_a_table(t):
     file = recording(t)
     events = [e for e in t.tapir("events", "--json", file).json_lines() if e["type"] == "event"]

@@ -128,8 +128,6 @@ static int run(struct tapir_cli *cli)
 
 	if (args->json + args->jsonl + args->csv > 1)
 		return tapir_cli__usage(cli, "one of --json, --jsonl and --csv");
-	if (!cli->words.cnt)
-		return tapir_cli__usage(cli, "FILE is required");
 	err = tapir_recording_file__choose(cli, true);
 	if (err)
 		return err;
@@ -145,7 +143,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_query = {
 	.name = "query",
 	.summary = "ask a recording in SQL",
-	.synopsis = "FILE [SQL] [--json | --jsonl | --csv] [--timeout TIME]",
+	.synopsis = "[FILE] [SQL] [--json | --jsonl | --csv] [--timeout TIME]",
 	.text = "SQL is one statement of SQLite that reads: SELECT or WITH. A recording is a set of "
 		"tables ('tapir help tables'), and each kind of event is one, with its fields as "
 		"columns; without SQL all are listed. Times are nanoseconds of the recording's "
@@ -155,9 +153,7 @@ const struct tapir_command tapir_cmd_query = {
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
-			{.name = "FILE",
-			 .help = "a recording; '-': standard input",
-			 .is_path = true},
+			TAPIR_FILE_POSITIONAL,
 			{.name = "SQL", .help = "a statement ('tapir help queries')"},
 			{}},
 	.examples =

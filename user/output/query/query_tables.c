@@ -535,10 +535,10 @@ static const struct tapir_sql_column mappings[] = {
 	{}};
 
 #define COUNTS(type)                                                                               \
-	{"events", TAPIR_COLUMN_U64, AT(type, events), "of it", NULL},                             \
-		{"samples", TAPIR_COLUMN_U64, AT(type, samples), "of it", NULL},                   \
+	{"events", TAPIR_COLUMN_U64, AT(type, events), "events recorded of it", NULL},             \
+		{"samples", TAPIR_COLUMN_U64, AT(type, samples), "samples recorded of it", NULL},  \
 	{                                                                                          \
-		"switches", TAPIR_COLUMN_U64, AT(type, switches), "of it", NULL                    \
+		"switches", TAPIR_COLUMN_U64, AT(type, switches), "switches recorded of it", NULL  \
 	}
 
 static const struct tapir_sql_column processes[] = {
@@ -778,7 +778,6 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 	const char *at = (const char *)row + column->offset;
 	uint64_t u64 = 0;
 	uint32_t u32;
-	uint16_t u16;
 
 	switch (column->kind) {
 	case TAPIR_COLUMN_U64:
@@ -790,9 +789,6 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 	case TAPIR_COLUMN_ID:
 		memcpy(&u32, at, sizeof(u32));
 		return u32;
-	case TAPIR_COLUMN_U16:
-		memcpy(&u16, at, sizeof(u16));
-		return u16;
 	case TAPIR_COLUMN_U8:
 		return *(const uint8_t *)at;
 	default:
