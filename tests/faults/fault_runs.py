@@ -221,6 +221,8 @@ def all_runs(dotnet, java):
         Read("json", "report", "FILE", "--json"),
         Read("view", "report", "FILE", "--view", "cpu"),
         Read("events", "events", "FILE", "--json"),
+        Read("query", "query", "FILE", "SELECT e.event, e.args, f.function FROM stacks k CROSS JOIN events e ON e.stack_id = k.stack_id "
+                                       "JOIN frames f ON f.stack_id = k.stack_id ORDER BY e.time_ns, f.depth"),
         Read("flamegraph", "flamegraph", "FILE", "-o", "OUT"),
         Read("nettrace", "export", "--format", "nettrace", "FILE", "-o", "OUT"),
         Read("speedscope", "export", "--format", "speedscope", "FILE", "-o", "OUT"),
