@@ -14,14 +14,14 @@
 #include "bpf/question_logic.bpf.h"
 
 /* Set before load: 0 leaves all of this out. */
-const volatile __u32 has_conditions = 0;
+const volatile __u32 has_conditions __weak SEC(".rodata") = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct tapir_hit_condition);
-} conditions SEC(".maps");
+} conditions __weak SEC(".maps");
 
 /* By probe id; only ever grows. */
 struct {
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} rejected SEC(".maps");
+} rejected __weak SEC(".maps");
 
 /* The operands of one hit, outside the stack. */
 struct condition_scratch {

@@ -8,6 +8,7 @@
  * programs do not sleep, and nothing of their own kind interrupts them: a per-CPU place is private.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/condition.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/trace_context.bpf.h"
 #include "bpf/wanted.bpf.h"
@@ -41,6 +42,7 @@ enum machine_user { OF_TRACEPOINT, OF_CALL, MACHINE_USERS };
 struct machine_scratch {
 	struct cpu_stacks stacks;
 	struct trace_context trace;
+	struct condition_scratch condition;
 	__u64 ctx_va; /* as a number: fields are read at any place behind it */
 	__u64 word;
 	__u32 payload_at; /* in rec */
@@ -151,6 +153,28 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 		ev->flags |= TAPIR_EVENT_STACK_LOST;
 		tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
 	}
+}
+
+static __noinline int is_rejected(struct machine_scratch *s, const struct tapir_machine_site *site)
+{
+	const struct tapir_hit_condition *c;
+	__u32 faults;
+
+	if (!s || !site)
+		return 0;
+	c = bpf_map_lookup_elem(&conditions, &site->probe_id);
+	if (!c || !c->term_cnt)
+		return 0;
+	faults = event_of(s)->fault_mask;
+	for (__u32 i = 0; i < TAPIR_MACHINE_FIELDS; i++) {
+		s->condition.slots[i].number = *slot_of(s, i);
+		s->condition.slots[i].state =
+			faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
+	}
+	if (decide(c, &s->condition) != TAPIR_QUESTION_REJECT)
+		return 0;
+	count_rejected(&site->probe_id);
+	return 1;
 }
 
 /* Describes the thread first, if that is due. */
@@ -296,7 +320,8 @@ int tapir_tracepoint(void *ctx)
 		take_stacks(s, now, ctx, task, STACK_OF_TRACEPOINT);
 	s->ctx_va = (__u64)ctx;
 	copy_fields(s, site);
-	send_event(s, site->field_cnt);
+	if (!has_conditions || !is_rejected(s, site))
+		send_event(s, site->field_cnt);
 	return 0;
 }
 
@@ -475,7 +500,8 @@ int BPF_PROG(tapir_call_ends, struct pt_regs *regs, long ret)
 		if (machine_stacks && site->flags & TAPIR_SITE_STACK)
 			take_stacks(s, now, ctx, task, STACK_OF_CALL);
 		copy_call(s, site, c, ret);
-		send_event(s, site->field_cnt);
+		if (!has_conditions || !is_rejected(s, site))
+			send_event(s, site->field_cnt);
 	}
 	c->start_ns = 0;
 	return 0;

@@ -155,3 +155,14 @@ def test_list_shows_fields(t):
          [("syscall", "openat", {"name": "filename", "type": "str"})], "openat")
     out = t.tapir("list", "tracepoint:task:task_*").out
     t.ok("tracepoint:task:task_rename" in out and "str newcomm" in out, out)
+
+
+def test_calls_that_the_kernel_rejects_are_counted(t):
+    """It decides from some call on: wherever that is, the sums are those of the program."""
+    result = t.tapir("trace", "syscall:getppid,close", "--where", "err", "--count", "--json", "--", t.target_path("caller"), THREADS, 4000)
+    lines = result.json_lines()
+    said = next(line for line in lines if "getppid" in line)
+    table = next(line for line in lines if line.get("type") == "total")
+    t.eq(table["rows"][0]["count"], said["ebadf"], "calls that fail")
+    t.ok(table["rejected"] >= said["getppid"], f"others: {table['rejected']}")
+    t.eq((table["hits"], table["lost"]), (table["rejected"] + said["ebadf"], 0), "hits")

@@ -174,7 +174,7 @@ static void nothing_is_waited_for_when_it_is_not_asked_for(void **state)
 	}
 }
 
-/* With and without stacks, and of a tracepoint of each kind of text. */
+/* With and without stacks and conditions, and of a tracepoint of each kind of text. */
 static void sources_of_the_machine_are_attached(void **state)
 {
 	struct tapir_programs_opts opts = {.sz = sizeof(opts),
@@ -189,8 +189,9 @@ static void sources_of_the_machine_are_attached(void **state)
 
 	(void)state;
 	need_root();
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		opts.with_machine_stacks = i;
+		opts.with_conditions = i == 2;
 		assert_int_equal(tapir_programs__load(&opts, &p), 0);
 		assert_int_equal(tapir_programs__set_machine_site(p, 1, &site), 0);
 		assert_int_equal(tapir_programs__set_call(p, 1, 1), 0);

@@ -324,7 +324,7 @@ static bool find_argument(const struct tapir_questions *qs, const struct tapir_h
 		   v->type != TAPIR_FIELD_PTR))
 		return false;
 	*out = (uint32_t)(v - fields->values);
-	return *out < TAPIR_MAX_ARGS;
+	return *out < TAPIR_QUESTION_SLOTS;
 }
 
 /* False: it needs more than the numbers of a probe's arguments. */
