@@ -174,6 +174,23 @@ def test_first_screen_fits_a_terminal_and_leads_on(t):
     t.eq(lines[-1], f"more: tapir report {shlex.quote(file)} --all", "the last line")
 
 
+def test_first_screen_of_the_machine_tells_of_each_program(t):
+    """Findings of all processes together would add up what belongs to different programs."""
+    file = t.path("machine.tapir")
+    t.tapir("record", "-a", "-d", 1, "-f", "-o", file)
+    screen, report = t.tapir("report", file).out, t.report(file)
+    lines = screen.splitlines()
+    t.ok(re.match(r"\S+, \d+ process(es)? · [\d.]+ m?s · ", lines[0]) and len(lines) <= 40, screen)
+    named = [line for line in lines if re.match(r"\d  ", line)]
+    judged = [program for program in report["programs"] if program.get("findings")]
+    t.eq(len(named), len(judged), f"one finding of each program: {screen}")
+    for line, program in zip(named, judged):
+        t.ok(f"{program['findings'][0]['title']} " in line, f"{program}: {line}")
+    for line in lines:
+        if line.startswith("   next: "):
+            t.tapir(*shlex.split(line.split(": ", 1)[1])[1:])
+
+
 def test_view_tells_what_was_not_recorded_from_what_did_not_happen(t):
     file, _ = record_types(t)
     said = t.tapir("report", file, "--view", "gc").out

@@ -19,6 +19,7 @@ struct fixture {
 	struct tapir_pairs pairs;
 	struct tapir_found_list findings;
 	struct tapir_overview overview;
+	struct tapir_report_programs programs;
 	struct tapir_reader_stats stats;
 	struct tapir_report_view view;
 	struct tapir_str out;
@@ -79,6 +80,7 @@ static int setup(void **state)
 					   .pairs = &f->pairs,
 					   .findings = &f->findings,
 					   .overview = &f->overview,
+					   .programs = &f->programs,
 					   .catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL),
 					   .cpus = -1,
 					   .stats = &f->stats};
@@ -106,6 +108,7 @@ static int teardown(void **state)
 	tapir_vec__fini(&f->summary.events);
 	tapir_found_list__fini(&f->findings);
 	tapir_overview__fini(&f->overview);
+	tapir_report_programs__fini(&f->programs);
 	tapir_catalog__free((struct tapir_catalog *)(uintptr_t)f->view.catalog);
 	tapir_str__fini(&f->out);
 	free(f);
@@ -115,6 +118,8 @@ static int teardown(void **state)
 static const char *screen(struct fixture *f, size_t columns)
 {
 	tapir_str__clear(&f->out);
+	if (!f->programs.rows.cnt)
+		assert_int_equal(tapir_report_programs__make(&f->programs, &f->summary), 0);
 	tapir_report__write_first_screen(&f->view, &plain, columns, &f->out);
 	assert_false(f->out.failed);
 	return f->out.data;
@@ -184,7 +189,7 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 		"Requests   shop:request  41/s, 5.800 s (median), 6.000 s (99%), 97% awaited\n"
 		"CPU         43%  Shop.Draw(int)\n"
 		"Waits      151.200 s  socket in Checkout.AskWarehouse(int), ended by another pr\xe2\x80\xa6\n"
-		"Events     1,234  shop:sold\n"
+		"Events     1,234 events, all shop:sold\n"
 		"more: tapir report checkout.tapir --all\n");
 }
 
@@ -330,11 +335,47 @@ static void processes_of_one_name_are_one_row(void **state)
 		add_process(f, 100 + i, "bash", 10);
 	add_process(f, 2, "idle", 1);
 	f->view.cpus = 1.8;
+	f->overview.sample_cnt = 3600;
 	assert_non_null(strstr(screen(f, 80), "java (1) and 61 more processes \xc2\xb7 "));
 	assert_non_null(strstr(f->out.data, "\nProcesses  1.50 CPUs  java (1)\n"
 					    "           0.30 CPUs  bash \xc3\x97"
 					    "60\n"));
 	assert_null(strstr(f->out.data, "idle"));
+}
+
+/* What is wrong with each of the busiest, never with all together. */
+static void each_program_of_a_machine_has_its_finding(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_str text = {}, other = {};
+
+	add_process(f, 1, "java", 3000);
+	add_process(f, 2, "bash", 10);
+	add_process(f, 3, "bash", 10);
+	add_process(f, 4, "kworker/0:1", 5);
+	add_process(f, 5, "kworker/1:0-ev\033", 4);
+	add_finding(f, TAPIR_FOUND_GC, 49, "49% of the time of everybody");
+	f->view.cpus = 1.5;
+	f->view.is_machine = true;
+	assert_int_equal(tapir_report_programs__make(&f->programs, &f->summary), 0);
+	tapir_str__adds(&text, "30% of the time in GC");
+	tapir_found_list__add(&f->programs.rows.data[0].findings, TAPIR_FOUND_GC, 30, NULL, &text,
+			      NULL, NULL);
+	tapir_str__adds(&other, "0.01 CPUs used");
+	tapir_found_list__add(&f->programs.rows.data[1].findings, TAPIR_FOUND_CPU, 0.2, NULL,
+			      &other, NULL, NULL);
+	f->programs.are_judged = true;
+	assert_non_null(strstr(screen(f, 80), "the machine, 5 processes \xc2\xb7 6.0 s \xc2\xb7 "));
+	assert_non_null(strstr(f->out.data, "\n1  java (1): garbage collection "));
+	assert_non_null(strstr(f->out.data, "\n   30% of the time in GC\n   next: tapir report "
+					    "checkout.tapir --pid 1 --view gc\n2  bash "
+					    "\xc3\x97"
+					    "2: CPU use "));
+	assert_non_null(strstr(f->out.data, "\n   next: tapir report checkout.tapir --view cpu\n"));
+	assert_null(strstr(f->out.data, "everybody"));
+	assert_int_equal(f->programs.rows.cnt, 3);
+	assert_int_equal(f->programs.rows.data[2].cnt, 2); /* the kernel's workers */
+	assert_fits(f->out.data, 80);
 }
 
 static void severity_has_a_word(void **state)
@@ -363,6 +404,7 @@ int main(void)
 		TEST(screen_says_so_when_the_file_is_empty),
 		TEST(screen_says_so_when_the_file_was_cut),
 		TEST(processes_of_one_name_are_one_row),
+		TEST(each_program_of_a_machine_has_its_finding),
 		cmocka_unit_test(severity_has_a_word),
 	};
 

@@ -11,6 +11,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
+#include "symbol/unnamed_frames.h"
 
 #define MAX_WAITS  16384u
 #define MAX_PLACES 4096u
@@ -23,11 +24,24 @@ static uint32_t waker_of(const struct tapir_wait *w, const char *reason, bool is
 	return is_open || (reason && !strcmp(reason, "sleep")) ? 0 : w->waker_tid;
 }
 
-/* What somebody else has to give, other than work. */
-static bool is_for_others(const struct tapir_lore_wait *wait)
+/* What somebody else has to give, other than work: a wait for another end of a connection that has
+ * not ended may be one for work. */
+static bool is_for_others(const struct tapir_lore_wait *wait, bool is_open)
 {
 	return wait && ((wait->is_lock && !wait->may_idle) ||
-			tapir_finding_waits__is_dependency(wait->reason));
+			(!is_open && tapir_finding_waits__is_dependency(wait->reason)));
+}
+
+/* The program's own function; one without a name tells nothing. */
+static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t name = tapir_own_code__or_native(&f->own, tree, node);
+
+	return name != TAPIR_OWN_CODE_NONE &&
+			       tapir_unnamed_frame__module(tree->names.data[name]).len
+		       ? TAPIR_OWN_CODE_NONE
+		       : name;
 }
 
 static uint64_t key_of_place(const struct tapir_overview_wait *row)
@@ -46,8 +60,8 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 		return;
 	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
 	made.reason = wait ? wait->reason : NULL;
-	made.name = tapir_own_code__or_native(&f->own, tree, w->node);
-	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait) ||
+	made.name = function_of(f, w->node);
+	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait, is_open) ||
 			  tapir_own_code__is_unnamed(tree, w->node);
 	made.waker_tid = waker_of(w, made.reason, is_open);
 	key = tapir_hash__mix(key_of_place(&made), made.waker_tid * 2ull + is_open);

@@ -462,6 +462,8 @@ int tapir_recording__set_up(struct recording *r)
 		err = make_parts(r);
 	if (!err)
 		err = tapir_meta__post(r->queue, r->opts->command_line);
+	if (!err && r->rules.all)
+		err = tapir_meta__post_one(r->queue, "targets", "all processes");
 	if (!err)
 		err = tapir_meta__post_specs(r->queue, r->opts->specs);
 	if (!err)

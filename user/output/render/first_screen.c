@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keyed.h"
 #include "output/render/human_units.h"
 #include "output/render/remedies.h"
 #include "output/render/report_view.h"
@@ -18,10 +17,11 @@
 #define FINDINGS_SHOWN 3
 #define FIRST_LINES    3 /* of the first finding's sentence */
 #define NEXT_LINES     2 /* of the others' */
-#define REMEDY_LINES   3
+#define REMEDIES_SHOWN 2
+#define REMEDY_LINES   2
 #define ROWS_SHOWN     3
 #define LABEL_COLUMNS  11
-#define MAX_PROGRAMS   4096u
+#define MACHINE_ROWS   8
 #define DOTS	       "\xe2\x80\xa6"
 #define BETWEEN	       " \xc2\xb7 "
 
@@ -145,6 +145,17 @@ static void add_program(const struct tapir_process_row *row, struct tapir_str *o
 	tapir_str__addf(out, " (%u)", row->pid);
 }
 
+/* "java (4711)", "bash ×60" */
+static void add_processes(const struct tapir_report_program *program, struct tapir_str *out)
+{
+	if (program->cnt == 1 && !memchr(program->name.data, '/', program->name.len)) {
+		add_program(program->first, out);
+		return;
+	}
+	tapir_str__add_printable(out, program->name.data, program->name.len);
+	tapir_str__addf(out, " \xc3\x97%zu", program->cnt);
+}
+
 /* ", .NET 10.0.12" */
 static void add_runtime(const struct tapir_report_view *v, uint32_t pid, struct tapir_str *out)
 {
@@ -156,6 +167,13 @@ static void add_runtime(const struct tapir_report_view *v, uint32_t pid, struct 
 	if (runtime.len)
 		tapir_str__addf(out, ", %s", runtime.data);
 	tapir_str__fini(&runtime);
+}
+
+/* Of samples: as v->cpus is of those that findings count, which are not the recorder's own. */
+static double cpus_of(const struct tapir_report_view *v, uint64_t samples)
+{
+	return v->overview->sample_cnt ? v->cpus * (double)samples / (double)v->overview->sample_cnt
+				       : v->cpus;
 }
 
 /* Adds what was said to the head's line, or to the next one if it does not fit there. Empties it.
@@ -177,6 +195,27 @@ static void add_piece(const struct writer *w, struct tapir_str *piece, size_t *u
 	tapir_str__clear(piece);
 }
 
+/* "Checkout (17656), .NET 10.0.12", "java (4711), HotSpot 17 and 2 more processes" */
+static void add_recorded(const struct tapir_report_view *v, size_t processes, struct tapir_str *out)
+{
+	const char *host = tapir_summary__meta(v->summary, "host");
+
+	if (!processes) {
+		tapir_str__adds(out, "no process was recorded");
+		return;
+	}
+	if (v->is_machine) {
+		tapir_report__add_printable(out, host ? host : "the machine");
+		tapir_str__addf(out, ", %zu process%s", processes, processes == 1 ? "" : "es");
+		return;
+	}
+	add_program(v->summary->processes.data, out);
+	add_runtime(v, v->summary->processes.data->pid, out);
+	if (processes > 1)
+		tapir_str__addf(out, " and %zu more process%s", processes - 1,
+				processes == 2 ? "" : "es");
+}
+
 /* "Checkout (17656), .NET 10.0.12 · 6.0 s · 0.02 CPUs · 56 threads · nothing lost" */
 static void write_head(const struct writer *w)
 {
@@ -186,22 +225,17 @@ static void write_head(const struct writer *w)
 
 	tapir_report__count_threads(v, &threads, &processes);
 	tapir_str__adds(w->out, w->p->bold);
-	if (processes) {
-		add_program(v->summary->processes.data, &text);
-		add_runtime(v, v->summary->processes.data->pid, &text);
-	} else {
-		tapir_str__adds(&text, "no process was recorded");
-	}
-	if (processes > 1)
-		tapir_str__addf(&text, " and %zu more process%s", processes - 1,
-				processes == 2 ? "" : "es");
+	add_recorded(v, processes, &text);
 	add_piece(w, &text, &used);
 	tapir_human__add_duration(&text, tapir_report__duration_ns(v));
 	if (tapir_report__has_window(v))
 		tapir_report__add_window(v, &text);
 	add_piece(w, &text, &used);
 	if (v->cpus >= 0) {
-		tapir_str__addf(&text, "%.2f CPUs", v->cpus);
+		tapir_str__addf(&text, "%.2f CPUs",
+				v->is_machine
+					? cpus_of(v, v->summary->captured[TAPIR_FAMILY_SAMPLE])
+					: v->cpus);
 		add_piece(w, &text, &used);
 	}
 	if (processes) {
@@ -225,11 +259,12 @@ static const char *colour_of(const struct writer *w, const struct tapir_found *f
 					   : "";
 }
 
-static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx)
+/* pid: the process that it is of; 0: of all. */
+static void write_finding(const struct writer *w, const struct tapir_found *found,
+			  const char *title, uint32_t pid, size_t idx)
 {
-	const char *title = tapir_found__title(found->kind), *colour = colour_of(w, found);
-	const char *level = tapir_found__level(found->severity);
-	size_t used = 3 + strlen(title) + strlen(level);
+	const char *level = tapir_found__level(found->severity), *colour = colour_of(w, found);
+	size_t used = 3 + tapir_utf8__columns(title, strlen(title)) + strlen(level);
 
 	tapir_str__addf(w->out, "%zu  %s%s%s", idx + 1, w->p->bold, title, w->p->off);
 	add_spaces(w->out, w->columns > used + 2 ? w->columns - used : 2);
@@ -237,9 +272,36 @@ static void write_finding(const struct writer *w, const struct tapir_found *foun
 	add_wrapped(w, found->text, 3, idx ? NEXT_LINES : FIRST_LINES);
 	tapir_str__adds(w->out, "   next: ");
 	add_command(w);
+	if (pid)
+		tapir_str__addf(w->out, " --pid %u", pid);
 	if (found->view)
 		tapir_str__addf(w->out, " --view %s", found->view);
 	tapir_str__addc(w->out, '\n');
+}
+
+/* Of the whole machine: the first finding of each of the busiest programs. */
+static void write_findings_by_program(const struct writer *w)
+{
+	const struct tapir_report_programs *programs = w->v->programs;
+	struct tapir_str title = {};
+	size_t idx = 0;
+
+	for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED && i < programs->rows.cnt; i++) {
+		const struct tapir_report_program *program = &programs->rows.data[i];
+		const struct tapir_found *found = program->findings.rows.data;
+
+		if (!program->findings.rows.cnt)
+			continue;
+		tapir_str__clear(&title);
+		add_processes(program, &title);
+		tapir_str__addf(&title, ": %s", tapir_found__title(found->kind));
+		write_finding(w, found, title.data ? title.data : "",
+			      program->cnt == 1 ? program->first->pid : 0, idx++);
+	}
+	w->out->failed |= title.failed;
+	tapir_str__fini(&title);
+	if (!idx)
+		tapir_str__adds(w->out, "nothing stands out\n");
 }
 
 static void write_findings(const struct writer *w)
@@ -247,8 +309,13 @@ static void write_findings(const struct writer *w)
 	const struct tapir_found_list *list = w->v->findings;
 	bool has_any = w->v->summary->processes.cnt > 0;
 
+	if (w->v->programs->are_judged) {
+		write_findings_by_program(w);
+		return;
+	}
 	for (size_t i = 0; i < list->rows.cnt && i < FINDINGS_SHOWN; i++)
-		write_finding(w, &list->rows.data[i], i);
+		write_finding(w, &list->rows.data[i], tapir_found__title(list->rows.data[i].kind),
+			      0, i);
 	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
 		tapir_str__adds(w->out, "no event and no sample\n");
 	else if (!list->rows.cnt && has_any)
@@ -264,12 +331,12 @@ static void write_remedies(const struct writer *w)
 	tapir_remedies__add_callers(&w->v->summary->ends, &lines);
 	tapir_report__add_names_missing(w->v, &lines);
 	w->out->failed |= lines.failed;
-	for (char *line = lines.data, *end; line && *line && cnt < REMEDY_LINES; line = end + 1) {
+	for (char *line = lines.data, *end; line && *line && cnt < REMEDIES_SHOWN; line = end + 1) {
 		end = line + strcspn(line, "\n");
 		if (!*end)
 			break;
 		*end = 0;
-		add_wrapped(w, line, 2, 1);
+		add_wrapped(w, line, 2, REMEDY_LINES);
 		cnt++;
 	}
 	tapir_str__fini(&lines);
@@ -359,99 +426,55 @@ static void write_places(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
+/* "48 GCs; 1,204 exceptions", "1,234 events, 78% of them shop:sold" */
 static void write_events(const struct writer *w)
 {
-	const struct tapir_summary *s = w->v->summary;
-	struct tapir_str text = {}, name = {};
+	struct tapir_str text = {};
 
-	for (size_t i = 0; i < s->events.cnt && i < ROWS_SHOWN && s->events.data[i].captured; i++) {
-		begin_row(w, "Events", i);
-		tapir_human__add_count(&text, s->events.data[i].captured);
-		tapir_str__adds(&text, "  ");
-		tapir_str__clear(&name);
-		tapir_report__add_event_name(&s->events.data[i], &name);
-		tapir_report__add_printable(&text, name.data ? name.data : "");
+	tapir_report__add_events(w->v, &text);
+	if (text.len) {
+		begin_row(w, "Events", 0);
 		end_row(w, &text);
 	}
-	tapir_str__fini(&name);
 	tapir_str__fini(&text);
 }
 
-/* Processes of one name. */
-struct program {
-	const struct tapir_process_row *first; /* the one that did most */
-	size_t cnt;
-	uint64_t samples, records;
-};
-
-static int by_use(const void *a, const void *b)
-{
-	const struct program *x = a, *y = b;
-
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
-	if (x->records != y->records)
-		return x->records < y->records ? 1 : -1;
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-static void write_program(const struct writer *w, const struct program *program,
+static void write_program(const struct writer *w, const struct tapir_report_program *program,
 			  struct tapir_str *text)
 {
 	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
-	double share = tapir_report__percent(program->samples, samples);
 
-	if (samples && w->v->cpus >= 0)
-		tapir_str__addf(text, "%.2f CPUs  ", share * w->v->cpus / 100);
-	else if (samples)
-		tapir_str__addf(text, "%3.0f%% of the samples  ", share);
-	else
+	if (samples && w->v->cpus >= 0) {
+		tapir_str__addf(text, "%.2f CPUs  ", cpus_of(w->v, program->samples));
+	} else if (samples) {
+		tapir_str__addf(text, "%3.0f%% of the samples  ",
+				tapir_report__percent(program->samples, samples));
+	} else {
 		tapir_human__add_count(text, program->records);
-	tapir_str__adds(text, samples ? "" : " records  ");
-	if (program->cnt == 1) {
-		add_program(program->first, text);
-		return;
+		tapir_str__adds(text, " records  ");
 	}
-	tapir_report__add_printable(text, *program->first->comm ? program->first->comm : "?");
-	tapir_str__addf(text, " \xc3\x97%zu", program->cnt);
+	add_processes(program, text);
 }
 
 /* Of several processes: which of them used the CPUs. */
 static void write_programs(const struct writer *w)
 {
-	struct tapir_vec(struct program) programs = {};
-	const struct tapir_process_row *row;
-	struct tapir_map by_name = {};
+	const struct tapir_report_programs *programs = w->v->programs;
+	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
+	size_t most = w->v->is_machine ? MACHINE_ROWS : ROWS_SHOWN;
 	struct tapir_str text = {};
 
-	tapir_vec_for_each (row, &w->v->summary->processes) {
-		uint64_t key = tapir_hash__bytes(1, row->comm, strlen(row->comm));
-		uint64_t records = tapir_captured__sum(row->captured);
-		struct program made = {.first = row}, *program;
+	if (programs->rows.cnt == 1 && programs->rows.data->cnt == 1)
+		return; /* the head has told it */
+	for (size_t i = 0; i < programs->rows.cnt && i < most; i++) {
+		const struct tapir_report_program *row = &programs->rows.data[i];
 
-		program = records ? tapir_keyed__row(&programs, &by_name, key, MAX_PROGRAMS, made)
-				  : NULL;
-		if (!program)
-			continue;
-		program->cnt++;
-		program->samples += row->captured[TAPIR_FAMILY_SAMPLE];
-		program->records += records;
-	}
-	if (programs.cnt)
-		qsort(programs.data, programs.cnt, sizeof(*programs.data), by_use);
-	for (size_t i = 0; i < programs.cnt && i < ROWS_SHOWN; i++) {
-		if (programs.cnt == 1 && programs.data->cnt == 1)
-			break; /* the head has told it */
-		if (i && w->v->summary->captured[TAPIR_FAMILY_SAMPLE] &&
-		    tapir_report__percent(programs.data[i].samples,
-					  w->v->summary->captured[TAPIR_FAMILY_SAMPLE]) < 1)
+		if (i && samples && tapir_report__percent(row->samples, samples) < 1)
 			break;
 		begin_row(w, "Processes", i);
-		write_program(w, &programs.data[i], &text);
+		write_program(w, row, &text);
 		end_row(w, &text);
 	}
-	tapir_vec__fini(&programs);
-	tapir_map__fini(&by_name);
 	tapir_str__fini(&text);
 }
 
@@ -476,9 +499,11 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 	write_remedies(&w);
 	tapir_str__addc(out, '\n');
 	write_programs(&w);
-	write_requests(&w);
-	write_functions(&w);
-	write_places(&w);
+	if (!v->is_machine) { /* places in different programs have nothing to do with one another */
+		write_requests(&w);
+		write_functions(&w);
+		write_places(&w);
+	}
 	write_events(&w);
 	tapir_str__adds(out, "more: ");
 	add_command(&w);

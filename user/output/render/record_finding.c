@@ -110,14 +110,17 @@ static void add_svg_name(const char *path, struct tapir_str *out)
 	tapir_str__adds(out, ".svg");
 }
 
-static void print_next(const char *path, bool has_stacks)
+/* has_screen: it names what comes next, other than a picture. */
+static void print_next(const char *path, bool has_screen, bool has_stacks)
 {
 	struct tapir_str svg = {};
 
-	tapir_info("next: tapir report %s", path);
+	if (!has_screen)
+		tapir_info("next: tapir report %s", path);
 	add_svg_name(path, &svg);
 	if (has_stacks && svg.data)
-		tapir_info("      tapir flamegraph %s -o %s", path, svg.data);
+		tapir_info("%s tapir flamegraph %s -o %s", has_screen ? "next:" : "     ", path,
+			   svg.data);
 	tapir_str__fini(&svg);
 }
 
@@ -168,7 +171,7 @@ void tapir_record_finding__print(const char *path, bool has_samples)
 		print_lines(said.also.data);
 		print_lines(said.remedies.data);
 	}
-	print_next(path, has_stacks);
+	print_next(path, is_read && tapir_screen__is_tty(stderr), has_stacks);
 	said__fini(&said);
 }
 

@@ -120,6 +120,11 @@ static void add_events(const struct tapir_report_view *v, size_t from, struct ta
 	tapir_report__add_printable(out, row->event);
 }
 
+void tapir_report__add_events(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	add_events(v, out->len, out);
+}
+
 #define LATE_PARTS 1000 /* of all records: fewer late ones change no answer */
 
 /* Records that are not lost, but leave the recording incomplete. */

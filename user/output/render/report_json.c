@@ -304,6 +304,27 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 	tapir_json__close(j, ']');
 }
 
+/* By name, with most CPU time first; of the whole machine, what was found of the first ones. */
+static void json_programs(struct tapir_json *j, const struct tapir_report_programs *programs)
+{
+	const struct tapir_report_program *row;
+
+	tapir_json__open(j, "programs", '[');
+	tapir_vec_for_each (row, &programs->rows) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__strn(j, "name", row->name.data, row->name.len);
+		tapir_json__u64(j, "pid", row->first->pid);
+		tapir_json__u64(j, "processes", row->cnt);
+		tapir_json__u64(j, "samples", row->samples);
+		if (row->cpus >= 0)
+			tapir_json__f64(j, "cpus", row->cpus);
+		if (row->findings.rows.cnt)
+			json_findings(j, &row->findings);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
 /* The figures of the first screen. */
 static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 {
@@ -356,6 +377,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 			v->findings->rows.cnt ? v->findings->rows.data[0].text : NULL);
 	json_findings(&j, v->findings);
 	json_overview(&j, v->overview);
+	json_programs(&j, v->programs);
 	if (v->cpus >= 0)
 		tapir_json__f64(&j, "cpus", v->cpus);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));

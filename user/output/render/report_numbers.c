@@ -93,13 +93,6 @@ void tapir_report__add_printable(struct tapir_str *out, const char *text)
 	tapir_str__add_printable(out, text, strlen(text));
 }
 
-void tapir_report__add_event_name(const struct tapir_event_row *row, struct tapir_str *out)
-{
-	tapir_str__adds(out, row->provider);
-	tapir_str__adds(out, *row->provider ? ":" : "");
-	tapir_str__adds(out, row->event);
-}
-
 uint64_t tapir_report__refused(const struct tapir_report_view *v)
 {
 	const struct tapir_event_row *row;

@@ -102,6 +102,13 @@ static int read_all(struct tapir_report *report, struct tapir_reader *reader, st
 	return err ? err : summary->failed ? -ENOMEM : tapir_timeline__finish(tl);
 }
 
+static bool is_machine(const struct tapir_summary *summary)
+{
+	const char *targets = tapir_summary__meta(summary, "targets");
+
+	return targets && !strcmp(targets, "all processes");
+}
+
 static void show(struct tapir_report *report, struct tapir_reader *reader, const struct reading *r)
 {
 	report->view = (struct tapir_report_view){
@@ -110,6 +117,8 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.pairs = tapir_timeline__pairs(report->finding.tl),
 		.findings = &report->findings,
 		.overview = &report->overview,
+		.programs = &report->programs,
+		.is_machine = is_machine(&report->summary),
 		.late = tapir_timeline__stats(report->finding.tl)->late,
 		.cpus = tapir_finding__cpus(&report->finding),
 		.catalog = tapir_reader__catalog(reader),
@@ -164,6 +173,13 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 		err = report->findings.failed || report->overview.failed ? -ENOMEM : 0;
 	}
 	if (!err)
+		err = tapir_report_programs__make(&report->programs, &report->summary);
+	/* Those of a machine have nothing to do with one another. A pipe cannot be read twice. */
+	if (!err && is_machine(&report->summary) && strcmp(request->path, "-") != 0)
+		err = tapir_report_programs__judge(
+			&report->programs, &report->summary, request->path, &opts,
+			has_clock(&report->summary), request->goes_on, request->ctx);
+	if (!err)
 		show(report, reader, &r);
 	tapir_pids_seen__fini(&r.seen);
 	return err;
@@ -177,4 +193,5 @@ void tapir_report__fini(struct tapir_report *report)
 	tapir_summary__fini(&report->summary);
 	tapir_found_list__fini(&report->findings);
 	tapir_overview__fini(&report->overview);
+	tapir_report_programs__fini(&report->programs);
 }

@@ -32,6 +32,7 @@ struct tapir_report {
 	struct tapir_finding finding;
 	struct tapir_found_list findings;
 	struct tapir_overview overview;
+	struct tapir_report_programs programs;
 };
 
 /*

@@ -70,6 +70,13 @@ static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 	say_rest(cnt, shown, out);
 }
 
+static void add_event_name(const struct tapir_event_row *row, struct tapir_str *out)
+{
+	tapir_str__adds(out, row->provider);
+	tapir_str__adds(out, *row->provider ? ":" : "");
+	tapir_str__adds(out, row->event);
+}
+
 static void write_events(const struct tapir_report_view *v, const struct tapir_palette *p,
 			 struct tapir_str *out)
 {
@@ -84,7 +91,7 @@ static void write_events(const struct tapir_report_view *v, const struct tapir_p
 		const struct tapir_event_row *row = &v->summary->events.data[i];
 
 		tapir_str__clear(&name);
-		tapir_report__add_event_name(row, &name);
+		add_event_name(row, &name);
 		cell_count(&table, row->captured);
 		cell_rate(&table, row->captured, tapir_report__duration_ns(v));
 		cell_count(&table, row->lost);
@@ -393,7 +400,7 @@ static void write_stacks_of(const struct tapir_report_view *v, uint32_t event,
 	if (event == TAPIR_SUMMARY_SAMPLED)
 		tapir_str__adds(&name, "CPU samples");
 	else
-		tapir_report__add_event_name(&v->summary->events.data[event], &name);
+		add_event_name(&v->summary->events.data[event], &name);
 	tapir_report__add_printable(out, name.data ? name.data : "");
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&name);

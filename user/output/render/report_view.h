@@ -7,6 +7,7 @@
 #include "diagnose/overview.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
+#include "output/render/report_programs.h"
 #include "output/render/screen.h"
 #include "trace/reader.h"
 
@@ -16,8 +17,10 @@ struct tapir_report_view {
 	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
 	const struct tapir_found_list *findings; /* the worst first */
 	const struct tapir_overview *overview;
-	uint64_t late; /* records that were delivered after younger ones */
-	double cpus;   /* used on average; negative: not known */
+	const struct tapir_report_programs *programs;
+	bool is_machine; /* it is a recording of all processes (-a) */
+	uint64_t late;	 /* records that were delivered after younger ones */
+	double cpus;	 /* used on average; negative: not known */
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
@@ -43,6 +46,8 @@ void tapir_report__write_json(const struct tapir_report_view *view, struct tapir
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
 /* "17 lost, 1 gap", "nothing lost" */
 void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir_str *out);
+/* "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
+void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
 /* " (3.000 s to 5.000 s of 10.2 s)" */
 void tapir_report__add_window(const struct tapir_report_view *view, struct tapir_str *out);
 /* A line that says why the file has no end, or is not whole; nothing where it has and is. */
@@ -76,8 +81,6 @@ uint64_t tapir_report__refused(const struct tapir_report_view *view);
 void tapir_report__count_threads(const struct tapir_report_view *view, size_t *threads,
 				 size_t *processes);
 double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */
-/* "provider:event", as it is: not made printable. */
-void tapir_report__add_event_name(const struct tapir_event_row *row, struct tapir_str *out);
 void tapir_report__add_printable(struct tapir_str *out, const char *text);
 
 #endif
