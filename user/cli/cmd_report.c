@@ -39,10 +39,11 @@ static const struct tapir_option options[] = {
 		"show N rows of each table, 0: all; with --json, of functions, modules and stacks",
 		struct args, top),
 	TAPIR_FLAG("all", 'a', "show all tables, and all rows of each", struct args, all),
-	TAPIR_FLAG("all-frames", 0,
-		   "with --view: show stacks with the frames of the kernel, the runtime and "
-		   "libraries that come before the program's own code",
-		   struct args, all_frames),
+	TAPIR_FLAG(
+		"all-frames", 0,
+		"with --view or --stacks: show stacks with the frames of the kernel, the runtime and "
+		"libraries that come before the program's own code",
+		struct args, all_frames),
 	TAPIR_FLAG("stacks", 's', "show the hottest stacks of each event, innermost function first",
 		   struct args, stacks),
 	TAPIR_PIDS("pid", 'p', "PID", "only this process; repeatable, or PID,PID", struct args,
@@ -114,6 +115,7 @@ static int print(const struct args *args, struct tapir_report_view *view)
 
 	view->top = args->all ? UINT64_MAX : args->top;
 	view->with_stacks = args->stacks;
+	view->all_frames = args->all_frames;
 	if (args->json) {
 		tapir_report__write_json(view, &out);
 	} else if (wants_tables(args)) {
@@ -184,8 +186,8 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 {
 	if (args->until_ns && args->until_ns <= args->from_ns)
 		return tapir_cli__usage(cli, "--to must be later than --from");
-	if (args->all_frames && !args->view)
-		return tapir_cli__usage(cli, "--all-frames requires --view");
+	if (args->all_frames && !args->view && !args->stacks)
+		return tapir_cli__usage(cli, "--all-frames requires --view or --stacks");
 	if (args->trace_id && !args->view)
 		return tapir_cli__usage(cli, "--trace-id requires --view, as in --view cpu");
 	if (args->stacks && args->view)
@@ -228,7 +230,8 @@ const struct tapir_command tapir_cmd_report = {
 		"was lost and why, the hottest functions and modules, events, intervals, "
 		"processes and threads. SELF is CPU time in a function itself, TOTAL "
 		"includes what it calls. --stacks adds the hottest stacks of each event; "
-		"consecutive frames without names are one line, 'libfoo.so (14 frames)'. "
+		"consecutive frames without names are one, 'libfoo.so (14 frames)', and so are "
+		"those of the kernel, '[futex, 7 kernel frames]' (--all-frames shows each). "
 		"Digits in brackets show when records were lost: one digit per part of "
 		"the recording, 9 where most were lost. --from, --to, --pid and --thread "
 		"restrict all figures to that time, process or thread; intervals count if "

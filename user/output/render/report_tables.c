@@ -3,6 +3,7 @@
  * The report's tables. What may be long is last in its row, so that columns line up whatever a
  * traced program calls its functions; on a terminal it is cut.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -338,13 +339,46 @@ static uint32_t unnamed_run(const struct tapir_report_view *v, const struct tapi
 	return cnt;
 }
 
-/* A frame, or a run of frames without names; how many they are. */
+static uint32_t kernel_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
+			   uint32_t first)
+{
+	uint32_t cnt = 0;
+
+	while (!v->all_frames && first + cnt < row->function_cnt &&
+	       v->summary->functions.data[row->functions[first + cnt]].kind == TAPIR_FRAME_KERNEL)
+		cnt++;
+	return cnt;
+}
+
+/* "[futex, 7 kernel frames]": by the system call, else by the innermost function. */
+static void add_kernel_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
+			   uint32_t first, uint32_t cnt, struct tapir_str *out)
+{
+	const struct tapir_function_row *functions = v->summary->functions.data;
+	const char *name = functions[row->functions[first]].name, *call;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		call = strstr(functions[row->functions[first + i]].name, "_sys_");
+		if (call)
+			name = call + 5;
+	}
+	tapir_str__addc(out, '[');
+	tapir_report__add_printable(out, name);
+	tapir_str__addf(out, ", %" PRIu32 " kernel frames]", cnt);
+}
+
+/* A frame, or a run of the kernel's or of frames without names; how many they are. */
 static uint32_t add_frames(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			   uint32_t first, struct tapir_str *out)
 {
 	const char *name = v->summary->functions.data[row->functions[first]].name;
-	uint32_t cnt = unnamed_run(v, row, first);
+	uint32_t cnt = kernel_run(v, row, first);
 
+	if (cnt > 1) {
+		add_kernel_run(v, row, first, cnt, out);
+		return cnt;
+	}
+	cnt = unnamed_run(v, row, first);
 	if (cnt > 1) {
 		tapir_unnamed_frames__add(out, name, cnt);
 		return cnt;

@@ -26,6 +26,7 @@ struct tapir_report_view {
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
 	uint64_t top;		    /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */
 	bool with_stacks;	    /* as text: the hottest ones of each event */
+	bool all_frames;	    /* there: those of the kernel, too, each for itself */
 };
 
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
