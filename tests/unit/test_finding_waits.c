@@ -165,6 +165,50 @@ static void wait_for_a_name_server_counts_throughout(void **state)
 	assert_string_equal(row->text, "threads waited 999.00 ms for a name server in Shop.ask()");
 }
 
+/* The first screen's rows have the figures of the findings, and no idle thread beside them. */
+static void places_are_those_where_the_program_waits(void **state)
+{
+	struct tapir_overview o = {};
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	leave_for(POLL, 5, 0, UNNAMED, TAPIR_SWITCH_SNAPSHOT);
+	leave_for(SOCKET, 2, 10, OWN, 0);
+	leave_for(SOCKET, 3, 10, OWN, 0);
+	leave_for(DISK, 4, 10, OWN, 0);
+	feeder_come(&f, 4, 600 * MS, 600 * MS, 99);
+	feeder_come(&f, 2, 950 * MS, 950 * MS, 99);
+	feeder_come(&f, 3, 950 * MS, 950 * MS, 99);
+	assert_non_null(waits_at(1000));
+	tapir_overview__make(&finding, &o);
+	assert_false(o.failed);
+	assert_int_equal(o.place_cnt, 2);
+	assert_string_equal(o.places[0].name, "Shop.ask()");
+	assert_string_equal(o.places[0].reason, "socket");
+	assert_string_equal(o.places[0].ended_by, "another process");
+	assert_false(o.places[0].is_open);
+	assert_int_equal(o.places[0].ns, 1880 * MS);
+	assert_string_equal(o.places[1].reason, "disk");
+	assert_int_equal(o.places[1].ns, 590 * MS);
+	tapir_overview__fini(&o);
+}
+
+static void idle_thread_is_shown_where_there_is_nothing_else(void **state)
+{
+	struct tapir_overview o = {};
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	leave_for(POLL, 2, 0, UNNAMED, TAPIR_SWITCH_SNAPSHOT);
+	assert_null(waits_at(1000));
+	tapir_overview__make(&finding, &o);
+	assert_int_equal(o.place_cnt, 1);
+	assert_null(o.places[0].name);
+	assert_true(o.places[0].is_open);
+	assert_int_equal(o.places[0].ns, 1000 * MS);
+	tapir_overview__fini(&o);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)
 
 int main(void)
@@ -177,6 +221,8 @@ int main(void)
 		TEST(library_that_waits_for_work_is_no_finding),
 		TEST(waits_for_a_disk_are_told_apart_and_lead),
 		TEST(wait_for_a_name_server_counts_throughout),
+		TEST(places_are_those_where_the_program_waits),
+		TEST(idle_thread_is_shown_where_there_is_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

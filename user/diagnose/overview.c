@@ -62,7 +62,7 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 	made.reason = wait ? wait->reason : NULL;
 	made.name = function_of(f, w->node);
 	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait, is_open) ||
-			  tapir_own_code__is_unnamed(tree, w->node);
+			  (!is_open && tapir_own_code__is_unnamed(tree, w->node));
 	made.waker_tid = waker_of(w, made.reason, is_open);
 	key = tapir_hash__mix(key_of_place(&made), made.waker_tid * 2ull + is_open);
 	row = tapir_keyed__row(&f->overview.rows, &f->overview.by_key, key, MAX_WAITS, made);
@@ -143,7 +143,10 @@ static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 	}
 	if (places.cnt)
 		qsort(places.data, places.cnt, sizeof(*places.data), by_importance);
-	for (size_t i = 0; i < places.cnt && i < TAPIR_OVERVIEW_ROWS; i++) {
+	/* Idle threads are shown where there is nothing else. */
+	for (size_t i = 0;
+	     i < places.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || places.data[i].first->is_telling);
+	     i++) {
 		struct tapir_overview_place *out = &o->places[o->place_cnt++];
 		struct tapir_str name = {}, thread = {};
 
