@@ -468,6 +468,20 @@ static void requests_without_ids_are_said_to_have_no_duration(void **state)
 			    "events have no activity id and change threads (record --activities)");
 }
 
+static void requests_without_their_key_are_said_to_have_no_duration(void **state)
+{
+	(void)state;
+	feeder_probe(&f, 90, "Microsoft-AspNetCore-Server-Kestrel", "RequestStart", NULL, NULL);
+	feeder_probe(&f, 91, "Microsoft-AspNetCore-Server-Kestrel", "RequestStop", NULL, NULL);
+	for (uint64_t ms = 10; ms < 1000; ms += 100) {
+		flow(90, 1, ms * MS, 0, 0);
+		flow(91, 1, (ms + 50) * MS, 0, 0);
+	}
+	assert_string_equal(finding_text(0),
+			    "10 times Microsoft-AspNetCore-Server-Kestrel:server_request, how long "
+			    "is not known: its events were recorded without requestId");
+}
+
 static void requests_from_before_the_ids_are_not_reported(void **state)
 {
 	(void)state;
@@ -531,6 +545,7 @@ int main(void)
 		TEST(finalizer_that_waits_for_work_is_not_stuck),
 		TEST(worse_one_of_two_leads),
 		TEST(requests_without_ids_are_said_to_have_no_duration),
+		TEST(requests_without_their_key_are_said_to_have_no_duration),
 		TEST(requests_from_before_the_ids_are_not_reported),
 		TEST(slow_requests_are_reported_with_what_they_waited_for),
 		cmocka_unit_test(percentiles_never_exceed_the_largest_value),

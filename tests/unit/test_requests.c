@@ -209,6 +209,32 @@ static void calls_are_no_requests(void **state)
 	assert_int_equal(cell(table("calls", 0), 0, "max_ns")->u64, 8 * MS);
 }
 
+/* Two sources tell of the same three requests: the one that knows what was answered counts. */
+static void requests_count_once_and_errors_by_their_status(void **state)
+{
+	static const char *const answers[] = {"200", "503", "404"};
+	const struct tapir_view_result_table *routes;
+
+	(void)state;
+	describe();
+	feeder_probe(&f, 20, "Microsoft-Diagnostics-DiagnosticSource", "Activity1Start", "SpanId",
+		     "Path");
+	feeder_probe(&f, 21, "Microsoft-Diagnostics-DiagnosticSource", "Activity1Stop", "SpanId",
+		     "Status");
+	for (uint64_t i = 0; i < 3; i++) {
+		begin(i, 1, 10 + 10 * i, "/a/1");
+		fire_with(20, 1, (11 + 10 * i) * MS, 1 + i, "/a/1");
+		fire_with(21, 2, (15 + 10 * i) * MS, 1 + i, answers[i]);
+		end(i, 2, 16 + 10 * i);
+	}
+	assert_int_equal(answer(), 0);
+	routes = table("routes", 0);
+	assert_int_equal(tapir_view_result_table__rows(routes), 1);
+	assert_int_equal(cell(routes, 0, "count")->u64, 3);
+	assert_int_equal(cell(routes, 0, "max_ns")->u64, 4 * MS);
+	assert_int_equal(cell(routes, 0, "errors")->u64, 1);
+}
+
 /* ---- time ------------------------------------------------------------------------------------- */
 
 /* It blocks its thread; the collector stops the process meanwhile. */
@@ -347,6 +373,7 @@ int main(void)
 		TEST(lost_ends_are_in_no_percentile),
 		TEST(events_without_their_key_are_no_number),
 		TEST(calls_are_no_requests),
+		TEST(requests_count_once_and_errors_by_their_status),
 		TEST(parts_of_a_request_on_one_thread_add_up),
 		TEST(time_of_other_work_is_not_the_request_s),
 		TEST(collections_are_known_whoever_works_for_it),
