@@ -35,6 +35,7 @@ QUIET = {
     "ring.a_lane_is_found_soon_when_something_new_is_executed": "it traces every ringer, and measures time",
     "ring.many_processes_are_looked_at_in_turn": "it traces every ringer",
     "ring_life.a_ninth_tracer_is_told_that_there_is_no_room": "it traces every ringer",
+    "requests.requests_of_the_default_profile_are_the_clients": "it compares durations with a client's clock",
     "sample.*": "they count samples by time",
     "sched.who_yields_is_distinguished_from_who_is_preempted_on_its_way_out": "it counts switches of two programs on one CPU",
     "sched.burn_has_its_samples_beside_the_switches": "it counts samples by time",

@@ -6,7 +6,6 @@
  */
 #include "analyze/spans/request_routes.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -20,8 +20,7 @@ void tapir_request_routes__free(struct tapir_request_routes *r);
 void tapir_request_routes__close(struct tapir_request_routes *r, const struct tapir_interval *i);
 /*
  * After the last one: the headline, the facts, the tables "routes" and "calls", of at most top
- * rows, and notes. False: there was no request and no call; then nothing is added. *failed: no
- * memory.
+ * rows, and notes. False: there was no request and no call; then only facts and notes are added.
  */
 bool tapir_request_routes__finish(struct tapir_request_routes *r, struct tapir_view_result *result,
 				  uint64_t top);
