@@ -22,14 +22,12 @@ static bool overlaps(const struct tapir_freeze *f, uint64_t from_ns, uint64_t un
 	return until_ns >= f->from_ns && from_ns <= f->until_ns;
 }
 
-static bool keeps(void *ctx, uint64_t segment, const struct tapir_rec *rec)
+static bool keeps(const struct tapir_freeze *f, const struct tapir_rec *rec)
 {
-	const struct tapir_freeze *f = ((const struct copy *)ctx)->freeze;
 	const struct tapir_rec_loss *loss = (const void *)rec;
 	const struct tapir_rec_gap *gap = (const void *)rec;
 	const struct tapir_rec_switch *sw = (const void *)rec;
 
-	(void)segment;
 	if (tapir_rec_type__describes(rec->type))
 		return true;
 	if (rec->type == TAPIR_REC_LOSS)
@@ -40,6 +38,14 @@ static bool keeps(void *ctx, uint64_t segment, const struct tapir_rec *rec)
 	    (tapir_rec__is_snapshot(rec) && sw->flags & TAPIR_SWITCH_AT_END))
 		return rec->time_ns >= f->snapshot_ns && rec->time_ns <= f->until_ns;
 	return rec->time_ns >= f->from_ns && rec->time_ns <= f->until_ns;
+}
+
+static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct tapir_writer *w)
+{
+	const struct copy *copy = ctx;
+
+	(void)segment;
+	return keeps(copy->freeze, rec) ? tapir_writer__put(w, rec) : 0;
 }
 
 static int begin_segment(void *ctx, uint64_t segment, struct tapir_writer *w)
@@ -63,7 +69,7 @@ static int go_on(void *ctx)
 static int copy_one(struct copy *copy, int fd, struct tapir_writer *w)
 {
 	const struct tapir_rewrite rewrite = {
-		.begin_segment = begin_segment, .keeps = keeps, .check = go_on, .ctx = copy};
+		.begin_segment = begin_segment, .put = put, .check = go_on, .ctx = copy};
 	struct tapir_reader *reader;
 	int err = copy->has_begun ? tapir_writer__begin_segment(w) : 0;
 

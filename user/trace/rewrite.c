@@ -12,12 +12,8 @@ static int copy_chunk(const struct tapir_chunk *chunk, uint64_t segment, struct 
 {
 	int err = 0;
 
-	for (size_t i = 0; i < chunk->order_cnt && !err; i++) {
-		const struct tapir_rec *rec = tapir_chunk__record(chunk, i);
-
-		if (rewrite->keeps(rewrite->ctx, segment, rec))
-			err = tapir_writer__put(w, rec);
-	}
+	for (size_t i = 0; i < chunk->order_cnt && !err; i++)
+		err = rewrite->put(rewrite->ctx, segment, tapir_chunk__record(chunk, i), w);
 	return err ? err : tapir_writer__flush(w);
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rewrite.h - a recording copied record by record, with some left out and others put at the start
- * of a segment. Segments, the order of records, and times stay as they are.
+ * rewrite.h - a recording copied record by record, with some left out, some changed, and others put
+ * at the start of a segment. Segments and the order of records stay as they are.
  */
 #ifndef TAPIR_USER_REWRITE_H
 #define TAPIR_USER_REWRITE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "trace/reader.h"
@@ -15,7 +14,9 @@
 struct tapir_rewrite {
 	/* segment: from 1, as tapir_reader_stats.segments counts them; 0: before the first. */
 	int (*begin_segment)(void *ctx, uint64_t segment, struct tapir_writer *w);
-	bool (*keeps)(void *ctx, uint64_t segment, const struct tapir_rec *rec);
+	/* Puts what the copy has in the place of this record: itself, another, or nothing. */
+	int (*put)(void *ctx, uint64_t segment, const struct tapir_rec *rec,
+		   struct tapir_writer *w);
 	/* Once a chunk; -errno ends the copy. */
 	int (*check)(void *ctx);
 	void *ctx;

@@ -132,13 +132,15 @@ static bool is_named(const struct tapir_offline_symbol_list *symbols,
 	       range->start_off - found->start_off < found->size;
 }
 
-static bool keeps(void *ctx, uint64_t segment, const struct tapir_rec *rec)
+static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct tapir_writer *w)
 {
 	const struct writing *writing = ctx;
 	const struct tapir_rec_symbol *symbol = (const void *)rec;
 
-	return rec->type != TAPIR_REC_SYMBOL || !(symbol->flags & TAPIR_SYMBOL_RANGE) ||
-	       !is_named(of_segment(writing->s, segment), symbol);
+	if (rec->type == TAPIR_REC_SYMBOL && symbol->flags & TAPIR_SYMBOL_RANGE &&
+	    is_named(of_segment(writing->s, segment), symbol))
+		return 0;
+	return tapir_writer__put(w, rec);
 }
 
 static int check_writing(void *ctx)
@@ -152,10 +154,8 @@ int tapir_symbolize__write(struct tapir_symbolize *s, const struct tapir_reader 
 			   struct tapir_writer *w, int (*check)(void *ctx), void *ctx)
 {
 	struct writing writing = {.s = s, .check = check, .ctx = ctx};
-	const struct tapir_rewrite rewrite = {.begin_segment = put_symbols,
-					      .keeps = keeps,
-					      .check = check_writing,
-					      .ctx = &writing};
+	const struct tapir_rewrite rewrite = {
+		.begin_segment = put_symbols, .put = put, .check = check_writing, .ctx = &writing};
 
 	return tapir_rewrite__copy(reader, w, &rewrite);
 }

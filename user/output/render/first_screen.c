@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
- * add up to a screen: 3 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 5
+ * add up to a screen: 4 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 5
  * groups of 3 rows and what separates them. Texts of traced processes are made printable before
  * their columns are counted, and words that are wider than a line are broken.
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "output/render/human_units.h"
+#include "output/export/cut.h"
 #include "output/render/remedies.h"
 #include "output/render/report_view.h"
 #include "analyze/view.h"
@@ -220,6 +221,7 @@ static void add_recorded(const struct tapir_report_view *v, size_t processes, st
 static void write_head(const struct writer *w)
 {
 	const struct tapir_report_view *v = w->v;
+	const char *cut = tapir_summary__meta(v->summary, TAPIR_META_CUT);
 	struct tapir_str text = {};
 	size_t threads, processes, used = 0;
 
@@ -245,6 +247,11 @@ static void write_head(const struct writer *w)
 	tapir_report__add_losses(v, &text);
 	add_piece(w, &text, &used);
 	tapir_str__addf(w->out, "%s\n", w->p->off);
+	if (cut) {
+		tapir_str__adds(&text, "part of a recording: ");
+		tapir_report__add_printable(&text, cut);
+		add_wrapped(w, text.data ? text.data : "", 0, 1);
+	}
 	tapir_str__fini(&text);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The report for a person: what was found, how it was recorded, what is missing; then tables. */
+#include "output/export/cut.h"
 #include "output/render/report_view.h"
 
 #include <inttypes.h>
@@ -57,6 +58,7 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	const char *host = tapir_summary__meta(v->summary, "host");
 	const char *command = tapir_summary__meta(v->summary, "command");
 	const char *lane = tapir_summary__meta(v->summary, "lane");
+	const char *cut = tapir_summary__meta(v->summary, TAPIR_META_CUT);
 
 	tapir_report__add_printable(out, v->path);
 	tapir_str__adds(out, ": ");
@@ -76,6 +78,10 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	if (command) {
 		tapir_str__adds(out, "\ncommand: ");
 		tapir_report__add_printable(out, command);
+	}
+	if (cut) {
+		tapir_str__adds(out, "\ncut: ");
+		tapir_report__add_printable(out, cut);
 	}
 	if (lane && strcmp(lane, "probe")) {
 		tapir_str__adds(out, "\nlanes: ");
