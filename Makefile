@@ -51,7 +51,7 @@ include $(patsubst %,scripts/mk/%.mk,bpf generated user usdt tests fuzz packages
 # ---- goals ----------------------------------------------------------------------------
 
 .PHONY: all static help bootstrap demo check test test-packages unit unit-one e2e-one format clean check-kernels check-faults check-lib \
-        check-arm64 check-musl check-dotnet check-long check-matrix check-serve check-stacks
+        check-arm64 check-musl check-dotnet check-long check-matrix check-serve check-stacks corpus
 
 all: $(TAPIR) $(USDT_LIB) $(USDT_SO) docs ## build build/tapir, its man pages and shell completion
 
@@ -102,6 +102,9 @@ format: ## clang-format the C files
 
 clean: ## remove the build directories
 	rm -rf build build-*
+
+corpus: all ## replay the recordings of tests/corpus: what a report says of each, beside what its program counted
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/corpus/replay.py
 
 # Slow suites. Those that measure are in scripts/mk/tests.mk.
 

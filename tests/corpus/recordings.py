@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The programs of the corpus: how each is started, and what its report is to say, by the program's own count. Nothing here looks at what
+tapir says of a recording, but for the time from its first context switch to its last one, in which both counted."""
+import pathlib
+import shutil
+import subprocess
+
+from answers import Sums, within
+from dotnet_program import build_dotnet
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "e2e" / "programs"
+PYTHON = "/usr/bin/python3"
+
+
+class Counted:
+    """What the program said, and when a recording measured."""
+
+    def __init__(self, file, said, delay):
+        """delay: seconds that its threads wanted a CPU and had none, by the kernel."""
+        self.file, self.said = file, said
+        self.begin, self.end = self.times('{"type":"switch",')
+        self.seconds = (self.end - self.begin) / 1e9
+        self.no_cpu = delay / self.seconds
+        self.sums = Sums(said["sums"]) if "sums" in said else None
+
+    def times(self, start, *globs):
+        """Times of the first and the last record whose line begins so, in ns of CLOCK_MONOTONIC."""
+        lines = subprocess.run(["tapir", "events", self.file, *globs, "--json"], capture_output=True, text=True, check=True).stdout.splitlines()
+        times = [int(line.split('"time_ns":', 1)[1].split(",", 1)[0]) for line in lines if line.startswith(start)]
+        return min(times), max(times)
+
+    def waiting(self):
+        """Threads, on average, by their own clocks."""
+        if self.sums:
+            return self.sums.rate("waited_ns", self.begin, self.end) / 1e9
+        return within(self.said["waits"], self.begin, self.end) / self.seconds
+
+    def blocked(self):
+        """Percent of the time, by the clock of the calls that block."""
+        return 100 * within(self.said["calls"], self.begin, self.end) / self.seconds
+
+    def rate(self, key, *globs):
+        """A second; globs: between the first and the last of these events."""
+        begin, end = self.times('{"type":"event",', *globs) if globs else (self.begin, self.end)
+        return self.sums.rate(key, begin, end)
+
+
+def finding(kind, *words, magnitude=None, tolerance=0.05, less=0, witness=""):
+    """less: so much less is right, too."""
+    wanted = {"kind": kind, "words": list(words)}
+    if magnitude is not None:
+        wanted.update(between=[round(magnitude * (1 - tolerance) - less, 4), round(magnitude * (1 + tolerance), 4)], magnitude=round(magnitude, 4),
+                      witness=witness)
+    return wanted
+
+
+NO_CPU = "at most %.3f less, where there was no CPU, by the kernel's schedstat"
+
+
+def waiting(c, kind, *words, tolerance=0.05):
+    """A thread's clock goes on until it runs again: what it waited for a CPU is no part of what it waited for."""
+    return finding(kind, *words, magnitude=c.waiting(), tolerance=tolerance, less=c.no_cpu,
+                   witness=f"its threads' own clocks; {NO_CPU % c.no_cpu}")
+
+
+def expected(*findings, absent=(), only=()):
+    return {"expect": list(findings), **({"absent": list(absent)} if absent else {}), **({"only": list(only)} if only else {})}
+
+
+class Recording:
+    """words: of the command, of which the first is the program's source or name."""
+
+    def __init__(self, words, expect, seconds=1.5, warm_up=0.5):
+        self.words, self.expect, self.seconds, self.warm_up = words, expect, seconds, warm_up
+
+
+class Python(Recording):
+    runtime, version = "CPython", (PYTHON, "--version")
+
+    def prepare(self, _case, home):
+        shutil.copy(PROGRAMS / self.words[0], home)
+        return (PYTHON, str(home / self.words[0]), *self.words[1:])
+
+
+class Node(Recording):
+    runtime, version = "Node.js", ("node", "--version")
+
+    def __init__(self, *words_and_expect, is_named=False, **limits):
+        super().__init__(*words_and_expect, **limits)
+        self.options = ["--perf-basic-prof"] if is_named else []
+
+    def prepare(self, _case, home):
+        shutil.copy(PROGRAMS / self.words[0], home)
+        return ("node", *self.options, str(home / self.words[0]), *self.words[1:], str(home))
+
+
+class Jvm(Recording):
+    runtime, version = "JVM", ("java", "-version")
+
+    def prepare(self, _case, home):
+        subprocess.run(["javac", "--release", "11", "-d", str(home), str(PROGRAMS / f"{self.words[0]}.java")], check=True)
+        return ("java", "-Xmx1g", "-Xmn100m", "-XX:+UseG1GC", "-cp", str(home), *self.words)
+
+
+class DotNet(Recording):
+    runtime, version = ".NET", ("dotnet", "--version")
+
+    def prepare(self, case, home):
+        built = pathlib.Path(build_dotnet(case, self.words[0]))
+        shutil.copytree(built.parent, home / "out")
+        return (str(home / "out" / built.name), *self.words[1:])
+
+
+class Native(Recording):
+    runtime, version = "native", ("g++", "--version")
+
+    def prepare(self, _case, home):
+        subprocess.run(["g++", "-O2", str(PROGRAMS / f"{self.words[0]}.cc"), "-o", str(home / "shop"), "-pthread"], check=True)
+        return (str(home / "shop"), *self.words[1:])
+
+
+def waits(kind, *words, **limits):
+    return lambda c: expected(waiting(c, kind, *words, **limits))
+
+
+def is_idle(_counted):
+    return expected(finding("idle", "s of CPU in "), only=["idle"])
+
+
+def gil_held(c):
+    return expected(waiting(c, "locks", "for the GIL", "most in add_up gil.py", f"thread {c.said['holder']} ("))
+
+
+def lock_hog(c):
+    return expected(waiting(c, "locks", "for a Python lock: ", ", in got_lock python_locks.py", f"thread {c.said['holder']} ("))
+
+
+def loop(*words):
+    """The time in which the loop did not turn, in percent."""
+    return lambda c: expected(finding("event-loop", *words, magnitude=100 * c.waiting(), less=100 * c.no_cpu,
+                                      witness=f"its handlers' own clock; {NO_CPU % (100 * c.no_cpu)}"))
+
+
+def calls(*words):
+    return lambda c: expected(finding("event-loop", *words, magnitude=c.blocked(), less=100 * c.no_cpu,
+                                      witness=f"the clock around its calls; {NO_CPU % (100 * c.no_cpu)}"))
+
+
+def active(c):
+    """Percent of the time, by performance.eventLoopUtilization()."""
+    return Sums(c.said["utilization"]).rate("active_ns", c.begin, c.end) / 1e7
+
+
+def node_pair(*words, also=None):
+    """What else it does it may do at once before, or after: the loop is no longer blocked than it is active."""
+    def expect(c):
+        wanted = finding("event-loop", *words)
+        wanted.update(between=[round(0.95 * c.blocked() - 100 * c.no_cpu, 4), round(1.05 * active(c), 4)], magnitude=round(c.blocked(), 4),
+                      witness="the clock around its calls, and performance.eventLoopUtilization()")
+        return expected(wanted, *[finding(also)] * bool(also))
+    return expect
+
+
+def node_busy(c):
+    return expected(finding("busy-loop", " in burn event_loop.js:", magnitude=active(c), less=100 * c.no_cpu,
+                            witness=f"performance.eventLoopUtilization(); {NO_CPU % (100 * c.no_cpu)}"))
+
+
+def dotnet_deadlock(_counted):
+    return expected(finding("deadlock", "2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait", magnitude=2, tolerance=0,
+                            witness="how many threads the program made so"))
+
+
+def exceptions(c):
+    return expected(finding("exceptions", "System.FormatException", "Defects.ParsePrice(string)", magnitude=c.rate("count", "*:ExceptionThrown*"),
+                            witness="its own count of exceptions"))
+
+
+def rate(kind, *words, key, scale=1, globs=(), what):
+    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs) * scale, witness=what))
+
+
+def jvm_deadlock(_counted):
+    return expected(finding("deadlock", "transfer-*", "for a monitor throughout", "in JvmDefects.transfer(", magnitude=2, tolerance=0,
+                            witness="how many threads the program made so"))
+
+
+def jvm_starved(_counted):
+    return expected(finding("starvation", "of 4 threads of the pool pool-1-thread-* wait for other tasks in JvmDefects.lambda$starve$", magnitude=4,
+                            witness="all threads of the pool wait"))
+
+
+RECORDINGS = {
+    "python-gil-held": Python(("gil.py", "held"), gil_held),
+    "python-gil-released": Python(("gil.py", "released"), lambda _: expected(absent=["locks"])),
+    "python-idle": Python(("gil.py", "idle"), is_idle),
+    "python-lock-convoy": Python(("python_locks.py", "convoy"), waits("locks", "for a Python lock: ", ", in got_lock python_locks.py",
+                                                                      "; whoever has it sleeps")),
+    "python-lock-hog": Python(("python_locks.py", "hog"), lock_hog),
+    "python-work-queue": Python(("python_locks.py", "queue"), lambda _: expected(absent=["locks", "deadlock"])),
+    "python-lock-pair": Python(("python_locks.py", "pair"), waits("locks", "for a Python lock: ", ", in got_lock python_locks.py")),
+    "python-full-queue": Python(("python_locks.py", "full"), waits("waits", "for a full queue in fill python_locks.py")),
+    "python-deadlock": Python(("python_locks.py", "deadlock"), waits("deadlock", "for a Python lock throughout", " in transfer python_locks.py")),
+    "python-pool": Python(("python_locks.py", "pool"), lambda _: expected(absent=["locks", "deadlock"])),
+    "python-loop-sleeps": Python(("asyncio_loop.py", "sleep"), loop("event loop", "asleep")),
+    "python-loop-computes": Python(("asyncio_loop.py", "compute"), loop("event loop",)),
+    "python-loop-callback": Python(("asyncio_loop.py", "callback"), loop("event loop", "asleep")),
+    "python-loop-idle": Python(("asyncio_loop.py", "idle"), lambda _: expected(absent=["event-loop"])),
+    "python-gil-and-lock": Python(("python_pairs.py", "gil-lock"), waits("locks", "for the GIL", "of the interpreter's CPU time")),
+    "python-lock-and-gil": Python(("python_pairs.py", "lock-gil"), waits("locks", "for a Python lock: ", "in hold")),
+    "python-loop-and-exceptions": Python(("python_pairs.py", "loop-exceptions"), loop("asleep")),
+    "node-computes": Node(("event_loop.js", "report"), calls(" in burn event_loop.js:"), is_named=True),
+    "node-computes-nameless": Node(("event_loop.js", "report"), calls("its functions have no names: start node with --perf-basic-prof")),
+    "node-parses-and-leaks": Node(("event_loop.js", "parse leak"), node_pair("v8::internal::Builtin_JsonParse", also="memory-growth"), is_named=True, seconds=3),
+    "node-regex": Node(("event_loop.js", "regex read"), node_pair("event_loop.js:"), is_named=True),
+    "node-promises": Node(("event_loop.js", "promises"), node_pair("to make promises and run their callbacks, all at one go"), is_named=True),
+    "node-serves-many": Node(("event_loop.js", "short"), node_busy, is_named=True),
+    "node-waits-for-child": Node(("event_loop.js", "child"), calls("in a call of node::SyncProcessRunner::", "waiting for a child")),
+    "node-sleeps": Node(("event_loop.js", "sleep"), calls("AtomicsWait", "waiting for a condition")),
+    "node-idle": Node(("event_loop.js", "idle"), lambda _: expected(absent=["event-loop", "busy-loop"])),
+    "node-reads-files": Node(("event_loop.js", "read"), calls("in node::fs::Read"), is_named=True),
+    "jvm-monitor-convoy": Jvm(("JvmDefects", "convoy"), waits("locks", "for a monitor", "clerk-*")),
+    "jvm-juc-lock": Jvm(("JvmDefects", "lock"), waits("locks", "for a java.util.concurrent lock", "cashier-*")),
+    "jvm-deadlock": Jvm(("JvmDefects", "deadlock"), jvm_deadlock),
+    "jvm-pool-starved": Jvm(("JvmDefects", "starved"), jvm_starved),
+    "jvm-full-queue": Jvm(("JvmDefects", "appender"), waits("waits", "for a full queue in JvmDefects.log(")),
+    "jvm-idle": Jvm(("JvmDefects", "idle"), is_idle),
+    "jvm-more-threads": Jvm(("JvmDefects", "watchers"), rate("thread-growth", "more threads each second", "in JvmDefects.sleep(", key="count",
+                                                             what="its own count of threads"), seconds=3),
+    "dotnet-pool-starved": DotNet(("Defects", "starvation"), waits("starvation", "pool threads are blocked", "Defects.HandleOrder()", tolerance=0.08)),
+    "dotnet-pool-sleeps": DotNet(("Defects", "sleepers"), waits("starvation", "pool threads are blocked", "Defects.SleepInPool()", tolerance=0.08)),
+    "dotnet-deadlock-before": DotNet(("Defects", "deadlock"), dotnet_deadlock),
+    "dotnet-lock-convoy": DotNet(("Defects", "convoy"), waits("locks", "Defects.Reserve()")),
+    "dotnet-slow-database": DotNet(("Defects", "slow"), waits("waits", "for a socket", "Defects.AskDatabase(")),
+    "dotnet-induced-gc": DotNet(("Defects", "induced"), rate("induced-gc", "Defects.CleanUp()", "are induced", key="gen2",
+                                                             what="GC.CollectionCount(2)")),
+    "dotnet-exceptions": DotNet(("Defects", "exceptions"), exceptions, seconds=0.5, warm_up=2),
+    "dotnet-full-pipe": DotNet(("Defects", "full-pipe"), lambda _: expected(finding("deadlock", "never released: 3 threads", "3 in Defects.WriteLog()",
+                                                                                    "waits in Defects.WriteLog() (pipe)"))),
+    "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("awaits", "awaits at a time in Defects.ReserveSeat (async)", magnitude=20,
+                                                                            witness="how many the program starts"))),
+    "dotnet-idle": DotNet(("Defects", "idle"), is_idle),
+    "dotnet-convoy-and-slow": DotNet(("Defects", "convoy", "slow"), lambda _: expected(finding("locks", "Defects.Reserve()"), finding("waits"))),
+    "native-mutex-convoy": Native(("native_defects", "convoy"), waits("locks", "for a mutex: ", ", in Stock::reserve")),
+    "native-sort": Native(("native_defects", "sort"), lambda _: expected(finding("cpu", "% of the CPU in sort_prices (", " within std::"))),
+    "native-deadlock": Native(("native_defects", "deadlock"), lambda _: expected(finding(
+        "deadlock", "2 threads wait for each other's locks", " in transfer", magnitude=2, tolerance=0, witness="how many threads the program made so"))),
+    "native-idle": Native(("native_defects", "idle"), is_idle),
+}
