@@ -472,6 +472,18 @@ def test_question_is_answered_of_a_process_and_logged(t):
     t.ok(any(logged in line for line in server.audit()), f"{server.audit()}")
 
 
+def test_statement_in_sql_is_answered_of_a_process_and_logged(t):
+    target = t.target("storm", 1000, 600000)
+    server = Server(t)
+    path = f"/v1/query?pid={target.pid}&seconds=0.5&events=storm:hit&sql="
+    t.eq(server.json(path + "SELECT%20count(*)%20%3E%200%20AS%20has_meta%20FROM%20meta"), [{"has_meta": 1}], "the answer")
+    for sql, why in (("", "sql: a statement is required"), ("DROP%20VIEW%20gc", "only reading is permitted")):
+        error = server.json(path + sql, expect=400)["error"]
+        t.ok(why in error, f"{sql}: {error}")
+    logged = f"accepted GET /v1/query pid={target.pid} SELECT count(*) > 0 AS has_meta FROM meta"
+    t.ok(any(line.rstrip("\n").endswith(logged) for line in server.audit()), f"{server.audit()}")
+
+
 def test_question_about_intervals_records_their_events(t):
     t.need("/usr/bin/python3")
     if "gc__start" not in t.tapir("list", "/usr/bin/python3", expect=None).out:

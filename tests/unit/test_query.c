@@ -193,6 +193,12 @@ static void kept_rows_are_those_that_are_read(void **state)
 		number("SELECT count(*) FROM (SELECT 1000 AS t UNION ALL SELECT 2000) CROSS JOIN "
 		       "events e ON e.time_ns >= t AND e.time_ns < t + 100"),
 		20);
+	/* Each side of OR is a plan of its own. */
+	assert_int_equal(
+		number("SELECT count(*) FROM (SELECT 100 AS t UNION ALL SELECT 101) CROSS JOIN "
+		       "events e ON (e.tid = t AND e.event = 'sold' AND e.time_ns < 1210) "
+		       "OR (e.time_ns = 1010 AND e.args IS NOT NULL)"),
+		4);
 	assert_int_equal(
 		number("SELECT count(*) FROM (SELECT 1 AS t UNION ALL SELECT 2) CROSS JOIN "
 		       "events e ON e.event = 'sold' AND e.args IS NOT NULL"),

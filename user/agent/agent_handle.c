@@ -195,10 +195,6 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 			tapir_str__adds(&target, target.len ? " " : "");
 			tapir_str__add_printable(&target, ask.sql, strlen(ask.sql));
 		}
-		if (ask.sql) {
-			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_str__add_printable(&target, ask.sql, strlen(ask.sql));
-		}
 		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
 				   err ? "refused" : "accepted");
 	}

@@ -31,6 +31,7 @@ struct equal {
 
 struct kept_row {
 	uint64_t key;
+	sqlite3_int64 rowid;
 	const struct tapir_sql_value *cells; /* of used columns alone, in their order */
 };
 
@@ -42,7 +43,7 @@ struct cursor {
 	const void *row; /* a record, or a row of a list */
 	bool is_end, was_read;
 	uint64_t read_cnt;
-	sqlite3_int64 rowid;
+	sqlite3_int64 rowid; /* the same of a row, whatever the limits: SQLite unites rows by it */
 	/* What was asked for. */
 	uint64_t from_key, until_key;
 	struct equal equals[MAX_EQUALS];
@@ -52,7 +53,7 @@ struct cursor {
 	struct tapir_vec(struct kept_row) kept;
 	bool is_kept;
 	size_t at;
-	uint64_t used; /* bit per column; the last one: it and all after it */
+	uint64_t used; /* by kept rows: bit per column; the last one: it and all after it */
 };
 
 static const struct module_table *table_of(const struct cursor *c)
@@ -281,11 +282,11 @@ static int add_equal(struct cursor *c, const struct tapir_sql_column *column, sq
 static int take_limits(struct cursor *c, const char *plan, int argc, sqlite3_value **argv)
 {
 	const struct tapir_table_desc *desc = table_of(c)->desc;
-	char *end;
+	char *end; /* after the columns that are used */
 	int rc = SQLITE_OK;
 
 	forget_limits(c);
-	c->used = strtoull(plan, &end, 16);
+	(void)strtoull(plan, &end, 16);
 	for (int i = 0; i < argc && !rc; i++) {
 		const struct tapir_sql_column *column = &desc->columns[strtol(end, &end, 10)];
 		int op = (int)strtol(end + 1, &end, 10);
@@ -335,10 +336,12 @@ static int next_record(struct cursor *c)
 		    tapir_query_source__is_over(table->source))
 			return stop(c, -EINTR);
 		c->scan.values = NULL;
-		if (!tapir_table__has(table->desc, &c->scan, rec) || !is_wanted(c, rec))
+		if (!tapir_table__has(table->desc, &c->scan, rec))
+			continue;
+		c->rowid++;
+		if (!is_wanted(c, rec))
 			continue;
 		c->row = rec;
-		c->rowid++;
 		return SQLITE_OK;
 	}
 	close_reader(c, !err);
@@ -388,7 +391,8 @@ static int keep_row(struct cursor *c)
 	const struct tapir_table_desc *desc = table_of(c)->desc;
 	const struct kept_row *before = c->kept.cnt ? &c->kept.data[c->kept.cnt - 1] : NULL;
 	unsigned column_cnt = tapir_table__column_cnt(desc), cnt = 0, at = 0;
-	struct kept_row row = {.key = tapir_sql_column__u64(&desc->columns[desc->key], c->row)};
+	struct kept_row row = {.key = tapir_sql_column__u64(&desc->columns[desc->key], c->row),
+			       .rowid = c->rowid};
 	struct tapir_sql_value *cells;
 
 	for (unsigned i = 0; i < column_cnt; i++)
@@ -422,6 +426,9 @@ static int keep_all(struct cursor *c)
 	int rc;
 
 	forget_limits(c);
+	c->is_kept = false;
+	c->kept.cnt = 0;
+	c->rowid = 0;
 	rc = start_reader(c);
 	while (!rc && !(rc = next_record(c)) && !c->is_end)
 		rc = keep_row(c);
@@ -466,7 +473,7 @@ static void next_row(struct cursor *c)
 	for (; c->at < row_cnt(c) && key_at(c, c->at) <= c->until_key; c->at++) {
 		if (!c->list || is_wanted(c, c->list->rows.data[c->at])) {
 			c->row = c->list ? c->list->rows.data[c->at] : NULL;
-			c->rowid = (sqlite3_int64)c->at + 1;
+			c->rowid = c->list ? (sqlite3_int64)c->at + 1 : c->kept.data[c->at].rowid;
 			return;
 		}
 	}
@@ -480,6 +487,7 @@ static int on_filter(sqlite3_vtab_cursor *base, int idx, const char *plan, int a
 {
 	struct cursor *c = (struct cursor *)base;
 	const struct module_table *table = table_of(c);
+	uint64_t used = strtoull(plan, NULL, 16); /* another plan may use other columns */
 	bool is_again = c->was_read;
 	int rc = SQLITE_OK;
 
@@ -492,8 +500,8 @@ static int on_filter(sqlite3_vtab_cursor *base, int idx, const char *plan, int a
 	if (table->desc->list) {
 		c->list = tapir_query_source__list(table->source, table->desc->list);
 		rc = c->list ? SQLITE_OK : stop(c, table->source->err);
-	} else if (is_again && !c->is_kept) {
-		c->used = strtoull(plan, NULL, 16);
+	} else if (is_again && (!c->is_kept || used & ~c->used)) {
+		c->used |= used;
 		rc = keep_all(c);
 		c->is_end = false;
 	}
