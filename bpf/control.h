@@ -322,7 +322,7 @@ struct tapir_thread_seen {
 	struct tapir_rec_thread thread; /* its time: when the thread was seen */
 	uint64_t switch_cnt;		/* since it began: the same later means it has not run */
 	uint64_t ip, sp, fp;		/* of user code */
-	int64_t syscall;		/* negative: it came by an interrupt */
+	int64_t syscall;		/* negative: by an interrupt */
 	uint64_t args[4];
 	uint32_t state; /* the kernel's task state bits */
 	uint32_t flags; /* TAPIR_THREAD_* */

@@ -45,7 +45,7 @@ static __always_inline __u64 tapir_task__thread_pointer(struct task_struct *task
 #endif
 }
 
-/* Whether the task is inside execve(2). If the kernel does not show it: no. */
+/* Returns true if the task is inside execve(2). If the kernel does not show it: no. */
 static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->in_execve))
@@ -53,7 +53,7 @@ static __always_inline int tapir_task__is_in_exec(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* Whether it is in a 32-bit system call, which has other numbers. */
+/* Returns true in a 32-bit system call, which has other numbers. */
 static __always_inline int tapir_task__is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -97,8 +97,8 @@ static __always_inline __u64 tapir_task__own_cgroup_id(struct task_struct *task)
 }
 
 /*
- * Whether the task has memory of its own: what is read of a kernel thread's, or of one that has
- * given it up, is another process's. Not task->mm: see tapir_task__cgroup_id.
+ * Returns true if the task has memory of its own: what is read of a kernel thread's, or of one that
+ * has given it up, is another process's. Not task->mm: see tapir_task__cgroup_id.
  */
 static __always_inline int tapir_task__has_memory(struct task_struct *task)
 {
@@ -106,10 +106,10 @@ static __always_inline int tapir_task__has_memory(struct task_struct *task)
 }
 
 /*
- * Whether the current thread entered the kernel by an interrupt, not by a system call. Then the
- * kernel does not work on its behalf. An interrupt within a system call, or one of a kernel thread,
- * is not recognized: the preemption counter, which shows it, is out of reach if the kernel was
- * built without CONFIG_KALLSYMS_ALL.
+ * Returns true if the current thread entered the kernel by an interrupt, not by a system call. Then
+ * the kernel does not work on its behalf. An interrupt within a system call, or one of a kernel
+ * thread, is not recognized: the preemption counter, which shows it, is out of reach if the kernel
+ * was built without CONFIG_KALLSYMS_ALL.
  */
 static __always_inline int tapir_task__is_interrupted(struct task_struct *task)
 {

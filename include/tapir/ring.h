@@ -313,7 +313,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 256, "tapir_ring_sessio
  */
 #define TAPIR_RING_CTL_PRIVATE (1u << 0)
 /*
- * Its source of events has ended for good; the files remain because a thread of the process may
+ * Its source of events has ended permanently; the files remain because a thread of the process may
  * still be inside the library (stopped, for example). Set late.
  */
 #define TAPIR_RING_CTL_IDLE    (1u << 1)

@@ -72,7 +72,7 @@ static void wait_for_change(uint32_t seen)
 
 /* ---- while tracers are there ---------------------------------------------------------------- */
 
-/* 1: there is somebody to work for, or may come. */
+/* 1: there is a session to work for, or there may be one. */
 static int poll_sessions(int *had_session)
 {
 	struct plan *plan = control.plan;
@@ -84,7 +84,7 @@ static int poll_sessions(int *had_session)
 	if (!plan->wants.session_cnt && (*had_session || now_ns() > control.open_until_ns))
 		return 0;
 	coreclr_publish__turn((int)plan->wants.publishes);
-	/* Refused while the runtime starts: asked again when the wait is over. */
+	/* Refused while the runtime starts: requested again when the wait has ended. */
 	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
 		coreclr_session__change(&plan->session, &plan->wants);
 	unnamed = plan->wants.has_glob ? coreclr_providers__unnamed_cnt() : 0;

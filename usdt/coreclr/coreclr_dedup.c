@@ -30,7 +30,7 @@ struct before {
 
 static struct before threads[THREAD_CNT];
 
-/* Given away for good, by thread id. NULL: there are too many. */
+/* Never taken back, by thread id. NULL: there are too many. */
 static struct before *this_thread(void)
 {
 	uint32_t tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);

@@ -76,7 +76,7 @@ void coreclr_wakeup(void);				   /* providers have come. Any thread */
 
 /* ---- coreclr_providers.c: providers by their pointers ------------------------------------ */
 
-/* One a name, for good: providers of one name come and go by the thousand. */
+/* One a name, never freed: providers of one name come and go by the thousand. */
 struct coreclr_provider {
 	char name[CORECLR_NAME_BYTES];
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coreclr_providers.c - providers by the runtime's pointers. Names are kept once and for good, in
- * a table of open addressing without a lock. Places of pointers are in a second one, which control
- * replaces by one without the idle ones when it fills: a pointer that is met again is asked for
- * again.
+ * coreclr_providers.c - providers by the runtime's pointers. Names are kept once and never freed,
+ * in a table of open addressing without a lock. Places of pointers are in a second one, which
+ * control replaces by one without the idle ones when it fills: a pointer that is met again is asked
+ * for again.
  */
 #include <string.h>
 

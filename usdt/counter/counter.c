@@ -13,7 +13,7 @@
 /* Bit n: cell n has a thread. No thread has 0 or the shared one. */
 static uint64_t taken = 1ull | 1ull << COUNTER_SHARED;
 static pthread_key_t exit_key;
-static uint32_t has_key; /* 1: made; 2: not to be had */
+static uint32_t has_key; /* 1: made; 2: not available */
 
 static __thread struct {
 	uint32_t cell; /* 0: none yet */
@@ -60,7 +60,7 @@ static __attribute__((noinline)) uint32_t take_cell(void)
 		return COUNTER_SHARED;
 	do {
 		if (!~seen)
-			return COUNTER_SHARED; /* for good: a search on each update costs more */
+			return COUNTER_SHARED; /* permanently: a search on each update costs more */
 		cell = (uint32_t)__builtin_ctzll(~seen);
 	} while (!__atomic_compare_exchange_n(&taken, &seen, seen | 1ull << cell, 1,
 					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));

@@ -213,7 +213,7 @@ static uint32_t pass(void)
 
 void provider_poller__call_back(void)
 {
-	/* From within a callback: the thread that runs that goes on with its pass. */
+	/* From within a callback: the thread that runs it continues its pass. */
 	if (poller.has_turn && pthread_equal(poller.caller, pthread_self()))
 		return;
 	while (poller.has_turn)

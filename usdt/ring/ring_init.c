@@ -149,7 +149,7 @@ void tapir_ring__fini(void)
 		drop_exit_key();
 		take_down();
 	} else if (ready == RING_STARTING) {
-		return; /* somebody else is at it */
+		return; /* another thread does it */
 	}
 	ring_store_release(&p->state, RING_NONE);
 }

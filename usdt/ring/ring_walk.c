@@ -3,8 +3,8 @@
  * ring_walk.c - the calling thread's stack by frame pointers. It reads only between the frame it
  * starts at and the end of the stack that frame is on (the thread's own or its alternate one), at
  * rising, aligned places: memory that is there whatever the program keeps in its frame-pointer
- * register. On a stack of somebody else's (a coroutine's) it does not walk. Rules and hash are
- * those of BPF programs (stack_walk.h): both walkers give a stack the same id.
+ * register. On a stack that is not the thread's (a coroutine's) it does not walk. Rules and hash
+ * are those of BPF programs (stack_walk.h): both walkers give a stack the same id.
  *
  * The hash is a chain of 6 cycles a frame that nothing makes shorter. So a walk is kept: the next
  * event from the same frame only compares the words the walk had read, all at once, and has the

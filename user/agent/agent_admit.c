@@ -67,7 +67,7 @@ void tapir_agent__audit(struct tapir_agent *agent, const struct tapir_caller *ca
 		   *target ? " " : "", target);
 }
 
-/* Whom a token names; NULL: nobody, or no longer. */
+/* Returns the user that a token names; NULL: none, or no longer. */
 static const struct tapir_token *take_token(struct tapir_agent *agent, const char *text,
 					    struct tapir_caller *out)
 {
@@ -155,7 +155,7 @@ static bool refuse(struct tapir_agent *agent, const struct tapir_caller *caller,
 	return false;
 }
 
-/* Whether the request may go on; else it is answered. */
+/* Returns true if the request may continue; else it was answered. */
 bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
 			const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller)
 {

@@ -170,7 +170,7 @@ int tapir_agent__start_recording(struct tapir_agent *agent,
 void tapir_agent_warm_worker__check(struct tapir_agent *agent);
 /* Until when there is nothing to check; -1: no time. */
 int tapir_agent_warm_worker__timeout_ms(const struct tapir_agent *agent);
-/* A recording has ended, or somebody looks for what to record: from delay_ns after now. */
+/* A recording has ended, or a client looks for what to record: from delay_ns after now. */
 void tapir_agent_warm_worker__keep(struct tapir_agent *agent, uint64_t delay_ns);
 void tapir_agent_warm_worker__task_ended(struct tapir_agent *agent, pid_t pid, int status);
 void tapir_agent_warm_worker__close(struct tapir_agent *agent);

@@ -112,7 +112,7 @@ static int open_node_root(void)
 
 typedef void (*take_fn)(const char *text, size_t len, struct tapir_container *c);
 
-/* Root's files alone: where processes are shared without hostPID, 1 is somebody's program. */
+/* Root's files alone: where processes are shared without hostPID, 1 is a container's program. */
 static void read_file_of_node(int root_fd, const char *path, take_fn take,
 			      struct tapir_container *c)
 {

@@ -24,8 +24,8 @@ void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire
 			      const struct tapir_caller *caller, int fd);
 
 /*
- * Whether a recording has a finding of this severity (0 to 100): as `tapir report` finds it, in a
- * process of its own. For triggers of a flight recorder.
+ * Returns true if a recording has a finding of this severity (0 to 100): as `tapir report` finds
+ * it, in a process of its own. For triggers of a flight recorder.
  */
 bool tapir_continuous__judge(void *ctx, int fd, double severity, struct tapir_str *why);
 

@@ -14,12 +14,12 @@
 #include "agent/wire.h"
 
 /*
- * Whether a Host header names the agent: a numeric address, localhost, or one of hosts. What else
- * leads here may be a name that somebody has made lead here.
+ * Returns true if a Host header names the agent: a numeric address, localhost, or one of hosts.
+ * What else leads here may be a name that an attacker has made lead here.
  */
 bool tapir_front__is_host(const char *host, const struct tapir_words *hosts);
 
-/* Whether an Origin header names the host that the request went to. */
+/* Returns true if an Origin header names the host that the request went to. */
 bool tapir_front__is_origin(const char *origin, const char *host);
 
 /*
@@ -37,7 +37,7 @@ size_t tapir_front__unescape(char *text);
  */
 int tapir_front__parse_form(char *text, struct tapir_wire_pair *out, size_t max);
 
-/* Whether a page's path may be where a browser is sent to: of this agent, and plain. */
+/* Returns true if a page's path may be where a browser is sent to: of this agent, and plain. */
 bool tapir_front__is_local_path(const char *path);
 
 #endif

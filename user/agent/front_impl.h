@@ -36,7 +36,7 @@ void tapir_front_conn__on_change(void *ctx, struct MHD_Connection *connection, v
 				 enum MHD_ConnectionNotificationCode code);
 /* False: there was no memory for it. */
 bool tapir_front_conn__is_known(struct MHD_Connection *connection);
-/* Ends those that are over their time. */
+/* Ends the connections that have used up their time. */
 void tapir_front_conns__end_late(struct tapir_front *front);
 /* The client has ns from now on; 0: it waits for the agent. */
 void tapir_front__limit(struct tapir_front *front, struct MHD_Connection *connection, uint64_t ns);
@@ -53,7 +53,7 @@ struct tapir_http_exchange {
 	size_t body_len;
 };
 
-/* Whether whoever can connect was admitted by somebody else: a socket's mode, a program. */
+/* Returns true if something else admits those that connect: a socket's mode, a program. */
 bool tapir_front__is_local(const struct tapir_front *front);
 
 #define TAPIR_FRONT_ROOT_HEADER "Tapir-Root"
@@ -121,7 +121,7 @@ struct tapir_front_page;
 /* 0; -ENOENT: no such page; -EOPNOTSUPP: it has other methods. As tapir_route__find. */
 int tapir_front_page__find(const char *method, const char *path, struct tapir_route_match *match,
 			   const struct tapir_front_page **out);
-/* Whether only a page of the agent may lead to it: it does something, or is part of a page. */
+/* Returns true if only a page of the agent may lead to it: it acts, or is part of a page. */
 bool tapir_front_page__is_inner(const struct tapir_front_page *page);
 enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 					 struct MHD_Connection *connection,

@@ -123,7 +123,7 @@ static void ask_view(struct tapir_page_job *job, struct results *r, const char *
 	tapir_page_doc__ask(job, &r->views[i], &rq);
 }
 
-/* Of a session that is over; what cannot be had is left out. */
+/* For a session that has ended; what is not available is left out. */
 static void take_results(struct tapir_page_job *job, struct results *r, const json_t *session)
 {
 	const char *id = tapir_member__text(session, "id");

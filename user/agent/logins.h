@@ -28,7 +28,7 @@ struct tapir_logins {
 /* A new login of a token; its cookie goes to out. 0 or -errno. */
 int tapir_logins__add(struct tapir_logins *logins, const char *token, int64_t now_s,
 		      char out[TAPIR_COOKIE_DIGITS + 1]);
-/* The token's text, borrowed until the next change; NULL: no such login, or it is over. */
+/* The token's text, borrowed until the next change; NULL: no such login, or it has ended. */
 const char *tapir_logins__find(const struct tapir_logins *logins, const char *cookie,
 			       int64_t now_s);
 void tapir_logins__remove(struct tapir_logins *logins, const char *cookie);

@@ -97,7 +97,7 @@ struct tapir_route_match {
 /* 0; -ENOENT: no such path; -EOPNOTSUPP: it has other methods. */
 int tapir_route__find(const char *method, const char *path, struct tapir_route_match *out);
 
-/* Whether a path is of a template; the argument goes to arg, TAPIR_ROUTE_ARG_BYTES. */
+/* Returns true if a path is of a template; the argument goes to arg, TAPIR_ROUTE_ARG_BYTES. */
 bool tapir_route__is_path(const char *template, const char *path, char *arg);
 
 /* One more method of a path. */

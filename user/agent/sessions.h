@@ -19,7 +19,7 @@
 int tapir_sessions__open(struct tapir_agent *agent);
 void tapir_sessions__close(struct tapir_sessions *sessions);
 
-/* A task has ended: perhaps the recording of a session, for which somebody waits. */
+/* A task has ended: perhaps the recording of a session, for which a client waits. */
 void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid);
 /* Returns true if __check has to be called regularly: for a lease, or counts that are missing. */
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
@@ -33,7 +33,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 			    const struct tapir_request_params *ask,
 			    const struct tapir_caller *caller, int fd);
 
-/* A file of the continuous recording: it becomes a session that is over. fd: taken. */
+/* A file of the continuous recording: it becomes a session that has ended. fd: taken. */
 struct tapir_frozen {
 	int fd;
 	uint64_t ns;

@@ -63,7 +63,7 @@ int tapir_task__capture(const char *const *argv, int input_fd, int allowed, stru
 /* A whole JSON document as the answer. */
 int tapir_task__send_json(int client_fd, const char *text, size_t len);
 
-/* Whether it attaches to processes: the functions that limits.sessions counts. */
+/* Returns true if it attaches to processes: the functions that limits.sessions counts. */
 bool tapir_task__records(const struct tapir_task *task);
 
 /* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */

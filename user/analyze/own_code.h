@@ -41,7 +41,7 @@ bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name
 bool tapir_own_code__is_library(const char *name);
 /* Does it something for any caller (lore's plumbing)? */
 bool tapir_own_code__is_plumbing(const char *name);
-/* Whether a function of a program is on the stack of which an interpreter gave no name. */
+/* Returns true if a function of a program is on the stack of which an interpreter gave no name. */
 bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node);
 /* "Shop.draw(int)" of a JVM's "void Shop.draw(int)"; any other name as it is. */
 const char *tapir_own_code__without_type(const char *name);

@@ -74,7 +74,7 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 					     const struct tapir_probe_view *probe);
 void tapir_pairs__fini(struct tapir_pairs *pairs);
 
-/* Whether text names the kind: "query", "postgresql:query", or one of its events. */
+/* Returns true if text names the kind: "query", "postgresql:query", or one of its events. */
 bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text);
 
 #endif

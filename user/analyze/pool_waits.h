@@ -34,7 +34,7 @@ enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct ta
 					   const struct tapir_wait *wait, bool has_own);
 void tapir_pool_waits__fini(struct tapir_pool_waits *p);
 
-/* Whether ThreadPoolWorkerThreadAdjustment's reason is that threads are blocked. */
+/* Returns true if ThreadPoolWorkerThreadAdjustment's reason is that threads are blocked. */
 bool tapir_pool__is_for_blocked(const char *reason);
 /* By its name: of a runtime's pool. */
 bool tapir_pool__has(const struct tapir_timeline *tl, uint32_t tid, uint64_t now_ns);

@@ -58,7 +58,7 @@ struct tapir_tl_wait {
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
 	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
-	bool has_exited; /* for a while somebody may ask what it did */
+	bool has_exited; /* for a while a view may ask what it did */
 	bool has_switched; /* one of its switches was seen */
 	bool has_chosen;   /* it left its CPU in the trace that was asked for */
 	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
@@ -237,7 +237,7 @@ const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *t
 /* While a view hears that an interval opens or closes: by which event. False: by none. */
 bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
 			     const struct tapir_event_view **event);
-/* Whether views hear of this process, see struct tapir_timeline_opts. */
+/* Returns true if views hear of this process, see struct tapir_timeline_opts. */
 bool tapir_timeline__reports_at(const struct tapir_timeline *tl, uint32_t tgid);
 /* NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);

@@ -180,7 +180,7 @@ void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thr
 
 	for (; i; i = outer) {
 		outer = i->outer;
-		if (i->map_key) { /* somebody else may end it */
+		if (i->map_key) { /* another thread may end it */
 			tapir_interval__take_parts(i, now_ns);
 			tapir_interval__leave(i);
 			continue;

@@ -110,7 +110,7 @@ void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid);
 void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_timeline__free_exited(struct tapir_timeline *tl);
 void tapir_timeline__end_all(struct tapir_timeline *tl, uint64_t now_ns);
-/* What still waits where the range ends is told as at the end of a recording. */
+/* What still waits where the range ends is reported as at the end of a recording. */
 void tapir_timeline__end_range(struct tapir_timeline *tl);
 
 /* timeline_intervals.c */

@@ -395,7 +395,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 
 /*
  * It did something, so it runs. Where the switch that brought it back is not in the file (some
- * kernels do not trace every one), its wait has lasted until now at the most, and is told so.
+ * kernels do not trace every one), its wait has lasted until now at the most, and is reported so.
  */
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {

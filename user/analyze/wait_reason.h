@@ -27,13 +27,15 @@ const struct tapir_lore_wait *tapir_wait_reasons__find(struct tapir_wait_reasons
 						       const struct tapir_stack_tree *tree,
 						       uint32_t node);
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
-/* Whether it is a wait until another thread releases a lock. */
+/* Returns true if it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);
 
-/* Whether callers are missing right where a stack's reason was found, which many things have. */
+/* Returns true if callers are missing right where a stack's reason was found, which many things
+ * have. */
 bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t node,
 			       const struct tapir_lore_wait *wait);
-/* Whether the stack has a function of that reason; whether it leads further is not looked at. */
+/* Returns true if the stack has a function of that reason; whether it leads further is not looked
+ * at. */
 bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t node,
 			       const struct tapir_lore_wait *wait);
 

@@ -128,7 +128,7 @@ static int defer_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts,
 
 static int handlers[TAPIR_DEFERRED_KINDS];
 
-/* For good: up to 1.1, libbpf frees its table when the last one goes, and uses it again. */
+/* Never freed: up to 1.1, libbpf frees its table when the last one goes, and uses it again. */
 static void register_handlers(void)
 {
 	for (int i = 0; i < TAPIR_DEFERRED_KINDS; i++) {

@@ -37,7 +37,7 @@ enum tapir_deferred_kind {
 int tapir_deferred_program__new(enum tapir_deferred_kind kind, struct tapir_deferred_program **out);
 /* When the object was loaded, or could not be; by the same thread. */
 void tapir_deferred_program__end_capture(struct tapir_deferred_program *l);
-/* Before the object is opened: no thread, __fd loads it where somebody asks for it. */
+/* Before the object is opened: no thread, __fd loads it when its descriptor is needed. */
 void tapir_deferred_program__on_demand(struct tapir_deferred_program *l);
 
 /* Waits for it. Its fd, borrowed, or -errno with a line. One thread. */

@@ -53,7 +53,7 @@ static struct {
 	pid_t leaving[LEAVING_MAX]; /* released at their next stop */
 	unsigned leaving_cnt;
 	struct counter all_stops, signal_stops[COUNTERS];
-	uint64_t held_ns; /* when somebody was held last */
+	uint64_t held_ns; /* when a thread was held last */
 	bool is_alone; /* the parent left a hold unserved: none is begun until it serves one again
 			*/
 	uint32_t served_cnt; /* when that was so */

@@ -58,7 +58,7 @@ static inline bool tapir_proc__is_same_start(uint64_t a_ms, uint64_t b_ms)
 	return (a_ms > b_ms ? a_ms - b_ms : b_ms - a_ms) < 5;
 }
 
-/* Whether it has ended, even if its parent has not waited for it. */
+/* Returns true if it has ended, even if its parent has not waited for it. */
 bool tapir_proc__has_ended(uint32_t tgid);
 
 /*
@@ -85,7 +85,8 @@ int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t 
 bool tapir_proc__sees_kernel_pids(void);
 
 /*
- * Whether tapir may read its mappings and memory. Not those of another user without CAP_SYS_PTRACE.
+ * Returns true if tapir may read its mappings and memory. Not those of another user without
+ * CAP_SYS_PTRACE.
  */
 bool tapir_proc__is_open(uint32_t tgid);
 

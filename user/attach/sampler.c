@@ -111,7 +111,7 @@ static struct cpu *cpu_at(struct tapir_sampler *s, unsigned nr)
 	return &s->cpus.data[nr];
 }
 
-/* Whether nr is in a list such as "0-3,7". */
+/* Returns true if nr is in a list such as "0-3,7". */
 static bool is_listed(const char *list, unsigned nr)
 {
 	while (*list) {

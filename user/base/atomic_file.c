@@ -266,7 +266,7 @@ static void fini(struct tapir_atomic_file *file)
 
 void tapir_atomic_file__discard(struct tapir_atomic_file *file)
 {
-	/* Another file by this name is somebody else's. */
+	/* Another file by this name belongs to another program. */
 	if (file->is_regular && !tapir_atomic_file__check(file))
 		unlinkat(file->dir_fd, file->temp_name ? file->temp_name : file->name, 0);
 	fini(file);

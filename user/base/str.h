@@ -42,8 +42,8 @@ void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces u
 size_t tapir_utf8__len(const unsigned char *p, size_t left);
 /* The code point of such a sequence. */
 uint32_t tapir_utf8__code(const unsigned char *p, size_t len);
-/* Whether the character of len bytes at p is a control character, or reverses text, breaks lines or
- * is not a character: it must not be shown as it is. */
+/* Returns true if the character of len bytes at p is a control character, or reverses text, breaks
+ * lines or is not a character: it must not be shown as it is. */
 bool tapir_utf8__misleads(const unsigned char *p, size_t len);
 /* How many columns of a terminal the text takes: two of a wide character, none of one that combines
  * with the one before. */

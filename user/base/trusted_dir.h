@@ -26,7 +26,7 @@ struct tapir_trust {
 	bool allows_sticky;
 };
 
-/* Whether others than the trusted users can replace a name in this directory. */
+/* Returns true if others than the trusted users can replace a name in this directory. */
 bool tapir_trust__covers(const struct tapir_trust *trust, const struct stat *dir);
 
 /*

@@ -46,7 +46,7 @@ struct tapir_dotnet_counters {
 	void *ctx;
 };
 
-/* Whether events of the probe can hold values or problems. */
+/* Returns true if events of the probe can hold values or problems. */
 bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe);
 
 /* The decoded fields of one of its events (tapir_event_layout__decode). */

@@ -90,7 +90,7 @@ void tapir_manifest__check_attrs(const struct manifest_source *source, const xml
 int tapir_manifest__add_strings(struct manifest_reader *r, const xmlNode *root);
 /* The message of an element in full, "" without one; NULL with a diagnostic line. */
 const char *tapir_manifest__message(struct manifest_reader *r, const xmlNode *node);
-/* A name or other short text for good; NULL with a diagnostic line. */
+/* Keeps a name or other short text with the manifest; NULL with a diagnostic line. */
 const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text);
 int tapir_manifest__add_levels(struct manifest_reader *r, const xmlNode *levels);
 int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks);

@@ -57,7 +57,7 @@ struct reported {
 	unsigned cnt;
 };
 
-/* Whether the pair is new. A manifest full of them is reported by its first ones. */
+/* Returns true if the pair is new. A manifest full of them is reported by its first ones. */
 static bool is_new(struct reported *reported, const char *element, const char *attr)
 {
 	char pair[PAIR_BYTES];

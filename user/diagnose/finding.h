@@ -79,7 +79,7 @@ struct tapir_request_kind {
 	struct tapir_histogram took;
 };
 
-/* What a thread waits for that somebody else has to do: rows of finding_waits.c. */
+/* What a thread waits for that another thread or process has to do: rows of finding_waits.c. */
 #define TAPIR_WAITED_FOR_CNT 6
 
 struct tapir_waited {

@@ -74,8 +74,8 @@ void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir
 /* The request that a thread works for, its numbers left out; false: none is known. */
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 /*
- * Whether one that began before the recording was executed throughout, as far as is known: there
- * are events that would have told its end, or it was seen at the end as well.
+ * Returns true if one that began before the recording was executed throughout, as far as is known:
+ * there are events that would have told its end, or it was seen at the end as well.
  */
 bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement);
 /* Weighs it. */

@@ -120,7 +120,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	return is_told;
 }
 
-/* Whether the wait is, or is a part of, one for such a lock. */
+/* Returns true if the wait is, or is a part of, one for such a lock. */
 static bool passes(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	tapir_lore_for_each (lore)

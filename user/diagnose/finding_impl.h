@@ -110,8 +110,8 @@ void tapir_finding_throws__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 /*
- * The functions by which a CPU's use is told, in samples, of f->cpu.samples: the program's own, or
- * if those explain nothing, the innermost ones. NULL: there are too few samples for shares.
+ * The functions to which a CPU's use is attributed, in samples, of f->cpu.samples: the program's
+ * own, or if those explain nothing, the innermost ones. NULL: there are too few samples for shares.
  */
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
 void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
@@ -137,7 +137,7 @@ void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_f
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
 				     uint64_t ns);
-/* Whether the durations of that kind are those of requests, not of pairs that do not belong
+/* Returns true if the durations of that kind are those of requests, not of pairs that do not belong
  * together. */
 bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 				      const struct tapir_request_kind *row);

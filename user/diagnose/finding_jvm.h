@@ -43,8 +43,8 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 /* True: a finding of why it collects was added, which needs no other one of collections. */
 bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list);
 /*
- * Whether a JVM of that size may only touch, for the first time, what its heap had been given at
- * the start. Sizes are resident.
+ * Returns true if a JVM of that size may only touch, for the first time, what its heap had been
+ * given at the start. Sizes are resident.
  */
 bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
 				   uint64_t first_bytes, uint64_t last_bytes);

@@ -5,7 +5,7 @@
  * CPU least: a busy CPU may be what the program is for. A wait for another end of a connection may
  * be a wait for work, as an await may be; nobody waits for a disk to have something to do. Slow
  * requests are a symptom: a cause that explains them is worth more. Neighbours come and go: what a
- * program does itself, or loses for good, is worth more than what they take.
+ * program does itself, or loses permanently, is worth more than what they take.
  */
 #include "diagnose/found.h"
 

@@ -113,7 +113,7 @@ static struct tapir_flight_job *new_job(struct tapir_flight *f, uint64_t request
 
 /* ---- the session thread --------------------------------------------------------------------- */
 
-/* Whether another file is permitted now; why not, as a text. */
+/* Returns true if another file is permitted now; else adds why not. */
 static bool may_freeze(const struct tapir_flight *f, uint64_t now_ns, struct tapir_str *why_not)
 {
 	if (atomic_load(&f->begun_cnt) >= f->opts->max_files)

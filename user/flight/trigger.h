@@ -32,8 +32,8 @@ int tapir_triggers__add(struct tapir_triggers *t, const char *text);
 bool tapir_triggers__add_specs(const struct tapir_triggers *t, struct tapir_words *out);
 
 /*
- * Whether this record fires one; why, one line, is replaced then. The catalog has what the record
- * refers to.
+ * Returns true if this record fires one; why, one line, is replaced then. The catalog has what the
+ * record refers to.
  */
 bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, struct tapir_str *why);

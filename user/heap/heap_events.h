@@ -49,10 +49,10 @@ struct tapir_heap_events {
 void tapir_heap_events__add(struct tapir_heap_events *e, uint16_t id, uint64_t time_ns,
 			    const void *payload, size_t len);
 
-/* Whether it has objects, references or roots: it is of a walk alone. */
+/* Returns true if it has objects, references or roots: it is of a walk alone. */
 bool tapir_heap_event__is_content(uint16_t id);
 
-/* Whether every object, reference and root of the collection is there. */
+/* Returns true if every object, reference and root of the collection is there. */
 bool tapir_heap_events__are_complete(const struct tapir_heap_events *e);
 
 /* Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */

@@ -133,7 +133,7 @@ static bool on_start(struct tapir_heap_follow *f, struct tapir_byte_input *in)
 	return true;
 }
 
-/* Whether a collection that does not report the object has collected it. */
+/* Returns true if a collection that does not report the object has collected it. */
 static bool is_gone(const struct tapir_heap_follow *f, const struct tapir_heap_sample *s)
 {
 	return f->gc_generation >= OLDEST || s->generation <= f->gc_generation || s->is_covered;

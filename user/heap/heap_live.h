@@ -7,7 +7,7 @@
  * the objects that are allocated meanwhile, those with more bytes around them rather. Of .NET: the
  * samples of heap_allocations.h that are in the snapshot.
  *
- * The JVM records under the name "tapir". If tapir is killed in between, it goes on: 'jcmd PID
+ * The JVM records under the name "tapir". If tapir is killed in between, it continues: 'jcmd PID
  * JFR.stop name=tapir'. Privileges: as of jvm_attach.h. One thread.
  */
 #ifndef TAPIR_USER_HEAP_LIVE_H

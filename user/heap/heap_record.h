@@ -7,7 +7,7 @@
  * waits where its ring of 4 MB is full, so nothing is lost and the process needs no memory for the
  * list; it waits for at most max_pause_ns altogether, then what has no room is dropped and counted.
  *
- * Privileges: as for any recording of .NET. Blocks until the collection is over.
+ * Privileges: as for any recording of .NET. Blocks until the collection has ended.
  */
 #ifndef TAPIR_USER_HEAP_RECORD_H
 #define TAPIR_USER_HEAP_RECORD_H

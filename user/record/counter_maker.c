@@ -190,7 +190,7 @@ static void on_problem(void *ctx, struct tapir_sv provider, const char *problem)
 	tapir_str__fini(&line);
 }
 
-/* A session that somebody else began goes at its own pace, and has only what both ask for. */
+/* A session that another tracer started has its own interval, and has only what both ask for. */
 static void check_interval(struct tapir_counter_maker *m, uint64_t interval_ns)
 {
 	char problem[192];

@@ -125,7 +125,7 @@ static int grow(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
 	return err;
 }
 
-/* More than half full when we came by: the next burst should find more room. */
+/* More than half full when it was polled: the next burst should find more room. */
 static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes)
 {
 	const struct source *source = &d->sources.data[idx];

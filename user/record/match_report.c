@@ -33,7 +33,7 @@ static bool is_silent(const struct tapir_match_report *m, const struct tapir_spe
 	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
 }
 
-/* Whether it may come, or have come, from .NET, as far as known. */
+/* Returns true if it may come, or have come, from .NET, as far as known. */
 static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
 	return m->sources &&
@@ -101,7 +101,7 @@ static void describe_spec(const struct tapir_match_report *m, const struct tapir
 	tapir_str__fini(&near);
 }
 
-/* All that was asked for: a SPEC that somebody typed is not silent. */
+/* All that was asked for: a SPEC of the command line is not silent. */
 static bool is_counters_only(const struct tapir_match_report *m)
 {
 	for (size_t i = 0; i < m->specs->cnt; i++)
@@ -130,7 +130,7 @@ static int fail_without_any(const struct tapir_match_report *m)
 		"the process maps no file with USDT probes ('tapir ps' lists processes that do)");
 }
 
-/* A line a SPEC that somebody typed; those of a profile are many, and for several runtimes. */
+/* A line a SPEC of the command line; those of a profile are many, and for several runtimes. */
 static void fail_with_others(const struct tapir_match_report *m,
 			     const struct tapir_seen_names *seen)
 {
@@ -191,7 +191,7 @@ static bool is_all_in_vain(const struct tapir_match_report *m)
 }
 
 /*
- * No SPEC that somebody typed has a match, although processes that were chosen have probes: it is
+ * No SPEC of the command line has a match, although processes that were chosen have probes: it is
  * misspelt. Where processes are chosen by name, the one with the probe may not have started.
  */
 static bool is_all_misspelt(const struct tapir_match_report *m, const struct tapir_seen_names *seen)

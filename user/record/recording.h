@@ -117,7 +117,7 @@ struct tapir_recording_opts {
 	void *ctx;
 };
 
-/* Whether a family is captured that needs no probe: of events, never. */
+/* Returns true if a family is captured that needs no probe: of events, never. */
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family);
 
 struct tapir_recording_result {

@@ -130,7 +130,7 @@ static int start_threads(struct recording *r)
 	return err;
 }
 
-/* Whether a forked child of a traced process is traced, too. */
+/* Returns true if a forked child of a traced process is traced, too. */
 static bool wants_children(const struct recording *r)
 {
 	return r->rules.children || r->rules.all || r->rules.comms.cnt || r->rules.cgroups.cnt;

@@ -286,7 +286,7 @@ void tapir_targets__look_again(struct tapir_targets *t)
 
 /*
  * The command line of a record that has only its beginning, if the process still executes that
- * program; data NULL: it is not to be had.
+ * program; data NULL: it is not available.
  */
 static struct tapir_sv whole_cmdline(const struct tapir_rec_process *rec, struct tapir_proc *proc)
 {

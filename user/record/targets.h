@@ -24,7 +24,7 @@
 #include "attach/rings/ring_scan.h"
 #include "attach/rings/ring_reader.h"
 
-/* Whom to trace; exactly one kind is set. */
+/* The processes to trace; exactly one kind is set. */
 struct tapir_target_rules {
 	struct tapir_pids pids;
 	struct tapir_words comms;   /* globs over the process's name */

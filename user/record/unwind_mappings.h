@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * unwind_mappings.h - the executable memory of one process, as the walk is told of it: what comes
- * last counts. One thread.
+ * unwind_mappings.h - the executable memory of one process, as the walk learns it: the last mapping
+ * of an address counts. One thread.
  */
 #ifndef TAPIR_USER_UNWIND_MAPPINGS_H
 #define TAPIR_USER_UNWIND_MAPPINGS_H

@@ -38,8 +38,8 @@ int tapir_unwind_source__read(struct tapir_unwind_source *s, struct tapir_unwind
 uint64_t tapir_unwind_source__hash(const struct tapir_unwind_table *table);
 
 /*
- * Whether fd's file has another table than the one of that hash; *seen is how it is now. A file
- * that was only renamed, touched or removed has the same.
+ * Returns true if fd's file has another table than the one of that hash; *seen is how it is now. A
+ * file that was only renamed, touched or removed has the same.
  */
 bool tapir_unwind_source__is_rewritten(int fd, struct tapir_unwind_key *seen, uint64_t hash);
 

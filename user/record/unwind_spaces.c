@@ -189,7 +189,7 @@ static uint32_t file_of(struct tapir_unwind_spaces *s, const struct tapir_rec_ma
 	return tapir_unwind_tables__see(s->tables, rec, fd);
 }
 
-/* A JVM makes its interpreter once it has begun; then its place stays. */
+/* A JVM creates its interpreter once it has started; then its place stays. */
 static void want_interpreter(struct tapir_unwind_spaces *s, struct space *space,
 			     const struct tapir_rec_mapping *rec)
 {

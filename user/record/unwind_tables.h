@@ -6,7 +6,7 @@
  *
  * Nothing keeps a mapped file from being rewritten in place: then its table is another program's.
  * Once per second the files of tables in use are checked; one whose unwind data changed loses its
- * table for good, since pages that the process wrote itself keep their old content.
+ * table permanently, since pages that the process wrote itself keep their old content.
  *
  * A recording does not wait for them: until a file has its table, walks continue by frame pointers
  * and mark it (NOT_YET). A separate thread reads files and builds; the session thread calls the

@@ -29,7 +29,7 @@
  */
 bool tapir_dotnet_name__add(struct tapir_str *out, struct tapir_sv raw, struct tapir_sv *tier);
 
-/* Whether both name one method, compiled the same way. */
+/* Returns true if both name one method, compiled the same way. */
 bool tapir_dotnet_name__are_one(struct tapir_sv raw, struct tapir_sv other);
 
 #endif

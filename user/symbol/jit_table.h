@@ -56,7 +56,7 @@ int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name 
  */
 void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
-/* Whether any name is valid in a part of this range now. */
+/* Returns true if any name is valid in a part of this range now. */
 bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
 /* What begins at start_va and holds now; not marked as given out, borrowed until the next __add. */
@@ -92,7 +92,7 @@ bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_n
 size_t tapir_jit_table__cnt(const struct tapir_jit_table *t); /* held, ended ones included */
 size_t tapir_jit_table__bytes(const struct tapir_jit_table *t);
 uint64_t tapir_jit_table__refused(const struct tapir_jit_table *t);
-/* Whether names were refused because of the memory bound: code is unnamed. */
+/* Returns true if names were refused because of the memory bound: code is unnamed. */
 bool tapir_jit_table__is_full(const struct tapir_jit_table *t);
 
 #endif

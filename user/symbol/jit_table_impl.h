@@ -41,7 +41,7 @@ static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_ji
 	return tapir_jit_arena__at(&t->arena, e->text);
 }
 
-/* Whether it fits without evicting anything. */
+/* Returns true if it fits without evicting anything. */
 bool tapir_jit_table__has_room(struct tapir_jit_table *t);
 /* Takes an entry with an end. False: out of memory. */
 bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e);

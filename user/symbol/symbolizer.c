@@ -236,7 +236,7 @@ static void give_up(struct file *file)
 	file->fd = -1;
 }
 
-/* Whether the path below the root names this file. */
+/* Returns true if the path below the root names this file. */
 static bool shows(int root_fd, uint32_t tgid, const struct file *file)
 {
 	tapir_autofd int path_fd = tapir_foreign__take(root_fd, file->path, tgid, 0);

@@ -12,7 +12,7 @@
 /* The module of a frame without a name, as tapir_frame__add_place writes it; empty: it has one. */
 struct tapir_sv tapir_unnamed_frame__module(const char *name);
 
-/* Whether both are without a name, and of one module. */
+/* Returns true if both are without a name, and of one module. */
 bool tapir_unnamed_frames__are_alike(const char *name, const char *other);
 
 /* "libcoreclr.so (14 frames)"; cnt: how many there are. */

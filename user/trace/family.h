@@ -18,7 +18,7 @@ enum tapir_family_id {
 	TAPIR_FAMILY_CNT
 };
 
-/* Whom a record is about: where its fixed part says so. 0: it does not. */
+/* The process and thread of a record: where its fixed part says so. 0: it does not. */
 struct tapir_family_who {
 	uint16_t tgid_off, tid_off, stack_id_off, kstack_id_off;
 };

@@ -182,7 +182,7 @@ const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
 const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
 int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
-/* Whether a complete event, sample or switch is missing, not only a part of one. */
+/* Returns true if a complete event, sample or switch is missing, not only a part of one. */
 bool tapir_loss__is_whole(unsigned cause);
 
 /* Of the thread that leaves its CPU, the address of the futex for which it waits; 0: none. */

@@ -431,7 +431,7 @@ static int take_place(struct tapir_writer *w)
 	return 0;
 }
 
-/* Descriptions first: where the file ends for good, what it holds has its names. */
+/* Descriptions first: where the file ends permanently, what it holds has its names. */
 int tapir_writer__flush(struct tapir_writer *w)
 {
 	int err = w->err ? 0 : tapir_atomic_file__check(&w->file);

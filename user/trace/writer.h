@@ -46,7 +46,7 @@ struct tapir_writer_opts {
  */
 int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer **out);
 
-/* Whether the path is "-", or another name of standard output. */
+/* Returns true if the path is "-", or another name of standard output. */
 bool tapir_writer__is_stdout(const char *path);
 
 /*
@@ -56,8 +56,8 @@ bool tapir_writer__is_stdout(const char *path);
 int tapir_writer__close(struct tapir_writer *w);
 
 /*
- * The recording has begun: with its first data from now on, or at close, the file replaces what has
- * its name. Any thread.
+ * The recording has started: with its first data from now on, or at close, the file replaces what
+ * has its name. Any thread.
  */
 void tapir_writer__keep(struct tapir_writer *w);
 /* The recording never began: the file is removed, one it would have replaced is unchanged. */

@@ -35,7 +35,7 @@ extern struct tapir_mhd tapir_mhd;
  * installed, or too old. */
 int tapir_mhd__load(bool verifies_clients);
 
-/* Whether the client of a TLS connection has proved a certificate, which is valid now. */
+/* Returns true if the client of a TLS connection has proved a certificate, which is valid now. */
 bool tapir_mhd__has_client_certificate(struct MHD_Connection *connection);
 
 #endif

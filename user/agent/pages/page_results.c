@@ -73,7 +73,7 @@ static void begin_share(struct tapir_str *out, const json_t *of, const char *kin
 
 /* ---- sections ------------------------------------------------------------------------------- */
 
-/* Whether the page has a section for a view, to which a finding can lead. */
+/* Returns true if the page has a section for a view, to which a finding can lead. */
 static bool is_section(const char *view)
 {
 	static const char *const names[] = {"counters",	  "gc",		"jit", "contention",

@@ -17,7 +17,7 @@ struct tapir_page_frame {
 void tapir_page__begin(struct tapir_str *out, const struct tapir_page_frame *frame);
 void tapir_page__end(struct tapir_str *out);
 
-/* Whether the reader may attach to processes. */
+/* Returns true if the reader of the page may attach to processes. */
 bool tapir_page__may_profile(const json_t *who);
 /* The hidden field of every form that changes something. */
 void tapir_page__add_csrf(struct tapir_str *out, const json_t *who);

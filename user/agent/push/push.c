@@ -396,7 +396,7 @@ static void take_end(struct queue *q)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Whether there are more; false: the agent has gone, too, which *is_over says. */
+/* Returns true if there are more; false: the agent has gone, too, which *is_over says. */
 static bool take_message(struct pusher *p, bool *is_over)
 {
 	struct tapir_push_message message;

@@ -35,7 +35,7 @@ void tapir_push_http__free(struct tapir_push_http *h);
 
 /* 0 or -errno: it was not begun. */
 int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer *t);
-/* Until something has happened, fd (-1: none) is readable, or this time is over. */
+/* Until something has happened, fd (-1: none) is readable, or this time has passed. */
 int tapir_push_http__wait(struct tapir_push_http *h, int fd, int timeout_ms, bool *is_readable);
 /* One that has ended; NULL: none. */
 struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h);

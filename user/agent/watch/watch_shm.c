@@ -60,7 +60,7 @@ static void store_f64(double *to, double value)
 	store((uint64_t *)(void *)to, bits);
 }
 
-/* Not while somebody writes half of a word. */
+/* Not while another process writes half of a word. */
 static void copy_words(void *to, const void *from, size_t bytes)
 {
 	uint64_t *out = to;

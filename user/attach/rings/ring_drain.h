@@ -73,7 +73,7 @@ void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the sessi
 
 /* Of a runtime with its own source: whether what was requested is enabled. */
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
-/* Whether a thread of the program's library is still to apply what was requested. */
+/* Returns true if a thread of the program's library is still to apply what was requested. */
 bool tapir_ring_process__is_behind(const struct tapir_ring_process *p);
 void tapir_ring_process__published(const struct tapir_ring_process *p,
 				   struct tapir_ring_published *out);

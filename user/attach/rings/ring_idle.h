@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ring_idle.h - how long the reader of ring lanes may wait after a round. A ring has no wake-up of
- * its own: a thread that fires makes no system call. So the reader comes by every 10 ms, which on a
+ * its own: a thread that fires makes no system call. So the reader polls every 10 ms, which on a
  * machine where nothing happens is most of what a recording costs.
  *
  * But a thread that fires has to run, and where context switches are recorded, a BPF program sees

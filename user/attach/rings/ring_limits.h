@@ -40,7 +40,7 @@ void tapir_ring_limits__init(struct tapir_ring_limits *l, struct tapir_queue *qu
 			     uint64_t start_ns);
 void tapir_ring_limits__fini(struct tapir_ring_limits *l);
 
-/* Whether one more lane of this process may be opened; if not, *cause is why. */
+/* Returns true if one more lane of this process may be opened; if not, *cause is why. */
 bool tapir_ring_limits__allow(struct tapir_ring_limits *l, uint32_t tgid, size_t open_cnt,
 			      enum tapir_ring_left_cause *cause);
 

@@ -55,7 +55,7 @@ uint64_t tapir_ring_reader__session_id(const struct tapir_ring_reader *r);
 
 /*
  * From now on it may sleep until a thread that may fire runs: asleep is a word that this clears,
- * and then somebody calls __wake. Borrowed until __stop. NULL: it comes by every 10 ms again.
+ * and then a thread calls __wake. Borrowed until __stop. NULL: it polls every 10 ms again.
  */
 void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep);
 void tapir_ring_reader__wake(struct tapir_ring_reader *r); /* any thread; costs nothing if awake */
@@ -77,14 +77,14 @@ int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
 
 /*
- * Whether what was requested is enabled in the lanes of that key; also true if there is none. Any
- * thread.
+ * Returns true if what was requested is enabled in the lanes of that key; also true if there is
+ * none. Any thread.
  */
 bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
 /*
- * Whether some process's library has not yet applied what was requested: events that it fires now
- * may be missed. Any thread.
+ * Returns true if some process's library has not yet applied what was requested: events that it
+ * fires now may be missed. Any thread.
  */
 bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r);
 

@@ -64,16 +64,16 @@ void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);
-/* Whether a thread of the process applies what is announced (TAPIR_RING_CTL_FOLLOWS). */
+/* Returns true if a thread of the process applies what is announced (TAPIR_RING_CTL_FOLLOWS). */
 bool tapir_ring_control__has_follower(const struct tapir_ring_control *c);
-/* Whether a runtime that waits has done what was announced. */
+/* Returns true if a runtime that waits has done what was announced. */
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail);
 void tapir_ring_control__beat(struct tapir_ring_control *c);
 void tapir_ring_control__drained(struct tapir_ring_control *c); /* all slots, to their heads */
 
-/* Whether the control file of fd has a session that was inherited from this recording. */
+/* Returns true if the control file of fd has a session that was inherited from this recording. */
 bool tapir_ring_control__is_for_us(int fd, uint64_t session_id);
 
 /* Events of forked children that counted for our session, since the process began. */

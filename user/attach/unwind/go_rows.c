@@ -123,7 +123,7 @@ static bool add_steps(struct table *t, const struct function *f)
 
 /*
  * Where a thread's own stack begins, for Go's own traces, too: what mcall and morestack call does
- * not return to the goroutine, and most times goes on without it.
+ * not return to the goroutine, and most times continues without it.
  */
 static bool is_root(const struct function *f)
 {

@@ -52,7 +52,8 @@ static inline bool tapir_unwind_table__is_behind(const struct tapir_unwind_table
 	return t->shape.segments_end && pc >= t->shape.segments_end;
 }
 
-/* Whether every index word leads to rows that are there and sorted: for what a file was read from.
+/* Returns true if every index word leads to rows that are there and sorted: for what a file was
+ * read from.
  */
 bool tapir_unwind_table__is_sound(const struct tapir_unwind_table *t);
 

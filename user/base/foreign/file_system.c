@@ -272,7 +272,7 @@ static void note_time(struct tapir_fs *fs, uint64_t ns, bool is_silent)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether the process of an earlier turn waits still. Call with its lock. */
+/* Returns true if the process of an earlier turn waits still. Call with its lock. */
 static bool is_left(struct tapir_fs *fs)
 {
 	siginfo_t info = {};

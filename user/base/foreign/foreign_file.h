@@ -75,7 +75,7 @@ int tapir_foreign__statfs(int fd, struct statfs *out);
 /* pread(2) of a handle; -errno. For files that grow: nothing is kept. */
 ssize_t tapir_foreign__pread(int handle, void *buf, size_t len, uint64_t off);
 
-/* Whether fd is a handle of a foreign file system, and of which (NULL: no longer known). */
+/* Returns true if fd is a handle of a foreign file system; *fs: of which (NULL: unknown). */
 bool tapir_foreign__is_foreign(int handle, struct tapir_fs **fs);
 
 /*

@@ -73,7 +73,7 @@ int tapir_helper__start(struct tapir_helper *helper);
 /* The helper ends when it is not busy, else when its call returns. */
 void tapir_helper__leave(struct tapir_helper *helper);
 
-/* Whether it is still with a call that was given up. */
+/* Returns true if it is still with a call that was given up. */
 bool tapir_helper__is_busy(struct tapir_helper *helper);
 
 /*

@@ -12,7 +12,7 @@
 
 #define MAX_MOUNTINFO_BYTES (4u << 20)
 
-/* Whether point, unescaped, is the path or a directory above it. */
+/* Returns true if point, unescaped, is the path or a directory above it. */
 static bool is_above(const char *point, const char *path, size_t path_len)
 {
 	size_t len = strlen(point);

@@ -69,7 +69,7 @@ void c_comment__add(struct tapir_str *out, const char *text)
 	}
 }
 
-/* For good; NULL: out of memory. */
+/* Keeps a name until the program ends. NULL: out of memory. */
 static const char *keep_name(struct c_provider *p, struct tapir_str *text)
 {
 	const char *copy =

@@ -38,7 +38,7 @@ static int text_bits(const struct c_field *f)
 	return f->layout->type == TAPIR_LAYOUT_UTF8 ? 8 : 16;
 }
 
-/* Whether all elements of a structure have one size. */
+/* Returns true if all elements of a structure have one size. */
 static bool is_rigid(const struct tapir_layout_field *f)
 {
 	for (unsigned i = 0; i < f->member_cnt; i++) {

@@ -16,7 +16,7 @@ json_t *tapir_mcp_tools__list(void);
  */
 int tapir_mcp_tools__call(struct tapir_mcp *mcp, const char *name, const json_t *arguments,
 			  struct tapir_str *out);
-/* Whether a tool of this name makes a recording, or reads one. */
+/* Returns true if a tool of this name makes a recording, or reads one. */
 bool tapir_mcp_tools__makes(const char *name);
 bool tapir_mcp_tools__reads(const char *name);
 

@@ -28,7 +28,7 @@ struct tapir_line_order {
 bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const void *bytes,
 			   size_t len);
 
-/* Whether it is full, so that some must be delivered. */
+/* Returns true if it is full, so that some must be delivered. */
 bool tapir_line_order__is_full(const struct tapir_line_order *o);
 
 typedef void (*tapir_line_order_fn)(void *ctx, const void *bytes, size_t len);

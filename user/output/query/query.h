@@ -50,7 +50,7 @@ const char *tapir_query__column_name(const struct tapir_query *q, unsigned colum
 /* 1: the next row is there, 0: the end, -errno with a line. */
 int tapir_query__step(struct tapir_query *q);
 void tapir_query__cell(const struct tapir_query *q, unsigned column, struct tapir_sql_value *out);
-/* Whether the reader of __new was read to the end of the file. */
+/* Returns true if the reader of __new was read to the end of the file. */
 bool tapir_query__has_read_all(const struct tapir_query *q);
 
 /* Adds the tables, those of the recording's events with them, as people read them. 0 or -errno. */

@@ -90,7 +90,7 @@ void tapir_sql_column__read(struct tapir_scan *scan, const struct tapir_sql_colu
 			    const void *row, struct tapir_sql_value *out);
 /* Of a column whose kind is a number at an offset. */
 uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void *row);
-/* Whether the table has the record. */
+/* Returns true if the table has the record. */
 bool tapir_table__has(const struct tapir_table_desc *table, const struct tapir_scan *scan,
 		      const struct tapir_rec *rec);
 

@@ -39,7 +39,7 @@ struct tapir_table {
 void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */
 void tapir_table__cell_bytes(struct tapir_table *table, const char *text, size_t len);
 void tapir_table__cell_u64(struct tapir_table *table, uint64_t value);
-/* Whether rows as narrow as they may be cut fit into fit_columns. */
+/* Returns true if rows as narrow as they may be cut fit into fit_columns. */
 bool tapir_table__can_fit(const struct tapir_table *table);
 void tapir_table__write(const struct tapir_table *table, const struct tapir_palette *p,
 			struct tapir_str *out);

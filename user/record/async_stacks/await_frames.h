@@ -42,8 +42,8 @@ bool tapir_await_frames__find_continued(struct tapir_await_frames *f,
 					const struct tapir_stack_view *view, uint64_t va,
 					bool *is_continued, unsigned *idx);
 /*
- * Whether something in the stack may have told that it begins or continues a task: before it calls
- * the task's code, or after that has returned.
+ * Returns true if something in the stack may have told that it begins or continues a task: before
+ * it calls the task's code, or after that has returned.
  */
 bool tapir_await_frames__is_between(struct tapir_await_frames *f,
 				    const struct tapir_catalog *catalog,

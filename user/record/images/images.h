@@ -101,7 +101,7 @@ int tapir_image__take(struct tapir_image *image);
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late);
 
-/* Whether its probes are attached in that process, or everywhere. */
+/* Returns true if its probes are attached in that process, or everywhere. */
 bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);
 
 /* A process maps the image, which may be growing, and have probes that do not fire there. */

@@ -43,7 +43,7 @@ struct tapir_mapped_files {
 void tapir_mapped_files__init(struct tapir_mapped_files *files);
 void tapir_mapped_files__fini(struct tapir_mapped_files *files);
 
-/* Whether the file fd (a handle), whose status is st, is the one that was mapped. */
+/* Returns true if the file fd (a handle), whose status is st, is the one that was mapped. */
 bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 			       const struct stat *st);
 

@@ -61,7 +61,7 @@ bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t p
  * recording ends: what can still be asked for is, and is worth waiting a moment for.
  */
 int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last);
-/* Whether a process may write more. */
+/* Returns true if a process may write more. */
 bool tapir_code_names__has_files(const struct tapir_code_names *n);
 
 /* The name of generated code at va; *out is borrowed until the next call of any of these. */
@@ -72,12 +72,12 @@ bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t 
 int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
 			       const struct tapir_jit_name *name);
 
-/* Whether the process may name code after running it. */
+/* Returns true if the process may name code after running it. */
 bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
 
 /*
- * Whether to wait a moment for the names of what the process ran at time_ns: a query of a runtime,
- * or a file being read, may deliver them by until_ns.
+ * Returns true if it is worth waiting for the names of what the process ran at time_ns: a query of
+ * a runtime, or a file being read, may deliver them by until_ns.
  */
 bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
 			       uint64_t until_ns);

@@ -62,7 +62,7 @@ static bool tells(const struct tapir_dotnet_names *n)
 	return n->told_ns && n->last_ns > n->told_ns && !n->is_doubted;
 }
 
-/* Whether code without a name ran since the last snapshot that justifies another one. */
+/* Returns true if code without a name ran since the last snapshot that justifies another one. */
 static bool has_missed(const struct tapir_dotnet_names *n)
 {
 	return n->missed_ns > n->last_ns || (!tells(n) && n->missed_told_ns > n->last_ns);

@@ -74,10 +74,10 @@ void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t 
 bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,
 			      size_t max_bytes, struct tapir_jit_table *table);
 
-/* Whether what it compiled until time_ns was reported, by a snapshot or its own events. */
+/* Returns true if what it compiled until time_ns was reported, by a snapshot or its own events. */
 bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns);
 
-/* Whether it is being queried, or will be by then. */
+/* Returns true if it is being queried, or will be by then. */
 bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns);
 
 #endif

@@ -38,7 +38,7 @@ bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *
 void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note);
 void tapir_namer__on_loss(struct tapir_namer *n, const struct tapir_rec_loss *loss);
 
-/* Whether the probe is attached only for names. */
+/* Returns true if the probe is attached only for names. */
 bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
 
 /*

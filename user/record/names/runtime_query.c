@@ -141,8 +141,8 @@ static bool has_ended(const struct tapir_runtime_query *q)
 }
 
 /*
- * Whether a process that did not answer is being killed: its files fail one after the other, as if
- * this user might not open them, before it is seen to have ended.
+ * Returns true if a process that did not answer is being killed: its files fail one after the
+ * other, as if this user might not open them, before it is seen to have ended.
  */
 static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
 {

@@ -12,8 +12,8 @@
 #include "trace/catalog.h"
 
 /*
- * Whether the stack begins in the library, apart from libc's start functions. A thread of the
- * process that fires an event is in it, too, but did not begin there. Cheap for deep stacks.
+ * Returns true if the stack begins in the library, apart from libc's start functions. A thread of
+ * the process that fires an event is in it, too, but did not begin there. Cheap for deep stacks.
  */
 bool tapir_own_thread__has_stack(const struct tapir_catalog *catalog, uint32_t tgid,
 				 uint64_t time_ns, uint64_t stack_id);

@@ -5,8 +5,8 @@
  * so that its stacks have its own functions alone.
  *
  * Nobody is stopped or asked: the interpreter's frames are read from the process's memory
- * (runtime/cpython/cpython_frames.h), in some microseconds a thread. Meanwhile a thread goes on, so
- * a frame may be of a function that has just returned. What is no code is left out. Looks
+ * (runtime/cpython/cpython_frames.h), in some microseconds a thread. The thread continues to run,
+ * so a frame may be of a function that has just returned. What is no code is left out. Samples
  * become rare where they would take more than a fixed share of a CPU.
  *
  * One thread, the control thread.

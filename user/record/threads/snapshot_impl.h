@@ -70,7 +70,7 @@ void tapir_process_copy__fini(struct tapir_process_copy *p);
 struct tapir_thread_list;
 int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
 			 struct tapir_thread_list *out);
-/* Whether it is the same thread, which has not run since. */
+/* Returns true if it is the same thread, which has not run since. */
 bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
 				   const struct tapir_thread_seen *before);
 

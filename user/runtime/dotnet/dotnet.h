@@ -33,8 +33,8 @@ struct tapir_dotnet_info {
 const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
 
 /*
- * Whether a mapped file of this path makes its process a likely .NET one: libcoreclr.so, and the
- * memory of CoreCLR's generated code, which single-file apps have, too. Cheap, not a proof.
+ * Returns true if a mapped file of this path makes its process a likely .NET one: libcoreclr.so,
+ * and the memory of CoreCLR's generated code, which single-file apps have, too. Cheap, not a proof.
  */
 bool tapir_dotnet__is_path(const char *path, size_t len);
 bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second of the two */

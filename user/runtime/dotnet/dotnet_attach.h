@@ -46,7 +46,7 @@ int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path,
  * At once where both have one root directory; else a helper process looks (peer_helper.h).
  */
 bool tapir_dotnet__sees(uint32_t tgid, const char *path);
-/* Whether the process was started with that key in its environment. */
+/* Returns true if the process was started with that key in its environment. */
 bool tapir_dotnet__was_started_with(uint32_t tgid, uint64_t key);
 
 #endif

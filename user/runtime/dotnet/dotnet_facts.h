@@ -38,7 +38,7 @@ void tapir_dotnet_facts__read_environ(struct tapir_dotnet_facts *facts, const ch
  */
 bool tapir_dotnet_facts__is_suspended(const struct tapir_dotnet_facts *facts);
 
-/* Whether it has a perf map or jitdump of its own open now. */
+/* Returns true if it has a perf map or jitdump of its own open now. */
 bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts);
 
 #endif

@@ -55,7 +55,7 @@ static bool reads_back(int fd, const char *bytes, size_t byte_cnt)
 	return !n && at == byte_cnt;
 }
 
-/* Whether the name still belongs to the file that was created. */
+/* Returns true if the name still belongs to the file that was created. */
 static bool is_still_there(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
 			   int fd, struct tapir_peer_answer *answer)
 {

@@ -244,7 +244,7 @@ static uint32_t holder_of(const struct tapir_dotnet_monitors *m, uint64_t monito
 	return (uint32_t)monitor.holder_tid;
 }
 
-/* Whether the word points to an item on the stack; *monitor_va: what it waits for. */
+/* Returns true if the word points to an item on the stack; *monitor_va: what it waits for. */
 static bool is_wait(const struct tapir_dotnet_monitors *m, uint64_t word, const uint8_t *stack,
 		    size_t bytes, uint64_t stack_va, uint64_t *monitor_va)
 {

@@ -120,7 +120,7 @@ static void keep_connection(struct tapir_dotnet_port *port, int fd)
 	port->kept[port->kept_cnt++] = (struct kept){tgid, fd};
 }
 
-/* Whether it begins as a runtime does. If not, or if it is gone, fd is closed. */
+/* Returns true if it begins as a runtime does. If not, or if it is gone, fd is closed. */
 static bool is_runtime(const struct tapir_peer_helper *job, int fd, uint64_t until_ns)
 {
 	char bytes[TAPIR_DOTNET_ADVERT_BYTES];

@@ -3,8 +3,8 @@
  * dotnet_snapshot.h - the names of all code a running CoreCLR has made or prepared, JIT and
  * ReadyToRun, as a jitdump file.
  *
- * The runtime is told to write its jitdump (EnablePerfMap, .NET 8 and later: all existing code is
- * written at once), the file is opened, and writing is switched off again: what it would write
+ * The runtime is requested to write its jitdump (EnablePerfMap, .NET 8 and later: all existing code
+ * is written at once), the file is opened, and writing is switched off again: what it would write
  * later is malformed on .NET 10 (a truncated stub block). The times in it are those of the writing.
  * This costs 20 to 120 ms of one thread of the process, and a file of its code's size, which is
  * removed at once if it did not exist before.

@@ -34,7 +34,7 @@ int tapir_otel_process__look(struct tapir_otel_process *p, struct tapir_helper *
 int tapir_otel_process__copy(const struct tapir_process_memory *memory, uint64_t header_va,
 			     uint64_t *published_ns, void *payload, size_t *bytes);
 
-/* Whether a mapping is named as the context's header. */
+/* Returns true if a mapping is named as the context's header. */
 bool tapir_otel_process__is_header(const char *path);
 
 #endif

@@ -20,7 +20,7 @@ struct watched {
 	struct tapir_otel_process process;
 	uint64_t next_ns, interval_ns;
 	uint64_t pages;	      /* that it had mapped at its last look */
-	uint64_t start_ticks; /* by which it is told from a later process of its number */
+	uint64_t start_ticks; /* distinguishes it from a later process of its number */
 	uint32_t round;	      /* in which it was alive last */
 	bool is_owed;	      /* the last look failed; the next one may not */
 	bool is_told;	      /* that it could not be read */

@@ -131,7 +131,8 @@ static void keep_only(const struct tapir_peer_helper *job, int answer_fd, bool i
 }
 
 /*
- * Whether the parent died or reported that the guard is not needed. Until then it may send notes.
+ * Returns true if the parent died or reported that the guard is not needed. Until then it may send
+ * notes.
  */
 static bool has_died(int life_fd, bool *is_asked, int *asked_fd)
 {
@@ -293,7 +294,7 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 	return err;
 }
 
-/* Somebody may have killed it: that is no SIGPIPE. */
+/* It may have been killed: that must not be a SIGPIPE. */
 static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
 {
 	return !tapir_fd_message__send(guard->life_fd, &note, 1, &fd, fd >= 0, 0);

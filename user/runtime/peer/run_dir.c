@@ -166,7 +166,7 @@ static int start_guard(struct tapir_run_dir *dir)
 	return tapir_peer_helper__try_guarded(&job, &answer, NULL, &dir->guard);
 }
 
-/* The guard comes first: whenever we are killed, somebody knows the name. */
+/* The guard comes first: whenever we are killed, a process has the name. */
 static int make_once(struct tapir_run_dir *dir)
 {
 	uint64_t random;

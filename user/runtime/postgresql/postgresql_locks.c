@@ -249,7 +249,7 @@ static bool read_held(const struct search *s, uint64_t link_va, uint64_t entry_v
 	       out->place.entry_va == entry_va;
 }
 
-/* Whether these are its lists: each is empty, or leads to a place of that process. */
+/* Returns true if these are its lists: each is empty, or leads to a place of that process. */
 static bool are_lists(const struct search *s, const struct held_lists *lists, uint64_t va,
 		      uint64_t entry_va)
 {

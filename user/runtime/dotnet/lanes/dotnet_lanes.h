@@ -44,9 +44,10 @@ void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
-/* Whether no process waits for its first try. */
+/* Returns true if no process waits for its first try. */
 bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
-/* Whether one is still to be tried, for the first time or again (it is starting, or stopped). */
+/* Returns true if one is still to be tried, for the first time or again (it is starting, or
+ * stopped). */
 bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
 /* Processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);

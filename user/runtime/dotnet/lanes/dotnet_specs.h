@@ -38,13 +38,13 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			       const struct tapir_layout_provider *providers, size_t cnt);
 
-/* Whether an EventSource that the table lacks could resolve more of a SPEC. */
+/* Returns true if an EventSource that the table lacks could resolve more of a SPEC. */
 bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs);
 
 /* Does the SPEC ask anything of a .NET process? Not if it names a file or a runtime with probes. */
 bool tapir_dotnet_specs__is_for(const struct tapir_spec *spec);
 
-/* Whether it is one of the runtime's own, whose events have only numbers. */
+/* Returns true if it is one of the runtime's own, whose events have only numbers. */
 bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
 
 /* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */

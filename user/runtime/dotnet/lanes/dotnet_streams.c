@@ -168,8 +168,8 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
 /* ---- the list -------------------------------------------------------------------------------- */
 
 /*
- * A free entry, if necessary of a stream that has ended; lock held. NULL: none, or the recording is
- * over.
+ * A free entry, if necessary of a stream that has ended; lock held. NULL: none, or the recording
+ * has ended.
  */
 static struct stream **find_place(struct tapir_dotnet_streams *all)
 {

@@ -21,7 +21,7 @@
 #define TAPIR_PROBE_LINK_BYTES	 128 /* of a name, its NUL among them */
 
 /* The directory, opened, cleared of what is dead. An fd, or -errno with a line;
-   -EPERM: somebody else has made it, or may write to it. */
+   -EPERM: another user has made it, or may write to it. */
 int tapir_probe_links__open(void);
 /*
  * A process that clears the directory when tapir is killed and the libraries have unloaded; none:

@@ -20,7 +20,7 @@ struct tapir_stream_providers {
 	uint32_t cnt;
 };
 
-/* Whether one of them is a glob. */
+/* Returns true if one of them is a glob. */
 bool tapir_stream_providers__need_names(const struct tapir_ring_request *ask);
 
 /* Names and arguments borrow from ask and from sources (source_cnt, may be none). */
