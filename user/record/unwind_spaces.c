@@ -40,6 +40,7 @@ struct space {
 	struct tapir_jvm_code code;
 	/* Of one that may have another interpreter: likewise. */
 	unsigned interp_looks;
+	uint64_t interp_since_ns; /* it was mapped */
 	struct tapir_interp interp;
 };
 
@@ -143,8 +144,10 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 	space->interpreter_va = 0;
 	space->interpreter_looks = 0;
 	space->code.heap_cnt = 0;
-	space->interp.root = TAPIR_INTERP_NONE;
-	space->interp_looks = 0;
+	if (space->interp_since_ns < rec->h.time_ns) {
+		space->interp.root = TAPIR_INTERP_NONE;
+		space->interp_looks = 0;
+	}
 	mark(s, space);
 }
 
@@ -308,9 +311,11 @@ static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&rec->h, &view);
-	if (s->interp_stacks && !space->interp.root && tapir_interp_stacks__is_path(view.path) &&
-	    (space->interp_looks || tapir_vec__push(&s->interps, space->tgid)))
-		space->interp_looks = INTERPRETER_LOOKS;
+	if (!s->interp_stacks || space->interp.root || !tapir_interp_stacks__is_path(view.path) ||
+	    (!space->interp_looks && !tapir_vec__push(&s->interps, space->tgid)))
+		return;
+	space->interp_looks = INTERPRETER_LOOKS;
+	space->interp_since_ns = rec->h.time_ns;
 }
 
 static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
@@ -325,7 +330,7 @@ static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
 		    looked++ < INTERPS_AT_ONCE) {
 			space->interp_looks--;
 			if (tapir_interp_stacks__find(s->interp_stacks, space->tgid,
-						      &space->interp)) {
+						      space->interp_since_ns, &space->interp)) {
 				space->interp_looks = 0;
 				mark(s, space);
 			}

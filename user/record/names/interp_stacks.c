@@ -35,8 +35,9 @@ struct interpreter {
 
 struct process {
 	uint32_t tgid;
-	uint64_t since_ns; /* it executes its program; 0: since before the recording */
-	uint64_t exit_ns;  /* 0: it lives */
+	uint64_t since_ns;  /* it executes its program; 0: since before the recording */
+	uint64_t mapped_ns; /* its interpreter */
+	uint64_t exit_ns;   /* 0: it lives */
 	struct interpreter interpreter;
 	struct tapir_map code_by_va; /* idx of codes */
 	struct tapir_vec(struct code) codes;
@@ -119,7 +120,7 @@ static void drop_ended(struct tapir_interp_stacks *s, uint64_t now_ns)
 }
 
 static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
-			    struct interpreter interpreter, uint64_t since_ns)
+			    struct interpreter interpreter, uint64_t since_ns, uint64_t mapped_ns)
 {
 	struct process *p = NULL;
 	uint64_t *value = NULL;
@@ -133,7 +134,10 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 		free(p);
 		return;
 	}
-	*p = (struct process){.tgid = tgid, .since_ns = since_ns, .interpreter = interpreter};
+	*p = (struct process){.tgid = tgid,
+			      .since_ns = since_ns,
+			      .mapped_ns = mapped_ns,
+			      .interpreter = interpreter};
 	*value = (uint64_t)(uintptr_t)p;
 }
 
@@ -155,14 +159,14 @@ static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapi
 	return true;
 }
 
-bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid,
+bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uint64_t mapped_ns,
 			       struct tapir_interp *out)
 {
 	struct interpreter found = {};
 
 	if (!find_interpreter(tgid, &found, out))
 		return false;
-	add_interpreter(s, tgid, found, 0);
+	add_interpreter(s, tgid, found, 0, mapped_ns);
 	return process_of(s, tgid);
 }
 
@@ -179,12 +183,16 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 			p->exit_ns = rec->h.time_ns;
 		break;
 	case TAPIR_PROCESS_EXEC:
-		drop(s, rec->tgid);
+		if (p && p->mapped_ns < rec->h.time_ns)
+			drop(s, rec->tgid);
+		else if (p)
+			p->since_ns = rec->h.time_ns;
 		break;
 	case TAPIR_PROCESS_FORK:
 		parent = process_of(s, rec->parent_tgid);
 		if (parent)
-			add_interpreter(s, rec->tgid, parent->interpreter, rec->h.time_ns);
+			add_interpreter(s, rec->tgid, parent->interpreter, rec->h.time_ns,
+					parent->mapped_ns);
 		break;
 	default:
 		break;

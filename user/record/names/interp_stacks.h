@@ -29,8 +29,11 @@ void tapir_interp_stacks__free(struct tapir_interp_stacks *s);
 /* Might a file with that path be an interpreter? */
 bool tapir_interp_stacks__is_path(struct tapir_sv path);
 
-/* Looks for the process's interpreter. False: there is none whose frames can be found. */
-bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid,
+/*
+ * Looks for the process's interpreter, whose file was mapped at mapped_ns: an EXEC of before, which
+ * may come later, does not end it. False: there is none whose frames can be found.
+ */
+bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uint64_t mapped_ns,
 			       struct tapir_interp *out);
 
 void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
