@@ -120,7 +120,7 @@ def test_only_records_of_a_thread_are_counted(t):
     file, whole, samples = record_burner(t)
     tid = max(whole["threads"], key=lambda thread: thread["samples"])["tid"]
     one = t.report(file, "--thread", tid)
-    t.eq([thread["tid"] for thread in one["threads"]], [tid], "threads")
+    t.eq({thread["tid"] for thread in one["threads"]}, {tid}, "threads, of which one has a row for each name that it bore")
     t.eq(one["samples"]["captured"], sum(r["tid"] == tid for r in samples), "its samples")
     t.ok("; 1 thread of burner" in one["headline"], one["headline"])
     t.ok("thread 1 is not in" in t.tapir("report", file, "--thread", 1, expect=1).err, "of no thread")
@@ -186,6 +186,8 @@ def test_first_screen_of_the_machine_tells_of_each_program(t):
     t.eq(len(named), len(judged), f"one finding of each program: {screen}")
     for line, program in zip(named, judged):
         t.ok(f"{program['findings'][0]['title']} " in line, f"{program}: {line}")
+    piped = t.run("sh", "-c", f"cat {shlex.quote(file)} | {shlex.quote(t.tapir_path)} report --json -").out
+    t.eq(json.loads(piped)["programs"], report["programs"], "the same of a pipe")
     for line in lines:
         if line.startswith("   next: "):
             t.tapir(*shlex.split(line.split(": ", 1)[1])[1:])

@@ -184,6 +184,11 @@ int tapir_reader__open_fd(int fd, const char *name, struct tapir_reader **out)
 	return open_reader(fd, name, out);
 }
 
+int tapir_reader__open_again(const struct tapir_reader *r, struct tapir_reader **out)
+{
+	return open_reader(r->fd, "the recording", out);
+}
+
 void tapir_reader__close(struct tapir_reader *r)
 {
 	if (!r)

@@ -54,6 +54,8 @@ static inline bool tapir_reader_stats__is_cut_short(const struct tapir_reader_st
 int tapir_reader__open(const char *path, struct tapir_reader **out);
 /* A regular file, borrowed for the call; name is what messages call it. */
 int tapir_reader__open_fd(int fd, const char *name, struct tapir_reader **out);
+/* The same recording from its beginning, which a pipe's reader has spooled. */
+int tapir_reader__open_again(const struct tapir_reader *r, struct tapir_reader **out);
 void tapir_reader__close(struct tapir_reader *r);
 
 /*

@@ -238,7 +238,8 @@ static void judge__fini(struct judge *j)
 }
 
 int tapir_report_programs__judge(struct tapir_report_programs *programs,
-				 const struct tapir_summary *summary, const char *path,
+				 const struct tapir_summary *summary,
+				 const struct tapir_reader *whole,
 				 const struct tapir_timeline_opts *opts, bool has_clock,
 				 bool (*goes_on)(void *ctx), void *ctx)
 {
@@ -246,7 +247,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 	struct tapir_timeline *tl = NULL;
 	struct tapir_pairs pairs = {};
 	struct judge j = {};
-	int err = tapir_reader__open(path, &reader);
+	int err = tapir_reader__open_again(whole, &reader);
 
 	if (err)
 		return err;

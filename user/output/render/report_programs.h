@@ -33,11 +33,12 @@ struct tapir_report_programs {
 int tapir_report_programs__make(struct tapir_report_programs *programs,
 				const struct tapir_summary *summary);
 /*
- * Reads the file once more, each of the busiest programs for itself. has_clock: samples' periods
- * are times. 0, -errno, or -ECANCELED when goes_on (may be NULL) said so.
+ * Reads the recording once more, each of the busiest programs for itself. has_clock: samples'
+ * periods are times. 0, -errno, or -ECANCELED when goes_on (may be NULL) said so.
  */
 int tapir_report_programs__judge(struct tapir_report_programs *programs,
-				 const struct tapir_summary *summary, const char *path,
+				 const struct tapir_summary *summary,
+				 const struct tapir_reader *whole,
 				 const struct tapir_timeline_opts *opts, bool has_clock,
 				 bool (*goes_on)(void *ctx), void *ctx);
 void tapir_report_programs__fini(struct tapir_report_programs *programs);

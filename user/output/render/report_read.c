@@ -174,11 +174,11 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	}
 	if (!err)
 		err = tapir_report_programs__make(&report->programs, &report->summary);
-	/* Those of a machine have nothing to do with one another. A pipe cannot be read twice. */
-	if (!err && is_machine(&report->summary) && strcmp(request->path, "-") != 0)
-		err = tapir_report_programs__judge(
-			&report->programs, &report->summary, request->path, &opts,
-			has_clock(&report->summary), request->goes_on, request->ctx);
+	/* Those of a machine have nothing to do with one another. */
+	if (!err && is_machine(&report->summary))
+		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
+						   &opts, has_clock(&report->summary),
+						   request->goes_on, request->ctx);
 	if (!err)
 		show(report, reader, &r);
 	tapir_pids_seen__fini(&r.seen);
