@@ -366,7 +366,7 @@ const struct tapir_view tapir_view_requests = {
 	.name = "requests",
 	.is_of_traces = true,
 	.is_by_trace = true,
-	.summary = "requests by route; by trace id, the slowest through all recorded processes",
+	.summary = "requests by route; by trace id, the slowest across processes",
 	.fns = {.event = on_event, .wait = on_wait, .close = on_close},
 	.ctx_bytes = sizeof(struct requests),
 	.default_top = 10,
