@@ -142,9 +142,7 @@ def test_visitor_signs_in_and_out(t):
     t.eq((page.status, "Max-Age=0" in page.headers["set-cookie"]), (303, True), "signing out")
     visitor.cookie = old
     t.eq(visitor.ask("/").status, 303, "a cookie after its end")
-    lines = "\n".join(server.audit())
-    for line in ("admin accepted POST /v1/login", "wrong-token POST /v1/login", "admin accepted POST /v1/logout"):
-        t.ok(line in lines, f"{line} is logged: {lines}")
+    lines = "\n".join(server.audit("admin accepted POST /v1/login", "wrong-token POST /v1/login", "admin accepted POST /v1/logout"))
     t.ok(server.token not in lines and old.split("=")[1] not in lines, "no secret is logged")
 
 
@@ -283,8 +281,9 @@ def test_wrong_tokens_are_slowed_down(t):
     answers = [visitor.post("/login", [("token", "x" * 64)]) for _ in range(12)]
     t.eq([page.status for page in answers], [403] * 10 + [429] * 2, "wrong tokens")
     t.ok(int(answers[-1].headers["retry-after"]) > 0, "when to try again")
-    t.eq(len([line for line in server.audit() if "wrong-token" in line]), 10, "lines of the log")
     visitor.sign_in()
+    lines = server.audit("accepted POST /v1/login")
+    t.eq(len([line for line in lines if "wrong-token" in line]), 10, "lines of the log")
 
 
 def test_login_ends_with_its_token(t):

@@ -68,7 +68,7 @@ def test_container_and_pod_are_targets(t):
                 ("container=..%2F..%2Fetc", 404, "container: no process is in"), ("container=", 404, "no process")):
             error = server.json(f"/v1/profile?{query}&seconds=0.1", expect=status)["error"]
             t.ok(text in error, f"{query}: {error}")
-        t.ok(any(f"container={pod.id[:12]}" in line for line in server.audit()), "the target is in the audit log")
+        server.audit(f"container={pod.id[:12]}")
     finally:
         inside.kill()
         pod.close()

@@ -75,8 +75,16 @@ class Server:
         sock.close()
         return answer
 
-    def audit(self):
-        return [line for line in self.process.err if "audit:" in line]
+    def audit(self, *texts):
+        """The lines of the audit log, as soon as each of these texts is in one: a line is written after the answer it is about."""
+        end = time.monotonic() + 10 * PATIENCE
+        while True:
+            lines = [line for line in self.process.err if "audit:" in line]
+            missing = [text for text in texts if not any(text in line for line in lines)]
+            if not missing:
+                return lines
+            self.t.ok(time.monotonic() < end, f"the audit log has {missing}: {lines}")
+            time.sleep(0.02)
 
 
 def name_of(pid):
