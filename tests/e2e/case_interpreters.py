@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Functions that an interpreter runs are frames of CPU samples and waits, between the native ones that called them, without a flag or a
-restart. programs/python_frames.py says by its own code which of its functions may call which."""
+restart. programs/python_calls.py says by its own code which of its functions may call which."""
 import pathlib
 import re
 import signal
@@ -9,7 +9,7 @@ import time
 from harness import PATIENCE, cpu_seconds
 
 PYTHON = "/usr/bin/python3"
-FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_frames.py")
+FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_calls.py")
 # Of CPU time of each process: as many samples, whatever else runs.
 SECONDS = 0.3
 CHAINS = re.compile("<module>( compute_in_child( compute)?)?|sleep_in_thread|work( Shop.sort_parcels( Shop.weigh( compute)?)?| sort_in_c( compare( compute)?)?"
@@ -19,7 +19,7 @@ LEAVES = ("compute_in_child compute", "Shop.weigh compute", "sort_in_c compare c
 
 def functions(stack):
     """Those of the program, outermost first."""
-    names = (re.match(r"py::(.*):.*/python_frames\.py$", frame["name"] or "") for frame in reversed(stack))
+    names = (re.match(r"py::(.*):.*/python_calls\.py$", frame["name"] or "") for frame in reversed(stack))
     return " ".join(name[1] for name in names if name)
 
 

@@ -1,78 +1,70 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python_frames.py: computes in a function that C calls (sorted, and qsort of libc by ctypes), in a generator, in a forked child and behind
-many calls; a thread sleeps in a function. Prints "pid N child N"; both run until they are killed."""
-import ctypes
+"""python_frames.py: threads that sleep in functions of all kinds. Prints "pid N" when they do, and for each line of input what the interpreter
+itself says that they run, as JSON: thread -> functions, innermost first, as "name:file"."""
+import functools
+import json
 import os
-import signal
+import sys
 import threading
 import time
 
-COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
-
-def compute(rounds):
-    total = 0
-    for i in range(rounds):
-        total += i * i % 7
-    return total
+def sleep():
+    time.sleep(1000)
 
 
 class Shop:
-    def weigh(self, _):
-        return compute(300)
+    def draw(self):
+        sleep()
 
-    def sort_parcels(self):
-        sorted(range(20), key=self.weigh)
+    def größe(self):
+        self.draw()
 
+    @property
+    def 描く(self):
+        return self.größe()
 
-def compare(_a, _b):
-    compute(300)
-    return 0
-
-
-compare_in_c = COMPARE(compare)
-libc = ctypes.CDLL(None)
+    def __lt__(self, other):
+        return self.描く
 
 
-def sort_in_c():
-    libc.qsort((ctypes.c_int * 16)(), 16, 4, compare_in_c)
+def lines():
+    yield (lambda: sleep())()
 
 
-def parcels():
-    for _ in range(20):
-        yield compute(300)
+def by_sort():
+    """The interpreter calls C, and that the interpreter."""
+    sorted([Shop(), Shop()])
 
 
-def count_parcels():
-    sum(parcels())
+def by_generator():
+    return [line for line in list(map(str, lines()))]
 
 
-def descend(depth):
-    return descend(depth - 1) if depth else compute(20_000)
+def by_reduce():
+    return functools.reduce(lambda a, b: Shop().draw(), [1, 2])
 
 
-def compute_in_child():
-    while True:
-        compute(1000)
+def deep(n=60):
+    if n:
+        return deep(n - 1)
+    return eval("sleep()", globals())  # the name of its file is none
 
 
-def sleep_in_thread():
-    while True:
-        time.sleep(0.002)
+def main():
+    for run in (by_sort, by_generator, by_reduce, deep):
+        threading.Thread(target=run, daemon=True).start()
+    time.sleep(0.3)
+    print("pid", os.getpid(), flush=True)
+    tids = {thread.ident: thread.native_id for thread in threading.enumerate()}
+    for _ in sys.stdin:
+        said = {}
+        for ident, frame in sys._current_frames().items():
+            names = said[tids[ident]] = []
+            while frame and ident != threading.get_ident():
+                names.append(f"{frame.f_code.co_qualname}:{frame.f_code.co_filename}")
+                frame = frame.f_back
+        print(json.dumps(said), flush=True)
 
 
-def work():
-    while True:
-        Shop().sort_parcels()
-        sort_in_c()
-        count_parcels()
-        descend(150)
-
-
-child = os.fork()
-if not child:
-    compute_in_child()
-for target in (work, sleep_in_thread):
-    threading.Thread(target=target, daemon=True).start()
-print("pid", os.getpid(), "child", child, flush=True)
-signal.pause()
+main()
