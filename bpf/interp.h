@@ -50,6 +50,8 @@ enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAP
 
 /* Of a frame that ends those of one call of the loop: it runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
+/* It has no threads of its own: only the process's first one runs functions. */
+#define TAPIR_INTERP_FIRST_THREAD (1u << 1)
 
 /*
  * How a process's frames are found: state = *root; frame = *(state + steps[0]), *(that + steps[1])

@@ -41,6 +41,8 @@ __weak __noinline int begin_interp(struct user_stack *u)
 	if (!u)
 		return 0;
 	u->interp_va = 0;
+	if (u->interp.flags & TAPIR_INTERP_FIRST_THREAD && task->pid != task->tgid)
+		return 0;
 	if (read_interp_word(u, interp_root(u, task)) || !u->interp_words[0])
 		return 0;
 	u->cfa = u->interp_words[0];

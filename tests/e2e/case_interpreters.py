@@ -17,9 +17,9 @@ CHAINS = re.compile("<module>( compute_in_child( compute)?)?|sleep_in_thread|wor
 LEAVES = ("compute_in_child compute", "Shop.weigh compute", "sort_in_c compare compute", "parcels compute", "descend compute")
 
 
-def functions(stack):
+def functions(stack, of=r"py::(.*):.*/python_calls\.py$"):
     """Those of the program, outermost first."""
-    names = (re.match(r"py::(.*):.*/python_calls\.py$", frame["name"] or "") for frame in reversed(stack))
+    names = (re.match(of, frame["name"] or "") for frame in reversed(stack))
     return " ".join(name[1] for name in names if name)
 
 
@@ -30,10 +30,9 @@ def wait_cpu(t, pid, seconds):
         time.sleep(0.02)
 
 
-def recorded(t):
-    t.need(PYTHON)
+def recorded(t, *program):
     file = t.path("frames.tapir")
-    pids = re.findall(r"\d+", t.start(PYTHON, FRAMES).wait_line("pid "))
+    pids = re.findall(r"\d+", t.start(t.need(program[0]), *program[1:]).wait_line("pid "))
     tapir = t.start_tapir("record", "-p", ",".join(pids), "-o", file, "-f")
     tapir.wait_ready()
     for pid in pids:
@@ -44,7 +43,7 @@ def recorded(t):
 
 
 def test_functions_of_cpython_are_between_the_functions_that_call_them(t):
-    file, pid = recorded(t)
+    file, pid = recorded(t, PYTHON, FRAMES)
     samples = [e for e in t.events(file, "sample") if e.get("stack")]
     chains = [chain for chain in (functions(e["stack"]) for e in samples) if chain]
     wrong = [chain for chain in chains if not CHAINS.fullmatch(chain)]
@@ -70,3 +69,17 @@ def test_functions_of_a_program_that_tapir_starts_have_names(t):
     stacks = [[frame["name"] for frame in e["stack"]] for e in t.events(file, "sample") if e.get("stack")]
     t.ok(any("py::spin:<string>" in names and "py::<module>:<string>" in names[names.index("py::spin:<string>"):] for names in stacks),
          f"{len(stacks)} samples")
+
+
+def test_functions_of_php_are_between_the_functions_that_call_them(t):
+    if "PHP 8.2" not in t.run(t.need("php"), "-v").out:
+        t.skip("the layouts that are known are those of PHP 8.2")
+    file, _ = recorded(t, "php", str(pathlib.Path(FRAMES).parent / "php_frames.php"))
+    stacks = [e["stack"] for e in t.events(file, "sample") if e.get("stack")]
+    chains = [chain for chain in (functions(stack, r"php::(.*):(?:.*/php_frames\.php|\[internal\])$") for stack in stacks) if chain]
+    allowed = re.compile(r"{main}( work( Shop::weigh| sort_parcels( range| usort( Shop::compare( Shop::weigh)?)?)?"
+                         "| count_letters( array_fill| array_map( strlen)?)?)?)?")
+    wrong = [chain for chain in chains if not allowed.fullmatch(chain)]
+    t.ok(not wrong, f"{len(wrong)} of {len(chains)}: {wrong[:3]}")
+    for leaf in ("work Shop::weigh", "usort Shop::compare Shop::weigh", "array_map"):
+        t.ok(any(leaf in chain for chain in chains), f"nothing of {leaf} in {len(chains)} samples")

@@ -77,7 +77,8 @@ static void read_postgresql(const struct tapir_process_memory *source)
 static bool read_layout(uint64_t version, const struct tapir_process_memory *source,
 			struct tapir_cpython *out)
 {
-	static const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA + 8, MEMORY_VA};
+	static const uint64_t vas[TAPIR_CPYTHON_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA + 8, MEMORY_VA,
+							       0, MEMORY_VA + 16};
 	static struct fake_memory memory = {.size = 8};
 	const struct tapir_process_memory known = fake_memory__of(&memory);
 
@@ -86,7 +87,7 @@ static bool read_layout(uint64_t version, const struct tapir_process_memory *sou
 }
 
 static void name_all(const struct tapir_cpython *python, const struct tapir_process_memory *source,
-		     const struct tapir_cpython_frame *frames, size_t cnt)
+		     const struct tapir_interp_function *frames, size_t cnt)
 {
 	struct tapir_str name = {};
 
@@ -111,9 +112,9 @@ static bool is_even(void *ctx, uint64_t va)
 /* Native frames, which are even here, are in the input: all are there in their order, with
  * functions, which are odd, between them. */
 static void merge_all(const struct tapir_cpython *python, const struct fake_memory *memory,
-		      const struct tapir_cpython_frame *frames, size_t cnt)
+		      const struct tapir_interp_function *frames, size_t cnt)
 {
-	static const struct tapir_cpython_namer namer = {is_even, is_even, NULL};
+	static const struct tapir_interp_namer namer = {is_even, is_even, NULL};
 	uint64_t native[64] = {}, out[48];
 	struct tapir_cpython loop = *python;
 	size_t bytes = memory->size < sizeof(native) ? memory->size : sizeof(native), all, at = 0;
@@ -121,10 +122,10 @@ static void merge_all(const struct tapir_cpython *python, const struct fake_memo
 	memcpy(native, memory->bytes, bytes);
 	for (size_t i = 0; i < bytes / 8; i++)
 		native[i] &= ~1ull;
-	loop.loop_va = native[0];
-	loop.loop_end_va = native[1];
-	all = tapir_cpython__merge(&loop, frames, cnt, &namer, native, bytes / 8, memory->size & 1,
-				   out, 48);
+	loop.loop.va = native[0];
+	loop.loop.end_va = native[1];
+	all = tapir_interp__merge(&loop.loop, frames, cnt, &namer, native, bytes / 8,
+				  memory->size & 1, out, 48);
 	for (size_t i = 0; i < all && i < 48; i++)
 		if (!(out[i] & 1) && (at == bytes / 8 || out[i] != native[at++]))
 			abort();
@@ -134,7 +135,7 @@ static void merge_all(const struct tapir_cpython *python, const struct fake_memo
 
 static void read_cpython(uint64_t version, const struct tapir_process_memory *source)
 {
-	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
+	struct tapir_interp_function frames[TAPIR_MAX_FRAMES];
 	struct tapir_cpython python;
 	struct tapir_map states = {};
 	size_t cnt;

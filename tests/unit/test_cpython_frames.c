@@ -47,7 +47,7 @@ static bool read_as(uint64_t version)
 	put(VERSION, version);
 	if (!tapir_cpython__read(&python, &source, vas))
 		return false;
-	python.loop_end_va = LOOP_END;
+	python.loop.end_va = LOOP_END;
 	return true;
 }
 
@@ -105,7 +105,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static size_t frames_of(uint32_t tid, struct tapir_cpython_frame *frames, size_t cnt)
+static size_t frames_of(uint32_t tid, struct tapir_interp_function *frames, size_t cnt)
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
 	struct tapir_map states = {};
@@ -138,7 +138,7 @@ static void names(uint64_t code_va, const char *expected)
 
 static void functions_of_3_11_are_those_of_its_frames(void **state)
 {
-	struct tapir_cpython_frame frames[8];
+	struct tapir_interp_function frames[8];
 
 	(void)state;
 	assert_true(read_as(0x030b02f0));
@@ -156,7 +156,7 @@ static void functions_of_3_11_are_those_of_its_frames(void **state)
 
 static void calls_of_the_loop_in_3_12_end_with_frames_of_no_function(void **state)
 {
-	struct tapir_cpython_frame frames[8];
+	struct tapir_interp_function frames[8];
 
 	(void)state;
 	assert_true(read_as(0x030c01f0));
@@ -186,7 +186,7 @@ static void describe(uint64_t version)
 
 static void layout_of_3_13_is_what_it_says(void **state)
 {
-	struct tapir_cpython_frame frames[8];
+	struct tapir_interp_function frames[8];
 
 	(void)state;
 	describe(0x030d00f0);
@@ -237,7 +237,7 @@ static void other_versions_are_not_known(void **state)
 static void lists_in_circles_end(void **state)
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
-	struct tapir_cpython_frame frames[512];
+	struct tapir_interp_function frames[512];
 
 	(void)state;
 	assert_true(read_as(0x030b02f0));
@@ -330,11 +330,11 @@ static bool is_generated(void *ctx, uint64_t va)
 	return va == 0x777777;
 }
 
-static const struct tapir_cpython_namer namer = {is_named, is_generated, NULL};
+static const struct tapir_interp_namer namer = {is_named, is_generated, NULL};
 
 static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 {
-	static const struct tapir_cpython_frame frames[] = {
+	static const struct tapir_interp_function frames[] = {
 		{0x1000, false}, {0x2000, true}, {0x9000, false}, {0x3000, false}, {0, true}};
 	static const uint64_t native[] = {0x10, LOOP + 5, 0x20, LOOP_END, 0x30},
 			      expected[] = {0x10, LOOP + 5, 0x1001, 0x2001,
@@ -342,29 +342,29 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, false, out, 8),
-			 8);
+	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 5, false, out, 8), 8);
 	assert_memory_equal(out, expected, sizeof(expected));
 	/* What has no room is counted. */
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 5, false, out, 2),
-			 8);
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 5, false, out, 2), 8);
 	/* Of a stack that is cut, the others' calls are beyond its end. */
-	assert_int_equal(tapir_cpython__merge(&python, frames, 5, &namer, native, 2, false, out, 8),
-			 5);
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 2, false, out, 8), 5);
 	assert_int_equal(out[4], 0x3001);
 	/* A loop without functions has none. */
-	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, false, out, 8),
-			 7);
-	assert_int_equal(tapir_cpython__merge(&python, NULL, 0, &namer, native, 5, false, out, 8),
-			 5);
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 5, false, out, 8), 7);
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, NULL, 0, &namer, native, 5, false, out, 8), 5);
 }
 
 /* What was about to begin, or just ended, is innermost: the outermost calls have their functions.
  */
 static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void **state)
 {
-	static const struct tapir_cpython_frame frames[] = {{0x1000, true}, {0x2000, true}};
+	static const struct tapir_interp_function frames[] = {{0x1000, true}, {0x2000, true}};
 	static const uint64_t native[] = {LOOP + 1, 0x10, LOOP + 5, 0x20, LOOP + 9, 0x30},
 			      expected[] = {LOOP + 1, 0x10,	LOOP + 5, 0x1001,
 					    0x20,     LOOP + 9, 0x2001,	  0x30},
@@ -372,12 +372,13 @@ static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
-	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 6, true, out, 8),
-			 8);
+	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 6, true, out, 8), 8);
 	assert_memory_equal(out, expected, sizeof(expected));
 	assert_int_equal(
-		tapir_cpython__merge(&python, frames, 2, &namer, native + 3, 3, true, out, 8), 4);
+		tapir_interp__merge(&python.loop, frames, 2, &namer, native + 3, 3, true, out, 8),
+		4);
 	assert_memory_equal(out, outer, sizeof(outer));
 }
 
@@ -440,15 +441,15 @@ static void frames_that_do_not_fit_are_not_walked(void **state)
 /* With -X perf each has code of its own, and so its name. */
 static void functions_with_code_of_their_own_are_not_there_twice(void **state)
 {
-	static const struct tapir_cpython_frame frames[] = {{0x1000, true}, {0x2000, true}};
+	static const struct tapir_interp_function frames[] = {{0x1000, true}, {0x2000, true}};
 	static const uint64_t native[] = {0x10, LOOP + 5, 0x777777, LOOP + 9, 0x20},
 			      expected[] = {0x10, LOOP + 5, 0x777777, LOOP + 9, 0x2001, 0x20};
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop_va = LOOP, .loop_end_va = LOOP_END};
-	assert_int_equal(tapir_cpython__merge(&python, frames, 2, &namer, native, 5, false, out, 8),
-			 6);
+	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 5, false, out, 8), 6);
 	assert_memory_equal(out, expected, sizeof(expected));
 }
 

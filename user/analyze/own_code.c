@@ -41,13 +41,15 @@ bool tapir_own_code__is_library(const char *name)
 		if (tapir_sv__starts_with_any(text, lore->library_code))
 			return true;
 	/* Node.js and CPython: the file says it. */
-	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ");
+	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ") ||
+	       strstr(name, ":[internal]");
 }
 
 /* Of an interpreted frame: Java methods have their names with types. */
 static bool is_named(const char *name)
 {
-	return tapir_sv__starts_with(tapir_sv__of(name), "py::") || strstr(name, ".js:") ||
+	return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
+	       tapir_sv__starts_with(tapir_sv__of(name), "php::") || strstr(name, ".js:") ||
 	       tapir_own_code__without_type(name) != name;
 }
 

@@ -42,6 +42,20 @@ static void add_python_name(const char *name, struct tapir_str *out)
 	tapir_str__add_printable(out, path, strlen(path));
 }
 
+/* PHP's "php::Shop::draw:/srv/shop/shop.php"; name: after "php::". */
+static void add_php_name(const char *name, struct tapir_str *out)
+{
+	const char *path = strrchr(name, ':'), *slash = strrchr(name, '/');
+	size_t len = path && path > name && path[-1] != ':' ? (size_t)(path - name) : strlen(name);
+
+	tapir_str__add_printable(out, name, len);
+	if (!name[len])
+		return;
+	path = slash && slash > path ? slash + 1 : path + 1;
+	tapir_str__addc(out, ' ');
+	tapir_str__add_printable(out, path, strlen(path));
+}
+
 /* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
  */
 static void add_method(const char *name, struct tapir_str *out)
@@ -141,6 +155,8 @@ void tapir_function_name__add(const char *name, struct tapir_str *out)
 	}
 	if (!strncmp(text, "py::", 4))
 		add_python_name(text + 4, out);
+	else if (!strncmp(text, "php::", 5))
+		add_php_name(text + 5, out);
 	else if (strstr(text, "::"))
 		add_native(text, out);
 	else

@@ -17,6 +17,7 @@
 #include "spec/runtime_db/lore.h"
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/php/php_process.h"
 #include "runtime/recognize.h"
 #include "runtime/v8/v8_process.h"
 
@@ -76,10 +77,11 @@ static bool are_frames_walked(uint32_t tgid)
 {
 	struct tapir_cpython python;
 	struct tapir_interp interp;
+	struct tapir_php php;
 	struct tapir_v8 v8;
 
-	return (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp)) ||
-	       tapir_v8__in(&v8, tgid);
+	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) ||
+	       (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp));
 }
 
 static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,

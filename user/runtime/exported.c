@@ -58,3 +58,17 @@ uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_li
 	tapir_exported__vas(elf, m, &name, &va, 1);
 	return va;
 }
+
+uint64_t tapir_exported__bytes(struct tapir_elf *elf, const char *name)
+{
+	int mark = tapir_diag__cnt(), err;
+	struct tapir_elf_syms syms;
+
+	err = tapir_elf__syms(elf, SHT_DYNSYM, &syms);
+	tapir_diag__rewind(mark);
+	for (size_t i = 0; !err && i < syms.cnt; i++)
+		if (syms.syms[i].st_shndx != SHN_UNDEF &&
+		    !strcmp(tapir_elf_syms__name(&syms, i), name))
+			return syms.syms[i].st_size;
+	return 0;
+}

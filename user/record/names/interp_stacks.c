@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/keyed.h"
 #include "runtime/cpython/cpython_process.h"
+#include "runtime/php/php_process.h"
 #include "runtime/v8/v8_process.h"
 #include "trace/recbuf.h"
 
@@ -22,6 +23,7 @@
 struct code {
 	uint64_t cookie;
 	bool is_named;
+	bool is_internal; /* C runs it: no call of the loop */
 };
 
 /* Whose frames the list has, and how its functions are read. */
@@ -29,6 +31,7 @@ struct interpreter {
 	enum tapir_interp_language language;
 	union {
 		struct tapir_cpython python;
+		struct tapir_php php;
 		struct tapir_v8 v8;
 	};
 };
@@ -120,7 +123,8 @@ static void drop_ended(struct tapir_interp_stacks *s, uint64_t now_ns)
 }
 
 static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
-			    struct interpreter interpreter, uint64_t since_ns, uint64_t mapped_ns)
+			    const struct interpreter *interpreter, uint64_t since_ns,
+			    uint64_t mapped_ns)
 {
 	struct process *p = NULL;
 	uint64_t *value = NULL;
@@ -137,25 +141,26 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 	*p = (struct process){.tgid = tgid,
 			      .since_ns = since_ns,
 			      .mapped_ns = mapped_ns,
-			      .interpreter = interpreter};
+			      .interpreter = *interpreter};
 	*value = (uint64_t)(uintptr_t)p;
 }
 
 bool tapir_interp_stacks__is_path(struct tapir_sv path)
 {
-	return tapir_cpython__is_path(path) || tapir_v8__is_path(path);
+	return tapir_cpython__is_path(path) || tapir_php__is_path(path) || tapir_v8__is_path(path);
 }
 
 static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapir_interp *how)
 {
-	if (tapir_cpython__in(&out->python, tgid) && tapir_cpython__interp(&out->python, how)) {
-		out->language = TAPIR_INTERP_CPYTHON;
-		return true;
-	}
-	if (!tapir_v8__in(&out->v8, tgid))
+	if (tapir_php__in(&out->php, tgid)) {
+		tapir_php__interp(&out->php, how);
+	} else if (tapir_v8__in(&out->v8, tgid)) {
+		tapir_v8__interp(&out->v8, how);
+	} else if (!tapir_cpython__in(&out->python, tgid) ||
+		   !tapir_cpython__interp(&out->python, how)) {
 		return false;
-	out->language = TAPIR_INTERP_V8;
-	tapir_v8__interp(&out->v8, how);
+	}
+	out->language = how->language;
 	return true;
 }
 
@@ -166,7 +171,7 @@ bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uin
 
 	if (!find_interpreter(tgid, &found, out))
 		return false;
-	add_interpreter(s, tgid, found, 0, mapped_ns);
+	add_interpreter(s, tgid, &found, 0, mapped_ns);
 	return process_of(s, tgid);
 }
 
@@ -191,7 +196,7 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 	case TAPIR_PROCESS_FORK:
 		parent = process_of(s, rec->parent_tgid);
 		if (parent)
-			add_interpreter(s, rec->tgid, parent->interpreter, rec->h.time_ns,
+			add_interpreter(s, rec->tgid, &parent->interpreter, rec->h.time_ns,
 					parent->mapped_ns);
 		break;
 	default:
@@ -233,17 +238,22 @@ static void describe_names(struct tapir_interp_stacks *s, const struct process *
 }
 
 static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
-		      const struct tapir_interp_frame *frame)
+		      const struct tapir_interp_frame *frame, struct code *code)
 {
 	const struct tapir_process_memory memory = {tapir_process_memory__read_fn,
 						    (void *)(uintptr_t)&p->tgid};
+	const struct interpreter *in = &p->interpreter;
 
+	code->is_internal = false;
 	tapir_str__clear(&s->name);
-	return p->interpreter.language == TAPIR_INTERP_V8
-		       ? tapir_v8__add_name(&p->interpreter.v8, &memory, frame->va, frame->cookie,
-					    &s->name)
-		       : tapir_cpython__add_name(&p->interpreter.python, &memory, frame->va,
-						 &s->name);
+	switch (in->language) {
+	case TAPIR_INTERP_PHP:
+		return tapir_php__add_name(&memory, frame->va, &s->name, &code->is_internal);
+	case TAPIR_INTERP_V8:
+		return tapir_v8__add_name(&in->v8, &memory, frame->va, frame->cookie, &s->name);
+	default:
+		return tapir_cpython__add_name(&in->python, &memory, frame->va, &s->name);
+	}
 }
 
 /* V8's has the frame's number, too: where a function is called from makes no other of it. */
@@ -273,7 +283,7 @@ static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 		s->code_cnt++;
 	}
 	code->cookie = cookie;
-	code->is_named = read_name(s, p, frame);
+	code->is_named = read_name(s, p, frame, code);
 	if (code->is_named)
 		describe_names(s, p, frame->va, is_first ? p->since_ns : time_ns);
 }
@@ -286,13 +296,23 @@ struct naming {
 	uint64_t time_ns;
 };
 
+static const struct code *code_of(const struct process *p, uint64_t va)
+{
+	return tapir_keyed__find(&p->codes, &p->code_by_va, va);
+}
+
 static bool is_named(void *ctx, uint64_t code_va)
 {
 	const struct naming *naming = ctx;
-	const struct code *code =
-		tapir_keyed__find(&naming->p->codes, &naming->p->code_by_va, code_va);
+	const struct code *code = code_of(naming->p, code_va);
 
 	return code && code->is_named;
+}
+
+static const struct tapir_interp_loop *loop_of(const struct interpreter *interpreter)
+{
+	return interpreter->language == TAPIR_INTERP_PHP ? &interpreter->php.loop
+							 : &interpreter->python.loop;
 }
 
 static bool is_generated(void *ctx, uint64_t native_va)
@@ -321,22 +341,27 @@ static void describe_stack(struct tapir_interp_stacks *s, const struct tapir_rec
 		s->describe(s->ctx, rec);
 }
 
-static size_t merge_python(const struct tapir_interp_stacks *s, const struct process *p,
-			   const struct tapir_rec_stack *native,
-			   const struct tapir_interp_list *list, uint64_t *frames, size_t max)
+static size_t merge_loop(const struct tapir_interp_stacks *s, const struct process *p,
+			 const struct tapir_rec_stack *native, const struct tapir_interp_list *list,
+			 uint64_t *frames, size_t max)
 {
-	struct tapir_cpython_frame functions[TAPIR_INTERP_FRAMES];
+	struct tapir_interp_function functions[TAPIR_INTERP_FRAMES];
 	struct naming naming = {s, p, native->h.time_ns};
-	const struct tapir_cpython_namer namer = {is_named, is_generated, &naming};
+	const struct tapir_interp_namer namer = {is_named, is_generated, &naming};
 	bool is_cut = list->flags & TAPIR_INTERP_IS_CUT;
 
-	for (unsigned i = 0; i < list->cnt; i++)
-		functions[i] = (struct tapir_cpython_frame){.code_va = list->frames[i].va,
-							    .is_last = list->frames[i].cookie &
-								       TAPIR_INTERP_FRAME_LAST};
-	return tapir_cpython__merge(&p->interpreter.python, functions, list->cnt, &namer,
-				    (const uint64_t *)(native + 1), native->frame_cnt,
-				    native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
+	for (unsigned i = 0; i < list->cnt; i++) {
+		const struct tapir_interp_frame *frame = &list->frames[i];
+		const struct code *code = code_of(p, frame->va);
+
+		functions[i] = (struct tapir_interp_function){
+			.code_va = frame->va,
+			.is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST &&
+				   !(code && code->is_internal)};
+	}
+	return tapir_interp__merge(loop_of(&p->interpreter), functions, list->cnt, &namer,
+				   (const uint64_t *)(native + 1), native->frame_cnt,
+				   native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
 }
 
 /* A function's frame is its own: the address of its code makes room for that of the function. */
@@ -370,9 +395,9 @@ static void merge(struct tapir_interp_stacks *s, struct process *p,
 	if (p->interpreter.language == TAPIR_INTERP_V8)
 		cnt = merge_v8(s, p, native, list, frames);
 	else
-		cnt = merge_python(s, p, native, list, frames, sizeof(frames) / sizeof(*frames));
+		cnt = merge_loop(s, p, native, list, frames, sizeof(frames) / sizeof(*frames));
 	describe_stack(s, native, list->stack_id,
-		       p->interpreter.language == TAPIR_INTERP_CPYTHON &&
+		       p->interpreter.language != TAPIR_INTERP_V8 &&
 			       list->flags & TAPIR_INTERP_IS_CUT,
 		       frames, cnt);
 }

@@ -37,7 +37,7 @@ int tapir_python_reader__read(const struct tapir_python_reader *reader,
 			      struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
-	struct tapir_cpython_frame frames[TAPIR_MAX_FRAMES];
+	struct tapir_interp_function frames[TAPIR_MAX_FRAMES];
 	const uint64_t *state_va = tapir_map__get(
 		&reader->state_by_tid, tapir_number_of_thread(thread->tid, thread->ns_tid));
 	size_t cnt = state_va ? tapir_cpython__frames(reader->python, &reader->memory, *state_va,

@@ -260,7 +260,7 @@ static void look_at_thread(struct tapir_python_sampler *sampler, struct looked_a
 {
 	const struct tapir_process_memory memory = {tapir_page_cache__read, &sampler->frames},
 					  now = {tapir_process_memory__read_fn, &p->tgid};
-	struct tapir_cpython_frame frames[MAX_FRAMES];
+	struct tapir_interp_function frames[MAX_FRAMES];
 	struct look_stack stack = {};
 	struct tapir_rec_look look = {.tgid = p->tgid, .tid = tid};
 	uint64_t now_ns = tapir_clock__now_ns();

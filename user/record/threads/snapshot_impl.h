@@ -20,8 +20,8 @@ struct tapir_thread_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
-	bool has_moved;			    /* whenever it was looked at: it runs */
-	struct tapir_cpython_frame *python; /* functions of Python that it runs; NULL: none */
+	bool has_moved;			      /* whenever it was looked at: it runs */
+	struct tapir_interp_function *python; /* functions of Python that it runs; NULL: none */
 	size_t python_cnt;
 	/* Of a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */

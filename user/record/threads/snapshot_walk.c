@@ -341,12 +341,12 @@ static bool is_generated(void *ctx, uint64_t va)
 static void add_frames(struct stack_rec *stack, const struct space *space,
 		       const struct tapir_thread_copy *copy, const struct tapir_walk *walk)
 {
-	const struct tapir_cpython_namer namer = {is_python_code, is_generated,
-						  (void *)(uintptr_t)space};
-	size_t cnt = tapir_cpython__merge(space->methods->python, copy->python, copy->python_cnt,
-					  &namer, walk->frames, walk->frame_cnt,
-					  walk->end == TAPIR_STACK_END_WHOLE, stack->frames,
-					  TAPIR_MAX_FRAMES);
+	const struct tapir_interp_namer namer = {is_python_code, is_generated,
+						 (void *)(uintptr_t)space};
+	size_t cnt = tapir_interp__merge(&space->methods->python->loop, copy->python,
+					 copy->python_cnt, &namer, walk->frames, walk->frame_cnt,
+					 walk->end == TAPIR_STACK_END_WHOLE, stack->frames,
+					 TAPIR_MAX_FRAMES);
 
 	stack->rec.frame_cnt = (uint16_t)(cnt < TAPIR_MAX_FRAMES ? cnt : TAPIR_MAX_FRAMES);
 	stack->rec.end = cnt > TAPIR_MAX_FRAMES ? TAPIR_STACK_END_MORE : walk->end;

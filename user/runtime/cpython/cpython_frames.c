@@ -160,10 +160,10 @@ bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_m
 {
 	uint64_t version = tapir_process_memory__u64(memory, vas[TAPIR_CPYTHON_VERSION]);
 	struct tapir_cpython found = {.runtime_va = vas[TAPIR_CPYTHON_RUNTIME],
-				      .loop_va = vas[TAPIR_CPYTHON_LOOP],
+				      .loop = {.va = vas[TAPIR_CPYTHON_LOOP]},
 				      .code_type_va = vas[TAPIR_CPYTHON_CODE]};
 
-	if (!found.runtime_va || !found.loop_va)
+	if (!found.runtime_va || !found.loop.va)
 		return false;
 	switch (version >> 16) {
 	case 0x030b:
@@ -255,7 +255,7 @@ void tapir_cpython__threads(const struct tapir_cpython *python,
 
 static bool read_frame(const struct tapir_cpython_layout *l,
 		       const struct tapir_process_memory *memory, uint64_t va,
-		       struct tapir_cpython_frame *out)
+		       struct tapir_interp_function *out)
 {
 	uint8_t owner;
 
@@ -268,7 +268,7 @@ static bool read_frame(const struct tapir_cpython_layout *l,
 
 size_t tapir_cpython__frames(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t state_va,
-			     struct tapir_cpython_frame *out, size_t cnt)
+			     struct tapir_interp_function *out, size_t cnt)
 {
 	const struct tapir_cpython_layout *l = &python->layout;
 	uint64_t va = object_at(memory, state_va + l->frame);
@@ -379,86 +379,4 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 	tapir_str__addc(out, ':');
 	return add_text(l, memory, object_at(memory, code_va + l->file), MAX_FILE_CHARS, out) &&
 	       !out->failed;
-}
-
-/* ---- stacks --------------------------------------------------------------------------------- */
-
-struct merged {
-	uint64_t *frames;
-	size_t cnt, max;
-};
-
-static void push(struct merged *m, uint64_t va)
-{
-	if (m->cnt < m->max)
-		m->frames[m->cnt] = va;
-	m->cnt++;
-}
-
-/* Those of one call of the loop; returns how many that are. */
-static size_t push_call(struct merged *m, const struct tapir_cpython_frame *frames, size_t cnt,
-			const struct tapir_cpython_namer *namer, bool has_names)
-{
-	size_t i = 0;
-
-	while (i < cnt) {
-		const struct tapir_cpython_frame *frame = &frames[i++];
-
-		if (!has_names && frame->code_va && namer->is_named(namer->ctx, frame->code_va))
-			push(m, frame->code_va + 1);
-		if (frame->is_last)
-			break;
-	}
-	return i;
-}
-
-static bool is_loop(const struct tapir_cpython *python, uint64_t va)
-{
-	return va > python->loop_va && va <= python->loop_end_va;
-}
-
-/* Of frames without their last one's mark, as of a list that was cut: one more. */
-static size_t call_cnt(const struct tapir_cpython_frame *frames, size_t cnt)
-{
-	size_t calls = 0;
-
-	for (size_t i = 0; i < cnt; i++)
-		calls += frames[i].is_last || i + 1 == cnt;
-	return calls;
-}
-
-/* How many calls of the loop have no frames, innermost first; negative: how many frames' calls
- * are not on the stack. */
-static int64_t surplus(const struct tapir_cpython *python, const struct tapir_cpython_frame *frames,
-		       size_t cnt, const uint64_t *native, size_t native_cnt)
-{
-	int64_t surplus = -(int64_t)call_cnt(frames, cnt);
-
-	for (size_t i = 0; i < native_cnt; i++)
-		surplus += is_loop(python, native[i]);
-	return surplus;
-}
-
-size_t tapir_cpython__merge(const struct tapir_cpython *python,
-			    const struct tapir_cpython_frame *frames, size_t cnt,
-			    const struct tapir_cpython_namer *namer, const uint64_t *native,
-			    size_t native_cnt, bool is_whole, uint64_t *out, size_t max)
-{
-	struct merged merged = {out, 0, max}, none = {};
-	int64_t left = is_whole ? surplus(python, frames, cnt, native, native_cnt) : 0;
-	size_t done = 0;
-
-	for (; left < 0 && done < cnt; left++)
-		done += push_call(&none, frames + done, cnt - done, namer, true);
-	for (size_t i = 0; i < native_cnt; i++) {
-		bool has_names =
-			i + 1 < native_cnt && namer->is_generated(namer->ctx, native[i + 1]);
-
-		push(&merged, native[i]);
-		if (is_loop(python, native[i]) && left-- <= 0)
-			done += push_call(&merged, frames + done, cnt - done, namer, has_names);
-	}
-	while (!is_whole && done < cnt)
-		done += push_call(&merged, frames + done, cnt - done, namer, false);
-	return merged.cnt;
 }

@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/interp_merge.h"
 #include "runtime/process_memory.h"
 
 /* What CPython exports that is needed. */
@@ -44,7 +45,7 @@ struct tapir_cpython_layout {
 
 struct tapir_cpython {
 	uint64_t runtime_va;
-	uint64_t loop_va, loop_end_va; /* the function that runs instructions */
+	struct tapir_interp_loop loop; /* the function that runs instructions */
 	uint64_t code_type_va;	       /* 0: not known */
 	/*
 	 * The pthread_key_t of each thread's state, which is set while the thread has not the lock,
@@ -52,12 +53,6 @@ struct tapir_cpython {
 	 */
 	uint64_t key_va;
 	struct tapir_cpython_layout layout;
-};
-
-/* A Python function that runs. The loop was called for one, and runs those it calls itself. */
-struct tapir_cpython_frame {
-	uint64_t code_va; /* 0: there is none, it ends those of one call of the loop */
-	bool is_last;	  /* of one call of the loop */
 };
 
 struct tapir_interp;
@@ -74,7 +69,7 @@ void tapir_cpython__threads(const struct tapir_cpython *python,
 /* The frames of a thread with that state, innermost first; returns their number. */
 size_t tapir_cpython__frames(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t state_va,
-			     struct tapir_cpython_frame *out, size_t cnt);
+			     struct tapir_interp_function *out, size_t cnt);
 
 /* How BPF programs find the frames of the current thread. False: they cannot. */
 bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_interp *out);
@@ -91,26 +86,5 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
  */
 uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
 				 const struct tapir_process_memory *memory, uint64_t code_va);
-
-/* Who names the code of a process, and who knows whether a native frame has the function's name
- * itself: with -X perf there is code for each. */
-struct tapir_cpython_namer {
-	bool (*is_named)(void *ctx, uint64_t code_va);
-	bool (*is_generated)(void *ctx, uint64_t native_va);
-	void *ctx;
-};
-
-/*
- * A stack of native frames, innermost first, with the Python functions that each call of the loop
- * runs behind it: as addresses of the second byte of their code (return addresses of the first).
- * Those without names are left out. is_whole: both begin where the thread does, so the outermost
- * call is the one of the outermost frames, and a call that has just begun or is about to end has
- * none. Else the innermost ones belong together, and functions whose calls are beyond the end of
- * the native frames follow these. Returns how many there are; of them out has max.
- */
-size_t tapir_cpython__merge(const struct tapir_cpython *python,
-			    const struct tapir_cpython_frame *frames, size_t cnt,
-			    const struct tapir_cpython_namer *namer, const uint64_t *native,
-			    size_t native_cnt, bool is_whole, uint64_t *out, size_t max);
 
 #endif

@@ -39,19 +39,6 @@ static bool has_program(uint32_t tgid)
 	return path && tapir_cpython__is_path(tapir_sv__of(path));
 }
 
-static uint64_t loop_bytes(struct tapir_elf *elf)
-{
-	struct tapir_elf_syms syms;
-
-	if (tapir_elf__syms(elf, SHT_DYNSYM, &syms))
-		return 0;
-	for (size_t i = 0; i < syms.cnt; i++)
-		if (!strcmp(tapir_elf_syms__name(&syms, i), exports[TAPIR_CPYTHON_LOOP]) &&
-		    syms.syms[i].st_shndx != SHN_UNDEF)
-			return syms.syms[i].st_size;
-	return 0;
-}
-
 struct search {
 	struct tapir_cpython *out;
 	uint32_t tgid;
@@ -82,7 +69,8 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	tapir_exported__vas(elf, m, exports, vas, TAPIR_CPYTHON_EXPORT_CNT);
 	s->is_found = tapir_cpython__read(s->out, &memory, vas);
 	if (s->is_found)
-		s->out->loop_end_va = s->out->loop_va + loop_bytes(elf);
+		s->out->loop.end_va =
+			s->out->loop.va + tapir_exported__bytes(elf, exports[TAPIR_CPYTHON_LOOP]);
 	tapir_elf__free(elf);
 	return s->is_found;
 }

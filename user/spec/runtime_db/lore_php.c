@@ -66,6 +66,7 @@ const struct tapir_lore tapir_lore_php = {
 	.version_after = version_after,
 	.functions = functions,
 	.interpreter_loops = TAPIR_LIST_OF("execute_ex"),
+	.interpreted = TAPIR_LIST_OF("php::"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
@@ -75,9 +76,10 @@ const struct tapir_lore tapir_lore_php = {
 		   .remedy = "start php with -d opcache.jit=off",
 		   .unless_code_in = "/dev/zero"},
 	.names =
-		{TAPIR_LIST_OF("opcache.jit_debug"),
-		 "functions compiled by the JIT and native ones", "native functions; none of PHP's",
-		 "start php with the JIT and -d opcache.jit_debug=0x10, or trace php:function__entry"},
+		{TAPIR_LIST_OF("opcache.jit_debug"), "PHP's functions and native ones",
+		 "native functions; none of PHP's",
+		 "start php with the JIT and -d opcache.jit_debug=0x10, or trace php:function__entry",
+		 .unless_its_frames_are_walked = true},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_EXCEPTIONS] = TAPIR_LIST_OF("php:exception__*"),

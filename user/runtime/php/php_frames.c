@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The offsets are what PHP's headers give on x86-64. */
+#include "runtime/php/php_frames.h"
+
+#include "bpf/interp.h"
+
+#define EXECUTE_DATA_OFF  0x1e8u /* executor_globals.current_execute_data */
+#define FUNCTION_OFF	  24u	 /* of an execute_data */
+#define PREVIOUS_OFF	  48u
+#define CALL_INFO_OFF	  42u /* the third byte of This.u1.type_info */
+#define CALL_TOP	  2u  /* ZEND_CALL_TOP: called by C */
+#define NAME_OFF	  8u  /* of a function: its type is its first byte */
+#define CLASS_OFF	  16u
+#define CLASS_NAME_OFF	  8u
+#define TEXT_LEN_OFF	  16u
+#define TEXT_OFF	  24u
+#define INTERNAL_FUNCTION 1u
+#define USER_FUNCTION	  2u
+#define EVAL_CODE	  4u
+#define MAX_NAME_BYTES	  256u
+#define MAX_FILE_BYTES	  1024u
+
+/* Of 8.2. */
+#define GLOBALS_BYTES	  0x708u
+#define FILE_OFF	  152u
+
+bool tapir_php__read(struct tapir_php *out, uint64_t globals_va, uint64_t globals_bytes,
+		     struct tapir_interp_loop loop)
+{
+	if (!globals_va || !loop.va || globals_bytes != GLOBALS_BYTES)
+		return false;
+	*out = (struct tapir_php){.globals_va = globals_va, .loop = loop};
+	return true;
+}
+
+void tapir_php__interp(const struct tapir_php *php, struct tapir_interp *out)
+{
+	*out = (struct tapir_interp){
+		.root_va = php->globals_va + EXECUTE_DATA_OFF,
+		.root = TAPIR_INTERP_VA,
+		.language = TAPIR_INTERP_PHP,
+		.flags = TAPIR_INTERP_FIRST_THREAD,
+		.code = FUNCTION_OFF,
+		.previous = PREVIOUS_OFF,
+		.last = CALL_INFO_OFF,
+		.last_mask = CALL_TOP,
+		.last_value = CALL_TOP,
+		.cookie = NAME_OFF,
+	};
+}
+
+/* A zend_string; without control characters. */
+static bool add_text(const struct tapir_process_memory *memory, uint64_t va, size_t max_bytes,
+		     struct tapir_str *out)
+{
+	char bytes[MAX_FILE_BYTES];
+	uint64_t len;
+
+	if (!va || va & 7 ||
+	    !tapir_process_memory__get(memory, va + TEXT_LEN_OFF, &len, sizeof(len)) || !len ||
+	    len > max_bytes || !tapir_process_memory__get(memory, va + TEXT_OFF, bytes, len))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f)
+			return false;
+	tapir_str__add(out, bytes, len);
+	return true;
+}
+
+static bool add_function(const struct tapir_process_memory *memory, uint64_t va,
+			 struct tapir_str *out)
+{
+	uint64_t name_va = tapir_process_memory__u64(memory, va + NAME_OFF),
+		 class_va = tapir_process_memory__u64(memory, va + CLASS_OFF);
+
+	if (!name_va) {
+		tapir_str__adds(out, "{main}"); /* of a file */
+		return true;
+	}
+	if (class_va) {
+		if (!add_text(memory, tapir_process_memory__u64(memory, class_va + CLASS_NAME_OFF),
+			      MAX_NAME_BYTES, out))
+			return false;
+		tapir_str__adds(out, "::");
+	}
+	return add_text(memory, name_va, MAX_NAME_BYTES, out);
+}
+
+bool tapir_php__add_name(const struct tapir_process_memory *memory, uint64_t function_va,
+			 struct tapir_str *out, bool *is_internal)
+{
+	uint8_t type = 0;
+
+	if (!tapir_process_memory__get(memory, function_va, &type, sizeof(type)) ||
+	    (type != INTERNAL_FUNCTION && type != USER_FUNCTION && type != EVAL_CODE))
+		return false;
+	*is_internal = type == INTERNAL_FUNCTION;
+	tapir_str__adds(out, "php::");
+	if (!add_function(memory, function_va, out))
+		return false;
+	tapir_str__addc(out, ':');
+	if (*is_internal)
+		tapir_str__adds(out, "[internal]");
+	else if (!add_text(memory, tapir_process_memory__u64(memory, function_va + FILE_OFF),
+			   MAX_FILE_BYTES, out))
+		return false;
+	return !out->failed;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/php/php_process.h"
+
+#include <string.h>
+
+#include "attach/proc.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "elf/image.h"
+#include "runtime/exported.h"
+
+bool tapir_php__is_path(struct tapir_sv path)
+{
+	const char *slash = memrchr(path.data, '/', path.len);
+	struct tapir_sv name = path;
+
+	if (slash)
+		name = (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
+	return tapir_sv__starts_with(name, "php") || tapir_sv__starts_with(name, "libphp");
+}
+
+struct search {
+	struct tapir_php *out;
+	uint32_t tgid;
+};
+
+static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+{
+	static const char *const names[] = {"executor_globals", "execute_ex"};
+	const struct search *s = ctx;
+	struct tapir_elf *elf = NULL;
+	uint64_t vas[2], bytes[2];
+	bool is_found;
+
+	if (!m->is_executable || !tapir_mapping_line__is_file(m) ||
+	    !tapir_php__is_path(tapir_sv__of(m->path)))
+		return 0;
+	tapir_autofd int fd = tapir_proc__open_mapped(s->tgid, m, NULL);
+
+	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
+		return 0;
+	tapir_exported__vas(elf, m, names, vas, 2);
+	for (int i = 0; i < 2; i++)
+		bytes[i] = tapir_exported__bytes(elf, names[i]);
+	is_found = tapir_php__read(s->out, vas[0], bytes[0],
+				   (struct tapir_interp_loop){vas[1], vas[1] + bytes[1]});
+	tapir_elf__free(elf);
+	return is_found;
+}
+
+bool tapir_php__in(struct tapir_php *out, uint32_t tgid)
+{
+	struct search search = {.out = out, .tgid = tgid};
+	int mark = tapir_diag__cnt();
+	bool is_found = tapir_proc__each_mapping(tgid, on_mapping, &search) > 0;
+
+	tapir_diag__rewind(mark);
+	return is_found;
+}
