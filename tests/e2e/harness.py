@@ -4,6 +4,7 @@
 A case is a function test_behaviour_when_condition(t) in case_*.py; t is a Case. What it starts
 is gone when it ends: every program runs in a process group of its own, which is killed by id.
 """
+import contextlib
 import fcntl
 import functools
 import json
@@ -21,6 +22,7 @@ import time
 SLOWNESS = float(os.environ.get("TAPIR_SLOWNESS", "1"))
 # Limits that detect a hang are as long as a busy machine needs; a case that passes never waits for them.
 PATIENCE = 4 * SLOWNESS
+BASIC_PROF = "--perf-basic-prof"  # of node
 EVENTS_ONLY = ("--no-samples", "--no-sched")  # without them, record also samples and records switches
 READY = "press Ctrl-C to stop"  # ends the line that record and trace print when they have attached
 
@@ -169,6 +171,7 @@ class Case:
         self.verbose = verbose
         self.processes = []
         self.outside = []  # directories that are elsewhere
+        self.maps = []     # which programs wrote for perf, by their pid
         # Not /tmp: tests drop file pages, which tmpfs keeps.
         os.makedirs(os.path.join(self.build, "tests", "tmp"), exist_ok=True)
         self.tmp = tempfile.mkdtemp(dir=os.path.join(self.build, "tests", "tmp"))
@@ -178,6 +181,9 @@ class Case:
             process.kill()
         for directory in (self.tmp, self.tmp + "-own", *self.outside):
             shutil.rmtree(directory, ignore_errors=True)
+        for path in self.maps:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     # ---- programs -----------------------------------------------------------------------
 
@@ -204,10 +210,15 @@ class Case:
 
     def start(self, *argv, env=None):
         argv = [str(word) for word in argv]
+        if BASIC_PROF in argv:  # it would also write a log into the working directory
+            at = argv.index(BASIC_PROF) + 1
+            argv[at:at] = ["--logfile=/dev/null", "--no-logfile-per-isolate"]
         if self.verbose:
             print(f"      $ {describe(argv)}", flush=True)
         process = Process(argv, env)
         self.processes.append(process)
+        if BASIC_PROF in argv:
+            self.maps.append(f"/tmp/perf-{process.pid}.map")
         return process
 
     def run(self, *argv, timeout=30, env=None):
