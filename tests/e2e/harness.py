@@ -66,6 +66,12 @@ class Result:
         return lines[-1]
 
 
+def without_log(argv):
+    """node with --perf-basic-prof would also write a log into the working directory."""
+    at = argv.index(BASIC_PROF) + 1 if BASIC_PROF in argv else 0
+    return [*argv[:at], "--logfile=/dev/null", "--no-logfile-per-isolate", *argv[at:]] if at else argv
+
+
 class Process:
     """A program in the background."""
 
@@ -210,9 +216,7 @@ class Case:
 
     def start(self, *argv, env=None):
         argv = [str(word) for word in argv]
-        if BASIC_PROF in argv:  # it would also write a log into the working directory
-            at = argv.index(BASIC_PROF) + 1
-            argv[at:at] = ["--logfile=/dev/null", "--no-logfile-per-isolate"]
+        argv = without_log(argv)
         if self.verbose:
             print(f"      $ {describe(argv)}", flush=True)
         process = Process(argv, env)
