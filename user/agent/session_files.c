@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -309,7 +310,7 @@ static void read_counts(const json_t *root, struct tapir_session_shm *page)
 {
 	double seconds = json_number_value(json_object_get(root, "seconds"));
 
-	page->elapsed_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+	page->elapsed_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)llround(seconds * 1e9) : 0;
 	page->event_cnt = figure(root, "events");
 	page->sample_cnt = figure(root, "samples");
 	page->switch_cnt = figure(root, "switches");

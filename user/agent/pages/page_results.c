@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a recording says: findings first, then a section for each view. */
+#include <math.h>
 #include <string.h>
 
 #include "agent/pages/pages_impl.h"
@@ -181,7 +182,7 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 {
 	const json_t *pauses = json_object_get(view, "pauses"), *p;
 	double seconds = tapir_member__f64(session, "seconds");
-	uint64_t duration_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+	uint64_t duration_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)llround(seconds * 1e9) : 0;
 	size_t i;
 
 	begin(out, "gc", "Garbage collection", view);
