@@ -6,6 +6,7 @@ Where a limit is wider a comment says why."""
 import bisect
 import contextlib
 import functools
+import glob
 import json
 import os
 import pathlib
@@ -13,14 +14,14 @@ import re
 import subprocess
 import time
 
-from harness import Failure, without_log
+from harness import Failure
 
 
 class Witness:
     """A program that prints "pid N", or another number that others need, and a line of JSON for each line of input: what it counted since the one before."""
 
     def __init__(self, *argv):
-        self.child = subprocess.Popen(without_log(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def first(self):
         return self.child.stdout.readline().split()[1]
@@ -41,7 +42,8 @@ class Witness:
     def end(self):
         self.child.kill()
         self.child.wait()
-        for left in (f"/tmp/.java_pid{self.child.pid}", f"/tmp/perf-{self.child.pid}.map"):
+        pid = self.child.pid
+        for left in (f"/tmp/.java_pid{pid}", f"/tmp/perf-{pid}.map", *glob.glob(f"isolate-*-{pid}-v8.log")):
             pathlib.Path(left).unlink(missing_ok=True)
         self.child.stdin.close()
         self.child.stdout.close()

@@ -66,12 +66,6 @@ class Result:
         return lines[-1]
 
 
-def without_log(argv):
-    """node with --perf-basic-prof would also write a log into the working directory."""
-    at = argv.index(BASIC_PROF) + 1 if BASIC_PROF in argv else 0
-    return [*argv[:at], "--logfile=/dev/null", "--no-logfile-per-isolate", *argv[at:]] if at else argv
-
-
 class Process:
     """A program in the background."""
 
@@ -216,7 +210,9 @@ class Case:
 
     def start(self, *argv, env=None):
         argv = [str(word) for word in argv]
-        argv = without_log(argv)
+        if BASIC_PROF in argv:  # it would also write a log into the working directory
+            at = argv.index(BASIC_PROF) + 1
+            argv[at:at] = ["--logfile=/dev/null", "--no-logfile-per-isolate"]
         if self.verbose:
             print(f"      $ {describe(argv)}", flush=True)
         process = Process(argv, env)
