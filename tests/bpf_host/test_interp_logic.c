@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What frames of an interpreter say: frames that are built here, honest and hostile. */
+/* Frames of an interpreter are built here, well-formed and hostile ones, and read back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* What is described is a STACK of the record's own frames. */
+/* Each record that comes back is a STACK of the frames that were handed in. */
 static void take(void *ctx, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_stack *in = ctx, *out = (const void *)rec;

@@ -349,7 +349,7 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 	/* What has no room is counted. */
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 5, false, out, 2), 8);
-	/* Of a stack that is cut, the others' calls are beyond its end. */
+	/* In a stack that was cut, the calls of the other functions are beyond its end. */
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 2, false, out, 8), 5);
 	assert_int_equal(out[4], 0x3001);
@@ -382,7 +382,7 @@ static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void
 	assert_memory_equal(out, outer, sizeof(outer));
 }
 
-/* ---- what BPF programs are told --------------------------------------------------------------- */
+/* ---- parameters of BPF programs --------------------------------------------------------------- */
 
 static void put_code(const uint8_t *code, size_t bytes)
 {

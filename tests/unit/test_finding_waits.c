@@ -165,7 +165,7 @@ static void wait_for_a_name_server_counts_throughout(void **state)
 	assert_string_equal(row->text, "threads waited 999.00 ms for a name server in Shop.ask()");
 }
 
-/* The first screen's rows have the figures of the findings, and no idle thread beside them. */
+/* Rows of the first screen have the figures of the findings, and none is an idle thread. */
 static void places_are_those_where_the_program_waits(void **state)
 {
 	struct tapir_overview o = {};

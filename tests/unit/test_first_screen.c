@@ -343,7 +343,7 @@ static void processes_of_one_name_are_one_row(void **state)
 	assert_null(strstr(f->out.data, "idle"));
 }
 
-/* What is wrong with each of the busiest, never with all together. */
+/* Each of the busiest programs has its own finding; none is about all of them. */
 static void each_program_of_a_machine_has_its_finding(void **state)
 {
 	struct fixture *f = *state;

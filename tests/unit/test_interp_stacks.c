@@ -58,7 +58,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Of a process without an interpreter: it ended, or executed another program. */
+/* A process without an interpreter has ended, or executed another program. */
 static struct tapir_interp_list *fill(struct fixture *f, uint16_t native_cnt, uint16_t cnt)
 {
 	struct tapir_rec_stack *stack = &f->in.rec.stack;

@@ -194,7 +194,7 @@ static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_co
 	offered.last = *condition;
 }
 
-/* How often it is offered for a probe with one number, after two events. */
+/* Counts the offers of a condition for a probe with one number, after two events. */
 static unsigned offers_of(const char *where, bool with_second)
 {
 	const struct tapir_question_sink sink = {.condition = on_condition};

@@ -209,7 +209,7 @@ static void calls_are_no_requests(void **state)
 	assert_int_equal(cell(table("calls", 0), 0, "max_ns")->u64, 8 * MS);
 }
 
-/* Two sources tell of the same three requests: the one that knows what was answered counts. */
+/* Two sources report the same three requests: the one with their status counts. */
 static void requests_count_once_and_errors_by_their_status(void **state)
 {
 	static const char *const answers[] = {"200", "503", "404"};
@@ -237,7 +237,7 @@ static void requests_count_once_and_errors_by_their_status(void **state)
 
 /* ---- time ------------------------------------------------------------------------------------- */
 
-/* It blocks its thread; the collector stops the process meanwhile. */
+/* It blocks its thread, and the collector stops the process during the wait. */
 static void parts_of_a_request_on_one_thread_add_up(void **state)
 {
 	(void)state;

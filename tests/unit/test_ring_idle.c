@@ -59,7 +59,7 @@ static void it_sleeps_after_quiet_rounds_until_a_thread_runs(void **state)
 	assert_true(rounds > 1 && rounds < 20);
 	assert_int_equal(asleep, 1);
 	assert_false(tapir_ring_idle__has_ended(&idle));
-	assert_int_equal(after(&idle, false), TAPIR_RING_SLEEP_MS); /* nothing ran meanwhile */
+	assert_int_equal(after(&idle, false), TAPIR_RING_SLEEP_MS); /* nothing ran since */
 	asleep = 0;						    /* one did */
 	assert_true(tapir_ring_idle__has_ended(&idle));
 	assert_int_equal(after(&idle, false), TAPIR_RING_ROUND_MS);

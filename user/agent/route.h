@@ -49,8 +49,7 @@ enum tapir_route_id {
 	TAPIR_ROUTE_CNT,
 };
 
-/* What a parameter's text becomes at its offset in struct tapir_request_params (request_params.h).
- */
+/* The type of a parameter at its offset in struct tapir_request_params (request_params.h). */
 enum tapir_param_kind {
 	TAPIR_PARAM_PIDS,     /* struct tapir_pids; repeatable */
 	TAPIR_PARAM_U64,      /* uint64_t in [min, max] */

@@ -130,7 +130,7 @@ static void say_what_is_no_probe(uint32_t tgid, const struct tapir_ring_lane *la
 			   tgid, now.left_cnt, strerror((int)(now.err & 0xfff)));
 }
 
-/* Its event has ended: nobody is offered it any more. */
+/* Returns true if the event of an entry has ended: lists no longer have it. */
 static bool was_given_back(const struct tapir_ring_lane *lane, uint32_t idx)
 {
 	struct tapir_ring_entry entry;

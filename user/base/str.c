@@ -176,7 +176,7 @@ static bool is_in(const struct range *ranges, uint32_t code)
 	return false;
 }
 
-/* By blocks of Unicode (UAX #11): wcwidth(3) would need a locale. */
+/* Compares with blocks of Unicode (UAX #11): wcwidth(3) would need a locale. */
 static size_t columns_of(uint32_t code)
 {
 	static const struct range combining[] = {

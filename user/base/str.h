@@ -45,10 +45,10 @@ uint32_t tapir_utf8__code(const unsigned char *p, size_t len);
 /* Returns true if the character of len bytes at p is a control character, or reverses text, breaks
  * lines or is not a character: it must not be shown as it is. */
 bool tapir_utf8__misleads(const unsigned char *p, size_t len);
-/* How many columns of a terminal the text takes: two of a wide character, none of one that combines
- * with the one before. */
+/* Returns the columns of a terminal that the text fills: two of a wide character, none of one that
+ * combines with the one before. */
 size_t tapir_utf8__columns(const char *text, size_t len);
-/* How many of its bytes fit into so many columns, whole characters only. */
+/* Returns the number of its bytes that fit into so many columns; no character is split. */
 size_t tapir_utf8__fitting(const char *text, size_t len, size_t columns);
 /* A code point as UTF-16, low bytes first. */
 void tapir_str__add_utf16(struct tapir_str *s, uint32_t code);

@@ -102,7 +102,7 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 	return tapir_view__run(reader, cli, &rq);
 }
 
-/* Who asks for rows, asks for the tables. */
+/* An option about rows selects the tables. */
 static bool wants_tables(const struct args *args)
 {
 	return args->all || args->top || args->stacks;

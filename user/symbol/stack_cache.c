@@ -157,7 +157,7 @@ static bool make_lines(struct tapir_frame_cache *cache)
 	return cache->lines;
 }
 
-/* What was remembered before the catalog changed has other keys. */
+/* Entries from before the catalog changed have other keys. */
 static uint64_t frame_key(const struct tapir_frame_cache *cache, const struct tapir_stack_ref *ref,
 			  const struct tapir_stack_view *view, unsigned idx)
 {
@@ -217,7 +217,7 @@ changes_of(struct tapir_frame_cache *cache, const struct tapir_catalog *catalog,
 	return NULL;
 }
 
-/* How many changes come before (page, time_ns] in the order of pages and times. */
+/* Returns the number of changes before (page, time_ns] in the order of pages and times. */
 static size_t changes_until(const struct tapir_catalog_changes *changes, uint64_t page,
 			    uint64_t time_ns)
 {

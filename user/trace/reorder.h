@@ -18,7 +18,7 @@
 
 struct tapir_reorder;
 
-/* How far a record is from being delivered: what it will need can be prefetched. */
+/* The distance of a record from its delivery: data that it will need can be prefetched. */
 enum tapir_reorder_step {
 	TAPIR_REORDER_FAR,
 	TAPIR_REORDER_NEAR,
