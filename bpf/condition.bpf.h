@@ -37,9 +37,23 @@ struct condition_scratch {
 	struct tapir_question_registers registers; /* zeros: arithmetic is left to user space */
 };
 
-static __always_inline int decide(const struct tapir_hit_condition *c, struct condition_scratch *s)
+/*
+ * Returns true if the condition of the probe rejects these numbers; a bit of faults is set for each
+ * that could not be read.
+ */
+static __always_inline int rejects(const __u32 *probe_id, struct condition_scratch *s,
+				   const __u64 *numbers, __u32 faults, __u32 cnt)
 {
-	return tapir_question__decide(c->terms, s->slots, &s->registers, NULL);
+	const struct tapir_hit_condition *c = bpf_map_lookup_elem(&conditions, probe_id);
+
+	if (!c || !c->term_cnt)
+		return 0;
+	for (__u32 i = 0; i < cnt; i++) {
+		s->slots[i].number = numbers[i];
+		s->slots[i].state = faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
+	}
+	return tapir_question__decide(c->terms, s->slots, &s->registers, NULL) ==
+	       TAPIR_QUESTION_REJECT;
 }
 
 /* A uprobe may be preempted here, and another thread of the CPU add to the same word. */

@@ -157,21 +157,9 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 
 static __noinline int is_rejected(struct machine_scratch *s, const struct tapir_machine_site *site)
 {
-	const struct tapir_hit_condition *c;
-	__u32 faults;
-
-	if (!s || !site)
-		return 0;
-	c = bpf_map_lookup_elem(&conditions, &site->probe_id);
-	if (!c || !c->term_cnt)
-		return 0;
-	faults = event_of(s)->fault_mask;
-	for (__u32 i = 0; i < TAPIR_MACHINE_FIELDS; i++) {
-		s->condition.slots[i].number = *slot_of(s, i);
-		s->condition.slots[i].state =
-			faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
-	}
-	if (decide(c, &s->condition) != TAPIR_QUESTION_REJECT)
+	if (!s || !site ||
+	    !rejects(&site->probe_id, &s->condition, slot_of(s, 0), event_of(s)->fault_mask,
+		     TAPIR_MACHINE_FIELDS))
 		return 0;
 	count_rejected(&site->probe_id);
 	return 1;

@@ -347,24 +347,12 @@ static __always_inline void begin_args(struct scratch *s, const struct tapir_sit
 	capture_values(s, site);
 }
 
-/* By the values alone. */
+/* Needs the values alone. */
 static __noinline int is_rejected(struct scratch *s, const struct tapir_site *site)
 {
-	const struct tapir_hit_condition *c;
-	__u32 faults;
-
-	if (!s || !site)
-		return 0;
-	c = bpf_map_lookup_elem(&conditions, &site->probe_id);
-	if (!c || !c->term_cnt)
-		return 0;
-	faults = event_of(s)->fault_mask;
-	for (__u32 i = 0; i < TAPIR_MAX_ARGS; i++) {
-		s->condition.slots[i].number = *slot_of(s, i);
-		s->condition.slots[i].state =
-			faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
-	}
-	return decide(c, &s->condition) == TAPIR_QUESTION_REJECT;
+	return s && site &&
+	       rejects(&site->probe_id, &s->condition, slot_of(s, 0), event_of(s)->fault_mask,
+		       TAPIR_MAX_ARGS);
 }
 
 /* What the values point to, and the rest of the record. */
