@@ -201,16 +201,24 @@ struct copying {
 	const struct tapir_machine_site *site;
 };
 
+/* The number in the low bytes of value that the field has, with its sign. */
+static __always_inline __u64 narrowed(__u64 value, const struct tapir_machine_field *f)
+{
+	__u32 shift = (64 - 8 * (f->size & 15)) & 63;
+
+	value <<= shift;
+	return f->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
+}
+
 static __always_inline __u64 number_at(struct machine_scratch *s,
 				       const struct tapir_machine_field *f, __u32 i)
 {
-	__u32 size = f->size & 15, shift = (64 - 8 * size) & 63;
+	__u32 size = f->size & 15;
 
 	s->word = 0;
 	if (size > 8 || bpf_probe_read_kernel(&s->word, size, (void *)(s->ctx_va + f->off)))
 		event_of(s)->fault_mask |= 1u << (i & 15);
-	s->word <<= shift;
-	return f->is_signed ? (__u64)((__s64)s->word >> shift) : s->word >> shift;
+	return narrowed(s->word, f);
 }
 
 /* Where the bytes of a field are: in place, or where a word of offset and length says. */
@@ -396,14 +404,6 @@ int BPF_PROG(tapir_call_begins, struct pt_regs *regs, long nr)
 	read_texts(c, site, 0);
 	c->start_ns = bpf_ktime_get_ns();
 	return 0;
-}
-
-static __always_inline __u64 narrowed(__u64 value, const struct tapir_machine_field *f)
-{
-	__u32 shift = (64 - 8 * (f->size & 15)) & 63;
-
-	value <<= shift;
-	return f->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
 struct copying_call {
