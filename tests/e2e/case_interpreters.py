@@ -4,9 +4,8 @@ restart. programs/python_calls.py says by its own code which of its functions ma
 import pathlib
 import re
 import signal
-import time
 
-from harness import PATIENCE, cpu_seconds
+from harness import wait_cpu
 
 PYTHON = "/usr/bin/python3"
 FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_calls.py")
@@ -23,20 +22,14 @@ def functions(stack, of=r"py::(.*):.*/python_calls\.py$"):
     return " ".join(name[1] for name in names if name)
 
 
-def wait_cpu(t, pid, seconds):
-    begin, end = cpu_seconds(pid), time.monotonic() + 30 * PATIENCE
-    while cpu_seconds(pid) - begin < seconds:
-        t.ok(time.monotonic() < end, f"process {pid} has not used {seconds} s of CPU time")
-        time.sleep(0.02)
-
-
-def recorded(t, *program):
+def recorded(t, *program, seconds=SECONDS):
+    """A program that says "pid N", and perhaps another one's number; returns the file and the first."""
     file = t.path("frames.tapir")
     pids = re.findall(r"\d+", t.start(t.need(program[0]), *program[1:]).wait_line("pid "))
     tapir = t.start_tapir("record", "-p", ",".join(pids), "-o", file, "-f")
     tapir.wait_ready()
     for pid in pids:
-        wait_cpu(t, int(pid), SECONDS)
+        wait_cpu(int(pid), seconds)
     tapir.signal(signal.SIGINT)
     t.eq(tapir.wait().rc, 0, "tapir")
     return file, int(pids[0])

@@ -3,10 +3,8 @@
 its functions may call which."""
 import pathlib
 import re
-import signal
-import time
 
-from harness import PATIENCE, cpu_seconds
+from case_interpreters import recorded
 
 FRAMES = str(pathlib.Path(__file__).parent / "programs" / "node_frames.js")
 # Of CPU time: as many samples, whatever else runs.
@@ -24,23 +22,8 @@ def functions(stack):
     return [(name[1], int(name[2] or 0)) for name in names if name and (name[1] != "(anonymous)" or "<anonymous>" in name[0])]
 
 
-def recorded(t):
-    node, file = t.need("node"), t.path("frames.tapir")
-    process = t.start(node, FRAMES)
-    process.wait_line("pid ")
-    tapir = t.start_tapir("record", "-p", process.pid, "-o", file, "-f")
-    tapir.wait_ready()
-    begin, end = cpu_seconds(process.pid), time.monotonic() + 60 * PATIENCE
-    while cpu_seconds(process.pid) - begin < SECONDS:
-        t.ok(time.monotonic() < end, "node has not used its CPU time")
-        time.sleep(0.02)
-    tapir.signal(signal.SIGINT)
-    t.eq(tapir.wait().rc, 0, "tapir")
-    return file, process.pid
-
-
 def test_functions_of_javascript_are_in_samples_and_waits(t):
-    file, pid = recorded(t)
+    file, pid = recorded(t, "node", FRAMES, seconds=SECONDS)
     stacks = [e["stack"] for e in t.events(file, "sample") if e["tid"] == pid and e.get("stack_end") == "whole"]
     found = [functions(stack) for stack in stacks]
     named = [chain for chain in found if "main" in (name for name, _ in chain)]

@@ -15,6 +15,7 @@ import time
 from harness import Failure
 from serve_agent import until
 
+CHECK_LONG = {"test_jvms_that_end_before_they_answer_make_no_line"}
 NOBODY = "65534"
 TIMEOUT = 180
 
@@ -275,8 +276,6 @@ def test_jvms_that_end_before_they_answer_make_no_line(t):
 # A file system that takes requests and never answers; only the kernel's greeting is returned.
 SILENT = """
 import ctypes, os, struct, sys
-
-CHECK_LONG = {"test_jvms_that_end_before_they_answer_make_no_line"}
 fd = os.open("/dev/fuse", os.O_RDWR)
 options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
 if ctypes.CDLL(None, use_errno=True).mount(b"tapir-test", sys.argv[1].encode(), b"fuse", 0, options):

@@ -176,7 +176,7 @@ def one_liners(t):
 
 
 def has_sources(line):
-    """Whether this kernel has the tracepoints."""
+    """Returns true if this kernel has the tracepoints."""
     places = [word.split(":")[1:] for word in line if word.startswith("tracepoint:")]
     return all(os.access(os.path.join("/sys/kernel/tracing/events", *place), os.R_OK) for place in places)
 

@@ -97,12 +97,7 @@ class Process:
                               f"'tapir: {what} ... {READY}'", timeout)
 
     def wait_cpu(self, seconds, timeout=30):
-        """Waits until it has used that much more CPU time: what it compiles at first is compiled then, however busy the machine is."""
-        begin, end = cpu_seconds(self.pid), time.monotonic() + timeout * PATIENCE
-        while cpu_seconds(self.pid) - begin < seconds:
-            if time.monotonic() >= end:
-                raise Failure(f"{describe(self.argv)}: no {seconds} s of CPU time in {timeout * PATIENCE:.0f} s")
-            time.sleep(0.02)
+        wait_cpu(self.pid, seconds, timeout, describe(self.argv))
 
     def _wait_for(self, is_it, what, timeout):
         end = time.monotonic() + timeout * PATIENCE
@@ -152,6 +147,15 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
         words = file.read().rsplit(")", 1)[1].split()
     return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_cpu(pid, seconds, timeout=30, name=None):
+    """Waits until a process has used that much more CPU time: what it compiles at first is compiled then, however busy the machine is."""
+    begin, end = cpu_seconds(pid), time.monotonic() + timeout * PATIENCE
+    while cpu_seconds(pid) - begin < seconds:
+        if time.monotonic() >= end:
+            raise Failure(f"{name or f'process {pid}'}: no {seconds} s of CPU time in {timeout * PATIENCE:.0f} s")
+        time.sleep(0.02)
 
 
 def describe(argv):
