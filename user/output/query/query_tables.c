@@ -197,12 +197,21 @@ static bool find_probe(const struct tapir_scan *scan, uint32_t id, struct tapir_
 	return probe;
 }
 
+/* Finds the probe whose id is at the column's offset. */
+static bool find_probe_of(const struct tapir_scan *scan, const struct tapir_sql_column *column,
+			  const void *row, struct tapir_probe_view *out)
+{
+	uint32_t id;
+
+	memcpy(&id, (const char *)row + column->offset, sizeof(id));
+	return find_probe(scan, id, out);
+}
+
 MADE(make_provider)
 {
 	struct tapir_probe_view probe;
 
-	(void)column;
-	if (find_probe(scan, ((const struct tapir_rec_event *)row)->probe_id, &probe))
+	if (find_probe_of(scan, column, row, &probe))
 		set_text(out, probe.provider);
 }
 
@@ -210,8 +219,7 @@ MADE(make_event)
 {
 	struct tapir_probe_view probe;
 
-	(void)column;
-	if (find_probe(scan, ((const struct tapir_rec_event *)row)->probe_id, &probe))
+	if (find_probe_of(scan, column, row, &probe))
 		set_text(out, probe.event);
 }
 
@@ -226,8 +234,7 @@ MADE(make_lane)
 {
 	struct tapir_probe_view probe;
 
-	(void)column;
-	if (find_probe(scan, ((const struct tapir_rec_event *)row)->probe_id, &probe))
+	if (find_probe_of(scan, column, row, &probe))
 		set_word(out, probe.rec->lane == TAPIR_LANE_RING ? "ring" : "probe");
 }
 
@@ -332,24 +339,6 @@ MADE(make_loss_is_whole)
 	set_u64(out, tapir_loss__is_whole(((const struct tapir_rec_loss *)row)->cause));
 }
 
-MADE(make_loss_provider)
-{
-	struct tapir_probe_view probe;
-
-	(void)column;
-	if (find_probe(scan, ((const struct tapir_rec_loss *)row)->probe_id, &probe))
-		set_text(out, probe.provider);
-}
-
-MADE(make_loss_event)
-{
-	struct tapir_probe_view probe;
-
-	(void)column;
-	if (find_probe(scan, ((const struct tapir_rec_loss *)row)->probe_id, &probe))
-		set_text(out, probe.event);
-}
-
 #define COUNTER_TEXT(made, member)                                                                 \
 	MADE(made)                                                                                 \
 	{                                                                                          \
@@ -441,10 +430,13 @@ const struct tapir_sql_column tapir_event_columns[] = {
 	TIMES,
 	CPU,
 	WHO(tapir_rec_event),
-	{"provider", TAPIR_COLUMN_MADE, 0, "who defines the event", make_provider},
-	{"event", TAPIR_COLUMN_MADE, 0, "name of the event", make_event},
+	{"provider", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id), "who defines the event",
+	 make_provider},
+	{"event", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id), "name of the event",
+	 make_event},
 	{"args", TAPIR_COLUMN_MADE, 0, "its fields as JSON: args ->> 'name'", make_args},
-	{"lane", TAPIR_COLUMN_MADE, 0, "how it was captured: probe or ring", make_lane},
+	{"lane", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id),
+	 "how it was captured: probe or ring", make_lane},
 	TRACE,
 	{"stack_id", TAPIR_COLUMN_ID64, AT(tapir_rec_event, stack_id), "joins stacks and frames",
 	 NULL},
@@ -511,8 +503,10 @@ static const struct tapir_sql_column losses[] = {
 	{"count", TAPIR_COLUMN_U64, AT(tapir_rec_loss, count), "how many", NULL},
 	{"from_ns", TAPIR_COLUMN_U64, AT(tapir_rec_loss, from_ns), "the first", NULL},
 	{"until_ns", TAPIR_COLUMN_U64, AT(tapir_rec_loss, until_ns), "the last", NULL},
-	{"provider", TAPIR_COLUMN_MADE, 0, "of the event", make_loss_provider},
-	{"event", TAPIR_COLUMN_MADE, 0, "whose records were lost", make_loss_event},
+	{"provider", TAPIR_COLUMN_MADE, AT(tapir_rec_loss, probe_id), "of the event",
+	 make_provider},
+	{"event", TAPIR_COLUMN_MADE, AT(tapir_rec_loss, probe_id), "whose records were lost",
+	 make_event},
 	{}};
 
 static const struct tapir_sql_column gaps[] = {
