@@ -75,6 +75,16 @@ static bool goes_on(void *ctx)
 	return !p->lists->is_over || !p->lists->is_over(p->lists->ctx);
 }
 
+/* As tapir_reader__next; -EINTR: the statement's time is over. */
+static int next_record(struct pass *p, struct tapir_reader *reader, const struct tapir_rec **rec)
+{
+	int err = tapir_reader__next(reader, rec);
+
+	if (err > 0 && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) && !goes_on(p))
+		return -EINTR;
+	return err;
+}
+
 /* ---- of a report --------------------------------------------------------------------------------- */
 
 static void add_processes(struct pass *p, const struct tapir_report *report)
@@ -261,11 +271,8 @@ static int read_timeline(struct pass *p, struct tapir_reader *reader)
 	int err;
 
 	tapir_reader__deliver_descriptions(reader, true);
-	while (!p->err && (err = tapir_reader__next(reader, &rec)) > 0) {
+	while (!p->err && (err = next_record(p, reader, &rec)) > 0)
 		p->err = tapir_timeline__add(p->tl, rec);
-		if (!p->err && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) && !goes_on(p))
-			p->err = -EINTR;
-	}
 	if (!p->err)
 		p->err = err ? err : tapir_timeline__finish(p->tl);
 	return p->err;
@@ -384,11 +391,9 @@ static int pass_stacks(struct pass *p, struct tapir_reader *reader, enum tapir_l
 
 	p->catalog = tapir_reader__catalog(reader);
 	p->wants_frames = id == TAPIR_LIST_FRAMES;
-	while (!p->err && (err = tapir_reader__next(reader, &rec)) > 0) {
+	while (!p->err && (err = next_record(p, reader, &rec)) > 0) {
 		count_stack(p, rec, tapir_rec__stack_id(rec));
 		count_stack(p, rec, tapir_rec__kstack_id(rec));
-		if (!p->err && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) && !goes_on(p))
-			p->err = -EINTR;
 	}
 	tapir_map__fini(&p->stacks);
 	return p->err ? p->err : err;
