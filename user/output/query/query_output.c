@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "decode/value.h"
 #include "output/render/table.h"
 
 /* ---- columns ------------------------------------------------------------------------------------- */
@@ -56,27 +57,18 @@ static void add_csv_text(struct tapir_str *out, const char *text, size_t len)
 	tapir_str__fini(&printable);
 }
 
-static void add_real(struct tapir_str *out, double value)
-{
-	char text[32];
-
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	tapir_str__adds(out, text);
-}
-
 static void add_csv_cell(struct tapir_str *out, const struct tapir_sql_value *cell)
 {
+	const struct tapir_value real = {
+		.type = TAPIR_FIELD_FLOAT, .size = sizeof(double), .f64 = cell->f64};
+
 	switch (cell->type) {
 	case TAPIR_SQL_INT:
 		tapir_str__addd(out, cell->i64);
 		break;
 	case TAPIR_SQL_REAL:
 		if (isfinite(cell->f64))
-			add_real(out, cell->f64);
+			tapir_value__add_text(out, &real);
 		break;
 	case TAPIR_SQL_TEXT:
 		add_csv_text(out, cell->text, cell->len);
