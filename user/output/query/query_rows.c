@@ -85,6 +85,32 @@ static int next_record(struct pass *p, struct tapir_reader *reader, const struct
 	return err;
 }
 
+static const struct tapir_sql_column *key_of(enum tapir_list_id id)
+{
+	const struct tapir_table_desc *t = tapir_tables;
+
+	while (t->list != id)
+		t++;
+	return &t->columns[t->key];
+}
+
+static int by_key(const void *a, const void *b, void *key)
+{
+	uint64_t x = tapir_sql_column__u64(key, *(const void *const *)a);
+	uint64_t y = tapir_sql_column__u64(key, *(const void *const *)b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* qsort of glibc keeps equal rows in order as long as it has memory for a merge. */
+static void finish_list(struct tapir_list *list, enum tapir_list_id id)
+{
+	if (list->rows.cnt)
+		qsort_r(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_key,
+			(void *)key_of(id));
+	list->is_made = true;
+}
+
 /* ---- of a report --------------------------------------------------------------------------------- */
 
 static void add_processes(struct pass *p, const struct tapir_report *report)
@@ -185,7 +211,7 @@ static int pass_report(struct pass *p, struct tapir_reader *reader)
 	for (size_t i = 0; !err && i < sizeof(lists) / sizeof(lists[0]); i++) {
 		p->list = &p->lists->all[lists[i].id];
 		lists[i].add(p, &report);
-		p->list->is_made = true;
+		finish_list(p->list, lists[i].id);
 	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
@@ -401,31 +427,6 @@ static int pass_stacks(struct pass *p, struct tapir_reader *reader, enum tapir_l
 
 /* ---- all of them --------------------------------------------------------------------------------- */
 
-static const struct tapir_sql_column *key_of(enum tapir_list_id id)
-{
-	const struct tapir_table_desc *t = tapir_tables;
-
-	while (t->list != id)
-		t++;
-	return &t->columns[t->key];
-}
-
-static int by_key(const void *a, const void *b, void *key)
-{
-	uint64_t x = tapir_sql_column__u64(key, *(const void *const *)a);
-	uint64_t y = tapir_sql_column__u64(key, *(const void *const *)b);
-
-	return x < y ? -1 : x > y;
-}
-
-/* qsort of glibc keeps equal rows in order as long as it has memory for a merge. */
-static void sort(struct tapir_list *list, const struct tapir_sql_column *key)
-{
-	if (list->rows.cnt)
-		qsort_r(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_key,
-			(void *)key);
-}
-
 int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id, struct tapir_reader *reader)
 {
 	struct pass p = {.lists = lists, .list = &lists->all[id]};
@@ -445,11 +446,8 @@ int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id, struct t
 	}
 	tapir_str__fini(&p.text);
 	tapir_str__fini(&p.name);
-	for (unsigned i = TAPIR_LIST_NONE + 1; !err && i < TAPIR_LIST_CNT; i++)
-		if (i == id || lists->all[i].is_made)
-			sort(&lists->all[i], key_of(i));
-	if (!err)
-		lists->all[id].is_made = true;
+	if (!err && !lists->all[id].is_made)
+		finish_list(&lists->all[id], id);
 	return err;
 }
 
