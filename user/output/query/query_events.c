@@ -120,7 +120,6 @@ static int take_probe(struct reading *r, const struct tapir_rec *rec,
 		tapir_catalog__probe(r->catalog, ((const struct tapir_rec_event *)rec)->probe_id);
 	struct tapir_probe_view probe;
 	uint64_t left_out = r->tables->left_out;
-	int err;
 
 	*out = NULL;
 	if (!found)
@@ -131,8 +130,7 @@ static int take_probe(struct reading *r, const struct tapir_rec *rec,
 		*out = make_table(r, &probe);
 	if (!*out || !(*out)->full_name)
 		return r->tables->left_out > left_out ? 0 : -ENOMEM;
-	err = add_fields(r, *out, rec);
-	return err;
+	return add_fields(r, *out, rec);
 }
 
 static int take_event(struct reading *r, const struct tapir_rec *rec)
