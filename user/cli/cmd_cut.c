@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir cut: a smaller recording, of a part of another one. */
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
+#include "cli/recording_copy.h"
 #include "cli/recording_file.h"
 #include "output/export/cut.h"
 #include "output/render/human_units.h"
@@ -111,28 +109,6 @@ static void write_note(const struct tapir_cut *cut, const struct tapir_reader *r
 	}
 }
 
-static int open_writer(const struct tapir_reader *reader, const struct args *args,
-		       struct tapir_writer **out)
-{
-	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
-	struct tapir_writer_opts opts = {.sz = sizeof(opts),
-					 .path = args->output,
-					 .force = args->force,
-					 .is_whole = true,
-					 .is_cut = stats->cut,
-					 .created_utc_ns = stats->created_utc_ns + args->from_ns,
-					 .created_ns = stats->created_ns + args->from_ns};
-	struct stat st;
-
-	/* What root writes belongs to the owner of the recording. */
-	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
-		opts.has_owner = true;
-		opts.uid = st.st_uid;
-		opts.gid = st.st_gid;
-	}
-	return tapir_writer__open(&opts, out);
-}
-
 static int check_read(void *ctx)
 {
 	return tapir_long_read__check(ctx);
@@ -140,23 +116,14 @@ static int check_read(void *ctx)
 
 static int write_all(struct tapir_long_read *read, struct tapir_cut *cut, const struct args *args)
 {
-	struct tapir_writer *w = NULL;
-	int mark = tapir_diag__cnt();
-	int err = open_writer(read->reader, args, &w);
+	struct tapir_recording_copy copy = {
+		.path = args->output, .force = args->force, .from_ns = args->from_ns};
+	int err = tapir_recording_copy__open(&copy, read->reader);
 
 	if (err)
 		return err;
-	err = tapir_cut__write(cut, read->reader, w, check_read, read);
-	if (!err) {
-		tapir_writer__keep(w);
-		err = tapir_writer__close(w);
-	}
-	if (err) {
-		tapir_writer__abandon(w);
-		tapir_long_read__name_output(args->output, mark, err);
-	}
-	tapir_writer__free(w);
-	return err;
+	err = tapir_cut__write(cut, read->reader, copy.w, check_read, read);
+	return tapir_recording_copy__close(&copy, err);
 }
 
 static int cut_file(struct tapir_reader *reader, struct tapir_cli *cli)

@@ -2,14 +2,13 @@
 /* tapir symbolize: names into a recording that lacks them. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
+#include "cli/recording_copy.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "output/export/symbolize.h"
@@ -46,48 +45,16 @@ static int check_read(void *ctx)
 	return tapir_long_read__check(ctx);
 }
 
-static int open_writer(const struct tapir_reader *reader, const char *path, bool force,
-		       struct tapir_writer **out)
-{
-	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
-	struct tapir_writer_opts opts = {.sz = sizeof(opts),
-					 .path = path,
-					 .force = force,
-					 .is_whole = true,
-					 .is_cut = stats->cut,
-					 .created_utc_ns = stats->created_utc_ns,
-					 .created_ns = stats->created_ns};
-	struct stat st;
-
-	/* What root writes is its owner's all the same. */
-	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
-		opts.has_owner = true;
-		opts.uid = st.st_uid;
-		opts.gid = st.st_gid;
-	}
-	return tapir_writer__open(&opts, out);
-}
-
 static int write_all(struct tapir_long_read *read, struct tapir_symbolize *s, const char *path,
 		     bool force)
 {
-	struct tapir_writer *w = NULL;
-	int mark = tapir_diag__cnt();
-	int err = open_writer(read->reader, path, force, &w);
+	struct tapir_recording_copy copy = {.path = path, .force = force};
+	int err = tapir_recording_copy__open(&copy, read->reader);
 
 	if (err)
 		return err;
-	err = tapir_symbolize__write(s, read->reader, w, check_read, read);
-	if (!err) {
-		tapir_writer__keep(w);
-		err = tapir_writer__close(w);
-	}
-	if (err) {
-		tapir_writer__abandon(w);
-		tapir_long_read__name_output(path, mark, err);
-	}
-	tapir_writer__free(w);
-	return err;
+	err = tapir_symbolize__write(s, read->reader, copy.w, check_read, read);
+	return tapir_recording_copy__close(&copy, err);
 }
 
 /* In place, only a recording of which nothing would be lost, and which nobody is writing. */

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The copy is as complete as the recording, and belongs to its owner. */
+#include "cli/recording_copy.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "cli/long_read.h"
+
+int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct tapir_reader *reader)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
+	struct tapir_writer_opts opts = {.sz = sizeof(opts),
+					 .path = copy->path,
+					 .force = copy->force,
+					 .is_whole = true,
+					 .is_cut = stats->cut,
+					 .created_utc_ns = stats->created_utc_ns + copy->from_ns,
+					 .created_ns = stats->created_ns + copy->from_ns};
+	struct stat st;
+
+	/* What root writes belongs to the owner of the recording. */
+	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
+		opts.has_owner = true;
+		opts.uid = st.st_uid;
+		opts.gid = st.st_gid;
+	}
+	copy->diag_cnt = tapir_diag__cnt();
+	return tapir_writer__open(&opts, &copy->w);
+}
+
+int tapir_recording_copy__close(struct tapir_recording_copy *copy, int err)
+{
+	if (!err) {
+		tapir_writer__keep(copy->w);
+		err = tapir_writer__close(copy->w);
+	}
+	if (err) {
+		tapir_writer__abandon(copy->w);
+		tapir_long_read__name_output(copy->path, copy->diag_cnt, err);
+	}
+	tapir_writer__free(copy->w);
+	return err;
+}
