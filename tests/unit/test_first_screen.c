@@ -364,7 +364,6 @@ static void each_program_of_a_machine_has_its_finding(void **state)
 	tapir_str__adds(&other, "0.01 CPUs used");
 	tapir_found_list__add(&f->programs.rows.data[1].findings, TAPIR_FOUND_CPU, 0.2, NULL,
 			      &other, NULL, NULL);
-	f->programs.are_judged = true;
 	assert_non_null(strstr(screen(f, 80), "the machine, 5 processes \xc2\xb7 6.0 s \xc2\xb7 "));
 	assert_non_null(strstr(f->out.data, "\n1  java (1): garbage collection "));
 	assert_non_null(strstr(f->out.data, "\n   30% of the time in GC\n   next: tapir report "

@@ -316,7 +316,7 @@ static void write_findings(const struct writer *w)
 	const struct tapir_found_list *list = w->v->findings;
 	bool has_any = w->v->summary->processes.cnt > 0;
 
-	if (w->v->programs->are_judged) {
+	if (w->v->is_machine) {
 		write_findings_by_program(w);
 		return;
 	}

@@ -13,8 +13,7 @@
 #include "decode/probe_name.h"
 #include "diagnose/finding.h"
 
-#define MAX_PROGRAMS	       4096u
-#define RECORDS_BETWEEN_CHECKS 4096
+#define MAX_PROGRAMS 4096u
 
 /* ---- by name -------------------------------------------------------------------------------- */
 
@@ -84,7 +83,8 @@ void tapir_report_programs__fini(struct tapir_report_programs *programs)
 /* ---- each for itself ------------------------------------------------------------------------ */
 
 struct judge {
-	struct tapir_finding *findings[TAPIR_PROGRAMS_JUDGED];
+	struct tapir_finding *findings; /* cnt of them, of the busiest programs */
+	size_t cnt;
 	struct tapir_map by_tgid; /* idx of a process's program */
 };
 
@@ -94,7 +94,7 @@ static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
 	struct judge *j = ctx;
 	const uint64_t *idx = tapir_map__get(&j->by_tgid, tgid);
 
-	return idx ? j->findings[*idx] : NULL;
+	return idx ? &j->findings[*idx] : NULL;
 }
 
 /* Calls a function of the finding of a process, if it is one of these programs'. */
@@ -172,15 +172,11 @@ static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
 		    bool (*goes_on)(void *ctx), void *ctx)
 {
 	const struct tapir_rec *rec;
-	uint64_t cnt = 0;
 	int err = 0, got;
 
 	tapir_reader__deliver_descriptions(reader, true);
-	while (!err && (got = tapir_reader__next(reader, &rec)) > 0) {
-		err = tapir_timeline__add(tl, rec);
-		if (goes_on && !(cnt++ % RECORDS_BETWEEN_CHECKS) && !goes_on(ctx))
-			err = -ECANCELED;
-	}
+	while (!err && (got = tapir_reader__next(reader, &rec)) > 0)
+		err = goes_on(ctx) ? tapir_timeline__add(tl, rec) : -ECANCELED;
 	if (err)
 		return err;
 	return got ? got : tapir_timeline__finish(tl);
@@ -191,14 +187,13 @@ static int begin(struct judge *j, const struct tapir_report_programs *programs,
 {
 	const struct tapir_process_row *row;
 
-	for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED && i < programs->rows.cnt; i++) {
-		j->findings[i] = calloc(1, sizeof(*j->findings[i]));
-		if (!j->findings[i])
-			return -ENOMEM;
-		j->findings[i]->tl = tl;
-	}
+	j->findings = calloc(TAPIR_PROGRAMS_JUDGED, sizeof(*j->findings));
+	if (!j->findings)
+		return -ENOMEM;
+	for (; j->cnt < TAPIR_PROGRAMS_JUDGED && j->cnt < programs->rows.cnt; j->cnt++)
+		j->findings[j->cnt].tl = tl;
 	tapir_vec_for_each (row, &summary->processes)
-		for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED && j->findings[i]; i++) {
+		for (size_t i = 0; i < j->cnt; i++) {
 			uint64_t *idx;
 
 			if (tapir_sv__compare(name_of(row), programs->rows.data[i].name) != 0)
@@ -215,25 +210,22 @@ static int list(struct judge *j, struct tapir_report_programs *programs, bool ha
 {
 	int err = 0;
 
-	for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED && j->findings[i]; i++) {
+	for (size_t i = 0; i < j->cnt; i++) {
 		struct tapir_report_program *program = &programs->rows.data[i];
 
-		j->findings[i]->has_clock = has_clock;
-		tapir_finding__list(j->findings[i], &program->findings);
-		program->cpus = tapir_finding__cpus(j->findings[i]);
+		j->findings[i].has_clock = has_clock;
+		tapir_finding__list(&j->findings[i], &program->findings);
+		program->cpus = tapir_finding__cpus(&j->findings[i]);
 		err = program->findings.failed ? -ENOMEM : err;
 	}
-	programs->are_judged = !err;
 	return err;
 }
 
 static void judge__fini(struct judge *j)
 {
-	for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED; i++) {
-		if (j->findings[i])
-			tapir_finding__fini(j->findings[i]);
-		free(j->findings[i]);
-	}
+	for (size_t i = 0; i < j->cnt; i++)
+		tapir_finding__fini(&j->findings[i]);
+	free(j->findings);
 	tapir_map__fini(&j->by_tgid);
 }
 

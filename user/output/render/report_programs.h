@@ -26,7 +26,6 @@ struct tapir_report_program {
 
 struct tapir_report_programs {
 	struct tapir_vec(struct tapir_report_program) rows; /* with most CPU time first */
-	bool are_judged;
 };
 
 /* 0 or -ENOMEM. summary: borrowed, sorted. */
@@ -34,7 +33,8 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 				const struct tapir_summary *summary);
 /*
  * Reads the recording once more, each of the busiest programs for itself. has_clock: samples'
- * periods are times. 0, -errno, or -ECANCELED when goes_on (may be NULL) said so.
+ * periods are times. goes_on: called with ctx before each record. 0, -errno, or -ECANCELED when it
+ * returned false.
  */
 int tapir_report_programs__judge(struct tapir_report_programs *programs,
 				 const struct tapir_summary *summary,

@@ -62,8 +62,10 @@ static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 	       has(r->request->tids, tapir_rec__tid(rec, which)) && is_in_window(r, rec);
 }
 
-static bool goes_on(struct reading *r)
+static bool goes_on(void *ctx)
 {
+	struct reading *r = ctx;
+
 	return !r->request->goes_on || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
 	       r->request->goes_on(r->request->ctx);
 }
@@ -177,8 +179,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	/* Those of a machine have nothing to do with one another. */
 	if (!err && is_machine(&report->summary))
 		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
-						   &opts, has_clock(&report->summary),
-						   request->goes_on, request->ctx);
+						   &opts, has_clock(&report->summary), goes_on, &r);
 	if (!err)
 		show(report, reader, &r);
 	tapir_pids_seen__fini(&r.seen);
