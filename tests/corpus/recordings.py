@@ -176,23 +176,12 @@ def node_busy(c):
                             witness=f"performance.eventLoopUtilization(); {NO_CPU % (100 * c.no_cpu)}"))
 
 
-def dotnet_deadlock(_counted):
-    return expected(finding("deadlock", "2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait", magnitude=2, tolerance=0,
-                            witness="how many threads the program made so"))
+def deadlock(*words):
+    return lambda _: expected(finding("deadlock", *words, magnitude=2, tolerance=0, witness="how many threads the program made so"))
 
 
-def exceptions(c):
-    return expected(finding("exceptions", "System.FormatException", "Defects.ParsePrice(string)", magnitude=c.rate("count", "*:ExceptionThrown*"),
-                            witness="its own count of exceptions"))
-
-
-def rate(kind, *words, key, scale=1, globs=(), what):
-    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs) * scale, witness=what))
-
-
-def jvm_deadlock(_counted):
-    return expected(finding("deadlock", "transfer-*", "for a monitor throughout", "in JvmDefects.transfer(", magnitude=2, tolerance=0,
-                            witness="how many threads the program made so"))
+def rate(kind, *words, key, globs=(), what):
+    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs), witness=what))
 
 
 def jvm_starved(_counted):
@@ -231,7 +220,7 @@ RECORDINGS = {
     "node-reads-files": Node(("event_loop.js", "read"), calls("in node::fs::Read"), is_named=True),
     "jvm-monitor-convoy": Jvm(("JvmDefects", "convoy"), waits("locks", "for a monitor", "clerk-*")),
     "jvm-juc-lock": Jvm(("JvmDefects", "lock"), waits("locks", "for a java.util.concurrent lock", "cashier-*")),
-    "jvm-deadlock": Jvm(("JvmDefects", "deadlock"), jvm_deadlock),
+    "jvm-deadlock": Jvm(("JvmDefects", "deadlock"), deadlock("transfer-*", "for a monitor throughout", "in JvmDefects.transfer(")),
     "jvm-pool-starved": Jvm(("JvmDefects", "starved"), jvm_starved),
     "jvm-full-queue": Jvm(("JvmDefects", "appender"), waits("waits", "for a full queue in JvmDefects.log(")),
     "jvm-idle": Jvm(("JvmDefects", "idle"), is_idle),
@@ -239,12 +228,14 @@ RECORDINGS = {
                                                              what="its own count of threads"), seconds=3),
     "dotnet-pool-starved": DotNet(("Defects", "starvation"), waits("starvation", "pool threads are blocked", "Defects.HandleOrder()", tolerance=0.08)),
     "dotnet-pool-sleeps": DotNet(("Defects", "sleepers"), waits("starvation", "pool threads are blocked", "Defects.SleepInPool()", tolerance=0.08)),
-    "dotnet-deadlock-before": DotNet(("Defects", "deadlock"), dotnet_deadlock),
+    "dotnet-deadlock-before": DotNet(("Defects", "deadlock"), deadlock("2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait")),
     "dotnet-lock-convoy": DotNet(("Defects", "convoy"), waits("locks", "Defects.Reserve()")),
     "dotnet-slow-database": DotNet(("Defects", "slow"), waits("waits", "for a socket", "Defects.AskDatabase(")),
     "dotnet-induced-gc": DotNet(("Defects", "induced"), rate("induced-gc", "Defects.CleanUp()", "are induced", key="gen2",
                                                              what="GC.CollectionCount(2)")),
-    "dotnet-exceptions": DotNet(("Defects", "exceptions"), exceptions, seconds=0.5, warm_up=2),
+    "dotnet-exceptions": DotNet(("Defects", "exceptions"), rate("exceptions", "System.FormatException", "Defects.ParsePrice(string)", key="count",
+                                                                globs=("*:ExceptionThrown*",), what="its own count of exceptions"),
+                                seconds=0.5, warm_up=2),
     "dotnet-full-pipe": DotNet(("Defects", "full-pipe"), lambda _: expected(finding("deadlock", "never released: 3 threads", "3 in Defects.WriteLog()",
                                                                                     "waits in Defects.WriteLog() (pipe)"))),
     "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("awaits", "awaits at a time in Defects.ReserveSeat (async)", magnitude=20,
@@ -253,7 +244,6 @@ RECORDINGS = {
     "dotnet-convoy-and-slow": DotNet(("Defects", "convoy", "slow"), lambda _: expected(finding("locks", "Defects.Reserve()"), finding("waits"))),
     "native-mutex-convoy": Native(("native_defects", "convoy"), waits("locks", "for a mutex: ", ", in Stock::reserve")),
     "native-sort": Native(("native_defects", "sort"), lambda _: expected(finding("cpu", "% of the CPU in sort_prices (", " within std::"))),
-    "native-deadlock": Native(("native_defects", "deadlock"), lambda _: expected(finding(
-        "deadlock", "2 threads wait for each other's locks", " in transfer", magnitude=2, tolerance=0, witness="how many threads the program made so"))),
+    "native-deadlock": Native(("native_defects", "deadlock"), deadlock("2 threads wait for each other's locks", " in transfer")),
     "native-idle": Native(("native_defects", "idle"), is_idle),
 }
