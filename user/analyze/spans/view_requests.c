@@ -322,14 +322,14 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	has_routes = tapir_request_routes__finish(r->routes, result, r->asked.top);
 	if (!cnt && !has_routes)
 		tapir_view_result__nothing(result, "no request was seen");
-	if (cnt)
+	if (cnt) {
 		tapir_str__addf(&result->headline,
 				"%s%zu requests with trace ids, %zu spans; the "
 				"slowest took %s",
 				has_routes ? "; " : "", cnt, r->spans.all.cnt,
 				tapir_ns__text(roots[0].took_ns, text));
-	if (cnt)
 		add_slowest(r, result, roots, cnt < r->asked.top ? cnt : r->asked.top);
+	}
 	if (r->spans.dropped_cnt)
 		tapir_view_result__note(result, "%" PRIu64 " spans more than %u are left out",
 					r->spans.dropped_cnt, TAPIR_SPANS_MAX);

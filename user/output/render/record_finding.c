@@ -157,21 +157,22 @@ static bool read_in_time(const char *path, off_t bytes, struct said *said, bool 
 
 void tapir_record_finding__print(const char *path, bool has_samples)
 {
-	bool has_stacks = has_samples, is_read;
+	bool has_stacks = has_samples, is_read, has_screen;
 	struct said said = {};
 	off_t bytes;
 
 	if (!is_regular(path, &bytes))
 		return;
 	is_read = read_in_time(path, bytes, &said, &has_stacks);
-	if (is_read && tapir_screen__is_tty(stderr)) {
+	has_screen = is_read && tapir_screen__is_tty(stderr);
+	if (has_screen) {
 		(void)tapir_file__write_all(STDERR_FILENO, said.screen.data, said.screen.len);
 	} else if (is_read) {
 		tapir_info("%s", said.headline.data);
 		print_lines(said.also.data);
 		print_lines(said.remedies.data);
 	}
-	print_next(path, is_read && tapir_screen__is_tty(stderr), has_stacks);
+	print_next(path, has_screen, has_stacks);
 	said__fini(&said);
 }
 
