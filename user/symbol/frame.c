@@ -200,14 +200,7 @@ struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct 
 
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
 {
-	struct tapir_sv name = frame->module;
-	const char *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
-
-	if (slash) {
-		name.len -= (size_t)(slash + 1 - name.data);
-		name.data = slash + 1;
-	}
-	return name;
+	return tapir_sv__base_name(frame->module);
 }
 
 void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,

@@ -61,6 +61,15 @@ bool tapir_sv__ends_with(struct tapir_sv text, const char *end)
 	return text.len >= len && !memcmp(text.data + text.len - len, end, len);
 }
 
+struct tapir_sv tapir_sv__base_name(struct tapir_sv path)
+{
+	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+
+	if (!slash)
+		return path;
+	return (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
+}
+
 /* ---- checking ---------------------------------------------------------------------------- */
 
 /* Of records that describe; those that are captured have a row in trace/family.c. */

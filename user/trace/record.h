@@ -26,6 +26,8 @@ bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
 /* starts: ended by NULL; NULL: there are none. */
 bool tapir_sv__starts_with_any(struct tapir_sv text, const char *const *starts);
 bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
+/* The part after the last '/'. */
+struct tapir_sv tapir_sv__base_name(struct tapir_sv path);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */
 /* As a string, as far as it goes. */
 void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes);

@@ -22,11 +22,8 @@ static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
 /* The program or the library: "python3.11", "libpython3.11.so.1.0". */
 bool tapir_cpython__is_path(struct tapir_sv path)
 {
-	const char *slash = memrchr(path.data, '/', path.len);
-	struct tapir_sv name = path;
+	struct tapir_sv name = tapir_sv__base_name(path);
 
-	if (slash)
-		name = (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
 	return tapir_sv__starts_with(name, "python") ||
 	       (tapir_sv__starts_with(name, "libpython") && memmem(name.data, name.len, ".so", 3));
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/php/php_process.h"
 
-#include <string.h>
-
 #include "attach/proc.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -11,11 +9,8 @@
 
 bool tapir_php__is_path(struct tapir_sv path)
 {
-	const char *slash = memrchr(path.data, '/', path.len);
-	struct tapir_sv name = path;
+	struct tapir_sv name = tapir_sv__base_name(path);
 
-	if (slash)
-		name = (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
 	return tapir_sv__starts_with(name, "php") || tapir_sv__starts_with(name, "libphp");
 }
 

@@ -21,11 +21,8 @@ static const struct tapir_lore_condition writes_names = {
 
 bool tapir_v8__is_path(struct tapir_sv path)
 {
-	const char *slash = memrchr(path.data, '/', path.len);
-	struct tapir_sv name = path;
+	struct tapir_sv name = tapir_sv__base_name(path);
 
-	if (slash)
-		name = (struct tapir_sv){slash + 1, (size_t)(path.data + path.len - slash - 1)};
 	return tapir_sv__is(name, "node") || tapir_sv__is(name, "nodejs") ||
 	       tapir_sv__starts_with(name, "libnode.so");
 }
