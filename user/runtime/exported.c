@@ -37,17 +37,29 @@ uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name)
 	return va;
 }
 
-void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
-			 const char *const *names, uint64_t *vas, size_t cnt)
+bool tapir_exported__bias(const struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			  uint64_t *out)
 {
 	const Elf64_Phdr *code = tapir_elf__first_executable(elf);
 
+	if (!code)
+		return false;
+	*out = (m->start_va - m->file_off) + (code->p_offset - code->p_vaddr);
+	return true;
+}
+
+void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			 const char *const *names, uint64_t *vas, size_t cnt)
+{
+	uint64_t bias;
+
 	memset(vas, 0, cnt * sizeof(*vas));
-	if (code)
-		find_linked(elf, names, vas, cnt);
+	if (!tapir_exported__bias(elf, m, &bias))
+		return;
+	find_linked(elf, names, vas, cnt);
 	for (size_t i = 0; i < cnt; i++)
 		if (vas[i])
-			vas[i] += (m->start_va - m->file_off) + (code->p_offset - code->p_vaddr);
+			vas[i] += bias;
 }
 
 uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_EXPORTED_H
 #define TAPIR_USER_EXPORTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,13 @@ struct tapir_elf;
 
 /* The address as linked; 0: the file exports nothing under this name. */
 uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name);
+
+/*
+ * Sets *out to what an address in a process, where m maps the file's first executable segment, is
+ * more than as linked. False: the file has no such segment.
+ */
+bool tapir_exported__bias(const struct tapir_elf *elf, const struct tapir_mapping_line *m,
+			  uint64_t *out);
 
 /* The address in a process, where m maps the file's first executable segment; 0 likewise. */
 uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,

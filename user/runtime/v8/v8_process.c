@@ -46,18 +46,17 @@ static void read_constant(struct search *s, const Elf64_Sym *sym, const char *na
 static bool read_constants(struct search *s, struct tapir_elf *elf,
 			   const struct tapir_mapping_line *m)
 {
-	const Elf64_Phdr *code = tapir_elf__first_executable(elf);
 	struct tapir_elf_syms syms;
+	uint64_t bias;
 
-	if (!code || tapir_elf__syms(elf, SHT_DYNSYM, &syms))
+	if (!tapir_exported__bias(elf, m, &bias) || tapir_elf__syms(elf, SHT_DYNSYM, &syms))
 		return false;
 	*s->out = (struct tapir_v8){};
 	for (size_t i = 0; i < syms.cnt; i++) {
 		const char *name = tapir_elf_syms__name(&syms, i);
 
 		if (!strncmp(name, PREFIX, strlen(PREFIX)) && syms.syms[i].st_shndx != SHN_UNDEF)
-			read_constant(s, &syms.syms[i], name,
-				      m->start_va - m->file_off + code->p_offset - code->p_vaddr);
+			read_constant(s, &syms.syms[i], name, bias);
 	}
 	return tapir_v8__is_known(s->out);
 }
