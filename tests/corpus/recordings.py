@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs of the corpus: how each is started, and what its report is to say, by the program's own count. Nothing here looks at what
+"""The programs of the corpus: how each is started, and what its report is to say, by the program's own count. Nothing here uses what
 tapir says of a recording, but for the time from its first context switch to its last one, in which both counted."""
 import pathlib
 import shutil
@@ -58,7 +58,7 @@ NO_CPU = "at most %.3f less, where there was no CPU, by the kernel's schedstat"
 
 
 def waiting(c, kind, *words, tolerance=0.05):
-    """A thread's clock goes on until it runs again: what it waited for a CPU is no part of what it waited for."""
+    """A thread's clock continues until it runs again: what it waited for a CPU is no part of what it waited for."""
     return finding(kind, *words, magnitude=c.waiting(), tolerance=tolerance, less=c.no_cpu,
                    witness=f"its threads' own clocks; {NO_CPU % c.no_cpu}")
 

@@ -101,7 +101,7 @@ static void paths_become_routes(void **state)
 	}
 }
 
-/* Each byte, at each place around the limit; and what there is before it stays. */
+/* Tries each byte at each position around the limit; the text before it stays. */
 static void hostile_paths_are_bounded(void **state)
 {
 	char label[4 * TAPIR_ROUTE_MAX_BYTES];

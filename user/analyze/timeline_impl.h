@@ -130,7 +130,7 @@ void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 			    const struct tapir_event_view *event);
 void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
 /*
- * The thread takes other work: it is not known since when nobody worked for the requests of that
+ * The thread takes other work: it is not known since when no thread worked for the requests of that
  * kind (TAPIR_NO_KIND: of any) that it is on, except one, which may be NULL.
  */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,

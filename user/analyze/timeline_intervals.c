@@ -254,7 +254,7 @@ static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *
 	return tapir_pool__has(tl, h->thread->tid, h->now_ns);
 }
 
-/* Others that lack it, too, are not the same one. */
+/* Returns true if the event lacks the key of its kind: it belongs to no interval. */
 static bool lacks_key(struct tapir_timeline *tl, struct happening *h, const struct tapir_kind *kind)
 {
 	const struct tapir_value *v;

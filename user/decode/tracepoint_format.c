@@ -10,7 +10,7 @@
 
 #define MAX_OFF 65535u
 
-/* The number behind "NAME:" in a line. */
+/* Finds the number after "NAME:" in a line. */
 static bool find_number(const char *line, size_t len, const char *name, uint64_t max, uint64_t *out)
 {
 	const char *at = memmem(line, len, name, strlen(name));
@@ -116,7 +116,7 @@ static bool is_of_number(uint64_t size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-/* False: it is no field. A field that cannot be read is left out. */
+/* Returns false if it is not a field. A field that cannot be read is only counted. */
 static bool add_field(const char *line, size_t len, struct tapir_tracepoint_format *out)
 {
 	const char *end = memchr(line, ';', len);

@@ -28,7 +28,7 @@ struct tapir_tracepoint_format {
 	unsigned left_out_cnt; /* fields for which there is no room, or that cannot be read */
 };
 
-/* Without the fields that all records have. -EINVAL: it is no such text; no line. */
+/* Omits the fields that all records have. -EINVAL, without a line: it is not such a text. */
 int tapir_tracepoint_format__parse(const char *text, struct tapir_tracepoint_format *out);
 
 #endif

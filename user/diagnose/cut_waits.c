@@ -64,7 +64,7 @@ static bool is_elsewhere(const struct tapir_cut_wait *a, const struct tapir_cut_
 	return a->futex && b->futex && a->futex != b->futex;
 }
 
-/* Returns true if any stack of the thread that is not cut passes there and tells another reason. */
+/* Returns true if any stack of the thread that is not cut passes there and has another reason. */
 static bool has_other(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
 		      const char *reason)
 {

@@ -75,7 +75,7 @@ void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 /*
  * Returns true if one that began before the recording was executed throughout, as far as is known:
- * there are events that would have told its end, or it was seen at the end as well.
+ * there are events that would have reported its end, or it was seen at the end as well.
  */
 bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement);
 /* Weighs it. */

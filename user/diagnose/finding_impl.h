@@ -152,7 +152,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 /* Waits of a function for that reason, which their stacks do not tell. */
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
 				uint64_t ns);
-/* Is it for a disk, or for another end of a connection? */
+/* Returns true if it is for a disk, or for another end of a connection. */
 bool tapir_finding_waits__is_dependency(const char *reason);
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */

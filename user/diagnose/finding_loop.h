@@ -23,7 +23,7 @@ struct tapir_lore;
 struct tapir_tl_thread;
 struct tapir_wait;
 
-/* Callbacks that all run before a loop continues, also those that are added meanwhile. */
+/* Callbacks that all run before a loop continues, also those that are added then. */
 enum tapir_loop_queue {
 	TAPIR_LOOP_QUEUE_NONE,
 	TAPIR_LOOP_QUEUE_CALLED, /* in what one of them called */

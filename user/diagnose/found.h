@@ -69,7 +69,7 @@ struct tapir_found_list {
 const char *tapir_found__kind_name(unsigned kind); /* "deadlock" */
 const char *tapir_found__unit(unsigned kind);	   /* "threads" */
 const char *tapir_found__title(unsigned kind);	   /* "blocked thread pool" */
-/* Of a severity from 0 to 100: "critical", "serious", "moderate", "minor". */
+/* Returns the word for a severity from 0 to 100: "critical", "serious", "moderate", "minor". */
 const char *tapir_found__level(double severity);
 /* Is it worth a finding? So that no text is made for what is not. */
 bool tapir_found__counts(enum tapir_found_kind kind, double magnitude);

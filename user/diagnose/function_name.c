@@ -6,7 +6,7 @@
 
 #include "analyze/own_code.h"
 
-/* A mark says how V8 runs it. What is read of the process (runtime/v8) may have none. */
+/* A mark states how V8 runs it. Names that are read from the process (runtime/v8) may lack it. */
 static size_t mark_len(const char *name)
 {
 	if (*name && strchr("~^+*", *name))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A place where threads wait is a function of the program's own and a reason. Without such a
- * function it tells something if it is a lock or another end that the thread waits for: a
- * runtime's idle threads wait for events, and come last.
+ * A place where threads wait is a function of the program and a reason. Without such a function it
+ * is conclusive if the thread waits for a lock or another end of a connection: a runtime's idle
+ * threads wait for events, and are last.
  */
 #include "diagnose/overview.h"
 
@@ -24,15 +24,15 @@ static uint32_t waker_of(const struct tapir_wait *w, const char *reason, bool is
 	return is_open || (reason && !strcmp(reason, "sleep")) ? 0 : w->waker_tid;
 }
 
-/* What somebody else has to give, other than work: a wait for another end of a connection that has
- * not ended may be one for work. */
+/* Returns true if the wait is for another thread or process, and not for work, as a wait for
+ * another end of a connection may be that has not ended. */
 static bool is_for_others(const struct tapir_lore_wait *wait, bool is_open)
 {
 	return wait && ((wait->is_lock && !wait->may_idle) ||
 			(!is_open && tapir_finding_waits__is_dependency(wait->reason)));
 }
 
-/* The program's own function; one without a name tells nothing. */
+/* Returns the program's function, or none if it has no name. */
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -89,6 +89,7 @@ static bool is_same(const struct tapir_overview_wait *a, const struct tapir_over
 static int by_importance(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
+
 	if (x->first->is_telling != y->first->is_telling)
 		return x->first->is_telling ? -1 : 1;
 	if (x->ns != y->ns)
@@ -96,7 +97,7 @@ static int by_importance(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Who ended most of the time that was ended, and whether more of it was not. */
+/* Adds who ended most of the waits that ended, by their time, and if the others lasted longer. */
 static void add_ends(const struct tapir_finding *f, const struct place *place,
 		     struct tapir_overview_place *out)
 {

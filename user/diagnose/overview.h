@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * overview.h - what the first screen of a report says beside the findings, whatever was found: the
+ * overview.h - the figures on the first screen of a report, in addition to the findings: the
  * requests that took most time, the functions that used most CPU time and the places where threads
- * waited longest. It takes its figures from what the findings count, so that both say the same.
- * One thread.
+ * waited longest. They are derived from what the findings count, so both agree. One thread.
  */
 #ifndef TAPIR_USER_OVERVIEW_H
 #define TAPIR_USER_OVERVIEW_H
@@ -36,7 +35,7 @@ struct tapir_overview_waits {
 	struct tapir_map by_key;
 };
 
-/* All strings are the overview's, but for those that are const. */
+/* The overview owns all strings except const ones. */
 struct tapir_overview_request {
 	char *name, *part; /* part: ", 97% awaited", or "" */
 	uint64_t cnt, p50_ns, p99_ns, sum_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Few forms, told apart by their first word. */
+/* A few forms, which differ in their first word. */
 #include "spec/machine_source.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static bool is_globs(const char *text)
 					   "0123456789_*?[]!-,")];
 }
 
-/* The first ':' that no '\\' precedes; NULL: there is none. */
+/* Returns the first ':' that no '\\' precedes, or NULL. */
 static const char *find_colon(const char *at)
 {
 	for (; *at; at++)
@@ -64,7 +64,7 @@ static const char *find_colon(const char *at)
 	return NULL;
 }
 
-/* Without the '\\' in front of each ':'. */
+/* Copies it without the '\\' in front of each ':'. */
 static char *copy_file(const char *text, size_t len)
 {
 	char *out = malloc(len + 1), *o = out;

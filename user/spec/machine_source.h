@@ -6,8 +6,8 @@
  *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL
  *
  * CATEGORY and NAME are shell globs. FILE is the path that a process maps, or the beginning of its
- * name, which '.' or '-' ends: libc. A ':' in it is written '\:'. SYMBOL is the rest, whatever is
- * in it. Pure: nothing is looked up.
+ * name, which '.' or '-' ends: libc. A ':' in it is written '\:'. SYMBOL is the remaining
+ * text. Pure: nothing is resolved.
  */
 #ifndef TAPIR_USER_MACHINE_SOURCE_H
 #define TAPIR_USER_MACHINE_SOURCE_H
@@ -24,7 +24,7 @@ enum tapir_machine_kind {
 	TAPIR_MACHINE_URETPROBE, /* it returns */
 };
 
-/* What the provider of such events is called; of a tracepoint, its category follows. */
+/* Provider names of such events; a tracepoint's category follows its word. */
 #define TAPIR_TRACEPOINT_WORD "tracepoint:"
 #define TAPIR_SYSCALL_WORD    "syscall"
 
@@ -38,20 +38,20 @@ struct tapir_machine_source {
 
 struct tapir_machine_source_list tapir_vec(struct tapir_machine_source *);
 
-/* Whether a text means such a source by its first word, well-formed or not. */
+/* Returns true if a text is such a source by its first word, well-formed or not. */
 bool tapir_machine_source__is_one(const char *text);
 /* *out is yours. -EINVAL with a line. */
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out);
 void tapir_machine_source__free(struct tapir_machine_source *source);
 
-/* Of a function: is this file meant? */
+/* Returns true if the source is a function of this file. */
 bool tapir_machine_source__is_of_file(const struct tapir_machine_source *source, const char *path);
 bool tapir_machine_source__is_function(const struct tapir_machine_source *source);
-/* What the provider of its events is called: "uprobe:libc". */
+/* Writes the provider name of its events: "uprobe:libc". */
 void tapir_machine_source__provider(const struct tapir_machine_source *source, char *out,
 				    size_t out_bytes);
 
-/* Is an event of this name, of a tracepoint's category, meant? */
+/* Returns true if it includes an event of this name, of a tracepoint's category. */
 bool tapir_machine_source__has_name(const struct tapir_machine_source *source, const char *name);
 /* The same by the names in its PROBE record. */
 bool tapir_machine_source__matches(const struct tapir_machine_source *source, const char *provider,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Each request is counted when it closes; its parts are kept as well, for the slowest hundredth of
- * a route can be told only at the end. Requests that close before it is known when the attach was
- * over wait for that.
+ * Each request is counted when it closes; its parts are kept as well, because the slowest hundredth
+ * of a route is known only at the end. Requests that close before the end of the attach is known
+ * wait for that.
  */
 #include "analyze/spans/request_routes.h"
 
@@ -48,7 +48,7 @@ static const char *const part_names[PART_CNT] = {"on CPU",
 						 "queued for a thread",
 						 "not known"};
 
-/* Who told of it; of a process, the last of those that did. */
+/* Sources of requests. If a process has several, the last of them counts. */
 enum source { SOURCE_OTHER, SOURCE_KESTREL, SOURCE_DIAGNOSTICS };
 
 struct route {
@@ -145,7 +145,7 @@ static bool add_route(struct tapir_request_routes *r, const struct tapir_interva
 	return true;
 }
 
-/* Its index; MAX_ROUTES: there is no room. */
+/* Returns its index, or MAX_ROUTES if there is no room. */
 static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
 	struct tapir_str name = {};
@@ -172,7 +172,7 @@ static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_inte
 	return idx == TAPIR_KEYED_NONE ? MAX_ROUTES : (uint32_t)idx;
 }
 
-/* What no thread did is awaited where the activity says so; of a request by key it is not known. */
+/* Time without a thread is awaited if there is an activity; of a request by key it is unknown. */
 static enum part part_of(const struct tapir_request_routes *r, const struct tapir_interval *i,
 			 unsigned cause, unsigned state)
 {
@@ -209,7 +209,7 @@ static void take_parts(const struct tapir_request_routes *r, const struct tapir_
 			one->parts[part_of(r, i, c, s)] += i->parts.ns[c][s];
 }
 
-/* By the event that ends it; 0: that does not tell. */
+/* Returns the status in the event that ends it; 0: there is none. */
 static uint32_t status_of(struct tapir_timeline *tl)
 {
 	const struct tapir_event_view *event;
@@ -276,7 +276,7 @@ void tapir_request_routes__close(struct tapir_request_routes *r, const struct ta
 
 /* ---- what counts ------------------------------------------------------------------------------ */
 
-/* Without keys or ids, those that overlap on a thread cannot be told apart. */
+/* Requests without keys or ids that overlap on a thread cannot be distinguished. */
 static bool is_unknown(const struct tapir_request_routes *r, const struct route *route)
 {
 	const struct tapir_kind *kind = kind_of(r, route->kind);
@@ -360,7 +360,7 @@ static double per_second(const struct tapir_request_routes *r, uint64_t cnt)
 	return span_ns ? (double)cnt * 1e9 / (double)span_ns : 0;
 }
 
-/* What requests above the 99th percentile spent their time with, all of them together. */
+/* Adds the parts of the time of all requests, and of those above the 99th percentile together. */
 static void add_parts(const struct tapir_request_routes *r, struct tapir_view_result *result,
 		      size_t table, const struct route *route)
 {
@@ -476,8 +476,8 @@ static void add_facts(struct tapir_view_result *result, const struct chosen *c)
 }
 
 /*
- * Those that lack keys and ids, of all kinds, in one line. Where others have keys, events without
- * ids are of the same requests and calls.
+ * Adds one line for requests and calls that lack keys and ids. Where others have keys, events
+ * without ids are of the same requests and calls.
  */
 static void add_unknown(const struct tapir_request_routes *r, struct tapir_view_result *result,
 			const struct chosen *requests, const struct chosen *calls)

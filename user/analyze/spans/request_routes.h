@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * request_routes.h - requests by route: how many, how long, and where their time went. Fed with
- * intervals as they close. Where several sources told of the requests of a process, the one that
- * knows most counts: each request once. Bounded; one thread.
+ * intervals as they close. If several sources report the requests of a process, the one with most
+ * details counts: each request once. Bounded; one thread.
  */
 #ifndef TAPIR_USER_REQUEST_ROUTES_H
 #define TAPIR_USER_REQUEST_ROUTES_H
@@ -16,11 +16,12 @@ struct tapir_request_routes *
 tapir_request_routes__new(struct tapir_timeline *tl); /* NULL: memory */
 void tapir_request_routes__free(struct tapir_request_routes *r);
 
-/* Of any kind: those that are no requests and no calls of other servers are ignored. */
+/* Intervals of other kinds than requests and calls of other servers are ignored. */
 void tapir_request_routes__close(struct tapir_request_routes *r, const struct tapir_interval *i);
 /*
- * After the last one: the headline, the facts, the tables "routes" and "calls", of at most top
- * rows, and notes. False: there was no request and no call; then only facts and notes are added.
+ * Adds, after the last one, the headline, the facts, the tables "routes" and "calls", of at most
+ * top rows, and notes. False: there was no request and no call; then only facts and notes are
+ * added.
  */
 bool tapir_request_routes__finish(struct tapir_request_routes *r, struct tapir_view_result *result,
 				  uint64_t top);

@@ -72,7 +72,7 @@ static void add_part(struct tapir_str *out, const char *part, size_t len)
 		tapir_str__add(out, part, len);
 }
 
-/* At most that many bytes from `from` on, and no part of a character. */
+/* Limits what follows `from` to that many bytes, and to complete characters. */
 static void limit(struct tapir_str *out, size_t from)
 {
 	size_t end = from + TAPIR_ROUTE_MAX_BYTES;

@@ -2,9 +2,9 @@
 /*
  * Requests by route; and those with trace ids, through all recorded processes: the slowest that no
  * recorded process was asked for by another's request, each with the spans below it. Calls are no
- * requests. What a span's children do not cover is its own time;
- * what its thread waited for then is known where it began and ended on one thread. Own times and
- * waits add up to the request; rows of the kind "after" are not part of it.
+ * requests. What a span's children do not cover is its own time; what its thread waited for then is
+ * known where it began and ended on one thread. Own times and waits add up to the request; rows of
+ * the kind "after" are not part of it.
  */
 #include "analyze/spans/view_requests.h"
 
@@ -242,7 +242,7 @@ static int by_time(const void *a, const void *b)
 	return x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-/* The span, or of a call that no request made what it was answered with. */
+/* Adds the span, or for a call that no request made, the spans below it that are no calls. */
 static size_t add_root(const struct requests *r, struct root *roots, uint32_t idx, unsigned depth)
 {
 	const struct tapir_span *span = &r->spans.all.data[idx];

@@ -41,7 +41,7 @@ static void add_spaces(struct tapir_str *out, size_t cnt)
 		tapir_str__addc(out, ' ');
 }
 
-/* As much as fits into so many columns, and an ellipsis where that is not all. */
+/* Adds as much as fits into so many columns, and an ellipsis if that is not all. */
 static void add_cut(struct tapir_str *out, const char *text, size_t columns)
 {
 	size_t len = strlen(text);
@@ -54,7 +54,7 @@ static void add_cut(struct tapir_str *out, const char *text, size_t columns)
 	tapir_str__adds(out, DOTS);
 }
 
-/* Where a line of so many columns ends: behind a word, or in one that no line can hold. */
+/* Returns the length of a line of so many columns, which ends after a word if it can. */
 static size_t line_len(const char *text, size_t columns)
 {
 	size_t len = strlen(text), fits = tapir_utf8__fitting(text, len, columns), end = fits;
@@ -127,7 +127,7 @@ static void begin_row(const struct writer *w, const char *label, size_t row)
 	add_spaces(w->out, LABEL_COLUMNS - len);
 }
 
-/* What is in the text, on the line as far as it has room. Empties it. */
+/* Adds the text to the line, as far as it has room, and empties it. */
 static void end_row(const struct writer *w, struct tapir_str *text)
 {
 	add_cut(w->out, text->data ? text->data : "", w->columns - LABEL_COLUMNS);
@@ -170,15 +170,15 @@ static void add_runtime(const struct tapir_report_view *v, uint32_t pid, struct 
 	tapir_str__fini(&runtime);
 }
 
-/* Of samples: as v->cpus is of those that findings count, which are not the recorder's own. */
+/* Converts samples as v->cpus relates to those that findings count, which are not the recorder's.
+ */
 static double cpus_of(const struct tapir_report_view *v, uint64_t samples)
 {
 	return v->overview->sample_cnt ? v->cpus * (double)samples / (double)v->overview->sample_cnt
 				       : v->cpus;
 }
 
-/* Adds what was said to the head's line, or to the next one if it does not fit there. Empties it.
- */
+/* Adds the piece to the head's line, or to the next one if it does not fit, and empties it. */
 static void add_piece(const struct writer *w, struct tapir_str *piece, size_t *used)
 {
 	size_t len = tapir_utf8__columns(piece->data ? piece->data : "", piece->len);
@@ -286,7 +286,7 @@ static void write_finding(const struct writer *w, const struct tapir_found *foun
 	tapir_str__addc(w->out, '\n');
 }
 
-/* Of the whole machine: the first finding of each of the busiest programs. */
+/* Writes the first finding of each of the busiest programs of a machine. */
 static void write_findings_by_program(const struct writer *w)
 {
 	const struct tapir_report_programs *programs = w->v->programs;
@@ -329,7 +329,7 @@ static void write_findings(const struct writer *w)
 		tapir_str__adds(w->out, "nothing stands out\n");
 }
 
-/* What keeps the answers from being better. */
+/* Writes the first ways to get better answers. */
 static void write_remedies(const struct writer *w)
 {
 	struct tapir_str lines = {};
@@ -463,7 +463,7 @@ static void write_program(const struct writer *w, const struct tapir_report_prog
 	add_processes(program, text);
 }
 
-/* Of several processes: which of them used the CPUs. */
+/* Writes which processes used the CPUs, if there are several. */
 static void write_programs(const struct writer *w)
 {
 	const struct tapir_report_programs *programs = w->v->programs;
@@ -472,7 +472,7 @@ static void write_programs(const struct writer *w)
 	struct tapir_str text = {};
 
 	if (programs->rows.cnt == 1 && programs->rows.data->cnt == 1)
-		return; /* the head has told it */
+		return; /* the head names it */
 	for (size_t i = 0; i < programs->rows.cnt && i < most; i++) {
 		const struct tapir_report_program *row = &programs->rows.data[i];
 
@@ -485,7 +485,7 @@ static void write_programs(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
-/* A sentence of the whole width of a large terminal is hard to read. */
+/* A sentence as wide as a large terminal is hard to read. */
 static size_t readable(size_t columns)
 {
 	if (!columns || columns > TAPIR_FIRST_SCREEN_COLUMNS)

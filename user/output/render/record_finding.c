@@ -52,7 +52,7 @@ struct said {
 	struct tapir_str headline;
 	struct tapir_str also;	   /* lines of the next findings */
 	struct tapir_str remedies; /* lines: how to get missing callers and names */
-	struct tapir_str screen;   /* for a terminal, in the place of all these */
+	struct tapir_str screen;   /* for a terminal, instead of all these */
 };
 
 static void said__fini(struct said *said)

@@ -304,7 +304,7 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 	tapir_json__close(j, ']');
 }
 
-/* By name, with most CPU time first; of the whole machine, what was found of the first ones. */
+/* Adds the programs, with most CPU time first; the first ones of a machine have findings. */
 static void json_programs(struct tapir_json *j, const struct tapir_report_programs *programs)
 {
 	const struct tapir_report_program *row;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Each program has a finding of its own on one timeline, which hears only of its processes: which
- * ones are the busiest is known when the file was read, hence the second reading.
+ * Each program has a separate finding, to which a common timeline reports only its processes. The
+ * first reading determines which programs are the busiest, hence the second reading.
  */
 #include "output/render/report_programs.h"
 
@@ -80,7 +80,7 @@ void tapir_report_programs__fini(struct tapir_report_programs *programs)
 	tapir_vec__fini(&programs->rows);
 }
 
-/* ---- each for itself ------------------------------------------------------------------------ */
+/* ---- findings of each program --------------------------------------------------------------- */
 
 struct judge {
 	struct tapir_finding *findings; /* cnt of them, of the busiest programs */
@@ -88,7 +88,7 @@ struct judge {
 	struct tapir_map by_tgid; /* idx of a process's program */
 };
 
-/* NULL: it is of another program. */
+/* Returns NULL if the process belongs to another program. */
 static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
 {
 	struct judge *j = ctx;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report_programs.h - the processes of a recording by name: sixty of one name are one row. Of a
- * recording of the whole machine, also what is wrong with each of the busiest ones: the findings of
- * all processes together would add up what belongs to different programs. One thread.
+ * report_programs.h - the processes of a recording by name: sixty of one name are one row. The
+ * busiest ones of a recording of all processes have separate findings, because findings of all
+ * together would add up what belongs to different programs. One thread.
  */
 #ifndef TAPIR_USER_REPORT_PROGRAMS_H
 #define TAPIR_USER_REPORT_PROGRAMS_H
@@ -32,7 +32,7 @@ struct tapir_report_programs {
 int tapir_report_programs__make(struct tapir_report_programs *programs,
 				const struct tapir_summary *summary);
 /*
- * Reads the recording once more, each of the busiest programs for itself. has_clock: samples'
+ * Reads the recording once more, for findings of each of the busiest programs. has_clock: samples'
  * periods are times. goes_on: called with ctx before each record. 0, -errno, or -ECANCELED when it
  * returned false.
  */

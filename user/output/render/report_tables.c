@@ -367,7 +367,7 @@ static void add_kernel_run(const struct tapir_report_view *v, const struct tapir
 	tapir_str__addf(out, ", %" PRIu32 " kernel frames]", cnt);
 }
 
-/* A frame, or a run of the kernel's or of frames without names; how many they are. */
+/* Adds a frame, or a run of the kernel's or of frames without names; returns how many. */
 static uint32_t add_frames(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			   uint32_t first, struct tapir_str *out)
 {

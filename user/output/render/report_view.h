@@ -26,7 +26,7 @@ struct tapir_report_view {
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
 	uint64_t top;		    /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */
 	bool with_stacks;	    /* as text: the hottest ones of each event */
-	bool all_frames;	    /* there: those of the kernel, too, each for itself */
+	bool all_frames;	    /* there: those of the kernel, too, one by one */
 };
 
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
@@ -51,7 +51,7 @@ void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir
 void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
 /* " (3.000 s to 5.000 s of 10.2 s)" */
 void tapir_report__add_window(const struct tapir_report_view *view, struct tapir_str *out);
-/* A line that says why the file has no end, or is not whole; nothing where it has and is. */
+/* Writes a line with the reason if the file has no end or is not complete. */
 void tapir_report__write_completeness(const struct tapir_report_view *view,
 				      const struct tapir_palette *p, struct tapir_str *out);
 /* A line, "also: ...", for each of the next two findings. */
@@ -78,7 +78,7 @@ uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, sa
 uint64_t tapir_report__hidden(const struct tapir_report_view *view);
 /* Events that the traced processes themselves could not send, as far as they say so. */
 uint64_t tapir_report__refused(const struct tapir_report_view *view);
-/* Of threads and processes, by what was captured of them; both at least that many. */
+/* Counts threads and processes of which anything was captured; there may have been more. */
 void tapir_report__count_threads(const struct tapir_report_view *view, size_t *threads,
 				 size_t *processes);
 double tapir_report__percent(uint64_t part, uint64_t of); /* of nothing: 0 */

@@ -260,7 +260,7 @@ struct tapir_lore {
 	bool is_kernel;		      /* waits are of the kernel's functions */
 	const struct tapir_lore_file *files; /* a library is surer than a program: first */
 	const struct tapir_lore_module *modules;
-	/* In the paths of these, what a version follows (symbol/process_runtime.c). */
+	/* Texts in the paths of these that a version follows (symbol/process_runtime.c). */
 	const char *const *version_after;
 	const struct tapir_lore_work *threads, *functions;
 	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
