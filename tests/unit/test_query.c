@@ -23,6 +23,7 @@
 #define SV(text)   ((struct tapir_sv){text, sizeof(text) - 1})
 #define EVENT_CNT  5000
 #define THREAD_CNT 7
+#define KSTACK_ID  77
 
 static char path[] = "/tmp/tapir-query-XXXXXX";
 static struct tapir_reader *reader;
@@ -51,15 +52,28 @@ static void put_probe(struct tapir_writer *w, struct tapir_recbuf *b, uint32_t i
 		0);
 }
 
+static void put_kernel_stack(struct tapir_writer *w, struct tapir_recbuf *b)
+{
+	const struct tapir_rec_stack fixed = {
+		.h.time_ns = 1, .stack_id = KSTACK_ID, .flags = TAPIR_STACK_KERNEL};
+	const uint64_t frames_va[] = {0xffffffff81000010, 0xffffffff81000020};
+
+	assert_int_equal(tapir_writer__put(w, tapir_recbuf__stack(b, &fixed, frames_va, 2)), 0);
+}
+
+/* The first event has a kernel stack. */
 static void put_event(struct tapir_writer *w, struct tapir_recbuf *b, uint64_t n)
 {
 	const struct tapir_rec_event fixed = {.h.time_ns = 1000 + n * 10,
+					      .flags = n ? 0 : TAPIR_EVENT_KSTACK,
 					      .probe_id = 1 + n % 3,
 					      .tgid = 100,
 					      .tid = (uint32_t)(100 + n % THREAD_CNT)};
 	const uint64_t values[FIELD_CNT] = {n, 2, 3, 4, 5, UINT64_MAX - n, 7};
-	struct tapir_event_view view = {
-		.rec = &fixed, .payload = (const uint8_t *)values, .payload_bytes = sizeof(values)};
+	struct tapir_event_view view = {.rec = &fixed,
+					.kstack_id = KSTACK_ID,
+					.payload = (const uint8_t *)values,
+					.payload_bytes = sizeof(values)};
 
 	assert_int_equal(tapir_writer__put(w, tapir_recbuf__event(b, &view)), 0);
 }
@@ -77,6 +91,7 @@ static int make_recording(void **state)
 	put_probe(w, &b, 1, "sold");
 	put_probe(w, &b, 2, "events"); /* the name of a table */
 	put_probe(w, &b, 3, "a\" b\x1b[31m");
+	put_kernel_stack(w, &b);
 	for (uint64_t n = 0; n < EVENT_CNT; n++)
 		put_event(w, &b, n);
 	if (tapir_writer__close(w))
@@ -205,6 +220,19 @@ static void kept_rows_are_those_that_are_read(void **state)
 		2 * ((EVENT_CNT + 2) / 3));
 }
 
+static void kernel_stack_of_an_event_is_found(void **state)
+{
+	(void)state;
+	assert_int_equal(number("SELECT kernel_stack_id FROM events WHERE time_ns = 1000"),
+			 KSTACK_ID);
+	assert_int_equal(number("SELECT count(kernel_stack_id) FROM events"), 1);
+	assert_int_equal(number("SELECT events FROM stacks WHERE is_kernel"), 1);
+	assert_int_equal(number("SELECT count(*) FROM events e JOIN frames f ON f.stack_id = "
+				"e.kernel_stack_id AND f.depth = 0 AND f.function = e.function "
+				"AND e.stack LIKE '%;' || f.function"),
+			 1);
+}
+
 static void statement_ends_when_its_time_is_over(void **state)
 {
 	(void)state;
@@ -299,6 +327,7 @@ int main(void)
 		cmocka_unit_test(names_of_others_are_columns_and_tables),
 		cmocka_unit_test(value_beyond_sql_s_integers_is_a_real),
 		cmocka_unit_test(kept_rows_are_those_that_are_read),
+		cmocka_unit_test(kernel_stack_of_an_event_is_found),
 		cmocka_unit_test(statement_ends_when_its_time_is_over),
 		cmocka_unit_test(controls_of_terminals_are_not_printed),
 		cmocka_unit_test(memory_that_is_refused_is_an_error),

@@ -94,6 +94,9 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 bool tapir_table__has(const struct tapir_table_desc *table, const struct tapir_scan *scan,
 		      const struct tapir_rec *rec);
 
+/* The record's kernel stack, also of an event, which has it after its fixed part; 0: none. */
+uint64_t tapir_query_rec__kstack_id(const struct tapir_rec *rec);
+
 /* The function's name, or its place in the file where it has none. buf is overwritten. */
 void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
 				 struct tapir_str *buf);
