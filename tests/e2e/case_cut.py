@@ -16,8 +16,8 @@ def lines(t, file, *kinds):
 
 def middle(t, file):
     """A stretch of half a second, in ns of CLOCK_MONOTONIC, and as the options that choose it."""
-    told = t.tapir("cut", file, "-o", t.path("whole.tapir"), "-f").err
-    whole = float(re.search(r" to ([\d.]+) s of ", told).group(1))
+    printed = t.tapir("cut", file, "-o", t.path("whole.tapir"), "-f").err
+    whole = float(re.search(r" to ([\d.]+) s of ", printed).group(1))
     return ("--from", f"{whole / 2 - 0.25:.3f}", "--to", f"{whole / 2 + 0.25:.3f}")
 
 

@@ -36,7 +36,7 @@ static bool is_in_time(const struct tapir_cut *cut, uint64_t time_ns)
 	return overlaps(cut, time_ns, time_ns);
 }
 
-/* Is it about a chosen process? What is about none is about all. */
+/* Returns true if the record is about a chosen process, or about none. */
 static bool is_of_chosen(const struct tapir_cut *cut, const struct tapir_rec *rec)
 {
 	uint32_t tgid = tapir_rec__tgid(rec, 0), other = tapir_rec__tgid(rec, 1);
@@ -47,7 +47,7 @@ static bool is_of_chosen(const struct tapir_cut *cut, const struct tapir_rec *re
 	       (other && is_chosen(cut, other));
 }
 
-/* Of a record that does not describe, but for its event's name. */
+/* Returns true if a record that does not describe is kept, but for its event's name. */
 static bool keeps(const struct tapir_cut *cut, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_loss *loss = (const void *)rec;
@@ -69,7 +69,7 @@ static uint64_t key_of(unsigned type, uint64_t id, uint64_t more)
 	return tapir_hash__mix(tapir_hash__mix(type, id), more);
 }
 
-/* The key of a description; 0: one that is chosen otherwise. */
+/* Returns the key of a description; 0: it is chosen otherwise. */
 static uint64_t description_key(const struct tapir_rec *rec)
 {
 	const struct tapir_rec_probe *probe = (const void *)rec;
@@ -98,7 +98,7 @@ static uint64_t description_key(const struct tapir_rec *rec)
 	}
 }
 
-/* That events of this id are chosen. */
+/* Returns the key which is needed if events of this id are chosen. */
 static uint64_t event_key(const struct tapir_rec *rec)
 {
 	return key_of(TAPIR_REC_EVENT, ((const struct tapir_rec_event *)rec)->probe_id, 0);
@@ -120,7 +120,7 @@ static bool is_needed(const struct tapir_cut *cut, uint64_t key)
 	return tapir_map__get(&cut->needed, key);
 }
 
-/* What names the code at an address. */
+/* Notes the descriptions that name the code at an address. */
 static void need_code(struct tapir_cut *cut, const struct tapir_catalog *catalog, uint32_t tgid,
 		      uint64_t va, uint64_t time_ns)
 {
@@ -153,8 +153,8 @@ static void need_stack(struct tapir_cut *cut, const struct tapir_catalog *catalo
 		return;
 	owner = stack->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
 	need_rec(cut, &stack->h);
-	/* Names of generated code change: each stack asks once for each time that it was taken in
-	 * another second. */
+	/* Names of generated code change: they are searched again if the stack was taken in another
+	 * second. */
 	need(cut, key_of(TAPIR_REC_TYPE_CNT, stack_id, (uint64_t)owner << 32 | time_ns >> 30),
 	     &is_new);
 	if (!is_new)
@@ -243,7 +243,7 @@ static void note_segment(struct tapir_cut *cut, uint64_t segment)
 		cut->has_records.data[segment] = true;
 }
 
-/* Which switch it is of a thread, and on which side of it the thread is. */
+/* Identifies a switch of a thread, and the side of it on which the thread is. */
 static uint64_t side_of(const struct tapir_rec *rec, bool is_out)
 {
 	return rec->time_ns << 1 | is_out;
@@ -267,7 +267,7 @@ static void note_state(struct tapir_cut *cut, const struct tapir_cut_state *stat
 	cut->failed |= !place || !*place;
 }
 
-/* A switch before the beginning. */
+/* Notes the threads of a switch before the beginning. */
 static void note_states(struct tapir_cut *cut, uint64_t segment, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_switch *sw = (const void *)rec;
@@ -283,7 +283,7 @@ static void note_states(struct tapir_cut *cut, uint64_t segment, const struct ta
 							  sw->in_tgid, sw->in_tid});
 }
 
-/* While the catalog still has what describes the segment. */
+/* Called while the catalog still describes the segment. */
 static void need_states(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 			uint64_t segment)
 {
@@ -359,7 +359,7 @@ static bool has_records(const struct tapir_cut *cut, uint64_t segment)
 	return segment < cut->has_records.cnt && cut->has_records.data[segment];
 }
 
-/* A copy to be changed; NULL: out of memory. */
+/* Returns a copy to be changed; NULL: out of memory. */
 static struct tapir_rec *copy_of(const struct tapir_rec *rec)
 {
 	struct tapir_rec *copy = malloc(rec->size);
@@ -380,7 +380,7 @@ static int put_at(const struct tapir_rec *rec, uint64_t time_ns, struct tapir_wr
 	return err;
 }
 
-/* A switch as far as it is about these sides. flags are added. */
+/* Puts these sides of a switch. flags are added. */
 static int put_sides(const struct tapir_rec_switch *sw, bool has_out, bool has_in, uint16_t flags,
 		     uint64_t time_ns, struct tapir_writer *w)
 {
@@ -409,7 +409,7 @@ static int put_sides(const struct tapir_rec_switch *sw, bool has_out, bool has_i
 	return err;
 }
 
-/* A record before the beginning: threads are as it says when the stretch begins. */
+/* Puts a record before the beginning, if a thread is as it says when the stretch begins. */
 static int put_state(const struct tapir_cut *cut, const struct tapir_rec *rec,
 		     struct tapir_writer *w)
 {
@@ -435,7 +435,7 @@ static int put_process(const struct tapir_cut *cut, const struct tapir_rec_proce
 	struct tapir_rec_process *copy;
 	int err;
 
-	/* A process that began before is there when the stretch begins. */
+	/* A process that began before exists when the stretch begins. */
 	if (process->h.time_ns >= cut->from_ns || process->kind == TAPIR_PROCESS_EXISTING ||
 	    process->kind == TAPIR_PROCESS_EXIT)
 		return tapir_writer__put(w, &process->h);
@@ -448,7 +448,7 @@ static int put_process(const struct tapir_cut *cut, const struct tapir_rec_proce
 	return err;
 }
 
-/* When the recording began and ended is when the stretch does. */
+/* Puts a META; the begin and the end of the recording become those of the stretch. */
 static int put_meta(const struct tapir_cut *cut, const struct tapir_rec *rec,
 		    struct tapir_writer *w)
 {
@@ -485,7 +485,7 @@ static bool describes_chosen(const struct tapir_cut *cut, const struct tapir_rec
 		       is_needed(cut, key_of(TAPIR_REC_PROCESS, process->tgid, 0));
 	case TAPIR_REC_RESOURCE:
 		return is_chosen(cut, resource->tgid);
-	case TAPIR_REC_MAPPING: /* a process's files tell which runtime it is */
+	case TAPIR_REC_MAPPING: /* a process's files identify its runtime */
 		return (mapping->tgid && is_chosen(cut, mapping->tgid)) ||
 		       is_needed(cut, description_key(rec));
 	case TAPIR_REC_PROBE:

@@ -21,7 +21,7 @@
 /* The META in which a recording says what was left out of it. */
 #define TAPIR_META_CUT "cut"
 
-/* How a thread was at the beginning: what its last switch before it says. */
+/* The state of a thread at the beginning, from its last switch before it. */
 struct tapir_cut_state {
 	uint64_t side; /* the time of that switch << 1 | did it leave its CPU */
 	uint64_t segment;
@@ -51,7 +51,7 @@ struct tapir_cut {
 void tapir_cut__add(struct tapir_cut *cut, const struct tapir_reader *reader,
 		    const struct tapir_rec *rec);
 int tapir_cut__read_end(const struct tapir_cut *cut);
-/* No record of that stretch, those processes and events was there. */
+/* Returns true if there was no record of that stretch, those processes and events. */
 bool tapir_cut__is_empty(const struct tapir_cut *cut);
 /* Writes the copy. check, ctx: of struct tapir_rewrite. */
 int tapir_cut__write(struct tapir_cut *cut, const struct tapir_reader *reader,

@@ -3,7 +3,7 @@
  * The database is in memory and stays empty: its tables are virtual. A statement is compiled after
  * the authorizer is set, which permits reading alone, so that neither a file nor an option of
  * SQLite can be reached. SQLite's own bounds keep a statement small; the progress handler and the
- * cursors look at the time.
+ * cursors check the time.
  */
 #include "output/query/query.h"
 
@@ -145,7 +145,7 @@ void tapir_query__free(struct tapir_query *q)
 #define SHOWN_BEFORE 50 /* characters of the statement before the mistake, and in all */
 #define SHOWN	     110
 
-/* The statement around an offset, a line, and a line with a caret below it. */
+/* Adds a line with the statement around an offset, and a line with a caret below the offset. */
 static void show_place(const char *sql, size_t at)
 {
 	size_t from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
@@ -212,7 +212,8 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* The table that has the name, where several providers have an event of it: the first one's. */
+/* Returns true if the table has the event's name. If several providers have such an event, the
+ * first one's has it. */
 static bool has_name(const struct tapir_query *q, const struct tapir_event_table *t)
 {
 	struct tapir_event_table **other;
@@ -285,7 +286,7 @@ int tapir_query__prepare(struct tapir_query *q, const char *sql)
 	sqlite3_finalize(more);
 	if (rc || more)
 		return tapir_diag__fail(-EINVAL, "SQL: only one statement is taken");
-	/* What gives no rows is no question, even where there is nothing that it could change. */
+	/* A statement without rows is not a question, even if it could not change anything. */
 	if (!sqlite3_stmt_readonly(q->statement) || sqlite3_stmt_isexplain(q->statement) ||
 	    !sqlite3_column_count(q->statement))
 		return tapir_diag__fail(-EINVAL, "SQL: only reading is permitted: SELECT or WITH");
@@ -352,7 +353,7 @@ static void add_line(struct tapir_str *out, const char *name, const char *what)
 	tapir_text__add_wrapped(out, from, tapir_text__sv(what), 14);
 }
 
-/* The table's name, the columns of its fields. */
+/* Adds the table's name and the columns of its fields. */
 static void add_event_table(const struct tapir_query *q, const struct tapir_event_table *t,
 			    struct tapir_str *out)
 {

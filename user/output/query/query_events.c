@@ -112,7 +112,7 @@ static struct tapir_event_table *make_table(struct reading *r, const struct tapi
 	return t;
 }
 
-/* An event of a probe that was not seen before. */
+/* Finds the table for the first event of a probe, or makes it. */
 static int take_probe(struct reading *r, const struct tapir_rec *rec,
 		      struct tapir_event_table **out)
 {

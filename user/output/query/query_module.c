@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Limits on a table's key (mostly its time), and equality with numbers and words at known places,
- * are checked here before SQLite sees a row; it checks them again, so that a limit may be left out
+ * are checked here before SQLite sees a row. SQLite checks them again: a limit may be left out
  * here whenever it is not certain. A table of records that is read for the second time, as the
  * inner one of a join, is kept in memory, with the columns that the statement uses, in the order of
  * its key.
@@ -44,7 +44,7 @@ struct cursor {
 	bool is_end, was_read;
 	uint64_t read_cnt;
 	sqlite3_int64 rowid; /* the same of a row, whatever the limits: SQLite unites rows by it */
-	/* What was asked for. */
+	/* The limits of the statement. */
 	uint64_t from_key, until_key;
 	struct equal equals[MAX_EQUALS];
 	unsigned equal_cnt;
@@ -210,7 +210,7 @@ static int on_close(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* What SQLite is told to stop for; the text is that of the diagnostic list. */
+/* Returns the code with which SQLite stops; the text is in the diagnostic list. */
 static int stop(struct cursor *c, int err)
 {
 	table_of(c)->source->err = err;
@@ -219,7 +219,7 @@ static int stop(struct cursor *c, int err)
 
 /* ---- limits -------------------------------------------------------------------------------------- */
 
-/* A second that is a moment: some nanoseconds are lost in its fraction. */
+/* A time in seconds loses some nanoseconds in its fraction. */
 #define SECONDS_SLACK_NS 1000
 
 static void limit_key(struct cursor *c, bool is_seconds, int op, sqlite3_value *value)
@@ -238,7 +238,7 @@ static void limit_key(struct cursor *c, bool is_seconds, int op, sqlite3_value *
 		from = until = exact > 0 ? (uint64_t)exact : 0;
 	} else {
 		at = is_seconds ? at * 1e9 + (double)c->scan.start_ns : at;
-		/* Of what a double of that size can tell. */
+		/* A double of that size is not more precise. */
 		low = at - SECONDS_SLACK_NS - fabs(at) * 1e-15;
 		high = at + SECONDS_SLACK_NS + fabs(at) * 1e-15;
 		from = low > 0 ? low < 1.8e19 ? (uint64_t)low : UINT64_MAX : 0;
@@ -420,7 +420,7 @@ static int by_key(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Without limits: the next time they are others. */
+/* Keeps rows without limits, which differ the next time. */
 static int keep_all(struct cursor *c)
 {
 	int rc;
@@ -467,7 +467,7 @@ static void find_first(struct cursor *c)
 	c->at = low;
 }
 
-/* From c->at on. */
+/* Finds the next row that is wanted, from c->at on. */
 static void next_row(struct cursor *c)
 {
 	for (; c->at < row_cnt(c) && key_at(c, c->at) <= c->until_key; c->at++) {
@@ -580,7 +580,7 @@ static int on_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 int tapir_query_module__add(sqlite3 *db, struct tapir_query_source *source, const char *name,
 			    const struct tapir_table_desc *table)
 {
-	/* Without xCreate a table of the module's name is there, and no other can be made of it. */
+	/* Without xCreate a table of the module's name exists, and no other can be made of it. */
 	static const sqlite3_module module = {.iVersion = 1,
 					      .xConnect = on_connect,
 					      .xBestIndex = on_best_index,

@@ -24,7 +24,7 @@ struct tapir_query_output {
 	enum tapir_query_format format;
 	const struct tapir_query *query;
 	unsigned column_cnt;
-	char **names; /* of columns, each another */
+	char **names; /* of columns, all different */
 	uint64_t row_cnt;
 	struct tapir_vec(char *) cells;	     /* of a table */
 	struct tapir_vec(uint8_t) is_number; /* per cell */

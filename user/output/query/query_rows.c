@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The passes: a report, a timeline, the stacks of records. */
+/* Three passes: a report, a timeline, the stacks of records. */
 #include "output/query/query_rows.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static void *add_row(struct pass *p, size_t bytes)
 	return NULL;
 }
 
-/* Empty: NULL. One that occurred is found again. */
+/* Returns the copy of a text; one that occurred is found again. NULL: it is empty, or no memory. */
 static const char *keep(struct pass *p, const char *text, size_t len)
 {
 	uint64_t hash = tapir_hash__bytes(0, text, len), *slot;
@@ -75,7 +75,7 @@ static bool goes_on(void *ctx)
 	return !p->lists->is_over || !p->lists->is_over(p->lists->ctx);
 }
 
-/* As tapir_reader__next; -EINTR: the statement's time is over. */
+/* As tapir_reader__next; -EINTR: the statement's time is up. */
 static int next_record(struct pass *p, struct tapir_reader *reader, const struct tapir_rec **rec)
 {
 	int err = tapir_reader__next(reader, rec);
@@ -355,7 +355,7 @@ static void add_frames(struct pass *p, const struct tapir_rec *rec,
 	}
 }
 
-/* The row of a stack that occurs for the first time. */
+/* Makes the row of a stack that occurs for the first time. */
 static struct tapir_stack_list_row *make_stack(struct pass *p, const struct tapir_rec *rec,
 					       uint64_t id, uint32_t pid)
 {
@@ -363,7 +363,7 @@ static struct tapir_stack_list_row *make_stack(struct pass *p, const struct tapi
 	struct tapir_stack_list_row *row;
 	struct tapir_stack_view view;
 
-	if (p->wants_frames) { /* the stack is remembered, and is no row of this list */
+	if (p->wants_frames) { /* the stack is noted, and is not a row of this list */
 		row = tapir_arena__alloc(p->lists->arena, sizeof(*row));
 		p->err = row ? 0 : -ENOMEM;
 	} else {

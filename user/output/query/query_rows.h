@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * query_rows.h - tables that are no records of the file: each is made by a pass over it, and kept
+ * query_rows.h - tables that are not records of the file: each is made by a pass over it, and kept
  * as long as the statement runs. For output/query alone.
  */
 #ifndef TAPIR_USER_QUERY_ROWS_H
@@ -61,7 +61,7 @@ struct tapir_meta_list_row {
 	const char *key, *value;
 };
 
-/* In the order of the table's key. */
+/* The rows are in the order of the table's key. */
 struct tapir_list {
 	struct tapir_vec(const void *) rows;
 	bool is_made;
@@ -71,14 +71,14 @@ struct tapir_lists {
 	struct tapir_list all[TAPIR_LIST_CNT];
 	struct tapir_arena *arena; /* whose bound is that of the statement; borrowed */
 	struct tapir_map texts;	   /* hash -> the text, so that names are kept once */
-	/* Called every few thousand records; true: the statement's time is over. */
+	/* Called every few thousand records; true: the statement's time is up. */
 	bool (*is_over)(void *ctx);
 	void *ctx;
 };
 
 /*
  * Makes the list that has not been made yet; reader: before its first record. 0, -EINTR: the time
- * is over, -ENOMEM: out of memory, or the bound; -errno.
+ * is up, -ENOMEM: out of memory, or the bound; -errno.
  */
 int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id,
 		      struct tapir_reader *reader);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * query_source.h - what all tables of a statement share: the recording, which is opened again for
- * each that is read beside another, memory up to a bound, and the time that is left. For
+ * query_source.h - resources that the tables of a statement share: the recording, which is opened
+ * again for each pass after the first, memory up to a bound, and the time that remains. For
  * output/query alone.
  */
 #ifndef TAPIR_USER_QUERY_SOURCE_H
@@ -19,9 +19,8 @@ struct tapir_query_source {
 	uint64_t deadline_ns;
 	struct tapir_arena arena;
 	struct tapir_lists lists;
-	bool is_declaring; /* a table: what the authorizer is asked then is no part of a statement
-			    */
-	int err;	   /* why SQLite was told to stop; a line may tell more */
+	bool is_declaring; /* a table: the authorizer is not called for a statement then */
+	int err;	   /* why SQLite was stopped; a line may say more */
 };
 
 void tapir_query_source__init(struct tapir_query_source *s, struct tapir_reader *first,
@@ -33,9 +32,9 @@ int tapir_query_source__open(struct tapir_query_source *s, struct tapir_reader *
 /* has_ended: it was read to its end. */
 void tapir_query_source__close(struct tapir_query_source *s, struct tapir_reader *reader,
 			       bool has_ended);
-/* ctx: the source. Has the statement had its time? */
+/* Returns true if the statement's time is up. ctx: the source. */
 bool tapir_query_source__is_over(void *ctx);
-/* The list, made if it is not yet. NULL: s->err says why. */
+/* Returns the list, and makes it if necessary. NULL: s->err says why. */
 const struct tapir_list *tapir_query_source__list(struct tapir_query_source *s,
 						  enum tapir_list_id id);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * query_table.h - what a table is made of. A table of records is read from the file; a list is made
- * by a pass over it when a statement first needs it. Of either, a row is a struct (a record, or a
- * row of query_rows.h) and a column an offset in it, or a function. For output/query alone.
+ * query_table.h - the description of a table. A table of records is read from the file; a list is
+ * made by a pass over it when a statement first needs it. In both, a row is a struct (a record, or
+ * a row of query_rows.h) and a column an offset in it, or a function. For output/query alone.
  */
 #ifndef TAPIR_USER_QUERY_TABLE_H
 #define TAPIR_USER_QUERY_TABLE_H
@@ -28,13 +28,13 @@ enum tapir_sql_column_kind {
 	TAPIR_COLUMN_FIELD,   /* made, of whatever type the event's field has */
 };
 
-/* Where rows are read. */
+/* State of a cursor while it reads rows. */
 struct tapir_scan {
 	const struct tapir_catalog *catalog;
 	struct tapir_event_lines *lines;
 	uint64_t start_ns;	     /* when the recording began */
-	struct tapir_str text, name; /* of the cell at hand */
-	/* Of the event at hand; NULL: they are not decoded yet. */
+	struct tapir_str text, name; /* of the current cell */
+	/* Fields of the current event; NULL: they are not decoded yet. */
 	const struct tapir_value *values;
 	unsigned value_cnt;
 };
@@ -70,7 +70,7 @@ struct tapir_table_desc {
 	uint16_t rec_type;   /* of a table of records */
 	uint16_t key;	     /* the column, U64, U32, ID or ID64, by which rows are found */
 	uint32_t usual_rows; /* for SQLite, which decides by it what to read first */
-	/* Of events: only these; NULL: any. */
+	/* The events of a table of events; NULL: any. */
 	const char *provider, *event;
 };
 
@@ -83,27 +83,27 @@ struct tapir_table_view {
 
 extern const struct tapir_table_view tapir_table_views[];
 
-/* INTEGER, REAL, TEXT; "": a field's own. */
+/* Returns INTEGER, REAL or TEXT; "": the type is that of each value. */
 const char *tapir_sql_column__type(const struct tapir_sql_column *column);
 unsigned tapir_table__column_cnt(const struct tapir_table_desc *table);
 void tapir_sql_column__read(struct tapir_scan *scan, const struct tapir_sql_column *column,
 			    const void *row, struct tapir_sql_value *out);
-/* Of a column whose kind is a number at an offset. */
+/* Returns the number of a column whose kind is a number at an offset; 0 of others. */
 uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void *row);
 /* Returns true if the table has the record. */
 bool tapir_table__has(const struct tapir_table_desc *table, const struct tapir_scan *scan,
 		      const struct tapir_rec *rec);
 
-/* The record's kernel stack, also of an event, which has it after its fixed part; 0: none. */
+/* Returns the kernel stack of a record; an event has it after its fixed part. 0: none. */
 uint64_t tapir_query_rec__kstack_id(const struct tapir_rec *rec);
 
-/* The function's name, or its place in the file where it has none. buf is overwritten. */
+/* Adds the function's name, or its place in the file if it has none. buf is overwritten. */
 void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
 				 struct tapir_str *buf);
 
 /*
- * Those of events. A table of one kind of event has the first ones, a column for each field, whose
- * `what` is what the field is called in the recording, and the last ones (query_events.c).
+ * The columns of events. A table of one kind of event has the first ones, a column for each field,
+ * whose `what` is the field's name in the recording, and the last ones (query_events.c).
  */
 extern const struct tapir_sql_column tapir_event_columns[];
 #define TAPIR_EVENT_HEAD_COLUMNS 7

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* All tables with their columns. What is written here is what SQLite, the help and the man page
- * know. */
+/* All tables with their columns. SQLite, the help and the man page have them from here. */
 #include <string.h>
 
 #include "decode/event_fields.h"
@@ -141,7 +140,7 @@ void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame
 		tapir_frame__add_place(out, function, tapir_str__add);
 }
 
-/* The innermost frame first; is_whole: all frames, outermost first, as the folded format has them.
+/* Adds the innermost frame; is_whole: all frames, outermost first, as the folded format has them.
  */
 static void add_frames(struct tapir_scan *scan, const struct tapir_rec *rec, uint64_t id,
 		       bool is_whole)
