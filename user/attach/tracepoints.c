@@ -139,6 +139,14 @@ void tapir_tracepoint_list__fini(struct tapir_tracepoint_list *list)
 	tapir_vec__fini(list);
 }
 
+void tapir_tracepoint__provider(const struct tapir_tracepoint *t,
+				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES])
+{
+	snprintf(out, TAPIR_TRACEPOINT_PROVIDER_BYTES, "%s%s",
+		 t->category ? TAPIR_TRACEPOINT_WORD : TAPIR_SYSCALL_WORD,
+		 t->category ? t->category : "");
+}
+
 /* ---- fields --------------------------------------------------------------------------------- */
 
 static int read_format(const char *category, const char *prefix, const char *name,

@@ -18,6 +18,12 @@ struct tapir_tracepoint {
 
 struct tapir_tracepoint_list tapir_vec(struct tapir_tracepoint);
 
+#define TAPIR_TRACEPOINT_PROVIDER_BYTES 288u
+
+/* The name of the provider of its events: "tracepoint:sched", "syscall". */
+void tapir_tracepoint__provider(const struct tapir_tracepoint *tracepoint,
+				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES]);
+
 /* Adds those that a source means, by category and name. -errno: with a line. */
 int tapir_tracepoints__find(const struct tapir_machine_source *source,
 			    struct tapir_tracepoint_list *out);

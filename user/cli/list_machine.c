@@ -37,12 +37,13 @@ static void add_type(const struct tapir_tracepoint_field *f, struct tapir_str *o
 static void write_text(const struct tapir_tracepoint *t, const struct tapir_tracepoint_format *f,
 		       struct tapir_str *out)
 {
-	char name[256];
+	char provider[TAPIR_TRACEPOINT_PROVIDER_BYTES];
+	size_t begin = out->len;
 
-	snprintf(name, sizeof(name), "%s%s%s%s",
-		 t->category ? TAPIR_TRACEPOINT_WORD : "syscall:", t->category ? t->category : "",
-		 t->category ? ":" : "", t->name);
-	tapir_str__addf(out, "%-*s (", NAME_WIDTH, name);
+	tapir_tracepoint__provider(t, provider);
+	tapir_str__addf(out, "%s:%s", provider, t->name);
+	tapir_str__pad(out, begin, NAME_WIDTH);
+	tapir_str__adds(out, " (");
 	for (unsigned i = 0; i < f->field_cnt; i++) {
 		tapir_str__adds(out, i ? ", " : "");
 		add_type(&f->fields[i], out);
@@ -54,12 +55,11 @@ static void write_text(const struct tapir_tracepoint *t, const struct tapir_trac
 static void write_json(const struct tapir_tracepoint *t, const struct tapir_tracepoint_format *f,
 		       struct tapir_str *out)
 {
-	struct tapir_str provider = {}, type = {};
+	char provider[TAPIR_TRACEPOINT_PROVIDER_BYTES];
+	struct tapir_str type = {};
 
-	tapir_str__addf(&provider, "%s%s", t->category ? TAPIR_TRACEPOINT_WORD : TAPIR_SYSCALL_WORD,
-			t->category ? t->category : "");
-	tapir_str__addf(out, "{\"provider\":\"%s\",\"name\":\"%s\",\"args\":[",
-			provider.data ? provider.data : "", t->name);
+	tapir_tracepoint__provider(t, provider);
+	tapir_str__addf(out, "{\"provider\":\"%s\",\"name\":\"%s\",\"args\":[", provider, t->name);
 	for (unsigned i = 0; i < f->field_cnt; i++) {
 		tapir_str__clear(&type);
 		add_type(&f->fields[i], &type);
@@ -67,7 +67,6 @@ static void write_json(const struct tapir_tracepoint *t, const struct tapir_trac
 				f->fields[i].name, type.data ? type.data : "");
 	}
 	tapir_str__adds(out, "]}\n");
-	tapir_str__fini(&provider);
 	tapir_str__fini(&type);
 }
 

@@ -29,7 +29,7 @@ struct tapir_machine {
 
 /* ---- which ones ----------------------------------------------------------------------------- */
 
-/* Says what there is, of a name that is nearly one. */
+/* Says how those that there are can be listed. */
 static int fail_unknown(const struct tapir_machine_source *source)
 {
 	if (source->kind == TAPIR_MACHINE_SYSCALL)
@@ -212,7 +212,7 @@ static int announce(const struct one *one, struct tapir_recbuf *buf, struct tapi
 	struct tapir_sv names[TAPIR_MACHINE_FIELDS];
 	unsigned cnt = one->format.field_cnt;
 	const struct tapir_rec *rec;
-	char provider[288];
+	char provider[TAPIR_TRACEPOINT_PROVIDER_BYTES];
 
 	for (unsigned i = 0; i < cnt; i++)
 		add_field(&fields[i], &names[i], one->format.fields[i].field_type,
@@ -222,11 +222,8 @@ static int announce(const struct one *one, struct tapir_recbuf *buf, struct tapi
 		add_field(&fields[cnt + 1], &names[cnt + 1], TAPIR_FIELD_UINT, 4, "err");
 		add_field(&fields[cnt + 2], &names[cnt + 2], TAPIR_FIELD_UINT, 8, "took");
 		cnt += RESULT_CNT;
-		snprintf(provider, sizeof(provider), "%s", TAPIR_SYSCALL_WORD);
-	} else {
-		snprintf(provider, sizeof(provider), TAPIR_TRACEPOINT_WORD "%s",
-			 one->tracepoint->category);
 	}
+	tapir_tracepoint__provider(one->tracepoint, provider);
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROBE, sizeof(fixed), tapir_clock__now_ns());
 	rec = tapir_recbuf__probe(buf, &fixed, tapir_sv__of(provider),
 				  tapir_sv__of(one->tracepoint->name), (struct tapir_sv){},
