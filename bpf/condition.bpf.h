@@ -23,7 +23,7 @@ struct {
 	__type(value, struct tapir_hit_condition);
 } conditions __weak SEC(".maps");
 
-/* By probe id; only ever grows. */
+/* Hits that were rejected, by probe id; only ever grows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -105,7 +105,7 @@ enum tapir_machine_read {
 	TAPIR_MACHINE_NUMBER,	  /* of size bytes */
 	TAPIR_MACHINE_AT,	  /* that many bytes, or a text in them */
 	TAPIR_MACHINE_AT_LOC,	  /* where the word at off says: length << 16 | offset */
-	TAPIR_MACHINE_AT_REL_LOC, /* the same, the offset being from behind that word */
+	TAPIR_MACHINE_AT_REL_LOC, /* the same, the offset being from the end of that word */
 };
 
 struct tapir_machine_field {
@@ -225,7 +225,7 @@ struct tapir_otel_tls_location {
 	int64_t value;
 	uint64_t offset;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_otel_tls_location) == 40, "tapir_trace_place");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_otel_tls_location) == 40, "tapir_otel_tls_location");
 
 #define TAPIR_OTEL_TLS_LOCATIONS 4096u
 

@@ -19,7 +19,7 @@
 
 #include "tapir/abi.h"
 
-/* Where the walk begins. */
+/* The kinds of addresses that the walk begins at. */
 enum tapir_interp_root {
 	TAPIR_INTERP_NONE = 0,
 	TAPIR_INTERP_TSS = 1,  /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
@@ -28,7 +28,7 @@ enum tapir_interp_root {
 	TAPIR_INTERP_SLOTS = 4 /* nowhere: the frames of generated code have them; see below */
 };
 
-/* Whose functions they are: who merges and names them. */
+/* The language of the functions selects what merges and names them. */
 enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAPIR_INTERP_V8 = 3 };
 
 #define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
@@ -48,7 +48,7 @@ enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAP
 #define TAPIR_INTERP_IDX_SHIFT	  1u  /* above TAPIR_INTERP_FRAME_LAST */
 #define TAPIR_INTERP_IDX_BITS	  16u /* both */
 
-/* Of a frame that ends those of one call of the loop: it runs no function. */
+/* The frame that ends those of one call of the loop runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
 /* It has no threads of its own: only the process's first one runs functions. */
 #define TAPIR_INTERP_FIRST_THREAD (1u << 1)

@@ -26,7 +26,7 @@ tapir_interp__is_last(const struct tapir_interp *how, const uint64_t words[TAPIR
 	return (byte & how->last_mask) == how->last_value;
 }
 
-/* Of the function's description; 0: the frame has none. */
+/* Returns the address of the function's description; 0: the frame has none. */
 static inline __attribute__((always_inline)) uint64_t
 tapir_interp__code(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS],
 		   int is_last)
@@ -62,7 +62,7 @@ tapir_interp__add(struct tapir_interp_list *list, uint64_t va, uint64_t cookie, 
 	list->stack_id = tapir_walk__hash(list->stack_id, frame->cookie);
 }
 
-/* Of the description with these words of which native frame number idx runs the code (V8). */
+/* Returns the cookie of a description with these words, whose code native frame idx runs (V8). */
 static inline __attribute__((always_inline)) uint64_t
 tapir_interp__slot_cookie(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS],
 			  uint32_t idx)

@@ -18,7 +18,7 @@ static __always_inline long read_interp_word(struct user_stack *u, __u64 va)
 	return bpf_probe_read_user(u->interp_words, sizeof(__u64), (void *)va);
 }
 
-/* Where the address of the thread's state is; 0: nowhere. */
+/* Returns where the address of the thread's state is; 0: nowhere. */
 static __always_inline __u64 interp_root(struct user_stack *u, struct task_struct *task)
 {
 	__u32 key;

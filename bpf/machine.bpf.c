@@ -23,7 +23,7 @@ struct {
 	__type(value, struct tapir_machine_site);
 } machine_sites SEC(".maps");
 
-/* By the number of a system call: its site; 0: it is not asked for. */
+/* The sites of system calls by their numbers; 0: it is not requested. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TAPIR_SYSTEM_CALLS);
@@ -43,7 +43,7 @@ struct machine_scratch {
 	struct cpu_stacks stacks;
 	struct trace_context trace;
 	struct condition_scratch condition;
-	__u64 ctx_va; /* as a number: fields are read at any place behind it */
+	__u64 ctx_va; /* as a number: fields are read at any offset from it */
 	__u64 word;
 	__u32 payload_at; /* in rec */
 	__u32 var_bytes;
@@ -80,7 +80,7 @@ static __always_inline __u64 *slot_of(struct machine_scratch *s, __u32 i)
 	return (__u64 *)(s->rec + at + 8 * (i & (TAPIR_MACHINE_FIELDS - 1)));
 }
 
-/* Where the next text goes. */
+/* Returns where the next text is put. */
 static __always_inline __u8 *text_of(struct machine_scratch *s,
 				     const struct tapir_machine_site *site)
 {
@@ -100,7 +100,7 @@ static __always_inline __u32 room_for_text(const struct machine_scratch *s)
 	return room < FIELD_BYTES - 1 ? room : FIELD_BYTES - 1;
 }
 
-/* Of one whose bytes are in place; negative: they could not be read. */
+/* Fills the slot of a text whose bytes are in place. len negative: they could not be read. */
 static __always_inline void put_text(struct machine_scratch *s, __u32 i, long len, __u32 flags)
 {
 	struct tapir_slot_bytes *slot = (void *)slot_of(s, i);
@@ -221,7 +221,7 @@ static __always_inline __u64 number_at(struct machine_scratch *s,
 	return narrowed(s->word, f);
 }
 
-/* Where the bytes of a field are: in place, or where a word of offset and length says. */
+/* Returns the address of a field's bytes: in place, or by a word of offset and length. */
 static __always_inline __u64 place_of(struct machine_scratch *s,
 				      const struct tapir_machine_field *f, __u32 *len)
 {
@@ -288,7 +288,7 @@ static __noinline int copy_fields(struct machine_scratch *s, const struct tapir_
 	return 0;
 }
 
-/* Of the idle thread, too, where no rule names anybody. */
+/* The idle thread is traced, too, if there are no rules. */
 static __always_inline int is_asked(const struct tapir_filter *f, struct task_struct *task)
 {
 	return is_ours(f, task) || (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
@@ -325,9 +325,9 @@ int tapir_tracepoint(void *ctx)
 
 #define CALL_SLOTS 8 /* of arguments, a power of two */
 
-/* What a thread has called: until it returns. */
+/* The system call of a thread, until it returns. */
 struct call {
-	__u64 start_ns; /* 0: nothing that is asked for */
+	__u64 start_ns; /* 0: none that is requested */
 	__u64 args[CALL_SLOTS];
 	__u32 nr;
 	__u32 pad0;

@@ -59,7 +59,7 @@ static __always_inline int has_stack_mark(const struct tapir_live *now, __u64 st
 
 /*
  * As tapir_send_stack, whether this epoch has had it or not. type, stack_id: STACK and the one in
- * rec, or what has a list behind the frames.
+ * rec, or what has a list after the frames.
  */
 static __always_inline long send_stack_now(struct tapir_live *now, struct sender *sender,
 					   struct tapir_rec_stack *rec, __u64 size, __u16 type,

@@ -105,7 +105,7 @@ struct user_stack {
 	__u64 window[MEMO_WORDS];   /* the second half: what a kept walk reads beyond the first */
 	struct tapir_rec_stack rec; /* filled but for its header; the frames follow it */
 	__u64 frames[TAPIR_FRAMES + 2]; /* as far as differs_from may look */
-	struct tapir_interp_list list;	/* the interpreter's, behind them: a whole record */
+	struct tapir_interp_list list;	/* the interpreter's, after them: a complete record */
 	struct tapir_interp interp;	/* how those are found */
 	__u64 interp_va, interp_hash;	/* the next frame; of the list */
 	__u64 interp_words[TAPIR_INTERP_WORDS];

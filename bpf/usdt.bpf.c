@@ -355,7 +355,7 @@ static __noinline int is_rejected(struct scratch *s, const struct tapir_site *si
 		       TAPIR_MAX_ARGS);
 }
 
-/* What the values point to, and the rest of the record. */
+/* Captures what the values point to, and completes the record. */
 static __always_inline void capture_args(struct scratch *s, const struct tapir_site *site)
 {
 	struct tapir_rec_event *ev = event_of(s);

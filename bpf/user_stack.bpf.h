@@ -62,7 +62,7 @@ __weak __noinline int take_method(struct user_stack *u)
 	return 1;
 }
 
-/* That of the code at ip, whose row is u->row. */
+/* Adds the frame of the code at ip, whose row is u->row. */
 static __always_inline void take_code(struct user_stack *u, __u64 ip)
 {
 	if (is_interpreted(u) && take_method(u))

@@ -23,7 +23,7 @@ static int setup(void **state)
 
 static void words_of_a_frame_are_where_the_data_says(void **state)
 {
-	/* As CPython 3.12's: the owner is the byte at 70. */
+	/* The layout of CPython 3.12: the owner is the byte at 70. */
 	const struct tapir_interp how = {.previous = 8,
 					 .last = 70,
 					 .last_mask = 0xff,

@@ -111,8 +111,7 @@ int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Of the process that began at start_ns; 0: whichever has that number. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);
 
-/* Where a process publishes trace ids: see otel_tls_locations.h. __trace_place: false: not known.
- */
+/* Get and set where a process publishes trace ids (otel_tls_locations.h). False: not known. */
 bool tapir_programs__otel_tls_location(const struct tapir_programs *p, uint32_t tgid,
 				       struct tapir_otel_tls_location *out);
 int tapir_programs__set_otel_tls_location(struct tapir_programs *p, uint32_t tgid,

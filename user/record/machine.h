@@ -22,7 +22,7 @@ void tapir_machine__free(struct tapir_machine *m);
 
 /* 0 of NULL. */
 uint32_t tapir_machine__cnt(const struct tapir_machine *m);
-/* What is to be loaded for them. */
+/* Sets what is to be loaded for them. */
 void tapir_machine__plan(const struct tapir_machine *m, struct tapir_programs_opts *out);
 /* Their PROBE records are posted, and from then on they fire. */
 int tapir_machine__start(struct tapir_machine *m, struct tapir_programs *programs,

@@ -38,7 +38,7 @@ struct space {
 	unsigned interpreter_looks;
 	uint64_t interpreter_va, interpreter_end_va;
 	struct tapir_jvm_code code;
-	/* Of one that may have another interpreter: likewise. */
+	/* The same of another interpreter that it may have. */
 	unsigned interp_looks;
 	uint64_t interp_since_ns; /* it was mapped */
 	struct tapir_interp interp;
@@ -47,7 +47,7 @@ struct space {
 struct tapir_unwind_spaces {
 	struct tapir_unwind_maps *maps;
 	struct tapir_unwind_tables *tables;
-	struct tapir_interp_stacks *interp_stacks;		  /* NULL: nobody merges them */
+	struct tapir_interp_stacks *interp_stacks;		  /* NULL: they are not merged */
 	struct tapir_map by_tgid;				  /* -> struct space * */
 	struct tapir_vec(uint32_t) changed, stale, jvms, interps; /* the last two: to be looked at
 								   */
@@ -304,7 +304,7 @@ static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 	s->jvms.cnt = kept;
 }
 
-/* One that has just begun may not have its library yet. */
+/* A program that has just started may not have its library yet. */
 static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 			const struct tapir_rec_mapping *rec)
 {

@@ -32,7 +32,7 @@ uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_li
 void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			 const char *const *names, uint64_t *vas, size_t cnt);
 
-/* How large it is; 0: the file exports nothing under this name. */
+/* Returns its size in bytes; 0: the file exports nothing under this name. */
 uint64_t tapir_exported__bytes(struct tapir_elf *elf, const char *name);
 
 #endif

@@ -35,7 +35,7 @@ static bool is_loop(const struct tapir_interp_loop *loop, uint64_t va)
 	return va > loop->va && va <= loop->end_va;
 }
 
-/* Of frames without their last one's mark, as of a list that was cut: one more. */
+/* Frames without their last one's mark, as those of a list that was truncated, count as a call. */
 static size_t call_cnt(const struct tapir_interp_function *frames, size_t cnt)
 {
 	size_t calls = 0;
@@ -45,8 +45,8 @@ static size_t call_cnt(const struct tapir_interp_function *frames, size_t cnt)
 	return calls;
 }
 
-/* How many calls of the loop have no frames, innermost first; negative: how many frames' calls
- * are not on the stack. */
+/* Returns how many calls of the loop have no frames, innermost first; negative: how many frames'
+ * calls are not on the stack. */
 static int64_t surplus(const struct tapir_interp_loop *loop,
 		       const struct tapir_interp_function *frames, size_t cnt,
 		       const uint64_t *native, size_t native_cnt)

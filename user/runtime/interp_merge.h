@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * interp_merge.h - a stack of native frames and the functions that an interpreter runs: which of
- * these stand behind which call of the interpreter's loop. Pure.
+ * these belong to which call of the interpreter's loop. Pure.
  */
 #ifndef TAPIR_USER_INTERP_MERGE_H
 #define TAPIR_USER_INTERP_MERGE_H

@@ -153,7 +153,7 @@ static int put_on(struct tapir_images *images, struct tapir_image *image,
 	return fd < 0 ? fd : keep_link(image, fd);
 }
 
-/* Those that there are of one kind: how many, or -errno. */
+/* Attaches the sites of one kind; returns how many there are, or -errno. */
 static int attach_some(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 		       bool is_late, bool is_return)
 {

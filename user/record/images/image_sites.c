@@ -232,8 +232,7 @@ static const char *why_no_returns(const struct reading *r)
 	return NULL;
 }
 
-/* As a probe's arguments: by the calling convention, whether the function takes that many or not.
- */
+/* Sets arguments by the calling convention, whether the function takes that many or not. */
 static void fill_function(struct tapir_usdt_note *note, bool is_return)
 {
 	static const uint8_t regs[] = {TAPIR_REG_DI, TAPIR_REG_SI, TAPIR_REG_DX,

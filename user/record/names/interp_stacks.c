@@ -16,7 +16,7 @@
 #define MAX_PROCESSES 4096u
 #define MAX_CODES     262144u /* of all processes */
 #define CODE_BYTES    16u     /* at least that many are no other function's */
-/* Of V8's, the first half stands for compiled code, the other for what is interpreted. */
+/* V8: the first half stands for compiled code, the other for what is interpreted. */
 #define V8_BYTES      (CODE_BYTES / 2)
 #define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)
 
@@ -26,7 +26,7 @@ struct code {
 	bool is_internal; /* C runs it: no call of the loop */
 };
 
-/* Whose frames the list has, and how its functions are read. */
+/* The interpreter whose frames the list has, and how its functions are read. */
 struct interpreter {
 	enum tapir_interp_language language;
 	union {

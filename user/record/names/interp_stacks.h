@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * interp_stacks.h - stacks with what an interpreter runs (bpf/interp.h): whose processes have one,
- * and how addresses and functions become one stack. A function is a frame with the address behind
+ * and how addresses and functions become one stack. A function is a frame with the address after
  * the first byte of its description, as if it were a return address; JIT records name it. What has
  * no name is left out.
  *
@@ -18,7 +18,7 @@
 
 struct tapir_interp_stacks;
 
-/* Where records go that describe a stack or a function; from __on_stack only. */
+/* Receives the records that describe a stack or a function; called by __on_stack only. */
 typedef void tapir_interp_describe_fn(void *ctx, const struct tapir_rec *rec);
 
 /* catalog and ctx are borrowed. NULL: no memory. */

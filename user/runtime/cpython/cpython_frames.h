@@ -71,7 +71,7 @@ size_t tapir_cpython__frames(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t state_va,
 			     struct tapir_interp_function *out, size_t cnt);
 
-/* How BPF programs find the frames of the current thread. False: they cannot. */
+/* Describes to BPF programs how they find the frames of a thread. False: they cannot. */
 bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_interp *out);
 
 /* "py::Shop.draw:/srv/shop.py", as in a perf map of CPython. False: it is no function, and out may

@@ -20,7 +20,7 @@
 #define MAX_NAME_BYTES	  256u
 #define MAX_FILE_BYTES	  1024u
 
-/* Of 8.2. */
+/* Version 8.2. */
 #define GLOBALS_BYTES	  0x708u
 #define FILE_OFF	  152u
 

@@ -25,7 +25,7 @@ struct tapir_php {
 bool tapir_php__read(struct tapir_php *out, uint64_t globals_va, uint64_t globals_bytes,
 		     struct tapir_interp_loop loop);
 
-/* How BPF programs find the frames of the process's first thread. */
+/* Describes to BPF programs how they find the frames of the process's first thread. */
 void tapir_php__interp(const struct tapir_php *php, struct tapir_interp *out);
 
 /*

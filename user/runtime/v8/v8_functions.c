@@ -20,7 +20,7 @@
 #define MAX_SOURCE_CHARS   (1u << 20) /* as far as newlines are counted */
 #define MAX_LOCALS	   4096u
 #define MAX_INLINED_LOCALS 75u /* the names of more are in a table, which is one word */
-#define NAME_WORDS	   8u  /* behind the locals, in which a name is */
+#define NAME_WORDS	   8u  /* after the locals, in which a name is */
 #define EARLY_POSITION	   3u  /* the words of V8 13's positions */
 #define MAX_OFFSET	   256
 
@@ -136,13 +136,13 @@ struct characters {
 	unsigned width;
 };
 
-/* Of a string that may stand for a part of another one: from there on, so many. */
+/* The characters that are searched of a string, which may stand for a part of another one. */
 struct part {
 	uint64_t object; /* 0: it was found */
 	uint32_t from, cnt;
 };
 
-/* Where its characters are, or what it stands for. */
+/* Finds its characters, or the string that it stands for. */
 static bool find_part(struct reader *r, struct part *part, struct characters *out)
 {
 	uint64_t object = part->object;
@@ -183,7 +183,7 @@ static bool find_part(struct reader *r, struct part *part, struct characters *ou
 	return true;
 }
 
-/* One that has its characters in one piece, as a text has that was put together and is read. */
+/* Finds the characters of a string in one piece, as those of a joined text that was read. */
 static bool find_whole(struct reader *r, uint64_t object, struct characters *out)
 {
 	struct part part = {.object = object, .cnt = UINT32_MAX};
@@ -213,7 +213,7 @@ static void add_code_point(struct tapir_str *out, uint32_t c)
 		tapir_str__addc(out, (char)(0x80 | (c >> 6 * more & 0x3f)));
 }
 
-/* Those that a terminal takes for something else are no name's. */
+/* Characters that a terminal takes for something else are in no name. */
 static bool add_characters(const uint8_t *bytes, size_t cnt, unsigned width, struct tapir_str *out)
 {
 	for (size_t i = 0; i < cnt; i++) {
@@ -247,7 +247,7 @@ static bool add_piece(struct reader *r, const struct characters *piece, size_t m
 		add_characters(bytes, cnt, piece->width, out));
 }
 
-/* Of names that were put together, the parts may still be apart. */
+/* The parts of a joined name may still be apart. */
 static bool add_string(struct reader *r, uint64_t object, size_t max, struct tapir_str *out)
 {
 	uint64_t rest[MAX_STRINGS], second;
@@ -289,7 +289,7 @@ static bool has_characters(const struct reader *r, uint64_t object)
 }
 
 /*
- * Behind the locals: [name, number], [inferred name or undefined], begin, end; of which each
+ * After the locals: [name, number], [inferred name or undefined], begin, end; of which each
  * bracket may not be there, and the numbers may not with V8 13. What follows is no number.
  */
 static void read_names(const struct reader *r, const uint64_t words[NAME_WORDS],
@@ -348,7 +348,7 @@ static bool read_function(const struct reader *r, uint64_t name_or_scope, struct
 	       read_scope(r, name_or_scope, out);
 }
 
-/* Newlines before a place, and the characters behind the last one. */
+/* Newlines before a place, and the characters after the last one. */
 static void count_lines(const uint8_t *bytes, size_t cnt, unsigned width, uint32_t *line,
 			uint32_t *column)
 {
@@ -420,7 +420,7 @@ static bool read_words(const struct tapir_v8 *v8, const struct tapir_process_mem
 	       !((tapir_interp__slot_cookie(&how, words, 0) ^ cookie) >> TAPIR_INTERP_IDX_BITS);
 }
 
-/* What is built in has no script, and a name of its own in the symbols of the file. */
+/* A built-in function has no script, and a name of its own in the symbols of the file. */
 static bool add_once(const struct tapir_v8 *v8, const struct tapir_process_memory *memory,
 		     uint64_t va, uint64_t cookie, struct tapir_str *out)
 {

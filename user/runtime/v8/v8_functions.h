@@ -14,7 +14,7 @@
 #include "bpf/interp.h"
 #include "runtime/process_memory.h"
 
-/* What V8 exports, by the beginnings of the names: the rest is a type, which versions change. */
+/* Constants of V8, by the beginnings of their names: a type follows, which versions change. */
 #define TAPIR_V8_CONSTANTS(X)                                                                      \
 	X(SHARED, "class_JSFunction__shared__")                                                    \
 	X(NAME, "class_SharedFunctionInfo__name_or_scope_info__")                                  \
@@ -58,7 +58,7 @@ enum tapir_v8_constant tapir_v8__constant(const char *name);
 /* Can names be read with these constants? */
 bool tapir_v8__is_known(const struct tapir_v8 *v8);
 
-/* How BPF programs find the functions of frames. v8: is known. */
+/* Describes to BPF programs how they find the functions of frames. v8: is known. */
 void tapir_v8__interp(const struct tapir_v8 *v8, struct tapir_interp *out);
 
 /*
