@@ -367,17 +367,23 @@ static struct tapir_rec *copy_of(const struct tapir_rec *rec)
 	return copy ? memcpy(copy, rec, rec->size) : NULL;
 }
 
+/* Puts the copy and frees it. */
+static int put_copy(struct tapir_rec *copy, struct tapir_writer *w)
+{
+	int err = tapir_writer__put(w, copy);
+
+	free(copy);
+	return err;
+}
+
 static int put_at(const struct tapir_rec *rec, uint64_t time_ns, struct tapir_writer *w)
 {
 	struct tapir_rec *copy = copy_of(rec);
-	int err = -ENOMEM;
 
-	if (copy) {
-		copy->time_ns = time_ns;
-		err = tapir_writer__put(w, copy);
-	}
-	free(copy);
-	return err;
+	if (!copy)
+		return -ENOMEM;
+	copy->time_ns = time_ns;
+	return put_copy(copy, w);
 }
 
 /* Puts these sides of a switch. flags are added. */
@@ -385,7 +391,6 @@ static int put_sides(const struct tapir_rec_switch *sw, bool has_out, bool has_i
 		     uint64_t time_ns, struct tapir_writer *w)
 {
 	struct tapir_rec_switch *copy = (struct tapir_rec_switch *)copy_of(&sw->h);
-	int err;
 
 	if (!copy)
 		return -ENOMEM;
@@ -404,9 +409,7 @@ static int put_sides(const struct tapir_rec_switch *sw, bool has_out, bool has_i
 					    TAPIR_SWITCH_HAS_FUTEX);
 	}
 	copy->flags |= flags;
-	err = tapir_writer__put(w, &copy->h);
-	free(copy);
-	return err;
+	return put_copy(&copy->h, w);
 }
 
 /* Puts a record before the beginning, if a thread is as it says when the stretch begins. */
@@ -433,7 +436,6 @@ static int put_process(const struct tapir_cut *cut, const struct tapir_rec_proce
 		       struct tapir_writer *w)
 {
 	struct tapir_rec_process *copy;
-	int err;
 
 	/* A process that began before exists when the stretch begins. */
 	if (process->h.time_ns >= cut->from_ns || process->kind == TAPIR_PROCESS_EXISTING ||
@@ -443,9 +445,7 @@ static int put_process(const struct tapir_cut *cut, const struct tapir_rec_proce
 	if (!copy)
 		return -ENOMEM;
 	copy->kind = TAPIR_PROCESS_EXISTING;
-	err = tapir_writer__put(w, &copy->h);
-	free(copy);
-	return err;
+	return put_copy(&copy->h, w);
 }
 
 /* Puts a META; the begin and the end of the recording become those of the stretch. */
