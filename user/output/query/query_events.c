@@ -171,17 +171,15 @@ static int read_all(struct reading *r, struct tapir_query_source *source,
 {
 	const struct tapir_rec *rec;
 	uint64_t cnt = 0;
-	int next, err = 0;
+	int next = 0, err = 0;
 
-	while (!err && (next = tapir_reader__next(reader, &rec)) != 0) {
-		if (next < 0)
-			return next;
+	while (!err && (next = tapir_reader__next(reader, &rec)) > 0) {
 		if (rec->type == TAPIR_REC_EVENT)
 			err = take_event(r, rec);
 		if (!(++cnt % RECORDS_BETWEEN_CHECKS) && tapir_query_source__is_over(source))
 			err = -EINTR;
 	}
-	return err;
+	return err ? err : next;
 }
 
 int tapir_event_tables__read(struct tapir_event_tables *tables, struct tapir_query_source *source)

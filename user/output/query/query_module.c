@@ -143,11 +143,12 @@ static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	sqlite3_str_appendf(text, "%llx", (unsigned long long)info->colUsed);
 	for (int i = 0; i < info->nConstraint; i++) {
 		const struct sqlite3_index_constraint *k = &info->aConstraint[i];
-		const struct tapir_sql_column *column = &desc->columns[k->iColumn];
+		const struct tapir_sql_column *column;
 		bool is_equal = k->op == SQLITE_INDEX_CONSTRAINT_EQ, is_of_key;
 
 		if (!k->usable || k->iColumn < 0 || (!is_equal && !is_limit(k->op)))
 			continue;
+		column = &desc->columns[k->iColumn];
 		is_of_key = is_key(desc, column);
 		if (!is_of_key &&
 		    !(is_equal && (is_number(column) ||

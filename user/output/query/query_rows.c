@@ -72,7 +72,7 @@ static bool goes_on(void *ctx)
 {
 	struct pass *p = ctx;
 
-	return !p->lists->is_over || !p->lists->is_over(p->lists->ctx);
+	return !p->lists->is_over(p->lists->ctx);
 }
 
 /* As tapir_reader__next; -EINTR: the statement's time is up. */
