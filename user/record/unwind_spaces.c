@@ -318,6 +318,16 @@ static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 	space->interp_since_ns = rec->h.time_ns;
 }
 
+static void find_interp(struct tapir_unwind_spaces *s, struct space *space)
+{
+	space->interp_looks--;
+	if (!tapir_interp_stacks__find(s->interp_stacks, space->tgid, space->interp_since_ns,
+				       &space->interp))
+		return;
+	space->interp_looks = 0;
+	mark(s, space);
+}
+
 static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
 {
 	size_t kept = 0, looked = 0;
@@ -327,14 +337,8 @@ static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
 
 		if (space && space->interp_looks &&
 		    (looks_again || space->interp_looks == INTERPRETER_LOOKS) &&
-		    looked++ < INTERPS_AT_ONCE) {
-			space->interp_looks--;
-			if (tapir_interp_stacks__find(s->interp_stacks, space->tgid,
-						      space->interp_since_ns, &space->interp)) {
-				space->interp_looks = 0;
-				mark(s, space);
-			}
-		}
+		    looked++ < INTERPS_AT_ONCE)
+			find_interp(s, space);
 		if (space && space->interp_looks)
 			s->interps.data[kept++] = space->tgid;
 	}
