@@ -290,13 +290,28 @@ static void *failing_realloc(void *old, int bytes)
 	return fail_at && ++calls >= fail_at ? NULL : normal.xRealloc(old, bytes);
 }
 
+/* All memory is refused from the nth allocation on, for n from 1 until none is: each n up to dense,
+ * then some. */
+static void refuse_memory(const char *sql, int64_t dense)
+{
+	int err = -ENOMEM;
+
+	for (fail_at = 1; err && fail_at < 1 << 24; fail_at += 1 + fail_at / dense) {
+		calls = 0;
+		err = outcome(sql, 0);
+		assert_true(!err || err == -ENOMEM || err == -EINVAL);
+		assert_true(!err || tapir_diag__cnt() > 0);
+	}
+	fail_at = 0;
+	assert_int_equal(err, 0); /* one day there was enough */
+}
+
 static void memory_that_is_refused_is_an_error(void **state)
 {
 	static const char sql[] =
 		"SELECT e.event, count(*) AS n FROM events e JOIN sold s ON s.time_ns = e.time_ns "
 		"WHERE e.args ->> 'big' > 5 GROUP BY e.event ORDER BY n";
 	sqlite3_mem_methods failing;
-	int err = -ENOMEM;
 
 	(void)state;
 	assert_int_equal(outcome(sql, 0), 0);
@@ -307,16 +322,8 @@ static void memory_that_is_refused_is_an_error(void **state)
 	failing.xRealloc = failing_realloc;
 	assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing), SQLITE_OK);
 	assert_int_equal(sqlite3_initialize(), SQLITE_OK);
-	/* Each allocation of the beginning, then some of the many that follow: from there on all.
-	 */
-	for (fail_at = 1; err && fail_at < 1 << 24; fail_at += 1 + fail_at / 50) {
-		calls = 0;
-		err = outcome(sql, 0);
-		assert_true(!err || err == -ENOMEM || err == -EINVAL);
-		assert_true(!err || tapir_diag__cnt() > 0);
-	}
-	fail_at = 0;
-	assert_int_equal(err, 0); /* one day there was enough */
+	refuse_memory("SELECT count(*) FROM sold", INT64_MAX);
+	refuse_memory(sql, 50);
 	sqlite3_shutdown();
 	sqlite3_config(SQLITE_CONFIG_MALLOC, &normal);
 }

@@ -239,13 +239,11 @@ static int read_events(struct tapir_query *q)
 		q->source.err = err;
 		return fail(q, err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM, NULL);
 	}
-	tapir_vec_for_each (t, &q->events.all) {
-		if (has_name(q, *t) &&
-		    tapir_query_module__add(q->db, &q->source, (*t)->desc.name, &(*t)->desc))
-			return -ENOMEM;
-		if (tapir_query_module__add(q->db, &q->source, (*t)->full_name, &(*t)->desc))
-			return -ENOMEM;
-	}
+	tapir_vec_for_each (t, &q->events.all)
+		if ((has_name(q, *t) &&
+		     tapir_query_module__add(q->db, &q->source, (*t)->desc.name, &(*t)->desc)) ||
+		    tapir_query_module__add(q->db, &q->source, (*t)->full_name, &(*t)->desc))
+			return fail(q, SQLITE_NOMEM, NULL);
 	return 0;
 }
 
