@@ -35,9 +35,7 @@ static void take(struct search *s, uint64_t va)
 /* "ns::add(int)" is also called "ns::add". */
 static bool is_called_so(const struct search *s, const char *mangled)
 {
-	char *name = !strncmp(mangled, "_Z", 2) || !strncmp(mangled, "_R", 2)
-			     ? tapir_demangle(mangled)
-			     : NULL;
+	char *name = tapir_demangle(mangled);
 	bool is_it = name && !strncmp(name, s->name, s->name_len) &&
 		     (!name[s->name_len] || name[s->name_len] == '(');
 
