@@ -103,6 +103,10 @@ uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
 
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
 {
+	const struct tapir_rec_event *ev = (const void *)rec;
+
+	if (rec->type == TAPIR_REC_EVENT)
+		return ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
 	return read_at(rec, who_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
 }
 

@@ -60,7 +60,8 @@ uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
  * which no thread of the recording leaves. */
 int tapir_rec__whose(const struct tapir_rec *rec);
 
-/* Its stacks; 0: none. */
+/* Returns the stack of a well-formed record, and that of the kernel, which an event has after its
+ * fixed part. 0: none. */
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec);
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec);
 

@@ -7,6 +7,7 @@
 
 #include "trace/catalog.h"
 #include "trace/catalog_impl.h"
+#include "trace/family.h"
 
 /* ---- using ----------------------------------------------------------------------------------- */
 
@@ -104,7 +105,7 @@ int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_eve
 		.tid = ev->tid,
 		.time_ns = ev->h.time_ns,
 		.stack_id = ev->stack_id,
-		.kstack_id = ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0,
+		.kstack_id = tapir_rec__kstack_id(&ev->h),
 	};
 	int err = 0;
 

@@ -178,15 +178,6 @@ static void need_thread(struct tapir_cut *cut, const struct tapir_catalog *catal
 		need(cut, key_of(TAPIR_REC_PROCESS, thread->tgid, 0), NULL);
 }
 
-static uint64_t kstack_of(const struct tapir_rec *rec)
-{
-	const struct tapir_rec_event *ev = (const void *)rec;
-
-	if (rec->type == TAPIR_REC_EVENT)
-		return ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
-	return tapir_rec__kstack_id(rec);
-}
-
 static void need_all(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 		     const struct tapir_rec *rec)
 {
@@ -212,7 +203,7 @@ static void need_all(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 	if (!is_chosen(cut, tgid))
 		return;
 	need_stack(cut, catalog, tgid, tapir_rec__stack_id(rec), rec->time_ns);
-	need_stack(cut, catalog, tgid, kstack_of(rec), rec->time_ns);
+	need_stack(cut, catalog, tgid, tapir_rec__kstack_id(rec), rec->time_ns);
 }
 
 /* ---- the first pass ---------------------------------------------------------------------- */

@@ -419,7 +419,7 @@ static int pass_stacks(struct pass *p, struct tapir_reader *reader, enum tapir_l
 	p->wants_frames = id == TAPIR_LIST_FRAMES;
 	while (!p->err && (err = next_record(p, reader, &rec)) > 0) {
 		count_stack(p, rec, tapir_rec__stack_id(rec));
-		count_stack(p, rec, tapir_query_rec__kstack_id(rec));
+		count_stack(p, rec, tapir_rec__kstack_id(rec));
 	}
 	tapir_map__fini(&p->stacks);
 	return p->err ? p->err : err;

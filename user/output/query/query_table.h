@@ -94,9 +94,6 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 bool tapir_table__has(const struct tapir_table_desc *table, const struct tapir_scan *scan,
 		      const struct tapir_rec *rec);
 
-/* Returns the kernel stack of a record; an event has it after its fixed part. 0: none. */
-uint64_t tapir_query_rec__kstack_id(const struct tapir_rec *rec);
-
 /* Adds the function's name, or its place in the file if it has none. buf is overwritten. */
 void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
 				 struct tapir_str *buf);

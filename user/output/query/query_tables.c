@@ -117,16 +117,6 @@ MADE(make_span_id)
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
 
-uint64_t tapir_query_rec__kstack_id(const struct tapir_rec *rec)
-{
-	struct tapir_event_view event;
-
-	if (rec->type != TAPIR_REC_EVENT)
-		return tapir_rec__kstack_id(rec);
-	tapir_event_view__of(rec, &event);
-	return event.kstack_id;
-}
-
 void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
 				 struct tapir_str *buf)
 {
@@ -170,7 +160,7 @@ MADE(make_function)
 	const struct tapir_rec *rec = row;
 
 	(void)column;
-	add_frames(scan, rec, tapir_query_rec__kstack_id(rec), false);
+	add_frames(scan, rec, tapir_rec__kstack_id(rec), false);
 	if (!scan->text.len)
 		add_frames(scan, rec, tapir_rec__stack_id(rec), false);
 	set_made(out, &scan->text);
@@ -182,13 +172,13 @@ MADE(make_stack)
 
 	(void)column;
 	add_frames(scan, rec, tapir_rec__stack_id(rec), true);
-	add_frames(scan, rec, tapir_query_rec__kstack_id(rec), true);
+	add_frames(scan, rec, tapir_rec__kstack_id(rec), true);
 	set_made(out, &scan->text);
 }
 
 MADE(make_kstack_id)
 {
-	uint64_t id = tapir_query_rec__kstack_id(row);
+	uint64_t id = tapir_rec__kstack_id(row);
 
 	(void)scan, (void)column;
 	if (id)
