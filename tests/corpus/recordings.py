@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The programs of the corpus: how each is started, and what its report is to say, by the program's own count. Nothing here uses what
 tapir says of a recording, but for the time from its first context switch to its last one, in which both counted."""
+import contextlib
 import pathlib
+import re
 import shutil
 import subprocess
 
 from answers import Sums, within
+from case_answers import cpu_cgroup, sampled
 from dotnet_program import build_dotnet
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "e2e" / "programs"
@@ -45,12 +48,12 @@ class Counted:
         return self.sums.rate(key, begin, end)
 
 
-def finding(kind, *words, magnitude=None, tolerance=0.05, less=0, witness=""):
-    """less: so much less is right, too."""
+def finding(kind, *words, magnitude=None, tolerance=0.05, less=0, more=0, witness=""):
+    """less, more: so much less and more is right, too."""
     wanted = {"kind": kind, "words": list(words)}
     if magnitude is not None:
-        wanted.update(between=[round(magnitude * (1 - tolerance) - less, 4), round(magnitude * (1 + tolerance), 4)], magnitude=round(magnitude, 4),
-                      witness=witness)
+        wanted.update(between=[round(magnitude * (1 - tolerance) - less, 4), round(magnitude * (1 + tolerance) + more, 4)],
+                      magnitude=round(magnitude, 4), witness=witness)
     return wanted
 
 
@@ -70,13 +73,24 @@ def expected(*findings, absent=(), only=()):
 class Recording:
     """words: of the command, of which the first is the program's source or name."""
 
-    def __init__(self, words, expect, seconds=1.5, warm_up=0.5):
-        self.words, self.expect, self.seconds, self.warm_up = words, expect, seconds, warm_up
+    def __init__(self, words, expect, seconds=1.5, warm_up=0.5, options=()):
+        """options: more of them for `tapir record`."""
+        self.words, self.expect, self.seconds, self.warm_up, self.options = words, expect, seconds, warm_up, options
+
+    @contextlib.contextmanager
+    def around(self, _case):
+        """What is there before the program and after it."""
+        yield
 
     def begin(self, witness):
         """Its first answer is of the time before."""
         witness.ask()
         witness.answer()
+
+    def recorded(self, record):
+        """Calls record(); returns what else was counted meanwhile."""
+        record()
+        return {}
 
 
 class Python(Recording):
@@ -92,11 +106,11 @@ class Node(Recording):
 
     def __init__(self, *words_and_expect, is_named=False, **limits):
         super().__init__(*words_and_expect, **limits)
-        self.options = ["--perf-basic-prof"] if is_named else []
+        self.flags = ["--perf-basic-prof"] if is_named else []
 
     def prepare(self, _case, home):
         shutil.copy(PROGRAMS / self.words[0], home)
-        return ("node", *self.options, str(home / self.words[0]), *self.words[1:], str(home))
+        return ("node", *self.flags, str(home / self.words[0]), *self.words[1:], str(home))
 
 
 class Jvm(Recording):
@@ -110,15 +124,38 @@ class Jvm(Recording):
 class DotNet(Recording):
     runtime, version = ".NET", ("dotnet", "--version")
 
+    def __init__(self, *words_and_expect, env=(), **limits):
+        """env: words like NAME=VALUE."""
+        super().__init__(*words_and_expect, **limits)
+        self.env = env
+
     def prepare(self, case, home):
         built = pathlib.Path(build_dotnet(case, self.words[0]))
         shutil.copytree(built.parent, home / "out")
-        return (str(home / "out" / built.name), *self.words[1:])
+        return ("env", *self.env, str(home / "out" / built.name), *self.words[1:])
 
     def begin(self, witness):
         """It says "counting" first."""
         witness.ask()
         witness.child.stdout.readline()
+
+
+class Throttled(DotNet):
+    """It may use a twentieth of a CPU."""
+
+    @contextlib.contextmanager
+    def around(self, case):
+        with cpu_cgroup(case, 5) as (self.group, self.throttled):
+            yield
+
+    def begin(self, witness):
+        super().begin(witness)
+        (self.group / "cgroup.procs").write_text(str(witness.child.pid))
+
+    def recorded(self, record):
+        with sampled(self.throttled) as sums:
+            record()
+        return {"throttled": sums}
 
 
 class Native(Recording):
@@ -180,8 +217,32 @@ def deadlock(*words):
     return lambda _: expected(finding("deadlock", *words, magnitude=2, tolerance=0, witness="how many threads the program made so"))
 
 
-def rate(kind, *words, key, globs=(), what):
-    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs), witness=what))
+def rate(kind, *words, key, what, globs=(), unit=1, tolerance=0.05):
+    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs) / unit, tolerance=tolerance, witness=what))
+
+
+def paused(c):
+    """Percent of the time. Events are around all of a pause, of which the runtime's own sum has less: threads stop and go on, too."""
+    return expected(finding("gc", "in GC: ", " pauses of ", "Defects.RenderPage()", magnitude=c.rate("pause_ns") / 1e7, tolerance=0.1,
+                            more=0.2 * c.rate("pause_ns") / 1e7, witness="GC.GetTotalPauseDuration()"))
+
+
+def computing(*words):
+    """The process's CPU time has that of tapir's library, too, which is none of the program's."""
+    return lambda c: expected(finding("cpu", *words, magnitude=c.rate("cpu_ns") / 1e9, tolerance=0.1, witness="its own CPU time"))
+
+
+def ticking(c):
+    """What timers call takes so much; what it takes to call it is in no count of its own."""
+    share = 100 * c.rate("ns") / c.rate("cpu_ns")
+    return expected(finding("timers", "of the CPU in timers, most in Defects.OnTick(object)", magnitude=share, more=100 - 1.05 * share,
+                            witness="the CPU time of OnTick(): that much at least"))
+
+
+def throttled(c):
+    """Percent of the time. The kernel counts at the end of each period of 0.1 s."""
+    share = 100 * Sums(c.said["throttled"]).rate("ns", c.begin, c.end) / 1e9
+    return expected(finding("quota", "by a quota of 5% of a CPU (cgroup ", magnitude=share, tolerance=0, less=5, more=5, witness="the cgroup's cpu.stat"))
 
 
 def jvm_starved(_counted):
@@ -209,7 +270,7 @@ RECORDINGS = {
     "python-lock-and-gil": Python(("python_pairs.py", "lock-gil"), waits("locks", "for a Python lock: ", "in hold")),
     "python-loop-and-exceptions": Python(("python_pairs.py", "loop-exceptions"), loop("asleep")),
     "node-computes": Node(("event_loop.js", "report"), calls(" in burn event_loop.js:"), is_named=True),
-    "node-computes-nameless": Node(("event_loop.js", "report"), calls("its functions have no names: start node with --perf-basic-prof")),
+    "node-computes-without-a-map": Node(("event_loop.js", "report"), calls(" in burn event_loop.js:")),
     "node-parses-and-leaks": Node(("event_loop.js", "parse leak"), node_pair("v8::internal::Builtin_JsonParse", also="memory-growth"), is_named=True, seconds=3),
     "node-regex": Node(("event_loop.js", "regex read"), node_pair("event_loop.js:"), is_named=True),
     "node-promises": Node(("event_loop.js", "promises"), node_pair("to make promises and run their callbacks, all at one go"), is_named=True),
@@ -236,8 +297,26 @@ RECORDINGS = {
     "dotnet-exceptions": DotNet(("Defects", "exceptions"), rate("exceptions", "System.FormatException", "Defects.ParsePrice(string)", key="count",
                                                                 globs=("*:ExceptionThrown*",), what="its own count of exceptions"),
                                 seconds=0.5, warm_up=2),
+    "dotnet-deadlock": DotNet(("Defects", "deadlock-later"), deadlock("2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait"),
+                              seconds=3, warm_up=1.5),
+    "dotnet-large-objects": DotNet(("Defects", "loh"), paused, seconds=0.7, warm_up=2),
+    "dotnet-leak": DotNet(("Defects", "leak"), rate("heap-growth", "MB/s", key="ns", globs=("*:GCHeapStats*",), unit=1e6,
+                                                    what="its own count of bytes that it keeps"), seconds=4),
+    "dotnet-native-memory": DotNet(("Defects", "native"), rate("memory-growth", "resident memory grows by", "no collection", key="ns", unit=1e6,
+                                                               what="its own count of bytes that it keeps", tolerance=0.1), seconds=3, warm_up=2),
+    "dotnet-compilation": DotNet(("Defects", "jit"), lambda _: expected(finding("jit", "of the CPU in the JIT compiler", "Defects.")), seconds=0.7,
+                                 warm_up=2),
+    "dotnet-backtracking": DotNet(("Defects", "regex"), computing("Defects.CheckMail()", "RegularExpressions"), warm_up=2),
+    "dotnet-timers": DotNet(("Defects", "timers"), ticking, warm_up=2),
+    "dotnet-finalizer": DotNet(("Defects", "finalizer"), lambda _: expected(finding("finalizer", "the finalizer thread has not caught up"))),
+    "dotnet-quota": Throttled(("Defects", "regex"), throttled, warm_up=2),
+    "dotnet-orders": DotNet(("Defects", "orders"), lambda _: expected(finding("requests", "Shop-Orders:Order takes ", "of their time awaiting Task.Delay")),
+                            seconds=3, options=("Shop-Orders", "--activities")),
+    "dotnet-orders-without-ids": DotNet(("Defects", "orders"), lambda _: expected(absent=["requests"]), seconds=2, options=("Shop-Orders",)),
     "dotnet-full-pipe": DotNet(("Defects", "full-pipe"), lambda _: expected(finding("deadlock", "never released: 3 threads", "3 in Defects.WriteLog()",
                                                                                     "waits in Defects.WriteLog() (pipe)"))),
+    "dotnet-convoy-and-exceptions": DotNet(("Defects", "convoy", "exceptions"), lambda _: expected(finding("locks", "Defects.Reserve()"),
+                                                                                                   finding("exceptions")), warm_up=2),
     "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("awaits", "awaits at a time in Defects.ReserveSeat (async)", magnitude=20,
                                                                             witness="how many the program starts"))),
     "dotnet-idle": DotNet(("Defects", "idle"), is_idle),
