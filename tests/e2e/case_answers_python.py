@@ -14,8 +14,9 @@ PAIRS, HOT = (str(PROGRAMS / name) for name in ("python_pairs.py", "python_hot.p
 HOT_SECONDS = 4
 SECONDS = 3
 LOCK_SECONDS = 1.5
-# Unit tests of made-up recordings hold them, too.
-CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_tells_waits_for_locks_from_others_by_names",
+# What recordings of the corpus hold, too: python-*.
+CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_names_the_gil_and_who_has_it",
+              "test_first_line_tells_waits_for_locks_from_others_by_names",
               "test_worse_one_of_two_defects_leads", "test_first_line_names_the_function_that_computes"}
 PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
