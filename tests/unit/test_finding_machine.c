@@ -273,6 +273,33 @@ static void memory_of_the_heap_names_who_needs_more(void **state)
 		       "the heap took memory 5 times, most for Shop.Draw(int)");
 }
 
+/* It grows by 10 MB a second, from exec() at 0.5 s on. */
+static void memory_of_a_start(const char *until)
+{
+	feeder_process(&f, TGID, 500 * MS, TAPIR_PROCESS_EXEC);
+	measured("memory", until);
+	fire(GC_START, 1 * MS, 1, "0 AllocSmall NonConcurrentGC", 0);
+	fire(TICK, 1001 * MS, 0, "Object", 0);
+}
+
+static void memory_that_a_program_takes_when_it_starts_is_none(void **state)
+{
+	(void)state;
+	memory_of_a_start(
+		"100 1000:90000:5 3000:110000:5 5000:130000:5 7000:150000:5 9000:170000:5 "
+		"10499:185000:5\n");
+	for (size_t i = 0; kind_at(i) != TAPIR_FOUND_KIND_CNT; i++)
+		assert_int_not_equal(kind_at(i), TAPIR_FOUND_MEMORY);
+}
+
+static void memory_is_measured_from_when_the_program_has_started(void **state)
+{
+	(void)state;
+	memory_of_a_start("100 1000:10000:5 10499:90000:5 10500:100000:5 11500:110000:5 "
+			  "12500:120000:5 13500:130000:5 14500:140000:5\n");
+	expect_finding("resident memory grows by 10.2 MB/s: from 112.6 MB to 143.4 MB in 3.0 s");
+}
+
 /* It wants half a CPU: a second of neighbours costs it less than a whole one. */
 static void neighbours_cost_less_what_hardly_wants_a_cpu(void **state)
 {
@@ -353,6 +380,8 @@ int main(void)
 		TEST(neighbours_come_after_what_far_more_threads_wait_for),
 		TEST(memory_that_grows_all_the_time_is_a_finding),
 		TEST(memory_of_the_heap_names_who_needs_more),
+		TEST(memory_that_a_program_takes_when_it_starts_is_none),
+		TEST(memory_is_measured_from_when_the_program_has_started),
 		TEST(neighbours_cost_less_what_hardly_wants_a_cpu),
 		TEST(memory_that_was_filled_once_is_none),
 		TEST(nonsense_that_was_measured_is_nothing),

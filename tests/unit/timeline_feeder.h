@@ -190,13 +190,18 @@ static inline void feeder_kernel_function(struct feeder *f, uint64_t id, const c
 	feeder_add(f, tapir_recbuf__stack(&f->buf, &stack, &frame_va, 1));
 }
 
-static inline int feeder_exit(struct feeder *f, uint32_t tgid, uint64_t time_ns)
+/* kind: an enum tapir_process_kind. */
+static inline int feeder_process(struct feeder *f, uint32_t tgid, uint64_t time_ns, uint8_t kind)
 {
-	struct tapir_rec_process process = {
-		.h.time_ns = time_ns, .tgid = tgid, .kind = TAPIR_PROCESS_EXIT};
+	struct tapir_rec_process process = {.h.time_ns = time_ns, .tgid = tgid, .kind = kind};
 
 	return feeder_add(f, tapir_recbuf__process(&f->buf, &process, feeder_sv("x"), feeder_sv(""),
 						   feeder_sv(""), feeder_sv("")));
+}
+
+static inline int feeder_exit(struct feeder *f, uint32_t tgid, uint64_t time_ns)
+{
+	return feeder_process(f, tgid, time_ns, TAPIR_PROCESS_EXIT);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "decode/usage_text.h"
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
@@ -17,6 +18,7 @@
 #define MIN_POINTS	 4   /* of memory: a line through fewer is none */
 #define GROWTH_PERCENT	 20  /* of what it had at the beginning */
 #define STEADY_PERCENT	 30  /* of the growth is in its second half */
+#define STARTING_SECONDS 10  /* a program takes memory then anyway */
 #define HEAP_EXPLAINS	 50  /* percent of it */
 #define MIN_GROWERS	 3   /* times */
 #define CROWD		 1.5 /* times the CPUs that there are: too many threads compute */
@@ -205,6 +207,24 @@ static double mb(uint64_t bytes)
 	return (double)bytes / 1e6;
 }
 
+/* A program that starts in the recording takes memory for its start: those points are removed. */
+static void drop_start(const struct tapir_finding *f, struct tapir_memory_series *s)
+{
+	const struct tapir_rec_process *rec =
+		s->cnt ? tapir_catalog__process(tapir_timeline__catalog(f->tl), s->tgid,
+						s->points[s->cnt - 1].at_ns)
+		       : NULL;
+	const uint64_t starting_ns = STARTING_SECONDS * TAPIR_NS_PER_SEC;
+	unsigned from = 0;
+
+	if (!rec || (rec->kind != TAPIR_PROCESS_FORK && rec->kind != TAPIR_PROCESS_EXEC))
+		return;
+	while (from < s->cnt && s->points[from].at_ns < rec->h.time_ns + starting_ns)
+		from++;
+	s->cnt -= from;
+	memmove(s->points, s->points + from, s->cnt * sizeof(*s->points));
+}
+
 /* Grows all the time: not a program that fills its caches once. In MB/s; 0: it does not. */
 static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s)
 {
@@ -272,6 +292,7 @@ static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
 	double rate, most = 0;
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
+		drop_start(f, &series);
 		rate = tapir_timeline__reports_at(f->tl, series.tgid) ? growth_of(f, &series) : 0;
 		if (rate <= most)
 			continue;
