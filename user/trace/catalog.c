@@ -310,7 +310,7 @@ static int describe_exit(struct tapir_catalog *c, const struct tapir_rec_process
 }
 
 /*
- * Whether it is another process than the previous one with this id, or the first whose start was
+ * Notes if this is another process than the previous one with this id, or the first whose start was
  * seen.
  */
 static void note_life(struct process *p, const struct tapir_rec_process *rec)

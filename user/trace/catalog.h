@@ -44,7 +44,7 @@ void tapir_catalog__free(struct tapir_catalog *c);
  */
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec);
 
-/* What a record that is not a description refers to. Stack ids: 0 none. */
+/* The ids by which a record that is not a description refers to descriptions. Stack ids: 0 none. */
 struct tapir_use {
 	uint32_t tgid, tid;
 	uint64_t time_ns; /* names of the stacks' addresses are asked for at this time */
@@ -95,27 +95,29 @@ const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog 
 const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t time_ns);
 /*
- * What the process said that it is: the newest that was read by then of the program it ran, else
- * the first after that.
+ * The process's description of itself (OpenTelemetry's resource): the newest that was read until
+ * time_ns of the program that it ran then, else the first after that.
  */
 const struct tapir_rec_resource *tapir_catalog__resource(const struct tapir_catalog *c,
 							 uint32_t tgid, uint64_t time_ns);
 /*
- * Which of the processes that had this id one after the other: the time from which the id was the
- * one's of time_ns, as far as the records tell; 0: since before them.
+ * Tells processes apart that had one id after another: returns the time from which the id belonged
+ * to the process that had it at time_ns, as far as the records show; 0: since before them.
  */
 uint64_t tapir_catalog__life(const struct tapir_catalog *c, uint32_t tgid, uint64_t time_ns);
-/* What covered va at time_ns. */
+/* The mapping that covered va at time_ns. */
 const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalog *c, uint32_t tgid,
 						       uint64_t va, uint64_t time_ns);
-/* Those of a process at that time, by address: the first (after: NULL), the one after; NULL: none.
+/*
+ * The mappings of a process at that time, by address: the first (after: NULL), then the one behind
+ * `after`; NULL: there are no more.
  */
 const struct tapir_rec_mapping *tapir_catalog__next_mapping(const struct tapir_catalog *c,
 							    uint32_t tgid, uint64_t time_ns,
 							    const struct tapir_rec_mapping *after);
 const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
 					       uint64_t va, uint64_t time_ns);
-/* What is inlined there, as far as it was asked for; NULL: not known. */
+/* The functions inlined at va, if they were requested from the runtime; NULL: not known. */
 const struct tapir_rec_jit *tapir_catalog__inlined(const struct tapir_catalog *c, uint32_t tgid,
 						   uint64_t va, uint64_t time_ns);
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
@@ -151,7 +153,10 @@ struct tapir_source_places {
 	unsigned cnt;
 };
 
-/* Where the code at an offset of a mapped file comes from; cnt 0: unknown. Valid as long as ctx. */
+/*
+ * A source of lines: finds the source lines of the code at an offset of a mapped file; cnt 0:
+ * unknown. The result is valid as long as ctx.
+ */
 struct tapir_line_source {
 	struct tapir_source_places (*find)(void *ctx, const struct tapir_rec_mapping *mapping,
 					   uint64_t off, const struct tapir_rec_symbol *range);
@@ -162,7 +167,10 @@ void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_s
 struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
 						 const struct tapir_rec_mapping *mapping,
 						 uint64_t off);
-/* From now on a frame of its generated code has no name without an INLINED record. */
+/*
+ * A frame in the process's generated code counts as unnamed from now on until an INLINED record
+ * describes it.
+ */
 void tapir_catalog__ask_for_inlined(struct tapir_catalog *c, uint32_t tgid);
 /* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
@@ -173,10 +181,11 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
 /*
- * From when until when was recorded: from and until come in as the times of the first and the last
- * thing that happened, and become earlier and later where the recording says that it ran then (META
- * TAPIR_META_BEGAN and TAPIR_META_ENDED; "frozen"). One that was killed ran until its last record,
- * any_ns. Descriptions are written for longer than that. from 0: nothing happened.
+ * The stretch of time that was recorded. The caller passes the times of the first and the last
+ * thing that happened; they become earlier and later where the recording has when it began and
+ * ended (META TAPIR_META_BEGAN and TAPIR_META_ENDED; "frozen"). A recording whose tapir was killed
+ * ran until its last record, any_ns. Descriptions are written for longer than that. from 0: nothing
+ * happened.
  */
 #define TAPIR_META_BEGAN "recording.began"
 #define TAPIR_META_ENDED "recording.ended"

@@ -50,7 +50,7 @@ struct stack_use {
 	uint64_t stack_id, time_ns;
 };
 
-/* What a map slot and malloc add to what is remembered, about. */
+/* About the bytes that a map slot and malloc add to each remembered record. */
 #define TAPIR_CATALOG_OVERHEAD_BYTES 64
 
 #define META_CNT		     256 /* remembered at most */
@@ -105,7 +105,7 @@ struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_
 					  uint64_t time_ns);
 struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
 				      uint64_t time_ns);
-/* What is inlined at va in the code of that JIT entry. */
+/* The INLINED record for va in the code of that JIT entry; NULL: there is none. */
 struct entry *tapir_catalog__find_inlined(const struct tapir_catalog *c, const struct entry *jit,
 					  uint64_t va, uint64_t time_ns);
 struct entry *tapir_catalog__find_symbol(const struct tapir_catalog *c, uint64_t file_id,

@@ -25,7 +25,7 @@ struct tapir_clock_pairs {
 
 void tapir_clock_pairs__fini(struct tapir_clock_pairs *pairs);
 
-/* One whose time is known changes nothing. false: out of memory. */
+/* A pair whose time is known already changes nothing. false: out of memory. */
 bool tapir_clock_pairs__add(struct tapir_clock_pairs *pairs, const struct tapir_rec_clock *clock);
 
 /* 0: no pair is known. Before the first one, that one holds. */

@@ -27,7 +27,10 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED,
 				 .who = {{AT(sample, tgid), AT(sample, tid), AT(sample, stack_id),
 					  AT(sample, kstack_id)}}},
-	/* Who comes in needs a name as well: its own switch out may be in another segment. */
+	/*
+	 * The thread that comes in needs a name as well: its own switch out may be in another
+	 * segment.
+	 */
 	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
 				 .bytes = sizeof(struct tapir_rec_switch),
 				 .one = "switch",

@@ -31,7 +31,10 @@ struct tapir_family {
 	uint16_t loss_kind;	/* TAPIR_LOSS_KIND_* of its causes */
 	uint16_t disk_cause;	/* what the file had no room for */
 	uint16_t skipped_cause; /* the kernel did not run its BPF program */
-	/* Of who caused it, and of another thread that needs a name beside it. */
+	/*
+	 * Offsets of the ids of the thread that caused the record, and of another that needs a name
+	 * as well.
+	 */
 	struct tapir_family_who who[2];
 };
 
@@ -40,7 +43,7 @@ extern const struct tapir_family tapir_families[TAPIR_FAMILY_CNT];
 /* enum tapir_family_id; -1: a record that is not captured. */
 int tapir_family__of(unsigned rec_type);
 
-/* Of all families together. */
+/* The sum over all families. */
 static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_CNT])
 {
 	uint64_t sum = 0;
@@ -56,8 +59,10 @@ static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_
  */
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which);
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
-/* Which one it counts for: the second where the first is nobody, as of a thread that comes to a CPU
- * which no thread of the recording leaves. */
+/*
+ * The index in who[] of the thread for which the record counts: the second where the first has no
+ * id, as when a thread comes to a CPU that no thread of the recording leaves.
+ */
 int tapir_rec__whose(const struct tapir_rec *rec);
 
 /* Returns the stack of a well-formed record, and that of the kernel, which an event has after its

@@ -16,19 +16,19 @@
 struct tapir_freeze {
 	const struct tapir_segment_fds *segments;
 	uint64_t from_ns, until_ns; /* both included; descriptions are taken whole */
-	/* Of snapshots at an end, those since then: earlier ones belong to other files. */
+	/* Snapshots at an end are copied from this time on: earlier ones belong to other files. */
 	uint64_t snapshot_ns;
 	const struct tapir_rec *const *first; /* put before everything: META, GAP */
 	size_t first_cnt;
 };
 
 /*
- * What is damaged is left out. GAPs that last (tapir_gap__lasts) come from `first` alone, since the
+ * Damaged parts are left out. GAPs that last (tapir_gap__lasts) come from `first` alone, since the
  * segment in which they were written may be gone. 0, or the writer's or reader's error.
  */
 int tapir_freeze__write(const struct tapir_freeze *freeze, struct tapir_writer *w);
 
-/* It is true until the process ends, not only from from_ns to until_ns. */
+/* Returns true if the gap holds until the process ends, not only from from_ns to until_ns. */
 bool tapir_gap__lasts(const struct tapir_rec_gap *gap);
 
 #endif

@@ -172,7 +172,10 @@ struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tg
 	return p ? find_in(p, &p->jits, va, time_ns, jit_holds) : NULL;
 }
 
-/* Of code that was there before, it does not tell. */
+/*
+ * INLINED records describe the code of one JIT entry: those of code that was at the address before
+ * do not count.
+ */
 struct entry *tapir_catalog__find_inlined(const struct tapir_catalog *c, const struct entry *jit,
 					  uint64_t va, uint64_t time_ns)
 {

@@ -49,7 +49,7 @@ static int not_a_recording(const char *path)
 	return tapir_diag__fail(-EINVAL, "%s is not a .tapir recording", path);
 }
 
-/* Told by its first bytes, before an endless device fills the disk. */
+/* The first bytes decide, before an endless device fills the disk. */
 static bool may_be_recording(int file, size_t len)
 {
 	uint64_t magic;
@@ -281,7 +281,7 @@ static int load_next(struct tapir_reader *r)
 	return 0;
 }
 
-/* From descriptions to records, from records to the next segment's descriptions. */
+/* The stages follow each other: descriptions, records, then the next segment's descriptions. */
 static int next_stage(struct tapir_reader *r)
 {
 	int more = 1;

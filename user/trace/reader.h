@@ -78,8 +78,9 @@ void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_offline
 void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source);
 
 /*
- * What stands between the file and whoever calls __next: next calls __take for the file's records,
- * and gives these or others as __next does. NULL: nothing. Set it before the first next.
+ * A filter between the file and the caller of __next: its `next` calls __take for the file's
+ * records, and returns these or others as __next does. NULL: no filter. Set it before the first
+ * next.
  */
 struct tapir_reader_stage {
 	int (*next)(void *ctx, const struct tapir_rec **rec);

@@ -68,7 +68,7 @@ const struct tapir_rec *tapir_recbuf__metadata(struct tapir_recbuf *b,
 const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 					    const struct tapir_rec_stack *fixed,
 					    const uint64_t *frames_va, unsigned frame_cnt);
-/* fixed->flags tells which of kstack_id, activity_id, related_id and trace are present. */
+/* fixed->flags says which of kstack_id, activity_id, related_id and trace are present. */
 const struct tapir_rec *tapir_recbuf__event(struct tapir_recbuf *b,
 					    const struct tapir_event_view *view);
 

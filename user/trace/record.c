@@ -72,7 +72,7 @@ struct tapir_sv tapir_sv__base_name(struct tapir_sv path)
 
 /* ---- checking ---------------------------------------------------------------------------- */
 
-/* Of records that describe; those that are captured have a row in trace/family.c. */
+/* Sizes of records that describe; those that are captured have a row in trace/family.c. */
 static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_PROBE] = sizeof(struct tapir_rec_probe),
 	[TAPIR_REC_METADATA] = sizeof(struct tapir_rec_metadata),
@@ -165,7 +165,7 @@ static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
 	}
 }
 
-/* What a consumer would otherwise have to check again before it copies or divides. */
+/* Checks values that each consumer would otherwise have to check before it copies or divides. */
 static bool values_ok(const struct tapir_rec *rec)
 {
 	if (rec->type == TAPIR_REC_STACK) {

@@ -29,7 +29,7 @@ bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
 /* The part after the last '/'. */
 struct tapir_sv tapir_sv__base_name(struct tapir_sv path);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */
-/* As a string, as far as it goes. */
+/* Copies the text as a string, cut to out_bytes - 1. */
 void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes);
 
 /* The check of every type but EVENT; rec->size is already known to be sound. */
@@ -187,7 +187,7 @@ int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 /* Returns true if a complete event, sample or switch is missing, not only a part of one. */
 bool tapir_loss__is_whole(unsigned cause);
 
-/* Of the thread that leaves its CPU, the address of the futex for which it waits; 0: none. */
+/* The address of the futex for which the thread that leaves its CPU waits; 0: none. */
 uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec);
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
@@ -196,7 +196,10 @@ const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 bool tapir_sample_event__is_clock(struct tapir_sv event);
 
 /* Any reason but ATTACH_FAILED has the text of ATTACH_LATE. */
-/* Of processes or mappings: events of those that were unknown then are not counted anywhere. */
+/*
+ * Returns true for losses of processes or mappings: events of processes that were unknown for that
+ * reason are counted nowhere.
+ */
 bool tapir_loss__hides_events(unsigned cause);
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */

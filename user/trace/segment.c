@@ -200,7 +200,7 @@ static bool is_stale(const struct tapir_catalog *c, uint32_t gen)
 	return gen + 1 < c->gen;
 }
 
-/* What a living process owns is kept, unless memory gets short. */
+/* The catalog keeps what a living process owns, unless memory gets short. */
 static bool keeps_unused(const struct tapir_catalog *c)
 {
 	return c->mode == TAPIR_CATALOG_LIVE &&

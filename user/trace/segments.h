@@ -48,7 +48,7 @@ void tapir_segments__end(struct tapir_segments *s, uint64_t bytes, uint64_t now_
 bool tapir_segments__is_full(const struct tapir_segments *s, uint64_t bytes);
 bool tapir_segments__is_due(const struct tapir_segments *s, uint64_t bytes, uint64_t now_ns);
 
-/* Those that have something of the time since from_ns. */
+/* The segments that hold records from from_ns on. */
 struct tapir_segment_fds {
 	struct tapir_vec(int) fds; /* the oldest first */
 	uint64_t from_ns;	   /* since when they have everything, if that is later */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An id is compared as 16 bytes beside the stack, as text of either encoding in a payload. */
+/*
+ * An id is compared as the 16 bytes of struct tapir_trace_ids, and as text of either encoding in a
+ * payload.
+ */
 #include "trace/trace_filter.h"
 
 #include <string.h>

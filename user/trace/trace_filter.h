@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trace_filter.h - which records belong to a trace (--trace-id): those that carry its id beside the
- * stack (struct tapir_trace_ids), and events that have it as text among their arguments, as
- * DiagnosticSource's and many logs do.
+ * trace_filter.h - which records belong to a trace (--trace-id): those that carry its id (struct
+ * tapir_trace_ids), and events that have it as text among their arguments, as DiagnosticSource's
+ * and many logs do.
  */
 #ifndef TAPIR_USER_TRACE_FILTER_H
 #define TAPIR_USER_TRACE_FILTER_H

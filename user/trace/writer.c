@@ -35,8 +35,8 @@
 #define SEGMENT_BYTES (TAPIR_SEGMENT_MAX_BYTES - 2 * TAPIR_CHUNK_MAX_BYTES)
 
 /*
- * Levels beside each other (tests/bench/trace_file.c, 112-byte events, ns and bytes a record):
- * plain 55, 112; -3: 104, 23; -1: 116, 17; 1: 134, 16; 2: 147, 16.
+ * Levels compared (tests/bench/trace_file.c, 112-byte events, ns and bytes a record): plain 55,
+ * 112; -3: 104, 23; -1: 116, 17; 1: 134, 16; 2: 147, 16.
  */
 #define ZSTD_LEVEL    (-1)
 
@@ -213,7 +213,10 @@ static void buf_reset(struct chunk_buf *buf)
 
 static void lose(struct tapir_writer *w, const struct tapir_rec *rec)
 {
-	/* Who counts what is captured does not count a snapshot. */
+	/*
+	 * The losses of captured records are counted here; those of a snapshot are not, as its
+	 * records are not counted as captured either.
+	 */
 	if (rec->type < TAPIR_REC_TYPE_CNT && !tapir_rec__is_snapshot(rec))
 		w->lost[rec->type]++;
 }
@@ -420,7 +423,7 @@ int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 	return buf->used >= FLUSH_BYTES ? tapir_writer__flush(w) : 0;
 }
 
-/* What was written is worth the file that it replaces. */
+/* The data that was written is worth the file that it replaces. */
 static int take_place(struct tapir_writer *w)
 {
 	int err = w->seq && atomic_load(&w->is_kept) ? tapir_atomic_file__commit(&w->file) : 0;

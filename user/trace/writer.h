@@ -108,7 +108,7 @@ int tapir_writer__begin_segment(struct tapir_writer *w);
 uint64_t tapir_writer__bytes_written(const struct tapir_writer *w);
 uint64_t tapir_writer__records(const struct tapir_writer *w);	   /* in written chunks */
 uint64_t tapir_writer__lost_records(const struct tapir_writer *w); /* not written: DISK loss */
-/* Those of one type (enum tapir_rec_type) among them. */
+/* The lost records of one type (enum tapir_rec_type). */
 uint64_t tapir_writer__lost(const struct tapir_writer *w, unsigned type);
 
 #endif
