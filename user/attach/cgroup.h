@@ -43,8 +43,8 @@ int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_c
 bool tapir_cgroup__is_frozen(uint32_t tgid);
 
 /*
- * What its cgroup, not one above it, permits a process of memory, in bytes. False: nothing limits
- * it, or it cannot be seen.
+ * The memory that the process's own cgroup, not one above it, permits, in bytes. False: nothing
+ * limits it, or it cannot be seen.
  */
 bool tapir_cgroup__memory_limit(uint32_t tgid, uint64_t *bytes);
 
@@ -52,7 +52,7 @@ bool tapir_cgroup__memory_limit(uint32_t tgid, uint64_t *bytes);
 #define TAPIR_CONTAINER_FULL_ID_BYTES 65
 #define TAPIR_POD_UID_BYTES	      64
 
-/* What the path of a process's cgroup says of its container and of Kubernetes' pod. */
+/* The ids of a process's container and of Kubernetes' pod, as the path of its cgroup has them. */
 struct tapir_container_path {
 	char id[TAPIR_CONTAINER_FULL_ID_BYTES]; /* of the innermost one; "": none */
 	char pod_uid[TAPIR_POD_UID_BYTES];
@@ -60,7 +60,7 @@ struct tapir_container_path {
 };
 
 /*
- * By the forms that container runtimes use: .../docker-<id>.scope, /docker/<id>,
+ * Recognizes the forms that container runtimes use: .../docker-<id>.scope, /docker/<id>,
  * cri-containerd-<id>.scope, libpod-<id>.scope; kubepods/.../pod<uid>/...
  */
 void tapir_container_path__of(const char *cgroup_path, struct tapir_container_path *out);

@@ -76,7 +76,7 @@ int tapir_cpu_quota__read(struct tapir_cpu_quota *q)
 	return 0;
 }
 
-/* Its own cgroup, then those around it. 1: one of them has a quota. */
+/* Tries the process's cgroup, then those around it. 1: one of them has a quota. */
 static int find_below(const char *root, const char *path, bool is_v2, void *ctx)
 {
 	struct tapir_cpu_quota q = {.is_v2 = is_v2}, *out = ctx;

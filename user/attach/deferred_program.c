@@ -40,7 +40,10 @@ struct tapir_deferred_program {
 	int fd;				/* or -errno; -1 as long as it is not loaded */
 };
 
-/* Of the object this thread opens and loads; NULL: it is loaded with the others. */
+/*
+ * The programs of the object that this thread opens and loads; NULL: the program is loaded with the
+ * others.
+ */
 static __thread struct tapir_deferred_program *awaited[TAPIR_DEFERRED_KINDS];
 
 static void *copy(const void *bytes, size_t len)
@@ -52,7 +55,7 @@ static void *copy(const void *bytes, size_t len)
 	return own;
 }
 
-/* What the kernel wants to know of it. */
+/* Copies what BPF_PROG_LOAD needs of the program. */
 static int copy_load_opts(struct tapir_deferred_program *l, const struct bpf_program *prog,
 			  const struct bpf_prog_load_opts *opts)
 {

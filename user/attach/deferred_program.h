@@ -13,7 +13,7 @@
 
 #include <bpf/libbpf.h>
 
-/* Of the verifier's log, where its reason is, for -v. */
+/* The last lines of the verifier's log that are printed with -v: they have its reason. */
 #define TAPIR_VERIFIER_LINES 30
 
 /* A libbpf_print_fn_t: what libbpf prints, for -v. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From files and mappings to sites. */
+/* Finds the probes of files and of what processes map, and the sites that match a SPEC. */
 #include "attach/discover.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static int take_file(struct tapir_discovery *d, struct tapir_probe_file *file)
 	return err;
 }
 
-/* Where a file was found. */
+/* The path by which a file was found, the one by which it can be opened, and the process. */
 struct place {
 	const char *path, *openable;
 	uint32_t tgid;

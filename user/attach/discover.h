@@ -32,7 +32,7 @@ struct tapir_probe_file {
 	struct tapir_usdt_notes notes;
 };
 
-/* Where a person finds it. Borrowed. */
+/* The name that a person is shown for the file. Borrowed. */
 const char *tapir_probe_file__shown(const struct tapir_probe_file *file);
 
 /* One place where a probe fires. */

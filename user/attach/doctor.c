@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What this user may do and what this kernel can: capabilities and features. */
+/* Checks what this user may do and what this kernel can do: capabilities and features. */
 #include "attach/doctor.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ static bool is_not_allowed(const struct tapir_feature *feature)
 
 #define FILES_REMEDY "a higher limit on open files (ulimit -Hn)"
 
-/* What keeps doctor from finding out keeps a recording from working. */
+/* A test that cannot be made counts as missing: what prevents it prevents a recording as well. */
 static bool check_unknown(const struct tapir_feature *feature, struct tapir_check *check)
 {
 	if (!tapir_feature__is_unknown(feature))

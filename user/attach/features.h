@@ -51,8 +51,8 @@ static inline bool tapir_features__has(const struct tapir_features *f, enum tapi
 const char *tapir_feature__name(enum tapir_feature_id id);    /* "uprobe_multi" */
 const char *tapir_feature__purpose(enum tapir_feature_id id); /* borrowed, static */
 /*
- * The test itself failed, for example for lack of a file descriptor: err tells nothing about the
- * kernel.
+ * The test itself failed, for example for lack of a file descriptor: err then says nothing about
+ * the kernel.
  */
 bool tapir_feature__is_unknown(const struct tapir_feature *feature);
 bool tapir_feature__is_disabled(const char *name); /* TAPIR_DISABLE names it */

@@ -19,7 +19,10 @@
 #include "base/diag.h"
 #include "base/file.h"
 
-/* Its first instruction is probed; out of reach of inlining and of other optimisation. */
+/*
+ * The probe goes onto the first instruction of this function; in assembly, no optimisation can
+ * inline or change it.
+ */
 void tapir_features_site(void);
 __asm__(".pushsection .text\n"
 	".globl tapir_features_site\n"

@@ -97,7 +97,7 @@ static void wake(const struct tapir_holder *h)
 	kill(h->child, TAPIR_HOLDER_WAKE);
 }
 
-/* One that has ended, and let everything go, is there until it is waited for. */
+/* A child that has ended, and so released every tracee, is a zombie until it is waited for. */
 static bool is_alive(const struct tapir_holder *h)
 {
 	siginfo_t info = {};

@@ -121,7 +121,7 @@ static void let_go(pid_t tid, int signal)
 	release_who_awaits(tid);
 }
 
-/* How many there were since the second that runs began, with this one. */
+/* Counts this stop; returns how many there were, with it, since the current second began. */
 static unsigned count(struct counter *c, pid_t tid, uint64_t now)
 {
 	if (c->tid != tid || now - c->since_ns > NS_PER_SEC)

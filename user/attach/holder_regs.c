@@ -49,7 +49,7 @@ void tapir_holder_regs__repeat(pid_t tid)
 		repeat(tid, &regs);
 }
 
-/* Those that fail though the kernel could have made them again. */
+/* Returns true for system calls that fail although the kernel could have restarted them. */
 static bool is_cut_short(const struct user_regs_struct *regs)
 {
 	static const long calls[] = {

@@ -18,7 +18,7 @@ struct tapir_kernel_names {
 	char text[TEXT_BYTES];
 };
 
-/* The helper takes its format from a map that nobody can change. */
+/* The helper takes its format from a map that is frozen. */
 static int make_format(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_RDONLY_PROG);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * kernel_names.h - names of kernel functions one by one, where few are wanted: a BPF program
- * formats an address as "%pS". /proc/kallsyms costs 70 ms, whoever reads it, to print 200,000 of
+ * formats an address as "%pS". /proc/kallsyms costs 70 ms in which the kernel prints 200,000 of
  * them.
  *
- * Requires CAP_BPF and CAP_PERFMON, Linux 5.14 (programs of type syscall: commit 79a7f8bdb159).
- * One thread.
+ * Requires CAP_BPF and CAP_PERFMON, Linux 5.14 (programs of type syscall: commit 79a7f8bdb159). One
+ * thread.
  */
 #ifndef TAPIR_USER_KERNEL_NAMES_H
 #define TAPIR_USER_KERNEL_NAMES_H

@@ -131,8 +131,8 @@ static int try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t t
 
 #define MAX_SITES 65536
 /*
- * Of attaching after the pages were read: then the kernel waits for itself, and where it removes
- * hundreds of perf events at 0.1 s each, it makes none meanwhile.
+ * The time within which attaching ends after the pages were read: from then on the kernel waits
+ * only for itself. While it removes hundreds of perf events, at 0.1 s each, it creates none.
  */
 #define ATTACH_NS (10 * TAPIR_NS_PER_SEC)
 
@@ -375,7 +375,7 @@ int tapir_link__perf(int prog_fd, const struct tapir_link_sites *sites, size_t i
 	if (fd < 0)
 		return fd;
 	link = bpf_link_create(prog_fd, fd, BPF_PERF_EVENT, &opts);
-	/* The link holds the event: its own fd is not needed any more. */
+	/* The link holds the event: its own fd is no longer needed. */
 	return link >= 0 ? link : attach_error(link, "probe", tgid);
 }
 

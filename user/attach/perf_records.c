@@ -25,7 +25,7 @@ struct lost_record {
 	uint64_t id, cnt;
 };
 
-/* What sample_id_all appends with PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
+/* The fields that sample_id_all appends with PERF_SAMPLE_TID | PERF_SAMPLE_TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;

@@ -38,7 +38,7 @@ struct tapir_proc {
  * Both with a line. On success out needs __fini.
  */
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
-/* The same, but a zombie is -ESRCH, too: nothing will happen in it any more. */
+/* As __read, but a zombie is -ESRCH as well: nothing happens in it any longer. */
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 /* Only what a record of the kernel does not say of it: exe, cmdline, cgroup. Needs __fini, too. */
 int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);
@@ -68,14 +68,16 @@ bool tapir_proc__has_ended(uint32_t tgid);
 uint64_t tapir_proc__start_ticks(uint32_t tgid);
 
 /*
- * How much memory it has mapped, in pages: as long as that is the same, hardly anything was mapped
- * since. Takes 3 us, its mappings 20 to 250. 0: none, as kernel threads and zombies. -errno without
- * a line.
+ * The memory that it has mapped, in pages: as long as that is the same, hardly anything was mapped
+ * since. Takes 3 us, reading its mappings 20 to 250. 0: none, as kernel threads and zombies. -errno
+ * without a line.
  */
 int tapir_proc__mapped_pages(uint32_t tgid, uint64_t *pages);
 
-/* Its name, and the CPU time of all its threads, as exact as the kernel's clock tick. -errno
- * without a line. */
+/*
+ * The process's name, and the CPU time of all its threads, as exact as the kernel's clock tick.
+ * -errno without a line.
+ */
 int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns);
 /* The same and its resident memory, by one reading. -ESRCH: it has ended, or is the kernel's. */
 int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns,
@@ -124,7 +126,7 @@ int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void
  * A copy of what a process maps, for those who look at it more than once: the kernel writes the
  * text of /proc/PID/maps anew for each reading, which costs more than all they look for.
  */
-/* One that maps more, or has longer paths in all, is read anew each time. */
+/* A process that maps more, or has longer paths in all, is read anew each time. */
 #define TAPIR_MAPPINGS_MAX	 16384
 #define TAPIR_MAPPINGS_MAX_BYTES (1u << 20)
 

@@ -31,8 +31,8 @@ struct tapir_programs_opts {
 	bool with_threads;		 /* load the iterator over threads, too */
 	bool with_holds;		 /* load what asks the holder to hold, too */
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
-	bool probes_later; /* the threads that load what probes and samples run may go on after
-			      __load: no process is forked meanwhile */
+	bool probes_later; /* the threads that load what probes and samples run may continue after
+			      __load: no process is forked until they have ended */
 	bool with_conditions; /* hits can be rejected by their numbers: __set_condition */
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
 	bool with_tracepoints, with_calls, with_machine_stacks; /* of those */
@@ -55,8 +55,9 @@ bool tapir_programs__are_there(const struct tapir_programs *p);
 int tapir_programs__attach_switches(struct tapir_programs *p);
 
 /*
- * A word that is 1 until a traced thread runs, if it was set: that clears it and wakes whoever
- * waits for the ring buffers. Only once switches are attached. NULL: there are no programs.
+ * A word that the reader of ring lanes sets to 1 before it sleeps. The next traced thread that runs
+ * clears it, which wakes the waiter for the ring buffers. Only once switches are attached. NULL:
+ * there are no programs.
  */
 volatile uint32_t *tapir_programs__rings_asleep(struct tapir_programs *p);
 
@@ -108,7 +109,7 @@ int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *cate
 int tapir_programs__attach_calls(struct tapir_programs *p);
 
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
-/* Of the process that began at start_ns; 0: whichever has that number. */
+/* Removes the process that began at start_ns; 0: any process that has this id. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);
 
 /* Get and set where a process publishes trace ids (otel_tls_locations.h). False: not known. */
@@ -127,7 +128,7 @@ void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
  * file is read: what is changed after it has another key. -ENODATA: it is not known; no line.
  */
 int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key);
-/* Its probes are attached: a thread that maps it need not be held. */
+/* Notes that the file's probes are attached: a thread that maps it need not be held. */
 int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key);
 
 /* The maps of bpf/unwind.h, borrowed; -1: there are no programs. */
@@ -140,10 +141,11 @@ struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 
 /*
- * How often the kernel skipped a program because another one was running, by the kind of loss:
- * RECURSION, SAMPLE_SKIPPED or SWITCH_SKIPPED. No kernel up to 6.18 counts it for a sampler
- * (bpf_overflow_handler checks bpf_prog_active and returns): there it is 0, which happens while a
- * kprobe or perf tracepoint program, or a bpf() call that updates a map, runs on that CPU.
+ * The number of times that the kernel skipped a program because another one was running, by the
+ * kind of loss: RECURSION, SAMPLE_SKIPPED or SWITCH_SKIPPED. No kernel up to 6.18 counts it for a
+ * sampler (bpf_overflow_handler checks bpf_prog_active and returns): there it is 0, although it
+ * happens while a kprobe or perf tracepoint program, or a bpf() call that updates a map, runs on
+ * that CPU.
  */
 uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_cause cause);
 

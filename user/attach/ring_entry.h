@@ -23,7 +23,7 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 /* The METADATA record after the PROBE record of bytes in all, well-formed; NULL: there is none. */
 struct tapir_rec_metadata *tapir_ring_entry__metadata(struct tapir_rec *probe, size_t bytes);
 
-/* It describes a counter, not an event. */
+/* Returns true if the record describes a counter, not an event. */
 bool tapir_ring_entry__is_counter(struct tapir_rec *probe, size_t bytes);
 
 /* All events of all lanes a process offers; private lanes of others too. */
@@ -35,7 +35,7 @@ struct tapir_ring_event_info {
 };
 struct tapir_ring_event_list tapir_vec(struct tapir_ring_event_info);
 
-/* Its counters: of a probe record the names, of the metadata after it what else is known. */
+/* The counters of a lane: the probe record has their names, the metadata after it the rest. */
 struct tapir_ring_counter_info {
 	uint32_t tgid;
 	struct tapir_rec *probe;

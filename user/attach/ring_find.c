@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From links to checked files. A link may lead elsewhere a moment after it was read: so it is taken
- * with O_PATH, checked, and only then opened; the seals, which only a memfd can have, are checked
- * on the very descriptor that is kept.
+ * Finds the files of ring lanes by the links of /proc/PID/fd and checks them. A link may lead
+ * elsewhere a moment after it was read: so it is taken with O_PATH, checked, and only then opened;
+ * the seals, which only a memfd can have, are checked on the very descriptor that is kept.
  */
 #include "attach/ring_find.h"
 
@@ -147,7 +147,7 @@ static const char *check_header(struct walk *w, struct candidate *c, uint64_t fi
 			 : tapir_ring_data__fault(&c->data, file_bytes, w->ns_tgid);
 }
 
-/* Its own number, which only a process with such a file is asked for. */
+/* Reads the process's id in its own pid namespace, only if it has such a file. */
 static bool find_ns_tgid(struct walk *w)
 {
 	struct tapir_proc proc;
@@ -339,7 +339,7 @@ static int take_arenas(struct walk *w, struct tapir_ring_lane *lane)
 	tapir_vec_for_each (c, &w->seen) {
 		int *fd;
 
-		/* Who was refused may have any index. */
+		/* A file that was refused may claim any index. */
 		if (c->is_ctl || c->fd < 0 || c->key != lane->key)
 			continue;
 		fd = &lane->data_fds[c->data.arena_idx];
@@ -363,7 +363,7 @@ static void init_lane(struct tapir_ring_lane *lane, struct candidate *ctl)
 		lane->data_fds[i] = -1;
 }
 
-/* Whoever uses a lane holds the lock of a session. */
+/* Each user of a lane holds the lock of a session. */
 bool tapir_ring_lane__is_abandoned(const struct tapir_ring_lane *lane)
 {
 	struct flock range = {

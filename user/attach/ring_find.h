@@ -75,9 +75,7 @@ struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_l
 /* "/memfd:tapir-ctl", with or without " (deleted)" after it. */
 int tapir_ring_name__is_ctl(const char *path);
 
-/*
- * Whether a header is valid for a file of this size, of that process. NULL: valid; else the fault.
- */
+/* Checks a header against the size of its file and that process. NULL: valid; else the fault. */
 const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t file_bytes,
 				   uint32_t ns_tgid);
 const char *tapir_ring_ctl__fault(const struct tapir_ring_ctl_head *h, uint64_t file_bytes,

@@ -14,7 +14,7 @@ struct tapir_sampler;
 
 #define TAPIR_SAMPLER_MAX_HZ 20000
 
-/* What the kernel allows now; it lowers that itself when sampling takes too long. */
+/* The rate that the kernel allows now; it lowers the limit itself when sampling takes too long. */
 unsigned tapir_sampler__max_hz(void);
 
 /*

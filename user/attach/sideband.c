@@ -62,7 +62,7 @@ static int open_event(int cpu)
 	return fd >= 0 ? (int)fd : -errno;
 }
 
-/* Who has used up what may be locked gets a smaller one. */
+/* A user who has used up the memory that may be locked gets a smaller ring. */
 static int map_ring(const struct tapir_sideband *s, struct cpu_ring *ring)
 {
 	for (size_t pages = DATA_PAGES; pages >= MIN_DATA_PAGES; pages /= 2) {

@@ -35,11 +35,11 @@ int tapir_thread_list__read(struct tapir_programs *programs, uint32_t tgid,
 int tapir_thread_list__read_proc(uint32_t tgid, struct tapir_thread_list *out);
 
 /*
- * What is in a thread's syscall file: "running", "-1 SP PC" or "NR ARG0 ... ARG5 SP PC". false: it
- * is none of these, and seen is unchanged.
+ * Parses a thread's syscall file: "running", "-1 SP PC" or "NR ARG0 ... ARG5 SP PC". false: it is
+ * none of these, and seen is unchanged.
  */
 bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char *text);
-/* Its status file: state and switch_cnt. false likewise. */
+/* Parses a thread's status file: state and switch_cnt. false likewise. */
 bool tapir_thread_seen__parse_status(struct tapir_thread_seen *seen, const char *text);
 
 void tapir_thread_list__fini(struct tapir_thread_list *list);

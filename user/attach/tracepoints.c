@@ -173,7 +173,7 @@ static void name_by_number(struct tapir_tracepoint_format *out)
 	}
 }
 
-/* Bytes with a length beside them are not texts. */
+/* Bytes whose length is in another field are not texts. */
 static bool is_text(const struct tapir_tracepoint_field *f)
 {
 	static const char *const bytes[] = {"buf", "ubuf", "u_buf", "optval", "u_msg_ptr"};

@@ -25,8 +25,8 @@ static pid_t keeper;	    /* of it */
 static atomic_int has_exit; /* end_keeper is registered, also in what is forked */
 
 /*
- * It has the memory of the thread that made it, its errno too: no call here fails. All signals are
- * blocked.
+ * The keeper shares the memory of the thread that made it, and with it errno: no call here fails.
+ * All signals are blocked.
  */
 static int run_call(void *arg)
 {
@@ -60,7 +60,7 @@ static void start_keeper(int pidfd, char *stack)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Where it cannot be, tapir works without: only its exit can be interrupted then. */
+/* Without a keeper tapir works, too: then only its exit can be interrupted. */
 static void have_keeper(void)
 {
 	int self = getpid(), other = atomic_load(&kept);

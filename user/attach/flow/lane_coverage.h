@@ -21,7 +21,10 @@ void tapir_lane_coverage__free(struct tapir_lane_coverage *c);
 /* An event's name, without the version at its end. Never 0. */
 uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv event);
 
-/* From now on the process's ring has what it fires; until now. c NULL: nothing happens. */
+/*
+ * The process's ring has what it fires under this name from now on; __off: it had that until now. c
+ * NULL: nothing happens.
+ */
 void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
 void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A list, and a set of hashes beside it. */
+/* The names are a list, with a set of their hashes for the question if a name is new. */
 #include "attach/flow/seen_names.h"
 
 #include <stdio.h>

@@ -133,7 +133,7 @@ static void post_probe(struct tapir_ring_process *p, uint32_t probe_id, struct t
 	tapir_queue__post(p->sink->queue, rec, -1);
 }
 
-/* What the lane's numbers are is no part of what the event is. */
+/* The lane's numbers do not belong to the event's description. */
 static void clear_ids(struct tapir_rec *entry, size_t bytes)
 {
 	struct tapir_rec_metadata *more = tapir_ring_entry__metadata(entry, bytes);
@@ -178,7 +178,7 @@ static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t b
 	return true;
 }
 
-/* Its events are counted as not described if there is no room for what they are. */
+/* If there is no room for an event's description, its events are counted as not described. */
 static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
 {
 	p->cost_bytes -= ev->cost_bytes;
@@ -374,7 +374,7 @@ static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 	see_first(p, idx, generation);
 	p->events[idx].is_known = true;
 	if (got > 0) {
-		/* It belongs to another generation by now: it is read again. */
+		/* An entry that has another generation by now is read again later. */
 		if (TAPIR_RING_ID_GENERATION(((struct tapir_rec_probe *)rec)->probe_id) ==
 		    generation)
 			select_event(p, idx, rec, bytes);
@@ -465,10 +465,9 @@ int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_
 }
 
 /*
- * A short-lived event may give its entry back before a drain has looked at it; then only its
- * records in the rings say that it was there. Entries of other events that ended are not read. A
- * process could write records of any entry, so a drain reads no more of them than there are
- * entries.
+ * A short-lived event may give its entry back before a drain has read it; then only its records in
+ * the rings say that it was there. Entries of other events that ended are not read. A process could
+ * write records of any entry, so a drain reads no more of them than there are entries.
  */
 static void see_ended(struct tapir_ring_process *p, uint32_t idx, uint32_t generation)
 {

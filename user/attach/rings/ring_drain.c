@@ -177,7 +177,9 @@ static void post_budget(struct tapir_ring_process *p, const char *what, uint64_t
 	tapir_str__fini(&text);
 }
 
-/* Those that come after it are no longer in the file: what is said of them is of the time before.
+/*
+ * The events that come after the end of the budget are not in the file: the note in META is about
+ * the time before.
  */
 static void end_budget(struct tapir_ring_process *p)
 {

@@ -71,7 +71,7 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p);
 void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
 void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
 
-/* Of a runtime with its own source: whether what was requested is enabled. */
+/* Returns true if a runtime with a source of its own has enabled what was requested. */
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 /* Returns true if a thread of the program's library is still to apply what was requested. */
 bool tapir_ring_process__is_behind(const struct tapir_ring_process *p);

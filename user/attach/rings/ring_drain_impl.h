@@ -77,7 +77,7 @@ void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
 /* All that is wanted of it, and there is something, is recorded by probes as well. */
 bool tapir_ring_process__is_probed(const struct tapir_ring_process *p);
 
-/* Its events arrive only by their probes from now on. */
+/* Ends the coverage of the lane's events: they arrive only by their probes from now on. */
 void tapir_ring_process__uncover(struct tapir_ring_process *p);
 
 /* For struct tapir_ring_scan; ctx is the process. */

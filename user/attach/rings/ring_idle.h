@@ -28,7 +28,10 @@ struct tapir_ring_idle {
 /* CPU time of all threads that may fire; UINT64_MAX: that is not known. */
 typedef uint64_t (*tapir_ring_cpu_fn)(void *ctx);
 
-/* After a round that found records, or none. In ms; more than a round's only if nobody can fire. */
+/*
+ * Returns how long to wait after a round that found records (any) or none, in ms: longer than a
+ * round only if no thread can fire.
+ */
 int tapir_ring_idle__after(struct tapir_ring_idle *idle, bool any, tapir_ring_cpu_fn cpu_of,
 			   void *ctx);
 

@@ -41,7 +41,7 @@ static uint32_t next_id(struct tapir_ring_kinds *k)
 	return k->next_probe_id <= k->last_probe_id ? k->next_probe_id++ : 0;
 }
 
-/* Those that a process uses stay. */
+/* Removes kinds that no process uses. */
 static void drop_unused(struct tapir_ring_kinds *k)
 {
 	size_t kept = 0;

@@ -56,7 +56,7 @@ void tapir_ring_limits__leave_out(struct tapir_ring_limits *l, uint32_t tgid,
 void tapir_ring_limits__refuse_version(struct tapir_ring_limits *l, uint32_t tgid,
 				       uint32_t version);
 
-/* How often a lane of the process was opened. */
+/* The number of times that a lane of the process was opened. */
 uint32_t tapir_ring_limits__open_cnt(const struct tapir_ring_limits *l, uint32_t tgid);
 
 /* The process has ended; its id may be used again. */

@@ -133,7 +133,10 @@ static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
 	}
 }
 
-/* Of a child that was not requested by name: only lanes that have inherited from an open one. */
+/*
+ * is_child: a child that was not requested by name; only lanes are added that have inherited from
+ * an open one.
+ */
 static int add_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
 	struct tapir_ring_lanes offered;
@@ -239,7 +242,7 @@ static uint64_t cpu_of_lanes(void *ctx)
 	return sum_ns;
 }
 
-/* How long to wait after a round; under the lock. -1: until there is a lane. */
+/* Returns how long to wait after a round, in ms; under the lock. -1: until there is a lane. */
 static int wait_after(struct tapir_ring_reader *r, struct drained drained)
 {
 	int wait_ms;
@@ -303,7 +306,10 @@ static void *run(void *arg)
 	struct tapir_ring_reader *r = arg;
 	uint64_t next_losses_ns = 0;
 
-	/* As for the drain thread: what we are late for is lost in the process. */
+	/*
+	 * The priority of the drain thread, for the same reason: what this thread is too late for
+	 * is lost in the process.
+	 */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	while (!atomic_load(&r->stop)) {
 		struct drained drained;
@@ -398,7 +404,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	return err;
 }
 
-/* Of forked children: fired, but the ring with the event was not read. */
+/* Reports events of forked children that were fired, but whose ring was not read. */
 static void report_children(struct tapir_ring_reader *r)
 {
 	uint64_t now_ns = tapir_clock__now_ns();

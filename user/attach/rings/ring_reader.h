@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_reader.h - the thread that empties the rings which traced processes write in memory of
- * their own (tapir/ring.h) into blocks, beside the drain thread of the BPF rings.
+ * ring_reader.h - the thread that empties the rings which traced processes write in memory of their
+ * own (tapir/ring.h) into blocks, as the drain thread does for the BPF rings.
  *
  * It drains every 10 ms, at once if a ring is over a quarter full, and when a process ends: what
  * that had written is read to the last event.
@@ -54,8 +54,9 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 uint64_t tapir_ring_reader__session_id(const struct tapir_ring_reader *r);
 
 /*
- * From now on it may sleep until a thread that may fire runs: asleep is a word that this clears,
- * and then a thread calls __wake. Borrowed until __stop. NULL: it polls every 10 ms again.
+ * Allows the reader to sleep until a thread that may fire runs: asleep is a word that such a thread
+ * clears, after which a thread calls __wake. Borrowed until __stop. NULL: the reader polls every 10
+ * ms again.
  */
 void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep);
 void tapir_ring_reader__wake(struct tapir_ring_reader *r); /* any thread; costs nothing if awake */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What other threads ask of the reader, and tell it, while it reads: each under its lock. */
+/*
+ * The functions by which other threads query and change the reader while it reads; each takes its
+ * lock.
+ */
 #include <errno.h>
 
 #include "attach/rings/ring_reader_impl.h"

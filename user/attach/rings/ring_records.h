@@ -30,7 +30,7 @@ struct tapir_ring_scan {
 	uint64_t event_cnt, malformed_cnt; /* added up */
 };
 
-/* What one call found. */
+/* The result of one call. */
 struct tapir_ring_taken {
 	size_t used_bytes; /* of the piece: up to here there is nothing left to do */
 	size_t kept_bytes; /* records at the start of data */

@@ -18,7 +18,7 @@ const char *tapir_ring_request__args(const struct tapir_ring_request *request,
 	return selection->args_bytes ? request->text + selection->args_off : "";
 }
 
-/* Where the text is, or would begin. */
+/* The offset at which the text is, or would be appended. */
 static uint32_t place_of(const struct tapir_ring_request *request, const char *text)
 {
 	uint32_t at = 0;

@@ -25,13 +25,16 @@ static uint64_t due_ns(const struct tapir_ring_burst *b)
 	return b->from_ns + step_ms[b->step] * TAPIR_NS_PER_MS;
 }
 
-/* Where programs start all the time, one wake-up serves several. */
+/*
+ * Where programs start all the time, due times are rounded up to a grid: one wake-up serves
+ * several.
+ */
 static uint64_t wake_ns(const struct tapir_ring_scan *l, const struct tapir_ring_burst *b)
 {
 	return l->bursts.cnt > FEW ? (due_ns(b) + GRID_NS - 1) / GRID_NS * GRID_NS : due_ns(b);
 }
 
-/* It is found in its turn; what it fires until then is a GAP. */
+/* The process is found in its turn among all; what it fires until then is a GAP. */
 static void leave(struct tapir_ring_scan *l)
 {
 	l->left_cnt++;
@@ -89,8 +92,9 @@ static bool skip_past(struct tapir_ring_burst *b, uint64_t now_ns)
 }
 
 /*
- * false: its last look was taken. Where more has been executed meanwhile, those that would follow
- * that are still to come: libraries, a moment after their program, cause none of their own.
+ * Moves on to the next scan of a burst. false: it had its last one. If the process executed more
+ * files during the burst, the scans that follow from that are appended: libraries, which follow
+ * their program closely, cause none of their own.
  */
 static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
 {
@@ -103,7 +107,7 @@ static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
 	return skip_past(b, now_ns + GRID_NS);
 }
 
-/* What is due is looked at together, so that it costs one wake-up. */
+/* Processes that are due are scanned together: one wake-up for all. */
 void tapir_ring_scan__run(struct tapir_ring_scan *l)
 {
 	uint64_t start_ns = tapir_clock__now_ns(), now_ns = start_ns;

@@ -4,8 +4,8 @@
  * mapped executable), but it appears soon after a program or a library, so these cause a few scans
  * in quick succession; besides, all processes are scanned in turn.
  *
- * A look costs some 5 us where a process has no lane, before Linux 6.11 more than 100, and more
- * where it has many files open. Bounded: looks together take a fifth of the time at most. One
+ * A scan costs about 5 us where a process has no lane, before Linux 6.11 more than 100, and more
+ * where it has many files open. Bounded: scans together take a fifth of the time at most. One
  * thread.
  */
 #ifndef TAPIR_USER_RING_SCAN_H
@@ -37,7 +37,7 @@ struct tapir_ring_scan {
 /* Something new is executed in the process. */
 void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid);
 
-/* It has ended: no more scans are expected of it. */
+/* Removes a process that has ended: it is no longer scanned. */
 void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid);
 
 /* Scans that are due; the time of the next one, UINT64_MAX: none. */

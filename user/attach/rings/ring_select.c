@@ -136,7 +136,7 @@ bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_r
 
 /* ---- one event -------------------------------------------------------------------------- */
 
-/* What SPECs are compared with: text with its end. Longer names match as far as they go. */
+/* Names as strings, which SPECs are compared with. Longer names are cut to these sizes. */
 struct names {
 	char provider[256], event[256], file[4096];
 };

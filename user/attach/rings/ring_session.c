@@ -31,7 +31,10 @@ static int lock(int fd, unsigned session, short type)
 	return fcntl(fd, F_OFD_SETLK, &range) ? -errno : 0;
 }
 
-/* Of a parent's that we trace: a child made the lane and waits for us (ring.h, FORK). */
+/*
+ * Returns true for a session inherited from a parent that this tapir traces: a child made the lane
+ * and waits for us (ring.h, FORK).
+ */
 static bool is_inherited(const struct tapir_ring_session *s, uint64_t session_id)
 {
 	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == TAPIR_RING_INHERITED &&
@@ -39,7 +42,8 @@ static bool is_inherited(const struct tapir_ring_session *s, uint64_t session_id
 }
 
 /*
- * What may be locked: an own inherited session; a free one; at last another tracer's inherited one.
+ * Returns true if this session may be locked in this round: first an inherited session of our own,
+ * then a free one, at last another tracer's inherited one.
  */
 static bool is_choice(const struct tapir_ring_session *s, unsigned choice, uint64_t session_id)
 {
@@ -150,7 +154,9 @@ int tapir_ring_control__take(struct tapir_ring_control *c, int fd,
 	if (c->is_inherited)
 		return 0;
 	set_state(c, TAPIR_RING_FREE);
-	/* Its last owner died; or an event was registered just while it closed. */
+	/*
+	 * Words may be set: the last owner died, or an event was registered just while it closed.
+	 */
 	clear_words(c);
 	fill_session(c, opts);
 	return 0;

@@ -56,11 +56,11 @@ void tapir_ring_control__open(struct tapir_ring_control *c, void (*fill)(void *c
  */
 void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint32_t generation,
 			      bool on, bool has_stack);
-/* What it asks of that provider is asked no more; events that are on stay on. */
+/* Withdraws what the session requests of that provider; events that are on stay on. */
 void tapir_ring_control__drop(struct tapir_ring_control *c, const char *provider);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
-/* As the process claims. For display: nothing may depend on it. */
+/* The two below return what the process claims: for display only, nothing may depend on it. */
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */
 void tapir_ring_control__published(const struct tapir_ring_control *c,
 				   struct tapir_ring_published *out);

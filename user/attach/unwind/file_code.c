@@ -40,7 +40,7 @@ void tapir_file_code__fini(struct tapir_file_code *code)
 
 /* ---- the window ----------------------------------------------------------------------------- */
 
-/* As far as the file goes. */
+/* Fills the window up to the end of the file. */
 static void fill_window(struct tapir_file_code *code, uint64_t off, size_t len)
 {
 	int fd = tapir_elf__fd(code->elf);
@@ -171,7 +171,9 @@ static bool is_one_of(uint8_t op, const char *ops, size_t cnt)
 	return false;
 }
 
-/* Of the instructions before the call, which set up its arguments and the stack; 0: another one. */
+/*
+ * The length of an instruction that sets up a call's arguments or the stack; 0: it is another one.
+ */
 static uint32_t setup_bytes(const uint8_t *bytes)
 {
 	static const char with_modrm[] = "\x01\x03\x21\x23\x29\x2b\x31\x33\x39\x3b\x85\x89\x8b\x8d";
@@ -195,7 +197,7 @@ static uint32_t setup_bytes(const uint8_t *bytes)
 	return 0;
 }
 
-/* Of a call or jump; 0: neither. */
+/* The length of a call or jump; 0: it is neither. */
 static uint32_t leave_bytes(const uint8_t *bytes)
 {
 	uint32_t at = (bytes[0] & 0xf0) == 0x40, reg = bytes[at + 1] >> 3 & 7;

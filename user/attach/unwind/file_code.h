@@ -35,15 +35,15 @@ void tapir_file_code__init(struct tapir_file_code *code, const struct tapir_elf 
 void tapir_file_code__fini(struct tapir_file_code *code);
 
 /*
- * What is at off: NULL or *len bytes, at least one; want, as far as the segment and the file have
+ * The bytes at off: NULL or *len bytes, at least one; want, as far as the segment and the file have
  * them and a window holds them, or more. Borrowed until the next call.
  */
 const uint8_t *tapir_file_code__at(struct tapir_file_code *code, uint64_t off, size_t want,
 				   size_t *len);
 
 /*
- * Where len bytes (at most a kilobyte) occur first in a segment, at *off or after it; false: they
- * do not, *off is untouched.
+ * Searches a segment for len bytes (at most a kilobyte), from *off on, and sets *off to the first
+ * occurrence; false: there is none, *off is untouched.
  */
 bool tapir_file_code__search(struct tapir_file_code *code, size_t segment_idx, const uint8_t *bytes,
 			     size_t len, uint64_t *off);

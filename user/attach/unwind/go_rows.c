@@ -122,8 +122,8 @@ static bool add_steps(struct table *t, const struct function *f)
 }
 
 /*
- * Where a thread's own stack begins, for Go's own traces, too: what mcall and morestack call does
- * not return to the goroutine, and most times continues without it.
+ * Returns true for functions at which a thread's own stack begins, as in Go's own traces: what
+ * mcall and morestack call does not return to the goroutine, and most times continues without it.
  */
 static bool is_root(const struct function *f)
 {
@@ -164,8 +164,10 @@ static bool add_sigtramp(struct table *t, const struct function *f)
 	return true;
 }
 
-/* What writes rsp calls its callee on another stack. Its rbp is still that of a frame beyond its
- * caller. */
+/*
+ * A function that writes rsp calls its callee on another stack. Its rbp is still that of a frame
+ * beyond its caller.
+ */
 static bool add_function(struct table *t, const struct function *f)
 {
 	if (f->steps_off && !strcmp(f->name, "runtime.sigtramp"))

@@ -204,7 +204,7 @@ void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows)
 
 /* ---- later additions ------------------------------------------------------------------------ */
 
-/* What under has in [from, until), which is a gap. */
+/* Adds the rows of `under` that lie in [from, until), which is a gap. */
 static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_row *under,
 		     size_t cnt, uint32_t from, uint64_t until)
 {
@@ -223,7 +223,7 @@ static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_ro
 	return true;
 }
 
-/* What was made takes the place of what there was; not, if memory ran out. */
+/* Replaces the rows by those that were made; not, if memory ran out. */
 static int take_rows(struct tapir_unwind_rows *rows, struct tapir_unwind_rows *made, bool ok)
 {
 	if (!ok) {

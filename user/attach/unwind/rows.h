@@ -26,8 +26,8 @@ struct tapir_unwind_rows {
 };
 
 /*
- * What .eh_frame has. out: zeroed, of the caller, who calls __fini also after a failure. -ENOENT:
- * the file is not for x86-64; -EFBIG: too much unwind data; -ENOMEM. No line.
+ * Reads the rows of .eh_frame. out: zeroed, of the caller, who calls __fini also after a failure.
+ * -ENOENT: the file is not for x86-64; -EFBIG: too much unwind data; -ENOMEM. No line.
  */
 int tapir_unwind_rows__describe(struct tapir_elf *elf, struct tapir_file_code *code,
 				struct tapir_unwind_rows *out);
@@ -37,7 +37,7 @@ void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
 int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 				const struct tapir_unwind_row *under, size_t cnt);
 
-/* Where row may hold: [from, until), as far as no other row than a GAP does. 0 or -ENOMEM. */
+/* Adds row for the parts of [from, until) that no row but a GAP covers. 0 or -ENOMEM. */
 int tapir_unwind_rows__fill(struct tapir_unwind_rows *rows, uint32_t from, uint32_t until,
 			    struct tapir_unwind_row row);
 /* The same, whatever rows there are. */

@@ -80,7 +80,9 @@ static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
  */
 static const uint8_t start_context[] = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff};
 
-/* What follows there, to its hlt: it calls setcontext(3) and exit(3). 0: any byte. */
+/*
+ * The instructions that follow there, to its hlt: it calls setcontext(3) and exit(3). 0: any byte.
+ */
 static const uint8_t start_context_rest[] = {0x74, 0x08, 0xe8, 0, 0, 0, 0, 0x48,
 					     0x89, 0xc7, 0xe8, 0, 0, 0, 0, 0xf4};
 
@@ -222,8 +224,8 @@ static bool makes_frame(struct tapir_file_code *code, uint32_t off)
 }
 
 /*
- * Where in undescribed code the functions with frame pointers begin; until: nowhere, or others
- * prevail. Assembly has neither tables nor frames, and would be given wrong callers.
+ * Returns where in undescribed code the functions with frame pointers begin; until: nowhere, or
+ * others prevail. Assembly has neither tables nor frames, and would be given wrong callers.
  */
 static uint32_t find_framed(struct tapir_file_code *code, uint32_t from, uint32_t until)
 {

@@ -26,7 +26,7 @@
 #include "attach/unwind/unwind_table.h"
 
 #define MAX_BYTES  (64u << 20)
-#define MAX_FILES  4096u /* looked at when the oldest are removed */
+#define MAX_FILES  4096u /* listed when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
 	9u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c)  \
@@ -296,8 +296,9 @@ static size_t list_files(struct tapir_unwind_cache *c, struct old_file *files, s
 }
 
 /*
- * An eighth more than is needed, so that the directory is not read for each file that is stored.
- * Of more files than are looked at, half go: else bytes would not be those of all.
+ * Removes an eighth more than is needed, so that the directory is not read for each file that is
+ * stored. If there are more files than are listed, half go: the sum of bytes is not that of all
+ * then.
  */
 static void remove_oldest(struct tapir_unwind_cache *c)
 {

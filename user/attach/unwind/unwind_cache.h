@@ -6,7 +6,7 @@
  *
  * A table is found again by what the kernel says of its file: device, inode, size, times of change
  * and modification. A build ID would not do: any file can claim any, and its table would then be
- * that of every process. The directory is used only where nobody else can put a file
+ * that of every process. The directory is used only where no other user can put a file
  * (base/trusted_dir.h); what is read is checked all the same.
  *
  * Every failure means only that a table is built again. One thread. No lines.
@@ -29,10 +29,13 @@ struct tapir_unwind_key {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
 
-/* Of a handle (base/foreign/foreign_file.h). -ENODATA: it has no lasting name (a memory file). */
+/*
+ * The key of a handle's file (base/foreign/foreign_file.h). -ENODATA: the file has no lasting name
+ * (a memory file).
+ */
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
 
-/* The same of a file that may have no name any more. */
+/* As __of, for a file that may no longer have a name. */
 int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out);
 
 /* NULL: there is no directory to use, or no memory. The others take NULL. */

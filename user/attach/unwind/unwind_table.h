@@ -15,7 +15,7 @@
 struct tapir_elf;
 struct tapir_unwind_rows;
 
-/* What the blocks hold. */
+/* The extent of the blocks' contents. */
 struct tapir_unwind_shape {
 	uint32_t first_pc;
 	uint32_t granule_cnt;

@@ -11,7 +11,7 @@
 #define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
 #define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */
 
-/* What is known of one frame while the walk is there. */
+/* The state of the walk at one frame. */
 struct frame {
 	uint64_t ip, sp, fp;
 	bool is_interrupted; /* ip is where it was, not a return address */
@@ -55,7 +55,7 @@ static bool is_interpreted(const struct tapir_walk *w, uint64_t ip)
 }
 
 /*
- * What called an interpreted method may be compiled, with a frame that begins where the stack
+ * The caller of an interpreted method may be compiled, with a frame that begins where the stack
  * pointer was: an adapter between both has moved it, and the frame says from where.
  */
 static int step_from_interpreter(const struct tapir_walk *w, struct frame *f)
@@ -79,7 +79,7 @@ static bool heap_frame_at(const struct tapir_walk *w, const struct frame *f,
 	return false;
 }
 
-/* By what its heap or its instructions say; where they say nothing, by its frame record. */
+/* Steps by the code's heap or its instructions; where they say nothing, by the frame record. */
 static int step_from_code(const struct tapir_walk *w, struct frame *f)
 {
 	struct tapir_walk_code_frame frame;
@@ -99,7 +99,7 @@ static int step_from_code(const struct tapir_walk *w, struct frame *f)
 	return 0;
 }
 
-/* Whose caller cannot be found, it has no frame record. */
+/* A generated function whose caller cannot be found has no frame record. */
 static int step_from_generated(const struct tapir_walk *w, struct frame *f)
 {
 	return step_from_code(w, f) ? TAPIR_STACK_END_JIT_NO_FP : 0;
@@ -136,7 +136,7 @@ static int step_over_signal(const struct tapir_walk *w, struct frame *f)
 	return 0;
 }
 
-/* Where the function's frame ends; false: the memory that says so cannot be read. */
+/* The address at which the function's frame ends; false: the memory that says so cannot be read. */
 static bool cfa_of(const struct tapir_walk *w, const struct frame *f,
 		   const struct tapir_unwind_row *row, uint32_t pc, uint64_t *cfa)
 {

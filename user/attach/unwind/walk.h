@@ -24,7 +24,7 @@ struct tapir_walk_code {
 	uint8_t kind;				/* enum tapir_unwind_kind */
 };
 
-/* Where compiled code is that says how large its frames are: TAPIR_UNWIND_KIND_CODE_HEAP. */
+/* A heap of compiled code that says how large its frames are: TAPIR_UNWIND_KIND_CODE_HEAP. */
 struct tapir_walk_heap {
 	uint64_t start_va, end_va;
 	uint64_t segment_map_va; /* the byte of the first segment */

@@ -13,7 +13,7 @@
 
 #include "attach/unwind/walk.h"
 
-/* Where a function that continues at ip ends its frame; offsets from its stack pointer. */
+/* The end of the frame of a function that continues at ip; offsets from its stack pointer. */
 struct tapir_walk_code_frame {
 	int32_t cfa_off;
 	int32_t fp_off;	 /* of the caller's frame pointer; has_fp_off */
