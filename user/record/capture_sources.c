@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What needs no probe: CPU samples, context switches, the kernel's reports of processes. */
+/*
+ * The capture sources that need no probe: CPU samples, context switches, the kernel's reports of
+ * processes.
+ */
 #include "record/recording_impl.h"
 
 #include <errno.h>
@@ -98,7 +101,7 @@ static bool wants_samples(const struct tapir_recording_opts *opts)
 
 static bool wants_switches(const struct tapir_recording_opts *opts)
 {
-	/* Of one moment there is nothing to switch to: its snapshot alone says what threads do. */
+	/* A single moment has no switches: its snapshot alone shows what threads do. */
 	return opts->with_switches && !opts->snapshot_looks;
 }
 

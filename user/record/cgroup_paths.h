@@ -18,8 +18,9 @@ struct tapir_cgroup_paths {
 void tapir_cgroup_paths__fini(struct tapir_cgroup_paths *paths);
 
 /*
- * Of version 2, as /proc/TGID/cgroup has it; borrowed until the next call. tgid: a process that was
- * in it. "": there is none, or it is not known, as of a process that has ended.
+ * The path of a cgroup of version 2, as /proc/TGID/cgroup has it; borrowed until the next call.
+ * tgid: a process that was in it. "": there is none, or it is not known, for example because the
+ * process has ended.
  */
 const char *tapir_cgroup_paths__of(struct tapir_cgroup_paths *paths, uint64_t id, uint32_t tgid);
 

@@ -90,7 +90,7 @@ static int check_program(const char *name, const char *path)
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);
 	struct stat st;
 
-	/* Its exec would not return, and nothing could end it. */
+	/* The exec of such a file would not return, and nothing could end it. */
 	if (path_fd == -ETIMEDOUT)
 		return tapir_diag__fail(path_fd, "cannot run %s: its file system does not answer",
 					name);

@@ -14,7 +14,7 @@
 
 struct tapir_command_run;
 
-/* Where execvp finds it, as far as that is known: exec reports other problems. */
+/* Searches PATH as execvp does, as far as possible: exec reports other problems. */
 bool tapir_command__find(const char *name, char path[PATH_MAX]);
 
 /*
@@ -37,7 +37,7 @@ int tapir_command_run__exec_error(struct tapir_command_run *run);
 
 /* Readable once it has ended. Borrowed; -1: the kernel has none (Linux before 5.3). */
 int tapir_command_run__end_fd(const struct tapir_command_run *run);
-/* How it ended, as wait(2) has it, if it has; -EAGAIN: it runs. */
+/* The program's wait(2) status if it has ended; -EAGAIN: it runs. */
 int tapir_command_run__status(struct tapir_command_run *run, int *status);
 
 /* A child that never executed is ended; one that runs is left alone. NULL is fine. */

@@ -204,7 +204,10 @@ static void check_interval(struct tapir_counter_maker *m, uint64_t interval_ns)
 	on_problem(m, tapir_sv__of(TAPIR_DOTNET_METRICS), problem);
 }
 
-/* As trace/catalog knows it now: the description of its fields may follow the first event. */
+/*
+ * The layout by what trace/catalog has now: the description of the fields may follow the first
+ * event.
+ */
 static struct tapir_event_layout *layout_of(struct source *source,
 					    const struct tapir_catalog *catalog,
 					    const struct tapir_probe_view *probe)

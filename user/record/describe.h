@@ -14,15 +14,18 @@ const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
 						const struct tapir_proc *proc,
 						bool no_command_lines);
 
-/* What BPF saw happen (rec), with what only /proc knows (command line, cgroup path). */
+/*
+ * A PROCESS record of what BPF saw (rec), with the parts that only /proc has (command line, cgroup
+ * path).
+ */
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
 						      const struct tapir_proc *proc,
 						      bool no_command_lines);
 
 /*
- * What BPF saw happen, with the path and the command line that it has read. cmdline: in place of
- * that, if it is longer; else with data NULL.
+ * A PROCESS record of what BPF saw, with the path and the command line that BPF has read. cmdline:
+ * in place of the latter, if it is longer; else with data NULL.
  */
 const struct tapir_rec *tapir_describe__process_read(struct tapir_recbuf *buf,
 						     const struct tapir_rec_process *rec,

@@ -274,7 +274,7 @@ static void end(struct search *s)
 	free(s->cache);
 }
 
-/* By the path that its mappings will bear. */
+/* Passes the file on by the path that its mappings will have. */
 static int hand_out(int fd, const char *path, tapir_elf_closure_fn fn, void *ctx)
 {
 	char link[32], real[PATH_MAX];

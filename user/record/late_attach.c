@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define LIST_MAX     4096
-/* From the mapping to the end of its mmap(2), at most: a busy machine may take the CPU away. */
+/*
+ * The longest time from a mapping to the end of its mmap(2): a busy machine may take the CPU away.
+ */
 #define SAME_CALL_NS 2000000000ull
 #define HELD_NS	     (6 * TAPIR_LATE_ATTACH_COMMIT_NS)
 

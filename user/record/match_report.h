@@ -8,7 +8,7 @@
 #include "attach/rings/ring_reader.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 
-/* What was requested, and where it was searched; all borrowed. */
+/* The SPECs that were requested, and where they were searched; all borrowed. */
 struct tapir_match_report {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
@@ -16,7 +16,8 @@ struct tapir_match_report {
 	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
 	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
 	/*
-	 * What .NET's assemblies define; NULL, or empty: they were not read, or there is no .NET.
+	 * The event sources that .NET's assemblies define; NULL, or empty: they were not read, or
+	 * there is no .NET.
 	 */
 	const struct tapir_dotnet_sources *sources;
 	bool may_be_silent;   /* .NET's providers show only when they fire */

@@ -44,7 +44,7 @@ enum {
 
 /* ---- watching --------------------------------------------------------------------------- */
 
-/* What the side-band lost, or we could not follow, since the last time. */
+/* Counts what the side-band lost, or this thread could not follow, since the last time. */
 static void post_sideband_loss(struct recording *r)
 {
 	uint64_t lost_cnt = tapir_sideband__lost(r->sideband), now_ns = tapir_clock__now_ns();
@@ -142,7 +142,7 @@ static void take_request(struct recording *r)
 	post_clock(r); /* wakes the session thread */
 }
 
-/* What is frozen soon ends with what all threads do, as any recording. */
+/* A frozen recording ends with a snapshot of all threads, as any recording does. */
 static void look_at_threads(struct recording *r)
 {
 	uint64_t cnt;
@@ -153,7 +153,7 @@ static void look_at_threads(struct recording *r)
 	tapir_recording__end_snapshots(r);
 }
 
-/* How long files that are mapped wait, after one that was handled at once. */
+/* The time for which mapped files wait, after one that was handled at once. */
 static uint64_t mapping_backoff_ns(const struct recording *r)
 {
 	if (r->opts->ring)
@@ -207,7 +207,7 @@ static void look_at_publishers(const struct recording *r, bool is_last)
 	tapir_vec__fini(&live);
 }
 
-/* What is looked at twice a second. */
+/* Polls what is due twice per second. */
 static void look_around(struct recording *r)
 {
 	tapir_targets__poll(r->targets);
@@ -282,7 +282,7 @@ static int watch(struct recording *r)
 	}
 }
 
-/* What counts is the record's own time; the value is for people. */
+/* The record's own time counts; the value is for people. */
 static void post_moment(struct recording *r, const char *key)
 {
 	char after[32];
@@ -335,7 +335,7 @@ static int check_ring_matches(const struct recording *r)
 	return tapir_match_report__judge(&asked);
 }
 
-/* Sources of the machine were asked for, and no probe that a file has was found beside them. */
+/* Sources of the machine were requested, and no file has a probe that was requested with them. */
 static int check_machine(const struct recording *r, const struct tapir_match_report *asked)
 {
 	int mark = tapir_diag__cnt(), err = tapir_recording__check_functions(r);
@@ -510,7 +510,9 @@ static bool program_ended(const struct recording *r, int *status)
 	return true;
 }
 
-/* What came but did not reach the file is lost, not captured, and said once. */
+/*
+ * Records that were captured but did not reach the file are lost, not captured, and reported once.
+ */
 static void subtract_unwritten(const struct tapir_writer *w, struct tapir_session_stats *stats)
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {

@@ -44,7 +44,7 @@ struct tapir_sampling {
 	bool is_a_default; /* not requested: a warning if there can be none */
 };
 
-/* By which lanes events are taken. */
+/* The lanes by which events are taken. */
 enum tapir_lanes {
 	TAPIR_LANES_AUTO,   /* by rings where the program offers them, by probes elsewhere */
 	TAPIR_LANES_PROBE,  /* by probes alone */
@@ -52,7 +52,7 @@ enum tapir_lanes {
 	TAPIR_LANES_STREAM, /* by the event streams of .NET's runtimes alone */
 };
 
-/* Of a recording that keeps its last part only, and freezes it when asked to. */
+/* The options of a recording that keeps its last part only, and freezes it on request. */
 struct tapir_recording_ring {
 	struct tapir_flight_sink session;
 	int snapshot_fd; /* eventfd: readable when a snapshot of threads is wanted, for a freeze */
@@ -66,7 +66,10 @@ struct tapir_recording_opts {
 	struct tapir_target_rules rules;
 	const struct tapir_spec_list *specs;
 	const struct tapir_machine_source_list *machine; /* NULL: none */
-	/* What the assemblies of the processes named define, for near misses; NULL: not looked. */
+	/*
+	 * The event sources that the assemblies of the named processes define, for near misses;
+	 * NULL: not read.
+	 */
 	const struct tapir_dotnet_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
 	bool jvm_counters;     /* what JVMs count themselves, also without a file */
@@ -82,7 +85,7 @@ struct tapir_recording_opts {
 	struct tapir_sampling sampling;
 	bool with_switches;	 /* context switches of the processes, and snapshots of threads */
 	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
-				    threads that run are looked at so often */
+				    threads that run are copied that often */
 	bool with_jvm_locks; /* snapshots have the owners of Java locks: each takes a safepoint */
 	bool publishes;	     /* .NET's events as probes of other tools, too */
 	bool force;	     /* any number of sites without uprobe_multi */

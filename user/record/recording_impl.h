@@ -54,8 +54,8 @@ struct recording {
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
 	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
-	struct tapir_python_sampler *python_sampler; /* NULL: no names beside samples */
-	struct tapir_otel_watch *publishers;	     /* of what they are; NULL: nobody asks */
+	struct tapir_python_sampler *python_sampler; /* NULL: no names for samples */
+	struct tapir_otel_watch *publishers;	     /* of their resources; NULL: not requested */
 	struct {
 		struct tapir_ring_request *ask; /* of .NET's processes */
 		bool is_wanted;			/* of .NET's processes, too */
@@ -85,7 +85,7 @@ struct recording {
 /* No probes are attached, except those that samples and names need. */
 bool tapir_recording__is_without_probes(const struct recording *r);
 
-/* What was requested, for the report that it was not found. */
+/* The request, for the report that nothing of it was found. */
 struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
 bool tapir_recording__coalesces_wakeups(const struct recording *r);
@@ -110,7 +110,7 @@ int tapir_recording__load_programs(struct recording *r);
 /* A program is started, and is a target. */
 bool tapir_recording__traces_program(const struct recording *r);
 
-/* Of one ring, at most. */
+/* The largest size of one ring. */
 size_t tapir_recording__ring_bytes(const struct recording *r);
 
 /* ---- capture_sources.c ------------------------------------------------------------------------ */
@@ -123,13 +123,13 @@ int tapir_recording__start_samplers(struct recording *r);
 
 /* ---- recording_threads.c --------------------------------------------------------------------- */
 
-/* Of the threads of each process that is traced by now, where switches are recorded. */
+/* Snapshots the threads of each process that is traced by now, where switches are recorded. */
 int tapir_recording__begin_snapshots(struct recording *r);
-/* Looks at which functions of Python their threads are in, for samples that do not tell. */
+/* Samples the Python functions of their threads, for CPU samples that lack them. */
 int tapir_recording__start_python_sampler(struct recording *r);
-/* Which processes, twice a second. */
+/* Chooses the processes that are sampled so, twice per second. */
 void tapir_recording__select_python_processes(struct recording *r);
-/* Of those that are still traced; while programs and targets are there. */
+/* Snapshots the threads of processes that are still traced; while programs and targets exist. */
 void tapir_recording__end_snapshots(struct recording *r);
 /* Waits until both are in the queue. */
 void tapir_recording__free_snapshots(struct recording *r);

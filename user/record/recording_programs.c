@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel offers to this recording, and the BPF programs that use it. */
+/* The features that the kernel offers to this recording, and the BPF programs that use them. */
 #include "record/recording_impl.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static size_t max_ring_bytes(const struct recording *r)
 	return r->opts->max_ring_bytes ? r->opts->max_ring_bytes : DEFAULT_RING_BYTES;
 }
 
-/* What each ring may have of this much for all. */
+/* The share of each ring in this total. */
 static size_t ring_share(size_t total_bytes)
 {
 	long cpu_cnt = sysconf(_SC_NPROCESSORS_CONF);
@@ -40,8 +40,8 @@ size_t tapir_recording__ring_bytes(const struct recording *r)
 }
 
 /*
- * Whether a link can be kept to one process is found out by trying, and taking the trial's
- * probe off takes 50 ms: that runs beside the loading.
+ * A trial finds out if a link can be restricted to one process. Removing the trial's probe takes 50
+ * ms, so this runs while the programs are loaded.
  */
 static void *test_pid_filter(void *result)
 {
@@ -51,7 +51,7 @@ static void *test_pid_filter(void *result)
 
 #define NAMESPACE_REMEDY "run tapir in the host's (podman run --pid=host, hostPID: true)"
 
-/* What no fallback replaces. */
+/* Checks the features that no fallback replaces. */
 static int check_features(const struct tapir_features *features)
 {
 	static const enum tapir_feature_id needed[] = {
@@ -90,7 +90,9 @@ static bool may_do_without(const struct recording *r)
 	       tapir_target_rules__are_named(&r->rules);
 }
 
-/* Of another's process there are at most samples and switches, and these by BPF alone. */
+/*
+ * Another user's process can be recorded at most by samples and switches, and these by BPF alone.
+ */
 static int check_access(const struct recording *r, bool has_bpf)
 {
 	return tapir_target_access__check(&r->rules, has_bpf && r->opts->specs_are_defaults &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the first feature probe to probes that are on. */
+/* The way from the first feature probe to probes that are attached. */
 #include "record/recording_impl.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static int prepare_program(struct recording *r)
 	return err;
 }
 
-/* It does without: what is attached late for that is a GAP. */
+/* A recording works without a holder: a file that is attached late is then a GAP. */
 static int start_holder(struct recording *r)
 {
 	int err = tapir_holder__start(tapir_programs__holds(r->programs),
@@ -171,7 +171,7 @@ static int start_rings(struct recording *r)
 	return err ? err : tapir_recording__start_dotnet(r);
 }
 
-/* What a file has of the whole machine need not be there at once: it is read later. */
+/* A file about the whole machine is read later, so wake-ups can be combined. */
 bool tapir_recording__coalesces_wakeups(const struct recording *r)
 {
 	return r->rules.all && r->writer;

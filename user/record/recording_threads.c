@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the threads of traced processes do when a recording begins and ends. */
+/* Snapshots of the threads of traced processes when a recording begins and ends. */
 #include "record/recording_impl.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int take_snapshot(struct recording *r, const struct tapir_snapshot_opts *
 }
 
 /*
- * Those that were named are copied now, before any of their threads switches; those that a rule
+ * Named processes are copied now, before any of their threads switches; processes that a rule
  * found, of which there may be hundreds, while the recording runs: a thread that switched before it
  * was copied is known by that.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From a request to a recording's options. */
+/* Turns a request into a recording's options. */
 #include "record/request.h"
 
 #include <errno.h>
@@ -207,7 +207,9 @@ static int add_specs(struct tapir_recording_plan *p, const struct tapir_request 
 	return err ? err : resolve_names(p, &q->rules.pids);
 }
 
-/* Beside the default profile: a profile or a SPEC of one's own says how many of them. */
+/*
+ * A few awaits are recorded with the default profile: a profile or a SPEC for them says how many.
+ */
 static bool wants_budgeted_awaits(const struct tapir_recording_plan *p,
 				  const struct tapir_request *q)
 {

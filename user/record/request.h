@@ -20,7 +20,7 @@ struct tapir_request {
 	struct tapir_target_rules rules; /* at most one kind */
 	char *const *program;	  /* NULL: none; together with rules: how long they are recorded */
 	struct tapir_words specs; /* SPEC or source of the machine; none: the default profile */
-	struct tapir_words more_specs; /* beside those or the default profile */
+	struct tapir_words more_specs; /* added to those or the default profile */
 	struct tapir_words profiles;
 	bool has_no_default;	     /* no SPEC and no profile: no events */
 	bool has_counters;	     /* of .NET */

@@ -14,7 +14,7 @@
  *
  * Capture must not wait: a ring that is not drained loses events. So the capturing threads only
  * copy records into blocks from a fixed pool. If this thread falls behind, they find no empty
- * block, records stay in the rings, and whoever fills the ring counts what no longer fits. Writing
+ * block, records stay in the rings, and the writer of the ring counts what no longer fits. Writing
  * and naming, which may be slow, happen here and block no ring. For the same reason this thread
  * raises its priority above the traced programs, and sources that can take seconds (a JVM, a debug
  * file on a dead file system) are queried by other threads or processes.
@@ -164,7 +164,7 @@ static void put_counter(void *ctx, const struct tapir_rec *rec)
 	put(ctx, rec);
 }
 
-/* Whoever it names needs a name. */
+/* Each thread that the record names needs a name. */
 static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	for (int who = 0; who < 2; who++) {

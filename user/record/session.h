@@ -37,7 +37,7 @@ typedef int (*tapir_session_flush_fn)(void *ctx, enum tapir_session_flush when);
  * functions are called on the session thread.
  */
 struct tapir_flight_sink {
-	struct tapir_segments *segments; /* one has begun */
+	struct tapir_segments *segments; /* a segment was begun */
 	/* Each record, after the catalog has what it refers to. */
 	void (*on_record)(void *ctx, const struct tapir_catalog *catalog,
 			  const struct tapir_rec *rec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By opening a file that the kernel shows only to permitted users. */
+/* Tries to open a file that the kernel shows only to permitted users. */
 #include "record/target_access.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What traced processes map: MAPPING records, probes on what has some, gaps where they came late.
+/*
+ * The mappings of traced processes: MAPPING records, probes on files that have some, gaps where
+ * they came late.
  */
 #include "record/targets_impl.h"
 
@@ -146,7 +148,7 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	return on;
 }
 
-/* What was fired before the probe was attached is missing, if anything was. */
+/* Events that were fired before the probe was attached are missing, if there were any: a GAP. */
 static void on_grown(void *ctx, uint32_t tgid, const struct tapir_image *image, uint64_t since_ns,
 		     int err)
 {
@@ -162,7 +164,7 @@ void tapir_targets__see_growth(struct tapir_targets *t)
 	tapir_targets__warn_from(mark);
 }
 
-/* Of the file that is mapped, for those who read it: what was kept, or a copy of fd. */
+/* A descriptor of the mapped file, for its readers: the one that was kept, or a copy of fd. */
 static int fd_to_post(struct tapir_image *image, int fd)
 {
 	int kept_fd = image ? tapir_image__take(image) : -1;
@@ -192,7 +194,10 @@ static void post_mapping(const struct mapping_walk *walk, const struct tapir_map
 		t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
 }
 
-/* No descriptor was left: the file is counted as not read, and the others are looked at. */
+/*
+ * If no descriptor was left, the file is counted as not read, and the walk continues with the
+ * others.
+ */
 static bool is_short(int err)
 {
 	return err == -EMFILE || err == -ENFILE;
@@ -214,8 +219,8 @@ static void post_unread(const struct mapping_walk *walk, const struct tapir_mapp
 }
 
 /*
- * Its file system does not answer, or lets only its owner in (FUSE without allow_other), or it is
- * too large: what it has is missing.
+ * The file system does not answer, or admits only its owner (FUSE without allow_other), or the file
+ * is too large: its probes are missing.
  */
 static bool is_a_gap(int open_err)
 {
@@ -223,7 +228,7 @@ static bool is_a_gap(int open_err)
 	       open_err == -EACCES;
 }
 
-/* Watched from before it is read: a file that changes meanwhile is not known by what was read. */
+/* The file is watched from before it is read: one that changes during the read is not cached. */
 static int inspect_file(struct tapir_targets *t, int fd, const char *path,
 			const struct tapir_sideband_mmap *told,
 			const struct tapir_mapping_line *line, struct tapir_image **image)
@@ -279,7 +284,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	return err;
 }
 
-/* Of a reported mapping: the process, its range, and its file. */
+/* Returns true if the mapping was reported before: the process, its range, and its file. */
 static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_mapping_line *line)
 {
 	const uint64_t parts[] = {tgid, line->start_va, line->end_va, line->inode, line->file_off};
@@ -317,7 +322,7 @@ static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap 
 		fd);
 }
 
-/* What is in it now may not be what was mapped. A file's times are UTC. */
+/* The file's content may no longer be what was mapped. A file's times are UTC. */
 static bool is_changed_since(const struct stat *st, uint64_t time_ns)
 {
 	uint64_t ago_ns = tapir_clock__now_ns() - time_ns;
@@ -416,7 +421,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 		return 0;
 	if (walk->told && !walk->saw_one && is_another_file(walk->told, line)) {
 		miss_mapping(walk->t, walk->told);
-		walk->from_ns = tapir_clock__now_ns(); /* not known: its own record tells */
+		walk->from_ns = tapir_clock__now_ns(); /* not known: its own record has it */
 		walk->mapped_ns = 0;
 	}
 	walk->saw_one = true;

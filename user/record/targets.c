@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From processes to records and probes. BPF decides in the kernel whose hits count; this file
+ * Turns processes into records and probes. BPF decides in the kernel whose hits count; this file
  * keeps the picture of the same processes in user space.
  */
 #include "record/targets_impl.h"
@@ -200,7 +200,7 @@ int tapir_targets__scan(struct tapir_targets *t)
 	return err;
 }
 
-/* What a process calls itself by now. */
+/* Reads the name that a process has given itself by now. */
 static void see_title(struct tapir_targets *t, uint32_t tgid)
 {
 	int mark = tapir_diag__cnt();
@@ -263,7 +263,7 @@ void tapir_targets__poll(struct tapir_targets *t)
 	t->scan_ns = tapir_clock__now_ns();
 	scan_cgroups(t);
 	sweep(t);
-	tapir_diag__rewind(mark); /* it may be gone: then nothing joins it any more */
+	tapir_diag__rewind(mark); /* it may be gone: then no process joins it */
 }
 
 void tapir_targets__finish(struct tapir_targets *t)
@@ -325,10 +325,10 @@ static void post_read_process(struct tapir_targets *t, const struct tapir_rec_pr
 	tapir_proc__fini(&proc);
 }
 
-/* What BPF could not read at that point: command line, path, cgroup. */
+/* Adds what BPF could not read at that point: command line, path, cgroup. */
 static void post_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
-	/* Its name, which BPF has read, is not asked for again. */
+	/* A name that BPF has read is not read again. */
 	int (*read_of)(uint32_t tgid, struct tapir_proc * out) =
 		rec->comm_len ? tapir_proc__read_program : tapir_proc__read;
 	struct tapir_proc proc;

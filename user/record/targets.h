@@ -58,7 +58,7 @@ struct tapir_targets;
 int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out);
 void tapir_targets__free(struct tapir_targets *t);
 
-/* Looks at every process the rules name now. -ESRCH with a line: a pid is no process. */
+/* Finds every process that the rules name now. -ESRCH with a line: a pid is no process. */
 int tapir_targets__scan(struct tapir_targets *t);
 
 /* Twice a second: processes moved into a cgroup, ring lanes that were made since. */
@@ -96,7 +96,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 /* Mappings left out because they came faster than they could be reported. */
 uint64_t tapir_targets__dropped(const struct tapir_targets *t);
 
-/* Of processes that ended, after what they mapped was handed in. */
+/* Forgets processes that ended, after their mappings were passed on. */
 void tapir_targets__forget_ended(struct tapir_targets *t);
 
 /* After a recording that is empty: prints a warning if no process matched the rules. */

@@ -41,7 +41,7 @@ void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, i
 /* While a recording runs, what went wrong is a warning (and a GAP record), not its end. */
 void tapir_targets__warn_from(int diag_mark);
 
-/* Looks at the mappings of a process; at the one at only_va if that is not 0. */
+/* Reads the mappings of a process; at the one at only_va if that is not 0. */
 int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t from_ns,
 				uint64_t only_va);
 
@@ -54,7 +54,7 @@ int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t j
 /* Probes that came to be in files that are mapped. */
 void tapir_targets__see_growth(struct tapir_targets *t);
 
-/* Of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
+/* Posts the GAP of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
 void tapir_targets__post_late(void *targets, const struct tapir_late_mapping *late);
 
 #endif

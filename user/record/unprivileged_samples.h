@@ -16,7 +16,8 @@ int tapir_unprivileged_samples__start(struct tapir_queue *queue,
 				      const struct tapir_sample_event *event, unsigned hz,
 				      const uint32_t *tgids, size_t tgid_cnt,
 				      struct tapir_unprivileged_samples **out);
-/* What came since the last time, into the queue. Often: the rings hold a few hundred. NULL is fine.
+/*
+ * Posts the samples since the last call. Call it often: the rings hold a few hundred. NULL is fine.
  */
 void tapir_unprivileged_samples__drain(struct tapir_unprivileged_samples *s);
 void tapir_unprivileged_samples__free(struct tapir_unprivileged_samples *s);

@@ -14,7 +14,7 @@
 
 struct tapir_unwind_source {
 	char *path; /* to be freed by the owner */
-	/* Who maps it where: to open it without an fd. */
+	/* A process that maps it, and where: to open it without an fd. */
 	uint32_t tgid;
 	uint32_t dev;
 	uint64_t start_va, end_va, inode;
@@ -29,7 +29,9 @@ void tapir_unwind_source__set_mapping(struct tapir_unwind_source *s,
 /* An fd of the file as that process maps it; -errno, without a line. */
 int tapir_unwind_source__open(const struct tapir_unwind_source *s);
 
-/* Its table, from the cache or by fd (-1: by the cache alone). seen: the file before it was read.
+/*
+ * The file's table, from the cache or by fd (-1: by the cache alone). seen: the file before it was
+ * read.
  */
 int tapir_unwind_source__read(struct tapir_unwind_source *s, struct tapir_unwind_cache *cache,
 			      int fd, struct tapir_unwind_key *seen,

@@ -34,7 +34,7 @@ struct space {
 	struct tapir_unwind_mappings mappings;
 	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
 	bool is_stale;		    /* some of it may be gone */
-	/* Of a JVM: how often its interpreter is still to be looked for; where that is. */
+	/* For a JVM: how many more times its interpreter is searched, and where that is. */
 	unsigned interpreter_looks;
 	uint64_t interpreter_va, interpreter_end_va;
 	struct tapir_jvm_code code;
@@ -49,8 +49,7 @@ struct tapir_unwind_spaces {
 	struct tapir_unwind_tables *tables;
 	struct tapir_interp_stacks *interp_stacks;		  /* NULL: they are not merged */
 	struct tapir_map by_tgid;				  /* -> struct space * */
-	struct tapir_vec(uint32_t) changed, stale, jvms, interps; /* the last two: to be looked at
-								   */
+	struct tapir_vec(uint32_t) changed, stale, jvms, interps; /* the last two: to be searched */
 	uint64_t refused_cnt;
 	struct tapir_unwind_space scratch;
 };
@@ -129,7 +128,7 @@ static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_
 	mark(s, space);
 }
 
-/* Of what was mapped while it executed a program, what is the new one's stays. */
+/* An EXEC removes what was mapped until then; mappings of the new program stay. */
 static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_process *rec)
 {
 	struct space *space = space_of(s, rec->tgid);
@@ -239,7 +238,10 @@ static const struct tapir_space_mapping *next_generated(const struct space *spac
 	return NULL;
 }
 
-/* What is mapped of the heaps that compiled code is in, but the interpreter, which is marked. */
+/*
+ * Marks what is mapped of the heaps of compiled code, except the interpreter, which has a mark of
+ * its own.
+ */
 static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
 {
 	for (unsigned i = 0; i < space->code.heap_cnt; i++) {
@@ -286,7 +288,7 @@ static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 	mark_jvm(s, space);
 }
 
-/* Each takes some ms: those that are left are looked at a second later. */
+/* Each takes some ms: those that are left are searched a second later. */
 static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 {
 	size_t kept = 0, looked = 0;
@@ -468,7 +470,7 @@ static int see_line(const struct tapir_mapping_line *line, void *ctx)
 	return 0;
 }
 
-/* What came after it was read stays: that is not in it. */
+/* Mappings that came after the list was read stay: they are not in it. */
 static void prune(struct tapir_unwind_spaces *s, struct space *space)
 {
 	int diag_mark = tapir_diag__cnt(), err;

@@ -26,7 +26,7 @@
 #define IDLE_POLLS  10u
 #define CROWDED	    (TAPIR_UNWIND_FILES / 4 * 3)
 
-#define CHECK_NS    1000000000u /* between two looks at the files whose tables are in use */
+#define CHECK_NS    1000000000u /* between two checks of the files whose tables are in use */
 #define MAX_WATCHED 1024u	/* files that are kept open for it */
 
 struct file {
@@ -311,7 +311,7 @@ static void check_files(struct tapir_unwind_tables *t)
 	}
 }
 
-/* ---- files that no process maps any more ------------------------------------------------------ */
+/* ---- files that no process maps ------------------------------------------------------ */
 
 /* With the lock held, which it releases in between. */
 static void drop_table(struct tapir_unwind_tables *t, uint32_t idx)

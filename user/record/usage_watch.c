@@ -69,7 +69,7 @@ static void keep_busiest(struct tapir_neighbours *n, const struct tapir_neighbou
 	n->rows[at] = *one;
 }
 
-/* One that is new since the beginning has used all of its time since then. */
+/* A process that is new since the beginning has used all of its time since then. */
 static int compare_cpu(uint32_t tgid, void *ctx)
 {
 	struct others *o = ctx;
@@ -106,7 +106,7 @@ static void list_all_targets(struct others *o)
 	tapir_vec__fini(&live);
 }
 
-/* Of all processes but tapir, since the beginning. */
+/* The CPU time of all processes but tapir, since the beginning. */
 static uint64_t machine_since(const struct tapir_usage_watch *w)
 {
 	uint64_t now_ns, own_ns = tapir_clock__ns(CLOCK_PROCESS_CPUTIME_ID) - w->own_ns;

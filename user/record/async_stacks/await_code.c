@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is described is not written again: the catalog knows what a segment has. */
+/*
+ * Describes the code of awaiting methods. The catalog knows what a segment has, so nothing is
+ * written twice.
+ */
 #include "record/async_stacks/await_code.h"
 
 #include <errno.h>

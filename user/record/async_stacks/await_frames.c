@@ -115,7 +115,7 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 	return false;
 }
 
-/* Of an address at which a method continues when what it awaits has ended. */
+/* The number of the method that continues at va when what it awaits has ended. */
 static uint64_t number_of_va(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 			     const struct tapir_stack_ref *ref, uint64_t va)
 {

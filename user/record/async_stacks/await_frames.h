@@ -33,8 +33,8 @@ bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tap
 				  const struct tapir_stack_view *view,
 				  struct tapir_await_place *out);
 /*
- * Where the method that continues at va is in a stack, if what continues it is there, too
- * (is_continued): idx, of the outermost such frame. False: it is not.
+ * Finds the method that continues at va in a stack, if the code that continues it is there, too
+ * (is_continued). idx: of the outermost such frame. False: it is not in the stack.
  */
 bool tapir_await_frames__find_continued(struct tapir_await_frames *f,
 					const struct tapir_catalog *catalog,
@@ -42,8 +42,8 @@ bool tapir_await_frames__find_continued(struct tapir_await_frames *f,
 					const struct tapir_stack_view *view, uint64_t va,
 					bool *is_continued, unsigned *idx);
 /*
- * Returns true if something in the stack may have told that it begins or continues a task: before
- * it calls the task's code, or after that has returned.
+ * Returns true if something in the stack may have fired the event that begins or continues a task:
+ * before it calls the task's code, or after that has returned.
  */
 bool tapir_await_frames__is_between(struct tapir_await_frames *f,
 				    const struct tapir_catalog *catalog,

@@ -35,7 +35,7 @@ static void forget_if_same(struct tapir_map *map, uint64_t key, uint64_t value)
 		tapir_map__del(map, key);
 }
 
-/* The awaiting task runs again: it awaits nothing any more. Its function; 0: unknown. */
+/* The awaiting task runs again, and so no longer awaits. Returns its function; 0: unknown. */
 static uint64_t resume(struct tapir_await_links *l, uint64_t awaiter)
 {
 	const uint64_t *known = tapir_map__get(&l->by_awaiter, awaiter);
@@ -133,7 +133,7 @@ void tapir_await_links__end(struct tapir_await_links *l, uint32_t tid, uint32_t 
 		nest->beyond_cnt--;
 		return;
 	}
-	/* What is further in than one of its kind lost its end. */
+	/* Work that is nested further in than the work that ends has lost its end. */
 	for (at = nest->all.cnt; at && nest->all.data[at - 1].work != work; at--)
 		;
 	if (at)

@@ -28,10 +28,10 @@ struct tapir_await_link {
 	uint64_t function;	   /* of the awaiter, a number of the caller's; 0: unknown */
 };
 
-/* What a thread does for a task. */
+/* The work that a thread does for a task. */
 struct tapir_await_work {
 	uint32_t task, work;
-	uint64_t function; /* of the task, as its last await told; 0: unknown */
+	uint64_t function; /* of the task, by its last await; 0: unknown */
 	uint64_t begin_ns;
 };
 
@@ -54,9 +54,9 @@ struct tapir_await_links { /* zeroed at first */
 /* False: out of memory. */
 bool tapir_await_links__begin(struct tapir_await_links *l, uint32_t tgid, uint32_t tid,
 			      uint32_t task, uint32_t work, uint64_t time_ns);
-/* Of work that began before the recording: nothing. */
+/* The end of work that began before the recording changes nothing. */
 void tapir_await_links__end(struct tapir_await_links *l, uint32_t tid, uint32_t work);
-/* Of a thread that is known to work for no task now. */
+/* Forgets the work of a thread that is known to work for no task now. */
 void tapir_await_links__forget(struct tapir_await_links *l, uint32_t tid);
 /* awaiter awaits task at va in function. False: out of memory. */
 bool tapir_await_links__wait(struct tapir_await_links *l, uint32_t tgid, uint32_t task,
@@ -68,7 +68,7 @@ bool tapir_await_links__wait(struct tapir_await_links *l, uint32_t tgid, uint32_
  */
 const struct tapir_await_work *tapir_await_links__current(const struct tapir_await_links *l,
 							  uint32_t tid, size_t *run_cnt);
-/* Who awaits the task first; NULL: no await of it was seen. Borrowed likewise. */
+/* The first task that awaits this one; NULL: no await of it was seen. Borrowed likewise. */
 const struct tapir_await_link *tapir_await_links__awaiter(const struct tapir_await_links *l,
 							  uint64_t task);
 

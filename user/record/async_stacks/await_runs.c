@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Buffers of a thread are put into the order of their times and replayed: what it continues at
- * a time is the innermost run that was begun and not ended by then. Nothing is known of a thread
- * before its first RESET_THREAD, after which the runtime tells all that the thread is in.
+ * Buffers of a thread are put into the order of their times and replayed: what it continues at a
+ * time is the innermost run that was begun and not ended by then. A thread's state is unknown
+ * before its first RESET_THREAD, after which the runtime lists all runs that the thread is in.
  */
 #include "record/async_stacks/await_runs.h"
 
@@ -93,7 +93,7 @@ struct replay {
 	bool is_armed;
 };
 
-/* What the thread is in from now on. */
+/* Notes the run that the thread is in from ns on. */
 static void note(struct replay *p, uint64_t ns)
 {
 	const struct nested *top = p->depth && !p->beyond_cnt ? &p->nest[p->depth - 1] : NULL;
@@ -115,7 +115,7 @@ static void note(struct replay *p, uint64_t ns)
 	}
 }
 
-/* Where such frames are in .frames; the same ones are there once. */
+/* Sets *at to the index of these frames in .frames, which has equal ones once. */
 static bool add_frames(struct tapir_await_runs *r, const struct tapir_async_event *event,
 		       uint32_t *at)
 {
@@ -249,7 +249,7 @@ static struct tapir_await_timeline *add_timeline(struct tapir_await_runs *r, uin
 	return timeline;
 }
 
-/* Those of one thread, from the i-th on; where the next one's begin. */
+/* Replays the events of one thread, from the i-th on; returns where the next thread's begin. */
 static size_t replay(struct tapir_await_runs *r, size_t i)
 {
 	uint64_t thread = r->all.data[i].thread;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * await_runs.h - which async methods each thread had continued at a time, by the buffers of .NET
- * 11's AsyncProfilerEventSource (decode/async_buffer.h). A buffer comes long after what it tells
- * of, when it is full or its thread does nothing async any more: all are added first, then sealed,
- * then asked.
+ * 11's AsyncProfilerEventSource (decode/async_buffer.h). A buffer arrives long after the events in
+ * it, when it is full or its thread no longer runs async methods: so all are added first, then
+ * sealed, then queried.
  *
  * Bounded; pure; one thread.
  */
@@ -28,7 +28,7 @@ struct tapir_await_run {
 	bool is_machine; /* of state machines: the frames are no addresses */
 };
 
-/* From then on a thread is in a run, or in none. */
+/* The run that a thread is in from from_ns on; or none. */
 struct tapir_await_moment {
 	uint64_t from_ns;
 	uint32_t run;	   /* idx + 1; 0: none */
@@ -69,7 +69,7 @@ struct tapir_await_runs { /* zeroed at first */
 	bool failed; /* out of memory */
 };
 
-/* What a thread continues: frames[0] runs, each is awaited by the next. */
+/* The methods that a thread continues: frames[0] runs, each is awaited by the next. */
 struct tapir_await_now {
 	uint64_t begin_ns, task;
 	const uint64_t *frames; /* addresses; borrowed */

@@ -156,7 +156,7 @@ struct frames {
 	unsigned cnt;
 };
 
-/* Those that await the task, each awaited by the next. */
+/* Adds the methods that await the task, each awaited by the next. */
 static void add_awaiters(struct tapir_await_stacks *a, uint64_t task, struct frames *out)
 {
 	const struct tapir_await_link *link;
@@ -180,7 +180,7 @@ static void append(struct tapir_await_stacks *a, const struct tapir_rec *rec)
 	tapir_str__add(&a->ready, zeros, -rec->size & 7);
 }
 
-/* Its id; 0: out of memory, or no room in the catalog. */
+/* The id of the stack, which it describes; 0: out of memory, or no room in the catalog. */
 static uint64_t describe_stack(struct tapir_await_stacks *a, const struct tapir_stack_view *from,
 			       const struct frames *frames, uint64_t time_ns)
 {
@@ -242,7 +242,7 @@ static uint64_t finish(struct tapir_await_stacks *a, struct joining *j, unsigned
 	return id ? id : j->ref.stack_id;
 }
 
-/* By the events of tasks. */
+/* The async stack as the events of tasks have it. */
 static uint64_t stack_of_task(struct tapir_await_stacks *a, struct joining *j,
 			      const struct tapir_await_work *work, size_t run_cnt)
 {
@@ -260,7 +260,10 @@ static uint64_t stack_of_task(struct tapir_await_stacks *a, struct joining *j,
 	return finish(a, j, place.idx + 1);
 }
 
-/* By what the runtime says that the thread continues; the method that runs must be in the stack. */
+/*
+ * The async stack as the runtime reports what the thread continues; the method that runs must be in
+ * the stack.
+ */
 static uint64_t stack_of_run(struct tapir_await_stacks *a, struct joining *j,
 			     const struct tapir_await_now *now)
 {
@@ -283,7 +286,7 @@ static uint64_t stack_of_run(struct tapir_await_stacks *a, struct joining *j,
 	return finish(a, j, own + 1);
 }
 
-/* By its number in its own namespace. */
+/* Finds the run by the thread's number in its own namespace. */
 static bool now_of(const struct tapir_await_stacks *a, const struct joining *j,
 		   struct tapir_await_now *out)
 {
@@ -294,7 +297,7 @@ static bool now_of(const struct tapir_await_stacks *a, const struct joining *j,
 	return a->has_runs && tapir_await_runs__at(&a->runs, j->ref.tgid, tid, j->ref.time_ns, out);
 }
 
-/* What the stack becomes; the same id: it stays. */
+/* The id of the stack that replaces this one; the same id: it stays. */
 static uint64_t async_stack(struct tapir_await_stacks *a, uint32_t tgid, uint32_t tid,
 			    uint64_t time_ns, uint64_t stack_id)
 {
@@ -313,8 +316,8 @@ static uint64_t async_stack(struct tapir_await_stacks *a, uint32_t tgid, uint32_
 }
 
 /*
- * A thread that sleeps where nothing works for a task: the end of what it did was lost. One that
- * sleeps in what continues a task may have told its begin, and calls its code later.
+ * A thread that sleeps where nothing works for a task has lost the end of its work. A thread that
+ * sleeps in code that continues a task may have fired the begin, and calls the task's code later.
  */
 static void forget_if_idle(struct tapir_await_stacks *a, const struct tapir_rec_switch *rec)
 {
@@ -330,7 +333,7 @@ static void forget_if_idle(struct tapir_await_stacks *a, const struct tapir_rec_
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* One of a family, which has a stack, with the stack that it is to have. */
+/* Puts a record of a family with a stack, with the async stack in place of its own. */
 static void put(struct tapir_await_stacks *a, const struct tapir_rec *rec, int family)
 {
 	uint64_t stack_id = tapir_rec__stack_id(rec);

@@ -25,7 +25,7 @@ struct tapir_await_counts {
 	uint64_t unclear;   /* stack and events do not agree: left as it is */
 	uint64_t no_room;   /* tasks, threads or frames beyond the bounds */
 	uint64_t malformed; /* events with a payload that is too short */
-	/* Of .NET 11: buffers of what threads continue, and those that are not used. */
+	/* For .NET 11: buffers of what threads continue, and those that are not used. */
 	uint64_t buffers, refused[TAPIR_ASYNC_FAULT_CNT], other_clock, runs_no_room;
 };
 

@@ -144,15 +144,16 @@ static void attach_more(struct tapir_images *images, const struct tapir_growing 
 		if (err < 0 || (more && more->attached_ns))
 			fn(ctx, *tgid, g->image, g->looked_ns, err < 0 ? err : 0);
 	}
-	if (more && more->fd >= 0) { /* nobody maps it later: what inherits it has the probes */
+	if (more &&
+	    more->fd >= 0) { /* no process maps it later: those that inherit it have the probes */
 		close(more->fd);
 		more->fd = -1;
 	}
 }
 
 /*
- * Where an event may also come by the process's ring, that is to be known before its probe is
- * attached: so it is read one look later.
+ * Where an event may also arrive by the process's ring, the ring's coverage must be known before
+ * the probe is attached: so the change is read one scan later.
  */
 static bool is_due(struct tapir_images *images, struct tapir_growing *g, uint64_t now_ns)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a file of a traced process is called, and which of its probes were requested. */
+/*
+ * Reads a file of a traced process: its names and build ID, and which of its probes were requested.
+ */
 #include "record/images/images_impl.h"
 
 #include <errno.h>

@@ -60,7 +60,7 @@ static bool is_same_content(const struct tapir_image *image, const struct tapir_
 	return image->size == old->size && image->file_id == old->file_id && image->build_id_bytes;
 }
 
-/* One that was there under another key if nothing in it has changed. */
+/* Finds the image that had this file under another key, if its content is unchanged. */
 static struct tapir_image *find_same(struct tapir_images *images, int fd, const struct stat *st,
 				     uint64_t *latest)
 {
@@ -175,7 +175,8 @@ int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 	if (!err && added)
 		err = tapir_image__read(images, added, fd, 0);
 	if (err && added)
-		added->site_cnt = 0; /* said once; whoever maps it next has a file without probes */
+		added->site_cnt = 0; /* reported once; the next process that maps it has a file
+					without probes */
 	if (err)
 		return err;
 	if (added)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * images.h - the files that traced processes execute: each is opened and read once, however
- * many processes map it; what it is called (build ID), which of its probes were asked for, and
- * where they are attached.
+ * images.h - the files that traced processes execute: each is opened and read once, however many
+ * processes map it; its build ID, which of its probes were requested, and where they are attached.
  *
  * An image of libtapir's (include/tapir/dynamic.h) gets more probes while it is mapped, which no
- * record of the kernel's announces: such a file is looked at again by __grow.
+ * record of the kernel's announces: __grow reads such a file again.
  *
  * One thread. Probes that are on stay on until __free.
  */

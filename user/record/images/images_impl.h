@@ -93,7 +93,7 @@ void tapir_images__unwatch_all(struct tapir_images *images);
 void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 			 tapir_detach_fn on_progress, void *ctx);
 
-/* Its file was overwritten: detaches the probes of its old content. */
+/* Detaches the probes of a file's old content after the file was overwritten. */
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old);
 
 #endif

@@ -14,10 +14,13 @@
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
 
-/* Of the watches that a user may have (fs.inotify.max_user_watches): at least 8,192. */
+/* The share of the watches that a user may have (fs.inotify.max_user_watches): at least 8,192. */
 #define FILES_MAX 2048
 
-/* Its content is written, or it is deleted (a link less is a change of its attributes). */
+/*
+ * The file's content is written, or the file is deleted (a link less is a change of its
+ * attributes).
+ */
 #define CHANGES	  (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_ONESHOT)
 
 void tapir_mapped_files__init(struct tapir_mapped_files *files)

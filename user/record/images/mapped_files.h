@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mapped_files.h - files that were read, found again by the device and inode that the kernel
- * reports of each mapping: a later mapping is described without a look at its process, which may
- * have ended.
+ * reports of each mapping: a later mapping is described without reading its process, which may have
+ * ended.
  *
  * An inode number is used again once its file is deleted, and a file may be written in place. So
  * each one is watched by inotify, which keeps its inode, but neither the file nor its mount busy:
- * the first change ends what is known of it. Files on file systems that need a server are not
- * kept: they change without a notice.
+ * the first change ends what is known of it. Files on file systems that need a server are not kept:
+ * they change without a notice.
  *
  * The kernel could report build IDs instead (perf_event_attr.build_id), but it then marks records
  * of other tracers as if they had one, too (seen: 6.18), and `perf record` aborts.
@@ -48,14 +48,17 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 			       const struct stat *st);
 
 /*
- * The file fd is about to be read: watches it. told: a mapping of it as the kernel reported it;
- * line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
+ * The file fd is about to be read: watches it. told: a mapping of it as the kernel reported
+ * it; line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
  */
 struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
 						   const struct tapir_sideband_mmap *told,
 						   const struct tapir_mapping_line *line);
 
-/* It was read: image is borrowed until the images are freed. NULL: it could not be. */
+/*
+ * The watched file was read: image is borrowed until the images are freed. NULL: it could not be
+ * read.
+ */
 void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 			     struct tapir_image *image);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From a note to a site plan. The better-informed source wins: SPEC, note, table, operand. */
+/* Turns a note into a site plan. The better-informed source wins: SPEC, note, table, operand. */
 #include "record/images/plan.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ struct tapir_plan {
 int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
 		     bool with_stack, struct tapir_plan *out);
 
-/* Where the caller of the site's function is, for the first step of the stack. */
+/* Sets where the caller of the site's function is found, for the first step of the stack. */
 void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row);
 
 #endif

@@ -22,7 +22,7 @@
 #define REPORTERS_MAX	1024
 #define METHODS_MAX	65536u
 #define INLINED_MAX	65536u /* addresses, of a process */
-#define METHODS_AT_ONCE 256u   /* are looked at again in a second: 1 ms */
+#define METHODS_AT_ONCE 256u   /* are read again per second: 1 ms */
 #define PARENTS_MAX	8      /* forks of forks that run their ancestor's code */
 
 /* A probe that reports generated code. */
@@ -167,7 +167,7 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	}
 }
 
-/* Its text is in n->name. */
+/* Adds a name to the table; its text is in n->name. */
 static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
 		     uint64_t start_va, uint64_t size, uint64_t from_ns)
 {
@@ -399,7 +399,7 @@ bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_m
 	       tapir_dotnet_names__miss(&s->dotnet, va, time_ns, is_code_memory(mapping));
 }
 
-/* What stubs and write barriers are aligned to; methods are, too, but have names. */
+/* The alignment of stubs and write barriers; methods have it, too, but have names. */
 #define STUB_BYTES 16u
 
 bool tapir_code_names__name_stub(struct tapir_code_names *n,
@@ -429,7 +429,10 @@ static bool read_interpreter(struct tapir_code_sources *s)
 	return s->interpreter.code_va;
 }
 
-/* Its name now, from time_ns on; nothing changes if it had it before. 1: it is new. */
+/*
+ * Reads the method's name now, which holds from time_ns on; nothing changes if it had it before. 1:
+ * it is new.
+ */
 static int name_method(struct tapir_code_names *n, struct tapir_code_sources *s, uint64_t va,
 		       uint64_t time_ns)
 {

@@ -20,8 +20,8 @@
 #define TAPIR_CODE_NAMES_SPEC "hotspot:compiled__method__load"
 
 /*
- * The same of .NET processes that are entered for other events. The runtime sends loads to whoever
- * listens to everything of the JIT, at level 5.
+ * The like for .NET processes that are entered for other events. The runtime sends loads to each
+ * session that enables all of the JIT's events, at level 5.
  */
 #define TAPIR_CODE_NAMES_DOTNET_SPEC                                                               \
 	"Microsoft-Windows-DotNETRuntime:ev=MethodLoadVerbose,ev=MethodUnloadVerbose:Verbose"
@@ -47,7 +47,7 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 /* Every EVENT record. True: only tapir itself requested it. */
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
 
-/* From time_ns on a .NET process sends events of what it compiles. */
+/* A .NET process sends events of what it compiles from time_ns on. */
 void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
 /*
  * Events of the probe were lost: if they report code, no process is assumed to have reported all.
@@ -94,9 +94,9 @@ bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, ui
 				   uint64_t time_ns);
 
 /*
- * What is inlined at va, in the code that has a JIT record in the catalog: describes it (abi.h).
- * is_return: va is the byte before a return address. 0: nothing is known of that; else 1 or the
- * writer's error.
+ * Describes (abi.h) what is inlined at va, in code that has a JIT record in the catalog. is_return:
+ * va is the byte before a return address. 0: nothing is known of that; else 1 or the writer's
+ * error.
  */
 int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 				   uint64_t time_ns, bool is_return);

@@ -38,7 +38,7 @@ struct tapir_code_sources {
 	struct tapir_dotnet_names dotnet;
 };
 
-/* From a PROCESS record other than EXIT. An EXEC discards everything. */
+/* Begins with a PROCESS record other than EXIT. An EXEC discards everything. */
 void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec);
 void tapir_code_sources__fini(struct tapir_code_sources *s);
 

@@ -80,7 +80,7 @@ static void wait_for(struct tapir_dotnet_names *n, uint64_t now_ns, uint64_t max
 	n->wait_ns = n->wait_ns * 2 < max_wait_ns ? n->wait_ns * 2 : max_wait_ns;
 }
 
-/* One that is stopped or starting may answer later; one that has no socket will not. */
+/* A process that is stopped or starting may answer later; one that has no socket will not. */
 static void fail(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
 {
 	forget_question(n);
@@ -162,13 +162,13 @@ bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, boo
 	return false;
 }
 
-/* Its own events of it may still be on their way. */
+/* Events of the process that name the code may still be on their way. */
 static bool is_fresh(uint64_t time_ns)
 {
 	return tapir_clock__now_ns() < time_ns + EVENT_NS;
 }
 
-/* It ran before the last snapshot, too, which has no name for it. */
+/* Returns true if the code ran before the last snapshot, too, which has no name for it. */
 static bool is_nameless(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns)
 {
 	bool is_new = true;

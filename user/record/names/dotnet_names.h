@@ -23,7 +23,7 @@
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 
-/* Whose jitdumps the process maps. */
+/* The owner of the jitdumps that the process maps. */
 enum tapir_dotnet_dumps {
 	TAPIR_DOTNET_DUMPS_THEIRS, /* its own: they are to be read; also when it is no .NET */
 	TAPIR_DOTNET_DUMPS_UNKNOWN,
@@ -62,7 +62,7 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
 			      bool is_told_of);
 
 /*
- * From time_ns on the process itself reports what it compiles; a snapshot taken now has what was
+ * The process itself reports what it compiles from time_ns on; a snapshot taken now has what was
  * compiled before. May be called again, or before __start.
  */
 void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t time_ns);

@@ -32,7 +32,7 @@ struct tapir_runtime_query {
 	struct tapir_runtime_query *next;
 	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid;
-	uint64_t start_ticks; /* of the process, which tells it from a later one of its id */
+	uint64_t start_ticks; /* of the process, to distinguish it from a later one with its id */
 	enum state state;
 	bool is_dropped;
 	unsigned try_cnt;
@@ -74,7 +74,7 @@ int tapir_runtime_queries__new(struct tapir_runtime_queries **out)
 
 /* ---- the thread ------------------------------------------------------------------------- */
 
-/* What this thread has to do something about, now or first of all. Lock held. */
+/* The query that is due first, now or later; a dropped one before all. Lock held. */
 static struct tapir_runtime_query *next_to_do(const struct tapir_runtime_queries *a)
 {
 	struct tapir_runtime_query *next = NULL;
@@ -154,8 +154,8 @@ static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_
 }
 
 /*
- * What it writes without being asked (-EALREADY) is read where it is. Why the answer of a process
- * that ended meanwhile is missing needs no words, and its id may be another's by now.
+ * A map that the runtime writes unrequested (-EALREADY) is read where it is. A process that ended
+ * during the query needs no message, and its id may be another's by now.
  */
 static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {

@@ -28,11 +28,11 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 
 bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
 /*
- * Of an answered one, in the format of its runtime; borrowed until __drop. NULL: it gave none, or
- * is not such a runtime.
+ * The answer of an answered query, in the format of its runtime; borrowed until __drop. NULL: it
+ * gave none, or is not such a runtime.
  */
 const void *tapir_runtime_query__answer(const struct tapir_runtime_query *q);
-/* Of an answered one: how it went, 0 or -errno. */
+/* The result of an answered query, 0 or -errno. */
 int tapir_runtime_query__error(const struct tapir_runtime_query *q);
 /* The query, and its file, are no longer needed: the file is removed if it was made for tapir. */
 void tapir_runtime_query__drop(struct tapir_runtime_query *q);

@@ -74,7 +74,7 @@ static char *statement_of(const struct tapir_lock_owners *o, uint32_t tgid)
 	return *text ? strdup(text) : NULL;
 }
 
-/* Of a process that executes nothing in a transaction; NULL: of any other. */
+/* Describes the session of a process that executes nothing in a transaction; NULL for any other. */
 static char *session_of(const struct tapir_lock_owners *o, uint32_t tgid, uint32_t pid)
 {
 	const struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};

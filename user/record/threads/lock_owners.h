@@ -19,7 +19,7 @@ struct tapir_lock_owners *tapir_lock_owners__new(uint32_t tgid,
 void tapir_lock_owners__free(struct tapir_lock_owners *o);
 
 /* Sets the owner of what a thread waits for that sleeps in a system call, if it is known. */
-/* Of a thread that runs: the statement that it executes, of a server of databases. */
+/* For a thread of a database server that runs: finds the statement that it executes. */
 void tapir_lock_owners__find_statement(const struct tapir_lock_owners *o,
 				       struct tapir_thread_copy *copy);
 void tapir_lock_owners__find(const struct tapir_lock_owners *o, struct tapir_thread_copy *copy);

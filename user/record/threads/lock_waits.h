@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lock_waits.h - which thread waits for a lock that which other holds, at one moment; cycles among
- * them are deadlocks. From a snapshot, or from events that name the owner.
+ * lock_waits.h - the threads that wait for locks which other threads hold, at one moment; cycles
+ * among them are deadlocks. From a snapshot, or from events that name the owner.
  *
- * A thread waits for one lock at a time. Whoever adds vouches that the waits were at the same time.
+ * A thread waits for one lock at a time. The caller that adds waits ensures that they were at the
+ * same time.
  */
 #ifndef TAPIR_USER_LOCK_WAITS_H
 #define TAPIR_USER_LOCK_WAITS_H
@@ -27,7 +28,7 @@ struct tapir_lock_waits { /* zeroed at first */
 /* Replaces what the thread waited for before. 0 or -ENOMEM. */
 int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t owner_tid);
 
-/* 0: it waits for nobody that is known. */
+/* 0: it does not wait, or for no known thread. */
 uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid);
 
 /*
@@ -37,7 +38,7 @@ uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid)
 typedef void (*tapir_deadlock_fn)(void *ctx, uint32_t tid, size_t cnt);
 size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadlock_fn fn, void *ctx);
 
-/* The thread for which most others wait, directly; *cnt: how many. 0: nobody waits. */
+/* The thread for which most others wait, directly; *cnt: how many. 0: no thread waits. */
 uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt);
 
 void tapir_lock_waits__fini(struct tapir_lock_waits *w);

@@ -16,10 +16,10 @@ struct tapir_monitor_owners { /* zeroed at first */
 
 /* A thread begins to wait; owner 0: it has the monitor, or its owner is unknown. 0 or -ENOMEM. */
 int tapir_monitor_owners__set(struct tapir_monitor_owners *m, uint32_t tid, uint64_t owner);
-/* The owner for whom a thread waits now; 0: none. */
+/* The thread that owns what this one waits for now; 0: none. */
 uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t tid);
 
-/* What a process calls a thread. 0 or -ENOMEM. */
+/* Notes the number that a process has for a thread. 0 or -ENOMEM. */
 int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
 				 uint32_t tid);
 /* The thread that a process calls so; 0: none. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By the file its first function is mapped from: its name identifies the tapir it belongs to. */
+/*
+ * Recognizes a thread by the file that its first function is mapped from, whose name identifies the
+ * tapir it belongs to.
+ */
 #include "record/threads/own_thread.h"
 
 #include <ctype.h>

@@ -10,7 +10,10 @@
 
 /* 10 us a thread. false, too: there is no such process. */
 bool tapir_process__has_runnable_thread(uint32_t tgid);
-/* What is in a thread's stat file: "4711 (name) S ...", where the name may hold anything. */
+/*
+ * Returns true if a thread's stat file says that it runs: "4711 (name) S ...", where the name may
+ * hold anything.
+ */
 bool tapir_thread_stat__runs(const char *text);
 
 #endif

@@ -10,7 +10,7 @@ struct tapir_python_reader;
 /* p: stays where it is. NULL: no memory */
 struct tapir_python_reader *tapir_python_reader__new(const struct tapir_process_copy *p);
 void tapir_python_reader__free(struct tapir_python_reader *reader);
-/* Those of a thread, if it has any. 0 or -ENOMEM. */
+/* Reads the functions of a thread, if it runs some. 0 or -ENOMEM. */
 int tapir_python_reader__read(const struct tapir_python_reader *reader,
 			      struct tapir_thread_copy *copy);
 

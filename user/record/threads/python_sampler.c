@@ -16,7 +16,7 @@
 #include "trace/recbuf.h"
 
 #define INTERVAL_NS   (50 * TAPIR_NS_PER_MS)
-#define REST_TIMES    200u /* as long as a look took, until the next: half a percent of a CPU */
+#define REST_TIMES    200u /* pause after a sample, in times of its cost: half a percent of a CPU */
 #define MAX_PROCESSES 16u
 #define MAX_CODES     65536u /* of a process */
 #define MAX_STACKS    65536u
@@ -133,7 +133,9 @@ static void learn_numbers(struct looked_at *p)
 	tapir_thread_list__fini(&list);
 }
 
-/* One that has just begun is a shell yet, or has not loaded its library. */
+/*
+ * A process that has just begun is a shell yet, or has not loaded its library: it is tried again.
+ */
 static void recognize(struct looked_at *p)
 {
 	struct tapir_interp interp;

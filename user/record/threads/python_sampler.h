@@ -4,7 +4,7 @@
  * second, as LOOK records: of an interpreter whose frames BPF programs cannot find (bpf/interp.h),
  * so that its stacks have its own functions alone.
  *
- * Nobody is stopped or asked: the interpreter's frames are read from the process's memory
+ * No thread is stopped: the interpreter's frames are read from the process's memory
  * (runtime/cpython/cpython_frames.h), in some microseconds a thread. The thread continues to run,
  * so a frame may be of a function that has just returned. What is no code is left out. Samples
  * become rare where they would take more than a fixed share of a CPU.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which processes are copied when, and the thread that posts them. */
+/* Chooses when a process is copied, and runs the thread that posts the copies. */
 #include "record/threads/snapshot.h"
 
 #include <errno.h>

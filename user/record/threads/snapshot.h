@@ -3,9 +3,9 @@
  * snapshot.h - what every thread of some processes does at one moment: its stacks as a SWITCH
  * record with the flag SNAPSHOT, so that threads that sleep throughout a recording are in it.
  *
- * Nobody is stopped. Registers and kernel stacks come from a BPF iterator, stack memory from
+ * No thread is stopped. Registers and kernel stacks come from a BPF iterator, stack memory from
  * process_vm_readv(2); a thread whose switch count is the same before and after has not run in
- * between, and what was read belongs together. One that ran may be looked at again, some times.
+ * between, and what was read belongs together. A thread that ran is copied again, a few times.
  *
  * Copies of named processes are taken at once, on the caller's thread; unwind tables are read and
  * stacks are walked by a thread of its own, so that a recording does not wait for them.

@@ -81,7 +81,7 @@ int tapir_call_reader__read(struct tapir_call_reader *reader, struct tapir_threa
 	return copy->call ? 0 : -ENOMEM;
 }
 
-/* Of a process that is not in the snapshot: its first thread, for its name. */
+/* Posts the first thread, for its name, of an owner's process that is not in the snapshot. */
 static void post_owner_elsewhere(const struct tapir_process_copy *p,
 				 const struct tapir_thread_copy *copy, struct tapir_queue *queue)
 {
@@ -142,7 +142,7 @@ struct texts {
 	uint32_t server;
 };
 
-/* What it waits for. */
+/* Adds the system call in which the thread waits. */
 static void add_call(const struct tapir_thread_copy *copy, const struct tapir_poster *poster,
 		     struct texts *texts, struct tapir_rec_wait *wait, struct tapir_wait_view *view)
 {

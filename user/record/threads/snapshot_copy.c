@@ -54,7 +54,7 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 		 (TAPIR_THREAD_ON_CPU | TAPIR_THREAD_IS_KERNELS | TAPIR_THREAD_32_BIT));
 }
 
-/* What is read of a process in one look, beside its threads' stacks. */
+/* Readers of what is copied of a process in one round, apart from its threads' stacks. */
 struct readers {
 	struct tapir_call_reader *calls;
 	struct tapir_lock_owners *owners;
@@ -141,7 +141,7 @@ static int index_list(const struct tapir_thread_list *list, struct tapir_map *id
 	return 0;
 }
 
-/* Of threads that have not run while they were copied; in the last round of all that are left. */
+/* Keeps threads that have not run while they were copied; in the last round all that are left. */
 static int keep_settled(struct tapir_process_copy *p, struct tapir_thread_copies *copies,
 			const struct tapir_thread_list *after, bool is_last)
 {

@@ -20,27 +20,27 @@ struct tapir_thread_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
-	bool has_moved;			      /* whenever it was looked at: it runs */
+	bool has_moved;			      /* in each round: it runs */
 	struct tapir_interp_function *python; /* functions of Python that it runs; NULL: none */
 	size_t python_cnt;
-	/* Of a thread that sleeps in a system call (system_call.h): */
+	/* For a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */
 	uint64_t futex_va;
 	uint32_t owner;		 /* as its own namespace numbers it; 0: not known so */
 	uint32_t owner_tid;	 /* 0: unknown */
 	bool is_owner_of_dump;	 /* the owner is of a thread dump, which all threads stopped for */
 	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
-	/* Of .NET, the type of the object whose monitor it waits for; NULL: not known. */
+	/* For .NET: the type of the object whose monitor it waits for; NULL: not known. */
 	char *type_path;
 	uint32_t type_row, array_depth;
-	/* Of PostgreSQL, what it waits for. */
+	/* For PostgreSQL: the lock that it waits for. */
 	bool has_lock;
 	struct tapir_postgresql_lock lock;
 	char *statement, *holder_statement; /* what it and who holds that executes; NULL */
 	char *session, *holder_session;	    /* transactions in which they execute nothing; NULL */
 };
 
-/* As its own namespace numbers it. ns_tid 0: unknown */
+/* The thread's id in its own namespace. ns_tid 0: unknown */
 static inline uint32_t tapir_number_of_thread(uint32_t tid, uint32_t ns_tid)
 {
 	return ns_tid ? ns_tid : tid;
@@ -66,7 +66,10 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 			     unsigned look_cnt, size_t *room);
 void tapir_process_copy__fini(struct tapir_process_copy *p);
 
-/* By /proc where there are no programs. A process that has ended has none. 0 or -errno, no line. */
+/*
+ * Lists threads, by /proc where there are no programs. A process that has ended has none. 0 or
+ * -errno, no line.
+ */
 struct tapir_thread_list;
 int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
 			 struct tapir_thread_list *out);
@@ -89,7 +92,7 @@ int tapir_process_copy__find_owners(struct tapir_process_copy *p);
 int tapir_process_copies__check_chains(struct tapir_process_copy *processes, size_t cnt,
 				       struct tapir_programs *programs);
 
-/* What posts the processes of a snapshot. */
+/* The state of posting the processes of a snapshot. */
 struct tapir_postgresql_namer;
 struct tapir_walk_tables;
 struct tapir_poster {

@@ -45,7 +45,10 @@ struct code_pages {
 	struct tapir_vec(struct code_page *) vec;
 };
 
-/* What interpreters (HotSpot's, CPython) run in stacks of a process: whether it has a name. */
+/*
+ * The methods that interpreters (HotSpot's, CPython) run in stacks of a process, each with a flag:
+ * it has a name.
+ */
 struct methods {
 	struct tapir_jvm_interpreter interpreter;
 	const struct tapir_cpython *python;
@@ -65,7 +68,7 @@ struct space {
 	struct methods *methods;
 };
 
-/* What a file's place in tables says of it. */
+/* Values of a file's slot in tables. */
 #define NO_TABLE 0u
 #define NO_ELF	 UINT64_MAX
 
@@ -231,7 +234,7 @@ static void free_pages(struct code_pages *pages)
 	tapir_map__fini(&pages->idx_by_number);
 }
 
-/* Of a process that may have ended: then there are none. */
+/* Reads code of a process, which may have ended: then there are no bytes. */
 static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes)
 {
 	const struct space *space = ctx;
@@ -270,7 +273,7 @@ static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va
 		(void)tapir_queue__post(methods->queue, rec, -1); /* it counts what it refuses */
 }
 
-/* A thousand threads wait in few methods: each is looked at once. NULL: there are too many. */
+/* A thousand threads wait in few methods: each is read once. NULL: there are too many. */
 static uint64_t *is_named(struct methods *methods, uint64_t va, bool *is_new)
 {
 	*is_new = false;
@@ -279,7 +282,7 @@ static uint64_t *is_named(struct methods *methods, uint64_t va, bool *is_new)
 	return tapir_map__put(&methods->is_named, va, is_new);
 }
 
-/* What a name is read by: of an interpreter of the process. */
+/* Reads the name of a function of one interpreter. */
 typedef bool (*add_name_fn)(const struct methods *methods,
 			    const struct tapir_process_memory *memory, uint64_t va,
 			    struct tapir_str *out);

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "bpf/control.h"
 
-/* What a process lets be read; each returns how many bytes it wrote, 0 for none. */
+/* Readers of the process; each returns how many bytes it wrote, 0 for none. */
 struct tapir_call_source {
 	size_t (*memory)(void *ctx, uint64_t va, void *out, size_t bytes);
 	size_t (*fd_link)(void *ctx, int fd, char *out, size_t bytes); /* not terminated */
@@ -29,18 +29,19 @@ struct tapir_call {
 	uint32_t owner; /* of the futex: a thread id of the process's namespace; 0: unknown */
 };
 
-/* Of a thread that sleeps and has not run since seen was read. out: zeroed, or of an earlier call.
+/*
+ * For a thread that sleeps and has not run since seen was read. out: zeroed, or of an earlier call.
  */
 void tapir_call__read(const struct tapir_call_source *source, const struct tapir_thread_seen *seen,
 		      struct tapir_call *out);
 void tapir_call__fini(struct tapir_call *call);
 
 /*
- * Which thread holds a futex on which another waits, by the arguments of futex(2) and the words
+ * The thread that holds a futex on which another waits, by the arguments of futex(2) and the words
  * from its address on; 0: unknown. The word of a PI futex is its owner's thread id, as the kernel
  * defines it. A mutex of glibc has its owner's in the third word, and musl's, and robust ones, in
- * the first. Other futexes (conditions, semaphores, barriers, those of runtimes) have no owner.
- * The caller checks that there is such a thread.
+ * the first. Other futexes (conditions, semaphores, barriers, those of runtimes) have no owner. The
+ * caller checks that there is such a thread.
  */
 #define TAPIR_FUTEX_WORDS 5u
 uint32_t tapir_futex__owner(uint32_t op, uint32_t value, const uint32_t words[TAPIR_FUTEX_WORDS]);
