@@ -13,7 +13,7 @@ static void push(struct merged *m, uint64_t va)
 	m->cnt++;
 }
 
-/* Those of one call of the loop; returns how many that are. */
+/* Adds the functions of one call of the loop; returns how many frames it used. */
 static size_t push_call(struct merged *m, const struct tapir_interp_function *frames, size_t cnt,
 			const struct tapir_interp_namer *namer, bool has_names)
 {

@@ -21,8 +21,10 @@ struct tapir_interp_function {
 	bool is_last;	  /* of one call of the loop */
 };
 
-/* Who names the functions of a process, and who knows whether a native frame has the function's
- * name itself: with -X perf CPython has code for each. */
+/*
+ * Names the functions of a process, and says if a native frame has the function's name itself: with
+ * -X perf CPython has code for each.
+ */
 struct tapir_interp_namer {
 	bool (*is_named)(void *ctx, uint64_t code_va);
 	bool (*is_generated)(void *ctx, uint64_t native_va);

@@ -32,7 +32,7 @@ static inline void tapir_page_cache__begin(struct tapir_page_cache *cache,
 	cache->age++;
 }
 
-/* As a tapir_process_memory's .read; ctx: the cache. All or nothing. */
+/* A tapir_process_memory's .read; ctx: the cache. All or nothing. */
 size_t tapir_page_cache__read(void *ctx, uint64_t va, void *out, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By process_vm_readv(2). */
+/* Reads by process_vm_readv(2). */
 #include "runtime/process_memory.h"
 
 #include "base/exhaustion.h"

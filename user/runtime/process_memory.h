@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * process_memory.h - the memory of a process that runs, as what interprets it reads it. The process
- * may put anything there and change it meanwhile: what is read is checked, and reads are bounded.
+ * may put anything there and change it at any time: what is read is checked, and reads are bounded.
  */
 #ifndef TAPIR_USER_PROCESS_MEMORY_H
 #define TAPIR_USER_PROCESS_MEMORY_H
@@ -17,9 +17,12 @@ struct tapir_process_memory {
 	void *ctx;
 };
 
-/* Of a process: how many bytes could be read. Requires PTRACE_MODE_ATTACH_REALCREDS. */
+/*
+ * Reads a process's memory; returns the number of bytes read. Requires
+ * PTRACE_MODE_ATTACH_REALCREDS.
+ */
 size_t tapir_process_memory__read(uint32_t tgid, uint64_t va, void *out, size_t bytes);
-/* Of several pieces, up to the first page that is not there; bytes is what they are together. */
+/* Reads several pieces, up to the first page that is missing; bytes is the sum of their lengths. */
 size_t tapir_process_memory__read_pieces(uint32_t tgid, const struct iovec *pieces, size_t cnt,
 					 void *out, size_t bytes);
 /* The same as a .read; ctx: a pointer to the tgid. */

@@ -90,7 +90,7 @@ static int visit(const struct tapir_mapping_line *m, void *ctx)
 	return 0;
 }
 
-/* Those that are known by what is in their files. */
+/* Recognizes runtimes by what is in their files. */
 static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_info *out)
 {
 	int mark = tapir_diag__cnt();

@@ -32,7 +32,7 @@ struct tapir_runtime_ops {
 	 * or -errno with a line; -EALREADY: the names come without being requested.
 	 */
 	int (*ask_names)(uint32_t tgid, int cancel_fd, void *answer);
-	/* Of an answer that is no longer needed: removes what the runtime wrote for tapir. */
+	/* Discards an answer that is no longer needed: removes what the runtime wrote for tapir. */
 	void (*discard_names)(uint32_t tgid, void *answer);
 	size_t answer_bytes;
 	const char *kind;     /* "JVM", in messages */
@@ -42,7 +42,7 @@ struct tapir_runtime_ops {
 extern const struct tapir_runtime_ops tapir_runtime_jvm, tapir_runtime_dotnet;
 extern const struct tapir_runtime_ops *const tapir_runtimes[]; /* ended by NULL */
 
-/* What the first of them that it is says of a process: 1, 0: none, or -errno with a line. */
+/* Fills out by the first runtime that recognizes the process: 1, 0: none, or -errno with a line. */
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out);
 
 #endif

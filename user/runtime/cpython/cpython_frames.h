@@ -5,8 +5,8 @@
  * do not change within a version, and what 3.13 says of itself (_Py_DebugOffsets); of other
  * versions nothing is known.
  *
- * Nothing is asked of the interpreter. Its memory may hold anything and changes meanwhile, unless
- * the thread sleeps: what does not look like a function's names is none. Pure but for reads.
+ * Nothing is asked of the interpreter. Its memory may hold anything and changes while it is read,
+ * unless the thread sleeps: what does not look like a function's names is none. Pure but for reads.
  */
 #ifndef TAPIR_USER_CPYTHON_FRAMES_H
 #define TAPIR_USER_CPYTHON_FRAMES_H
@@ -16,7 +16,7 @@
 #include "runtime/interp_merge.h"
 #include "runtime/process_memory.h"
 
-/* What CPython exports that is needed. */
+/* The symbols that CPython exports and this module needs. */
 enum {
 	TAPIR_CPYTHON_VERSION, /* Py_Version, since 3.11 */
 	TAPIR_CPYTHON_RUNTIME, /* _PyRuntime */
@@ -26,7 +26,7 @@ enum {
 	TAPIR_CPYTHON_EXPORT_CNT
 };
 
-/* Where things are in what they are part of, in bytes. */
+/* Offsets of members within their structures, in bytes. */
 struct tapir_cpython_layout {
 	uint64_t interpreters;	   /* of _PyRuntime: the first one */
 	uint64_t interpreter_next; /* of an interpreter: the next one, its first thread */
@@ -81,8 +81,8 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 			     struct tapir_str *out);
 
 /*
- * What tells the code at an address from other code that is there later: where its texts are. 0: it
- * is no code.
+ * A value that distinguishes the code at an address from other code that is there later: the
+ * addresses of its texts. 0: it is not code.
  */
 uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
 				 const struct tapir_process_memory *memory, uint64_t code_va);

@@ -28,7 +28,7 @@ bool tapir_cpython__is_path(struct tapir_sv path)
 	       (tapir_sv__starts_with(name, "libpython") && memmem(name.data, name.len, ".so", 3));
 }
 
-/* Of each process of a snapshot: the mappings of those that are none are not read. */
+/* Filters the processes of a snapshot: the mappings of one that is not Python are not read. */
 static bool has_program(uint32_t tgid)
 {
 	tapir_autofree char *path = tapir_proc__read_exe(tgid);
@@ -42,7 +42,10 @@ struct search {
 	bool is_found;
 };
 
-/* It was there and could not be read; else it may have ended, or be another user's. */
+/*
+ * Returns true if the file was there and could not be read; else the process may have ended, or be
+ * another user's.
+ */
 static bool is_worth_a_word(int err)
 {
 	return err == -EIO || err == -ENOMEM;

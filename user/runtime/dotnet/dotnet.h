@@ -39,8 +39,7 @@ const char *tapir_dotnet_kind__text(enum tapir_dotnet_kind kind);
 bool tapir_dotnet__is_path(const char *path, size_t len);
 bool tapir_dotnet__is_code_memory(const char *path, size_t len); /* the second of the two */
 
-/* Which kind of .NET a program is by its file alone: single-file or NativeAOT; 0: neither. No line.
- */
+/* The kind of .NET program by its file alone: single-file or NativeAOT; 0: neither. No line. */
 enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path);
 
 /*

@@ -5,7 +5,7 @@
  * Keywords, and their methods with [Event]. No code runs and no process is queried; what a program
  * creates at run time (new EventSource("name")) is not found.
  *
- * Assemblies are whoever's: what is read, kept and walked is bounded. Thread-safe.
+ * Assemblies are hostile input: reads, memory and walks are bounded. Thread-safe.
  */
 #ifndef TAPIR_USER_DOTNET_ASSEMBLY_H
 #define TAPIR_USER_DOTNET_ASSEMBLY_H
@@ -25,7 +25,10 @@ int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd)
 /* The same of its metadata. */
 int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
 				       size_t len);
-/* Those of every .dll the process maps. -errno with a line: it cannot be inspected. */
+/*
+ * Adds the EventSources of every .dll that the process maps. -errno with a line: it cannot be
+ * inspected.
+ */
 int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid);
 void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources);
 

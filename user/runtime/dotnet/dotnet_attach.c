@@ -42,7 +42,9 @@ static int put_request(struct tapir_str *out, const char *path, uint64_t key)
 						 sizeof(client));
 }
 
-/* What the caller can make something of; the line is there. */
+/*
+ * Turns the runtime's answer into an error that the caller can act on; the line was added before.
+ */
 static int meaning(int err, uint32_t hresult)
 {
 	if (err != -EREMOTEIO)
@@ -130,7 +132,7 @@ static bool is_stopped(const struct tapir_dotnet_talk *talk)
 	return *state == 'T' || *state == 't';
 }
 
-/* What cannot be counted is taken to be there. */
+/* A number that cannot be counted is taken to be sufficient. */
 static bool has_spare_descriptors(uint32_t tgid)
 {
 	struct rlimit limit;

@@ -66,7 +66,7 @@ struct search {
 	struct candidates *found;
 };
 
-/* Of a directory of any size, until the deadline. */
+/* Called for each name of a directory of any size, until the deadline. */
 static bool look_at(void *ctx, int dir_fd, const char *name)
 {
 	const struct search *search = ctx;

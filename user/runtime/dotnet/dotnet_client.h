@@ -40,7 +40,10 @@ struct tapir_dotnet_opts {
 int tapir_dotnet__command(const struct tapir_dotnet_opts *opts, const struct tapir_str *request,
 			  uint32_t *hresult);
 
-/* By the newest of the three commands it knows. On success out needs __fini. */
+/*
+ * Requests the process's facts by the newest of the three commands that it knows. On success out
+ * needs __fini.
+ */
 int tapir_dotnet__ask_process(const struct tapir_dotnet_opts *opts,
 			      struct tapir_dotnet_process *out);
 

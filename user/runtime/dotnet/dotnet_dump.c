@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From record to record, by their lengths. */
+/* Walks the records of a jitdump by their lengths. */
 #include "runtime/dotnet/dotnet_dump.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/foreign/foreign_file.h"
 
 #define WINDOW_BYTES (64u << 10)
-#define MAX_WINDOWS  16384u /* beyond: nobody waits for that long */
+#define MAX_WINDOWS  16384u /* beyond: it would take too long */
 
 struct walk {
 	char bytes[WINDOW_BYTES];

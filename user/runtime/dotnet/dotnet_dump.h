@@ -10,7 +10,9 @@
 
 #include <stdbool.h>
 
-/* Its last record is longer than the file. False for a file that is not a jitdump. */
+/*
+ * Returns true if the last record is longer than the file. False for a file that is not a jitdump.
+ */
 bool tapir_dotnet_dump__is_cut(int fd);
 
 #endif

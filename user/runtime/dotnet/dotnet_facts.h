@@ -19,8 +19,10 @@ struct tapir_dotnet_facts {
 	char dump_dir[TAPIR_PEER_DIR_BYTES]; /* where it writes jitdumps: not there */
 	bool is_off;	  /* DOTNET_EnableDiagnostics=0 or _IPC=0: it has no socket */
 	bool writes_maps; /* DOTNET_PerfMapEnabled */
-	/* It starts suspended: DOTNET_DefaultDiagnosticPortSuspend, or a port of
-	 * DOTNET_DiagnosticPorts without nosuspend. */
+	/*
+	 * The process starts suspended: DOTNET_DefaultDiagnosticPortSuspend, or a port of
+	 * DOTNET_DiagnosticPorts without nosuspend.
+	 */
 	bool waits_at_start;
 };
 

@@ -85,7 +85,7 @@ static void fill(const struct tapir_peer_helper *job, const struct tapir_peer_pl
 		tapir_peer_child__fail(answer, -EIO, TAPIR_PEER_WHY_CONTENT);
 }
 
-/* Its directory is for tapir_peer_child__unmake. */
+/* Places the file; tapir_peer_child__unmake receives its directory. */
 int tapir_dotnet_child__place(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;

@@ -53,7 +53,7 @@ enum tapir_dotnet_perf_map {
 	TAPIR_DOTNET_PERF_MAP_PERF_MAP = 3,
 };
 
-/* What a runtime answers when it refuses. */
+/* Codes by which a runtime refuses. */
 #define TAPIR_DOTNET_BAD_ENCODING      0x80131384u
 #define TAPIR_DOTNET_UNKNOWN_COMMAND   0x80131385u
 #define TAPIR_DOTNET_UNKNOWN_MAGIC     0x80131386u
@@ -95,7 +95,7 @@ struct tapir_dotnet_session {
  * -EMSGSIZE: longer than 64 KB; -ENOMEM. No line.
  */
 
-/* Those without a payload: PROCESS_INFO, 2, 3, RESUME_RUNTIME, DISABLE_PERF_MAP. */
+/* Commands without a payload: PROCESS_INFO, 2, 3, RESUME_RUNTIME, DISABLE_PERF_MAP. */
 int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command command);
 int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_perf_map type);
 /* timeout: in ms by the specification, in seconds by Microsoft's client: be generous. data may be
@@ -126,8 +126,9 @@ int tapir_dotnet__reply_bytes(const void *header);
 int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet_reply *out);
 
 /*
- * What a runtime sends first on a connection it makes itself: "ADVR_V1\0", its 16 byte cookie, u64
- * its pid as it sees it, u16 0 for the future. -EPROTO: it is cut, longer, or something else.
+ * Parses what a runtime sends first on a connection that it makes itself: "ADVR_V1\0", its 16 byte
+ * cookie, u64 its pid as it sees it, u16 0 for the future. -EPROTO: it is cut, longer, or something
+ * else.
  */
 int tapir_dotnet__parse_advert(const void *bytes, size_t len);
 

@@ -34,7 +34,7 @@ enum tapir_dotnet_probe tapir_dotnet_probe__of(const struct tapir_probe_view *pr
 						 : TAPIR_DOTNET_PROBE_OTHER;
 }
 
-/* As the jitdump calls them. */
+/* The names of tiers in the jitdump. */
 static const char *tier_name(uint32_t flags)
 {
 	static const char *const names[] = {"Unknown",		"MinOptJitted",

@@ -326,7 +326,7 @@ static bool read_path(const struct tapir_dotnet_monitors *m, uint64_t va,
 	return false;
 }
 
-/* Of an array, the type of its elements. 0: it is not known. */
+/* The type of an array's elements. 0: it is not known. */
 static uint64_t element_of(const struct tapir_dotnet_monitors *m, uint64_t type_va, uint32_t kind)
 {
 	uint32_t offset = m->contract.type_element;

@@ -20,7 +20,9 @@
 
 #include "runtime/process_memory.h"
 
-/* Of the description: offsets, the size of an entry, places in the descriptor's list of pointers.
+/*
+ * The parts of the description that are used: offsets, the size of an entry, indexes in the
+ * descriptor's list of pointers.
  */
 struct tapir_dotnet_contract {
 	uint32_t thread_number, thread_tid, thread_link; /* in a Thread */
@@ -58,8 +60,10 @@ void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m);
  */
 uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				      const uint8_t *stack, size_t bytes, uint64_t stack_va);
-/* Of the object for whose monitor tid waits, likewise. False: it is not known, or an array of more
- * dimensions. */
+/*
+ * The type of the object for whose monitor tid waits, likewise. False: it is not known, or an array
+ * of more dimensions.
+ */
 bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				 const uint8_t *stack, size_t bytes, uint64_t stack_va,
 				 struct tapir_dotnet_type *out);

@@ -2,7 +2,7 @@
 /*
  * dotnet_pe.h - where things are in an assembly's file (PE/COFF, ECMA-335 II.25).
  *
- * Files are whoever's: every read is checked. No lines; -ENOEXEC: it is no assembly.
+ * Files are hostile input: every read is checked. No lines; -ENOEXEC: it is no assembly.
  */
 #ifndef TAPIR_USER_DOTNET_PE_H
 #define TAPIR_USER_DOTNET_PE_H

@@ -56,9 +56,8 @@ static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapsho
 }
 
 /*
- * It did not exist before: whatever regular file of that user has its name now is the runtime's.
- * Found by the directory descriptor: a process that was killed in the meantime has no root any
- * more.
+ * The file did not exist before, so a regular file of that user with its name is the runtime's. It
+ * is found by the directory descriptor: a process that was killed in the meantime has no root.
  */
 static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 {
@@ -77,7 +76,7 @@ static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 
 /* ---- on and off -------------------------------------------------------------------------------- */
 
-/* It was sent, and may be carried out at any later time. */
+/* The command was sent, and may be carried out at any later time. */
 static bool is_pending(const struct tapir_dotnet_talk *talk, int err)
 {
 	return talk->was_sent && (err == -ETIMEDOUT || err == -ECANCELED);
@@ -205,7 +204,10 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 		tapir_debug("process %u: its jitdump is incomplete: the names are asked for again, "
 			    "as events",
 			    talk->job.tgid);
-	/* It would make the file again, and follow a link that took its place. */
+	/*
+	 * A runtime that may still write would create the file again, and follow a link that took
+	 * its place.
+	 */
 	is_gone = !is_made || (!may_write && remove_dump(talk, dir_fd));
 	if (is_off && is_gone)
 		tapir_peer_guard__dismiss(&guard);
@@ -215,8 +217,8 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 }
 
 /*
- * The answer is the same whoever wrote it. Otherwise err remains, with its lines from line_cnt on,
- * or what there is of a file.
+ * The rundown has the same names as the dump. If it fails, err remains, with its lines from
+ * line_cnt on, or what there is of a file.
  */
 static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out, int err,
 			int line_cnt)

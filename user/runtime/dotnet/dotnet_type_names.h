@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * dotnet_type_names.h - names of types of a .NET process, by the metadata of the assemblies that it
- * maps. Assemblies are whoever's: what is read and kept is bounded. One thread.
+ * maps. Assemblies are hostile input: reads and memory are bounded. One thread.
  */
 #ifndef TAPIR_USER_DOTNET_TYPE_NAMES_H
 #define TAPIR_USER_DOTNET_TYPE_NAMES_H
@@ -25,7 +25,10 @@ struct tapir_dotnet_type_names { /* zeroed at first, but for the process */
 void tapir_dotnet_type__add_name(const struct tapir_metadata *m, uint32_t row,
 				 struct tapir_str *out);
 
-/* Of the assembly that the process maps from that path. Borrowed; NULL: not known. */
+/*
+ * The name of a type in the assembly that the process maps from that path. Borrowed; NULL: not
+ * known.
+ */
 const char *tapir_dotnet_type_names__of(struct tapir_dotnet_type_names *names, const char *path,
 					uint32_t row);
 void tapir_dotnet_type_names__fini(struct tapir_dotnet_type_names *names);

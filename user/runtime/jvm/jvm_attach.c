@@ -251,7 +251,7 @@ static int ask_for_map(struct talk *talk, const char *file, const struct tapir_p
 	return err;
 }
 
-/* From here on the guard removes the file, unless it is notified of success. */
+/* The guard removes the file from here on, unless it is notified of success. */
 static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 {
 	struct tapir_peer_helper job = talk->job;

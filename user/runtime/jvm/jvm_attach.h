@@ -11,7 +11,7 @@
  *     already, the signal prints all threads' stacks on its stdout (os.cpp, signal thread);
  *   - a client writes "1", a command and three arguments, each ended by NUL, and reads a
  *     decimal result, a newline and text until the end; 101 is "not my version"
- *     (JDK 24 has a version 2 beside it; 1 is still understood);
+ *     (JDK 24 has a version 2, too; 1 is still understood);
  *   - the JVM hangs up on a client whose effective uid and gid are not its own or root's.
  *
  * SIGQUIT ends a program that does not handle it. It is sent only to a process that maps HotSpot's
@@ -34,7 +34,7 @@
  * Privileges: root, or CAP_SETUID, CAP_SETGID, CAP_SYS_PTRACE and CAP_KILL; none for a JVM of the
  * same user. Kernel: 5.9 (close_range). Thread-safe. Blocks up to the timeout.
  *
- * What the dump of JDK 17 and 25 holds beside methods: all blobs of the code cache by their
+ * What the dump of JDK 17 and 25 holds in addition to methods: all blobs of the code cache by their
  * VM-internal names: "Interpreter" (one line, the whole of its code: adapters to it are lines of
  * their own), "StubRoutines (1)" and "(2)" (25: "(initialstubs)", "(continuationstubs)",
  * "(finalstubs)", "(compilerstubs)"), "I2C/C2I adapters", "vtable chunks", "SafepointBlob",

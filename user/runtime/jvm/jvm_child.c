@@ -92,7 +92,7 @@ struct trigger {
 	bool is_ours; /* made here: removed here */
 };
 
-/* One that is there already and the JVM's own serves as well: another client made it. */
+/* A file of the JVM's user that is there already serves as well: another client made it. */
 static bool make_trigger_in(const struct tapir_peer_helper *job, int dir_fd,
 			    struct trigger *trigger)
 {
@@ -113,7 +113,7 @@ static bool make_trigger_in(const struct tapir_peer_helper *job, int dir_fd,
 	       S_ISREG(st.st_mode) && st.st_uid == job->uid;
 }
 
-/* What speaks against a SIGQUIT now; NONE: nothing. */
+/* The reason for which no SIGQUIT may be sent now; NONE: it may be sent. */
 static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const struct places *at)
 {
 	if (!at->may_attach)

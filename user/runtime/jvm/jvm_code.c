@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What of CodeCache, CodeHeap and CodeBlob is read, and the checks that each value passes. */
+/* Reads CodeCache, CodeHeap and CodeBlob, and checks each value. */
 #include "runtime/jvm/jvm_code.h"
 
 #define MAX_USER_VA   (1ull << 47)
 #define MAX_HEAP_SIZE (2ull << 30) /* HotSpot's own limit */
 #define MAX_SHIFT     16u
 
-/* What is needed of the description, in the order in which it is used below. */
+/* The members that are needed of the description, in the order in which they are used below. */
 enum {
 	HEAPS,
 	ARRAY_LEN,

@@ -18,7 +18,7 @@ struct tapir_jvm_code {
 	unsigned heap_cnt;				    /* 0: not known */
 };
 
-/* What of the description it is read by: to be looked for with what else is. */
+/* The structures of the description that this needs: to be searched together with others'. */
 #define TAPIR_JVM_CODE_STRUCT_CNT 10u
 extern const struct tapir_jvm_struct tapir_jvm_code_structs[TAPIR_JVM_CODE_STRUCT_CNT];
 

@@ -19,7 +19,7 @@ struct tapir_jvm_counters;
 int tapir_jvm_counters__open(uint32_t tgid, struct tapir_jvm_counters **out);
 void tapir_jvm_counters__close(struct tapir_jvm_counters *c);
 
-/* What they are now. 0 or -errno. */
+/* Reads the counters' values now. 0 or -errno. */
 int tapir_jvm_counters__read(struct tapir_jvm_counters *c, struct tapir_jvm_gauges *out);
 
 #endif

@@ -138,7 +138,10 @@ static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
 		       const struct tapir_jvm_gauges *now, uint64_t now_ns)
 {
 	const struct value values[] = {
-		/* By its own clock; before the old generation, which a collection fills. */
+		/*
+		 * The time is of the JVM's clock; first, before the old generation, which a
+		 * collection fills.
+		 */
 		{"collection-ended", "ms", NULL, TAPIR_COUNTER_GAUGE,
 		 (double)now->gc_ended_ns / 1e6},
 		{"old-generation", "By", NULL, TAPIR_COUNTER_GAUGE, (double)now->old_used_bytes},

@@ -22,7 +22,7 @@
 #define MAX_SYMBOL_BYTES 1024u /* longer names are cut */
 #define MAX_USER_VA	 (1ull << 56)
 
-/* What is needed of the description, in the order in which it is used below. */
+/* The members that are needed of the description, in the order in which they are used below. */
 enum {
 	CODE,
 	QUEUE_BUFFER,

@@ -4,8 +4,8 @@
  * same code; on x86-64 the third word below a frame's frame pointer is its Method, which leads to
  * its names. Layouts are those that the JVM describes itself (jvm_structs.h).
  *
- * Nothing is asked of the JVM. Its memory may hold anything and changes meanwhile: what does not
- * look like a method's names is none. Pure but for reads.
+ * Nothing is asked of the JVM. Its memory may hold anything and changes while it is read: what does
+ * not look like a method's names is none. Pure but for reads.
  */
 #ifndef TAPIR_USER_JVM_INTERPRETER_H
 #define TAPIR_USER_JVM_INTERPRETER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a dump looks like (JDK 8 to 25, src/hotspot/share/runtime/thread.cpp and vframe.cpp):
+ * The format of a dump (JDK 8 to 25, src/hotspot/share/runtime/thread.cpp and vframe.cpp):
  *
  *	"left" #14 prio=5 os_prio=0 cpu=3.1ms elapsed=2.0s tid=0x... nid=0x1a2b waiting for ...
  *	   java.lang.Thread.State: BLOCKED (on object monitor)

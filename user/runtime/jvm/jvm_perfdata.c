@@ -87,8 +87,10 @@ int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
 struct reading {
 	struct tapir_jvm_gauges *out;
 	uint64_t gc_ticks, ended_ticks, jit_ticks, frequency; /* of a second; 0: not known */
-	/* Of the collector whose counters are read: pauses of a concurrent cycle that a collection
-	 * began are no collections. */
+	/*
+	 * The counters that are read are of a collector's phase: pauses of a concurrent cycle that
+	 * a collection began do not count as collections.
+	 */
 	bool is_phase;
 	char cause_now[TAPIR_JVM_PERFDATA_CAUSE_BYTES]; /* of a collection that runs */
 };
@@ -103,7 +105,7 @@ static uint64_t number_of(const struct entry *entry)
 	return value <= INT64_MAX ? value : 0;
 }
 
-/* What follows prefix and digits; NULL: it is another name. */
+/* The rest of the name after prefix and digits; NULL: it is another name. */
 static const char *after_number(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);

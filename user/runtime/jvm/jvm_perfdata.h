@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the file of a JVM holds by default; no more is read. */
+/* The default size of a JVM's file; no more is read. */
 #define TAPIR_JVM_PERFDATA_BYTES       32768u
 #define TAPIR_JVM_PERFDATA_CAUSE_BYTES 64u
 
@@ -32,7 +32,7 @@ struct tapir_jvm_gauges {
 	uint64_t unloaded_cnt;	/* of them */
 	uint64_t contended_cnt; /* attempts to enter a monitor that another thread held */
 	bool has_gc;		/* there are counters of a collector */
-	/* Of the last collection: "System.gc()"; printable, "": none. */
+	/* The cause of the last collection: "System.gc()"; printable, "": none. */
 	char gc_cause[TAPIR_JVM_PERFDATA_CAUSE_BYTES];
 };
 

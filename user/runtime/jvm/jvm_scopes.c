@@ -17,7 +17,7 @@
 #define PC_BYTES	 16u
 #define SCOPE_BYTES	 15u /* of three numbers */
 
-/* What is needed of the description, in the order in which it is used below. */
+/* The members that are needed of the description, in the order in which they are used below. */
 enum {
 	BLOCK_BYTES,
 	HEADER_BYTES,
@@ -335,7 +335,10 @@ static bool find_neighbours(const struct compiled *c, int32_t pc, struct neighbo
 	return ok;
 }
 
-/* How many of the outermost scopes both have: callers are the same if they call at one place. */
+/*
+ * The number of outermost scopes that both have: callers are the same if their calls are at the
+ * same bytecode.
+ */
 static unsigned common_cnt(const struct tapir_jvm_scope *a, unsigned a_cnt,
 			   const struct tapir_jvm_scope *b, unsigned b_cnt)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * jvm_scopes.h - which methods HotSpot has inlined at an address of its compiled code. For each
- * place where it may have to look at a frame (calls, safepoints, implicit checks) a compiled method
+ * place where it may have to inspect a frame (calls, safepoints, implicit checks) a compiled method
  * has a PcDesc, which leads to the scope of the innermost method, and that to its caller's.
  *
- * Nothing is asked of the JVM. Its memory may hold anything and changes meanwhile: each read is
- * bounded, and a list of methods is taken only if its outermost one is the method that was
+ * Nothing is asked of the JVM. Its memory may hold anything and changes while it is read: each read
+ * is bounded, and a list of methods is taken only if its outermost one is the method that was
  * compiled. JDK 17 to 22, and from 25 on, whose layouts differ. Pure but for reads.
  */
 #ifndef TAPIR_USER_JVM_SCOPES_H
@@ -20,13 +20,13 @@ struct tapir_jvm_scopes {
 	bool is_apart;	  /* the scopes are not in the block of the code (JDK 25) */
 	uint8_t excluded; /* 1: no byte of a number is 0 (JDK 20) */
 	uint32_t block_bytes, header_bytes;
-	/* Of the nmethod, or offsets that are there. */
+	/* Offsets in the nmethod, of members or of offsets that it holds. */
 	uint32_t name, method, code, pcs, pcs_end, data, metadata;
 	uint32_t apart_va, apart_bytes, mutable_va, mutable_bytes, relocation_bytes;
 	uint32_t pc_off, scope_off; /* of a PcDesc */
 };
 
-/* What of the description it is read by: to be looked for with what else is. */
+/* The structures of the description that this needs: to be searched together with others'. */
 #define TAPIR_JVM_SCOPE_STRUCT_CNT 21u
 extern const struct tapir_jvm_struct tapir_jvm_scope_structs[TAPIR_JVM_SCOPE_STRUCT_CNT];
 

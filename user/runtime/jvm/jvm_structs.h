@@ -36,7 +36,7 @@ enum tapir_jvm_export {
 
 extern const char *const tapir_jvm_exports[TAPIR_JVM_EXPORT_CNT];
 
-/* What is looked for. */
+/* A member to be searched in the description. */
 struct tapir_jvm_struct {
 	const char *type;
 	const char *field; /* NULL: the size of the type */

@@ -29,7 +29,7 @@ static bool read_header(const struct tapir_process_memory *memory, uint64_t va,
 	       out->version == TAPIR_OTEL_PROCESS_VERSION;
 }
 
-/* Of one try; -EAGAIN: it was being changed. */
+/* One try; -EAGAIN: the process was changing it. */
 static int try_copy(const struct tapir_process_memory *memory, uint64_t header_va,
 		    uint64_t *published_ns, void *payload, size_t *bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * otel_process.h - copies what a process publishes of itself by OpenTelemetry's process context
- * (tapir/otel_context.h). The process may put anything there, change it meanwhile, or have a page
- * that never answers: its memory is read by a helper process (base/foreign/helper.h), as long as a
- * limit says. decode/otel_resource.h says what is in the copy.
+ * (tapir/otel_context.h). The process may put anything there, change it during the read, or have a
+ * page that never answers: its memory is read by a helper process (base/foreign/helper.h), as long
+ * as a limit says. decode/otel_resource.h says what is in the copy.
  */
 #ifndef TAPIR_USER_OTEL_PROCESS_H
 #define TAPIR_USER_OTEL_PROCESS_H

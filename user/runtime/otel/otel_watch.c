@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* When each process is looked at next: soon after a change, later and later while it is silent. */
+/*
+ * Decides when each process is read next: soon after a change, later and later while it is silent.
+ */
 #include "runtime/otel/otel_watch.h"
 
 #include <errno.h>
@@ -123,8 +125,8 @@ static void count_unread(struct tapir_otel_watch *w, struct watched *one, uint64
 }
 
 /*
- * What has published nothing, and has as much memory as before, has mapped no context since. At the
- * longest interval its mappings are read all the same.
+ * A process that has published nothing, and has as much memory as before, has mapped no context
+ * since. At the longest interval its mappings are read all the same.
  */
 static bool is_calm(struct watched *one)
 {
@@ -139,7 +141,7 @@ static bool is_calm(struct watched *one)
 	return false;
 }
 
-/* Its number belongs to another process now, of which nothing is known. */
+/* The id belongs to another process now, about which nothing is known. */
 static void begin_again_if_replaced(struct watched *one)
 {
 	uint64_t start_ticks = tapir_proc__start_ticks(one->process.tgid);
@@ -165,7 +167,7 @@ static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t no
 		count_unread(w, one, now_ns);
 }
 
-/* What ended has its place taken by the last one. */
+/* The last process takes the slot of the one that ended. */
 static void drop_process(struct tapir_otel_watch *w, size_t idx)
 {
 	struct watched *one = &w->all.data[idx], *last = &w->all.data[w->all.cnt - 1];

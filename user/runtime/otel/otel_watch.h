@@ -2,7 +2,7 @@
 /*
  * otel_watch.h - what traced processes publish of themselves (otel_process.h), while they are
  * recorded: a RESOURCE record of each that says something, and after each change that is seen. A
- * process that says nothing is looked at less and less often; what could not be read is counted.
+ * process that publishes nothing is read less and less often; what could not be read is counted.
  *
  * One thread, which waits for a process that does not answer as otel_reader.h says.
  */
@@ -18,7 +18,7 @@ struct tapir_otel_watch;
 struct tapir_otel_watch *tapir_otel_watch__new(struct tapir_queue *queue);
 void tapir_otel_watch__free(struct tapir_otel_watch *w); /* accepts NULL */
 
-/* At the processes that run now; at the last look, whenever they were looked at. Accepts NULL. */
+/* Reads the processes that run now, if they are due; at the last call all of them. Accepts NULL. */
 void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids *live,
 			    uint64_t now_ns, bool is_last);
 

@@ -33,7 +33,7 @@
 #define LAST_ACT_NS	(500 * TAPIR_NS_PER_MS) /* then it continues alone */
 #define MAX_UNDEAD	8
 
-/* What a guard is sent. */
+/* The notes that a guard receives. */
 #define NOTE_DISMISSED	'\0'
 #define NOTE_ASKED	'a'
 #define NOTE_ANSWERED	'r'
@@ -294,7 +294,7 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 	return err;
 }
 
-/* It may have been killed: that must not be a SIGPIPE. */
+/* The guard may have been killed: that must not raise SIGPIPE. */
 static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
 {
 	return !tapir_fd_message__send(guard->life_fd, &note, 1, &fd, fd >= 0, 0);

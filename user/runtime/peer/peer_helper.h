@@ -115,8 +115,9 @@ int tapir_peer_helper__try(const struct tapir_peer_helper *job, struct tapir_pee
 			   int *out_fd);
 
 /*
- * The same, and the child stays when it has answered: once we die, whoever kills us, it does the
- * job's last act. Without a failure guard is for __dismiss. A job without an act is a guard alone.
+ * The same, and the child stays when it has answered: when tapir dies, however it dies, the child
+ * does the job's last act. Without a failure guard is for __dismiss. A job without an act is a
+ * guard alone.
  */
 struct tapir_peer_guard {
 	int pidfd, life_fd; /* life_fd: closed when we die */
@@ -152,7 +153,7 @@ int tapir_peer_helper__send(const struct tapir_peer_helper *job, int fd, const v
 
 /* ---- the child's side: peer_child.c ------------------------------------------------------ */
 
-/* Of the process's directories and state; -1 where there is none. */
+/* Descriptors of the process's directories and state; -1 where there is none. */
 struct tapir_peer_places {
 	int root_fd, dir_fd; /* O_PATH */
 	int status_fd;
@@ -170,9 +171,10 @@ int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir
 int tapir_peer_child__rest(const struct tapir_peer_helper *job);
 
 /*
- * Its root and status, while permitted; then its user; then dir below its root. __enter_private:
- * only a directory that, on each part of its path, belongs to root, the process's user or the owner
- * of the process's root directory, and in which no other user can replace an existing file.
+ * Opens its root and status, while permitted; then assumes its user; then enters dir below its
+ * root. __enter_private: only a directory that, on each part of its path, belongs to root, the
+ * process's user or the owner of the process's root directory, and in which no other user can
+ * replace an existing file.
  */
 int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
 				struct tapir_peer_answer *answer);

@@ -4,8 +4,8 @@
  * the file, would come in between. The lock is on the process's environ in /proc, which every tapir
  * that may ask it can open, and which is gone with the process.
  *
- * A guard keeps the lock beside the tapir that made it (lock_fd of its job), so that the next one
- * begins when what a killed one left is removed.
+ * A guard holds the lock together with the tapir that made it (lock_fd of its job), so that the
+ * next one begins when what a killed one left is removed.
  */
 #ifndef TAPIR_USER_PEER_LOCK_H
 #define TAPIR_USER_PEER_LOCK_H

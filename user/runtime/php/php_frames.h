@@ -4,8 +4,8 @@
  * (execute_data). Builds without threads, as Debian's are: the globals are a variable of the
  * program, whose size tells the version. Of other versions nothing is known.
  *
- * Nothing is asked of the engine. What does not look like a function's names is none. Pure but for
- * reads.
+ * Nothing is asked of the engine. Memory that does not look like a function's names is none. Pure
+ * but for reads.
  */
 #ifndef TAPIR_USER_PHP_FRAMES_H
 #define TAPIR_USER_PHP_FRAMES_H

@@ -11,7 +11,7 @@
 #define ENTRY_BYTES	1024u /* of a PGPROC, within which its pid and its wait are */
 #define MAX_HOLDERS	1024u /* of one lock */
 #define MAX_LINKS	64u   /* of a chain of waits */
-#define MAX_QUEUED	16u   /* waiters of one lock that are looked at */
+#define MAX_QUEUED	16u   /* waiters of one lock that are read */
 #define MAX_HELD	1024u /* of one process, in one part of its list */
 #define PART_CNT	16u   /* of it */
 #define EXCLUSIVE_MODE	7u
@@ -54,8 +54,7 @@ struct search {
 
 /* ---- shared memory -------------------------------------------------------------------------- */
 
-/* Whether mode conflicts with each other one: bit n is mode n. As documented ("Explicit Locking").
- */
+/* The modes that conflict with each mode: bit n is mode n. As documented ("Explicit Locking"). */
 static const uint16_t conflicts[MODE_CNT + 1] = {0,	0x100, 0x180, 0x1e0, 0x1f0,
 						 0x1d8, 0x1f8, 0x1fc, 0x1fe};
 
@@ -125,7 +124,7 @@ static bool next_place(const struct search *s, struct walk *walk, uint64_t lock_
 	return true;
 }
 
-/* 0: nobody; of several holders the first that waits for another lock, too. */
+/* 0: no process; of several holders the first that waits for another lock, too. */
 static uint64_t held_by(const struct search *s, const struct waiting *w, uint64_t leader_va)
 {
 	struct walk walk = begin_walk(s, w->lock_va);
@@ -144,8 +143,8 @@ static uint64_t held_by(const struct search *s, const struct waiting *w, uint64_
 }
 
 /*
- * Where no holder is in its way, a waiter waits for those before it in the queue that want the lock
- * in a mode that conflicts: then who is in their way is in its way as well.
+ * If no holder is in its way, a waiter waits for those before it in the queue that want the lock in
+ * a mode that conflicts: the process in their way is in its way as well.
  */
 static uint64_t holder_of(const struct search *s, const struct waiting *w)
 {

@@ -27,9 +27,9 @@ struct tapir_postgresql_holder {
 };
 
 /*
- * Who holds a lock that conflicts with the one which process pid waits for; of several, one that
- * waits, too. If none does: who holds up those in the queue that want a mode which conflicts. pid:
- * as the server's namespace numbers it. false: it waits for none.
+ * Finds the process that holds a lock which conflicts with the one for which process pid waits; of
+ * several, one that waits, too. If there is none: the process that holds up those in the queue that
+ * want a mode which conflicts. pid: as the server's namespace numbers it. false: it waits for none.
  */
 bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_holder *out);
@@ -38,7 +38,7 @@ bool tapir_postgresql_locks__holder(const struct tapir_process_memory *memory, u
 uint32_t tapir_postgresql_locks__transaction(const struct tapir_process_memory *memory,
 					     uint64_t my_proc_va, uint32_t pid);
 
-/* What it waits for. false: nothing. */
+/* Reads the lock that it waits for. false: it does not wait. */
 bool tapir_postgresql_locks__wanted(const struct tapir_process_memory *memory, uint64_t my_proc_va,
 				    uint32_t pid, struct tapir_postgresql_lock *out);
 

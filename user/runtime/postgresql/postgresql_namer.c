@@ -128,7 +128,7 @@ static bool find_one(struct tapir_postgresql_namer *n, struct entry *e)
 	return is_news;
 }
 
-/* One that was tried together with an earlier one waits for the next call. */
+/* A lock that was tried together with an earlier one waits for the next call. */
 bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 {
 	bool is_news = false;

@@ -22,7 +22,7 @@ void tapir_postgresql_namer__want(struct tapir_postgresql_namer *n, uint32_t ser
 				  const struct tapir_postgresql_lock *lock);
 /* Finds what is wanted; whether there are names that were not there before. */
 bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n);
-/* As tapir_postgresql_lock__add_text, with the names that are known. */
+/* Adds a lock as tapir_postgresql_lock__add_text does, with the names that are known. */
 void tapir_postgresql_namer__add_lock(const struct tapir_postgresql_namer *n, uint32_t server,
 				      const struct tapir_postgresql_lock *lock,
 				      struct tapir_str *out);

@@ -155,7 +155,7 @@ static uint32_t file_of(const struct tapir_postgresql_server *server, const char
 	return file ? file : oid;
 }
 
-/* What no buffer has is looked for in the file, and what is not settled. */
+/* Rows that no buffer has, or that are not settled there, are searched in the file. */
 static void search_catalog(struct search *s, uint32_t database, const char *dir, uint32_t file)
 {
 	qsort(s->wanted, s->cnt, sizeof(*s->wanted), compare_wanted);

@@ -21,7 +21,9 @@ struct tapir_postgresql_server {
 	const struct tapir_process_memory *memory;
 	uint64_t blocks_va, descriptors_va; /* of buffers; 0: not known */
 	uint32_t buffer_cnt;
-	/* Bytes of a file below its data directory; 0: none. path NULL: nothing is read any more.
+	/*
+	 * Bytes of a file below its data directory; 0: none. path NULL: the last call, nothing more
+	 * is read.
 	 */
 	size_t (*read_file)(void *ctx, const char *path, uint64_t off, void *out, size_t bytes);
 	void *ctx;

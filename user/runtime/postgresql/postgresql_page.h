@@ -25,11 +25,11 @@
 #define TAPIR_POSTGRESQL_PG_DATABASE   1262u
 #define TAPIR_POSTGRESQL_PG_NAMESPACE  2615u
 
-/* How much a version of a row says: of several, the one that says most holds. */
+/* The evidence that a version of a row gives: of several, the one with most of it holds. */
 enum tapir_postgresql_row_state {
 	TAPIR_POSTGRESQL_ROW_OLD,     /* deleted, replaced, or never committed */
-	TAPIR_POSTGRESQL_ROW_PERHAPS, /* somebody deletes or replaces it; whether that is committed
-					 is not noted in it */
+	TAPIR_POSTGRESQL_ROW_PERHAPS, /* a transaction deletes or replaces it; the row does not say
+					 if that is committed */
 	TAPIR_POSTGRESQL_ROW_CURRENT,
 };
 
@@ -46,7 +46,7 @@ typedef void (*tapir_postgresql_row_fn)(void *ctx, const struct tapir_postgresql
 /* page: TAPIR_POSTGRESQL_PAGE_BYTES. false: it is not one, or an empty one. */
 bool tapir_postgresql_page__each(const uint8_t *page, tapir_postgresql_row_fn fn, void *ctx);
 
-/* What pg_filenode.map says of a catalog: the number of its file; 0: nothing. */
+/* The file number that pg_filenode.map has for a catalog; 0: none. */
 uint32_t tapir_postgresql_map__file(const uint8_t *map, size_t bytes, uint32_t oid);
 
 #endif

@@ -72,7 +72,7 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	return 1;
 }
 
-/* What follows the text may be unmapped: else up to the end of its page. */
+/* The page after the text may be unmapped: then this reads up to the end of its page. */
 static size_t read_up_to(uint32_t tgid, uint64_t va, char *out, size_t max)
 {
 	size_t n = va ? tapir_process_memory__read(tgid, va, out, max) : 0;

@@ -64,7 +64,7 @@ void tapir_v8__interp(const struct tapir_v8 *v8, struct tapir_interp *out);
 /*
  * Adds "draw /srv/shop/shop.js:12:3", "(anonymous)" for a function without a name, "<anonymous>"
  * for a script without a file. Line and column count from 1, and are left out where they cannot be
- * found. cookie: of the frame, as the walk made it. False: there is no such function any more, and
+ * found. cookie: of the frame, as the walk made it. False: there is no longer such a function, and
  * out may hold a part.
  */
 bool tapir_v8__add_name(const struct tapir_v8 *v8, const struct tapir_process_memory *memory,

@@ -15,7 +15,7 @@
 #include "spec/spec.h"
 #include "trace/record.h"
 
-/* What a metrics session is called that several tools may share. */
+/* The name of a metrics session that several tools may share. */
 #define TAPIR_COUNTER_SESSION	  "SHARED"
 #define TAPIR_COUNTER_DEFAULT	  "System.Runtime"
 #define TAPIR_COUNTER_MIN_NS	  100000000ull /* the runtime's own bound */

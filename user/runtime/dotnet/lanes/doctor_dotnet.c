@@ -23,7 +23,7 @@ static void say_version(struct tapir_checkup *checkup, const struct tapir_dotnet
 		 tapir_dotnet_kind__text(info->kind));
 }
 
-/* What follows "cannot attach to .NET in process 12: ". */
+/* The part of the line after "cannot attach to .NET in process 12: ". */
 static const char *reason_of(const char *line)
 {
 	const char *why = line ? strstr(line, ": ") : NULL;

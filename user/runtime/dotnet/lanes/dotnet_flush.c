@@ -51,7 +51,7 @@ static bool has_source(struct tapir_dotnet_flush *f, uint32_t tgid)
 	return *known == HAS_IT;
 }
 
-/* What fails leaves buffers where they are. */
+/* A process for which this fails keeps its buffers. */
 static void flush_one(struct tapir_dotnet_flush *f, uint32_t tgid)
 {
 	const struct tapir_dotnet_provider provider = {.name = TAPIR_LORE_ASYNC_BUFFERS,
@@ -70,7 +70,7 @@ static void flush_one(struct tapir_dotnet_flush *f, uint32_t tgid)
 	tapir_diag__rewind(mark);
 }
 
-/* How many have such buffers. */
+/* Flushes all processes; returns how many have such buffers. */
 static size_t flush(struct tapir_dotnet_flush *f)
 {
 	struct tapir_dotnet_tgids tgids = {};

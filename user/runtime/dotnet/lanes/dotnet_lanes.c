@@ -146,7 +146,7 @@ static bool has_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		tapir_ring_reader__has_key(l->opts.rings, tgid, l->opts.key));
 }
 
-/* Its library makes the lane at once, or, in a process that is starting, soon. */
+/* The library creates the lane at once, or, in a process that is starting, soon. */
 static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	uint64_t end_ns = tapir_clock__now_ns() + OPEN_NS;
@@ -170,7 +170,7 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 	return 0;
 }
 
-/* What another try, or a stream, would not change. */
+/* Returns true for failures that another try, or a stream, might overcome. */
 static bool may_stream(const struct tapir_dotnet_lanes *l, int err)
 {
 	return l->opts.streams && err != -EINPROGRESS && err != -EAGAIN && err != -ETIMEDOUT &&
@@ -240,7 +240,7 @@ static int try_to_attach(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t s
 	return await_lane(l, tgid);
 }
 
-/* Its lane is there, with the events for the names of code. */
+/* Notes that the process has a lane with the events for the names of code. */
 static void note_telling(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	const struct tapir_note_methods note = {
@@ -291,9 +291,9 @@ static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
 /* ---- the thread ------------------------------------------------------------------------------- */
 
 /*
- * A process that starts, is stopped, or for whose stream there is no place yet is asked for ever,
- * one that does not answer a few times; then, where it was not named, once in a while: whoever
- * records for hours what matches a rule waits for no answer.
+ * Returns true if the process is tried again. One that starts, is stopped, or for whose stream
+ * there is no room yet is tried without an end. One that does not answer is tried a few times,
+ * then, if it was not named, once in a while: a recording of hours by a rule does not wait for it.
  */
 static bool may_try_again(const struct tapir_dotnet_lanes *l, struct process *p, int err)
 {

@@ -25,7 +25,7 @@ struct tapir_dotnet_lanes_opts {
 	uint64_t key;	/* 0: one is generated and passed to the reader */
 	bool are_named; /* the processes: a warning for each that cannot be recorded */
 	/*
-	 * Of a program that tapir starts: the library in its environment; NULL: none, and then why
+	 * For a program that tapir starts: the library in its environment; NULL: none, and then why
 	 * (NULL: not such a program). Borrowed until __stop.
 	 */
 	const char *start_path, *start_why;
@@ -38,9 +38,9 @@ int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
 
 /* A mapping shows that it runs .NET. Cheap; again: nothing. NULL is fine, as for all of these. */
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
-/* It may run .NET: its files are inspected (NativeAOT maps none that shows it). */
+/* Inspects the files of a process that may run .NET (NativeAOT maps none that shows it). */
 void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
-/* It ended. / Another program is in it now. */
+/* The process ended. / Another program is in it now. */
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 

@@ -20,7 +20,10 @@
 #define LEVEL_MAX      5u
 #define MAX_EDITS      3u
 
-/* No keyword's: an event without any goes to whoever has the provider on. */
+/*
+ * A bit that is no provider's keyword: events without a keyword reach each session that has the
+ * provider on.
+ */
 #define NO_KEYWORD     (1ull << 47)
 
 /*
@@ -116,7 +119,7 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout
 		spec->text, p->name, what, item->text);
 }
 
-/* Those of later runtimes are called by their number. */
+/* Events of later runtimes are named by their number. */
 static bool may_be_event(const struct tapir_layout_provider *p, const char *glob)
 {
 	return !is_native(p) || !strncmp(glob, "EventID", 7) || has_event(p, glob);
@@ -219,7 +222,10 @@ static bool is_meant(const struct tapir_spec *spec, const struct tapir_layout_pr
 	return !is_native(p) && *p->name && tapir_glob__match(spec->provider, p->name);
 }
 
-/* Its other sources are found when they fire, where tapir's library checks each of them. */
+/*
+ * The sources that are left out are found when they fire, where tapir's library checks each of
+ * them.
+ */
 static void warn_left(const struct tapir_spec *spec, size_t left_cnt)
 {
 	if (left_cnt)
@@ -308,7 +314,7 @@ struct selector {
 	struct tapir_dotnet_left_out *left_out;
 };
 
-/* What is asked of a native provider. */
+/* The keywords and the level that are requested of a native provider. */
 struct native_ask {
 	uint64_t keywords;
 	unsigned level;

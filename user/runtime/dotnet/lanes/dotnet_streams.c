@@ -210,7 +210,7 @@ static int ask_for(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_f
 	return tapir_dotnet_stream__open(&opts, &session, port);
 }
 
-/* What assemblies define is looked up only where a glob may mean it. */
+/* The assemblies' definitions are read only where a glob may mean them. */
 static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
 	       struct tapir_dotnet_stream *port)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By the names of spec/spec.h, over providers instead of probes. */
+/* Finds near names as spec/spec.h does, among providers instead of probes. */
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 
 #include "decode/dotnet_tables.h"

@@ -26,7 +26,9 @@
 #define GUARD_ROUNDS   20 /* of 0.25 s: the library leaves within 2 s of us */
 #define GUARD_START_NS (2 * TAPIR_NS_PER_SEC)
 
-/* Whether no other user has created it or can write to it: "" if so, else the fault. */
+/*
+ * Checks that no other user has created the directory or can write to it: "" if so, else the fault.
+ */
 static void find_fault(const struct stat *st, char out[FAULT_BYTES])
 {
 	out[0] = '\0';

@@ -36,7 +36,7 @@ void tapir_probe_links__guard(int dir_fd, struct tapir_peer_guard *out);
  */
 int tapir_probe_links__add(int dir_fd, uint32_t tgid, uint64_t start_va, uint64_t end_va,
 			   const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
-/* What a link of this name is called where no other has it. */
+/* The link's name if no other file has the same. */
 void tapir_probe_links__plain(const char *name, char out[TAPIR_PROBE_LINK_BYTES]);
 /* The path of an existing link that leads there, for free(); NULL: none. No privileges needed. */
 char *tapir_probe_links__find(uint32_t tgid, const char *target);

@@ -109,7 +109,7 @@ static void add_arguments(struct tapir_str *out, const struct tapir_usdt_note *n
 	}
 }
 
-/* It is to be pasted into a shell: tapir's library makes no names with a quote. */
+/* The name is to be pasted into a shell: tapir's library makes no names with a quote. */
 static bool may_be_pasted(const char *name)
 {
 	for (; *name; name++)
@@ -118,7 +118,7 @@ static bool may_be_pasted(const char *name)
 	return true;
 }
 
-/* What bpftrace can read of it: six arguments. */
+/* Adds the arguments that bpftrace can read: six at most. */
 static void add_paste(struct tapir_str *out, const struct image *image,
 		      const struct tapir_usdt_note *note)
 {

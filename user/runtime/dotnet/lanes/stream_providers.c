@@ -22,7 +22,7 @@ static struct tapir_dotnet_provider *place_of(struct tapir_stream_providers *out
 	return &out->all[out->cnt++];
 }
 
-/* As the runtime has it: the keyword that makes it collect has to be named. */
+/* The keywords as the runtime needs them: it collects only what a keyword names. */
 static uint64_t keywords_of(const struct tapir_ring_selection *s)
 {
 	uint64_t all = ~0ull;

@@ -23,7 +23,7 @@
 #define CLOCK_SLACK_NS TAPIR_NS_PER_SEC
 #define WAIT_MS	       100
 #define TRIES	       50
-#define ID_COST	       512u	  /* bytes that a description counts for beside its own */
+#define ID_COST	       512u	  /* bytes that a description counts for in addition to its own */
 #define UNDESCRIBED    UINT64_MAX /* instead of a probe id */
 #define STACKS_MAX     (1u << 17) /* that are remembered: of one sequence point, and as sent */
 #define THREADS_MAX    65536u
@@ -64,8 +64,8 @@ static void flush(struct tapir_stream_records *r)
 }
 
 /*
- * Until the session thread gives one back we do not read, and the runtime keeps what comes, or
- * counts it. false: it does not come any more.
+ * Until the session thread returns a block, nothing is read, and the runtime buffers what follows,
+ * or counts it. false: there is no block.
  */
 static bool put(struct tapir_stream_records *r, const struct tapir_rec *rec)
 {
@@ -96,7 +96,7 @@ static uint64_t host_time(const struct tapir_stream_records *r, uint64_t ticks)
 	return ns < r->min_ns ? r->min_ns : ns;
 }
 
-/* Its clock is CLOCK_MONOTONIC of its time namespace, whatever it counts in. */
+/* The stream's clock is CLOCK_MONOTONIC of the process's time namespace, in ticks of any length. */
 static void on_start(void *ctx, const struct tapir_nettrace_start *start)
 {
 	struct tapir_stream_records *r = ctx;
@@ -194,7 +194,7 @@ static uint64_t share(struct tapir_stream_records *r, struct tapir_rec_probe *pr
 	return is_taken ? id : refuse(r);
 }
 
-/* Its probe id, when it was asked for; else 0. */
+/* The event's probe id, if it was requested; else 0. */
 static uint64_t describe_event(struct tapir_stream_records *r,
 			       const struct tapir_nettrace_metadata *m,
 			       const struct tapir_event_blob *blob)

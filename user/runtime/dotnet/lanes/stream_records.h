@@ -22,11 +22,13 @@
 #define TAPIR_STREAM_PROBE_ID_MIN  0x40000000u /* those of rings are below */
 #define TAPIR_STREAM_PROBE_ID_MAX  0x7fffffffu
 
-/* Of one stream: its events beyond that are lost, and counted. A runtime uses no id twice. */
+/*
+ * Limits of one stream: its events beyond them are lost, and counted. A runtime uses no id twice.
+ */
 #define TAPIR_STREAM_METADATA_MAX  (1u << 18)
 #define TAPIR_STREAM_DESCRIBED_MAX (16u << 20) /* bytes of what is described differently */
 
-/* Of all streams of a recording. */
+/* The sink of all streams of a recording. */
 struct tapir_stream_sink {
 	struct tapir_queue *queue;	     /* borrowed, like specs */
 	const struct tapir_spec_list *specs; /* what is asked for */
