@@ -2,7 +2,7 @@
 /*
  * allocators.h - which method of the program allocates most: bytes by the innermost managed
  * function of an allocation's stack that is not the framework's own. Asks for the stacks of these
- * events alone, so that it costs little beside a summary. Bounded. One thread.
+ * events alone, so that it adds little to the cost of a summary. Bounded. One thread.
  */
 #ifndef TAPIR_USER_ALLOCATORS_H
 #define TAPIR_USER_ALLOCATORS_H
@@ -29,7 +29,10 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 			   const struct tapir_event_view *event);
 /* "Foo.Bar(int)", borrowed from the timeline; NULL: no stack of an allocation was seen. */
 const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl);
-/* What a sampled object stands for: the inverse of the chance that one of its size is taken. */
+/*
+ * The bytes that a sampled object represents: the inverse of the chance that one of its size is
+ * sampled.
+ */
 uint64_t tapir_allocation_sample__bytes(uint64_t object_bytes);
 void tapir_allocators__fini(struct tapir_allocators *a);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What each view needs, against the SPECs of the file. */
+/* Compares what each view needs with the SPECs of the file. */
 #include "analyze/capture_check.h"
 
 #include <string.h>
@@ -23,7 +23,10 @@ static const struct need pooled[] = {
 
 enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE };
 
-/* By events of these names, or by the pairs of a cause; by context switches. */
+/*
+ * The views, each with the events or the cause whose pairs it needs, and its use of context
+ * switches.
+ */
 static const struct subject {
 	const struct tapir_view *view;
 	const char *what, *how;
@@ -223,7 +226,10 @@ static void say_not_recorded(const struct tapir_capture_check *r, const struct s
 	result->is_unrecorded = true;
 }
 
-/* Of probes that were recorded, and fire only in runtimes that are started with an option. */
+/*
+ * Adds a note if the probes were recorded, but fire only in runtimes that are started with an
+ * option.
+ */
 static void note_need(const struct asked *asked, const struct tapir_tally_event *counted,
 		      struct tapir_view_result *result)
 {

@@ -35,7 +35,7 @@ struct tapir_offcpu_fns {
 	 */
 	uint64_t (*on_out)(void *ctx, const struct tapir_rec_switch *out,
 			   const struct tapir_trace_ids *ids);
-	/* It is back. */
+	/* The thread is back on a CPU. */
 	void (*on_span)(void *ctx, const struct tapir_offcpu_span *span);
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By the names of frames: "Shop.Draw(int)" of .NET, "long shop.Draw.all(int)" of a JVM. */
+/*
+ * Recognizes the program's functions by the names of frames: "Shop.Draw(int)" of .NET, "long
+ * shop.Draw.all(int)" of a JVM.
+ */
 #include "analyze/own_code.h"
 
 #include <string.h>
@@ -45,7 +48,10 @@ bool tapir_own_code__is_library(const char *name)
 	       strstr(name, ":[internal]");
 }
 
-/* Of an interpreted frame: Java methods have their names with types. */
+/*
+ * Returns true for an interpreted frame that has a function's name: those of Java methods have
+ * types.
+ */
 static bool is_named(const char *name)
 {
 	return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
@@ -111,7 +117,7 @@ uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t no
 	return own ? own : library;
 }
 
-/* The name of the node that `find` finds. Kept as idx + 2: 0 was not looked at, 1 has none. */
+/* The name of the node that `find` finds. Kept as idx + 2: 0 was not searched yet, 1 has none. */
 static uint32_t find_once(struct tapir_own_nodes *known, const struct tapir_stack_tree *tree,
 			  uint32_t node,
 			  uint32_t (*find)(const struct tapir_stack_tree *tree, uint32_t node))
@@ -153,7 +159,7 @@ static bool is_native_library(const char *name)
 	return false;
 }
 
-/* What a runtime does for itself has no function of the program. */
+/* A stack of the runtime's own work has no function of the program. */
 uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;

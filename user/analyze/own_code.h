@@ -11,7 +11,7 @@
 
 #define TAPIR_OWN_CODE_NONE UINT32_MAX
 
-/* What was found by node; for this file alone. */
+/* A cache of results by node; for this file alone. */
 struct tapir_own_nodes {
 	struct tapir_vec(uint32_t) by_node;
 };
@@ -26,14 +26,14 @@ uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack
  * those, one that is not plumbing (lore) if there is any. */
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				    uint32_t node);
-/* As __of, or the native one. */
+/* The same as __of, or the program's native function. */
 uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 				   uint32_t node);
 /* Returns the same without a cache, for callers that have one. */
 uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node);
 /* The node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);
-/* That of the native one; 0: there is none, or a runtime is on the stack. */
+/* The node of the native function; 0: there is none, or a runtime is on the stack. */
 uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node);
 /* Is this frame the program's own? */
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);

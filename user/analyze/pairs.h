@@ -31,8 +31,10 @@ struct tapir_kind {
 	enum tapir_pair_nesting nesting;
 	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
 	uint64_t cnt, sum_ns, worst_ns;
-	/* By activity id, and events without one do not stay on their threads: the kind's intervals
-	 * without an id have no duration that anybody knows. */
+	/*
+	 * The kind's scope is the activity id, and events without one do not stay on their threads:
+	 * so intervals without an id have no duration that could be determined.
+	 */
 	bool is_unknown_by_thread;
 	bool lacks_key;		   /* events without its key: they belong to no interval */
 	uint64_t stray;		   /* ends without an id or a begin on their thread */
@@ -69,7 +71,7 @@ struct tapir_user_pair {
 
 /* Before the first probe. -EINVAL: text is no pair, -ENOMEM. */
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text);
-/* What this probe begins and ends; borrowed until the next call; none: cnt is 0. */
+/* The intervals that this probe begins and ends; borrowed until the next call; none: cnt is 0. */
 const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 					     const struct tapir_probe_view *probe);
 void tapir_pairs__fini(struct tapir_pairs *pairs);

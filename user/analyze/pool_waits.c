@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a worker says, and when it leaves its CPU next. */
+/* Classifies a wait by the worker's last event and by the time at which it leaves its CPU next. */
 #include "analyze/pool_waits.h"
 
 #include <string.h>
@@ -37,7 +37,9 @@ static bool is_idle_function(const char *name)
 	return false;
 }
 
-/* It may have slept and looked for work several times since it said that it has none. */
+/*
+ * The worker may have slept and searched for work several times since it reported that it has none.
+ */
 static bool waits_for_work(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
@@ -61,7 +63,7 @@ static enum tapir_pool_wait classify_pool_wait(struct tapir_pool_waits *p,
 		w->flags & TAPIR_SWITCH_SNAPSHOT ||
 		(w->node == TAPIR_NO_NODE && w->from_ns == tapir_timeline__stats(tl)->first_ns);
 
-	/* It may have got work before it slept: then the program is on its stack. */
+	/* The worker may have received work before it slept: then the program is on its stack. */
 	if (has_no_work(p, w) && !has_own)
 		return TAPIR_POOL_IDLE;
 	if (w->wake_ns - w->from_ns < LONG_NS && !(has_own && is_told(p, tl, w)))

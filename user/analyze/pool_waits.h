@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * pool_waits.h - waits of a pool's threads: without work, or blocked although they have it. A
- * worker without work says so before it waits (ThreadPoolWorkerThreadWait), or its stack does; any
- * other wait of it is work that is blocked, if it is long or its stack tells what it is for. One
- * that waited before the recording began is blocked if a function of the program is on its stack;
- * without a stack it is not known. Bounded. One thread.
+ * worker without work reports that before it waits (ThreadPoolWorkerThreadWait), or its stack shows
+ * it; any other wait of it is work that is blocked, if it is long or its stack shows its reason.
+ * One that waited before the recording began is blocked if a function of the program is on its
+ * stack; without a stack it is not known. Bounded. One thread.
  */
 #ifndef TAPIR_USER_POOL_WAITS_H
 #define TAPIR_USER_POOL_WAITS_H
@@ -29,14 +29,17 @@ struct tapir_pool_waits {
 };
 
 void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);
-/* Of a thread of the pool. has_own: a function of the program is on its stack (own_code.h). */
+/*
+ * Adds a wait of a thread of the pool. has_own: a function of the program is on its stack
+ * (own_code.h).
+ */
 enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 					   const struct tapir_wait *wait, bool has_own);
 void tapir_pool_waits__fini(struct tapir_pool_waits *p);
 
 /* Returns true if ThreadPoolWorkerThreadAdjustment's reason is that threads are blocked. */
 bool tapir_pool__is_for_blocked(const char *reason);
-/* By its name: of a runtime's pool. */
+/* Returns true if the thread's name is that of a runtime's pool. */
 bool tapir_pool__has(const struct tapir_timeline *tl, uint32_t tid, uint64_t now_ns);
 
 #endif

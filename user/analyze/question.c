@@ -313,7 +313,7 @@ static bool has_event(const struct asked *a, const struct tapir_hit *hit)
 	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
 }
 
-/* Which argument of the probe a slot is: it must be a number, as the kernel has it. */
+/* Finds the probe's argument that a slot stands for: it must be a number, as the kernel has it. */
 static bool find_argument(const struct tapir_questions *qs, const struct tapir_hit *hit,
 			  const struct tapir_question_operand *slot, uint32_t *out)
 {

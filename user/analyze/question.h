@@ -80,7 +80,7 @@ struct tapir_question_sink {
 	/*
 	 * The only question's condition on the events of this probe compares numbers among the
 	 * probe's arguments alone: what it rejects need not be recorded, if it is counted
-	 * (__add_rejected). NULL: nobody wants to know.
+	 * (__add_rejected). NULL: not needed.
 	 */
 	void (*condition)(void *ctx, uint32_t probe_id,
 			  const struct tapir_hit_condition *condition);
@@ -109,7 +109,7 @@ int tapir_questions__finish(struct tapir_questions *qs);
 
 /* Events that the only question rejected, and that were not recorded. */
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
-/* Whether there may be such: one question, of events, with a condition. */
+/* Returns true if there may be such events: one question, of events, with a condition. */
 bool tapir_questions__may_reject_early(const struct tapir_questions *qs);
 
 size_t tapir_questions__cnt(const struct tapir_questions *qs);

@@ -91,7 +91,10 @@ static bool ends_with(const char *name, size_t len, const char *end)
 	return len > end_len && !memcmp(name + len - end_len, end, end_len);
 }
 
-/* Of a system call, how long it took, in ns; and its error, by name. */
+/*
+ * Returns true for the pairs of a system call that are no arguments: the time it took, in ns, and
+ * its error, by name.
+ */
 static bool is_of_call(const struct tapir_hit_end *end, const char *name, size_t len,
 		       const char *field)
 {
@@ -135,7 +138,7 @@ static bool find_in(struct tapir_hit_scope *s, const struct tapir_hit_end *end, 
 	const struct tapir_value *v = tapir_event_fields__named(end->fields, name, len);
 	uint32_t idx;
 
-	/* Which pairs there are depends on the event: one that it lacks is not a mistake. */
+	/* The set of name=value pairs depends on the event: one that it lacks is not a mistake. */
 	if (!v && !tapir_event_fields__may_have(end->fields, name, len))
 		return false;
 	idx = name_idx(s->names, name, len);

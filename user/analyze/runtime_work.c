@@ -17,7 +17,7 @@ const char *tapir_work__name(unsigned work)
 	return work < TAPIR_WORK_CNT ? names[work] : "";
 }
 
-/* NONE: its name tells nothing. */
+/* NONE: its name implies nothing. */
 static uint8_t classify_work(const struct tapir_lore_work *w, struct tapir_sv text)
 {
 	for (; w && w->prefix; w++)

@@ -23,7 +23,7 @@ enum tapir_work {
 };
 const char *tapir_work__name(unsigned work);
 
-/* What is known of nodes and threads, for this room alone. */
+/* The facts about nodes and threads, for this room alone. */
 struct tapir_works {
 	struct tapir_vec(uint8_t) by_node;
 	struct tapir_name_traits functions;
@@ -31,14 +31,14 @@ struct tapir_works {
 		by_tid; /* tid -> the kind its name implies, with a bit for when it was checked */
 };
 
-/* Of a thread whose last sample is at node. */
+/* The work of a thread whose last sample is at node. */
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				const struct tapir_tl_thread *thread, uint32_t node,
 				uint64_t time_ns);
 /*
- * What to report as the place of a collecting thread: a .NET thread collects itself, and in a
- * runtime without symbols each address would be a separate place; then it is the method that made
- * it collect.
+ * The node to report for a collecting thread: a .NET thread collects itself, and in a runtime
+ * without symbols each address would be a separate function; then it is the method that made it
+ * collect.
  */
 uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node);
 void tapir_works__fini(struct tapir_works *works);

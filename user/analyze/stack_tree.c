@@ -234,7 +234,7 @@ static uint64_t frame_facts(void *ctx, const struct tapir_frame *frame)
 	return tapir_frame_chains__number(&tree->chains, frame, function_fact, tree);
 }
 
-/* Where a stack leads so far. */
+/* The position in the tree while a stack is added. */
 struct path {
 	const struct tapir_catalog *catalog;
 	const struct tapir_stack_ref *ref;
@@ -286,7 +286,7 @@ static void add_functions(struct tapir_stack_tree *tree, struct path *path, uint
 	}
 }
 
-/* From the outermost frame as far as there are nodes. */
+/* Adds frames from the outermost on, as long as there are nodes. */
 static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack =
@@ -312,7 +312,9 @@ static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_
 	}
 }
 
-/* How many of its callers a folded stack keeps: the fewer, the more stacks have them in common. */
+/*
+ * The number of callers that a folded stack keeps: the fewer, the more stacks have them in common.
+ */
 static unsigned fold_depth(const struct tapir_stack_tree *tree)
 {
 	size_t most = FOLD_NODES - FOLD_SPARE;
@@ -322,7 +324,10 @@ static unsigned fold_depth(const struct tapir_stack_tree *tree)
 	return depth ? depth : tree->process_frame != TAPIR_PROCESS_FRAME_NONE;
 }
 
-/* Its outermost callers, a node that marks the folding, and the function it was in. */
+/*
+ * Returns the node of a folded stack: its outermost callers, a node that marks the folding, and the
+ * innermost function.
+ */
 static uint32_t fold(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf)
 {
 	size_t before = tree->nodes.cnt;
@@ -355,7 +360,7 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 	return path->is_cut ? fold(tree, path->node, path->leaf) : path->node;
 }
 
-/* How often a stack must have occurred to get its own nodes. */
+/* The number of times that a stack must occur before it gets its own nodes. */
 static uint32_t times_needed(const struct tapir_stack_tree *tree)
 {
 	size_t cnt = tree->nodes.cnt - tree->fold_cnt;
@@ -365,7 +370,7 @@ static uint32_t times_needed(const struct tapir_stack_tree *tree)
 }
 
 /*
- * What is remembered of a stack: its node, and how often it came if it is folded. *span is
+ * The cached value of a stack: its node, and how often it occurred if it is folded. *span is
  * narrowed to when it holds.
  */
 static uint64_t place(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
@@ -387,7 +392,7 @@ static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)
 	return stack_id && tapir_catalog__stack(catalog, stack_id);
 }
 
-/* It came again: maybe often enough by now. */
+/* Counts another occurrence of a folded stack, which may now get its own nodes. */
 static void count_folded(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 			 const struct tapir_stack_ref *ref, struct tapir_stack_cache_entry *e)
 {

@@ -79,7 +79,7 @@ uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
 				       const struct tapir_catalog *catalog,
 				       const struct tapir_rec *rec);
 /*
- * The node of a stack, with a frame `leaf` on top of it, for whoever adds to its `self`; made
+ * The node of a stack, with a frame `leaf` on top of it, for a caller that adds to its `self`; made
  * also when nothing of the stack is known. UINT32_MAX: out of memory.
  */
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
@@ -95,7 +95,7 @@ uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const str
 				  enum tapir_reorder_step step);
 /* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
 uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
-/* What a node is called: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */
+/* Adds the label of a node: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */
 void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
 				 uint32_t node);
 /* Adds up, and puts children in the order of names: recordings of one program look alike. */

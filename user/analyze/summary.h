@@ -92,7 +92,7 @@ struct tapir_meta_row {
 struct tapir_loss_row {
 	uint64_t cnt;		    /* 0: nothing was lost to this cause */
 	uint64_t from_ns, until_ns; /* of the first and the last loss */
-	/* How much in each part of the time; counts[i] begins at i * width_ns after base_ns. */
+	/* Counts over the time; counts[i] begins at i * width_ns after base_ns. */
 	uint64_t base_ns, width_ns, counts[TAPIR_SUMMARY_TIMES];
 };
 
@@ -160,7 +160,7 @@ void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 int tapir_summary__sort(struct tapir_summary *s);
 void tapir_summary__fini(struct tapir_summary *s);
 
-/* What was lost to all causes of a kind. kind: TAPIR_LOSS_KIND_*. */
+/* The sum of losses to all causes of a kind. kind: TAPIR_LOSS_KIND_*. */
 uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind);
 /* The META value, or NULL. */
 const char *tapir_summary__meta(const struct tapir_summary *s, const char *key);

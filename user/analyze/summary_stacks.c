@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where samples and events came from. A stack is looked up frame by frame when it comes for the
- * first time; while its names hold, a number grows. The numbers are added to functions, modules
- * and stacks when the memo forgets, and at the end. The order of all rows is here, too.
+ * Counts samples and events by their stacks. A stack is resolved frame by frame when it occurs for
+ * the first time; while its names hold, only a number grows. The numbers are added to functions,
+ * modules and stacks when the cache drops a stack, and at the end. The order of all rows is here,
+ * too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static uint64_t lost_callers_row(struct tapir_summary *s, struct tapir_sv name)
 
 /* ---- one stack -------------------------------------------------------------------------------- */
 
-/* What is remembered of a frame: its function's row, kind, and whether it has a name. */
+/* The cached value of a frame: its function's row, its kind, and a flag for a name. */
 static uint64_t function_fact(void *ctx, const struct tapir_frame *frame)
 {
 	uint64_t function = function_row(ctx, frame);

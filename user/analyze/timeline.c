@@ -105,7 +105,7 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 		TELL(tl, expect, node);
 }
 
-/* One that did not run is known by its wait. */
+/* A thread that did not run is known by its wait. */
 static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_look *look = (const void *)rec;
@@ -259,7 +259,7 @@ int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timelin
 	return tapir_vec__push(&tl->listeners, ((struct listener){fns, ctx})) ? 0 : -ENOMEM;
 }
 
-/* From then on, or from when on it was recorded. */
+/* The later of begin_ns and the time from which on the thread was recorded. */
 static uint64_t span_since(const struct tapir_timeline *tl, uint64_t begin_ns)
 {
 	uint64_t from_ns = tl->stats.first_ns, until_ns = tl->stats.last_ns;

@@ -147,20 +147,22 @@ struct tapir_timeline_fns {
 	/* A sample of a thread that was at this node will come: what it needs can be prefetched. */
 	void (*expect)(void *ctx, uint32_t node);
 	void (*wait)(void *ctx, const struct tapir_wait *wait);
-	/* One that began before the recording (without a stack) or has not ended in it: what lies
-	 * in the recording. */
+	/*
+	 * A wait that began before the recording (without a stack) or has not ended in it: the part
+	 * that lies in the recording.
+	 */
 	void (*cut_wait)(void *ctx, const struct tapir_wait *wait);
 	void (*event)(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 	void (*open)(void *ctx, struct tapir_interval *interval);
-	/* It was awaited for ns, up to now; await_label and await_node tell what for. */
+	/* The interval was awaited for ns, up to now; await_label and await_node say for what. */
 	void (*awaited)(void *ctx, struct tapir_interval *interval, uint64_t ns);
-	/* Its parts are complete; it is freed afterwards. */
+	/* The interval's parts are complete; it is freed afterwards. */
 	void (*close)(void *ctx, struct tapir_interval *interval);
 	void (*counter)(void *ctx, const struct tapir_rec_counter *counter);
 	/* A thread as it was when the recording began; node: TAPIR_NO_NODE where it ran. */
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
-	/* Which interpreted functions a thread was in that ran or waited for a CPU. */
+	/* The interpreted functions in which a thread was that ran or waited for a CPU. */
 	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
@@ -186,14 +188,17 @@ struct tapir_timeline_stats {
 	uint64_t samples, switches, events;
 	uint64_t unpaired; /* switches that do not fit what was seen before */
 	uint64_t chosen;   /* of the trace: records that have its id, intervals apart */
-	/* Of all traces: samples that views could hear of; with ids; without, in an interval that
-	   has a trace. */
+	/*
+	 * Counts over all traces: samples that views could receive; with ids; without, in an
+	 * interval that has a trace.
+	 */
 	uint64_t told_samples, told_with_ids, told_joined;
 	uint64_t no_room; /* threads, processes, intervals, tasks beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;      /* of the last record, whatever it is */
 	uint64_t switched_ns; /* of the first context switch or snapshot; 0: none */
-	bool has_ended;	      /* all threads were looked at once more: what follows winds up */
+	bool has_ended; /* the last snapshot of all threads is read: what follows only ends waits
+			   and intervals */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
 };
 
@@ -212,25 +217,26 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
 int tapir_timeline__finish(struct tapir_timeline *tl);
 
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
-/* Its length inside the requested range. */
+/* The length of the recorded time inside the requested range. */
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
 /*
  * The part of it in which context switches, and samples, were recorded: events may be there
  * earlier. Of shares and averages of waits and of CPU time.
  */
 uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl);
-/* How much of that time lies in the range that was asked for. */
+/* The part of that time that lies in the requested range. */
 uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
 				   uint64_t until_ns);
 /*
- * Of a wait for a lock: that part, without what its thread waited for another lock meanwhile, which
- * is that one's. So the waits of a thread never add up to more than its time.
+ * The time of a wait for a lock in the range, without what its thread waited for another lock
+ * during it, which is counted for that one. So the waits of a thread never add up to more than its
+ * time.
  */
 uint64_t tapir_timeline__waited_ns(const struct tapir_timeline *tl, const struct tapir_interval *i);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);
-/* Of an event a view hears of; borrowed until the next one. */
+/* The fields of an event that a view receives; borrowed until the next one. */
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event);
@@ -246,7 +252,7 @@ struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, 
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
 /*
  * What a thread did for most of a time that ends now: the stack of its longest wait, or if it did
- * not wait, its last stack. TAPIR_NO_NODE: nothing was seen.
+ * not wait, its last stack. TAPIR_NO_NODE: no stack is known.
  */
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
 				uint64_t now_ns);
@@ -256,18 +262,18 @@ uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t s
  */
 const char *tapir_tl_thread__label(const struct tapir_tl_thread *thread, uint64_t at_ns,
 				   uint32_t *kind);
-/* What its process or its innermost interval makes of a thread's time now. */
+/* The cause under which a thread's time counts now, by its process or its innermost interval. */
 enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
-/* Of an interval that closes: the activity that began it, and waits for it; NULL: none. */
+/* The activity that began an interval that closes, and waits for it; NULL: none. */
 struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
 					      const struct tapir_interval *child);
 /* The innermost interval of a kind with a cause; NULL: none. */
 const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *thread);
 /*
- * Which waits are for the same lock: a server's (is_shared) is one for all of its processes, any
- * other belongs to one process. The owner of the locks a process waits for, and the key of the lock
- * that an interval waits for: of its owner, the label and, if that does not say all, the kind of
- * wait.
+ * Keys by which waits for the same lock are recognized: a server's lock (is_shared) is one for all
+ * of its processes, any other belongs to one process. The owner of the locks a process waits for,
+ * and the key of the lock that an interval waits for: of its owner, the label and, if that does not
+ * say all, the kind of wait.
  */
 uint64_t tapir_timeline__lock_owner(const struct tapir_timeline *tl, uint32_t tgid, bool is_shared,
 				    uint64_t now_ns);

@@ -9,7 +9,7 @@
 
 #define PAUSES_KEPT 8
 
-/* How long a process has been stopped, up to any recent moment. */
+/* The time for which a process has been stopped, up to any recent moment. */
 struct pauses {
 	uint64_t total_ns; /* of those that are over */
 	uint64_t open_ns;
@@ -79,13 +79,16 @@ bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_
 			       const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
 void tapir_timeline__advance(struct tapir_tl_thread *t, uint64_t now_ns);
-/* From now on it is this thread's time that it takes; t->parts are up to date. */
+/* Counts the thread's time for the interval from now on; t->parts are up to date. */
 void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns);
 void tapir_interval__leave(struct tapir_interval *i); /* without taking its parts */
 
 /* timeline_close.c */
-/* An interval around it is of the same, and tells of it (TAPIR_NESTS_AS_ONE). */
+/*
+ * Returns true if an interval around this one is of the same kind, and reports both
+ * (TAPIR_NESTS_AS_ONE).
+ */
 bool tapir_interval__is_told_before(const struct tapir_timeline *tl,
 				    const struct tapir_interval *i);
 void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
@@ -94,7 +97,7 @@ void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thr
 				  uint64_t now_ns);
 void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
 				   uint64_t now_ns);
-/* Of an interval that stops its process. */
+/* Counts an interval that stops its process. */
 void tapir_timeline__pause(struct tapir_tl_process *p, const struct tapir_interval *i, bool begins,
 			   uint64_t now_ns);
 
@@ -110,7 +113,7 @@ void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid);
 void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_timeline__free_exited(struct tapir_timeline *tl);
 void tapir_timeline__end_all(struct tapir_timeline *tl, uint64_t now_ns);
-/* What still waits where the range ends is reported as at the end of a recording. */
+/* Reports waits that continue where the range ends as at the end of a recording. */
 void tapir_timeline__end_range(struct tapir_timeline *tl);
 
 /* timeline_intervals.c */
@@ -121,7 +124,7 @@ uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id);
 /* An event of it: this thread works for it now, another one did before. */
 void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i,
 			     struct tapir_tl_thread *t, uint64_t now_ns);
-/* It ends: no task that it awaited knows it. */
+/* Removes the interval from the tasks that it awaited, as it ends. */
 void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interval *i);
 void tapir_timeline__free_tasks(struct tapir_timeline *tl);
 /* An event, before it begins or ends anything, shows for which activity its thread works. */
@@ -141,7 +144,7 @@ void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interva
 /* t: where it ended; NULL: not known. */
 void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_interval *child,
 			       struct tapir_tl_thread *t);
-/* It ends where no thread worked for it. */
+/* Ends an interval while no thread works for it. */
 void tapir_interval__end_away(struct tapir_interval *i, const struct tapir_tl_process *p);
 
 static inline bool tapir_timeline__in_range(const struct tapir_timeline *tl, uint64_t ns)

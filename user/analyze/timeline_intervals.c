@@ -138,7 +138,7 @@ static bool is_shared(const struct tapir_kind *kind)
 	return kind->scope != TAPIR_PAIR_THREAD;
 }
 
-/* By what another thread's event finds it. Never 0. */
+/* The key by which another thread's event finds the interval. Never 0. */
 static uint64_t map_key_of(const struct tapir_kind *kind, uint32_t kind_idx, uint32_t tgid,
 			   uint64_t key, uint64_t activity)
 {
@@ -158,7 +158,7 @@ static struct tapir_interval *shared_of(const struct tapir_timeline *tl, uint64_
 	return place ? (void *)(uintptr_t)*place : NULL;
 }
 
-/* Of a kind that has no end in this file, only the newest are kept. Whether any is open. */
+/* Keeps only the newest of a kind that has no end in this file. Returns true if any is open. */
 static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, uint32_t kind)
 {
 	struct tapir_interval *i, *oldest = NULL;
@@ -177,7 +177,7 @@ static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 	return cnt;
 }
 
-/* Of a kind that never nests: the end of the one before was not seen. */
+/* Closes the interval before, whose end was not seen, of a kind that never nests. */
 static void end_former(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
 	struct tapir_interval *i, *outer;
@@ -265,9 +265,11 @@ static bool lacks_key(struct tapir_timeline *tl, struct happening *h, const stru
 	return !v || (v->bytes && !v->len);
 }
 
-/* Without ids an activity that moved cannot be told from the next one on its thread. It moves
- * where threads of a pool serve it, begins nest, or ends come on threads that began none. A request
- * that lore knows may be served by one thread of a pool from its begin to its end. */
+/*
+ * Without ids an activity that moved cannot be distinguished from the next one on its thread. It
+ * moves where threads of a pool serve it, begins nest, or ends come on threads that began none. A
+ * request that lore knows may be served by one thread of a pool from its begin to its end.
+ */
 static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
 		       bool is_begin)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What time is counted for: threads, intervals and activities. A thread's time is counted when
- * something happens to it; the time its process was stopped in the meantime is the difference of
- * two sums, so that a pause of a process with a hundred thousand threads costs nothing for those
- * that sleep.
+ * Counts time for threads, intervals and activities. A thread's time is counted when something
+ * happens to it; the time its process was stopped in the meantime is the difference of two sums, so
+ * that a pause of a process with a hundred thousand threads costs nothing for those that sleep.
  *
  * Activities: intervals that go from thread to thread by their id. A thread's time is an activity's
  * only while the thread works for it: until it takes other work, or an event of another activity
@@ -228,7 +227,10 @@ void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interv
 	i->awaits = 0;
 }
 
-/* Of that time, the work that t took was in the queue; then it, or what it completes, went on. */
+/*
+ * Counts the part of the awaited time in which the work that t took was in the queue; then it, or
+ * what it completes, continued.
+ */
 static void add_queued(struct tapir_interval *i, const struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	uint64_t from_ns = t->queued_ns > i->last_ns ? t->queued_ns : i->last_ns;
@@ -254,7 +256,10 @@ static void add_awaited(struct tapir_timeline *tl, struct tapir_interval *i,
 	tapir_interval__forget_await(tl, i);
 }
 
-/* Up to now it belongs to the thread that it is on, if that is t; else nobody worked for it. */
+/*
+ * The time until now belongs to the thread that the interval is on, if that is t; else no thread
+ * worked for it.
+ */
 static void settle(struct tapir_timeline *tl, struct tapir_interval *i,
 		   const struct tapir_tl_thread *t, uint64_t now_ns)
 {
@@ -282,7 +287,9 @@ void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i
 		i->flags |= TAPIR_INTERVAL_CROSSED;
 }
 
-/* What it has done since its last event was for its activity until now; later it may be awaited. */
+/*
+ * Counts what the thread did since its last event for its activity; from now on it may be awaited.
+ */
 void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_interval *i, *outer;
@@ -312,7 +319,7 @@ enum task_event {
 	TASK_NAMED,	 /* what the task is */
 	TASK_FORGOTTEN,	 /* it is complete */
 	TASK_QUEUED,	 /* work of the pool */
-	TASK_TAKEN,	 /* a thread's work before is over */
+	TASK_TAKEN,	 /* a thread's earlier work has ended */
 	TASK_WORK_ENDED, /* and there is none */
 };
 
@@ -424,7 +431,7 @@ static void take_work(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 		tapir_map__del(&tl->queued, key);
 }
 
-/* Of several tasks that are awaited, the first: the innermost await. */
+/* Notes the first of several tasks that are awaited: the innermost await. */
 static void await(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t key, uint32_t node)
 {
 	const uint64_t *name = tapir_map__get(&tl->task_names, key);
@@ -501,7 +508,7 @@ void tapir_timeline__free_tasks(struct tapir_timeline *tl)
 
 /* ---- activities ------------------------------------------------------------------------------- */
 
-/* Of a thread that slept since, it is not known when it began to work for another one. */
+/* If a thread slept since, it is not known when it began to work for another activity. */
 static void leave_others(struct tapir_tl_thread *t, uint64_t activity, uint64_t related,
 			 bool is_over, uint64_t now_ns)
 {

@@ -305,7 +305,7 @@ void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_t
 	8 /* stacks of a thread that are checked: tapir's own always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
 
-/* Of waits long ago any, else the shortest, makes room. */
+/* Makes room: drops any wait of long ago, else the shortest. */
 static struct tapir_tl_wait *room_for_wait(struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_tl_wait *room = &t->waits[0];
@@ -373,7 +373,7 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What lies in the range that was asked for; parts are of all of it. */
+/* Reports the part of the wait that lies in the requested range; parts are of all of it. */
 static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 		      const struct tapir_wait *ends, const struct tapir_parts *before)
 {
@@ -394,8 +394,9 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 }
 
 /*
- * It did something, so it runs. Where the switch that brought it back is not in the file (some
- * kernels do not trace every one), its wait has lasted until now at the most, and is reported so.
+ * The thread did something, so it runs. Where the switch that brought it back is not in the file
+ * (some kernels do not trace every one), its wait has lasted until now at the most, and is reported
+ * so.
  */
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
@@ -453,7 +454,7 @@ static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_swit
 	}
 }
 
-/* It slept since before the recording: unless it was born later. */
+/* The thread slept since before the recording, unless it was created later. */
 static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 			    const struct tapir_rec_switch *rec)
 {

@@ -22,7 +22,7 @@ struct tapir_untold_locks {
 	struct tapir_map told; /* stacks of waits inside a lock's events */
 };
 
-/* A wait inside a lock's events, or one that nothing tells what it is for. */
+/* Adds a wait inside a lock's events, or one whose reason is not known. */
 void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline *tl,
 			     const struct tapir_wait *w, bool is_open);
 /* When all have been seen: is that row's a lock's stack? */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all views share: how one begins and ends, and the texts of threads and durations. */
+/*
+ * The functions that all views share: to begin and end one, and the texts of threads and durations.
+ */
 #include "analyze/view.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "analyze/view_result.h"
 #include "analyze/timeline.h"
 
-/* What a view's context begins with. */
+/* The first member of each view's context. */
 struct tapir_view_args {
 	struct tapir_timeline *tl;
 	const char *arg; /* borrowed; "": nothing */
@@ -47,7 +47,9 @@ extern const struct tapir_view tapir_view_stacks;
 extern const struct tapir_view tapir_view_stacks_end;
 extern const struct tapir_view tapir_view_stacks_each; /* of 'tapir stacks' alone */
 
-/* Its context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no memory.
+/*
+ * The view's context, which listens with view->fns. top: 0 the view's own. arg: borrowed. NULL: no
+ * memory.
  */
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top);

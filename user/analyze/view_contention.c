@@ -140,7 +140,7 @@ static struct lock *lock_of(struct contention *v, const struct tapir_interval *i
 	return lock;
 }
 
-/* What a snapshot saw the thread wait for within this wait; NULL: nothing. */
+/* The type of the object for which a snapshot saw the thread wait within this wait; NULL: none. */
 static const char *seen_in(const struct contention *v, const struct tapir_wait *w)
 {
 	const uint64_t *idx = tapir_map__get(&v->seen_by_tid, w->thread->tid);
@@ -160,7 +160,7 @@ static uint64_t shared_key(const struct contention *v, const struct tapir_wait *
 }
 
 /*
- * By the stack of the wait: the program's own function, if there is one, or what it called. The
+ * The key of the wait's stack: the program's own function, if there is one, or what it called. The
  * kernel's frames differ where another tracer has the tracepoint, too.
  */
 static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, const char *reason)
@@ -247,7 +247,7 @@ static bool is_named(const struct contention *v, const struct lock *lock)
 	       tapir_timeline__pairs(v->asked.tl)->kinds.data[lock->kind].is_postgresql_lock;
 }
 
-/* Of what a thread waits for by its events, a snapshot may know the type. */
+/* A snapshot may know the type of the object that a thread waits for by its events. */
 static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(v->asked.tl, tid);
@@ -398,7 +398,10 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	see_wait(ctx, w, false);
 }
 
-/* It began before the recording, or has not ended in it: by its stack, if that is known. */
+/*
+ * A wait that began before the recording, or has not ended in it, counts by its stack, if that is
+ * known.
+ */
 static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 {
 	if (w->node != TAPIR_NO_NODE)

@@ -143,7 +143,7 @@ static void add_point(struct counters *v, struct counter *c, uint64_t at_ns, dou
 		v->failed = true;
 }
 
-/* As it is shown: of what was added, how much a second. */
+/* The value as it is shown: per second, if it is an increment. */
 static double shown_value(const struct tapir_rec_counter *rec)
 {
 	if (rec->kind != TAPIR_COUNTER_RATE || !rec->interval_ns)

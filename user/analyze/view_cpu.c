@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the CPU went, by its samples: at what work, in which functions (self: it was in it; total:
- * in it or in what it called), along which paths from the outside in, on which threads, and in
- * which intervals.
+ * CPU time by its samples: at what work, in which functions (self: it was in it; total: in it or in
+ * what it called), along which paths from the outside in, on which threads, and in which intervals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -126,8 +125,8 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 /* ---- frames that are one ---------------------------------------------------------------------- */
 
 /*
- * Of a function without a name, as libcoreclr.so has them, its file: "libcoreclr.so!fn_1ff180".
- * 0: it has a name.
+ * The length of the file's name if the function has none, as in libcoreclr.so:
+ * "libcoreclr.so!fn_1ff180". 0: it has a name.
  */
 static size_t file_len(const char *name)
 {
@@ -346,7 +345,10 @@ static uint32_t next_child(const struct fold *nodes, uint32_t parent, uint32_t l
 	return best;
 }
 
-/* From the outside in, heavier first, what has two in a hundred of all. No recursion. */
+/*
+ * Writes the paths from the outside in, heavier first, that have two in a hundred of all. No
+ * recursion.
+ */
 static void write_paths(struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"percent", ">TOTAL", TAPIR_CELL_PERCENT},

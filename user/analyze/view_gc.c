@@ -333,7 +333,9 @@ static void on_close(void *ctx, struct tapir_interval *i)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* One that the edges of the recording cut is not the longest: how long it took is not known. */
+/*
+ * A collection that the edges of the recording cut is not the longest: its duration is not known.
+ */
 static int by_took(const void *a, const void *b)
 {
 	const struct gc *x = a, *y = b;

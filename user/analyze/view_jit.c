@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was compiled while the program ran: how long it took, by which thread, how large it is; and
- * without events of how long (.NET's default), which methods came: generated code has one name with
- * ever other digits, "Regex17_Scan", and is one row.
+ * The methods that were compiled while the program ran: how long that took, by which thread, how
+ * large they are; without events about the duration (.NET's default), which methods appeared:
+ * generated code has one name with ever other digits, "Regex17_Scan", and is one row.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define METHOD_IS_DYNAMIC 1u /* of MethodFlags */
 #define TELLING_PERCENT	  10 /* a name with less of the methods is not what they are */
 
-/* The runtime makes them to describe its EventSources to whoever records them. */
+/* The runtime makes them to describe its EventSources to a session that records them. */
 #define OF_RECORDING	  "InvokeStub_EventAttribute."
 
 struct method {
@@ -202,7 +202,10 @@ static void vote(struct group *group, uint32_t asker)
 		group->votes--;
 }
 
-/* As it is called in stacks: of "instance void  (int32)" and the parts of its name. */
+/*
+ * Adds the method's name as it is in stacks: from "instance void (int32)" and the parts of its
+ * name.
+ */
 static void add_method_name(const struct tapir_event_fields *f, struct tapir_str *out)
 {
 	struct tapir_str signature = {}, raw = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory over time: the resident set of each process, as tapir measured it each second
- * (decode/usage_text.h), beside what .NET's heap had after its last collection, by generation, and
+ * (decode/usage_text.h), with what .NET's heap had after its last collection, by generation, and
  * what the collector had committed then (.NET 7 and later say so): its heap with what is free in
  * it, kept for later or about to be given back. Its tables are left out, as the program's own
  * GCMemoryInfo.TotalCommittedBytes does (equal to the byte, .NET 10). What is neither file nor heap

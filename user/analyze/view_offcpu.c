@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where threads waited: by the stack with which they left their CPU, the reason, and the thread
- * that ended the wait. Stacks that differ only in what the program's own function called, or in
+ * Waits of threads: by the stack with which they left their CPU, the reason, and the thread that
+ * ended the wait. Stacks that differ only in what the program's own function called, or in
  * functions without names, are one row, unless all frames are asked for; so are threads of one name
  * that end waits, and threads outside the recorded processes. What the edges of the recording cut
  * is a table of its own: threads that slept throughout have nothing else.
@@ -172,7 +172,7 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 
 	for (size_t i = 0; i < v->rows.cnt; i++) {
 		struct row row = v->rows.data[i];
-		/* Who is preempted waits for a CPU, wherever that was. */
+		/* A thread that is preempted waits for a CPU, whatever its stack. */
 		const char *reason =
 			row.state ? tapir_wait_reasons__of(&v->reasons, result->tree, row.node)
 				  : NULL;
@@ -265,7 +265,7 @@ static uint32_t function_of(const struct tapir_stack_tree *tree, uint32_t node)
 	return origin ? origin : tapir_stack_tree__user_leaf(tree, node);
 }
 
-/* Where threads waited longest for one reason, whoever ended it. */
+/* The stack in which threads waited longest for one reason, whichever thread ended it. */
 static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
 {
 	struct tapir_map by_place = {};
@@ -315,7 +315,7 @@ static void add_headline(struct offcpu_view *v, struct tapir_view_result *result
 				v->open_cnt == 1 ? "" : "s");
 }
 
-/* Of both kinds each its own table. */
+/* Writes the waits of one kind into a table of their own. */
 static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result, bool are_cut,
 			 const struct tapir_column *columns)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a result is built: each cell is added to the row that is not full yet. */
+/* Builds a result: each cell is added to the row that is not full yet. */
 #include "analyze/view_result.h"
 
 #include <stdarg.h>

@@ -65,7 +65,7 @@ static bool is_asked(struct slow *s, uint32_t kind)
 
 /* ---- details ------------------------------------------------------------------------------ */
 
-/* Its place; the last one is for all that are too many. NULL: out of memory. */
+/* The slot of a detail; the last one is for all that find no room. NULL: out of memory. */
 static struct detail *place_of(struct slow *s, struct details *d, const struct detail *like)
 {
 	struct detail *row, *added;
@@ -135,7 +135,7 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 			count_detail(s, i->details, &like, causing ? causing->label : NULL, 1);
 }
 
-/* What the thread that ended a wait (the lock's holder) did in the meantime, if it was seen. */
+/* Notes what the thread that ended a wait (the lock's holder) did during it, if it was seen. */
 static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
 	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->asked.tl, w->waker_tid);
@@ -164,7 +164,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 		if (is_first) {
 			like.reason = tapir_wait_reasons__of(&s->reasons, tree, w->node);
 			if (like.reason && !strcmp(like.reason, "sleep"))
-				like.waker_tid = 0; /* a timer, in whoever ran then */
+				like.waker_tid = 0; /* a timer, in any thread that ran then */
 			if (causing && causing->node != TAPIR_NO_NODE &&
 			    !tapir_stack__is_whole(tree, w->node))
 				like.node = causing->node;
@@ -185,7 +185,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 
 /* ---- which are the slowest ------------------------------------------------------------------ */
 
-/* One that the edges of the recording cut is no slowest: how long it took is not known. */
+/* An interval that the edges of the recording cut is not the slowest: its duration is not known. */
 static bool is_slower(const struct slow_one *a, const struct slow_one *b)
 {
 	const uint32_t cut = TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED;

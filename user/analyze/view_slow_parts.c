@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where an interval's time went: the timeline's counts, divided by what was seen inside of it. */
+/* Divides the timeline's counts of an interval by what was seen inside of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const struct tapir_column part_columns[] = {
 const char *const tapir_slow_state_names[TAPIR_THREAD_STATE_CNT] = {
 	"unknown", "running", "runnable", "sleeping", "between", "inside", "queued"};
 
-/* Without switches nobody knows whether a thread ran. */
+/* Without switches it is not known if a thread ran. */
 const char *tapir_slow__state_text(const struct slow *s, unsigned state)
 {
 	static const char *const texts[] = {"not known",
@@ -80,7 +80,7 @@ static void add_part(struct slow *s, struct tapir_view_result *result, size_t ta
 	tapir_str__fini(&text);
 }
 
-/* What is known of one state under one cause. */
+/* The details of one state under one cause. */
 struct known {
 	uint64_t amount; /* of all details */
 	unsigned cnt;
@@ -106,7 +106,9 @@ static const char *label_of(const struct detail *awaited)
 	return awaited->label ? awaited->label : "a task";
 }
 
-/* By its details, scaled to what the timeline counted; the last one takes what rounding left. */
+/*
+ * Writes the details, scaled to what the timeline counted; the last one takes the rounding error.
+ */
 static void add_state(struct slow *s, struct tapir_view_result *result, size_t table,
 		      const struct slow_one *one, uint8_t cause, uint8_t state)
 {

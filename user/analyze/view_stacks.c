@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What each thread did when the recording began, or ended: identical stacks are one group. A thread
+ * The threads' stacks when the recording began, or ended: identical stacks are one group. A thread
  * that ran then has the stack of a sample taken within a moment, if there is one.
  */
 #include <errno.h>
@@ -288,7 +288,7 @@ static void add_frames(struct tapir_view_result *result, size_t parent, uint32_t
 	tapir_str__fini(&label);
 }
 
-/* NULL: nobody that is known. */
+/* NULL: no owner is known. */
 static const char *owner_text(const struct stacks_view *v, const struct row *row, char text[40])
 {
 	char comm[TAPIR_COMM_TEXT_BYTES];
@@ -300,7 +300,7 @@ static const char *owner_text(const struct stacks_view *v, const struct row *row
 	return text;
 }
 
-/* What all of a group have in common: the call with its arguments, or without. */
+/* Adds the call that all threads of a group have in common, with its arguments or without. */
 static void add_call(struct tapir_view_result *result, size_t t, const struct group *group)
 {
 	const char *call = group->first->call;

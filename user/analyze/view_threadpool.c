@@ -2,8 +2,8 @@
 /*
  * .NET's thread pool: how many workers there were, how many of them were blocked and where, when
  * their number was changed and why, how long the queue was and how long work waited in it, and
- * where threads, not the pool's alone, waited for tasks without going on meanwhile (Task.Wait,
- * Result), by the runtime's events.
+ * where threads, not the pool's alone, blocked until a task was complete (Task.Wait, Result), by
+ * the runtime's events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define MAX_WAITING 65536u
 #define SYNCHRONOUS 1 /* TaskWaitBegin's Behavior; 2: an await: the thread continues */
 
-/* Where threads of the pool were blocked: from the program's own function on. */
+/* A stack, from the program's own function on, in which threads of the pool were blocked. */
 struct place {
 	uint32_t node;
 	uint64_t cnt, ns, worst_ns;
@@ -147,7 +147,10 @@ static void begin_task_wait(struct threadpool *v, const struct tapir_tl_thread *
 	v->tasks.open.data[*idx] = wait;
 }
 
-/* Of an await, too, whatever thread it continues on: that one does not wait for this task. */
+/*
+ * Ends the wait of an await, too, on whatever thread it continues: that thread does not wait for
+ * this task.
+ */
 static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 			  const struct tapir_event_fields *f, uint64_t now_ns)
 {

@@ -30,7 +30,9 @@ static const struct tapir_lore_wait *find_wait(const char *name, bool is_kernel)
 	return NULL;
 }
 
-/* What a wait for that reason was found to be by a function further out; see lore's by. */
+/*
+ * Returns true if a function further out may refine the reason that was found; see `by` in lore.h.
+ */
 static bool fits(const struct tapir_lore_wait *more, const struct tapir_lore_wait *found,
 		 bool is_direct)
 {
@@ -114,7 +116,7 @@ bool tapir_wait_reason__is_lock(const char *reason)
 	return false;
 }
 
-/* Of several functions one reason is known by: any of them. */
+/* Returns true if the function is one of those that have this reason. */
 static bool is_of(const char *name, bool is_kernel, const char *reason)
 {
 	const struct tapir_lore_wait *w = find_wait(name, is_kernel);
@@ -164,8 +166,7 @@ bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t nod
 	return is_gap(tree, beyond, tree->nodes.data[node].is_whole);
 }
 
-/* Of an application in a single file the runtime is its executable, which calls its methods, too.
- */
+/* In a single-file application the runtime is its executable, which calls its methods, too. */
 static bool has_called(const struct tapir_stack_tree *tree, const char *unnamed, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)

@@ -42,8 +42,8 @@ bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t nod
 /* Does the stack reach where a thread begins? If not, callers are missing. */
 /*
  * The runtime waits for the program's own function, which called it directly: to enter a monitor,
- * to initialize a class, or while a collection stops all threads. That of .NET 8 and 9 without
- * symbols tells no more.
+ * to initialize a class, or while a collection stops all threads. More cannot be found out about
+ * the runtime of .NET 8 and 9 without symbols.
  */
 bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint32_t node);
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node);

@@ -83,7 +83,7 @@ static uint32_t parent_of(const struct tapir_span_store *s, const struct tapir_s
 		       : TAPIR_NO_SPAN;
 }
 
-/* From the last to the first, each in front of its siblings: they are in order. */
+/* Goes from the last to the first and puts each in front of its siblings: so they are in order. */
 void tapir_span_store__link(struct tapir_span_store *s)
 {
 	for (size_t i = s->all.cnt; i-- > 0;) {

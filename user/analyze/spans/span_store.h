@@ -22,7 +22,7 @@
 #define TAPIR_NO_SPAN	       UINT32_MAX
 #define TAPIR_SPAN_TRACE_BYTES 33 /* 32 hex digits and NUL */
 
-/* What its thread waited for; the last place is for all that have none. */
+/* A reason for which the span's thread waited; the last slot adds up those that have no slot. */
 struct tapir_span_wait {
 	const char *reason; /* static; NULL: unknown */
 	uint64_t ns;
@@ -64,11 +64,12 @@ void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uin
 /* After the last one: makes the trees. */
 void tapir_span_store__link(struct tapir_span_store *s);
 /*
- * Its time that is part of its parent's: a server may end its span after its client has the answer,
- * and what it does then delays nobody. Known once the span was given by __each_below.
+ * The part of the span's time that counts as its parent's: a server may end its span after its
+ * client has the answer, and what it does then delays no client. Known once the span was given by
+ * __each_below.
  */
 uint64_t tapir_span__counted_ns(const struct tapir_span *span);
-/* Of that, what no child covers. */
+/* The part of that time which no child covers. */
 uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span);
 
 typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,

@@ -188,7 +188,7 @@ static void add_row(struct rows *rows, const struct tapir_span *span, const char
 	tapir_str__fini(&line);
 }
 
-/* Its own time: waits by their reasons, as far as they are known, and what is left. */
+/* Adds the span's own time: waits by their reasons, if they are known, and the remainder. */
 static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t idx, unsigned depth)
 {
 	uint64_t left_ns = tapir_span_store__own_ns(&rows->r->spans, idx);
