@@ -9,7 +9,7 @@
 #include "base/keyed.h"
 
 #define MAX_ROWS    65536u
-#define MAX_DEPTH   32 /* of a thread: more addresses are not told apart */
+#define MAX_DEPTH   32 /* of a thread: more addresses are not distinguished */
 #define FUTEX_SHIFT 3  /* a condition variable waits at two words in turn, side by side */
 #define KNOWN_SHARE 5  /* a thread waits at least a fifth of that time with stacks that tell it */
 
@@ -58,7 +58,7 @@ void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 	row->cnt++;
 }
 
-/* What waits elsewhere waits for something else. */
+/* Returns true if both have an address and the addresses differ: they wait for different things. */
 static bool is_elsewhere(const struct tapir_cut_wait *a, const struct tapir_cut_wait *b)
 {
 	return a->futex && b->futex && a->futex != b->futex;

@@ -37,7 +37,10 @@ struct tapir_cut_waits {
 /* wait: what the stack says about it. */
 void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 			  const struct tapir_lore_wait *wait);
-/* What a thread that waited ns for that reason waited for it with cut stacks, *cnt times. */
+/*
+ * Of the time ns that a thread waited for that reason, returns the part with truncated stacks, *cnt
+ * waits.
+ */
 uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const char *reason,
 			     uint64_t ns, uint64_t *cnt);
 void tapir_cut_waits__fini(struct tapir_finding *f);

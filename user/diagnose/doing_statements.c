@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which statements threads work for; see finding_doing.h. */
+/* Finds the statements for which threads work; see finding_doing.h. */
 #include <ctype.h>
 #include <string.h>
 
@@ -109,7 +109,9 @@ static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir
 	return true;
 }
 
-/* Of a server's process that works for another one, or for the server: its title tells. */
+/*
+ * Adds the work of a server's process that works for another one, or for the server, by its title.
+ */
 static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_rec_process *rec = tapir_catalog__process(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which cause gets which event, and the order of the list. */
+/* Dispatches each event to the causes that need it, and sorts the list. */
 #include "diagnose/finding.h"
 
 #include <stdlib.h>
@@ -243,7 +243,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-/* By whichever function it is thrown. */
+/* The number of exceptions of a type, thrown by any function. */
 static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
 {
 	const struct tapir_found_label *row;

@@ -48,10 +48,10 @@ struct tapir_lock_type {
 	char *label, *type; /* as in the labels of locks */
 };
 
-/* It waited for a lock throughout. */
+/* A thread that waited for a lock throughout the recording. */
 struct tapir_stuck {
 	uint32_t name;	/* of a function */
-	uint64_t turns; /* key of its lock's reason, if others may get it meanwhile; 0: not */
+	uint64_t turns; /* key of its lock's reason, if others may get it during the wait; 0: not */
 };
 
 /* A wait for a dependency that began before the recording. */
@@ -61,7 +61,7 @@ struct tapir_begun_wait {
 	int what; /* idx of what it waits for */
 };
 
-/* What a collection of .NET left, by generation; 3: large objects, 4: pinned ones. */
+/* The sizes of a .NET heap after a collection, by generation; 3: large objects, 4: pinned ones. */
 struct tapir_heap_size {
 	uint64_t at_ns;
 	uint64_t bytes[5];
@@ -79,7 +79,10 @@ struct tapir_request_kind {
 	struct tapir_histogram took;
 };
 
-/* What a thread waits for that another thread or process has to do: rows of finding_waits.c. */
+/*
+ * The resources for which a thread waits until another thread or process provides them: rows of
+ * finding_waits.c.
+ */
 #define TAPIR_WAITED_FOR_CNT 6
 
 struct tapir_waited {
@@ -98,7 +101,7 @@ struct tapir_collector {
 	char *dotnet_label; /* "2 AllocLarge NonConcurrentGC"; NULL */
 	uint64_t heap_cnt;
 	struct tapir_heap_size heap_first, heap_last;
-	/* Those of a tenth of a second that left the least. */
+	/* The smallest heap after the collections of each tenth of a second. */
 	struct tapir_vec(struct tapir_heap_size) heap_lows;
 	bool has_collected_young; /* a generation above 0, after the first of them */
 	uint64_t finalized_cnt;

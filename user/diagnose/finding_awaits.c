@@ -159,7 +159,7 @@ static uint64_t number_of(const struct tapir_finding *f, const char *key, uint32
 	return strtoull(digits, NULL, 10);
 }
 
-/* From when on, until when all of a method's awaits are known. */
+/* Finds the stretch of time in which all of a method's awaits are known. */
 static void find_time(const struct tapir_finding *f, struct tapir_await_method *m)
 {
 	const uint64_t *first_ns = tapir_map__get(&f->awaits.first_ns, m->tgid);

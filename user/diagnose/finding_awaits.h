@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_awaits.h - what async methods of the program's own await, and for how long (.NET,
- * --profile async). No thread waits meanwhile, so nothing else shows it. One thread.
+ * finding_awaits.h - what async methods of the program await, and for how long (.NET, --profile
+ * async). No thread waits during an await, so nothing else shows it. One thread.
  */
 #ifndef TAPIR_USER_FINDING_AWAITS_H
 #define TAPIR_USER_FINDING_AWAITS_H
@@ -14,7 +14,7 @@
 struct tapir_finding;
 struct tapir_finding_event;
 
-/* One that ended. */
+/* An await that ended. */
 struct tapir_await_span {
 	uint64_t from_ns, until_ns;
 	uint32_t method; /* idx in .methods */

@@ -65,7 +65,7 @@ static const struct tapir_lore *lore_of(const struct tapir_lore_wait *wait)
 	return NULL;
 }
 
-/* Of .NET's threads the function that waits is known each time: finding_locks.c. */
+/* Threads of .NET have the function that waits in each wait: finding_locks.c reports them. */
 static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t own)
 {
 	const struct tapir_lore *lore = lore_of(wait);
@@ -136,7 +136,7 @@ static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
 				(struct tapir_seen_wait){});
 }
 
-/* Its numbers left out. NULL: there is none. */
+/* The statement without its numbers. NULL: there is none. */
 static char *statement_of(struct tapir_sv text)
 {
 	struct tapir_str out = {};
@@ -187,7 +187,9 @@ static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_
 	       (double)thread->cnt <= 2 + WAKES * (double)span_ns / 1e9;
 }
 
-/* Where others get past, the lock is released: whoever waits throughout has bad luck alone. */
+/*
+ * If other threads get the lock, it is released: a thread that waits throughout only has bad luck.
+ */
 static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
 {
 	struct tapir_map passed = {};
@@ -206,7 +208,7 @@ struct blocked_sum {
 	size_t thread_cnt;
 };
 
-/* Where a wait may also be one for work, threads that never got what they waited for are idle. */
+/* If such a wait may also be one for work, threads that never got what they waited for are idle. */
 static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_blocked_thread *t,
 		     bool are_stuck)
 {
@@ -229,7 +231,7 @@ static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, bool are
 	return all;
 }
 
-/* One that is stuck is no deadlock: it waits as the others do. */
+/* A single thread that is stuck is not a deadlock: it waits as the others do. */
 static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 {
 	struct tapir_blocked_thread *t;
@@ -239,7 +241,7 @@ static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 	return sum_of(kind, false);
 }
 
-/* Who waited for it: ", most of them clerk-*". */
+/* Adds the threads that waited: ", most of them clerk-*". */
 static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, struct tapir_str *out)
 {
@@ -264,9 +266,9 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 }
 
 /*
- * It never got the lock, or began and ended the recording with a wait for the same one, held by the
- * same thread, and did little else: whatever woke it meanwhile was no release. PostgreSQL's
- * processes look for a deadlock after a second, and wait on.
+ * Returns true if the thread never got the lock, or began and ended the recording with a wait for
+ * the same one, held by the same thread, and did little else: what woke it during that time was not
+ * a release. PostgreSQL's processes search for a deadlock after a second, and wait on.
  */
 static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread *t)
 {
@@ -276,7 +278,10 @@ static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread
 			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
 }
 
-/* What those that wait throughout were seen to wait for, or to execute, by how long they waited. */
+/*
+ * Counts the objects or statements that snapshots saw for threads that wait throughout, weighted by
+ * the time that they waited.
+ */
 static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		       bool are_stuck, bool are_statements, struct tapir_found_labels *out)
 {

@@ -38,7 +38,7 @@ struct tapir_blocked_kind {
 	struct tapir_map thread_by_tid;
 };
 
-/* What a thread waited for when snapshots saw it. */
+/* The lock that a thread waited for when snapshots saw it. */
 struct tapir_seen_wait {
 	char *object;			    /* the last one; NULL: not known */
 	char *statement, *holder_statement; /* its own and its holder's; NULL: none, or unknown */

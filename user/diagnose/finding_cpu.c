@@ -124,7 +124,10 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-/* Of a share to be told. Without a clock nobody knows how much there was to share. */
+/*
+ * Returns true if the CPU time is worth a share. Without a clock it is not known how much there was
+ * to share.
+ */
 static bool has_cpus(const struct tapir_finding *f)
 {
 	double cpus = tapir_finding__cpus(f);
@@ -148,8 +151,10 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	/* A compiler that was on its own business, of which no event tells, is not what is missed,
-	 * nor one that will be done: where CPUs are scarce other threads may want them. */
+	/*
+	 * A compiler that worked for itself, without an event, is not the capacity that is missing,
+	 * nor one that will be done: where CPUs are scarce other threads may want them.
+	 */
 	bool is_busy = (double)f->jit.cnt >= MIN_METHODS * seconds && !is_warming_up(f);
 	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
 	double cost = share;
@@ -190,7 +195,7 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 			      tapir_finding__most(f, &f->cpu.timer_own), &text, NULL, NULL);
 }
 
-/* Where the CPU is not what a program waits for, it may be what no thread waits for. */
+/* If CPU time is not what a program waits for, it may wait without a thread. */
 static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
 {
 	if (!f->has_dotnet || f->requests.cnt)

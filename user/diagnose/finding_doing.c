@@ -38,8 +38,8 @@ static uint8_t has_doing(const char *name)
 }
 
 /*
- * Of any function on the stack, up to the program's own: what its caller does is another matter,
- * as of code that continues where a connection was opened.
+ * The activity of any function on the stack, up to the program's own: what its caller does is
+ * separate, as in code that continues where a connection was opened.
  */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node)
 {
@@ -110,7 +110,7 @@ static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doin
 	return !strcmp(a->statement ? a->statement : "", b->statement ? b->statement : "");
 }
 
-/* Where its rows come from: a tiny part of the time tells that, too. NULL: not known. */
+/* The activity that produces these rows: even a tiny part of the time shows it. NULL: not known. */
 static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 						const struct tapir_doing_sum *with_rows)
 {
@@ -123,7 +123,7 @@ static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 	return most && most->cnt * SOURCE_SHARE >= with_rows->cnt ? most->doing : NULL;
 }
 
-/* By what is done, and for what most of it is. */
+/* Sums samples by activity, and by the statements that cause most of them. */
 static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *whats,
 		   struct tapir_found_labels *statements, const char *what)
 {
@@ -207,7 +207,9 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 	}
 }
 
-/* Where the stack of the wait has no callers, those that use the CPU for it tell. */
+/*
+ * If the stack of the wait has no callers, the stacks that use CPU time for it name the function.
+ */
 static void list_children(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
@@ -235,8 +237,9 @@ void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_find
 }
 
 /*
- * One for each request costs a round trip or several, and a port for a minute. What an HttpClient
- * needs is opened by a thread of the pool: who made it, the CPU time for it tells.
+ * One for each request costs a round trip or several, and a port for a minute. A connection of an
+ * HttpClient is opened by a thread of the pool: the CPU time for it shows the function that created
+ * the client.
  */
 static void list_connections(struct tapir_finding *f, struct tapir_found_list *list)
 {
@@ -258,7 +261,7 @@ static void list_connections(struct tapir_finding *f, struct tapir_found_list *l
 			      &text, NULL, NULL);
 }
 
-/* How many of the processes with events were started in the recording. */
+/* The number of processes with events that were started in the recording. */
 static uint64_t started_cnt(const struct tapir_finding *f)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
@@ -307,7 +310,7 @@ static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, 
 	return rec;
 }
 
-/* It began in the recording, and is not its process's first. */
+/* Returns true if the thread began in the recording, and is not its process's first. */
 static bool is_started(const struct tapir_finding *f, uint32_t tid)
 {
 	const struct tapir_rec_thread *rec = with_start(f, tid);
@@ -341,7 +344,7 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
 }
 
-/* Those that are started and do not end. */
+/* Reports threads that are started and do not end. */
 static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_doings *d = &f->doings;

@@ -40,7 +40,7 @@ struct tapir_doings {
 	struct tapir_found_labels statements; /* of all samples */
 	bool is_told;			      /* what most of a CPU is used for, and for which */
 	struct tapir_weights callers;	      /* of the program's own functions */
-	/* By thread, those that were executed when it was seen, until they end. */
+	/* The statements that were executed when a thread was seen, until they end; by thread. */
 	struct tapir_map begun_by_tid; /* idx of begun, and 1; 0: it has ended */
 	struct tapir_vec(struct tapir_doing_begun) begun;
 	struct tapir_map tgids;
@@ -48,7 +48,7 @@ struct tapir_doings {
 	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
 	uint64_t connect_cnt;			     /* connections that were begun */
 	struct tapir_weights connectors, connecting; /* by their events; by the CPU time for them */
-	/* By waits until a thread was started: by any function, or the program's own. */
+	/* Functions by waits until a thread was started: any function, or the program's own. */
 	struct tapir_weights thread_starters, own_thread_starters;
 	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
 	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
@@ -57,7 +57,7 @@ struct tapir_doings {
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
-/* What a stack is doing, for node_facts.h. NULL: nothing that is known. */
+/* The activity of a stack, for node_facts.h. NULL: no known one. */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* node: where the thread is, if it does not run. */

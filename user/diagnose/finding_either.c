@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory of a lock that is gone may become another one, so that two threads wait for the same
- * address one after the other: only waits at the same time tell that it is shared. One that nobody
- * got is left out: threads wait so for the end of another thread.
+ * address one after the other: only waits at the same time show that it is shared. A lock that no
+ * thread got is left out: threads wait so for the end of another thread.
  */
 #include "diagnose/finding_either.h"
 
@@ -48,7 +48,7 @@ static void count_share(struct tapir_either *e, const struct tapir_either_lock *
 	share->got_cnt += !is_open;
 }
 
-/* Waits are told in the order of their ends. */
+/* Waits are delivered in the order of their ends. */
 static void compare(struct tapir_either_lock *lock, const struct tapir_wait *w)
 {
 	uint32_t tid = w->thread->tid;
@@ -61,7 +61,7 @@ static void compare(struct tapir_either_lock *lock, const struct tapir_wait *w)
 	lock->last[0].wake_ns = w->wake_ns;
 }
 
-/* Whoever ends a wait had the lock, since it last changed hands at the earliest. */
+/* The thread that ends a wait had the lock, since it last changed hands at the earliest. */
 static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 		       const struct tapir_wait *w)
 {
@@ -82,7 +82,10 @@ static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_OWN_CODE_NONE, ns);
 }
 
-/* Where its stack does not tell what for, the address may, once another one's does. */
+/*
+ * Returns true if the stack does not show the reason: the address may, when the stack of another
+ * wait for it does.
+ */
 static bool may_be_one(const struct tapir_lore_wait *wait, const struct tapir_wait *w)
 {
 	return w->futex_va && w->state && (!wait || wait->is_common);
@@ -203,7 +206,7 @@ static struct lock_sum sum_of(const struct tapir_either *e)
 	return all;
 }
 
-/* By the stacks of their waits; else where they stood when all threads were looked at. */
+/* Adds the function by the stacks of their waits; else by the snapshots' stacks. */
 static void add_function(struct tapir_finding *f, const struct tapir_either_lock *lock,
 			 struct tapir_str *out)
 {
@@ -223,7 +226,7 @@ static void add_function(struct tapir_finding *f, const struct tapir_either_lock
 	tapir_weights__fini(&places);
 }
 
-/* "; thread 7 (python3) has it 98% of the time, and sleeps"; "; whoever has it sleeps" */
+/* "; thread 7 (python3) has it 98% of the time, and sleeps"; "; the holder sleeps" */
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
 		       struct tapir_str *out)
 {

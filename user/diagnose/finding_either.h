@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * finding_either.h - waits that are for a lock or for work (lore's may_be_work): a queue, too, is
- * made of such locks. The address tells: threads that wait for one at the same time wait for a
+ * made of such locks. The address decides: threads that wait for one at the same time wait for a
  * lock, while each that waits for work has an address of its own. Bounded. One thread.
  */
 #ifndef TAPIR_USER_FINDING_EITHER_H
@@ -23,12 +23,13 @@ struct tapir_wait;
 
 /* An address that threads of a process wait for. */
 struct tapir_either_lock {
-	const struct tapir_lore_wait *wait; /* NULL: no stack has told it */
+	const struct tapir_lore_wait *wait; /* NULL: no stack has shown it */
 	uint32_t tgid;
 	uint64_t ns, cnt, got_cnt;
 	uint64_t told_ns; /* of ns, of waits whose stacks tell it */
 	bool is_shared;	  /* two waited at the same time */
-	bool is_named;	  /* a stack with names of functions tells that it is no part of anything */
+	bool is_named;	  /* a stack with names of functions shows that it is not part of another
+			     object */
 	/* The wait that ended last, and the last one of another thread. */
 	struct {
 		uint32_t tid;
@@ -47,7 +48,7 @@ struct tapir_either_share {
 	uint64_t ns, got_cnt;
 };
 
-/* What a thread waited for when all threads were looked at, by stacks with names of functions. */
+/* The reason for which a thread waited in the snapshots, by stacks with names of functions. */
 struct tapir_either_seen {
 	const struct tapir_lore_wait *wait;
 	uint32_t name; /* of its own function */
@@ -69,7 +70,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				    uint32_t node);
 void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list);
-/* "; 4.8 threads waited for a Python lock or for work": of those that nothing tells apart. */
+/* "; 4.8 threads waited for a Python lock or for work": of waits that cannot be distinguished. */
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_either__fini(struct tapir_finding *f);
 

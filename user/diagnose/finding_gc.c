@@ -217,8 +217,10 @@ static void add_longest(const struct tapir_collector *gc, struct tapir_str *out)
 	tapir_str__add_printable(out, why, strlen(why));
 }
 
-/* Without events of allocations: a collection is due when somebody allocates, mostly who allocates
- * most. */
+/*
+ * Without events of allocations, the callers of collections stand for them: a collection is due
+ * when a thread allocates, mostly the one that allocates most.
+ */
 static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_weights *w = &f->gc.triggers;
@@ -369,7 +371,9 @@ static unsigned youngest_that_counts(const struct tapir_collector *gc)
 	return gc->has_collected_young ? 1 : 2;
 }
 
-/* What goes up and down, and ends high by chance, does not grow: it falls back later, too. */
+/*
+ * A heap that goes up and down, and ends high by chance, does not grow: it falls back later, too.
+ */
 static bool is_steady(const struct tapir_collector *gc)
 {
 	unsigned from = youngest_that_counts(gc);
@@ -448,7 +452,10 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 			      tapir_finding__most(f, &gc->finalizers), &text, NULL, NULL);
 }
 
-/* Of a runtime without such events: objects wait for it, and keep what they refer to. */
+/*
+ * Reports the finalizer of a runtime without such events: objects wait for it, and keep what they
+ * refer to.
+ */
 static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
 				uint64_t span_ns, struct tapir_found_list *list)
 {

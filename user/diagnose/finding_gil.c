@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A thread runs in an interpreter if a sample has the interpreter's loop on its stack and is in a
- * function of the interpreter's own file: those need the lock. What is in another file may have let
- * go of it: it counts only where nobody was seen inside.
+ * function of the interpreter's own file: those need the lock. A thread in another file may have
+ * released it: it counts only if no thread was seen inside.
  */
 #include "diagnose/finding_gil.h"
 

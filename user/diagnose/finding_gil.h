@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_gil.h - threads that wait for the lock of an interpreter, and who has it: whoever runs in
- * the interpreter meanwhile, by samples. One thread.
+ * finding_gil.h - threads that wait for the lock of an interpreter, and the threads that hold it:
+ * those that run in the interpreter during the wait, by samples. One thread.
  */
 #ifndef TAPIR_USER_FINDING_GIL_H
 #define TAPIR_USER_FINDING_GIL_H

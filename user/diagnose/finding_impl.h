@@ -7,7 +7,7 @@
 
 #define TAPIR_FINDING_MIN_SAMPLES 50u /* fewer say nothing of a share */
 
-/* What an event means here, found once for each probe. */
+/* The meaning of an event here, found once for each probe. */
 enum tapir_meaning {
 	TAPIR_MEANS_NOTHING,
 	TAPIR_MEANS_CONTENTION_BEGIN,
@@ -42,7 +42,7 @@ void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
 /* The heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
 uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
 void tapir_weights__fini(struct tapir_weights *w);
-/* name: of a function by which equal labels are told apart, or TAPIR_OWN_CODE_NONE. */
+/* name: of a function by which equal labels are distinguished, or TAPIR_OWN_CODE_NONE. */
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
 			     uint32_t name, uint64_t ns);
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
@@ -62,12 +62,12 @@ const char *tapir_finding__most(const struct tapir_finding *f, const struct tapi
 void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 double tapir_finding__percent(uint64_t part, uint64_t of);
 
-/* What a thread is there for, by its name. */
+/* The role of a thread, by its name. */
 enum tapir_thread_role {
 	TAPIR_ROLE_PROGRAM,
 	TAPIR_ROLE_WORKER, /* of the runtime's pool */
 	TAPIR_ROLE_FINALIZER,
-	TAPIR_ROLE_TRACER, /* works for whoever traces the process: its time is no finding */
+	TAPIR_ROLE_TRACER, /* works for the tracer of the process: its time is no finding */
 };
 enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 					   const struct tapir_tl_thread *thread, uint64_t time_ns);
@@ -84,12 +84,14 @@ void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_
 /* NULL: nothing of the process's collector was recorded. */
 const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
 							  uint32_t tgid);
-/* Of that generation and those above. */
+/* The sum of that generation and those above. */
 uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
-/* Who holds what that thread waits for, and does not wait for a lock itself; 0: not known. */
+/*
+ * The thread that holds what this one waits for, and does not wait for a lock itself; 0: not known.
+ */
 uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid);
 void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
@@ -131,7 +133,7 @@ void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapi
 /* After what the heap's growth is. */
 void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
 
-/* Of an interval that somebody waits for. */
+/* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
 void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);

@@ -138,7 +138,9 @@ static void add_collections(const struct tapir_jvm_cause *cause, double sum, dou
 			cause->cnt, sum, cause->ms, cause->ms / 10 / seconds);
 }
 
-/* What an operator or the program asked for; a cause of the JVM's own is not. */
+/*
+ * Returns true for a cause that an operator or the program requested; the JVM's own causes are not.
+ */
 static bool is_induced(const char *cause)
 {
 	return !strcmp(cause, "System.gc()") || !strcmp(cause, "Diagnostic Command") ||

@@ -23,7 +23,10 @@
 #define STUCK_NS      500000000u /* shorter recordings say nothing of what never happens */
 #define MAX_TYPES     64u
 
-/* ---- who waits for whom --------------------------------------------------------------------- */
+/*
+ * ---- which thread waits for which
+ * ---------------------------------------------------------------------
+ */
 
 static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, uint32_t tid,
 						uint64_t now_ns)
@@ -31,7 +34,7 @@ static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, u
 	return tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
 }
 
-/* As its process counts it. */
+/* The thread's id in its process's namespace. */
 static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
 {
 	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
@@ -78,7 +81,10 @@ void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_find
 			.from_ns = e->now_ns};
 }
 
-/* What the snapshot at the end has is all that holds then; a cycle in the first one stays one. */
+/*
+ * The waits of the snapshot at the end are the only ones that hold then; a cycle in the first one
+ * stays one.
+ */
 void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec)
 {
 	struct tapir_held_up *h;
@@ -112,7 +118,7 @@ static const char *type_of(const struct tapir_finding *f, const char *label)
 	return NULL;
 }
 
-/* Of what a thread waits for by its events, a snapshot may know the type. */
+/* A snapshot may know the type of the object that a thread waits for by its events. */
 static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 		      struct tapir_sv object)
 {
@@ -184,7 +190,7 @@ uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
 	return h && !h->is_over ? 0 : holder;
 }
 
-/* How many threads wait for each other, this one among them; 0: it is in no cycle. */
+/* The number of threads that wait for each other, this one among them; 0: it is in no cycle. */
 static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 {
 	struct tapir_held_up *h = first;
@@ -311,7 +317,9 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
 }
 
-/* By its stack alone: the interval of a contention's events is counted as such. */
+/*
+ * The lock of a wait by its stack alone: the interval of a contention's events is counted as such.
+ */
 static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
@@ -325,8 +333,10 @@ static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wai
 	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
 }
 
-/* Of a lock that others may get while one waits. Its function may be another one: to read, not to
- * write. */
+/*
+ * The key of a lock that others may get while one thread waits. The wait's function may be another
+ * one: to read, not to write.
+ */
 static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	const struct tapir_lore_wait *wait =
@@ -512,7 +522,10 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	return true;
 }
 
-/* From the first record on: events of locks are there before context switches are. */
+/*
+ * The watched time begins with the first record: events of locks may arrive before context switches
+ * do.
+ */
 static uint64_t watched_ns(const struct tapir_finding *f)
 {
 	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * finding_looks.h - which functions of an interpreter use the CPU where samples have none of them:
- * by looks at its threads (LOOK records), of which those count whose thread ran or waited for a
+ * by samples of its threads (LOOK records), of which those count whose thread ran or waited for a
  * CPU. One thread.
  */
 #ifndef TAPIR_USER_FINDING_LOOKS_H
@@ -15,7 +15,7 @@ struct tapir_str;
 
 struct tapir_looked {
 	uint32_t tid;
-	uint64_t sample_cnt; /* since it was looked at first */
+	uint64_t sample_cnt; /* since it was sampled first */
 	struct tapir_weights functions;
 };
 

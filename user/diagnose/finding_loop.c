@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A turn of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
- * between turns: it polls, and finds the next event there already. What tells it from a blocked one
+ * between turns: it polls, and finds the next event there already. The difference to a blocked one
  * is that some samples are in the loop and not in what it called: one long call has none of them.
  * Where they come often, a time without any is a call only if it is much longer than those between
- * them by chance. Time of which neither samples nor waits tell anything is not counted: records
- * were lost, or nobody asked for them.
+ * them by chance. Time without samples and waits is not counted: records were lost, or were not
+ * requested.
  *
  * A loop may be a function of the runtime (libuv's), or be written in its language (asyncio): then
  * the function that calls the program is on the stacks of what it calls.
@@ -46,8 +46,9 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
 }
 
 /*
- * What runs in the interpreter no deeper than where the loop asks for events is the loop's own
- * code: it has called nothing. Until it has been seen to ask, it cannot be told from what it calls.
+ * Code that runs in the interpreter no deeper than where the loop requests events is the loop's
+ * own: it has called nothing. Until the loop was seen to request events, its code cannot be
+ * distinguished from what it calls.
  */
 static enum tapir_loop_place place_of(struct tapir_loop *loop, const struct tapir_loop_spot *spot)
 {
@@ -82,7 +83,7 @@ static void keep_stand(struct tapir_loop *loop, uint64_t took_ns, bool is_open)
 		(void)tapir_vec__push(&loop->kept, *time);
 }
 
-/* It is in the loop again. */
+/* The thread is in the loop again. */
 static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 {
 	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
@@ -92,7 +93,7 @@ static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 	forget_times(loop);
 }
 
-/* It sleeps in the loop. */
+/* The thread sleeps in the loop. */
 static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 {
 	if (loop->slept_ns && now_ns >= loop->slept_ns + BLOCKED_NS) {
@@ -115,7 +116,9 @@ static void add_point(struct tapir_loop *loop, enum tapir_loop_place place, uint
 {
 	if (!loop->slept_ns)
 		loop->slept_ns = now_ns; /* later, in truth */
-	/* Where it woke up, and where it goes to sleep, is in the loop in any case. */
+	/*
+	 * The code in which it woke up, and in which it goes to sleep, is in the loop in any case.
+	 */
 	if (place == TAPIR_LOOP_ITSELF && loop->turn.called)
 		loop->back_cnt++;
 	if (place == TAPIR_LOOP_CALLED) {
@@ -227,7 +230,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	} else if (place == TAPIR_LOOP_CALLED) {
 		sleep_in_call(f, loop, w);
 	} else {
-		/* In the loop, or nobody knows where. */
+		/* It slept in the loop, or it is not known where. */
 		if (place == TAPIR_LOOP_ITSELF) {
 			end_stand(loop, w->from_ns, false);
 			loop->idle_ns += w->wake_ns - w->from_ns;
@@ -248,7 +251,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 						  .is_runnable = true});
 }
 
-/* By its functions' names, a thread is known to run a loop. NULL: this stack does not tell. */
+/* Proves that a thread runs a loop, by its functions' names. NULL: this stack does not show it. */
 static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t tid, uint32_t node)
 {
 	const struct tapir_lore *lore = tapir_loop_spot__lore(tapir_timeline__stacks(f->tl), node);
@@ -324,7 +327,7 @@ static void count_stands(struct tapir_loop *loop)
 	}
 }
 
-/* Its last stay outside the loop ends with the recording. */
+/* Ends the last stay outside the loop with the recording. */
 void tapir_finding_loop__end(struct tapir_finding *f)
 {
 	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_loop.h - event loops that are blocked: how long a thread that serves all in turn
- * (lore's loop_function: libuv's uv_run) did not get back to where it waits for the next event, and
- * in which functions it was meanwhile. One thread.
+ * finding_loop.h - event loops that are blocked: how long a thread that serves all in turn (lore's
+ * loop_function: libuv's uv_run) did not get back to where it waits for the next event, and in
+ * which functions it was during that time. One thread.
  */
 #ifndef TAPIR_USER_FINDING_LOOP_H
 #define TAPIR_USER_FINDING_LOOP_H
@@ -30,7 +30,7 @@ enum tapir_loop_queue {
 	TAPIR_LOOP_QUEUE_STEP,	 /* in what adds them, or goes from one to the next */
 };
 
-/* What a thread did for some time, one row for each function. */
+/* The activity of a thread for some time, one row for each function. */
 struct tapir_loop_time {
 	uint32_t name, called; /* its own function; what native one it had called; or none */
 	const char *reason;    /* it slept for that; "" for a reason unknown; NULL: it did not */
@@ -47,7 +47,7 @@ struct tapir_loop_stand {
 	bool is_most;	     /* of the time between two sleeps */
 };
 
-/* How often a thread was seen in the loop itself and in what that called. */
+/* The number of times that a thread was seen in the loop itself and in what that called. */
 struct tapir_loop_points {
 	uint64_t in_loop, called;
 };
@@ -57,7 +57,7 @@ struct tapir_loop {
 	const struct tapir_lore *lore; /* whose loop it is */
 	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
 	bool is_proven; /* else its thread may ask for events for other reasons */
-	struct tapir_weights seen; /* functions, where it stood when all threads were looked at */
+	struct tapir_weights seen; /* functions in which snapshots of all threads saw it */
 	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
 	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
 	uint64_t told_ns, points;  /* of that: times of the rows below */

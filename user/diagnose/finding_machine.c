@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the process is given: CPU time by a quota, or that other processes leave; and the memory
- * that it takes more and more of. Measured by tapir each second (decode/usage_text.h), not by
- * events.
+ * Resources of the process: CPU time, which a quota or other processes limit; and memory, of which
+ * it may use more and more. Measured by tapir each second (decode/usage_text.h), not by events.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -62,7 +61,10 @@ static bool list_quota(struct tapir_finding *f, struct tapir_found_list *list)
 	return true;
 }
 
-/* By the machine's clock, too: processes may have come and gone within the recording. */
+/*
+ * The CPU time of other processes, by the machine's clock, too: processes may have come and gone
+ * within the recording.
+ */
 static uint64_t others_ns(const struct tapir_finding *f, const struct tapir_neighbours *n)
 {
 	uint64_t by_machine_ns = n->machine_ns > f->cpu.ns ? n->machine_ns - f->cpu.ns : 0;
@@ -90,7 +92,10 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
 				(double)(all_ns - n->all_ns) / 1e9 / seconds);
 }
 
-/* Others had the CPUs, not its own threads, and not nobody: a hypervisor's share shows nowhere. */
+/*
+ * Other processes had the CPUs, not the process's own threads, and not a hypervisor, whose share
+ * shows nowhere.
+ */
 static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbours *n)
 {
 	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
@@ -99,7 +104,10 @@ static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbour
 	       (double)(others_ns(f, n) + f->cpu.ns) >= BUSY_SHARE * all_ns;
 }
 
-/* What threads that want more than all the CPUs would have waited with nobody else there. */
+/*
+ * The time that threads which want more than all the CPUs would have waited on an otherwise idle
+ * machine.
+ */
 static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_neighbours *n,
 			    uint64_t span_ns)
 {
@@ -141,8 +149,8 @@ static double waiting_cnt(const struct tapir_found_list *list)
 }
 
 /*
- * Where far more wait for something of the program's own than for a CPU, what the neighbours take
- * is the lesser evil, and a part of the greater: it comes after.
+ * If threads wait far more for something of the program's own than for a CPU, the neighbours' share
+ * is the smaller problem, and a part of the larger one: it is listed after it.
  */
 static double beside_own(const struct tapir_finding *f, const struct tapir_found_list *list,
 			 double percent)
@@ -273,7 +281,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 			      &text, NULL, NULL);
 }
 
-/* What a finding about the heap says, it need not say again. */
+/* Returns true if a finding about the heap already explains the growth. */
 static bool is_explained(const struct tapir_found_list *list, double rate)
 {
 	const struct tapir_found *found;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the waits were for is decided after the last record, when all threads that wait are known.
- */
+/* Decides after the last record, when all threads that wait are known, what the waits were for. */
 #include "diagnose/finding_passed.h"
 
 #include <inttypes.h>
@@ -145,7 +144,9 @@ static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f
 		       : NULL;
 }
 
-/* A thread of whose stacks none tells where it waits waits where those do that end its waits. */
+/*
+ * A thread whose stacks never show where it waits is counted with the threads that end its waits.
+ */
 static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed_nameless *row;

@@ -41,7 +41,7 @@ struct tapir_passed_nameless {
 	uint64_t ns, cnt;
 };
 
-/* One whose wait began before the recording and has not ended in it. */
+/* A thread whose wait began before the recording and has not ended in it. */
 struct tapir_parked {
 	uint32_t tid;
 	uint64_t ns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The thread pool: its threads that wait although they have work (pool_waits.h). Whether one that
- * waited before the recording began had work, only the runtime tells: it adds threads, for
+ * The thread pool: its threads that wait although they have work (pool_waits.h). Only the runtime
+ * knows if a thread that waited before the recording began had work: it adds threads, for
  * "starvation" when nothing is taken from the queue, for "cooperative blocking" when a task is
  * waited for.
  */

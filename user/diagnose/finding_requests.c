@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests: intervals with a start and an end that somebody waits for. Those that the edges of the
+ * Requests: intervals with a start and an end that a client waits for. Those that the edges of the
  * recording cut are in no figure here, nor kinds of which many are cut or do not pair.
  */
 #include <inttypes.h>
@@ -43,8 +43,8 @@ static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind
 }
 
 /*
- * HttpClient sends the header for the activity it is in; one that it creates without a parent is
- * there because somebody listens, which the profile "requests" does.
+ * HttpClient sends the header for the activity it is in; one that it creates without a parent
+ * exists because of a listener, which the profile "requests" is.
  */
 void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
@@ -71,7 +71,7 @@ static void list_headers(const struct tapir_finding *f, struct tapir_found_list 
 			      "slow=http_request");
 }
 
-/* What an activity waited for: "http_request /inventory/410". */
+/* Counts what an activity waited for: "http_request /inventory/410". */
 static void count_inside(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(f->tl);
@@ -128,7 +128,10 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 
-	/* What was paired before it was seen that they move is not known either. */
+	/*
+	 * The durations of intervals that were paired before it was seen that they move are not
+	 * known either.
+	 */
 	return !(kind->is_unknown_by_thread && row->by_thread_cnt * 2 > row->took.cnt) &&
 	       row->took.cnt >= MIN_REQUESTS && kind->unbegun <= row->took.cnt;
 }
@@ -194,7 +197,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 		tapir_str__adds(out, what);
 }
 
-/* Of a request and its parts, the request. */
+/* Prefers the request among a request and its parts. */
 static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most)
 {
 	if (most && kind->is_guessed != most->is_guessed)

@@ -50,7 +50,7 @@ void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_re
 		keep(f, wait.rec->owner_tid, rec->time_ns, wait.holder_session, true);
 }
 
-/* How long it had been idle when the recording ended; 0: it was not. */
+/* The time for which the session had been idle when the recording ended; 0: it was not. */
 static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session *row)
 {
 	const struct tapir_tl_thread *t =

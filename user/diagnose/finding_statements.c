@@ -96,7 +96,7 @@ void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_
 		session->client_ns += w->wake_ns - w->from_ns;
 }
 
-/* Those of which each is as fast as a program that sends one after the other. */
+/* Sums the sessions that are each as fast as a program that sends one statement after the other. */
 static struct tapir_statement_session sum_sessions(const struct tapir_finding *f, double seconds,
 						   size_t *session_cnt)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the causes have in common: sums by name, roles of threads, the CPUs used. */
+/* The functions that the causes share: sums by name, roles of threads, the CPUs used. */
 #include <stdlib.h>
 #include <string.h>
 

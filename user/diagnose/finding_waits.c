@@ -15,7 +15,7 @@
 static const struct {
 	const char *reason;
 	enum tapir_found_kind kind;
-	bool is_no_work; /* nobody waits there to have something to do */
+	bool is_no_work; /* no thread waits there for work */
 } dependencies[TAPIR_WAITED_FOR_CNT] = {
 	{"socket", TAPIR_FOUND_WAITS, false},	  {"disk", TAPIR_FOUND_DISK, true},
 	{"pipe", TAPIR_FOUND_WAITS, false},	  {"file lock", TAPIR_FOUND_WAITS, true},
@@ -66,7 +66,7 @@ static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, i
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
 }
 
-/* Of a stack without any, the call by which it entered the kernel. */
+/* The function of a stack; without one, the call by which it entered the kernel. */
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -85,9 +85,9 @@ static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t too
 }
 
 /*
- * One that began before the recording is as likely a thread that waits for work, and so is one that
- * has not ended in it where functions have no names: it counts if the thread waits there as well
- * from beginning to end.
+ * A wait that began before the recording may well be one for work, and so may one that has not
+ * ended in it where functions have no names: it counts if the thread waits there as well from
+ * beginning to end.
  */
 static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, int what)
 {

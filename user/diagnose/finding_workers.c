@@ -18,7 +18,7 @@
 #define STUCK_PERCENT	95 /* of the recording: no task was ended */
 #define IDLE_PERCENT	1
 
-/* What a stack tells. */
+/* The traits that a stack shows. */
 enum { IS_KNOWN = 1, IS_WORKER = 2, IS_IDLE = 4, IS_FOR_TASK = 8 };
 
 /* ---- waits ---------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static unsigned traits_of(const char *name)
 	return traits;
 }
 
-/* Of the functions from the node out to where the thread begins. */
+/* The traits of the functions from the node out to where the thread begins. */
 static unsigned traits_at(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);

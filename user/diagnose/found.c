@@ -3,9 +3,9 @@
  * The thresholds. A finding weighs `low` when it just counts and `high` from `severe` on; between
  * them in proportion. What stops a program weighs most, what slows it down next, what only uses a
  * CPU least: a busy CPU may be what the program is for. A wait for another end of a connection may
- * be a wait for work, as an await may be; nobody waits for a disk to have something to do. Slow
- * requests are a symptom: a cause that explains them is worth more. Neighbours come and go: what a
- * program does itself, or loses permanently, is worth more than what they take.
+ * be a wait for work, as an await may be; no thread waits for a disk to get work. Slow requests are
+ * a symptom: a cause that explains them is worth more. Neighbours come and go: what a program does
+ * itself, or loses permanently, is worth more than what they take.
  */
 #include "diagnose/found.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By the form that each runtime gives its names. */
+/* Parses names by the form that each runtime gives them. */
 #include "diagnose/function_name.h"
 
 #include <string.h>
@@ -84,7 +84,10 @@ static size_t arguments_len(const char *text)
 	return i;
 }
 
-/* What a thread of C++ runs is in the name of the library's function. NULL: it is none of those. */
+/*
+ * The function that a thread of C++ runs, from the name of the library's function. NULL: it is not
+ * one of those.
+ */
 static const char *function_of_thread(const char *name, size_t *len)
 {
 	static const char thread[] = "std::thread::_State_impl<", tuple[] = "std::tuple<";

@@ -7,7 +7,7 @@
 #define SHORT_NS	50000000u
 #define TOLD_PERCENT	50 /* of a time: with less, too little is known of it */
 #define TELLING_PERCENT 10 /* a function with less explains nothing */
-#define WORTH_PERCENT	25 /* for the wait for a CPU to be told */
+#define WORTH_PERCENT	25 /* for the wait for a CPU to be reported */
 
 void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)
 {
@@ -21,7 +21,7 @@ void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns)
 	busy->told_runnable_ns += ns;
 }
 
-/* Of a turn that is shorter than the time between two samples nothing need be told. */
+/* A turn that is shorter than the time between two samples counts without samples. */
 void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;

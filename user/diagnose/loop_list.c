@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which event loops are told (finding_loop.h), by what they were kept, and the sentences. */
+/*
+ * Chooses the event loops to report (finding_loop.h), by what blocked them, and writes the
+ * sentences.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +11,7 @@
 #include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
 
-#define WORTH_PERCENT  25 /* of the time in which it was blocked, for a cause to be told */
+#define WORTH_PERCENT  25 /* of the time in which it was blocked, for a cause to be reported */
 #define MOST_PERCENT   50
 #define MORE_PERCENT   120 /* synchronous calls, of the time in which it was blocked for long */
 #define SECOND_PERCENT 25  /* of the time in which it was blocked, by a second function */
@@ -47,7 +50,10 @@ static uint64_t blocked_ns(const struct tapir_loop *loop)
 	return is_by_sync(loop) ? loop->sync.ns : loop->ns;
 }
 
-/* A worker beside the loop of the process's first thread: it is there to compute. */
+/*
+ * Returns true for a worker next to the loop of the process's first thread: its purpose is to
+ * compute.
+ */
 static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *loop)
 {
 	return loop->tid != loop->tgid && tapir_map__get(&f->loops.by_tid, loop->tgid);
@@ -198,7 +204,7 @@ static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, siz
 	add_found(f, list, TAPIR_FOUND_LOOP, percent, &loop->own, &text, loop->ns);
 }
 
-/* What else blocks it: another function, or calls that are too short to be seen one by one. */
+/* Adds what else blocks it: another function, or calls that are too short to be seen one by one. */
 static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 		       struct tapir_found_list *list)
 {
@@ -240,7 +246,7 @@ void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *
 	bool is_minor;
 	size_t cnt;
 
-	/* Without switches nobody knows when it slept. */
+	/* Without switches it is not known when it slept. */
 	if (!f->has_clock || !span_ns || !tapir_timeline__stats(f->tl)->switches)
 		return;
 	tapir_finding_loop__end(f);

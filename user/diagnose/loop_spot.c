@@ -102,9 +102,9 @@ static struct tapir_loop_spot look_up_function(struct tapir_finding *f,
 }
 
 /*
- * One that has no function: it calls the program, or asks for events, for the interpreter. What
- * calls a callback which is no task is the interpreter itself: then it takes another stack of the
- * thread to know that it runs a loop.
+ * Classifies a stack without a function of the loop: it calls the program, or requests events, for
+ * the interpreter. The caller of a callback that is not a task is the interpreter itself: then it
+ * takes another stack of the thread to know that it runs a loop.
  */
 static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
 					     const struct tapir_stack_tree *tree, uint32_t node)
@@ -209,7 +209,7 @@ enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree
 	return TAPIR_LOOP_QUEUE_NONE;
 }
 
-/* Whose loop the function of that name is. */
+/* The runtime whose loop the function of that name is. */
 static const struct tapir_lore *lore_of_name(const char *name)
 {
 	tapir_lore_for_each (lore)

@@ -34,10 +34,12 @@ struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t nod
 struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);
 /* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
 uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
-/* Whether it is in callbacks of a queue that the loop does not leave before it is empty, or in
- * what puts them there. */
+/*
+ * Classifies a stack as in callbacks of a queue that the loop does not leave before it is empty, or
+ * in the code that fills the queue.
+ */
 enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node);
-/* By a function of the loop itself, where it has a name: whose loop it is; NULL: none is there. */
+/* The runtime whose loop a function on the stack is, if it has a name; NULL: none. */
 const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
 /* The program's own function that such a one called; NONE: it is in none. */
 uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node);

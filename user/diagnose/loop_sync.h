@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * loop_sync.h - synchronous calls of an event loop (lore's loop_sync: a file that is read while all
- * others wait): however short each is, the loop serves nobody meanwhile. One thread.
+ * others wait): however short each is, the loop serves nothing else during it. One thread.
  */
 #ifndef TAPIR_USER_LOOP_SYNC_H
 #define TAPIR_USER_LOOP_SYNC_H
