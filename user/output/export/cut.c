@@ -160,7 +160,7 @@ static void need_stack(struct tapir_cut *cut, const struct tapir_catalog *catalo
 	if (!is_new)
 		return;
 	tapir_stack_view__of(&stack->h, &view);
-	/* As tapir_frame__of: the call is before a return address. */
+	/* The call is before a return address, as in tapir_frame__of. */
 	for (unsigned i = 0; i < stack->frame_cnt; i++)
 		need_code(cut, catalog, owner, view.frames_va[i] - (i && view.frames_va[i]),
 			  time_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What both forms share: probes with their prefixes, names of processes and frames. */
+/* The part that both forms share: probes with their prefixes, names of processes and frames. */
 #include "output/export/event_lines.h"
 
 #include <stdlib.h>

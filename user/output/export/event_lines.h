@@ -43,9 +43,9 @@ void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_
 			    struct tapir_str *out);
 
 /*
- * Of an EVENT alone, for a reader that asks for single fields: its values in the order of its
- * layout, borrowed until the next record (NULL: its probe is not described); all of them as the
- * JSON object "args" of its line, where lines is of TAPIR_EVENT_JSON.
+ * For a reader of single fields of an EVENT: its values in the order of its layout, borrowed until
+ * the next record (NULL: its probe is not described); all of them as the JSON object "args" of its
+ * line, where lines is of TAPIR_EVENT_JSON.
  */
 const struct tapir_value *tapir_event_lines__values(struct tapir_event_lines *lines,
 						    const struct tapir_rec *rec, unsigned *cnt);
@@ -55,7 +55,7 @@ void tapir_event_lines__add_args(struct tapir_event_lines *lines, const struct t
 struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
 				 uint64_t time_ns);
 
-/* Of the payloads so far: the number that did not match their layout, or had none. */
+/* The number of payloads so far that did not match their layout, or had none. */
 struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);
 
 #endif

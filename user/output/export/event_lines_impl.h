@@ -42,7 +42,7 @@ struct tapir_event_lines {
 /* The values of the event, in l->values. Returns their number. */
 unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
 			    const struct tapir_event_view *view);
-/* What field idx, below key_cnt, is called; empty: argN. */
+/* The name of field idx, below key_cnt; empty: argN. */
 struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx);
 /* value, padded to width digits. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);

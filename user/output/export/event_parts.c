@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What lines of text and of JSON have in common. */
+/* The functions that lines of text and of JSON share. */
 #include <stdlib.h>
 
 #include "output/export/event_lines_impl.h"

@@ -32,7 +32,7 @@ struct tapir_format {
 
 extern const struct tapir_format tapir_formats[TAPIR_FORMAT_CNT];
 
-/* Of the i-th; NULL after the last. */
+/* The name of the i-th format; NULL after the last. */
 const char *tapir_format__name(size_t i);
 /* NULL: no such format, or name is NULL. */
 const struct tapir_format *tapir_format__find(const char *name);

@@ -24,7 +24,7 @@ struct tapir_line_order {
 	uint64_t next_nr;
 };
 
-/* What becomes a line, or a few that belong together: copied. false: out of memory. */
+/* Adds a line, or a few that belong together: copied. false: out of memory. */
 bool tapir_line_order__add(struct tapir_line_order *o, uint64_t time_ns, const void *bytes,
 			   size_t len);
 

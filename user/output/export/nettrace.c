@@ -392,7 +392,7 @@ static void add_any_event(struct tapir_nettrace *n, const struct tapir_rec *rec)
 	tapir_nettrace__add_event(n, (const struct tapir_rec_event *)rec);
 }
 
-/* What is exported. */
+/* The records that are exported, each with the function that adds it. */
 static void (*const adders[TAPIR_REC_TYPE_CNT])(struct tapir_nettrace *n,
 						const struct tapir_rec *rec) = {
 	[TAPIR_REC_EVENT] = add_any_event,

@@ -46,7 +46,7 @@ void tapir_nettrace__free(struct tapir_nettrace *n);
 /* Appends what is ready to out. 0, or -ENOMEM. */
 int tapir_nettrace__add(struct tapir_nettrace *n, const struct tapir_rec *rec,
 			struct tapir_str *out);
-/* What is left, and the end of the file, without which readers deliver little. */
+/* Writes the remainder, and the end of the file, without which readers deliver little. */
 int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out);
 
 const struct tapir_nettrace_stats *tapir_nettrace__stats(const struct tapir_nettrace *n);

@@ -157,7 +157,7 @@ static void take_fields(struct blob *b, enum form form, unsigned depth,
 	}
 }
 
-/* What may follow the fields of the first form. */
+/* Reads the parts that may follow the fields of the first form. */
 static void take_parts(struct blob *b, struct tapir_nettrace_fields *fields)
 {
 	enum { PART_OPCODE = 1, PART_FIELDS = 2 };

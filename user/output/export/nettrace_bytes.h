@@ -22,7 +22,7 @@ enum tapir_nettrace_block {
 	TAPIR_NETTRACE_LABELS = 8
 };
 
-/* What readers accept; the format has no limit. */
+/* The largest payload that readers accept; the format has no limit. */
 #define TAPIR_NETTRACE_PAYLOAD_MAX_BYTES UINT16_MAX
 
 /* Little-endian numbers of fixed width, and LEB128. */
@@ -34,7 +34,7 @@ void tapir_nettrace__put_u64(struct tapir_str *out, uint64_t value);
 void tapir_nettrace__put_var(struct tapir_str *out, uint64_t value);
 /* The format's own strings: LEB128 length, UTF-8. */
 void tapir_nettrace__put_text(struct tapir_str *out, struct tapir_sv text);
-/* Those in payloads of Universal.*: 16-bit length, UTF-8; cut at max_bytes. */
+/* Puts a text in payloads of Universal.*: 16-bit length, UTF-8; cut at max_bytes. */
 void tapir_nettrace__put_text16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);
 /* UTF-16 with a NUL at the end; invalid UTF-8 becomes U+FFFD, and a NUL inside is left out. */
 void tapir_nettrace__put_utf16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);

@@ -9,8 +9,8 @@
 #define METADATA_EVENTPIPE 1u /* tapir_rec_metadata.format */
 
 /*
- * What both descriptions of a probe contain, except their times, which may differ when they are
- * repeated.
+ * A hash of the parts of a probe's descriptions, without their times, which may differ when they
+ * are repeated.
  */
 static uint64_t description_hash(const struct tapir_rec_probe *probe,
 				 const struct tapir_rec_metadata *metadata)

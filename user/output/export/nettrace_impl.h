@@ -13,8 +13,8 @@
 #include "trace/ordset.h"
 
 /*
- * What a file may make us remember. Behind it, threads have no rows of their own, processes no
- * names, and events of more probes are left out.
+ * Limits of what a file can make the exporter remember. Beyond them, threads have no rows of their
+ * own, processes no names, and events of more probes are left out.
  */
 #define TAPIR_NETTRACE_THREADS_MAX   (1u << 21)
 #define TAPIR_NETTRACE_PROCESSES_MAX (1u << 19)
@@ -65,7 +65,7 @@ struct tapir_nettrace_process {
 	size_t kernel_cnt; /* of the kernel's mappings, known to be in it */
 };
 
-/* What is mapped in every process, for those that have kernel stacks. */
+/* A mapping of the kernel, which every process with kernel stacks has. */
 struct tapir_nettrace_kernel_mapping {
 	uint64_t start_va, end_va, file_off;
 };
@@ -165,7 +165,7 @@ void tapir_nettrace__add_method(struct tapir_str *out, struct tapir_sv name);
 
 /* ---- nettrace_stacks.c ---------------------------------------------------------------------- */
 
-/* Ids that were given mean nothing any more: write all blocks and a sequence point. */
+/* Ids that were given are no longer valid: write all blocks and a sequence point. */
 bool tapir_nettrace__must_renew(struct tapir_nettrace *n);
 /* 0: no stack. ref: ids of user and kernel stack. */
 uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref);

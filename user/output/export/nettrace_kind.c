@@ -7,7 +7,10 @@
 #include "decode/value.h"
 
 #define ROW_MAX_BYTES	UINT16_MAX
-/* Of a payload, so that it stays below TAPIR_NETTRACE_PAYLOAD_MAX_BYTES whatever it holds. */
+/*
+ * The room for values in a payload, which so stays below TAPIR_NETTRACE_PAYLOAD_MAX_BYTES whatever
+ * it holds.
+ */
 #define VALUES_BYTES	60000u
 #define FIXED_MAX_BYTES 16u /* of a number, or of the bytes around a text */
 

@@ -45,8 +45,8 @@ void tapir_nettrace_fields__add(struct tapir_nettrace_fields *fields, struct tap
 				const uint8_t *types);
 
 /*
- * By an EventPipe metadata blob (METADATA format 1), which another process wrote: what is not
- * understood has no fields.
+ * Reads the fields from an EventPipe metadata blob (METADATA format 1), which another process
+ * wrote: a blob that is not understood has no fields.
  */
 void tapir_nettrace_fields__of_blob(struct tapir_nettrace_fields *fields, struct tapir_sv blob);
 

@@ -21,7 +21,7 @@ static const char *last_before(struct tapir_sv name, const char *end, const char
 	return NULL;
 }
 
-/* Where "Ns.Type::Method(" begins; NULL: it is no such name. */
+/* The start of "Ns.Type::Method(" in the name; NULL: it is not of that form. */
 static const char *method_start(struct tapir_sv name)
 {
 	const char *arguments = name.len ? memchr(name.data, '(', name.len) : NULL;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What tapir's own events are called and hold: a table. Names and ids of Universal.* are given. */
+/*
+ * The table of tapir's own events, with names and fields. Names and ids of Universal.* are given.
+ */
 #include "output/export/nettrace_impl.h"
 
 #define FIELDS_MAX 7

@@ -155,7 +155,7 @@ static struct range *range_in(const struct tapir_ordset *set, uint64_t start_va,
 	return range && range->end_va > start_va ? range : NULL;
 }
 
-/* What is mapped from now on takes its addresses from what was. */
+/* A new mapping takes its addresses from those that were there. */
 static void make_room(struct tapir_nettrace *n, struct tapir_ordset *set, uint64_t start_va,
 		      uint64_t end_va)
 {
@@ -213,7 +213,7 @@ static uint64_t tell_build_id(struct tapir_nettrace *n, const struct tapir_mappi
 	*id = n->metadata_by_build_id.cnt;
 	tapir_str__adds(&json, "{\"type\":\"ELF\",\"build_id\":\"");
 	tapir_str__add_hex(&json, build_id.data, build_id.len);
-	/* Where a symbol's address is in the file: (st_value - p_vaddr) + p_offset. */
+	/* Readers compute a symbol's address in the file as (st_value - p_vaddr) + p_offset. */
 	tapir_str__addf(&json, "\",\"p_vaddr\":\"0x%llx\",\"p_offset\":\"0x%llx\"}",
 			(unsigned long long)(off + bias), (unsigned long long)off);
 	tapir_nettrace__put_var(&n->payload, *id);

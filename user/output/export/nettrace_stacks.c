@@ -86,7 +86,7 @@ static uint64_t place_user_frame(void *ctx, const struct tapir_frame *frame)
 	return va;
 }
 
-/* How many frames that is: 1 where callers are missing. */
+/* Returns the number of frames that stand for lost callers: 1 where some are missing. */
 static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
 				   const struct tapir_rec_stack *rec, uint64_t *va)
 {

@@ -25,7 +25,10 @@ static void sort(struct tapir_record_window *w)
 		}
 }
 
-/* What was given goes: the rest moves to the other buffer, and its places with it. */
+/*
+ * Drops the records that were delivered: the others move to the other buffer, and their offsets
+ * with them.
+ */
 static bool drop_given(struct tapir_record_window *w)
 {
 	struct tapir_str emptied = w->held;

@@ -36,7 +36,7 @@ struct run {
 	uint64_t weight;
 };
 
-/* How far a thread is written. */
+/* The position up to which a thread is written. */
 struct cursor {
 	size_t point_idx;
 	uint64_t until; /* since the recording began */
@@ -200,7 +200,7 @@ int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *re
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-/* Where a sample begins to count. Timers are not exact: a short gap is the sample's, too. */
+/* The time from which a sample counts. Timers are not exact: a short gap is the sample's, too. */
 static uint64_t from_of(const struct tapir_speedscope *s, uint64_t at, uint64_t until)
 {
 	uint64_t from = at > s->period_ns ? at - s->period_ns : 0;

@@ -21,7 +21,7 @@ static int by_place(const void *a, const void *b)
 	return (x->start_off > y->start_off) - (x->start_off < y->start_off);
 }
 
-/* What was used in the segments up to here. */
+/* Stores the names that were used in the segments up to here. */
 static void end_segment(struct tapir_symbolize *s)
 {
 	struct tapir_offline_symbol_list used = {};

@@ -75,7 +75,7 @@ static bool goes_on(void *ctx)
 	return !p->lists->is_over(p->lists->ctx);
 }
 
-/* As tapir_reader__next; -EINTR: the statement's time is up. */
+/* Reads a record as tapir_reader__next does; -EINTR: the statement's time is up. */
 static int next_record(struct pass *p, struct tapir_reader *reader, const struct tapir_rec **rec)
 {
 	int err = tapir_reader__next(reader, rec);

@@ -161,7 +161,10 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->tags, y->tags);
 }
 
-/* Of the table; what the terminal has no room for is left out, the values never. */
+/*
+ * The columns of the table; those for which the terminal has no room are left out, the values
+ * never.
+ */
 enum column { PID, PROVIDER, COUNTER, COUNTER_AND_TAGS, VALUE, RATE, UNIT, TAGS, COLUMN_CNT };
 
 static const struct {

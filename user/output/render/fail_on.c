@@ -75,7 +75,7 @@ static int parse_one(struct tapir_fail_condition *c, struct tapir_str *why)
 	return 0;
 }
 
-/* No other condition has these, or blanks beside its '>'. */
+/* No other form of condition has these characters, or blanks around its '>'. */
 static bool is_expression(const struct tapir_fail_condition *c)
 {
 	static const char *const marks[] = {
@@ -240,7 +240,7 @@ static bool judge_interval(const struct tapir_fail_condition *c, const struct ta
 
 /* ---- expressions ------------------------------------------------------------------------------ */
 
-/* What the names of one are in this recording, as it is bound. */
+/* The values of an expression's names in this recording, as it is bound. */
 struct facts {
 	const struct tapir_report_view *view;
 	struct tapir_vec(uint64_t) values; /* by an operand's id */
@@ -350,7 +350,9 @@ static bool no_enumerator(void *ctx, const struct tapir_question_operand *of, co
 	return false;
 }
 
-/* One that does not fit the recording is misspelled: it fails, with the lines that say why. */
+/*
+ * An expression that does not fit the recording is misspelled: it fails, with lines that say why.
+ */
 static bool judge_expression(const struct tapir_fail_condition *c,
 			     const struct tapir_report_view *v)
 {

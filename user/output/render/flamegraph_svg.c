@@ -62,7 +62,10 @@ static void add_xml(struct tapir_str *out, const char *text)
 	tapir_str__add_markup(out, text, strlen(text));
 }
 
-/* As much of the text as room columns hold; what is no ASCII may be two columns wide. */
+/*
+ * Adds as much of the text as fits into room columns; characters beyond ASCII may be two columns
+ * wide.
+ */
 static void add_fitting(struct tapir_str *out, const char *text, size_t room)
 {
 	size_t len = strlen(text), used = 0, kept = 0;
@@ -87,7 +90,7 @@ struct rgb {
 	int r, g, b;
 };
 
-/* From light to dark; black text is read on both. */
+/* Colours from light to dark; black text can be read on both. */
 static const struct rgb shades[TAPIR_FRAME_KIND_CNT][2] = {
 	[TAPIR_FRAME_NONE] = {{214, 219, 225}, {198, 204, 212}},
 	[TAPIR_FRAME_NATIVE] = {{250, 190, 124}, {238, 146, 84}},
@@ -280,7 +283,7 @@ static void write_tools(const struct drawing *d)
 		"<text id=\"found\" x=\"0\" y=\"71\" text-anchor=\"end\"></text></g>\n");
 }
 
-/* As much as fits; all of it where the pointer rests on it. */
+/* Writes as much of the sentence as fits; all of it appears where the pointer rests on it. */
 static void write_finding(const struct drawing *d)
 {
 	const char *at = d->graph->finding;

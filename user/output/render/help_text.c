@@ -60,7 +60,7 @@ void tapir_text__add_wrapped(struct tapir_str *out, size_t line_from, struct tap
 
 #define FIT_INDENT 4 /* of what continues a sentence */
 
-/* As the terminal shows it: without colours, and UTF-8 as characters. */
+/* The number of columns on the terminal: without colours, and UTF-8 as characters. */
 static size_t columns_of(const char *at, const char *end)
 {
 	size_t columns = 0;

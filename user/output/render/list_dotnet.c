@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texts of assemblies are whoever's: they are printed escaped. */
+/* Texts of assemblies are hostile input: they are printed escaped. */
 #include "output/render/list_dotnet.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ void tapir_list_dotnet__choose(struct tapir_dotnet_sources *sources, const char 
 
 /* ---- as a table -------------------------------------------------------------------------------- */
 
-/* Those that share a bit with the mask. */
+/* Adds the keywords that share a bit with the mask. */
 static void cell_keywords(struct tapir_table *table, struct tapir_str *text,
 			  const struct tapir_layout_provider *p, uint64_t mask)
 {

@@ -12,7 +12,10 @@
 #include "attach/flow/seen_names.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 
-/* Of a process that runs .NET; one that cannot be inspected has only the runtime's. */
+/*
+ * Adds the sources of a process that runs .NET; one that cannot be inspected has only the
+ * runtime's.
+ */
 int tapir_list_dotnet__add(uint32_t tgid, struct tapir_dotnet_sources *sources);
 void tapir_list_dotnet__add_seen(const struct tapir_dotnet_sources *sources,
 				 struct tapir_seen_names *seen);

@@ -89,7 +89,7 @@ void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *wo
 
 /* ---- what a field is ---------------------------------------------------------------------- */
 
-/* As the table of probes has them, and what no register can hold. */
+/* The names of types in the table of probes, and of types that no register can hold. */
 static const char *type_of_layout(const struct tapir_layout_field *f, struct tapir_str *text)
 {
 	static const char *const names[TAPIR_LAYOUT_TYPE_CNT] = {
@@ -132,7 +132,7 @@ static const char *type_of_field(const struct tapir_field *f, struct tapir_str *
 /* type and name: for the time of the call. */
 typedef void (*field_fn)(void *ctx, unsigned idx, const char *type, struct tapir_sv name);
 
-/* By the record's own list, or by what describes packed payloads. */
+/* Calls fn for each field of the record's own list, or of the description of packed payloads. */
 static void each_field(const struct tapir_ring_event_info *info, field_fn fn, void *ctx)
 {
 	struct tapir_event_layout *layout = NULL;
@@ -165,7 +165,7 @@ static void add_field(void *ctx, unsigned idx, const char *type, struct tapir_sv
 		tapir_str__add(text, name.data, name.len);
 }
 
-/* As a function's; empty: it has none, or nobody describes them. */
+/* Writes the arguments as a function's; empty: it has none, or they are not described. */
 static void describe_args(const struct tapir_ring_event_info *info, struct tapir_str *text)
 {
 	tapir_str__clear(text);

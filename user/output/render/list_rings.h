@@ -13,11 +13,13 @@
 int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
 			  struct tapir_ring_counter_list *counters);
 
-/* By the SPEC, or, where word is not NULL, in provider or event. */
+/*
+ * Returns true if the SPEC matches, or, where word is not NULL, if it occurs in provider or event.
+ */
 bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word,
 				 const struct tapir_spec *spec);
 
-/* Of a list whose rows have a probe: keeps those that are chosen, frees the others' probes. */
+/* Keeps the chosen rows of a list whose rows have a probe, and frees the others' probes. */
 #define TAPIR_LIST_KEEP_CHOSEN(list, word, spec)                                                   \
 	do {                                                                                       \
 		size_t kept = 0;                                                                   \

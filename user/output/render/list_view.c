@@ -35,7 +35,7 @@ static const char *type_by_note(const struct tapir_usdt_note *note, unsigned i)
 	}
 }
 
-/* What is known of the provider (user/decode). */
+/* The type that is known of the provider (user/decode). */
 static const char *type_by_hint(const struct tapir_hint_arg *hint)
 {
 	switch (hint ? hint->field_type : TAPIR_FIELD_NONE) {
@@ -87,7 +87,10 @@ static struct arg_view view_arg(const struct tapir_usdt_note *note, unsigned i)
 
 /* ---- as a table --------------------------------------------------------------------------- */
 
-/* As a function's: "(u64 Order, i32, ?)": one without a name, one that cannot be read. */
+/*
+ * Adds an argument as a function's: "(u64 Order, i32, ?)": one without a name, one that cannot be
+ * read.
+ */
 static void add_arg(struct tapir_str *out, const struct tapir_usdt_note *note, unsigned i)
 {
 	struct arg_view view = view_arg(note, i);

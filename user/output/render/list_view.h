@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "output/render/screen.h"
 
-#define TAPIR_LIST_MAX_COLUMNS 64 /* of a table's column: names are whoever's */
+#define TAPIR_LIST_MAX_COLUMNS 64 /* of a table's column: names may have any length */
 
 /* In the order they are shown; the sites are borrowed from their discovery. */
 struct tapir_chosen_sites tapir_vec(struct tapir_site_info);

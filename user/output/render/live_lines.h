@@ -24,7 +24,7 @@ struct tapir_live_lines {
 /* 0 or -ENOMEM. */
 int tapir_live_lines__add(struct tapir_live_lines *l, const struct tapir_catalog *catalog,
 			  const struct tapir_rec *rec);
-/* What is due becomes lines in out. Whether more is held. */
+/* Writes the lines that are due to out. Returns true if more are held. */
 bool tapir_live_lines__take(struct tapir_live_lines *l, enum tapir_session_flush when);
 void tapir_live_lines__fini(struct tapir_live_lines *l);
 

@@ -10,7 +10,7 @@
 #include "analyze/stack_tree.h"
 #include "trace/trace_filter.h"
 
-/* How it is asked for where events are named. */
+/* The name that stands for waits where events are named. */
 #define TAPIR_OFFCPU_EVENT "offcpu"
 
 /*
@@ -23,15 +23,15 @@ uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tap
 struct tapir_offcpu_tree;
 
 /*
- * What a thread waited that left its CPU in the trace, by the ids beside its stack; of any, unless
- * it is set. All are borrowed until __free. NULL: out of memory.
+ * The tree of waits of threads that left their CPU in the trace, by the record's ids; of any,
+ * unless it is set. All arguments are borrowed until __free. NULL: out of memory.
  */
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog,
 						 const struct tapir_trace_filter *trace);
 void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 
-/* As tapir_offcpu__add. */
+/* Adds a record as tapir_offcpu__add does. */
 int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
 			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
 /* After the last record; then sort the tree. */

@@ -163,7 +163,7 @@ static int add_links(struct builder *b)
 	return 0;
 }
 
-/* It has its empty entry alone. */
+/* The table of mappings has its empty entry alone. */
 static int add_mappings(struct builder *b)
 {
 	void **mappings;

@@ -33,8 +33,8 @@ struct tapir_otlp_dictionary {
 };
 
 /*
- * Of the rows for which is_wanted. cpu: what samples count. finding: NULL or "": there is no such
- * attribute. All of it is in arena. 0 or -ENOMEM.
+ * Builds the dictionary of the rows for which is_wanted. cpu: what samples count. finding: NULL or
+ * "": there is no such attribute. All of it is in arena. 0 or -ENOMEM.
  */
 int tapir_otlp_dictionary__make(struct tapir_otlp_dictionary *d, struct tapir_arena *arena,
 				const struct tapir_otlp_samples *samples,

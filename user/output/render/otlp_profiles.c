@@ -166,7 +166,7 @@ static int add_samples(struct builder *b, size_t group, size_t cnt, Tapir__Otlp_
 	return 0;
 }
 
-/* Of samples whose periods differ, the mean one. Waits are no samples. */
+/* The period of samples whose periods differ is the mean one. Waits are not samples. */
 static void set_period(struct builder *b, enum tapir_otlp_kind kind, Tapir__Otlp__Profile *profile)
 {
 	uint64_t sum = 0;
@@ -253,7 +253,7 @@ struct said {
 	int err;
 };
 
-/* What is known without it is not taken from what the process says. */
+/* Attributes that tapir knows itself are not taken from the process. */
 static void add_said(void *ctx, const struct tapir_otel_attribute *attribute)
 {
 	struct said *said = ctx;

@@ -86,7 +86,7 @@ static bool add_owner(struct tapir_otlp_samples *s, uint32_t tgid,
 	return true;
 }
 
-/* Its place; UINT32_MAX: there is no more room. */
+/* The owner's index; UINT32_MAX: there is no more room. */
 static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t time_ns)
 {
 	const struct tapir_rec_process *rec = tapir_catalog__process(s->catalog, tgid, time_ns);
@@ -134,7 +134,7 @@ static uint64_t key_of(const struct tapir_otlp_row *row)
 	return tapir_hash__mix(key, row->link);
 }
 
-/* Its place; UINT32_MAX: there is no more room. */
+/* The row's index; UINT32_MAX: there is no more room. */
 static uint32_t find_row(struct tapir_otlp_samples *s, const struct tapir_otlp_row *row)
 {
 	bool has_room = s->rows.cnt < TAPIR_OTLP_MAX_ROWS;
@@ -149,7 +149,7 @@ static uint32_t find_row(struct tapir_otlp_samples *s, const struct tapir_otlp_r
 	return idx && *idx ? (uint32_t)*idx - 1 : UINT32_MAX;
 }
 
-/* Where the observations of such a stack are added up; UINT32_MAX: they are left out. */
+/* The row in which the observations of such a stack are added up; UINT32_MAX: they are left out. */
 static uint32_t row_of(struct tapir_otlp_samples *s, enum tapir_otlp_kind kind,
 		       const struct tapir_stack_ref *ref, uint32_t node,
 		       const struct tapir_trace_ids *ids)

@@ -202,7 +202,7 @@ static int label(struct builder *b, size_t span, Tapir__Pprof__Sample *s)
 	return 0;
 }
 
-/* What each node counts outside spans. */
+/* The counts of each node outside spans. */
 static uint64_t *untied_of(struct builder *b)
 {
 	size_t cnt = b->tree->nodes.cnt;

@@ -27,7 +27,7 @@ struct tapir_pprof_spans {
 	bool failed;	 /* out of memory */
 };
 
-/* One of what the node counts. ids: NULL: it was in no span. */
+/* Adds one observation of the node. ids: NULL: it was in no span. */
 void tapir_pprof_spans__add(struct tapir_pprof_spans *spans, uint32_t node,
 			    const struct tapir_trace_ids *ids);
 void tapir_pprof_spans__fini(struct tapir_pprof_spans *spans);

@@ -26,7 +26,7 @@ static bool is_utf8(const char *text, size_t len)
 	return true;
 }
 
-/* As it is; what is no UTF-8, which messages require, as text that shows it. */
+/* Keeps the text; one that is not UTF-8, which messages require, is replaced by an escaped form. */
 static const char *keep_text(struct tapir_metric_list *f, const char *text, size_t len)
 {
 	const char *copy = is_utf8(text, len) ? tapir_arena__text(&f->arena, text, len)
@@ -81,7 +81,7 @@ static bool take_comment(struct tapir_metric_list *f, const char *line, const ch
 	return true;
 }
 
-/* What is in quotes; *at moves behind them. NULL: they do not end. */
+/* Reads a quoted value; *at moves behind it. NULL: the quotes do not end. */
 static const char *take_value(struct tapir_metric_list *f, const char **at, const char *end)
 {
 	struct tapir_str value = {};
@@ -151,7 +151,7 @@ static bool take_labels(struct tapir_metric_list *f, struct tapir_figure *figure
 	return *at < end && *(*at)++ == '}';
 }
 
-/* "NAME_sum" is a part of the histogram NAME, if that is the family that has begun. */
+/* "NAME_sum" is a part of the histogram NAME, if that is the current family. */
 static enum tapir_figure_part part_of(const struct tapir_metric_list *f, const char *name,
 				      size_t *len)
 {

@@ -9,7 +9,7 @@
 #include "symbol/stack_ends.h"
 #include "base/str.h"
 
-/* Of a row: what gives complete stacks; NULL: nothing is known to. */
+/* The remedy for a row: what makes stacks complete; NULL: none is known. */
 const char *tapir_remedies__of(const struct tapir_stack_end_row *row);
 
 /*

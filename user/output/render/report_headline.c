@@ -11,7 +11,7 @@
 #define TELLING_PERCENT 1
 #define ALSO_SHOWN	2
 
-/* Where the next part of the sentence begins. */
+/* Adds the separator before the next part of the sentence. */
 static void begin_part(struct tapir_str *out, size_t from)
 {
 	if (out->len > from)
@@ -178,7 +178,7 @@ static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 				tapir_families[worst].many);
 }
 
-/* How busy it was, where the finding does not tell it. */
+/* Adds the CPU usage, if the finding does not have it. */
 static void add_cpus(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
 {
 	const struct tapir_found *first = v->findings->rows.data;

@@ -244,7 +244,7 @@ static void json_loss_times(struct tapir_json *j, const struct tapir_report_view
 	tapir_json__close(j, ']');
 }
 
-/* Of each kind of interval; half ones began before the file or did not end in it. */
+/* Writes each kind of interval; half ones began before the file or did not end in it. */
 static void json_intervals(struct tapir_json *j, const struct tapir_pairs *pairs)
 {
 	const struct tapir_kind *kind;

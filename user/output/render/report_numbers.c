@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What several parts of a report count. */
+/* The counts that several parts of a report need. */
 #include <string.h>
 
 #include "output/render/report_view.h"
@@ -22,7 +22,7 @@ bool tapir_report__has_window(const struct tapir_report_view *v)
 	return v->from_ns || v->until_ns;
 }
 
-/* What was recorded: the same span as the findings'. */
+/* The recorded span: the same as the findings'. */
 static uint64_t span_ns(const struct tapir_report_view *v, bool is_until)
 {
 	uint64_t from_ns = v->summary->first_ns, until_ns = v->summary->until_ns;

@@ -29,7 +29,7 @@ static bool has(const struct tapir_pids *asked, uint32_t id)
 	return false;
 }
 
-/* Which lasted: it is in the window with any of its parts. */
+/* Records with a duration are in the window if any part of them is. */
 static bool overlaps(const struct reading *r, uint64_t from_ns, uint64_t until_ns)
 {
 	return until_ns >= r->from_ns && (!r->until_ns || from_ns <= r->until_ns);
@@ -176,7 +176,10 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	}
 	if (!err)
 		err = tapir_report_programs__make(&report->programs, &report->summary);
-	/* Those of a machine have nothing to do with one another. */
+	/*
+	 * The processes of a whole machine are independent of each other: each is diagnosed by
+	 * itself.
+	 */
 	if (!err && is_machine(&report->summary))
 		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
 						   &opts, has_clock(&report->summary), goes_on, &r);

@@ -20,7 +20,7 @@
 #define ROWS_SHOWN   20
 #define STACKS_SHOWN 5
 
-/* How many of cnt rows. */
+/* The number of rows that are shown, of cnt. */
 static size_t shown_cnt(const struct tapir_report_view *v, size_t cnt, size_t usual)
 {
 	uint64_t max = v->top ? v->top : usual;
@@ -109,7 +109,7 @@ static void cell_ns(struct tapir_table *table, uint64_t ns)
 	tapir_table__cell(table, tapir_ns__text(ns, text));
 }
 
-/* What began and ended: each can be asked for by --view slow=NAME. */
+/* Writes the intervals, each of which can be requested by --view slow=NAME. */
 static void write_intervals(const struct tapir_report_view *v, const struct tapir_palette *p,
 			    struct tapir_str *out)
 {
@@ -152,7 +152,7 @@ static void cell_of_all(struct tapir_table *table, const struct tapir_stack_end_
 	cell_share(table, cnt, known);
 }
 
-/* Of all stacks: how many end where, and why. */
+/* Writes for all stacks how many end where, and why. */
 static void write_stack_ends(const struct tapir_report_view *v, const struct tapir_palette *p,
 			     struct tapir_str *out)
 {
@@ -325,7 +325,7 @@ static void write_threads(const struct tapir_report_view *v, const struct tapir_
 #define STACK_INDENT 14
 #define STACK_LINES  6
 
-/* How many frames without names, of one module, begin at a frame; 0: it has a name. */
+/* The number of frames without names, of one module, that begin at a frame; 0: it has a name. */
 static uint32_t unnamed_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			    uint32_t first)
 {

@@ -19,7 +19,7 @@ static const char *plural(uint64_t cnt)
 	return cnt == 1 ? "" : "s";
 }
 
-/* Of how many processes there are events; others are in the file as their parents. */
+/* The number of processes that have events; others are in the file as their parents. */
 static size_t firing_processes(const struct tapir_summary *s)
 {
 	size_t cnt = 0;

@@ -24,9 +24,9 @@ struct tapir_report_view {
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was asked for, on the records' clock; 0: no limit */
-	uint64_t top;		    /* rows of a table; 0: as many as fit a look, UINT64_MAX: all */
-	bool with_stacks;	    /* as text: the hottest ones of each event */
-	bool all_frames;	    /* there: those of the kernel, too, one by one */
+	uint64_t top;	  /* rows of a table; 0: as many as fit a screen, UINT64_MAX: all */
+	bool with_stacks; /* as text: the hottest ones of each event */
+	bool all_frames;  /* there: those of the kernel, too, one by one */
 };
 
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
@@ -61,17 +61,17 @@ void tapir_report__add_names_missing(const struct tapir_report_view *view, struc
 void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
 				struct tapir_str *out);
 
-/* Of the recording. */
+/* The time at which the recording began. */
 uint64_t tapir_report__start_ns(const struct tapir_report_view *view);
-/* Of a moment, after that; before it: 0. */
+/* The time of a moment since then; before it: 0. */
 uint64_t tapir_report__since_start(const struct tapir_report_view *view, uint64_t ns);
-/* Of the part of it that was asked for. */
+/* The duration of the requested part. */
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
 bool tapir_report__has_window(const struct tapir_report_view *view);
-/* Where that part begins and ends, since the recording began. */
+/* The begin and the end of that part, since the recording began. */
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *view);
-/* Where all of it ends, since it began. */
+/* The end of all of it, since it began. */
 uint64_t tapir_report__until_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
 /* Lost records of processes and mappings: their events are not counted anywhere. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How wide the screen is, and what colours it takes. */
+/* Finds the width of the screen, and the colours that it takes. */
 #include "output/render/screen.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@ struct tapir_palette {
 const struct tapir_palette *tapir_screen__palette(FILE *stream); /* borrowed, static */
 bool tapir_screen__is_tty(FILE *stream);
 int tapir_screen__columns(void); /* of stderr's terminal; 80 if there is none */
-/* How wide a table on standard output may be; 0: no limit, as no person reads it on a terminal. */
+/* The greatest width of a table on standard output; 0: no limit, since it is not a terminal. */
 size_t tapir_screen__fit_columns(void);
 
 /* Standard output goes to a pager, which shows it on the terminal. */

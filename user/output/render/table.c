@@ -33,7 +33,7 @@ void tapir_table__cell_u64(struct tapir_table *table, uint64_t value)
 	tapir_str__fini(&digits);
 }
 
-/* Where the character after the next cnt ones begins. */
+/* The position after the next cnt characters. */
 static const char *skip(const char *text, size_t cnt)
 {
 	for (; *text && cnt; cnt--)
@@ -111,7 +111,7 @@ static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t co
 		       : (struct tapir_column_fit){TAPIR_CUT_MIDDLE, LEAST_COLUMNS};
 }
 
-/* Of which columns there are how many; each is as wide as its widest cell. */
+/* Returns the number of columns; each is as wide as its widest cell. */
 static size_t measure(const struct tapir_table *table, size_t *widths)
 {
 	size_t cnt = 0, most = table->fit_columns ? 0 : table->max_columns;

@@ -11,7 +11,7 @@
 
 #define TAPIR_TABLE_MAX_COLUMNS 12
 
-/* Where a cell is cut, and to how many columns at most, in a table that has to fit. */
+/* The place where a cell is cut, and its columns at most, in a table that has to fit. */
 enum tapir_cut { TAPIR_CUT_NEVER, TAPIR_CUT_BEGIN, TAPIR_CUT_MIDDLE, TAPIR_CUT_END };
 
 struct tapir_column_fit {
@@ -28,8 +28,8 @@ struct tapir_table {
 	size_t wrap_columns; /* words of the last column continue below it at this width; 0: one
 				line per row */
 	/*
-	 * As wide as this at most: cells of left-aligned columns are cut, with an ellipsis, and if
-	 * that is not enough the last one is put on its own line. Set it on a terminal only
+	 * The greatest width of the table: cells of left-aligned columns are cut, with an ellipsis,
+	 * and if that is not enough the last one is put on its own line. Set it on a terminal only
 	 * (tapir_screen__fit_columns). 0: as wide as the cells are.
 	 */
 	size_t fit_columns;

@@ -88,8 +88,8 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result
 }
 
 /*
- * Where a reader begins: after the kernel's functions; for an origin, at the first function of the
- * program's own, or after those of the runtime.
+ * The first function that is shown: after the kernel's functions; for an origin, the first function
+ * of the program's own, or after those of the runtime.
  */
 static uint32_t first_told(const struct tapir_view_result *result, uint32_t node, bool is_origin)
 {
@@ -252,7 +252,7 @@ static void write_rows(const struct tapir_view_result *result,
 	tapir_table__fini(&table);
 }
 
-/* What text of a row's own tables is moved in by. */
+/* Adds the text of a row's own tables with an indent. */
 static void add_indented(struct tapir_str *out, const char *text)
 {
 	while (*text) {

@@ -7,11 +7,13 @@
 
 extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 
-/* By name, or by the part before '='; *arg: the part after it, NULL: none. */
+/* Finds a view by its name, or by the part before '='; *arg: the part after it, NULL: none. */
 const struct tapir_view *tapir_view__find(const char *text, const char **arg);
 
-/* What is written for the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after the
- * last. */
+/*
+ * The argument that selects the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after
+ * the last.
+ */
 const char *tapir_view__usage(size_t i);
 
 #endif
