@@ -25,7 +25,7 @@ static int fail(const char *text, int err)
 
 /* ---- unix ----------------------------------------------------------------------------------- */
 
-/* Nobody accepts there any more: the name may go. */
+/* No process accepts connections there: the name may be removed. */
 static bool is_left_over(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -12,8 +12,8 @@
 struct tapir_address {
 	int fd;
 	int out_fd;    /* of standard output; else -1 */
-	bool is_stdio; /* whoever started the agent, and only that process */
-	bool is_unix;  /* mode 0600: whoever can connect is this user, or root */
+	bool is_stdio; /* the process that started the agent, and no other */
+	bool is_unix;  /* mode 0600: a client that can connect is this user, or root */
 	bool is_loopback;
 	uint16_t port;
 	char host[64];	/* address, as in a Host header */
@@ -30,7 +30,7 @@ struct tapir_address {
  * -errno, with a line.
  */
 int tapir_address__open(const char *text, struct tapir_address *out);
-/* Its name says so; nothing for a unix socket. */
+/* Returns true if the listener's address says TLS; false for a unix socket. */
 void tapir_address__uses_tls(struct tapir_address *listener);
 /* Removes a unix socket's name, too. */
 void tapir_address__close(struct tapir_address *listener);

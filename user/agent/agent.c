@@ -91,7 +91,7 @@ static int start_front(struct tapir_agent *agent, struct tapir_agent_front *fron
 	return 0;
 }
 
-/* It ended by itself, and by a signal: whoever waits for its answer learns that. */
+/* The task ended by itself, and by a signal: the client that waits for its answer receives that. */
 static void report_killed_task(const struct tapir_agent_task *task, int status)
 {
 	char text[128];
@@ -154,7 +154,7 @@ static void reap(struct tapir_agent *agent)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Only such a socket can be answered without waiting for whoever made it. */
+/* Only such a socket can be answered without waiting for the process that made it. */
 static bool is_answerable(int fd)
 {
 	int type = 0, domain = 0;

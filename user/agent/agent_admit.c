@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who asks, and whether they may: tokens, logins, roles, and what a request by a browser must carry
- * beside its cookie. Every refusal is answered here.
+ * Identifies callers and checks what they may do: tokens, logins, roles, and what a request by a
+ * browser must carry in addition to its cookie. Every refusal is answered here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,10 @@ static void limit(uint32_t pid, struct tapir_caller *out)
 	out->only_pid = pid;
 }
 
-/* As an HTTP process states it, which may have been taken over: for the log, not as a proof. */
+/*
+ * The peer as an HTTP process states it, which may have been taken over: for the log, not as a
+ * proof.
+ */
 static const char *peer_of(const struct tapir_wire_request *rq)
 {
 	const char *peer = rq->peer ? rq->peer : "";
@@ -136,7 +139,10 @@ static unsigned identify(struct tapir_agent *agent, const struct tapir_agent_fro
 	return *wait_s ? 429 : 401;
 }
 
-/* What a browser sends by itself, a cookie, does not prove that a page of the agent asked. */
+/*
+ * A cookie, which a browser sends by itself, does not prove that a page of the agent made the
+ * request.
+ */
 static bool is_forged(const struct tapir_wire_request *rq, const struct tapir_caller *caller)
 {
 	bool is_browser =

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who asks, whether they may, and what does it. Nothing here waits. */
+/*
+ * Dispatches a request: by whom it is, what the caller may do, and the function that handles it.
+ * Nothing here waits.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,7 +137,7 @@ static bool is_of_counters(uint16_t route)
 	return route == TAPIR_ROUTE_COUNTERS || route == TAPIR_ROUTE_COUNTER;
 }
 
-/* Of processes that are not watched, counters are recorded. */
+/* Counters of processes that are not watched are recorded. */
 static bool may_record(struct tapir_agent *agent, const struct tapir_caller *caller,
 		       const struct tapir_route *route, int fd)
 {
@@ -203,7 +206,10 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	return is_started;
 }
 
-/* Whoever looks for what to record, and may, will not wait for the kernel's verifier then. */
+/*
+ * A caller that searches processes to record, and may record, will not have to wait for the
+ * kernel's verifier then.
+ */
 static void prewarm(struct tapir_agent *agent, uint16_t route, const struct tapir_caller *caller)
 {
 	if ((route == TAPIR_ROUTE_PROCESSES || route == TAPIR_ROUTE_PROCESS) &&
@@ -211,7 +217,7 @@ static void prewarm(struct tapir_agent *agent, uint16_t route, const struct tapi
 		tapir_agent_warm_worker__keep(agent, PREWARM_NS);
 }
 
-/* What says something of all processes that the agent watches or records. */
+/* Returns true for routes about all processes that the agent watches or records. */
 static bool is_of_all(uint16_t route)
 {
 	return route == TAPIR_ROUTE_METRICS || route == TAPIR_ROUTE_CONTINUOUS ||

@@ -35,7 +35,8 @@ struct tapir_agent_front {
 /* A child that answers one request. */
 struct tapir_agent_task {
 	pid_t pid;
-	int client_fd; /* the agent's copy: it sees the client go; -1: it was told */
+	int client_fd; /* the agent's copy: by it the agent sees the client leave; -1: the client
+			  has its answer */
 	bool records;
 	uint64_t ended_ns; /* since then it has been asked to end; 0: it has not */
 };
@@ -113,7 +114,7 @@ struct tapir_agent {
 	uint64_t given_up_cnt; /* traces, for newer ones of their owners */
 };
 
-/* Who asks. */
+/* The caller of a request. */
 struct tapir_caller {
 	char name[TAPIR_TOKEN_NAME_BYTES]; /* of the token; "local": by the unix socket */
 	char csrf[TAPIR_CSRF_DIGITS + 1];  /* what its forms carry; "": it has none */
@@ -124,7 +125,7 @@ struct tapir_caller {
 	uint32_t only_pid; /* it may touch this process; 0: all */
 };
 
-/* Who asks. Whether the request may go on; else it was answered. */
+/* Identifies the caller. Returns true if the request may continue; else it was answered. */
 bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
 			const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller);
 /* The routes of logins; false: it is another one. */

@@ -16,8 +16,10 @@ void tapir_agent_push__stop(struct tapir_agent *agent);
 /* A task has ended: perhaps the child. */
 void tapir_agent_push__task_ended(struct tapir_agent *agent, pid_t pid);
 
-/* How long the parts of the continuous recording are that profiles are made of; 0: nobody wants
- * any. */
+/*
+ * The length of the parts of the continuous recording from which profiles are made; 0: no target
+ * wants profiles.
+ */
 uint64_t tapir_agent_push__part_ns(const struct tapir_serve_config *config);
 /* A part, which becomes this function's: for each target of profiles. */
 void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t from_utc_ns,
@@ -25,7 +27,7 @@ void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t fro
 /* A finished recording, borrowed: for each target of recordings. */
 void tapir_agent_push__take_session(struct tapir_agent *agent, const char *id, int fd);
 
-/* How long a poll(2) may take before figures are to be given: ms; -1: as long as it wants. */
+/* The time that a poll(2) may take before figures are due: ms; -1: any. */
 int tapir_agent_push__timeout_ms(const struct tapir_agent *agent);
 /* Figures in Prometheus's text format, borrowed, for each target whose time it is. */
 bool tapir_agent_push__wants_metrics(const struct tapir_agent *agent);

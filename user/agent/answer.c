@@ -88,7 +88,7 @@ static const enum tapir_mime mimes[] = {
 	[TAPIR_FORMAT_IS_JSON] = TAPIR_MIME_JSON,
 };
 
-/* Beside those of `tapir export`; the first is the recording itself. */
+/* In addition to those of `tapir export`; the first is the recording itself. */
 static const struct tapir_answer_format others[] = {
 	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
 	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},

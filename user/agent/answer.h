@@ -14,8 +14,8 @@
 #include "agent/wire.h"
 
 /*
- * HEAD, body, END to the client's socket. flags: of send(2), MSG_DONTWAIT where nobody may wait.
- * 0 or -errno; with MSG_DONTWAIT, -EAGAIN: part of it did not fit.
+ * HEAD, body, END to the client's socket. flags: of send(2), MSG_DONTWAIT where the caller may not
+ * wait. 0 or -errno; with MSG_DONTWAIT, -EAGAIN: part of it did not fit.
  */
 int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
 		       int flags);
@@ -25,8 +25,9 @@ int tapir_answer__error(int fd, unsigned status, const char *text, int flags);
 int tapir_answer__diag(int fd, unsigned status, int flags);
 
 /*
- * What a command of tapir printed as JSON; NULL: it cannot be read. Where a number is greater than
- * INT64_MAX, as a traced program can make a sum of its events, all numbers are floating point.
+ * Parses what a command of tapir printed as JSON; NULL: it cannot be read. Where a number is
+ * greater than INT64_MAX, as a traced program can make a sum of its events, all numbers are
+ * floating point.
  */
 json_t *tapir_answer__parse(const char *text, size_t len);
 
@@ -41,7 +42,10 @@ struct tapir_answer_format {
 	const char *name;
 	const char *suffix; /* of the file's name */
 	enum tapir_mime mime;
-	/* Of a tapir that reads the recording from standard input; none: the recording itself. */
+	/*
+	 * The arguments of a tapir that reads the recording from standard input; none: the
+	 * recording itself.
+	 */
 	const char *argv[TAPIR_ANSWER_FORMAT_WORDS + 1];
 };
 

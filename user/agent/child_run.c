@@ -103,7 +103,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	_exit(127);
 }
 
-/* What is there; *fd becomes -1 at its end. */
+/* Reads what is available; *fd becomes -1 at its end. */
 static int take_output(struct tapir_child_run *run, int *fd, char *buffer)
 {
 	ssize_t n = read(*fd, buffer, BUFFER_BYTES);
@@ -129,7 +129,7 @@ static void take_errors(struct tapir_child_run *run, int *fd, char *buffer)
 	*fd = -1;
 }
 
-/* What the command prints until it has closed both. */
+/* Reads the command's output until it has closed both. */
 struct reading {
 	struct tapir_child_run *run;
 	pid_t pid;

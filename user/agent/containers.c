@@ -296,7 +296,7 @@ static bool add_processes(const struct tapir_container *c, struct tapir_pids *pi
 	return true;
 }
 
-/* By its cgroup, which later processes join; else by those that are in it. */
+/* Adds a container by its cgroup, which later processes join; else by the processes in it. */
 static bool add_target(const struct tapir_container *c, const char *cgroup,
 		       struct tapir_words *cgroups, struct tapir_pids *pids)
 {

@@ -34,7 +34,7 @@ struct tapir_containers {
 
 void tapir_containers__fini(struct tapir_containers *c);
 
-/* By what its runtime wrote, JSON of any content: names that are not known yet. */
+/* Adds names that are not known yet from the file that its runtime wrote, JSON of any content. */
 void tapir_container__take_state(const char *text, size_t len, struct tapir_container *c);
 /* Adds the name by Podman's list of containers (containers.json), JSON of any content. */
 void tapir_container__take_list(const char *text, size_t len, struct tapir_container *c);

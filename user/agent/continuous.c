@@ -33,7 +33,7 @@
 
 struct message {
 	uint64_t ns;
-	uint64_t from_utc_ns, until_utc_ns; /* of a part for those to whom profiles are pushed */
+	uint64_t from_utc_ns, until_utc_ns; /* of a part from which profiles are pushed */
 	bool is_part;
 	char why[TAPIR_FROZEN_WHY_BYTES];
 };
@@ -238,7 +238,7 @@ void tapir_continuous__stop(struct tapir_agent *agent)
 	tapir_guard__fd(&agent->continuous.child.fd);
 }
 
-/* The name of whoever asked for it; "": a trigger fired. */
+/* Takes a frozen part. Its owner is the caller that requested it; "": a trigger fired. */
 static void adopt(struct tapir_agent *agent, int fd, const struct message *message)
 {
 	struct tapir_agent_continuous *c = &agent->continuous;

@@ -17,7 +17,7 @@ void tapir_continuous__take(struct tapir_agent *agent);
 /* A task has ended: perhaps this one. */
 void tapir_continuous__task_ended(struct tapir_agent *agent, pid_t pid);
 
-/* Writes the last part now, for the caller, or for nobody (NULL): 0, -ENOENT: it does not run. */
+/* Writes the last part now, for the caller, or without one (NULL): 0, -ENOENT: it does not run. */
 int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_caller *caller);
 /* GET: what it does; POST: freeze. */
 void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire_request *rq,

@@ -30,7 +30,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 	return tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* What a proxy in front of the agent might read in another way. */
+/* Headers that a proxy in front of the agent might read in another way. */
 struct framing {
 	unsigned hosts, lengths, codings, authorizations;
 	bool is_too_long;
@@ -102,7 +102,7 @@ static enum MHD_Result refuse_route(struct MHD_Connection *connection, int err,
 				   "no such resource: /v1/openapi.json lists them", NULL);
 }
 
-/* What is too long is no cookie of the agent's. */
+/* A cookie that is too long is not the agent's. */
 static void take_login_request(const struct tapir_front *front, struct MHD_Connection *connection,
 			       struct tapir_http_exchange *exchange)
 {
@@ -124,7 +124,7 @@ static int find_route(const char *method, const char *url, struct tapir_http_exc
 	return err == -ENOENT ? tapir_route__find(method, url, &exchange->match) : err;
 }
 
-/* Nobody asks for the head of what attaches. */
+/* A HEAD request for something that attaches does not attach. */
 static bool does_something(struct tapir_http_exchange *exchange)
 {
 	bool does = exchange->page ? tapir_front_page__is_inner(exchange->page)

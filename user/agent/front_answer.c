@@ -45,7 +45,7 @@ static void add_common_headers(struct MHD_Response *response, const char *policy
 	tapir_mhd.add_response_header(response, "Content-Security-Policy", policy);
 }
 
-/* A script that polls is told by the status; a browser would ask its user for a password. */
+/* A script that polls needs only the status; a browser would ask its user for a password. */
 static bool is_script(struct MHD_Connection *connection)
 {
 	const char *mode =
@@ -155,7 +155,7 @@ uint32_t tapir_front__only_pid(const struct tapir_front *front, struct MHD_Conne
 	if (!front->opts->listener->is_unix ||
 	    !tapir_mhd.lookup_connection_value(connection, MHD_HEADER_KIND, TAPIR_FRONT_OWN_HEADER))
 		return front->opts->only_pid;
-	/* What cannot be seen from here is no process: -1. */
+	/* A peer that cannot be seen from here has no process id: -1. */
 	return !getsockopt(
 		       tapir_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
 			       ->connect_fd,

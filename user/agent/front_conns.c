@@ -32,8 +32,9 @@ void tapir_front__limit(struct tapir_front *front, struct MHD_Connection *connec
 }
 
 /*
- * There are as many as are permitted: the client that has kept the agent waiting for longest makes
- * room, so that whoever opens many and does nothing keeps nobody out. With the lock.
+ * All connections that are permitted are in use: the client that has kept the agent waiting for
+ * longest makes room, so that a client which opens many and does nothing keeps no other out. With
+ * the lock.
  */
 static void end_laziest(struct tapir_front *front, const struct tapir_conn *fresh)
 {

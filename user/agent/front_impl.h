@@ -67,8 +67,8 @@ bool tapir_front__is_local(const struct tapir_front *front);
 uint32_t tapir_front__only_pid(const struct tapir_front *front, struct MHD_Connection *connection);
 
 /*
- * Where a program has mounted the agent, "/tapir", as a prefix of all its paths; "" for clients of
- * TCP, and where it is no plain path.
+ * The path at which a program has mounted the agent, "/tapir", as a prefix of all its paths; "" for
+ * clients of TCP, and where it is not a plain path.
  */
 const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection);
 

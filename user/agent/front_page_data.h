@@ -39,7 +39,7 @@ struct tapir_page_job {
 /* Asks; several documents are made at the same time. */
 void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 struct tapir_wire_request *rq);
-/* Its answer. true: it has the status 200. */
+/* Takes the document's answer. true: it has the status 200. */
 bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc);
 /* The beginning of it alone: what follows is not wanted. true: 200 or 201. */
 bool tapir_page_doc__take_head(struct tapir_page_job *job, struct tapir_page_doc *doc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What forms of pages ask the agent for. It requires the token that each carries, so that a page of
- * another site cannot send one in a visitor's name.
+ * The requests that forms of pages make to the agent. Each must carry the token of its form, so
+ * that a page of another site cannot send one in a visitor's name.
  */
 #include <stdio.h>
 #include <string.h>

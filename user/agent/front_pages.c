@@ -160,7 +160,7 @@ static void fini_results(struct results *r)
 
 /* ---- one process ---------------------------------------------------------------------------- */
 
-/* Of the address; "": it has none. */
+/* The address's "started"; "": it has none. */
 static const char *started_of(const struct tapir_page_job *job)
 {
 	const char *text = tapir_mhd.lookup_connection_value(job->connection, MHD_GET_ARGUMENT_KIND,
@@ -218,7 +218,7 @@ static void make_process(struct tapir_page_job *job, const json_t *process, cons
 	json_decref(sessions);
 }
 
-/* Where it is not watched there is none, and nothing is recorded for it. */
+/* A process that is not watched has no such counters, and nothing is recorded for them. */
 static void ask_watched(struct tapir_page_job *job, struct tapir_page_doc *doc)
 {
 	struct tapir_wire_request rq = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * logins.h - browsers that have signed in: a random cookie stands for a token for 12 hours. A login
- * ends with its token: whoever uses it looks the token up again. Kept in the agent's memory alone,
- * so that an agent that starts again knows none. When all places are taken, the oldest login ends.
+ * ends with its token, which is looked up again at each use. Kept in the agent's memory alone, so
+ * that an agent that starts again knows none. When all places are taken, the oldest login ends.
  */
 #ifndef TAPIR_USER_LOGINS_H
 #define TAPIR_USER_LOGINS_H

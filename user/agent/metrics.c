@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the agent costs and does, together with its children, and what processes use. */
+/* Metrics of the agent and its children, and of what processes use. */
 #include "agent/metrics.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static void add_children(const struct tapir_agent *agent, struct tapir_str *out)
 		resident);
 }
 
-/* Of the agent alone, in bytes; 0: not known. */
+/* The resident memory of the agent alone, in bytes; 0: not known. */
 static double resident_bytes(void)
 {
 	tapir_autofree char *text = NULL;

@@ -8,8 +8,8 @@
 #define TAPIR_USER_SANDBOX_H
 
 /*
- * No capabilities, now or after an exec, no core files, and where this is root another user
- * (nobody). 0 or -errno with a line.
+ * No capabilities, now or after an exec, no core files, and where this is root the user "nobody". 0
+ * or -errno with a line.
  */
 int tapir_sandbox__drop_user(void);
 
@@ -18,7 +18,7 @@ int tapir_sandbox__drop_capabilities(void);
 
 /*
  * Only the system calls of a server that uses the sockets it has, with threads: it opens no file,
- * makes no connection, starts no program, signals nobody. Others fail with EPERM. 0 or -errno with
+ * makes no connection, starts no program, sends no signal. Others fail with EPERM. 0 or -errno with
  * a line.
  */
 int tapir_sandbox__confine_server(void);

@@ -67,7 +67,7 @@ static const struct key tls_keys[] = {{"certificate", KEY_TEXT, AT(tls_certifica
 				      {"client_ca", KEY_TEXT, AT(tls_client_ca), 0, 0, NULL},
 				      {}};
 
-/* Of a struct tapir_push_target. */
+/* The offset of a member of struct tapir_push_target. */
 #define OF(member) offsetof(struct tapir_push_target, member)
 
 static const struct key push_keys[] = {{"kind", KEY_KIND, OF(kind), 0, 0, NULL},
@@ -427,7 +427,7 @@ static void write_texts(struct tapir_json *j, const char *key, const struct tapi
 	tapir_json__close(j, ']');
 }
 
-/* A query may be a signature, which lets whoever has it write there. */
+/* A query may be a signature, with which any holder can write there. */
 static void write_url(struct tapir_json *j, const char *key, const char *url)
 {
 	size_t len = strcspn(url, "?");

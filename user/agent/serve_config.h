@@ -81,7 +81,7 @@ int tapir_serve_config__check(const struct tapir_serve_config *config);
 /* All of it, by the file's keys, as members of j. Secrets are in files, which it names. */
 void tapir_serve_config__write(const struct tapir_serve_config *config, struct tapir_json *j);
 
-/* Where an agent keeps its state unless the administrator decides: owned by config. */
+/* The default directory of an agent's state: owned by config. */
 int tapir_serve_config__default_state(struct tapir_serve_config *config);
 
 #endif

@@ -317,7 +317,7 @@ static void read_counts(const json_t *root, struct tapir_session_shm *page)
 	page->lost_cnt = figure(root, "lost");
 }
 
-/* Its description, as far as there is one: the disk may have been full. */
+/* Reads the session's description, as far as there is one: the disk may have been full. */
 static void read_description(const struct tapir_agent *agent, struct tapir_session_entry *s)
 {
 	tapir_autofree char *text = NULL;

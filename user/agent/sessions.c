@@ -108,7 +108,7 @@ static void answer_list(const struct tapir_agent *agent, const struct tapir_call
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
-/* Its name, and when it began, where the client did not state that. */
+/* Adds the process's name, and when it began, where the client did not state that. */
 static void describe_process(struct tapir_session_entry *s)
 {
 	struct tapir_thread leader;
@@ -243,7 +243,7 @@ static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry
 	return start_reader(agent, s, &task, fd);
 }
 
-/* What a report says of a trace that is complete. */
+/* Answers with a report about a trace that is complete. */
 static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
 		   const struct tapir_wire_request *rq, const struct tapir_request_params *ask,
 		   int fd)
@@ -434,7 +434,9 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 		       const struct tapir_request_params *ask, size_t at, int fd)
 {
 	struct tapir_answer_format f;
-	/* Of the table: what the client asked for goes with its request. */
+	/*
+	 * The format's name is taken from the table: the client's text is freed with its request.
+	 */
 	const char *format = tapir_answer_format__find(ask->format, &f) ? f.name : NULL;
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
 

@@ -75,7 +75,7 @@ void tapir_session__remove_files(const struct tapir_agent *agent,
 /* A file without a name gets one. */
 int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 
-/* Whether it is of the continuous recording, by its target. */
+/* Returns true if the session is a part of the continuous recording, by its target. */
 #define TAPIR_SESSION_FROZEN "continuous: "
 bool tapir_session__is_frozen(const struct tapir_session_entry *s);
 

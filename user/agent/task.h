@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * task.h - what a child of the agent does for one request, from its parameters to its answer. The
- * functions run in that child, block as they like, and are told by SIGTERM that nobody wants the
- * answer any more.
+ * functions run in that child, block as they like, and receive SIGTERM when the client no longer
+ * waits for the answer.
  */
 #ifndef TAPIR_USER_TASK_H
 #define TAPIR_USER_TASK_H
@@ -57,7 +57,9 @@ int tapir_task__trace_findings(void *task, int client_fd);
 int tapir_task__trace_query(void *task, int client_fd);
 int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
 
-/* What a command prints, of at most 32 MB. allowed: the exit code beside 0 with which it is whole.
+/*
+ * Captures what a command prints, at most 32 MB. allowed: the exit code apart from 0 with which the
+ * output is complete.
  */
 int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out);
 /* A whole JSON document as the answer. */
@@ -73,7 +75,7 @@ int tapir_task__check_processes(const struct tapir_request_params *ask);
  * one. */
 int tapir_task__find_target(struct tapir_request_params *ask, struct tapir_containers *containers);
 
-/* A trace that nobody else can open and that goes with its last descriptor. -errno with a line. */
+/* Creates a trace without a name, which ends with its last descriptor. -errno with a line. */
 int tapir_task__open_trace(int state_fd);
 
 #endif

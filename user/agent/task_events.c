@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Events as they happen, to a client that takes them as Server-Sent Events. A client that is too
- * slow holds up nobody: the queue of the recording is bounded, and what does not fit is counted and
- * comes as a record of losses.
+ * slow holds up neither the program nor the agent: the queue of the recording is bounded, and what
+ * does not fit is counted and comes as a record of losses.
  */
 #include <errno.h>
 #include <pthread.h>

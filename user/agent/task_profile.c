@@ -208,7 +208,7 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 	tapir_totals__count(&result.stats);
 	if (task->page)
 		note_stats(task->page, &result.stats, result.elapsed_ns);
-	/* What was recorded until the limit is an answer, too. */
+	/* A recording up to the limit is an answer, too. */
 	if (err == -EFBIG && tapir_captured__sum(result.stats.captured)) {
 		tapir_diag__clear();
 		err = 0;
@@ -216,7 +216,7 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 	return err;
 }
 
-/* As if its client had stopped it: what was recorded until then is in order. */
+/* Ends the recording as if its client had stopped it: what was recorded until then is complete. */
 static void end_at_limit(int number)
 {
 	(void)number;
@@ -231,7 +231,9 @@ static void limit_cpu(const struct tapir_serve_limits *limits)
 	(void)setrlimit(RLIMIT_CPU, &cpu);
 }
 
-/* What a view is about, beside the default profile, unless the client says what to record. */
+/*
+ * Adds the events that a view needs to the default profile, unless the client says what to record.
+ */
 static void add_events_of_view(const struct tapir_task *task, struct tapir_request *request)
 {
 	static const char *compilers[] = {"Microsoft-Windows-DotNETRuntime:Jit:Verbose",
@@ -294,7 +296,7 @@ static void name_trace(const struct tapir_request_params *ask, char *out, size_t
 	out[len] = '\0';
 }
 
-/* A file with what ask asks for, or -errno when the client was told why there is none. */
+/* Creates a file with what the request names, or returns -errno after the client got the reason. */
 static int make_trace(const struct tapir_task *task, int client_fd)
 {
 	int fd = tapir_task__open_trace(*task->state_fd);

@@ -43,7 +43,7 @@ int tapir_tokens__open(const char *path, struct tapir_tokens **out);
  * One token, named "admin", in the file path: created, 0600, with random content unless it exists.
  */
 int tapir_tokens__open_single(const char *path, struct tapir_tokens **out);
-/* No token: nobody is let in by one. */
+/* Without tokens no caller is admitted by one. */
 int tapir_tokens__new(struct tapir_tokens **out);
 void tapir_tokens__free(struct tapir_tokens *tokens);
 
@@ -64,7 +64,7 @@ int tapir_tokens__parse(const char *text, size_t len, const char *path, struct t
 /* Takes as long whatever is equal; lengths are not secret. */
 bool tapir_token__is_equal(const char *a, const char *b);
 
-/* Bytes 0 to 255, two hexadecimal digits each, that nobody can foresee. 0 or -errno. */
+/* Bytes 0 to 255, two hexadecimal digits each, that cannot be predicted. 0 or -errno. */
 int tapir_token__random(char *out, size_t digits);
 
 /* ---- failures ------------------------------------------------------------------------------- */

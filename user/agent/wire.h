@@ -82,7 +82,7 @@ struct tapir_wire_head {
 	char cookie[128];    /* value of the login cookie to set; "-": remove it; "": none */
 };
 
-/* What one message of an answer is. */
+/* The kind of a message of an answer. */
 struct tapir_wire_reply {
 	enum tapir_wire_type type;
 	const struct tapir_wire_head *head; /* HEAD */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mhd.h - libmicrohttpd, loaded by the agent alone: it brings GnuTLS along, which would cost every
- * start of tapir 2 ms and a look at its configuration.
+ * start of tapir 2 ms and a reading of its configuration.
  */
 #ifndef TAPIR_USER_MHD_H
 #define TAPIR_USER_MHD_H
@@ -28,7 +28,7 @@ struct tapir_mhd {
 #undef X
 };
 
-/* Its functions, after __load, in this process and its children. */
+/* The library's functions, after __load, in this process and its children. */
 extern struct tapir_mhd tapir_mhd;
 
 /* With what verifies certificates of clients, or without. 0; -ENOSYS with a line: it is not

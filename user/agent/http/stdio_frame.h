@@ -21,11 +21,11 @@ enum tapir_stdio_type {
 	/* To the agent. */
 	TAPIR_STDIO_REQUEST = 1, /* fields */
 	TAPIR_STDIO_CREDIT,	 /* uint32_t: this many more bytes of DATA */
-	TAPIR_STDIO_CANCEL,	 /* nobody waits for the answer any more */
-	/* From the agent. */
+	TAPIR_STDIO_CANCEL,	 /* the client no longer waits for the answer */
+	/* Frames from the agent. */
 	TAPIR_STDIO_HEAD,   /* uint32_t status, and fields: headers */
 	TAPIR_STDIO_DATA,   /* a part of the body */
-	TAPIR_STDIO_END,    /* the answer is whole, or nobody waits for it */
+	TAPIR_STDIO_END,    /* the answer is complete, or the client no longer waits for it */
 	TAPIR_STDIO_BROKEN, /* it ends here and is not whole */
 };
 
@@ -68,7 +68,7 @@ struct tapir_stdio_request {
 	struct tapir_stdio_pair pairs[TAPIR_STDIO_MAX_PAIRS];
 };
 
-/* What follows the header of a REQUEST: 0 or -EBADMSG. */
+/* Decodes the part after the header of a REQUEST: 0 or -EBADMSG. */
 int tapir_stdio_request__decode(const char *data, size_t len, struct tapir_stdio_request *out);
 
 /* The value of the first pair of this kind and name (any case for headers); NULL: there is none. */

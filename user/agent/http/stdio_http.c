@@ -22,7 +22,7 @@
 struct MHD_Connection {
 	struct MHD_Connection *next;
 	uint32_t id;
-	int client[2]; /* [0] is what the request's thread looks at; [1] is shut when it has gone */
+	int client[2]; /* the request's thread polls [0]; [1] is shut when the client has left */
 	uint64_t credit;
 	bool is_cancelled, is_answered;
 	union MHD_ConnectionInfo fd_info, context_info;
@@ -205,7 +205,7 @@ static void destroy_response(struct MHD_Response *r)
 	free(r);
 }
 
-/* How many of len bytes may be sent, once any may be; 0: nobody takes them. */
+/* Waits until some bytes may be sent; returns how many of len; 0: the client does not take them. */
 static size_t take_credit(struct MHD_Connection *c, size_t len)
 {
 	size_t taken;
@@ -381,7 +381,7 @@ static bool take_request(uint32_t id, char *data, size_t len)
 	return true;
 }
 
-/* Of a request that may have ended meanwhile. */
+/* Applies a note to a request, which may have ended since. */
 static void take_note(const struct tapir_stdio_frame *frame, uint32_t credit)
 {
 	pthread_mutex_lock(&lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * stdio_http.h - the functions of libmicrohttpd that the HTTP process calls (mhd.h), over frames of
- * standard input and output: whoever started the agent has parsed the requests (stdio_frame.h). A
- * thread per request.
+ * standard input and output: the program that started the agent has parsed the requests
+ * (stdio_frame.h). A thread per request.
  */
 #ifndef TAPIR_USER_STDIO_HTTP_H
 #define TAPIR_USER_STDIO_HTTP_H

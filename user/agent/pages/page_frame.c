@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What every page has: head, navigation, foot; and the pages that have nothing else. */
+/* The parts of every page: head, navigation, foot; and the pages that have nothing else. */
 #include <stdio.h>
 #include <string.h>
 

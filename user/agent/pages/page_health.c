@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How the agent is: its own metrics, each with what it means. */
+/* The page about the agent itself: its metrics, each with its meaning. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool ends_with(struct tapir_sv text, const char *end)
 	return text.len >= len && !memcmp(text.data + text.len - len, end, len);
 }
 
-/* By its unit, which ends its name; as the script shows it (tapir.js). */
+/* Adds a value in its unit, which ends its name, as the script shows it (tapir.js). */
 static void add_value(struct tapir_str *out, struct tapir_sv name, struct tapir_sv value)
 {
 	double number = strtod(value.data, NULL);

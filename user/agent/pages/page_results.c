@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a recording says: findings first, then a section for each view. */
+/* The page of a recording: findings first, then a section for each view. */
 #include <math.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static void add_findings(struct tapir_str *out, const json_t *findings)
 			tapir_member__text(findings, "headline"));
 }
 
-/* Those of a .NET runtime that are looked at first. */
+/* Returns true for counters of a .NET runtime that are shown first. */
 static bool is_key_counter(const json_t *c)
 {
 	static const char *const names[] = {"cpu-usage",
@@ -349,7 +349,7 @@ static const json_t *recorded(const json_t *view)
 	return json_is_false(json_object_get(view, "recorded")) ? NULL : view;
 }
 
-/* What the views say that have no section. */
+/* Adds the remarks of views that have no section. */
 static void add_unrecorded(struct tapir_str *out, const struct tapir_page_results *r)
 {
 	const json_t *const views[] = {r->gc,	      r->jit,	     r->contention,

@@ -113,7 +113,7 @@ void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t
 
 /* ---- one ------------------------------------------------------------------------------------ */
 
-/* Of the continuous recording, some are not known. */
+/* Adds a figure, if it is known: some are not for the continuous recording. */
 static void add_figure(struct tapir_str *out, const json_t *s, const char *key,
 		       void (*add)(struct tapir_str *out, uint64_t value))
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all threads of a process do now: those with one stack together, which opens. */
+/* The page of what all threads of a process do now: those with one stack together, which opens. */
 #include <stdio.h>
 
 #include "agent/pages/pages_impl.h"

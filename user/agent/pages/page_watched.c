@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the agent keeps of a process that it watches: its counters over time, and its pauses. */
+/* The page of a process that the agent watches: its counters over time, and its pauses. */
 #include <string.h>
 
 #include "agent/pages/pages_impl.h"
 
-/* Those that the script draws: .NET's, then a JVM's. */
+/* The counters that the script draws: .NET's, then a JVM's. */
 static const char *const shown[] = {"cpu-usage",
 				    "gc-heap-size",
 				    "alloc-rate",
@@ -53,7 +53,7 @@ static void add_table(struct tapir_str *out, const json_t *counters, bool which)
 	tapir_html__end_table(out);
 }
 
-/* As a chart of a recording has them: nanoseconds since the first. */
+/* Times as in a chart of a recording: nanoseconds since the first. */
 static json_t *relative(const json_t *pauses, uint64_t from_ms)
 {
 	json_t *out = json_array();

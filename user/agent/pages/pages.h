@@ -14,7 +14,7 @@
 
 #include "base/str.h"
 
-/* What a finished recording says: /v1/sessions/ID/findings and views; NULL: not known. */
+/* The documents about a finished recording: /v1/sessions/ID/findings and views; NULL: not known. */
 struct tapir_page_results {
 	const json_t *session;
 	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu,

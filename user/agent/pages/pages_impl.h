@@ -22,13 +22,16 @@ bool tapir_page__may_profile(const json_t *who);
 /* The hidden field of every form that changes something. */
 void tapir_page__add_csrf(struct tapir_str *out, const json_t *who);
 
-/* What a recording says: what was found, and a section for each question. */
+/* Adds what a recording shows: its findings, and a section for each view. */
 void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *results);
 void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *results);
 /* A table of sessions with what can be done to each. */
 void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
 
-/* Its counters and pauses, where the agent watches it: the member "watched" of the process. */
+/*
+ * Adds the process's counters and pauses, if the agent watches it: the member "watched" of the
+ * process.
+ */
 void tapir_page__add_watched(struct tapir_str *out, const json_t *process);
 
 /* The cells "Counter|>Last|Unit|Over time" of a counter's row. */

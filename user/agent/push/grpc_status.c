@@ -70,7 +70,7 @@ static void take_trailers(struct tapir_grpc_status *s, const char *data, size_t 
 		end_line(s);
 }
 
-/* How many of these bytes belong to the frame that has begun. */
+/* The number of these bytes that belong to the current frame. */
 static size_t take_frame(struct tapir_grpc_status *s, const char *data, size_t len)
 {
 	size_t most = len < s->left ? len : s->left;

@@ -461,7 +461,7 @@ int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
 		if (files[i].ca_fd >= 0)
 			snprintf(p.queues[i].ca_path, sizeof(p.queues[i].ca_path),
 				 "/proc/self/fd/%d", files[i].ca_fd);
-		/* Of a process before this one. */
+		/* These were waiting in a process before this one, and are lost with it. */
 		__atomic_fetch_add(&page->of[i].dropped_cnt, page->of[i].waiting_cnt,
 				   __ATOMIC_RELAXED);
 		page->of[i].waiting_cnt = page->of[i].waiting_bytes = 0;

@@ -68,12 +68,12 @@ struct tapir_push_shm {
 struct tapir_push_shm *tapir_push_shm__new(void);
 void tapir_push_shm__free(struct tapir_push_shm *page);
 
-/* Whether this machine can push: libcurl is there. -ENOSYS with a line. */
+/* Checks that this machine can push: libcurl is installed. -ENOSYS with a line. */
 int tapir_push__check(void);
 /* NULL, or what is wrong with an URL. */
 const char *tapir_push__judge_url(const char *url);
 
-/* What is in a target's files, for a process that may not open them. */
+/* The contents of a target's files, for a process that may not open them. */
 struct tapir_push_files {
 	char *headers; /* NULL: none */
 	int ca_fd;     /* -1: none */

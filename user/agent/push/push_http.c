@@ -213,7 +213,7 @@ struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h)
 	h->curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->status);
 	h->curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	t->retry_after_s = retry_after > 0 ? (uint64_t)retry_after : 0;
-	/* Of an answer that is too long, or does not end, what counts was there. */
+	/* If an answer is too long, or does not end, its status has arrived all the same. */
 	if (code && !(t->status && (t->done == t->bytes || t->status >= 300)))
 		snprintf(t->why, sizeof(t->why), "%s", h->curl.easy_strerror(code));
 	h->curl.multi_remove_handle(h->multi, t->easy);

@@ -10,7 +10,7 @@
 
 struct tapir_push_http;
 
-/* What is sent, and how it ended. */
+/* A transfer and its result. */
 struct tapir_push_transfer {
 	const char *method, *url; /* borrowed until its end, as all of them */
 	const char *headers;	  /* "Name: value" lines; NULL: none */
@@ -37,7 +37,7 @@ void tapir_push_http__free(struct tapir_push_http *h);
 int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer *t);
 /* Until something has happened, fd (-1: none) is readable, or this time has passed. */
 int tapir_push_http__wait(struct tapir_push_http *h, int fd, int timeout_ms, bool *is_readable);
-/* One that has ended; NULL: none. */
+/* The next transfer that has ended; NULL: none. */
 struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h);
 
 #endif

@@ -14,12 +14,12 @@
 
 /* ---- metrics -------------------------------------------------------------------------------- */
 
-/* Where the value of a metric is: in a counter of this runtime. */
+/* The source of a metric's value: a counter of this runtime. */
 struct source {
 	const char *provider, *name;
 	bool is_total;	   /* all that was added, not the newest value */
 	double scale;	   /* to the unit of the metric */
-	const char *label; /* beside the process; NULL: none */
+	const char *label; /* in addition to the process; NULL: none */
 	const char *less;  /* a counter that this one contains; NULL: none */
 };
 
@@ -144,7 +144,7 @@ static void write_metric(const struct metric *m, const struct heads *heads, stru
 						s->label ? s->label : "", value);
 }
 
-/* Of the processes, read now: a slot is released when its process ends. */
+/* Writes the usage of the processes, read now: a slot is released when its process ends. */
 static void write_usage(const struct heads *heads, struct tapir_str *out)
 {
 	struct tapir_proc_usage usage[TAPIR_WATCH_MAX_PROCESSES];
@@ -165,7 +165,7 @@ static void write_usage(const struct heads *heads, struct tapir_str *out)
 					(unsigned long long)usage[h].resident_bytes);
 }
 
-/* Of .NET: a JVM has no pauses one by one that could be read at no cost. */
+/* Writes the pauses of .NET: a JVM has no single pauses that could be read at no cost. */
 static void write_pauses(const struct heads *heads, struct tapir_str *out)
 {
 	static const char name[] = "gc_pause_seconds";

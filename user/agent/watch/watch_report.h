@@ -21,7 +21,9 @@ struct tapir_watch_query {
 	uint64_t started_ms; /* of the one process; 0: any */
 };
 
-/* Whether all of them are watched: has values. -EEXIST: pid is another process by now. */
+/*
+ * Returns true if all of them are watched and have values. -EEXIST: pid is another process by now.
+ */
 int tapir_watch_report__has(const struct tapir_watch_shm *page,
 			    const struct tapir_watch_query *query);
 /* {"watched": true, "processes": [...], "counters": [...]} */

@@ -234,7 +234,7 @@ bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
 	return false;
 }
 
-/* Of a ring of size points, of which cnt were ever written. */
+/* Copies a ring of size points, of which cnt were ever written. */
 static size_t copy_ring(const struct tapir_watch_point *ring, size_t size, uint64_t cnt,
 			uint64_t since_ms, struct tapir_watch_point *out)
 {

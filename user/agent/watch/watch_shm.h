@@ -27,7 +27,7 @@ struct tapir_watch_point {
 	double value;
 };
 
-/* What was added in an interval (TAPIR_COUNTER_RATE) is a value per second in points. */
+/* A counter. The increments of an interval (TAPIR_COUNTER_RATE) are values per second in points. */
 struct tapir_watch_counter {
 	char provider[64], name[64], unit[24], tags[88];
 	uint64_t kind;	    /* enum tapir_counter_kind */
@@ -63,7 +63,7 @@ struct tapir_watch_shm {
 /* Shared with children. NULL: out of memory. */
 struct tapir_watch_shm *tapir_watch_shm__new(void);
 void tapir_watch_shm__free(struct tapir_watch_shm *page);
-/* No process is in it any more: its writer has ended. */
+/* Clears the page: its writer has ended, and no process is in it. */
 void tapir_watch_shm__clear(struct tapir_watch_shm *page);
 
 /* ---- the writer ----------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
 size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
 			       const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
 			       struct tapir_watch_point *out);
-/* Its pauses, likewise, at most MAX_PAUSES. */
+/* Copies the pauses, likewise, at most MAX_PAUSES. */
 size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
 			       const struct tapir_watch_head *head, uint64_t since_ms,
 			       struct tapir_watch_point *out);
