@@ -38,7 +38,7 @@ static bool says_remedy(const struct tapir_checkup *checkup, const struct tapir_
 	       next->remedy != check->remedy;
 }
 
-/* How wide a row's columns are; which are cut short of their longest cells. */
+/* The widths of a row's columns; narrow ones cut their longest cells. */
 struct widths {
 	size_t name, found, means;
 	bool is_narrow; /* what a row means is wrapped */

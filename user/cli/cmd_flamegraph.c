@@ -171,7 +171,7 @@ static void add_title(const struct folding *f, const char *path, struct tapir_st
 
 static const char dot[] = " \xc2\xb7 ";
 
-/* From META; the period of cpu-clock is a time. */
+/* Adds the sampling event and rate from META; the period of cpu-clock is a time. */
 static void add_sampling(const struct folding *f, const struct tapir_catalog *catalog,
 			 struct tapir_str *out)
 {
@@ -212,7 +212,10 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, bare_cnt);
 }
 
-/* Of the whole recording: a part of it has others. With symbols to fetch, so have functions. */
+/*
+ * Adds the finding of the whole recording: a part of it has others. So have functions with symbols
+ * that are fetched.
+ */
 static int add_finding(const struct folding *f, const char *path, struct tapir_str *out)
 {
 	const struct args *args = f->args;

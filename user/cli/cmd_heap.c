@@ -102,7 +102,10 @@ static void warn_of_lack(const char *what, int err, int mark)
 	tapir_diag__rewind(mark);
 }
 
-/* Of a JVM: objects are sampled between two counts, of which the second collects. */
+/*
+ * Shows the growth of a JVM's heap: objects are sampled between two counts, of which the second
+ * collects.
+ */
 static int show_jvm_growth(const struct args *args)
 {
 	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
@@ -163,7 +166,7 @@ static int show_jvm_live(const struct args *args)
 	return err;
 }
 
-/* What .NET allocates for a time, and its heap after it. live: of a complete one. */
+/* Records what .NET allocates for a time, and its heap after it. live: of a complete one. */
 static int follow_dotnet(const struct args *args, uint64_t follow_ns,
 			 struct tapir_heap_allocations *allocations, struct tapir_heap_snapshot *s,
 			 struct tapir_heap_live *live)
@@ -212,8 +215,8 @@ static int show_live(const struct args *args)
 }
 
 /*
- * Where the runtime reports no allocations, what grew is shown without them; so it is when Ctrl-C
- * ended the recording of them.
+ * If the runtime reports no allocations, or Ctrl-C ended the recording of them, what grew is shown
+ * without them.
  */
 static int show_growth(const struct args *args)
 {

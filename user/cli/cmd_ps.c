@@ -56,7 +56,7 @@ struct row {
 
 struct walk {
 	const struct args *args;
-	struct tapir_discovery discovery; /* files are read once, whoever maps them */
+	struct tapir_discovery discovery; /* files are read once, however many processes map them */
 	struct tapir_map cnt_by_file;	  /* pack(), by device and inode */
 	size_t known_file_cnt;		  /* of discovery.files, those in cnt_by_file */
 	struct tapir_vec(struct row) rows;
@@ -95,7 +95,9 @@ static bool is_system_library(const char *provider)
 	return false;
 }
 
-/* What cnt_by_file holds: the sites of a file, and the last process that was found to map it. */
+/*
+ * Packs a value of cnt_by_file: the sites of a file, and the last process that was found to map it.
+ */
 static uint64_t pack(size_t site_cnt, uint32_t pid)
 {
 	return (uint64_t)site_cnt << 32 | pid;
@@ -129,7 +131,10 @@ static void count_probes(struct walk *w, const struct tapir_mapping_line *m)
 	*packed = pack(*packed >> 32, w->mappings.tgid);
 }
 
-/* What has rings, or says its name, maps what is called so: few others are asked. */
+/*
+ * A process that has rings, or publishes its name, maps files with these names: few others are
+ * inspected further.
+ */
 static int see_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
@@ -151,7 +156,7 @@ static void fill_rings(struct row *row)
 	tapir_ring_lanes__fini(&lanes);
 }
 
-/* What can be recorded of it. */
+/* Finds out what can be recorded of the process. */
 static int inspect(struct walk *w, struct row *row)
 {
 	int err = tapir_mappings__read(row->pid, &w->mappings);
@@ -177,7 +182,7 @@ static bool has_something(const struct row *row)
 	return row->runtime.has_events || row->probe_cnt || row->has_rings;
 }
 
-/* What else its row has. */
+/* Fills the other cells of the process's row. */
 static int describe_process(struct walk *w, struct row *row)
 {
 	struct tapir_proc proc;

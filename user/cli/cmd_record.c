@@ -139,7 +139,7 @@ static const struct tapir_example examples[] = {
 	 "every PostgreSQL backend while pgbench runs"},
 	{}};
 
-/* What is recorded, as the first part of a file's name. */
+/* Adds the target, as the first part of a file's name. */
 static void add_subject(struct tapir_str *out, const struct tapir_target_args *target,
 			char *const *program)
 {
@@ -316,7 +316,7 @@ static int check_ring(const struct args *args, struct tapir_cli *cli)
 	return 0;
 }
 
-/* What fires, and what has to be recorded for it. */
+/* Parses the triggers, and adds what has to be recorded for them. */
 static int add_triggers(const struct args *args, struct tapir_triggers *triggers,
 			struct tapir_request *request)
 {

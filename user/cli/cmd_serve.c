@@ -41,7 +41,7 @@ static const struct tapir_option options[] = {
 		   struct args, stdio),
 	{}};
 
-/* Its recordings are in memory that counts as the program's. */
+/* Limits the agent of a program, whose recordings are in memory that counts as the program's. */
 static int prepare_stdio(struct tapir_serve_config *config)
 {
 	config->state = "memory";
@@ -56,7 +56,7 @@ static int prepare_stdio(struct tapir_serve_config *config)
 	return tapir_stdio_keeper__start(&config->only_pid);
 }
 
-/* Where memory is scarce, a recording alone has what it needs. */
+/* If memory is scarce, it is left to the recording: no process is kept ready. */
 static uint64_t default_ready_s(void)
 {
 	uint64_t bytes;

@@ -68,7 +68,7 @@ static bool is_32_bit(uint32_t tgid)
 	return !tapir_proc__each_mapping(tgid, is_above_4_gb, &has_any) && has_any;
 }
 
-/* What else may be wrong with a process is what a recording says. */
+/* Other faults of a process are reported by a recording of it. */
 static int check_process(uint32_t tgid)
 {
 	int mark = tapir_diag__cnt(), err = 0;
@@ -208,7 +208,8 @@ static int run(struct tapir_cli *cli)
 	err = check(&args->pids);
 	if (err)
 		return err;
-	fd = memfd_create("tapir-stacks", MFD_CLOEXEC); /* gone with tapir, whoever kills it */
+	fd = memfd_create("tapir-stacks",
+			  MFD_CLOEXEC); /* gone with tapir, also when it is killed */
 	if (fd < 0)
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
 					tapir_errno__text(errno));

@@ -57,7 +57,7 @@ static int write_all(struct tapir_long_read *read, struct tapir_symbolize *s, co
 	return tapir_recording_copy__close(&copy, err);
 }
 
-/* In place, only a recording of which nothing would be lost, and which nobody is writing. */
+/* In place, only a recording of which nothing would be lost, and which no process is writing. */
 static int check_in_place(const struct args *args, const char *path,
 			  const struct tapir_reader_stats *stats)
 {

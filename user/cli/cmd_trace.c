@@ -79,7 +79,7 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 		t->err = -ENOMEM;
 }
 
-/* Where the kernel has no room for it, its events come as before. */
+/* If the kernel has no room for the condition, the probe's events arrive as before. */
 static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_condition *condition)
 {
 	struct early early = {.probe_id = probe_id};
@@ -121,7 +121,7 @@ static int on_record(void *ctx, const struct tapir_catalog *catalog, const struc
 	return tapir_live_lines__add(&t->live, catalog, rec);
 }
 
-/* Of each interval. The totals are printed when tracing has ended well. */
+/* Writes the tables, of each interval. The totals are printed when tracing has ended well. */
 static void write_tables(struct tracer *t, bool is_last)
 {
 	uint64_t now_ns = tapir_clock__now_ns(), start_ns = t->live.start_ns;

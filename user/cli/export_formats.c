@@ -30,7 +30,10 @@ static bool is_chosen_event(struct tapir_export_job *job, const struct tapir_rec
 					(const void *)rec));
 }
 
-/* As tapir_long_read__next, except samples, switches and events that are not chosen. */
+/*
+ * Reads records as tapir_long_read__next does, without samples, switches and events that are not
+ * chosen.
+ */
 static int next_chosen(struct tapir_export_job *job, const struct tapir_rec **rec)
 {
 	int more;

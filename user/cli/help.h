@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "output/render/screen.h"
 
-/* What belongs to no single command: `tapir help spec`, and the page tapir-spec(7). */
+/* A topic that belongs to no single command: `tapir help spec`, and the page tapir-spec(7). */
 struct tapir_topic {
 	const char *name; /* NULL ends the table */
 	const char *text; /* its first line is the title; see output/render/help_text.h */
@@ -25,7 +25,7 @@ extern const struct tapir_topic tapir_topics[];
 size_t tapir_topic__title_len(const struct tapir_topic *topic);
 void tapir_topic__add_body(const struct tapir_topic *topic, struct tapir_str *body);
 
-/* What most people come for, first: topics/overview.txt. For the first screen and tapir(1). */
+/* The most frequent uses: topics/overview.txt. For the first screen and tapir(1). */
 extern const char *const tapir_help_overview;
 
 /* The first screen: what tapir is, examples, the commands. */

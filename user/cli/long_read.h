@@ -22,7 +22,7 @@ void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *r
 			    const struct tapir_cli *cli);
 void tapir_long_read__stop(struct tapir_long_read *read);
 
-/* As tapir_reader__next; -EINTR, with a line: it was interrupted. */
+/* Reads as tapir_reader__next does; -EINTR, with a line: it was interrupted. */
 int tapir_long_read__next(struct tapir_long_read *read, const struct tapir_rec **rec);
 bool tapir_long_read__was_interrupted(void);
 /* While nothing is read, but written: 0, or -EINTR with a line. */

@@ -94,7 +94,7 @@ struct tapir_option {
 		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
 			TAPIR_OPTION_AT(args, member, const char *), 0, 0, NULL                    \
 	}
-/* One of the values that value_fn lists. */
+/* An option with one of the values that value_fn lists. */
 #define TAPIR_CHOICE(name, letter, arg_name, help, args, member, value_fn)                         \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \

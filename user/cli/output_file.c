@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Written beside its place, renamed at the end: kill -9 leaves only OUT.part-PID. */
+/*
+ * An output is written next to its final name, and renamed at the end: kill -9 leaves only
+ * OUT.part-PID.
+ */
 #include "cli/output_file.h"
 
 #include <errno.h>
@@ -31,7 +34,7 @@ bool tapir_output_file__is_same(const char *path, const char *recording)
 int tapir_output_file__open(struct tapir_output_file *file,
 			    const struct tapir_output_file_opts *opts)
 {
-	/* What a recording holds is its owner's: 0600, as the recording. */
+	/* Output from a recording has the recording's mode: 0600, for its owner alone. */
 	const struct tapir_atomic_file_opts placed = {
 		.path = opts->path, .mode = opts->mode ? opts->mode : 0600, .force = opts->force};
 	int err;

@@ -31,13 +31,16 @@ struct tapir_output_file_opts {
 /* Is OUT the recording that is read? Never by force. */
 bool tapir_output_file__is_same(const char *path, const char *recording);
 
-/* What is no regular file (a FIFO, /dev/null) is written to as it is. -errno, with a line. */
+/*
+ * Opens the output. A path that is not a regular file (a FIFO, /dev/null) is written to as it is.
+ * -errno, with a line.
+ */
 int tapir_output_file__open(struct tapir_output_file *file,
 			    const struct tapir_output_file_opts *opts);
 /* Writes out and empties it; __flush_much: when it is worth a write. -errno, with a line. */
 int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *out);
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
-/* It is complete: gives it its name. */
+/* The output is complete: gives it its name. */
 int tapir_output_file__finish(struct tapir_output_file *file);
 /* Without __finish, nothing is left. */
 void tapir_output_file__close(struct tapir_output_file *file);

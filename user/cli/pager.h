@@ -9,8 +9,8 @@
 #include "cli/options.h"
 
 /*
- * From here on, standard output is read by the pager. Nothing happens with --no-pager, PAGER=cat or
- * PAGER empty, where there is no terminal, or where the pager cannot be started. Call before any
+ * Sends standard output through the pager from here on. Nothing happens with --no-pager, PAGER=cat
+ * or PAGER empty, where there is no terminal, or where the pager cannot be started. Call before any
  * thread exists.
  */
 void tapir_pager__start(const struct tapir_cli *cli);

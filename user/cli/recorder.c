@@ -25,7 +25,7 @@ static void clear_line(struct tapir_recorder *r)
 	r->has_line = false;
 }
 
-/* The end of the line that tells the user, and the tests, that recording has started. */
+/* The end of the line by which the user, and tests, see that recording has started. */
 #define HOW_TO_STOP "; press Ctrl-C to stop"
 
 /* "2 probes attached and 1 ring event enabled in 12 ms" */

@@ -33,7 +33,10 @@ int tapir_recorder__run_flight(struct tapir_recorder *r, const struct tapir_flig
 			       struct tapir_recording_result *out, struct tapir_flight_stats *stats,
 			       char **last_path);
 
-/* What tapir exits with where all went well: the program's status, as a shell has it; else 0. */
+/*
+ * The status with which tapir exits if all went well: the program's status, as a shell has it; else
+ * 0.
+ */
 int tapir_recorder__exit_status(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result);
 

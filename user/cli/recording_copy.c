@@ -20,7 +20,7 @@ int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct t
 					 .created_ns = stats->created_ns + copy->from_ns};
 	struct stat st;
 
-	/* What root writes belongs to the owner of the recording. */
+	/* A file that root writes belongs to the owner of the recording. */
 	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
 		opts.has_owner = true;
 		opts.uid = st.st_uid;

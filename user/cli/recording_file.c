@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which file is read; it is read as far as it goes; then its damage is an error. */
+/* Finds the file and reads it as far as possible; then its damage is an error. */
 #include "cli/recording_file.h"
 
 #include <dirent.h>
@@ -203,7 +203,7 @@ static void add_left_out(struct tapir_str *out, uint64_t cnt, const char *why)
 		tapir_str__addf(out, "; %" PRIu64 " %s", cnt, why);
 }
 
-/* What threads continue, of which .NET 11 sends buffers: those that are not used, by cause. */
+/* Reports the buffers of .NET 11 about what threads continue that were not used, by cause. */
 static void report_buffers(const struct tapir_await_counts *counts)
 {
 	uint64_t refused = counts->other_clock;

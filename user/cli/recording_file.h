@@ -50,14 +50,14 @@ int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
 
 /*
  * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
- * end, or (an error) damage. Returns what work returned, if < 0. Of a file that work did not read
- * to its end (it returned TAPIR_RECORDING_IS_READ_IN_PART), nobody knows what is missing.
+ * end, or (an error) damage. Returns what work returned, if < 0. What is missing in a file that
+ * work did not read to its end (it returned TAPIR_RECORDING_IS_READ_IN_PART) is not known.
  */
 #define TAPIR_RECORDING_IS_READ_IN_PART 1
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
-/* What the options above, and --symbols, choose. */
+/* The choices of the options above, and of --symbols. */
 struct tapir_show_opts {
 	const struct tapir_symbol_args *symbols;
 	const struct tapir_words *manifests; /* NULL: the command shows no events */

@@ -24,13 +24,13 @@ extern const struct tapir_option tapir_target_options[];
 /* A usage error unless exactly one kind of target is named, or a program, or both. */
 int tapir_target_args__check(const struct tapir_target_args *target, const struct tapir_cli *cli);
 
-/* What record and trace share beside the target. */
+/* The options that record and trace share in addition to the target. */
 struct tapir_capture_args {
 	bool stack, no_stack;
 	uint64_t frames;     /* of a stack; 0: TAPIR_FRAMES */
 	const char *lane;    /* NULL: auto */
 	uint64_t rate_hz;    /* 0: all */
-	const char *publish; /* NULL: for nobody */
+	const char *publish; /* NULL: not published */
 	struct tapir_words profiles;
 	struct tapir_words_or_default counters;
 	uint64_t interval_ns; /* of counters; 0: a second */
@@ -40,7 +40,7 @@ struct tapir_capture_args {
 
 extern const struct tapir_option tapir_capture_options[];
 
-/* What these options ask for, borrowed from them. Checks them, too: a usage error. */
+/* Fills a request from these options, borrowed from them. Checks them, too: a usage error. */
 int tapir_target_options__request(const struct tapir_cli *cli,
 				  const struct tapir_target_args *target,
 				  const struct tapir_capture_args *capture,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What reaches the terminal. Text of traced processes is made printable on its way. */
+/* Writes to the terminal. Text of traced processes is made printable on its way. */
 #include "output/render/help_text.h"
 #include "output/render/screen.h"
 #include "cli/terminal.h"

@@ -62,7 +62,7 @@ int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path)
 /* Records of a larger file are counted here and there, for a share of its stacks. */
 #define COUNTED_BYTES (4u << 20)
 
-/* What is counted of all records beside the view's own listening. */
+/* Counts over all records, in addition to what the view listens to. */
 struct counts {
 	struct tapir_pids_seen seen;
 	struct tapir_capture_check recorded;
@@ -124,7 +124,9 @@ static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_vie
 					(unsigned long long)stats->no_room);
 }
 
-/* How much of what ran is known to be of a trace: what is not is in no view of one. */
+/*
+ * Adds the share of samples that is known to belong to a trace: the others are in no view of one.
+ */
 static void add_coverage(const struct tapir_timeline_stats *stats,
 			 const struct tapir_view_request *rq, struct tapir_view_result *result)
 {
@@ -158,7 +160,7 @@ static bool shows_stacks(const struct tapir_view_result *result)
 	return false;
 }
 
-/* How to get callers and names, where its stacks lack them. */
+/* Adds remedies for stacks that lack callers or names. */
 static void add_remedies(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			 const char *path, struct tapir_view_result *result)
 {

@@ -33,8 +33,10 @@ int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path);
 int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *request);
 
-/* As text or JSON, to standard output. 0 or -errno; -ENOMEM also when memory ran out while it was
- * made. */
+/*
+ * Prints the result as text or JSON to standard output. 0 or -errno; -ENOMEM also when memory ran
+ * out while it was made.
+ */
 int tapir_view_result__print(struct tapir_view_result *result, bool json);
 
 #endif

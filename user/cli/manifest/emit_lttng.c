@@ -12,7 +12,7 @@
 
 #define TEXT_BYTES 1024 /* of a text that was UTF-16; longer ones are cut, as the library shows */
 
-/* How LTTng has a field. */
+/* The forms that LTTng has for a field. */
 enum form { NUMBER, HEX, REAL, TEXT8, TEXT16, ID, NUMBERS, BYTES };
 
 static enum form form_of(const struct tapir_layout_field *f)

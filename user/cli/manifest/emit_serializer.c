@@ -8,7 +8,7 @@
 
 #include "cli/manifest/emit_c.h"
 
-/* How often a field occurs, as an expression. */
+/* Adds the number of a field's values, as an expression. */
 static void add_count(const char *at, const struct c_field *siblings, const struct c_field *f,
 		      struct tapir_str *out)
 {

@@ -129,7 +129,7 @@ static void add_event(const struct c_provider *p, const struct c_event *ev, stru
 		const struct c_field *f = &ev->fields[i];
 		bool is_one = f->layout->repeat == TAPIR_REPEAT_ONCE;
 
-		/* As CoreCLR's own generator has it. */
+		/* CoreCLR's own generator writes it like that. */
 		if (is_one && f->layout->type == TAPIR_LAYOUT_UTF16)
 			tapir_str__addf(out,
 					"\tif (!%s)\n\t\t%s = (const TAPIR_CHAR16 *)u\"NULL\";\n",

@@ -111,7 +111,7 @@ static int answer_message(struct tapir_mcp *mcp, const json_t *message, struct t
 	const char *method = json_string_value(json_object_get(message, "method"));
 	const json_t *params = json_object_get(message, "params");
 
-	/* What the client answers: nothing was asked. */
+	/* An answer of the client is ignored: nothing was requested of it. */
 	if (!method && (json_object_get(message, "result") || json_object_get(message, "error")))
 		return 0;
 	if (!method || (params && !json_is_object(params)) ||

@@ -32,7 +32,7 @@ struct tapir_mcp_call {
 	int exit_code;
 };
 
-/* Of all requests. */
+/* The recordings of all requests. */
 struct tapir_mcp_recordings {
 	pthread_mutex_t lock;
 	int fds[TAPIR_MCP_MAX_RECORDINGS];
@@ -51,7 +51,7 @@ struct tapir_mcp {
 
 /*
  * One message; out: the answer without a line end, empty for a notification. -ENOMEM; -ECANCELED:
- * nobody waits for the answer.
+ * the client no longer waits for the answer.
  */
 int tapir_mcp__answer(struct tapir_mcp *mcp, const char *line, size_t len, struct tapir_str *out);
 

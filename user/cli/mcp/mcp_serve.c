@@ -53,7 +53,7 @@ struct server {
 	struct tapir_str input;
 	bool is_skipping; /* the rest of a line that is too long */
 	bool has_ended;	  /* no more input */
-	bool is_stopping; /* nobody waits for answers */
+	bool is_stopping; /* the client no longer waits for answers */
 	int done_fd, signal_fd;
 	pthread_mutex_t output; /* whole lines */
 	atomic_uint_least64_t stop_ns;
@@ -123,7 +123,7 @@ static void free_job(struct job *job)
 	free(job);
 }
 
-/* Its thread ends soon, without an answer. */
+/* Cancels a job: its thread ends soon, without an answer. */
 static void cancel(struct job *job)
 {
 	job->is_cancelled = true;
@@ -211,7 +211,7 @@ static void cancel_request(struct server *s, const json_t *id)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* By name, "r2"; UINT_MAX: the latest. */
+/* The number of a recording by its name, "r2"; UINT_MAX: the latest. */
 static unsigned recording_of(const json_t *arguments)
 {
 	const char *name = json_string_value(json_object_get(arguments, "recording"));
@@ -222,7 +222,7 @@ static unsigned recording_of(const json_t *arguments)
 	return (unsigned)number;
 }
 
-/* What the order of jobs depends on. Anything wrong is for the answer to say. */
+/* Finds what the order of jobs depends on. The answer reports what is wrong with the arguments. */
 static void classify(struct server *s, struct job *job)
 {
 	json_t *message = json_loadb(job->line, job->len, JSON_REJECT_DUPLICATES, NULL);
@@ -293,7 +293,9 @@ static int take_lines(struct server *s)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* How long each call runs for whose client wants to know; left out where the client reads slowly.
+/*
+ * Reports the running time of each call to a client that requests it, unless the client reads
+ * slowly.
  */
 static void report_progress(struct server *s)
 {
@@ -361,7 +363,7 @@ static int wait_for_change(struct server *s)
 		report_progress(s);
 	if (fds[1].revents)
 		(void)eventfd_read(s->done_fd, &cnt);
-	if (fds[2].revents || fds[3].revents) /* nobody reads any more */
+	if (fds[2].revents || fds[3].revents) /* the client no longer reads */
 		cancel_all(s);
 	return fds[0].revents ? read_input(s) : 0;
 }

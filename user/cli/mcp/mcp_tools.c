@@ -211,7 +211,7 @@ static json_t *names_of_profiles(void)
 	return names;
 }
 
-/* What add_argument takes. */
+/* The schema of an argument, as add_argument accepts it. */
 static json_t *schema_of(const struct argument *a)
 {
 	static const char *const types[] = {
@@ -503,7 +503,7 @@ void tapir_mcp_recordings__fini(struct tapir_mcp_recordings *recordings)
 	recordings->cnt = 0;
 }
 
-/* What a first look needs of a report. */
+/* Shortens a report to what is needed first. */
 static int shorten(struct tapir_str *report, unsigned nr)
 {
 	static const char *const keys[] = {"headline", "findings",    "overview",
