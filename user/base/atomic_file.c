@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Created under O_EXCL and O_NOFOLLOW beside its place, renamed into it. */
+/* The file is created with O_EXCL and O_NOFOLLOW next to its final name, and renamed. */
 #include "base/atomic_file.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int open_path(int dir_fd, const char *path)
 }
 
 /*
- * Where a link leads. One of another user is refused: whoever may create it could lead root
+ * Follows a link. A link of another user is refused: any user who may create one could lead root
  * anywhere. The text of the link that was checked is what is followed, not what its name is by
  * then.
  */

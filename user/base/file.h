@@ -21,7 +21,7 @@
 
 /*
  * Scope guards: `tapir_autofd int fd = -1;`, `tapir_autofree char *text = NULL;`. __fd also closes
- * what outlives a scope: it is -1 then, so that nobody takes the next file with that number for it.
+ * what outlives a scope: it is -1 then, so the next file with that number is not taken for it.
  */
 static inline void tapir_guard__fd(int *fd)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of at most 8 bytes. */
+/* Reads an integer of at most 8 bytes. */
 static inline uint64_t tapir_le__uint(const void *data, unsigned bytes)
 {
 	uint64_t value = 0;

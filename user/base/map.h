@@ -33,8 +33,8 @@ uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new);
 bool tapir_map__del(struct tapir_map *m, uint64_t key);
 
 /*
- * Mixes a value into a hash; good enough to key maps by several fields. The first factor tells (a,
- * b) from (b, a), and from (a ^ x, b ^ x): pairs of small numbers are common.
+ * Mixes a value into a hash; good enough to key maps by several fields. The first factor separates
+ * (a, b) from (b, a), and from (a ^ x, b ^ x): pairs of small numbers are common.
  */
 static inline uint64_t tapir_hash__mix(uint64_t hash, uint64_t value)
 {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The content of a file that nobody else can read or write, NUL-terminated; the caller frees *text,
- * after explicit_bzero(3). *key stands for this content (base/file.h). -EPERM or another -errno,
- * with a line.
+ * The content of a file that no other user can read or write, NUL-terminated; the caller frees
+ * *text, after explicit_bzero(3). *key stands for this content (base/file.h). -EPERM or another
+ * -errno, with a line.
  */
 int tapir_private_file__read(const char *path, char **text, size_t *len, uint64_t *key);
 

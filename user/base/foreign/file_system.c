@@ -30,7 +30,10 @@
 #define NAME_BYTES   320
 #define SKIPPED_MAX  100000
 #define ANSWER_NS    (500 * TAPIR_NS_PER_MS) /* longer: it does not answer */
-/* Of all waiting for calls that took longer than SLOW_NS; then they get only IMPATIENT_NS. */
+/*
+ * The time that all threads together may wait for calls that took longer than SLOW_NS; then they
+ * get only IMPATIENT_NS.
+ */
 #define PATIENCE_NS  (3 * TAPIR_NS_PER_SEC)
 #define IMPATIENT_NS (100 * TAPIR_NS_PER_MS)
 #define SLOW_NS	     (60 * TAPIR_NS_PER_MS)

@@ -58,7 +58,7 @@ void tapir_fs__skip(struct tapir_fs *fs, uint64_t file);
 
 /*
  * Ends all helpers. line is called for each file system that did not answer with what was skipped
- * and which process is left. Not beside other threads that use file systems.
+ * and which process is left. No other thread may use file systems at that time.
  */
 void tapir_fs__end_all(void (*line)(const char *text));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From what was taken to its content: foreign_file.h. */
+/* Turns a handle that was taken into its content: foreign_file.h. */
 #include "base/foreign/foreign_file.h"
 
 #include <errno.h>

@@ -232,7 +232,7 @@ static int take_plainly(const void *in, const int *fds, uint64_t *value, int *ou
 	return 0;
 }
 
-/* By the kernel's own rules, in a helper: the path may lead anywhere. */
+/* Opens the path by the kernel's own rules, in a helper: it may lead anywhere. */
 static int ask_for_own(const char *path)
 {
 	struct tapir_helper_call call = {

@@ -23,8 +23,9 @@
 #define TAPIR_HELPER_MAX_FDS   3    /* at most TAPIR_FD_MESSAGE_MAX_FDS */
 
 /*
- * What a helper runs. fds belong to the helper for the duration of the call. Results: *value, and
- * in *out_fd a descriptor to pass on (-1: none), which it closes afterwards. Returns 0 or -errno.
+ * The function that a helper runs. fds belong to the helper for the duration of the call. Results:
+ * *value, and in *out_fd a descriptor to pass on (-1: none), which it closes afterwards. Returns 0
+ * or -errno.
  */
 typedef int (*tapir_helper_fn)(const void *in, const int *fds, uint64_t *value, int *out_fd);
 

@@ -156,7 +156,7 @@ static bool is_below(const char *path, const char *point, size_t len)
 	return len == 1 || (!strncmp(path, point, len) && (path[len] == '/' || !path[len]));
 }
 
-/* Of two mounts at one place the later one is on top. */
+/* If two mounts have the same mount point, the later one is on top. */
 bool tapir_mount__of_path(uint32_t tgid, const char *path, struct tapir_mount *out)
 {
 	tapir_autofree char *text = NULL;

@@ -23,7 +23,7 @@ static bool is_above(const char *point, const char *path, size_t path_len)
 	       (len == path_len || path[len] == '/');
 }
 
-/* By the last mount of those whose points are the longest: it hides the others. */
+/* Decides by the last mount of those whose points are the longest: it hides the others. */
 static bool is_local_path(const char *text, const char *path, size_t len)
 {
 	enum tapir_fs_trait trait = TAPIR_FS_FOREIGN;

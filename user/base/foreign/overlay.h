@@ -2,9 +2,9 @@
 /*
  * overlay.h - whether an overlay, such as a container's root, has only local layers.
  *
- * Its options name the directories of its layers as whoever mounted it saw them. They are believed
- * only of an overlay that this process's own list of mounts has: only a privileged process can put
- * it there. One of another namespace may have been mounted by any user, over anything.
+ * Its options name the directories of its layers as the process that mounted it saw them. They are
+ * believed only of an overlay that this process's own list of mounts has: only a privileged process
+ * can put it there. One of another namespace may have been mounted by any user, over anything.
  */
 #ifndef TAPIR_USER_OVERLAY_H
 #define TAPIR_USER_OVERLAY_H
