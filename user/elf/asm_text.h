@@ -41,7 +41,10 @@ char tapir_asm__peek(const struct tapir_asm *c); /* NUL at the end */
 bool tapir_asm__at_end(struct tapir_asm *c);
 bool tapir_asm__take(struct tapir_asm *c, char want);
 bool tapir_asm__take_word(struct tapir_asm *c, const char *word); /* in any case */
-/* As gas reads them: 0x is hexadecimal, a leading 0 octal. More than 64 bits is no number. */
+/*
+ * Reads a number as gas does: 0x is hexadecimal, a leading 0 octal. A number of more than 64 bits
+ * is refused.
+ */
 bool tapir_asm__take_number(struct tapir_asm *c, uint64_t *out);
 /* Behind the '%'. */
 bool tapir_asm__take_register(struct tapir_asm *c, struct tapir_asm_register *out);

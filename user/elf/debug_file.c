@@ -198,7 +198,7 @@ static int open_linked(struct tapir_elf *elf, const struct tapir_debug_place *pl
 	struct tapir_elf *found = NULL;
 	int err = fd < 0 ? -ENOENT : open_quietly(fd, &found);
 
-	/* What has the build ID needs no reading from its first to its last byte. */
+	/* A file with the build ID need not be read from its first to its last byte. */
 	if (!err && !same_build_id(elf, found))
 		err = check_crc(fd, crc);
 	if (err)

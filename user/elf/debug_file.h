@@ -12,7 +12,7 @@
 
 struct tapir_elf;
 
-/* Where to search; all borrowed. */
+/* The places to search; all borrowed. */
 struct tapir_debug_place {
 	int root_fd;	  /* of a directory, O_PATH: nothing out of it is found */
 	uint32_t tgid;	  /* a process that sees the mounts there; 0: this one */
@@ -31,8 +31,8 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
 			   struct tapir_elf **out);
 
 /*
- * By build ID alone, for a file that may be absent: in usr/lib/debug, then PATH.debug and PATH.dbg
- * beside it, if they have function symbols. -ENOENT: there is none.
+ * Searches by build ID alone, for a file that may be absent: in usr/lib/debug, then PATH.debug and
+ * PATH.dbg, if they have function symbols. -ENOENT: there is none.
  */
 int tapir_debug_file__find(const uint8_t *build_id, size_t len,
 			   const struct tapir_debug_place *place, struct tapir_elf **out);
@@ -43,7 +43,9 @@ bool tapir_debug_file__has_functions(struct tapir_elf *elf);
 /* Does it have DWARF? */
 bool tapir_debug_file__has_lines(const struct tapir_elf *elf);
 
-/* What dwz(1) took out of a file with DWARF, by .gnu_debugaltlink. -ENOENT: nothing, or not found.
+/*
+ * Opens what dwz(1) took out of a file with DWARF, by .gnu_debugaltlink. -ENOENT: nothing, or not
+ * found.
  */
 int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			       struct tapir_elf **out);

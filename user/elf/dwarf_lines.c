@@ -224,7 +224,7 @@ static bool find_block(Dwarf_Die *parent, uint64_t va, Dwarf_Die *out)
 	return false;
 }
 
-/* What was inlined at va, outermost first. */
+/* Finds the functions that were inlined at va, outermost first. */
 static unsigned find_inlined(Dwarf_Die *function, uint64_t va,
 			     Dwarf_Die inlined[TAPIR_LINES_MAX_FRAMES])
 {
@@ -263,7 +263,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 		       : 0;
 }
 
-/* Where the code of the unit's line table is at va. */
+/* Adds the source line of va by the unit's line table. */
 static void add_place(struct tapir_lines_answer *out, struct unit *unit, uint64_t va,
 		      struct tapir_lines_frame *frame)
 {
@@ -276,7 +276,7 @@ static void add_place(struct tapir_lines_answer *out, struct unit *unit, uint64_
 	frame->file = add_text(out, dwarf_linesrc(line, NULL, NULL));
 }
 
-/* Where inlined was called. */
+/* Adds the source line at which an inlined function was called. */
 static void add_call(struct tapir_lines_answer *out, struct unit *unit, Dwarf_Die *inlined,
 		     struct tapir_lines_frame *frame)
 {

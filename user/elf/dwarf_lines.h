@@ -43,7 +43,7 @@ struct tapir_dwarf_lines;
 int tapir_dwarf_lines__open(int fd, int alt_fd, struct tapir_dwarf_lines **out);
 void tapir_dwarf_lines__free(struct tapir_dwarf_lines *lines);
 
-/* What is at an address as linked; out->cnt 0: nothing is known. */
+/* Finds the functions and lines of an address as linked; out->cnt 0: nothing is known. */
 void tapir_dwarf_lines__find(struct tapir_dwarf_lines *lines, uint64_t va,
 			     struct tapir_lines_answer *out);
 

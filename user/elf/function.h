@@ -11,8 +11,8 @@
 struct tapir_elf;
 
 /*
- * Its offset in the file. -ENOENT: it has none of that name; -EEXIST: several, at different places;
- * -EOPNOTSUPP: which code it is, is chosen when the program starts (IFUNC). No line.
+ * Finds a function's offset in the file. -ENOENT: it has none of that name; -EEXIST: several, at
+ * different offsets; -EOPNOTSUPP: its code is chosen when the program starts (IFUNC). No line.
  */
 int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off);
 

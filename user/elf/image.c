@@ -170,7 +170,7 @@ static void find_build_id(struct tapir_elf *e)
 	for (size_t i = 1; i < e->section_cnt && seen < MAX_NOTE_CNT; i++) {
 		const Elf64_Shdr *sec = tapir_elf__section_at_idx(e, i);
 
-		/* What dwz(1) makes is never loaded. */
+		/* A file that dwz(1) made is never loaded. */
 		if (!sec || sec->sh_type != SHT_NOTE ||
 		    (e->phdr_cnt && !(sec->sh_flags & SHF_ALLOC)))
 			continue;

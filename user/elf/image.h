@@ -57,7 +57,7 @@ const Elf64_Phdr *tapir_elf__first_executable(const struct tapir_elf *elf);
 const Elf64_Phdr *tapir_elf__phdr_at_idx(const struct tapir_elf *elf, size_t idx);
 uint64_t tapir_elf__entry_va(const struct tapir_elf *elf); /* 0: none */
 
-/* By PT_LOAD headers; false: not backed by the file, *out untouched. */
+/* Translates by PT_LOAD headers; false: not backed by the file, *out untouched. */
 bool tapir_elf__va_to_off(const struct tapir_elf *elf, uint64_t va, uint64_t *out);
 bool tapir_elf__off_to_va(const struct tapir_elf *elf, uint64_t off, uint64_t *out);
 

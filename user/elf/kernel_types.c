@@ -30,7 +30,7 @@ struct kept {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* What follows the type itself; -1: no kind that is known. */
+/* The size of what follows the type itself; -1: an unknown kind. */
 static long more_bytes(const struct btf_type *t)
 {
 	size_t cnt = btf_vlen(t);
@@ -204,7 +204,7 @@ static uint32_t add_name(const struct kept *k, uint32_t name_off, struct tapir_s
 	return (uint32_t)at;
 }
 
-/* Of values of an enum, too: both begin with the name. */
+/* Adds the members of a struct, or the values of an enum: both begin with the name. */
 static void add_members(const struct kept *k, const struct btf_type *t, struct tapir_str *types,
 			struct tapir_str *strings)
 {

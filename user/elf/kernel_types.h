@@ -23,7 +23,7 @@ struct btf;
  */
 int tapir_kernel_types__keep(const void *btf, size_t len, const struct btf *own,
 			     struct tapir_str *out);
-/* Of the running kernel, into a file. 0 or -errno, without a line. */
+/* Writes the types of the running kernel into a file. 0 or -errno, without a line. */
 int tapir_kernel_types__write(const struct btf *own, int fd);
 
 #endif

@@ -13,7 +13,7 @@
 #define NEW_HEADER_BYTES 48
 #define NEW_ENTRY_BYTES	 24
 
-/* Where the new layout begins; len: it is not there. */
+/* The offset at which the new layout begins; len: there is none. */
 static size_t find_new(const char *data, size_t len)
 {
 	uint64_t at;

@@ -18,7 +18,10 @@ struct tapir_needed {
 	size_t cnt;
 };
 
-/* What cannot be read is not there; it needs section headers. */
+/*
+ * Reads what a file needs; what cannot be read counts as absent. The file must have section
+ * headers.
+ */
 void tapir_needed__read(struct tapir_elf *elf, struct tapir_needed *out);
 
 #endif

@@ -31,12 +31,12 @@ struct tapir_usdt_note {
 	struct tapir_operand args[TAPIR_MAX_ARGS];
 	uint8_t reasons[TAPIR_MAX_ARGS]; /* enum tapir_operand_reason */
 	/*
-	 * From .note.tapir; "" and NULL without one. i signed, u unsigned, f float, p pointer, s
-	 * NUL-terminated string, b bool, c char; NUL after the last.
+	 * Kinds of arguments from .note.tapir; "" and NULL without one. i signed, u unsigned, f
+	 * float, p pointer, s NUL-terminated string, b bool, c char; NUL after the last.
 	 */
 	char kinds[TAPIR_MAX_ARGS + 1];
 	const char *arg_names[TAPIR_MAX_ARGS]; /* borrowed from the list */
-	/* From .note.tapir, type 2 (tapir/provider.h); all 0 without one. */
+	/* The members below are from .note.tapir, type 2 (tapir/provider.h); all 0 without one. */
 	uint64_t keywords;
 	uint16_t event_id;
 	uint8_t version, level;

@@ -46,7 +46,7 @@ static bool is_local_label(const struct tapir_asm_sum *s)
 	return s->symbol_len > 2 && memcmp(s->symbol, ".L", 2) == 0;
 }
 
-/* What the note's text calls $5 is a value of the argument's type. */
+/* The note's text has a constant as $5; it becomes a value of the argument's type. */
 static int64_t fit_constant(uint64_t value, const struct tapir_operand *op)
 {
 	unsigned unused_bits = op->size < 8 ? 64 - 8u * op->size : 0;

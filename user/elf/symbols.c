@@ -219,7 +219,7 @@ static int add_go(struct builder *b, struct tapir_elf *source)
 	return err;
 }
 
-/* What Go keeps for itself counts only where the linker's table was stripped. */
+/* Go's own table counts only where the linker's was stripped. */
 static int add_tables(struct builder *b, struct tapir_elf *source)
 {
 	bool is_stripped = !tapir_elf__section_of_type(source, SHT_SYMTAB);
@@ -230,7 +230,9 @@ static int add_tables(struct builder *b, struct tapir_elf *source)
 	return !err && is_stripped ? add_go(b, source) : err;
 }
 
-/* What a table already has goes into the choice again; its names stay the better ones. */
+/*
+ * The symbols of an existing table take part in the choice again; its names stay the better ones.
+ */
 static int add_old(struct builder *b, const struct tapir_symtab *old)
 {
 	for (size_t i = 0; i < old->cnt; i++) {

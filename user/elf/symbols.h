@@ -24,8 +24,8 @@ struct tapir_symbol {
 /* .symtab, .dynsym and .gnu_debugdata, merged. No symbols at all is an empty table. */
 int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out);
 /*
- * Of a debug file or another copy of the file, whose own program headers say nothing of the file:
- * an address as linked less bias is the offset in the file.
+ * Loads symbols from a debug file or another copy of the file, whose own program headers do not
+ * describe the file: an address as linked less bias is the offset in the file.
  */
 int tapir_symtab__load_biased(struct tapir_elf *elf, uint64_t bias, struct tapir_symtab **out);
 void tapir_symtab__free(struct tapir_symtab *symtab);

@@ -7,7 +7,7 @@
 
 #include "elf/image.h"
 
-/* What is looked for. */
+/* A search for a symbol. */
 struct search {
 	size_t idx;	 /* in .dynsym */
 	bool is_defined; /* here: then relocations may name it by its value alone */

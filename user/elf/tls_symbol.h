@@ -25,7 +25,7 @@ struct tapir_tls_symbol {
 	int64_t value;
 };
 
-/* From .dynsym and relocations; sections that cannot be read are taken for absent. */
+/* Searches .dynsym and relocations; sections that cannot be read count as absent. */
 struct tapir_tls_symbol tapir_tls_symbol__find(struct tapir_elf *elf, const char *name);
 
 /*
