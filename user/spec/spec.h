@@ -99,7 +99,7 @@ const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const
 
 struct tapir_spec_list tapir_vec(struct tapir_spec *);
 
-/* How ARGS define the reading of an argument: arg3=strn(arg4). */
+/* The reading of an argument as ARGS define it: arg3=strn(arg4). */
 struct tapir_spec_capture {
 	uint8_t arg;	    /* 0..11 */
 	uint8_t field_type; /* enum tapir_field_type: STR, STRN, BLOB, INT, UINT, PTR */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whether a SPEC selects an event, what it may have meant, how arguments are read. */
+/* Matching of SPECs: if one selects an event, what it may have meant, how arguments are read. */
 #include "spec/spec.h"
 
 #include <ctype.h>
@@ -97,7 +97,7 @@ static bool forbidden_by_mask(const struct tapir_spec *spec, uint64_t keywords)
 	return false;
 }
 
-/* Its provider, file, and what it leaves out, without what it asks for. */
+/* Matches provider, file, and what the SPEC leaves out, but not what it requests. */
 static bool lets_through(const struct tapir_spec *spec, const char *path, const char *provider,
 			 const char *event)
 {

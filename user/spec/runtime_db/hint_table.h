@@ -56,7 +56,7 @@
 #define TAPIR_WAIT_COMMON(function, reason) TAPIR_WAIT_ROW(function, reason, .is_common = true)
 #define TAPIR_WAIT_MAYBE_LOCK(function, reason)                                                    \
 	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .may_idle = true)
-/* It may be a common one, too: what is made of it is known by a function further out. */
+/* A function that may also be common: a function further out shows what it is used for. */
 #define TAPIR_WAIT_PASSED(function, reason)                                                        \
 	TAPIR_WAIT_ROW(function, reason, .is_common = true, .is_passed = true)
 #define TAPIR_WAIT_TURNS(function, reason)                                                         \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lore.h - what is known of each runtime, server and library without asking it: how its files,
- * threads and functions are called, which events it has and what they mean. Data only: one file,
- * lore_NAME.c, per runtime, and a line in lore.c. Who reads a table is noted beside it.
+ * lore.h - what is known of each runtime, server and library without asking it: the names of its
+ * files, threads and functions, which events it has and what they mean. Data only: one file,
+ * lore_NAME.c, per runtime, and a line in lore.c. The reader of each table is named with it.
  *
  * All of it is static and constant. Lists of strings end with NULL, tables with a zero row.
  */
@@ -55,7 +55,7 @@ enum tapir_profile_id {
 
 /* ---- intervals (analyze/pairs.h) ------------------------------------------------------------ */
 
-/* Where the end of an interval is searched. */
+/* The scope in which the end of an interval is searched. */
 enum tapir_pair_scope {
 	TAPIR_PAIR_THREAD,   /* on the thread that began it; key: and with the same value */
 	TAPIR_PAIR_KEY,	     /* in the process, by the key's value */
@@ -63,7 +63,7 @@ enum tapir_pair_scope {
 	TAPIR_PAIR_PROCESS   /* in the process: it is of all threads */
 };
 
-/* What a thread's time in an interval is called, if not its own. */
+/* The cause under which a thread's time in an interval counts, if not its own. */
 enum tapir_cause {
 	TAPIR_CAUSE_NONE,
 	TAPIR_CAUSE_GC,	  /* process: all threads are stopped for the collector */
@@ -83,14 +83,14 @@ struct tapir_pair {
 	const char *label; /* fields of the begin event, separated by ' '; NULL: none */
 };
 
-/* What it means that an interval begins while one of its kind is open on the thread. */
+/* The meaning of an interval that begins while one of its kind is open on the thread. */
 enum tapir_pair_nesting {
 	TAPIR_NESTS,	     /* it is inside of it */
-	TAPIR_NESTS_AS_ONE,  /* two events tell of the same: it is not told again */
+	TAPIR_NESTS_AS_ONE,  /* two events are about the same: it is reported once */
 	TAPIR_NESTS_IN_NONE, /* the other one has ended, without an event */
 };
 
-/* What few pairs have beside it. */
+/* Further properties that few pairs have. */
 struct tapir_pair_more {
 	const char *provider, *kind;
 	const char *aborted_by;	 /* events after which the end does not come; NULL: none */
@@ -104,7 +104,7 @@ struct tapir_pair_table {
 	size_t cnt;
 };
 
-/* What the numbers in a label mean. */
+/* Names for the numbers in a label. */
 struct tapir_lore_value {
 	const char *provider, *kind, *field;
 	const char *const *names; /* by value; NULL: that value has no name */
@@ -119,7 +119,7 @@ struct tapir_tally_event {
 	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
 };
 
-/* Of allocations, one in that many bytes is a sample, at random (gcevents, .NET 10). */
+/* One in that many bytes of allocations is sampled, at random (gcevents, .NET 10). */
 #define TAPIR_ALLOCATION_SAMPLE_BYTES (100u * 1024u)
 
 enum tapir_tally_id {
@@ -138,7 +138,7 @@ struct tapir_lore_headline {
 
 /* ---- names of threads, functions and files -------------------------------------------------- */
 
-/* What begins with it is at work for that cause: GC or JIT (analyze/runtime_work.h). */
+/* A prefix of names that are at work for that cause: GC or JIT (analyze/runtime_work.h). */
 struct tapir_lore_work {
 	const char *prefix;
 	uint8_t cause;
@@ -156,7 +156,9 @@ struct tapir_lore_module {
 	enum tapir_lore_match match;
 };
 
-/* A file that tells the runtime, its version between prefix and suffix (runtime/recognize.h). */
+/*
+ * A file that identifies the runtime, its version between prefix and suffix (runtime/recognize.h).
+ */
 struct tapir_lore_file {
 	const char *prefix, *suffix;
 	const char *path_of_version; /* "/postgresql/": or after that; NULL: not there */
@@ -176,7 +178,7 @@ struct tapir_lore_wait {
 	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
 			   */
 	bool is_shared;	  /* a lock of all processes of a server */
-	bool may_be_work; /* a lock or a wait for work: diagnose/finding_either.c tells them apart
+	bool may_be_work; /* a lock or a wait for work: diagnose/finding_either.c distinguishes them
 			   */
 	const char *passed;	/* what it is they then pass; NULL: the reason */
 	const char *instead_of; /* of a wait for that reason within it: it is a part of this one */
@@ -184,15 +186,17 @@ struct tapir_lore_wait {
 };
 
 /*
- * A function, or prefix with '*', that tells what the functions below it are there for
+ * A function, or prefix with '*', that shows the purpose of the functions below it
  * (diagnose/finding_doing.c).
  */
 #define TAPIR_DOING_STARTS_PROCESSES "starts processes"
 #define TAPIR_DOING_CONNECTS                                                                       \
 	"opens and closes connections (an HttpClient may be created for each request)"
-/* And what one waits for meanwhile, for locks of the runtime, too. */
+/* The reason of a wait for that, and for locks of the runtime during it. */
 #define TAPIR_REASON_THREAD_START "start of a thread"
-/* What is done with each row that a function of the same request gets, which tells what for. */
+/*
+ * The activity for each row that a function of the same request receives, which shows its purpose.
+ */
 #define TAPIR_DOING_WITH_ROWS	  ""
 
 struct tapir_lore_doing {
@@ -219,12 +223,12 @@ struct tapir_lore_condition {
 	const char *variable;
 };
 
-/* By names. */
+/* An event, by its names. */
 struct tapir_lore_event {
 	const char *provider, *event;
 };
 
-/* What stacks, or names, a recording of it has (runtime/doctor_runtime.c). */
+/* The quality of stacks, or names, in a recording of it (runtime/doctor_runtime.c). */
 struct tapir_lore_yield {
 	const char *const *options; /* any in the command line or environment; NULL: no matter */
 	const char *with, *without; /* without: NULL where there are no options */
@@ -239,11 +243,11 @@ struct tapir_lore_yield {
 
 /* Events of .NET tasks and awaits (record/async_stacks/await_stacks.c). */
 #define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
-/* What begins and ends an await: of tasks, and of which task a thread runs. */
+/* The events that begin and end an await: of tasks, and of the task that a thread runs. */
 #define TAPIR_LORE_AWAITS_SPEC                                                                     \
 	TAPIR_LORE_TASK_EVENTS                                                                     \
 	":0x21,-ev=AwaitTaskContinuationScheduled,-ev=TaskScheduled:Informational"
-/* Its one event has buffers of what threads continue (decode/async_buffer.h); .NET 11. */
+/* The source's only event has buffers of what threads continue (decode/async_buffer.h); .NET 11. */
 #define TAPIR_LORE_ASYNC_BUFFERS  "System.Runtime.CompilerServices.AsyncProfilerEventSource"
 /* Methods that the runtime suspends (not state machines): resumed with their stack, suspended,
  * ended, unwound. */
@@ -265,7 +269,9 @@ struct tapir_lore {
 	const struct tapir_lore_work *threads, *functions;
 	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
 	const char *const *library_code;
-	/* Of those, the ones that do something for any caller: what they do explains nothing. */
+	/*
+	 * Prefixes of the library functions that do something for any caller: they explain nothing.
+	 */
 	const char *const *plumbing;
 	/* Prefixes of functions of a native program that come from elsewhere: the language's. */
 	const char *const *native_library_code;
@@ -278,11 +284,13 @@ struct tapir_lore {
 	const char *const *async_dispatchers;
 	/* Prefixes of functions that create and throw exceptions (diagnose/finding_throws.c). */
 	const char *const *throwing;
-	/* Who else knows which sampled objects are alive (heap/heap.c); NULL: unknown */
+	/* Another tool that shows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
 	const char *heap_from; /* who else lists its objects (heap/heap.c); NULL: unknown */
-	/* Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers,
-	 * and those that work for whoever traces it. */
+	/*
+	 * Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers,
+	 * and those that work for its tracer.
+	 */
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
 	const char *const *pool_idle;
@@ -298,8 +306,10 @@ struct tapir_lore {
 	 * by which it finds events, and what lies between the runtime's functions and their
 	 * callers. */
 	const char *loop_function, *loop_prefix;
-	/* Of a loop that is written in the runtime's language, and so has no function: prefixes of
-	 * those by which it calls the program; where it waits is known by the system call. */
+	/*
+	 * For a loop that is written in the runtime's language, and so has no function: prefixes of
+	 * the functions by which it calls the program; its wait is recognized by the system call.
+	 */
 	const char *const *loop_callers;
 	/* Prefixes of its own functions, by which a thread is known that runs one. */
 	const char *const *loop_names;
@@ -308,7 +318,10 @@ struct tapir_lore {
 	 * that add them, or go from one to the next. */
 	const char *loop_queue, *loop_queued;
 	const char *const *loop_queue_steps;
-	/* Prefixes of functions that do at once what a loop would do beside others. */
+	/*
+	 * Prefixes of functions that block until they have done what a loop would do together with
+	 * other work.
+	 */
 	const char *const *loop_sync;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_doing *doings;
@@ -331,10 +344,10 @@ extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
 	for (const struct tapir_lore *const *lore##_at = tapir_lore_all, *lore;                    \
 	     (lore = *lore##_at) != NULL; lore##_at++)
 
-/* By which a process is known: the index of the lore whose first provider this is, or -1. */
+/* Identifies a process: the index of the lore whose first provider this is, or -1. */
 int tapir_lore__of_provider(const char *provider, size_t len);
 
-/* What a probe needs to fire; NULL: nothing. */
+/* The condition that a probe needs to fire; NULL: none. */
 const struct tapir_lore_condition *tapir_lore__condition(const char *provider, const char *event);
 
 /* The lanes without a trap record its events without stacks, unless all are asked for. */
@@ -347,7 +360,7 @@ const struct tapir_lore *tapir_lore__named(const char *name);
 /* The idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
 
-/* What a number of an event of that kind of interval means: "transaction"; NULL: it is a number. */
+/* The name of a number in an event of that kind of interval: "transaction"; NULL: it has none. */
 const char *tapir_lore__value_name(const char *provider, const char *kind, const char *field,
 				   uint64_t value);
 

@@ -62,7 +62,7 @@ static const struct tapir_lore_wait waits[] = {
 	GIL_WAIT("PyEval_AcquireThread", .by = NULL),
 	GIL_WAIT("PyGILState_Ensure", .by = NULL),
 	GIL_WAIT("_PyEval_EvalFrameDefault", .by = "condition"),
-	/* Of threading; its queues, conditions and events are made of locks, too. */
+	/* A lock of threading; its queues, conditions and events are made of locks, too. */
 	TAPIR_WAIT_ROW("PyThread_acquire_lock*", "Python lock", .may_be_work = true),
 	/* All who wait for a SimpleQueue wait for one lock. */
 	TAPIR_WAIT_ROW("_queue.cpython-*", "work", .instead_of = "Python lock"),
@@ -94,7 +94,7 @@ const struct tapir_lore tapir_lore_cpython = {
 	.version_after = version_after,
 	.functions = functions,
 	.waits = waits,
-	/* Of asyncio; a stripped one's functions are called by its file. */
+	/* Callers of asyncio's loop; functions of a stripped one have the name of its file. */
 	.loop_callers =
 		TAPIR_LIST_OF("_asyncio.cpython-", "_asyncio.so", "task_step", "py::Handle._run:"),
 	.loop_names = TAPIR_LIST_OF("py::BaseEventLoop._run_once:"),

@@ -125,7 +125,7 @@ static const struct tapir_lore_wait waits[] = {
 		       .instead_of = "mutex"),
 	TAPIR_WAIT_ROW("System.Threading.Thread.UnsafeStart(*", TAPIR_REASON_THREAD_START,
 		       .instead_of = "mutex"),
-	/* Nobody else's answer is awaited there. */
+	/* Such a wait is not for the answer of another program. */
 	TAPIR_WAIT_ROW("System.ConsolePal.*", "standard input", .instead_of = "pipe"),
 	{}};
 
@@ -134,7 +134,7 @@ static const struct tapir_lore_wait waits[] = {
 #define JSON	 "finds out how to serialize types (JsonSerializerOptions may be created for each call)"
 #define REGEX	 "compiles regular expressions (one may be created for each call)"
 
-/* What is meant to be done once, and then used again. */
+/* Activities that are meant to be done once, and then reused. */
 static const struct tapir_lore_doing doings[] = {
 	TAPIR_DOING("System.Diagnostics.Process.Start*", TAPIR_DOING_STARTS_PROCESSES),
 	TAPIR_DOING("System.Net.Http.HttpConnectionPool.Connect*", CONNECTS),

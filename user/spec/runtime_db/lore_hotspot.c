@@ -128,7 +128,7 @@ static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}}
 	TAPIR_WAIT_ROW(function, "park", .is_common = true, .is_passed = true,                     \
 		       .passed = "permit or a pooled object")
 
-/* Until somebody takes what is in it. */
+/* A wait until another thread takes an element. */
 #define FULL(function) TAPIR_WAIT(function, "full queue")
 
 static const struct tapir_lore_wait waits[] = {

@@ -21,7 +21,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_COMMON("sem_clockwait*", "semaphore"),
 	TAPIR_WAIT_ROW("pthread_create*", TAPIR_REASON_THREAD_START, .instead_of = "mutex"),
 	TAPIR_WAIT_ROW("__pthread_create*", TAPIR_REASON_THREAD_START, .instead_of = "mutex"),
-	/* What a thread leaves behind: a runtime's list of threads is locked for it. */
+	/* The end of a thread: a runtime's list of threads is locked for it. */
 	TAPIR_WAIT_ROW("__nptl_deallocate_tsd*", "end of a thread", .instead_of = "mutex"),
 	TAPIR_WAIT_ROW("getaddrinfo", "name server", .instead_of = "poll"),
 	TAPIR_WAIT_ROW("gethostbyname*", "name server", .instead_of = "poll"),

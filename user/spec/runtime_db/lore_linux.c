@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where threads wait in the kernel: Linux 6.1 to 6.18. */
+/* The kernel's functions in which threads wait: Linux 6.1 to 6.18. */
 #include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_wait waits[] = {

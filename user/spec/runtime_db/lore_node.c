@@ -41,7 +41,7 @@ static const struct tapir_lore_work functions[] = {
 	{},
 };
 
-/* It runs a loop of its own until the child ends. */
+/* SyncProcessRunner runs a loop of its own until the child ends. */
 static const struct tapir_lore_wait waits[] = {TAPIR_WAIT("node::SyncProcessRunner::*", "child"),
 					       {}};
 

@@ -12,7 +12,7 @@
 
 #define QUERY(event)	   EVENT(event, STR("query"))
 #define TRANSACTION(event) EVENT(event, NUM("local_xid"))
-/* Which block of which relation. */
+/* Arguments that name a block of a relation. */
 #define BLOCK                                                                                      \
 	NUM("fork"), NUM("block"), NUM("tablespace_oid"), NUM("database_oid"), NUM("relation_oid")
 #define PG_LOCK(event)                                                                             \
@@ -112,9 +112,9 @@ static const struct tapir_pair pairs[] = {
 };
 
 /*
- * No event tells that lock_timeout or a cancellation has ended a wait, but the abort after it. An
- * error ends a query, and what it does at that time, without an event as well; in a transaction
- * that has failed before there is no abort either.
+ * The only event after lock_timeout or a cancellation has ended a wait is the abort. An error ends
+ * a query, and what it does at that time, without an event as well; in a transaction that has
+ * failed before there is no abort either.
  */
 #define BY_ERROR "transaction__abort"
 #define BY_QUERY "transaction__abort|query__done"

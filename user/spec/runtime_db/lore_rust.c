@@ -2,7 +2,7 @@
 /* Rust: functions of its standard library and of the usual executors. */
 #include "spec/runtime_db/hint_table.h"
 
-/* Of either form of a mangled name. */
+/* A row for each form of a mangled name. */
 #define EITHER(row, before, after, reason)                                                         \
 	row(before "*" after, reason), row("<" before "*" after, reason)
 
