@@ -55,7 +55,7 @@ enum tapir_async_id {
 	TAPIR_ASYNC_KNOWN_CNT,
 };
 
-/* Of one process, from buffer to buffer. */
+/* The state of one process, from buffer to buffer. */
 struct tapir_async_layout {
 	uint8_t length_bytes[256]; /* TAPIR_ASYNC_UNKNOWN: not described */
 	uint8_t version[256];
@@ -100,7 +100,7 @@ bool tapir_async_buffer__in(const uint8_t *payload, size_t payload_bytes, const 
 
 const char *tapir_async_fault__text(enum tapir_async_fault fault);
 
-/* As of a runtime that has not said otherwise yet. */
+/* Sets the layout of a runtime that has sent none yet. */
 void tapir_async_layout__init(struct tapir_async_layout *layout);
 
 /*

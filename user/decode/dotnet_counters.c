@@ -50,7 +50,7 @@ static const struct tapir_value *find_field(const struct fields *f, const char *
 	return NULL;
 }
 
-/* As UTF-8, cut; empty if it is no text. */
+/* The field as UTF-8, cut; empty if it is not text. */
 static struct tapir_sv text_of(const struct fields *f, const char *name, char *buf, size_t bytes)
 {
 	const struct tapir_value *v = find_field(f, name);
@@ -131,7 +131,7 @@ static uint64_t seconds_to_ns(double seconds)
 	return ns > 0 && ns < (double)MAX_INTERVAL_NS ? (uint64_t)ns : 0;
 }
 
-/* Of libtapir's histograms (tapir/counter.h). */
+/* Reads the percentiles of libtapir's histograms (tapir/counter.h). */
 static void read_percentiles(struct tapir_dotnet_counters *c,
 			     const struct tapir_dotnet_counter *counter, const struct fields *f)
 {

@@ -35,13 +35,16 @@ struct tapir_dotnet_counter {
 };
 
 struct tapir_dotnet_counters {
-	/* Of a metrics session: its collections; set by its CollectionStart. 0: not known. */
+	/*
+	 * The interval of a metrics session's collections; set by its CollectionStart. 0: not
+	 * known.
+	 */
 	uint64_t interval_ns;
 	/* Only this session's values; NULL: those of every tool's session. */
 	const char *session;
 	/* Borrowed for the call. */
 	void (*on_value)(void *ctx, const struct tapir_dotnet_counter *value);
-	/* What went wrong in the process, in its words. */
+	/* Called with a problem that the process reports, in its words. */
 	void (*on_problem)(void *ctx, struct tapir_sv provider, const char *problem);
 	void *ctx;
 };

@@ -20,7 +20,10 @@
 
 /* The idx-th provider: the user's manifests first, then the built-in ones. NULL past the last. */
 const struct tapir_layout_provider *tapir_dotnet_provider__at(unsigned idx);
-/* By its exact name, letters of either case as the runtime has it. NULL: not known. */
+/*
+ * Finds a provider by its exact name, letters of either case as the runtime has it. NULL: not
+ * known.
+ */
 const struct tapir_layout_provider *tapir_dotnet_provider__find(struct tapir_sv name);
 
 /* true: *mask is the mask of the keyword with that name (in any case). */

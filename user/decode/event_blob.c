@@ -295,7 +295,7 @@ static int take_tag(struct input *in, struct tapir_event_blob *pub,
 	return err;
 }
 
-/* What Write(name, data) was given is one object without a name: its fields are the event's. */
+/* The argument of Write(name, data) is one object without a name: its fields are the event's. */
 static void unwrap(struct tapir_packed_layout *layout)
 {
 	const struct tapir_layout_field *f = layout->fields;

@@ -75,7 +75,7 @@ static void add_pairs(struct tapir_event_fields *f)
 	}
 }
 
-/* Of GCDynamicEvent's Data. */
+/* Adds the fields within GCDynamicEvent's Data. */
 static void add_inner(struct tapir_event_fields *f)
 {
 	for (unsigned i = 0, cnt = f->cnt; i < cnt; i++) {

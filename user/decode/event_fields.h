@@ -46,7 +46,7 @@ uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char 
  */
 void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char *names,
 				  size_t max_bytes, struct tapir_str *out);
-/* One of them, cut at max_bytes. */
+/* Adds the text of one value, cut at max_bytes. */
 void tapir_event_fields__add_value(const struct tapir_value *value, size_t max_bytes,
 				   struct tapir_str *out);
 void tapir_event_fields__fini(struct tapir_event_fields *f);

@@ -99,7 +99,7 @@ const struct tapir_layout_field *tapir_event_layout__field(const struct tapir_ev
 	return &layout->packed.fields[idx];
 }
 
-/* An event without fields and without a payload is all there, whoever describes it. */
+/* An event without fields and without a payload is complete under any description. */
 static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_event_view *event,
 			struct tapir_value *out, unsigned max)
 {

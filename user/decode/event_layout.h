@@ -27,13 +27,13 @@ void tapir_event_layout__free(struct tapir_event_layout *layout);
 /* Values of a payload, at most: one a field, and the rest. */
 unsigned tapir_event_layout__max(const struct tapir_event_layout *layout);
 
-/* What field idx, below max - 1, is called. */
+/* The name of field idx, below max - 1. */
 struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout, unsigned idx);
 /* Likewise, all of it: as long as the layout. */
 const struct tapir_layout_field *tapir_event_layout__field(const struct tapir_event_layout *layout,
 							   unsigned idx);
 
-/* As tapir_fields__decode. Counts payloads that differ from their layout. */
+/* Decodes as tapir_fields__decode does. Counts payloads that differ from their layout. */
 unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 				    const struct tapir_event_view *event, struct tapir_value *out,
 				    unsigned max);

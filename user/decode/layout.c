@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the types of layouts are called, and how long they are. */
+/* Names and lengths of the types of layouts. */
 #include "decode/layout.h"
 
 const char *tapir_layout_type__name(unsigned type)

@@ -47,7 +47,7 @@ enum tapir_layout_type {
 		TAPIR_LAYOUT_TYPE_CNT
 };
 
-/* How often a field occurs (for UTF16N, UTF8N and BINARY: how long it is). */
+/* The number of times that a field occurs (for UTF16N, UTF8N and BINARY: its length). */
 enum tapir_layout_repeat {
 	TAPIR_REPEAT_ONCE,
 	TAPIR_REPEAT_FIXED, /* count times */

@@ -186,7 +186,7 @@ static int by_id(const void *a, const void *b)
 	return x->id != y->id ? x->id - y->id : x->version - y->version;
 }
 
-/* Of two events with one id and version a payload could not be decoded. */
+/* Two events with one id and version are refused: a payload could not be decoded. */
 static int sort_events(struct manifest_reader *r)
 {
 	if (r->events.cnt)

@@ -31,14 +31,14 @@ struct tapir_manifest_name {
 
 #define TAPIR_MANIFEST_NO_VALUE UINT32_MAX
 
-/* Of an event, beside its layout. */
+/* The parts of an event in addition to its layout. */
 struct tapir_manifest_event {
 	const char *message; /* "": none */
 	uint32_t task;	     /* 0: none */
 	uint8_t opcode;
 };
 
-/* What a code generator needs of a provider beyond its layouts. */
+/* The parts of a provider that a code generator needs in addition to its layouts. */
 struct tapir_manifest_extra {
 	const char *symbol; /* "": none */
 	const struct tapir_manifest_name *levels, *tasks, *opcodes;

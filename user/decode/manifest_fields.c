@@ -16,7 +16,7 @@ struct fields tapir_vec(struct tapir_layout_field);
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* It is printed as it is, in text and in JSON. */
+/* The name is printed unchanged, in text and in JSON. */
 static const char *plain(char *name)
 {
 	for (char *c = name; c && *c; c++)

@@ -42,7 +42,7 @@ struct manifest_event {
 struct manifest_strings tapir_vec(struct manifest_string);
 struct manifest_names tapir_vec(struct tapir_manifest_name);
 
-/* What is collected of a provider while its elements are read. */
+/* The parts of a provider that were collected while its elements are read. */
 struct manifest_reader {
 	const struct manifest_source *source;
 	struct tapir_arena *arena;

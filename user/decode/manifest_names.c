@@ -118,7 +118,7 @@ static struct manifest_string *find_string(const struct manifest_reader *r, cons
 static int expand(struct manifest_reader *r, const xmlNode *node, const char *text, int depth,
 		  struct tapir_str *out);
 
-/* What "$(string." at text refers to. A string that is not there stays as it is written. */
+/* Expands the reference "$(string." at text. A string that is not there stays as it is written. */
 static int expand_reference(struct manifest_reader *r, const xmlNode *node, const char *text,
 			    size_t len, int depth, struct tapir_str *out)
 {

@@ -119,7 +119,7 @@ static void skip_name(struct scan *s)
 		step(s);
 }
 
-/* From after an attribute's name to after its value. false: there is no value. */
+/* Moves from behind an attribute's name to behind its value. false: there is no value. */
 static bool skip_value(struct scan *s)
 {
 	char quote[2] = "";

@@ -11,7 +11,7 @@
 #define REPORTED_MAX 16
 #define PAIR_BYTES   128
 
-/* Names with a space on both sides. Elements that are not here are not looked at. */
+/* Names with a space on both sides. Elements that are not here are skipped. */
 static const struct {
 	const char *element, *attrs;
 } known[] = {

@@ -72,12 +72,12 @@ int tapir_nettrace_stream__new(const struct tapir_nettrace_sink *sink,
 void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s);
 
 /*
- * 0; -EPROTO: this is no such stream (any more), and stays it; -EOPNOTSUPP: one of another version,
- * or a 32-bit process's; -ENOMEM. No line.
+ * 0; -EPROTO: this is not, or no longer, such a stream, permanently; -EOPNOTSUPP: one of another
+ * version, or a 32-bit process's; -ENOMEM. No line.
  */
 int tapir_nettrace_stream__feed(struct tapir_nettrace_stream *s, const void *bytes, size_t len);
 
-/* Its end marker was read: nothing is missing at the end. */
+/* Returns true if the end marker was read: nothing is missing at the end. */
 bool tapir_nettrace_stream__has_ended(const struct tapir_nettrace_stream *s);
 /* Blocks and parts of blocks that made no sense. */
 uint64_t tapir_nettrace_stream__malformed_cnt(const struct tapir_nettrace_stream *s);

@@ -6,7 +6,9 @@
 #include "elf/notes.h"
 #include "spec/spec.h"
 
-/* By level and keywords, too, where the note has them (libtapir's). path NULL: not compared. */
+/*
+ * Compares level and keywords, too, where the note has them (libtapir's). path NULL: not compared.
+ */
 bool tapir_usdt_note__is_selected(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
 				  const char *path);
 

@@ -16,7 +16,7 @@ struct tapir_otel_attribute {
 	struct tapir_sv message; /* KeyValue, with both */
 };
 
-#define TAPIR_OTEL_ATTRIBUTES_MAX 256 /* of a resource; further ones are not looked at */
+#define TAPIR_OTEL_ATTRIBUTES_MAX 256 /* of a resource; further ones are skipped */
 
 typedef void (*tapir_otel_attribute_fn)(void *ctx, const struct tapir_otel_attribute *attribute);
 
@@ -29,7 +29,7 @@ bool tapir_otel_resource__each(struct tapir_sv payload, tapir_otel_attribute_fn 
 /* The text of the first attribute of that key which has one; empty: none. */
 struct tapir_sv tapir_otel_resource__text(struct tapir_sv payload, const char *key);
 
-/* Of a value that is a text; false: it is not one. */
+/* Reads a value that is a text; false: it is not one. */
 bool tapir_otel_value__text(struct tapir_sv value, struct tapir_sv *out);
 /* A value as JSON has it; lists within lists beyond 4 are null, and so is what is no value. */
 void tapir_otel_value__add_json(struct tapir_json *j, const char *key, struct tapir_sv value);

@@ -150,7 +150,7 @@ static void take_bytes(struct tapir_packed_cursor *c, uint64_t cnt, unsigned uni
 
 /* ---- structs as they are in memory ------------------------------------------------------------- */
 
-/* Its alignment as well; 0: not known. */
+/* The size of a field, which is its alignment as well; 0: not known. */
 static unsigned aligned_bytes(const struct tapir_layout_field *f)
 {
 	unsigned bytes = f->repeat == TAPIR_REPEAT_ONCE ? tapir_layout_type__bytes(f->type) : 0;
@@ -204,7 +204,7 @@ static void align(struct tapir_packed_cursor *c, size_t to)
 static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
 		       const uint64_t *numbers, struct tapir_value *out);
 
-/* As deep as the layout, which is bounded where it is made. */
+/* Recursion is as deep as the layout, which is bounded where it is made. */
 static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
 			struct tapir_value *out)
 {
@@ -274,7 +274,10 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 	}
 }
 
-/* How often, or how long. false: the number in front is cut off. */
+/*
+ * Reads the number of times that the field occurs, or its length. false: the number in front is cut
+ * off.
+ */
 static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
 		       const uint64_t *numbers, uint64_t *cnt)
 {

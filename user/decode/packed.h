@@ -28,11 +28,11 @@ struct tapir_packed_layout {
 	bool is_exact;
 };
 
-/* How a payload differed from its layout. */
+/* The ways in which a payload differed from its layout. */
 #define TAPIR_PACKED_SHORT (1u << 0)
 #define TAPIR_PACKED_LONG  (1u << 1)
 
-/* As tapir_fields__decode. *odd: TAPIR_PACKED_*. */
+/* Decodes as tapir_fields__decode does. *odd: TAPIR_PACKED_*. */
 unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
 			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd);
 
@@ -44,7 +44,7 @@ struct tapir_packed_cursor {
 	bool is_padded;	     /* structs as a compiler lays them out in memory, not packed */
 };
 
-/* What is in a STRUCT (its fields, and "rest") or an ARRAY (its elements, without names). */
+/* Iterates over a STRUCT (its fields, and "rest") or an ARRAY (its elements, without names). */
 struct tapir_packed_iter {
 	struct tapir_packed_cursor cursor;
 	const struct tapir_layout_field *fields; /* STRUCT */

@@ -61,7 +61,7 @@ static void add_relation(const struct tapir_postgresql_lock *lock, const char *r
 		tapir_str__addf(out, " row %u", lock->field4);
 }
 
-/* Keys of 64 bits are in two fields; of 32 bits, too, which the last field tells. */
+/* Keys of 64 bits are in two fields; so are those of 32 bits, which the last field marks. */
 static void add_advisory(const struct tapir_postgresql_lock *lock, const char *database,
 			 struct tapir_str *out)
 {
@@ -181,7 +181,10 @@ bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgres
 
 /* ---- titles --------------------------------------------------------------------------------- */
 
-/* What follows the words, or from them on; empty: they are not there. A cluster may have a name. */
+/*
+ * The rest of the title behind the words, or from them on; empty: they are not there. A cluster may
+ * have a name.
+ */
 static struct tapir_sv find_words(struct tapir_sv title, const char *words, bool with_them)
 {
 	size_t len = strlen(words);

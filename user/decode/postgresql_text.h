@@ -23,9 +23,9 @@ struct tapir_postgresql_lock {
 	uint8_t type;
 };
 
-/* Of a database and one of its relations, which are [0] and [1]. */
+/* Returns true if the lock is of a database and one of its relations, which are [0] and [1]. */
 bool tapir_postgresql_lock__is_of_relation(const struct tapir_postgresql_lock *lock);
-/* Of a database, which is [0]. */
+/* Returns true if the lock is of a database, which is [0]. */
 bool tapir_postgresql_lock__is_of_database(const struct tapir_postgresql_lock *lock);
 
 /*
@@ -43,7 +43,7 @@ struct tapir_postgresql_name {
 	struct tapir_sv name; /* printable; of the text */
 };
 
-/* Of a relation or, with relation 0, a database, as a key of a map. */
+/* The key of a relation or, with relation 0, of a database, for a map. */
 uint64_t tapir_postgresql_name__key(uint32_t server, uint32_t database, uint32_t relation);
 void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct tapir_str *out);
 /* The next one of the text, which is moved on; false: there is none. */
@@ -51,25 +51,25 @@ bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_
 
 /* ---- sessions ------------------------------------------------------------------------------- */
 
-/* One that is in a transaction and executes nothing. */
+/* A session that is in a transaction and executes nothing. */
 struct tapir_postgresql_session {
 	uint64_t transaction_ns, idle_ns; /* since when */
 	uint32_t transaction;		  /* whose locks it holds; 0: none, or not known */
 	struct tapir_sv statement;	  /* the last one; empty: not known */
 };
 
-/* As a text of a WAIT record. */
+/* Adds the session as the text of a WAIT record. */
 void tapir_postgresql_session__add(const struct tapir_postgresql_session *session,
 				   struct tapir_str *out);
-/* From one; borrows from it. false: it is none. */
+/* Parses such a text; borrows from it. false: it is not one. */
 bool tapir_postgresql_session__parse(struct tapir_sv text, struct tapir_postgresql_session *out);
 
 /* ---- titles --------------------------------------------------------------------------------- */
 
 /*
- * What a process of a server calls itself where others have a command line. The pid of the process
- * for which a parallel worker works, as the server numbers it: of "postgres: parallel worker for
- * PID 4711"; 0: it is none.
+ * A server's processes have a title where others have a command line. Returns the pid of the
+ * process for which a parallel worker works, as the server numbers it: of "postgres: parallel
+ * worker for PID 4711"; 0: it is none.
  */
 uint32_t tapir_postgresql_title__leader(struct tapir_sv title);
 /* "autovacuum worker shop" of "postgres: autovacuum worker shop "; empty: it is none. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From (provider, event id, version) to a name. */
+/* Finds the name for (provider, event id, version). */
 #include "decode/probe_name.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the profiles are called. A program that lacks an event is recorded without it. */
+/* The table of profiles. A program that lacks an event is recorded without it. */
 #include "decode/profiles.h"
 
 #include <string.h>

@@ -21,13 +21,13 @@ struct tapir_profile {
 /* The i-th name, NULL after the last: for cli/options.h. */
 const char *tapir_profile__name(size_t i);
 
-/* By enum tapir_profile_id; NULL after the last. */
+/* The i-th profile, by enum tapir_profile_id; NULL after the last. */
 const struct tapir_profile *tapir_profile__at(size_t i);
 
 /* NULL: no profile has that name. */
 const struct tapir_profile *tapir_profile__find(const char *name);
 
-/* Its i-th SPEC, of all runtimes; NULL after the last. */
+/* The profile's i-th SPEC, of all runtimes; NULL after the last. */
 const char *tapir_profile__spec(const struct tapir_profile *profile, size_t i);
 
 /* "exceptions thrown and caught: .NET, PHP, C++" */

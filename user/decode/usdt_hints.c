@@ -20,7 +20,7 @@ static uint32_t hash_text(uint32_t hash, const char *text)
 	return hash;
 }
 
-/* Where the search for these names begins: the slot of a match, or a free one, is next. */
+/* The first slot of the search for these names: the slot of a match, or a free one, follows. */
 static unsigned first_slot(const char *provider, const char *event)
 {
 	return hash_text(hash_text(2166136261u, provider), event) % SLOT_CNT;

@@ -12,8 +12,9 @@
 #include "spec/runtime_db/lore.h"
 
 /*
- * By exact names. NULL: not known, or known with another number of arguments only: a probe
- * that has changed is not guessed at. Borrowed, static; constant time; thread-safe.
+ * Finds a hint by exact names. NULL: not known, or known with another number of arguments only: the
+ * arguments of a probe that has changed are not guessed. Borrowed, static; constant time;
+ * thread-safe.
  */
 const struct tapir_hint *tapir_usdt_hint__find(const char *provider, const char *event,
 					       unsigned arg_cnt);

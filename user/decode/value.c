@@ -190,7 +190,7 @@ static void add_key(struct tapir_str *out, const struct tapir_value *value, unsi
 	tapir_str__addc(out, ':');
 }
 
-/* As deep as the layout. */
+/* Recursion is as deep as the layout. */
 static void add_inside(struct tapir_str *out, const struct tapir_value *value, bool is_json)
 {
 	bool is_array = value->type == TAPIR_VALUE_ARRAY;
