@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Looks at the largest executable mapping, and at debug files where `symbolize` would. */
+/* Checks the largest executable mapping, and searches debug files where `symbolize` would. */
 #include "symbol/doctor_symbols.h"
 
 #include <stdio.h>

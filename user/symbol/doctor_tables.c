@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A program that was built without unwind tables still has some: those of the C library's startup
- * code. And a library of data has code that nobody runs, without any. So what counts is how much of
+ * code. And a library of data has code that never runs, without any. So what counts is how much of
  * a file's code is described.
  */
 #include "symbol/doctor_tables.h"

@@ -44,7 +44,7 @@ static size_t find_last(struct tapir_sv sv, char c)
 	return at ? (size_t)(at - sv.data) : sv.len;
 }
 
-/* Where the bracket at `from` closes; sv.len: nowhere. */
+/* The offset at which the bracket at `from` closes; sv.len: it does not. */
 static size_t closing(struct tapir_sv sv, size_t from, char open, char close)
 {
 	size_t depth = 0;
@@ -79,7 +79,10 @@ static bool find_tier(struct tapir_sv raw, struct tapir_sv *tier)
 	return true;
 }
 
-/* Where the parameters' parenthesis opens; 0: nowhere. The last byte closes it. */
+/*
+ * The offset of the parenthesis that opens the parameters; 0: there is none. The last byte closes
+ * it.
+ */
 static size_t opening(struct tapir_sv sv)
 {
 	size_t depth = 0;
@@ -237,7 +240,7 @@ static void add_nest(struct tapir_str *out, struct tapir_sv nest, const struct a
 	*from += arity;
 }
 
-/* As reflection spells it, without its namespace. */
+/* Adds a type as reflection spells it, without its namespace. */
 static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth)
 {
 	const char *keyword;
@@ -434,7 +437,7 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 	}
 }
 
-/* The class of a closure, which tells a reader nothing itself; *scope: "8_0", or nothing. */
+/* The class of a closure, which means nothing to a reader; *scope: "8_0", or nothing. */
 static bool is_closure(struct tapir_sv nest, struct tapir_sv *scope)
 {
 	static const char display[] = "<>c__DisplayClass";

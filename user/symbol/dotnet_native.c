@@ -7,8 +7,8 @@
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /*
- * As many bytes as the lowest one has ones at its end, and one; the bits above them, or, of five
- * bytes, the four others, are its value.
+ * A number has as many bytes as the lowest one has ones at its end, and one; the bits above them,
+ * or, of five bytes, the four others, are its value.
  */
 size_t tapir_native__number(const struct tapir_native *b, size_t at, uint32_t *out)
 {
@@ -51,7 +51,7 @@ bool tapir_native_array__init(struct tapir_native_array *array, const struct tap
 	return true;
 }
 
-/* Where the tree of the block of 16 that idx is in begins. */
+/* The offset at which the tree for the block of 16 with idx begins. */
 static size_t block_of(const struct tapir_native_array *array, uint32_t idx)
 {
 	const struct tapir_native *b = array->bytes;
@@ -97,7 +97,7 @@ struct table {
 
 #define TABLE_BASE 1u
 
-/* Where the bucket begins, which is where the one before it ends. */
+/* The offset at which the bucket begins, which is where the one before it ends. */
 static size_t bucket_at(const struct table *table, size_t bucket)
 {
 	size_t at = TABLE_BASE + bucket * table->width;

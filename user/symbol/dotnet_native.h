@@ -20,7 +20,7 @@ struct tapir_native {
 	size_t len;
 };
 
-/* Where the number ends; 0: it is cut. */
+/* Reads a number; returns the offset at which it ends; 0: it is cut. */
 size_t tapir_native__number(const struct tapir_native *b, size_t at, uint32_t *out);
 
 struct tapir_native_array {
@@ -32,7 +32,7 @@ struct tapir_native_array {
 
 bool tapir_native_array__init(struct tapir_native_array *array, const struct tapir_native *b);
 
-/* Where the element is. */
+/* The offset of the element. */
 size_t tapir_native_array__find(const struct tapir_native_array *array, uint32_t idx);
 
 /* An element of a hash table; false ends the walk. */

@@ -151,7 +151,7 @@ static bool parse_sig(const struct tapir_native *b, size_t at, struct tapir_r2r_
 	return tapir_r2r_sig__parse((struct tapir_md_blob){b->data + at, b->len - at}, out);
 }
 
-/* Its signature, then its entry. */
+/* Reads an instance: its signature, then its entry. */
 static bool add_instance(size_t at, void *ctx)
 {
 	struct loading *l = ctx;

@@ -10,7 +10,7 @@
  *
  * Formats: READYTORUN_HEADER and the sections RuntimeFunctions, MethodDefEntryPoints and
  * InstanceMethodEntryPoints of dotnet/runtime docs/design/coreclr/botr/readytorun-format.md. Files
- * are whoever's: every access is checked. A loaded one is read-only: any thread.
+ * are hostile input: every access is checked. A loaded one is read-only: any thread.
  */
 #ifndef TAPIR_USER_DOTNET_R2R_H
 #define TAPIR_USER_DOTNET_R2R_H
@@ -29,7 +29,7 @@ struct tapir_r2r_method {
 int tapir_r2r__load(int fd, struct tapir_r2r **out);
 void tapir_r2r__free(struct tapir_r2r *r); /* NULL is fine */
 
-/* What it takes in memory. */
+/* The memory that it takes, in bytes. */
 size_t tapir_r2r__bytes(const struct tapir_r2r *r);
 
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out);

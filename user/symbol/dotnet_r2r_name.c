@@ -12,7 +12,7 @@
 #define DEPTH_MAX      16u
 #define NESTED_MAX     8u
 
-/* Of a method's signature; others change how it is called, not what it is. */
+/* Flags of a method's signature; the others are about how it is called, not which method it is. */
 #define HAS_ARGS       0x04u
 #define HAS_SLOT       0x08u /* instead of a row */
 #define IS_MEMBER_REF  0x10u
@@ -37,7 +37,7 @@ enum {
 	TYPE_PINNED = 0x45,
 };
 
-/* Of the signature a method is declared with. */
+/* Flags of the signature with which a method is declared. */
 #define IS_GENERIC   0x10u
 #define HAS_INSTANCE 0x20u
 
@@ -256,7 +256,7 @@ static bool take_instance(struct walk *w, struct tapir_str *out, unsigned depth)
 	return true;
 }
 
-/* Its return type and parameters are not shown. */
+/* Skips a function's return type and parameters, which are not shown. */
 static bool take_function(struct walk *w, struct tapir_str *out, unsigned depth)
 {
 	uint8_t convention;
@@ -429,7 +429,7 @@ static void say_owner(struct tapir_str *out, const struct tapir_metadata *m, uin
 	}
 }
 
-/* Its declaration: writes "instance void " and leaves w at the parameters. */
+/* Reads the method's declaration: writes "instance void " and leaves w at the parameters. */
 static bool take_declared(struct walk *w, struct tapir_str *out, uint32_t *param_cnt)
 {
 	uint8_t convention;

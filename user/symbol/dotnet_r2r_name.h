@@ -4,7 +4,7 @@
  * as the runtime writes them; for dotnet_r2r.c only.
  *
  * Formats: "Method Signatures" of dotnet/runtime docs/design/coreclr/botr/readytorun-format.md,
- * types as of ECMA-335 II.23.2.12. Bytes are whoever's: every access is checked. Pure.
+ * types as of ECMA-335 II.23.2.12. Bytes are hostile input: every access is checked. Pure.
  */
 #ifndef TAPIR_USER_DOTNET_R2R_NAME_H
 #define TAPIR_USER_DOTNET_R2R_NAME_H

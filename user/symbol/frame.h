@@ -53,17 +53,17 @@ bool tapir_frame__add_source(struct tapir_str *out, const struct tapir_frame *fu
 struct tapir_sv tapir_frame__shown_name(const struct tapir_frame *frame, struct tapir_str *buf,
 					struct tapir_sv *tier);
 
-/* From now on names are shown as runtimes give them. Before there is a second thread. */
+/* Shows names as runtimes give them from now on. Call it before there is a second thread. */
 void tapir_frame__show_raw_names(void);
 
 /* The module without its directories. */
 struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
 
 /*
- * What a frame without a name is called: "libcoreclr.so!fn_5cd7f0", the same for all of a function;
- * "libc.so.6+0x271ca" where not even the function's range is known, "[jit]+0x1f3a" in executable
- * memory of no file, or "0x7f00..." where no mapping is known. The file's name is added by add:
- * tapir_str__add, or tapir_str__add_printable.
+ * Adds the name of a frame without a symbol: "libcoreclr.so!fn_5cd7f0", the same for all of a
+ * function; "libc.so.6+0x271ca" where not even the function's range is known, "[jit]+0x1f3a" in
+ * executable memory of no file, or "0x7f00..." where no mapping is known. The file's name is added
+ * by add: tapir_str__add, or tapir_str__add_printable.
  */
 void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
 			    void (*add)(struct tapir_str *out, const char *bytes, size_t len));

@@ -26,7 +26,10 @@ uint64_t
 tapir_frame_chains__number(struct tapir_frame_chains *chains, const struct tapir_frame *frame,
 			   uint64_t (*number_of)(void *ctx, const struct tapir_frame *function),
 			   void *ctx);
-/* How many functions a number is of; *numbers: theirs, borrowed until the next __number. */
+/*
+ * Returns how many functions a number stands for; *numbers: theirs, borrowed until the next
+ * __number.
+ */
 unsigned tapir_frame_chains__get(const struct tapir_frame_chains *chains, const uint64_t *number,
 				 const uint64_t **numbers);
 void tapir_frame_chains__fini(struct tapir_frame_chains *chains);

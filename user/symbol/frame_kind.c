@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By what lore/ has of the files and functions of each runtime. */
+/* Classifies frames by the files and functions that lore/ has for each runtime. */
 #include "symbol/frame_kind.h"
 
 #include <ctype.h>
@@ -57,7 +57,7 @@ static bool is_interpreter_loop(struct tapir_sv name)
 	return false;
 }
 
-/* As runtimes write an interpreted function into their perf map. */
+/* Recognizes an interpreted function as runtimes write it into their perf map. */
 static bool is_interpreted(struct tapir_sv name)
 {
 	tapir_lore_for_each (lore)

@@ -25,7 +25,7 @@ enum tapir_frame_kind {
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame);
 /* Native code of no library of the system and of no server that is known (lore): the program's. */
 bool tapir_frame__is_of_program(const struct tapir_frame *frame);
-/* Whose own code is in a file of this name, without its directories; NULL: no runtime's. */
+/* The runtime whose own code is in a file of this name, without its directories; NULL: none. */
 const struct tapir_lore *tapir_frame_kind__runtime(struct tapir_sv file);
 const char *tapir_frame_kind__name(enum tapir_frame_kind kind); /* "JIT"; NONE: "" */
 

@@ -20,7 +20,7 @@
 struct tapir_jit_file_opts {
 	size_t sz;
 	uint32_t tgid;
-	uint32_t uid;	  /* may own it, beside the users /proc/PID/status names */
+	uint32_t uid;	  /* may own it, in addition to the users that /proc/PID/status names */
 	const char *path; /* absolute, as the process sees it */
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which name covers an address at a time, and which later changes must be reported. Stacks are
- * named while the runtime still writes: a name that was used may turn out to have ended before, and
- * its addresses to belong to another.
+ * Finds the name that covers an address at a time, and reports later changes. Stacks are named
+ * while the runtime still writes: a name that was used may turn out to have ended before, and its
+ * addresses to belong to another.
  */
 #include "base/clock.h"
 #include "symbol/jit_table_impl.h"

@@ -167,7 +167,7 @@ bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit
 	return true;
 }
 
-/* It held until now. What never held is forgotten. */
+/* Ends a name that held until now. A name that never held is removed. */
 static void retire(struct tapir_jit_table *t, struct tapir_jit_entry e, uint64_t at_ns)
 {
 	e.until_ns = at_ns;
@@ -199,7 +199,7 @@ bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t
 			return true;
 		}
 	}
-	/* Told late: another begins there already. */
+	/* Reported late: another name begins there already. */
 	if (!at_ns || !tapir_jit_index__floor(&t->past, start_va, at_ns - 1, &pos))
 		return false;
 	e = tapir_jit_index__at(&t->past, pos);
@@ -212,7 +212,7 @@ bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t
 
 /* ---- adding ----------------------------------------------------------------------------- */
 
-/* What a new name meets. */
+/* The range of a new name, and the names that it overlaps. */
 struct meeting {
 	uint64_t start_va, end_va;
 	uint64_t from_ns;

@@ -59,7 +59,10 @@ void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint6
 /* Returns true if any name is valid in a part of this range now. */
 bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
-/* What begins at start_va and holds now; not marked as given out, borrowed until the next __add. */
+/*
+ * The name that begins at start_va and holds now; not marked as given out, borrowed until the next
+ * __add.
+ */
 bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va, struct tapir_jit_name *out);
 
 /* Unloaded: what begins at start_va and holds at at_ns ends then. False: nothing does. */
@@ -83,9 +86,9 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
 			   struct tapir_jit_name *out);
 
 /*
- * One after another, the names that were given out and have ended since (or ended earlier than
- * was thought), and those that took their addresses: whoever keeps what was given out has to
- * take these, too. False: no more now.
+ * One after another, the names that were given out and have ended since (or ended earlier than was
+ * thought), and those that took their addresses: a caller that keeps names which were given out
+ * needs these, too. False: no more now.
  */
 bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_name *out);
 

@@ -29,7 +29,7 @@
 #define BUFFER_BYTES   (64u << 10)
 #define MIN_NAME_BYTES 1 /* its NUL */
 
-/* What is read of a record at most. */
+/* The part of a record that is read at most. */
 #define MAX_HEAD_BYTES (sizeof(struct tapir_jitdump_load) + TAPIR_JIT_MAX_NAME_BYTES)
 
 struct tapir_jitdump {
@@ -123,7 +123,7 @@ static uint64_t ns_of_ticks(const struct tapir_jitdump_ticks *t, uint64_t ticks)
 	return ns < t->ns[0] ? t->ns[0] - ns : 0;
 }
 
-/* Of a record, as we count time: never later than now. */
+/* The time of a record on our clock: never later than now. */
 static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t now_ns)
 {
 	uint64_t ns;
@@ -138,9 +138,10 @@ static uint64_t time_of(const struct tapir_jitdump *d, uint64_t time, uint64_t n
 /* ---- records ---------------------------------------------------------------------------- */
 
 /*
- * Of a picture: since when its name is valid. False: it is a block of stubs around known names;
- * stubs are reported with the pages they are in (up to 64 KB observed). Or the method is known from
- * an event, which has the time of its compilation and spells its name slightly differently.
+ * The time from which the name of a picture is valid. False: it is a block of stubs around known
+ * names; stubs are reported with the pages they are in (up to 64 KB observed). Or the method is
+ * known from an event, which has the time of its compilation and spells its name slightly
+ * differently.
  */
 static bool picture_time(const struct tapir_jitdump *d, struct tapir_jit_table *table,
 			 const struct tapir_jitdump_load *load, const char *name, size_t len,
@@ -284,7 +285,7 @@ struct window {
 	size_t len;
 };
 
-/* want bytes at off, which the file has; NULL: it has not any more. */
+/* want bytes at off, which the file has; NULL: the file no longer has them. */
 static const char *window_at(struct window *w, int fd, uint64_t off, size_t want)
 {
 	ssize_t got;

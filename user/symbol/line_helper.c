@@ -36,7 +36,7 @@ struct request {
 static struct tapir_dwarf_lines *opened[TAPIR_LINE_HELPER_FILES];
 static struct tapir_lines_answer *answer;
 
-/* Whatever a file does to libdw, it does as nobody, and ends the process at worst. */
+/* Whatever a file does to libdw, it does as the user "nobody", and ends the process at worst. */
 static void confine(void)
 {
 	const struct rlimit none = {};
@@ -115,7 +115,7 @@ struct tapir_line_helper {
 	uint32_t generation;
 	int shared_fd;
 	struct tapir_lines_answer *shared;
-	struct tapir_lines_answer copy; /* which the process cannot change any more */
+	struct tapir_lines_answer copy; /* which the process can no longer change */
 };
 
 static int share(struct tapir_line_helper *h)

@@ -28,9 +28,9 @@ struct tapir_line_file {
 };
 
 /*
- * What is at an address as linked; *out is borrowed until the next call. -ENODATA: libdw cannot
- * read the file; -EPIPE, -ETIMEDOUT: it ended the process, or occupies it; -ELOOP: no further
- * process is started, too many ended.
+ * Finds functions and lines for an address as linked; *out is borrowed until the next call.
+ * -ENODATA: libdw cannot read the file; -EPIPE, -ETIMEDOUT: it ended the process, or occupies it;
+ * -ELOOP: no further process is started, too many ended.
  */
 int tapir_line_helper__find(struct tapir_line_helper *h, struct tapir_line_file *file, uint64_t va,
 			    const struct tapir_lines_answer **out);

@@ -26,7 +26,9 @@ struct tapir_offline_source tapir_offline_symbols__source(struct tapir_offline_s
 /* SYMBOL records, valid as long as the names. */
 struct tapir_offline_symbol_list tapir_vec(const struct tapir_rec_symbol *);
 
-/* Those that were given out since the last call, each once; the vector is the caller's. */
+/*
+ * Takes the symbols that were given out since the last call, each once; the vector is the caller's.
+ */
 void tapir_offline_symbols__take_used(struct tapir_offline_symbols *n,
 				      struct tapir_offline_symbol_list *out);
 

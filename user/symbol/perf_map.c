@@ -328,7 +328,7 @@ static void pass(struct tapir_perf_map *m, const char *chunk, size_t len)
 
 	if (!len)
 		return;
-	/* Of a short piece: what stood before it was seen then. */
+	/* If the piece is short, the bytes before it were seen then. */
 	if (keep < SEEN_BYTES && m->seen_len) {
 		size_t old = m->seen_len < SEEN_BYTES - keep ? m->seen_len : SEEN_BYTES - keep;
 

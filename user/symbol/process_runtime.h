@@ -28,7 +28,10 @@ struct tapir_missing_names {
 	bool of_methods;      /* and none of them is named */
 };
 
-/* Of a user stack. runtime: of its process, or NULL. .NET's assemblies name themselves. */
+/*
+ * The missing names of a user stack. runtime: of its process, or NULL. .NET's assemblies name
+ * themselves.
+ */
 struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *catalog,
 						   uint32_t tgid, uint64_t time_ns,
 						   const struct tapir_rec_stack *stack,

@@ -112,7 +112,7 @@ static bool open_file(struct tapir_source_lines *l, const struct tapir_rec_mappi
 	return file->elf;
 }
 
-/* Its index + 1; 0: it has no lines. */
+/* The file's index + 1; 0: it has no lines. */
 static uint64_t add_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
 			 const struct tapir_rec_symbol *range)
 {

@@ -16,7 +16,7 @@
 
 #define TAPIR_STACK_CACHE_MAX (1u << 17) /* numbers remembered */
 
-/* From when until before when something holds. */
+/* The time in which something holds: from from_ns on, before until_ns. */
 struct tapir_name_span {
 	uint64_t from_ns, until_ns;
 };
@@ -42,7 +42,7 @@ struct tapir_stack_cache_entry {
 	uint32_t depth;
 };
 
-/* What a number is of: ids may be 0; an address is its own id. salt: what else matters. */
+/* The key of a number: ids may be 0; an address is its own id. salt: what else matters. */
 struct tapir_stack_ref {
 	uint32_t tgid;
 	uint64_t time_ns, stack_id, kstack_id, salt;
@@ -54,7 +54,7 @@ struct tapir_stack_ref {
  */
 bool tapir_stack_cache__renew(struct tapir_stack_cache *cache, const struct tapir_catalog *catalog);
 /*
- * A look-up costs two cache lines of some megabytes: a caller that has the next references ahead
+ * A look-up costs two cache lines of some megabytes: a caller that knows the next references
  * prefetches the slot, a few records later the entry. __peek: some entry of ref, of any time; NULL:
  * none.
  */
@@ -64,7 +64,7 @@ void tapir_stack_cache__expect_entry(const struct tapir_stack_cache *cache,
 				     const struct tapir_stack_ref *ref);
 const struct tapir_stack_cache_entry *tapir_stack_cache__peek(const struct tapir_stack_cache *cache,
 							      const struct tapir_stack_ref *ref);
-/* What is remembered for ref at its time; borrowed until __add. NULL: nothing. */
+/* The entry for ref at its time; borrowed until __add. NULL: none. */
 struct tapir_stack_cache_entry *tapir_stack_cache__find(struct tapir_stack_cache *cache,
 							const struct tapir_stack_ref *ref);
 /* For a stack that is described: another may be, later. NULL: out of memory. */
@@ -95,8 +95,8 @@ struct tapir_frame_cache_entry {
 };
 
 /*
- * Remembers a number of each frame, which stacks have in common. A new one takes the place of an
- * old one: a look-up costs one cache line, and there are thirty for a stack.
+ * Caches a number for each frame, which stacks share. A new one takes the place of an old one: a
+ * look-up costs one cache line, and there are thirty for a stack.
  */
 struct tapir_frame_cache {
 	void *lines; /* as allocated */

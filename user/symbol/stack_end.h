@@ -12,8 +12,8 @@
 
 /*
  * UNKNOWN of a kernel stack, and where the recording is older. A chain of frame pointers that the
- * process walked itself and that ends in a function where threads begin is FP_START: nobody knows
- * whether callers without frame pointers are missing in its midst. One that was walked for it,
+ * process walked itself and that ends in a function where threads begin is FP_START: it is not
+ * known if callers without frame pointers are missing within it. One that was walked for it,
  * without tables, is not: an interrupted function without a frame record hides its caller.
  */
 enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, uint32_t tgid,
@@ -32,7 +32,7 @@ bool tapir_stack_end__lost_callers(enum tapir_stack_end end);
 const char *tapir_stack_end__id(enum tapir_stack_end end);
 const char *tapir_stack_end__text(enum tapir_stack_end end);
 
-/* What gives whole stacks, or NULL. */
+/* The remedy that makes such stacks complete, or NULL. */
 const char *tapir_stack_end__remedy(enum tapir_stack_end end);
 
 /*

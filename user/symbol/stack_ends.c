@@ -10,7 +10,7 @@
 #include "symbol/stack_end.h"
 
 /*
- * What is remembered of a stack: one of these, or ROWS + idx of its row. LOST: it has none. Above
+ * The cached value of a stack: one of these, or ROWS + idx of its row. LOST: it has none. Above
  * that, in 14 bits each: idx + 1 of the gap that is a file's, and of the one that is a runtime's.
  */
 enum { UNKNOWN, WHOLE, BY_FP, LOST, ROWS };
@@ -23,7 +23,7 @@ enum { UNKNOWN, WHOLE, BY_FP, LOST, ROWS };
 
 #define SEARCHED_MAX	  8192 /* different stacks: of more of them, the first are enough */
 
-/* Of the process, as lore's address. */
+/* The runtime of the process, as the address of its lore. */
 static const struct tapir_lore *runtime_of(struct tapir_stack_ends *ends,
 					   const struct tapir_catalog *catalog,
 					   const struct tapir_stack_ref *ref)
@@ -85,7 +85,7 @@ static uint64_t end_fact(struct tapir_stack_ends *ends, const struct tapir_catal
 	return fact ? *fact : LOST;
 }
 
-/* Its idx + 1; 0: there is no room for it. path: or a runtime's, with runtime. */
+/* The gap's idx + 1; 0: there is no room for it. path: or a runtime's, with runtime. */
 static uint64_t gap_of(struct tapir_stack_ends *ends, struct tapir_sv path,
 		       const struct tapir_lore *runtime)
 {

@@ -59,9 +59,9 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 /* The stack of such a record will be counted: prefetches what that takes. */
 void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
 			      const struct tapir_stack_ref *ref, enum tapir_reorder_step step);
-/* How many stacks have an end that is known, of all families together. */
+/* The number of stacks with an end that is known, of all families together. */
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends);
-/* How many lack callers. */
+/* The number of stacks that lack callers. */
 uint64_t tapir_stack_ends__lost(const struct tapir_stack_ends *ends, enum tapir_family_id family);
 /* The same as a share, in percent; 0 of too few stacks. */
 double tapir_stack_ends__lost_percent(const struct tapir_stack_ends *ends,

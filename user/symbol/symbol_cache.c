@@ -70,7 +70,7 @@ static int open_or_create(int root_fd, const char *path)
 	return err ? err : tapir_trusted_dir__open(root_fd, path, &trusted);
 }
 
-/* Ours, and nobody else's to look into. */
+/* Checks that the directory is the user's, and closed to others. */
 static int check_own(int fd)
 {
 	struct stat st;

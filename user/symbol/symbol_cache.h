@@ -5,7 +5,7 @@
  *
  * The directory is 0700 and the user's; where another user could replace a part of its path, it is
  * not used. A file appears under its name when it is complete. The file that was used longest ago
- * goes first. What is in it is checked by whoever reads it. One thread at a time.
+ * goes first. Its content is checked by its readers. One thread at a time.
  */
 #ifndef TAPIR_USER_SYMBOL_CACHE_H
 #define TAPIR_USER_SYMBOL_CACHE_H

@@ -21,15 +21,15 @@ struct tapir_symbol_files;
 
 #define TAPIR_SYMBOL_FILE_MAX_BYTES (1ull << 30)
 
-/* Who waits for a file that is fetched. */
+/* Callbacks while a caller waits for a file that is fetched. */
 struct tapir_symbol_watch {
-	/* Ten times a second. False: stop; nothing is fetched any more. */
+	/* Ten times a second. False: stop; nothing more is fetched. */
 	bool (*goes_on)(void *ctx, const char *file, uint64_t done, uint64_t total);
 	void (*ended)(void *ctx); /* of one file */
 	void *ctx;
 };
 
-/* watch: borrowed; NULL: nobody waits. */
+/* watch: borrowed; NULL: no callbacks. */
 int tapir_symbol_files__new(const struct tapir_symbol_watch *watch,
 			    struct tapir_symbol_files **out);
 void tapir_symbol_files__free(struct tapir_symbol_files *f);

@@ -181,7 +181,10 @@ void tapir_symbol_server__free(struct tapir_symbol_server *s)
 	free(s);
 }
 
-/* As an element of a path: unreserved characters of RFC 3986, lower case, others escaped. */
+/*
+ * Adds the name as an element of a path: unreserved characters of RFC 3986, lower case, others
+ * escaped.
+ */
 static void put_name(struct tapir_str *out, const char *path)
 {
 	static const char hex[] = "0123456789ABCDEF";

@@ -15,7 +15,7 @@ struct tapir_symbol_server;
 int tapir_symbol_fetcher__new(const struct tapir_symbol_watch *watch,
 			      struct tapir_symbol_fetcher **out);
 void tapir_symbol_fetcher__free(struct tapir_symbol_fetcher *f);
-/* What was fetched before. -ENOENT: it was not. */
+/* Opens a file that was fetched before. -ENOENT: it was not. */
 int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct tapir_symbol_key *key,
 				 struct tapir_elf **out);
 

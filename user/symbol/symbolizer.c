@@ -223,7 +223,7 @@ static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
 	}
 }
 
-/* What was loaded. */
+/* Counts what was loaded. */
 static void count(struct tapir_symbolizer *s, const struct file *file)
 {
 	s->symbol_cnt += cost_of(file);
@@ -398,7 +398,10 @@ static bool name_range(struct tapir_symbolizer *s, const struct file *file, uint
 
 	if (!file->functions || !tapir_functions__find(file->functions, file_off, &range))
 		return false;
-	/* Its name in every C library; stripped, since nobody calls it. */
+	/*
+	 * The function has this name in every C library; it is stripped, since no code calls it by
+	 * name.
+	 */
 	if (range.is_signal)
 		snprintf(s->range_name, sizeof(s->range_name), "__restore_rt");
 	else

@@ -18,7 +18,7 @@ struct tapir_symbolizer;
 struct tapir_symbol_name {
 	const char *name; /* demangled; borrowed until the next call */
 	uint64_t start_off, size;
-	bool is_range; /* no symbol is known; the name tells where the function begins */
+	bool is_range; /* no symbol is known; the name has the function's beginning */
 };
 
 int tapir_symbolizer__new(struct tapir_symbolizer **out);
