@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which runtime is asked how. See heap.h. */
+/* Chooses how each runtime is queried. See heap.h. */
 #include "heap/heap.h"
 
 #include <errno.h>
@@ -41,7 +41,9 @@ int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
 
 /* ---- .NET --------------------------------------------------------------------------------------- */
 
-/* What is kept nowhere is neither compressed nor read while it comes: the process waits. */
+/*
+ * A recording that is not kept is neither compressed nor read while it arrives: the process waits.
+ */
 static int take_dotnet(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
 	struct tapir_heap_reading reading = {.tgid = request->tgid, .is_spooled = true};

@@ -16,7 +16,7 @@ struct tapir_heap_request {
 	const struct tapir_writer_opts *file; /* where it is kept; NULL: nowhere */
 };
 
-/* What taking a snapshot does to the process: a sentence, static. */
+/* The effect of a snapshot on the process: a sentence, static. */
 const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
 
 /*
@@ -25,13 +25,13 @@ const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
  */
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
 
-/* How sampled objects that are still alive are found (heap_live.h). */
+/* The way in which sampled objects that are still alive are found (heap_live.h). */
 enum tapir_heap_live_way { TAPIR_HEAP_LIVE_NONE, TAPIR_HEAP_LIVE_JVM, TAPIR_HEAP_LIVE_DOTNET };
 enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid);
 /* Fails with a line that says who knows them. */
 int tapir_heap__refuse_live(uint32_t tgid);
 
-/* That of a recording. */
+/* Opens the snapshot of a recording. */
 int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out);
 
 #endif

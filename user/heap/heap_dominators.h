@@ -14,7 +14,7 @@ struct tapir_heap_retained {
 	uint64_t reachable_cnt, reachable_bytes; /* from the roots */
 };
 
-/* Of a sealed graph. 0 or -ENOMEM; then nothing is in out. */
+/* Computes the sizes for a sealed graph. 0 or -ENOMEM; then nothing is in out. */
 int tapir_heap_retained__init(struct tapir_heap_retained *out, const struct tapir_heap_graph *g);
 void tapir_heap_retained__fini(struct tapir_heap_retained *r);
 

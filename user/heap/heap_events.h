@@ -11,7 +11,7 @@
  * runtime's events, seen with .NET 8, 9 and 10.
  *
  * The first complete collection counts: another tool's, before or after it, does not. Payloads are
- * whoever's: they are bounded and checked. One thread.
+ * hostile input: they are bounded and checked. One thread.
  */
 #ifndef TAPIR_USER_HEAP_EVENTS_H
 #define TAPIR_USER_HEAP_EVENTS_H

@@ -11,7 +11,7 @@
 #define OLDEST	       2u
 #define LARGE	       3u	    /* its generation, and beyond it the pinned one */
 #define BACKGROUND     1u	    /* type of a collection */
-#define STEPS_MAX      (1ull << 26) /* samples looked at in one collection */
+#define STEPS_MAX      (1ull << 26) /* samples checked in one collection */
 #define SURVIVED_BYTES 16u
 #define MOVED_BYTES    24u
 
@@ -40,7 +40,7 @@ static int by_va(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
-/* Of those at one address the last one is there. */
+/* If several samples have one address, the last one exists. */
 static void sort(struct tapir_heap_follow *f)
 {
 	struct tapir_heap_sample *s = f->samples.data;
@@ -63,7 +63,8 @@ static size_t first_at(const struct tapir_heap_follow *f, uint64_t va)
 	return va ? tapir_sorted__upper_bound(f->samples.data, f->samples.cnt, va, va - 1) : 0;
 }
 
-/* Its idx is that of a sample in the range; false: there is no more of them, or too many were seen.
+/*
+ * Finds the idx of the next sample in the range; false: there are no more, or too many were seen.
  */
 static bool next_in(struct tapir_heap_follow *f, size_t *idx, uint64_t from_va, uint64_t bytes)
 {

@@ -11,7 +11,7 @@
  * have been reported: all are by a collection of generation 2 that blocks. A background collection
  * moves nothing; it reports what it keeps of what was old when it began.
  *
- * Payloads are whoever's: they are bounded and checked, and each step is counted. One thread.
+ * Payloads are hostile input: they are bounded and checked, and each step is counted. One thread.
  */
 #ifndef TAPIR_USER_HEAP_FOLLOW_H
 #define TAPIR_USER_HEAP_FOLLOW_H

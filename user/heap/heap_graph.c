@@ -141,7 +141,7 @@ static bool split(const struct tapir_heap_graph *g, struct runs *runs)
 	return true;
 }
 
-/* By address, then by the order in which they came. */
+/* Sorts by address, then by the order of arrival. */
 static int by_va_and_order(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
@@ -166,7 +166,10 @@ static int sort_runs(const struct tapir_heap_graph *g, struct runs *runs)
 
 /* ---- references ------------------------------------------------------------------------------- */
 
-/* Where each object's references begin among those that came; the last is their number. */
+/*
+ * The index at which each object's references begin in the order of arrival; the last is their
+ * number.
+ */
 static uint64_t *old_first_edges(const struct tapir_heap_graph *g)
 {
 	uint64_t *first = malloc((g->va.cnt + 1) * sizeof(*first));
@@ -326,7 +329,7 @@ static int by_key(const void *a, const void *b)
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Those between objects that exist, by key. *out is the caller's. */
+/* Finds the dependent handles between objects that exist, by key. *out is the caller's. */
 static int find_dependents(const struct tapir_heap_graph *g, struct dependent **out, size_t *cnt)
 {
 	const struct tapir_heap_dependent *d;

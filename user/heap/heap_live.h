@@ -4,8 +4,8 @@
  * them.
  *
  * Of a JVM: its flight recorder's OldObjectSample (JDK 17 and later), which keeps at most 256 of
- * the objects that are allocated meanwhile, those with more bytes around them rather. Of .NET: the
- * samples of heap_allocations.h that are in the snapshot.
+ * the objects that are allocated while it records, preferring those with more bytes around them. Of
+ * .NET: the samples of heap_allocations.h that are in the snapshot.
  *
  * The JVM records under the name "tapir". If tapir is killed in between, it continues: 'jcmd PID
  * JFR.stop name=tapir'. Privileges: as of jvm_attach.h. One thread.
@@ -49,7 +49,7 @@ int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out);
 /* The content of such a file. -EPROTO: it is none, or damaged; -ENOMEM. No line. */
 int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t len);
 
-/* Of a complete snapshot and what was recorded before it. 0 or -ENOMEM. out: zeros. */
+/* Joins a complete snapshot with what was recorded before it. 0 or -ENOMEM. out: zeros. */
 int tapir_heap_live__join(struct tapir_heap_live *out, const struct tapir_heap_allocations *a,
 			  const struct tapir_heap_snapshot *s);
 
@@ -64,7 +64,7 @@ void tapir_heap_live__count(struct tapir_heap_live *l,
 			    const struct tapir_str texts[TAPIR_HEAP_LIVE_TEXTS], uint64_t bytes);
 void tapir_heap_live__sort(struct tapir_heap_live *l);
 
-/* Its table, "live", of `top` rows. */
+/* Adds the table "live", of `top` rows. */
 void tapir_heap_live__add_table(const struct tapir_heap_live *l, uint64_t top,
 				struct tapir_view_result *out);
 /* "120 of 900 sampled objects are alive; most: byte[] (62), ..." */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Of .NET: samples that were followed, in the snapshot at the end. See heap_live.h. */
+/*
+ * The living samples of .NET: those that were followed, in the snapshot at the end. See
+ * heap_live.h.
+ */
 #include <errno.h>
 
 #include "analyze/own_code.h"
@@ -8,7 +11,10 @@
 
 #define FRAMES_MAX 12u
 
-/* From the program's own method outwards; one that is on the stack twice in a row is there once. */
+/*
+ * Adds a stack from the program's own method outwards; a method that is on it twice in a row is
+ * added once.
+ */
 static void add_stack(const struct tapir_stack_tree *tree, uint32_t node, struct tapir_str *out)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Of a JVM. See heap_live.h. */
+/* The living samples of a JVM. See heap_live.h. */
 #include "heap/heap_live.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static void add_method(struct tapir_jfr *j, struct tapir_jfr_value frame, struct
 	tapir_str__add_printable(out, name.data, name.len);
 }
 
-/* From the program's own method outwards; all of it where there is none. */
+/* Adds a stack from the program's own method outwards; all of it where there is none. */
 static void add_stack(struct tapir_jfr *j, struct tapir_jfr_value event, struct tapir_str *out)
 {
 	struct tapir_jfr_value frames =
@@ -122,7 +122,7 @@ static void add_holder(struct tapir_jfr *j, struct tapir_jfr_value reference,
 	tapir_str__add_printable(out, field.data, field.len);
 }
 
-/* From the object's holder outwards; a chain of equal holders (a list) is one. */
+/* Adds the path from the object's holder outwards; a chain of equal holders (a list) is one. */
 static void add_path(struct tapir_jfr *j, struct tapir_jfr_value event, struct tapir_str *out)
 {
 	struct tapir_jfr_value object = tapir_jfr__field(j, event, "object"), reference;

@@ -77,7 +77,7 @@ static void enter(struct walk *w, uint32_t object, uint32_t holder, uint32_t *qu
 	w->queue[(*queued)++] = object;
 }
 
-/* Of the roots that are on a thread's stack, or of all others. */
+/* Enters the roots that are on a thread's stack, or all others. */
 static int enter_roots(struct walk *w, bool is_stack, uint32_t *queued)
 {
 	const struct tapir_heap_graph *g = w->g;
@@ -97,7 +97,10 @@ static int enter_roots(struct walk *w, bool is_stack, uint32_t *queued)
 	return 0;
 }
 
-/* What a thread has in its hands at this moment is held by others for longer, if there are any. */
+/*
+ * Other roots go first: an object that a thread holds only at this moment is held by them for
+ * longer, if there are any.
+ */
 static int walk_all(struct walk *w)
 {
 	const struct tapir_heap_graph *g = w->g;

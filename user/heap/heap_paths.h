@@ -30,7 +30,7 @@ struct tapir_heap_paths {
 	uint64_t unreachable_cnt, unreachable_bytes;
 };
 
-/* Of a sealed graph. 0 or -ENOMEM; then nothing is in out. */
+/* Finds the paths of a sealed graph. 0 or -ENOMEM; then nothing is in out. */
 int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap_graph *g);
 void tapir_heap_paths__fini(struct tapir_heap_paths *p);
 

@@ -26,7 +26,7 @@ struct tapir_heap_record_opts {
 	 */
 	uint64_t follow_ns;
 	const struct tapir_writer_opts *file; /* where it is recorded; NULL: nowhere */
-	tapir_session_fn on_record;	      /* sees each record; NULL: nobody does */
+	tapir_session_fn on_record;	      /* receives each record; NULL: not needed */
 	void *ctx;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the events of a recording to types, retained bytes and paths. See heap_snapshot.h. */
+/* Turns the events of a recording into types, retained bytes and paths. See heap_snapshot.h. */
 #include "heap/heap_snapshot.h"
 
 #include <errno.h>

@@ -50,7 +50,7 @@ struct tapir_heap_reading {
 /* ctx: the reading. A sink of a recording (session.h); 0. */
 int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 			    const struct tapir_rec *rec);
-/* Of one that is not made a snapshot. */
+/* Releases a reading that does not become a snapshot. */
 void tapir_heap_reading__fini(struct tapir_heap_reading *r);
 /* Takes what is in it, also on failure, which is that of __read. */
 int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap_reading *r,

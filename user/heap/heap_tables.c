@@ -132,7 +132,7 @@ static int by_retained(const void *a, const void *b)
 
 struct choice tapir_vec(const struct tapir_heap_row *);
 
-/* Of the types that hold most, and are held themselves. */
+/* Adds the paths of the types that hold most, and are held themselves. */
 static void add_paths(struct tapir_view_result *out, const struct tapir_heap_snapshot *s,
 		      const struct tapir_heap_tables_opts *opts)
 {
@@ -269,7 +269,7 @@ static const char *allocator_of(const struct tapir_heap_allocations *a,
 	return origin ? tree->names.data[tree->nodes.data[origin].name] : NULL;
 }
 
-/* By whom the types that grew most were allocated meanwhile, the heaviest stack of each. */
+/* Adds the heaviest stack that allocated each of the types that grew most. */
 static void add_allocations(struct tapir_view_result *out,
 			    const struct tapir_heap_tables_opts *opts,
 			    const struct grown_list *grown)
@@ -312,8 +312,9 @@ static const struct tapir_heap_live_row *live_of(const struct tapir_heap_tables_
 }
 
 /*
- * Who made what grew most, and what holds it: of the objects that stay, if some were sampled. Else
- * who allocates most of the type, though it may be others that stay.
+ * Adds what allocated the types that grew most, and what holds them: for objects that stay, if some
+ * were sampled. Else the stacks that allocate most of the type, though other objects may be those
+ * that stay.
  */
 static void add_causes(struct tapir_view_result *out, const struct tapir_heap_snapshot *after,
 		       const struct tapir_heap_tables_opts *opts, const struct grown_list *grown)

@@ -21,7 +21,7 @@ int tapir_heap_tables__one(const struct tapir_heap_snapshot *s,
 			   const struct tapir_heap_tables_opts *opts,
 			   struct tapir_view_result *out);
 
-/* What grew from before to after. */
+/* The growth from before to after. */
 int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 			      const struct tapir_heap_snapshot *after,
 			      const struct tapir_heap_tables_opts *opts,

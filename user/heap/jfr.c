@@ -68,7 +68,7 @@ static uint64_t read_varint(struct cursor *c)
 	return value;
 }
 
-/* Of things that each take a step. */
+/* Reads a count of elements that each take at least a byte. */
 static uint64_t take_count(struct cursor *c)
 {
 	uint64_t cnt = read_varint(c);
@@ -79,7 +79,10 @@ static uint64_t take_count(struct cursor *c)
 	return 0;
 }
 
-/* Of UTF-16 units; those below 128 take a byte each, and are ASCII where all do. Else empty. */
+/*
+ * Reads UTF-16 units; those below 128 take a byte each, and the text is ASCII if all do. Else
+ * empty.
+ */
 static struct tapir_sv take_units(struct cursor *c)
 {
 	uint64_t cnt = take_count(c);
@@ -307,7 +310,7 @@ static uint64_t pool_key(uint64_t class_id, uint64_t key)
 	return tapir_hash__mix(tapir_hash__mix(11, class_id), key);
 }
 
-/* Of a key of the pool its value; a member that is none stays as it is. */
+/* Finds the value for a key of the pool; a member that is not a key stays as it is. */
 static struct tapir_jfr_value resolve(struct tapir_jfr *j, struct tapir_jfr_value v)
 {
 	struct cursor c = {j, v.at, j->len};
