@@ -236,7 +236,7 @@ static void check(struct tapir_flight *f)
 		tapir_flight_job__free(job);
 }
 
-/* What other rings have not delivered yet is in the next one. */
+/* Records that other rings have not delivered yet are in the next part. */
 static void begin_part(struct tapir_flight *f, uint64_t now_ns)
 {
 	const struct tapir_flight_job what = {.request_ns = now_ns,
@@ -291,7 +291,7 @@ static void on_stopping(void *ctx)
 	atomic_store(&((struct tapir_flight *)ctx)->stopping_ns, tapir_clock__now_ns());
 }
 
-/* What a trigger asked for a moment ago is in the last file, too. */
+/* A request of a trigger a moment ago is in the last file, too. */
 static int freeze_last(struct tapir_flight *f)
 {
 	uint64_t at_ns = atomic_load(&f->stopping_ns);

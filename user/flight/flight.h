@@ -28,14 +28,15 @@ struct tapir_flight_opts {
 	struct tapir_triggers *triggers;      /* NULL: none; borrowed */
 	const struct tapir_writer_opts *file; /* all but its path and descriptor; borrowed */
 	/*
-	 * Where files go instead, on the freezer's thread: make returns a descriptor or -errno with
-	 * a line, take gets it with what is in it. NULL: STEM-DATE-TIME.tapir, and one at the end.
+	 * The destination of files instead, on the freezer's thread: make returns a descriptor or
+	 * -errno with a line, take gets it with what is in it. NULL: STEM-DATE-TIME.tapir, and one
+	 * at the end.
 	 */
 	int (*make)(void *ctx);
 	void (*take)(void *ctx, int fd, const struct tapir_flight_file *file);
 	/*
-	 * Whether a recording has a finding of this severity, and what it is: for triggers, once
-	 * per window, on the freezer's thread. NULL: findings fire nothing.
+	 * Returns true if a recording has a finding of this severity, and describes it: for
+	 * triggers, once per window, on the freezer's thread. NULL: findings fire nothing.
 	 */
 	bool (*judge)(void *ctx, int fd, double severity, struct tapir_str *why);
 	/*

@@ -16,7 +16,7 @@
 
 #define TAPIR_FLIGHT_JUDGE_NS TAPIR_NS_PER_SEC
 
-/* What the freezer is given. */
+/* A job of the freezer. */
 struct tapir_flight_job {
 	struct tapir_flight *flight;
 	struct tapir_segment_fds segments;

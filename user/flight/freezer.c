@@ -112,7 +112,7 @@ static void say_file(const struct tapir_flight_job *job, const char *path, uint6
 			   (double)wanted_ns / 1e9);
 }
 
-/* What it finds is a trigger like any other, for the session thread. */
+/* A finding is a trigger like any other, for the session thread. */
 static void check_findings(struct tapir_flight_job *job)
 {
 	struct tapir_flight *f = job->flight;

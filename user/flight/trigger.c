@@ -365,7 +365,7 @@ static bool judge_event(struct tapir_triggers *t, struct trigger *trigger, struc
 	return true;
 }
 
-/* Where the end of this kind is searched, as analyze/timeline_intervals.c has it. */
+/* The key by which the end of this kind is searched, as analyze/timeline_intervals.c has it. */
 static uint64_t key_of(struct tapir_triggers *t, const struct tapir_kind *kind, struct happening *h)
 {
 	const struct tapir_rec_event *rec = h->event.rec;
@@ -383,7 +383,10 @@ static uint64_t key_of(struct tapir_triggers *t, const struct tapir_kind *kind, 
 	return tapir_hash__mix(key, (uint64_t)rec->tid << 32);
 }
 
-/* Without an id, such an activity that moved cannot be told from the next one on its thread. */
+/*
+ * Without an id, such an activity that moved cannot be distinguished from the next one on its
+ * thread.
+ */
 static bool is_followed(const struct tapir_kind *kind, const struct happening *h)
 {
 	return !kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || h->event.activity_id;

@@ -41,8 +41,10 @@ bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog 
 /* Once a second or so: intervals that have not ended and already last longer. */
 bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why);
 
-/* The least severity of a finding that fires one; 0: none does. Whoever has a file of the last part
- * judges it. */
+/*
+ * The least severity of a finding that fires one; 0: none does. The owner of a file of the last
+ * part evaluates it.
+ */
 double tapir_triggers__severity(const struct tapir_triggers *t);
 
 /* Intervals that were not followed, for lack of memory or because there were too many. */
