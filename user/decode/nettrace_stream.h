@@ -72,8 +72,8 @@ int tapir_nettrace_stream__new(const struct tapir_nettrace_sink *sink,
 void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s);
 
 /*
- * 0; -EPROTO: this is not, or no longer, such a stream, permanently; -EOPNOTSUPP: one of another
- * version, or a 32-bit process's; -ENOMEM. No line.
+ * 0; -EPROTO: the bytes are not such a stream, and all later calls fail, too; -EOPNOTSUPP: a stream
+ * of another version, or of a 32-bit process; -ENOMEM. No line.
  */
 int tapir_nettrace_stream__feed(struct tapir_nettrace_stream *s, const void *bytes, size_t len);
 
