@@ -9,8 +9,8 @@
  *	static const struct tapir_option options[] = {
  *		{"duration", 'd', "SEC", "stop after this time", TAPIR_OPTION_DURATION,
  *		 offsetof(struct args, duration_ns), .min = 1, .max = UINT64_MAX},
- *		{"json", 0, NULL, "one object a line", TAPIR_OPTION_FLAG, offsetof(struct args,
- *json)},
+ *		{"json", 0, NULL, "one object a line", TAPIR_OPTION_FLAG,
+ *		 offsetof(struct args, json)},
  *		{}};
  *	static int run(struct tapir_cli *cli) { struct args *args = cli->args; ... }
  *	const struct tapir_command tapir_cmd_NAME = {...};
