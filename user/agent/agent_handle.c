@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Dispatches a request: by whom it is, what the caller may do, and the function that handles it.
+ * Dispatches a request: identifies the caller, checks its role, calls the function that handles it.
  * Nothing here waits.
  */
 #include <errno.h>

@@ -8,8 +8,8 @@
 #define TAPIR_USER_SANDBOX_H
 
 /*
- * No capabilities, now or after an exec, no core files, and where this is root the user "nobody". 0
- * or -errno with a line.
+ * Drops all capabilities, also for what it executes, and core files; root becomes an unprivileged
+ * user. 0 or -errno with a line.
  */
 int tapir_sandbox__drop_user(void);
 

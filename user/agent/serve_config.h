@@ -50,8 +50,8 @@ struct tapir_serve_config {
 	struct tapir_words listen; /* "HOST:PORT", "unix:PATH" */
 	uint32_t only_pid;	   /* the process that started the agent, and the only one that it
 				      touches; requests come from it; 0: none */
-	struct tapir_words hosts;  /* names by which clients may call the agent, beside its
-				      addresses */
+	struct tapir_words hosts;  /* names by which clients may call the agent, apart from
+				      its addresses */
 	const char *state;	   /* directory; "memory"; NULL: a default */
 	const char *tokens_file;   /* NULL: one token, made at the first start */
 	const char *tls_certificate, *tls_key; /* files, PEM; NULL: no TLS */

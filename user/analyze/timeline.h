@@ -251,8 +251,8 @@ struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, 
 /* The node of a stack in the tree, created if it is new. TAPIR_NO_NODE: the stack is unknown. */
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
 /*
- * What a thread did for most of a time that ends now: the stack of its longest wait, or if it did
- * not wait, its last stack. TAPIR_NO_NODE: no stack is known.
+ * The stack that stands for a thread's activity in a time that ends now: that of its longest wait,
+ * or if it did not wait, its last one. TAPIR_NO_NODE: no stack is known.
  */
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
 				uint64_t now_ns);

@@ -38,7 +38,7 @@ struct tapir_proc {
  * Both with a line. On success out needs __fini.
  */
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
-/* As __read, but a zombie is -ESRCH as well: nothing happens in it any longer. */
+/* Reads as __read does, but a zombie is -ESRCH as well: nothing happens in it any longer. */
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
 /* Only what a record of the kernel does not say of it: exe, cmdline, cgroup. Needs __fini, too. */
 int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);

@@ -3,7 +3,7 @@
  * target_options.h - the options that choose what to trace, the same in every command that traces.
  *
  * Put a struct tapir_target_args into the command's arguments and
- *  {"Whom to trace", tapir_target_options, offsetof(struct args, target)}
+ *  {"Targets", tapir_target_options, offsetof(struct args, target)}
  * into its groups; the program after "--" is cli->program (takes_program).
  */
 #ifndef TAPIR_USER_TARGET_OPTIONS_H

@@ -38,8 +38,8 @@ struct tapir_cut_waits {
 void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 			  const struct tapir_lore_wait *wait);
 /*
- * Of the time ns that a thread waited for that reason, returns the part with truncated stacks, *cnt
- * waits.
+ * Returns the part with truncated stacks, *cnt waits, of the time ns that a thread waited for that
+ * reason.
  */
 uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const char *reason,
 			     uint64_t ns, uint64_t *cnt);

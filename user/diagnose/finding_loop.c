@@ -230,7 +230,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	} else if (place == TAPIR_LOOP_CALLED) {
 		sleep_in_call(f, loop, w);
 	} else {
-		/* It slept in the loop, or it is not known where. */
+		/* The thread slept in the loop, or it is not known where. */
 		if (place == TAPIR_LOOP_ITSELF) {
 			end_stand(loop, w->from_ns, false);
 			loop->idle_ns += w->wake_ns - w->from_ns;

@@ -223,7 +223,7 @@ int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *o
 	return 0;
 }
 
-/* Where rings alone were requested, no stream is started. */
+/* No stream is started if rings alone were requested. */
 static int start_streams(struct recording *r)
 {
 	const struct tapir_dotnet_streams_opts opts = {

@@ -61,7 +61,7 @@ int tapir_jitdump__read(struct tapir_jitdump *d, uint64_t now_ns, size_t max_byt
 
 const struct tapir_jitdump_stats *tapir_jitdump__stats(const struct tapir_jitdump *d);
 
-/* What is wrong with the file, a line for a person that was logged as a warning; NULL: nothing. */
+/* The problem with the file, a line for a person that was logged as a warning; NULL: none. */
 const char *tapir_jitdump__problem(const struct tapir_jitdump *d);
 
 #endif

@@ -36,7 +36,7 @@ struct request {
 static struct tapir_dwarf_lines *opened[TAPIR_LINE_HELPER_FILES];
 static struct tapir_lines_answer *answer;
 
-/* Whatever a file does to libdw, it does as the user "nobody", and ends the process at worst. */
+/* Whatever a file does to libdw, it does without privileges, and ends the process at worst. */
 static void confine(void)
 {
 	const struct rlimit none = {};

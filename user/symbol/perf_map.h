@@ -54,7 +54,7 @@ int tapir_perf_map__read(struct tapir_perf_map *m, uint64_t now_ns, size_t max_b
 
 const struct tapir_perf_map_stats *tapir_perf_map__stats(const struct tapir_perf_map *m);
 
-/* What is wrong with the file, a line for a person that was logged as a warning; NULL: nothing. */
+/* The problem with the file, a line for a person that was logged as a warning; NULL: none. */
 const char *tapir_perf_map__problem(const struct tapir_perf_map *m);
 
 #endif

@@ -101,8 +101,8 @@ const struct tapir_rec_process *tapir_catalog__process(const struct tapir_catalo
 const struct tapir_rec_resource *tapir_catalog__resource(const struct tapir_catalog *c,
 							 uint32_t tgid, uint64_t time_ns);
 /*
- * Tells processes apart that had one id after another: returns the time from which the id belonged
- * to the process that had it at time_ns, as far as the records show; 0: since before them.
+ * Distinguishes processes that had one id after another: returns the time from which the id
+ * belonged to the process that had it at time_ns, as far as the records show; 0: since before them.
  */
 uint64_t tapir_catalog__life(const struct tapir_catalog *c, uint32_t tgid, uint64_t time_ns);
 /* The mapping that covered va at time_ns. */

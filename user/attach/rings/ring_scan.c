@@ -26,8 +26,7 @@ static uint64_t due_ns(const struct tapir_ring_burst *b)
 }
 
 /*
- * Where programs start all the time, due times are rounded up to a grid: one wake-up serves
- * several.
+ * Due times are rounded up to a grid where programs start all the time: one wake-up serves several.
  */
 static uint64_t wake_ns(const struct tapir_ring_scan *l, const struct tapir_ring_burst *b)
 {

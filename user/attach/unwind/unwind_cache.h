@@ -35,7 +35,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
  */
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
 
-/* As __of, for a file that may no longer have a name. */
+/* The same for a file that may no longer have a name. */
 int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out);
 
 /* NULL: there is no directory to use, or no memory. The others take NULL. */

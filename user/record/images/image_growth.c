@@ -152,8 +152,8 @@ static void attach_more(struct tapir_images *images, const struct tapir_growing 
 }
 
 /*
- * Where an event may also arrive by the process's ring, the ring's coverage must be known before
- * the probe is attached: so the change is read one scan later.
+ * If an event may also arrive by the process's ring, the ring's coverage must be known before the
+ * probe is attached: so the change is read one scan later.
  */
 static bool is_due(struct tapir_images *images, struct tapir_growing *g, uint64_t now_ns)
 {

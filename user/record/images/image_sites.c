@@ -320,7 +320,10 @@ static int add_functions(struct reading *r)
 	return err;
 }
 
-/* Of tapir's library in a process: its sites are for other tools, its events arrive by rings. */
+/*
+ * Returns true for tapir's library in a process: its sites are for other tools, its events arrive
+ * by rings.
+ */
 static bool is_published(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

@@ -32,7 +32,7 @@ void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, 
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
 
 /*
- * From the note's time on the process sends events of what it compiles; the second: some of those
+ * The process sends events of what it compiles, from the note's time on; the second: some of those
  * were lost.
  */
 void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note);

@@ -21,8 +21,8 @@ struct tapir_otel_reader {
 	}
 
 /*
- * As tapir_otel_process__look, with the payload in r->payload. *is_stuck: it did not answer, and
- * must not be read again. -ECANCELED: the program is to end.
+ * Reads as tapir_otel_process__look does, with the payload in r->payload. *is_stuck: it did not
+ * answer, and must not be read again. -ECANCELED: the program is to end.
  */
 int tapir_otel_reader__look(struct tapir_otel_reader *r, struct tapir_otel_process *p,
 			    bool *is_stuck);

@@ -178,7 +178,7 @@ static bool may_stream(const struct tapir_dotnet_lanes *l, int err)
 	       err != -EMFILE && err != -ENFILE;
 }
 
-/* Where no library was to be loaded at all, there is nothing to explain. */
+/* If no library was to be loaded at all, there is nothing to explain. */
 static int fall_back(struct tapir_dotnet_lanes *l, uint32_t tgid, const char *why)
 {
 	struct tapir_str said = {};
