@@ -80,7 +80,7 @@ struct {
 	__type(value, struct tapir_live);
 } live __weak SEC(".maps");
 
-/* By probe id. Loss is rare: one shared element and atomic adds will do. */
+/* The loss counters by probe id. Loss is rare: one shared element and atomic adds will do. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -107,7 +107,7 @@ static __always_inline void tapir_lose(const __u32 *probe_id, enum tapir_loss_ca
 		__sync_fetch_and_add(&of_probe->cnt[cause], 1);
 }
 
-/* What a sender of records keeps, outside the stack. */
+/* The state of a sender of records, outside the stack. */
 struct sender {
 	__u64 unasked_bytes; /* sent since the ring was last asked how full it is */
 	__u32 pair;	     /* the key for the ring of this CPU and its neighbour */
@@ -143,7 +143,7 @@ static __always_inline long tapir_send(struct tapir_live *now, struct sender *se
 	return tapir_send_with(now, sender, rec, size, BPF_RB_NO_WAKEUP);
 }
 
-/* Who a thread is. */
+/* Fills in the ids, names and times of a thread. */
 static __always_inline void tapir_fill_thread(struct tapir_rec_thread *rec,
 					      struct task_struct *task, __u16 cpu, __u64 time_ns)
 {
@@ -241,9 +241,9 @@ static __noinline __attribute__((unused)) int tapir_is_wanted(struct task_struct
 }
 
 /*
- * What the rules about names and cgroups decided for a process, so that they are not evaluated at
- * every context switch: a process and its verdict in one word, valid for a few jiffies. Two
- * processes that share a slot evict each other.
+ * Caches what the rules about names and cgroups decided for a process, so that they are not
+ * evaluated at every context switch: a process and its verdict in one word, valid for a few
+ * jiffies. Two processes that share a slot evict each other.
  */
 #define VERDICTS      8192 /* a power of two */
 #define VERDICT_BITS  24   /* a tgid (at most 2^22) and the verdict */

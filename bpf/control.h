@@ -86,7 +86,7 @@ struct tapir_site {
 	uint8_t arg_cnt;
 	uint8_t byte_arg_cnt;		   /* arguments that point to bytes which are captured */
 	uint8_t byte_args[TAPIR_MAX_ARGS]; /* which these are */
-	/* Where the caller is, by .eh_frame, for processes without tables; rule 0: not known. */
+	/* The caller's location by .eh_frame, for processes without tables; rule 0: not known. */
 	struct tapir_unwind_row caller;
 	uint32_t pad0;
 	struct tapir_operand taken;
@@ -133,8 +133,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_machine_site) == 144, "tapir_machine_sit
 #define TAPIR_EVENT_VAR_BYTES	 8192u
 
 /*
- * Whose hits are recorded: those of a process that any enabled rule names. No rule: of all
- * but the tracer itself.
+ * The filter of processes: hits of a process that any enabled rule names are recorded. No rule: of
+ * all but the tracer itself.
  */
 #define TAPIR_FILTER_MAX_COMMS	 8
 #define TAPIR_FILTER_MAX_CGROUPS 8
@@ -204,9 +204,9 @@ struct tapir_live {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 48, "tapir_live");
 
 /*
- * Where the threads of a process publish their trace ids (tapir/otel_context.h); the map
- * `otel_tls_locations`, by tgid. The loader names a word of the GOT, which the dynamic linker may
- * fill later; BPF programs replace that by what they find there.
+ * The location in which the threads of a process publish their trace ids (tapir/otel_context.h);
+ * the map `otel_tls_locations`, by tgid. The loader names a word of the GOT, which the dynamic
+ * linker may fill later; BPF programs replace that by what they find there.
  */
 enum tapir_otel_tls_location_kind {
 	TAPIR_TRACE_NOWHERE = 0,
@@ -242,7 +242,10 @@ enum tapir_hold_kind {
 	TAPIR_HOLD_PTRACE = 3 /* it may not trace the thread arg; 0: that is not known */
 };
 
-/* Who writes which: BPF claims a free one, the holder stops the thread, the loader is done. */
+/*
+ * The states of a hold and their writers: BPF claims a free one, the holder stops the thread, the
+ * loader is done.
+ */
 enum tapir_hold_state {
 	TAPIR_HOLD_ASKED,   /* the thread is about to stop */
 	TAPIR_HOLD_STOPPED, /* it has */

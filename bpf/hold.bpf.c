@@ -58,8 +58,8 @@ static long key_of_vma(struct task_struct *task, struct vm_area_struct *vma, voi
 }
 
 /*
- * Whether the mapping is of a file whose probes may be missing. Yes if that is unknown now, and if
- * they were attached a moment ago, maybe after it was mapped: that hold is reported, too.
+ * Returns true if the mapping is of a file whose probes may be missing. Yes if that is unknown now,
+ * and if they were attached a moment ago, maybe after it was mapped: that hold is reported, too.
  */
 static __noinline int is_unknown(struct task_struct *task, __u64 va)
 {
@@ -74,7 +74,10 @@ static __noinline int is_unknown(struct task_struct *task, __u64 va)
 	return !since_ns || bpf_ktime_get_ns() - *since_ns < MOMENT_NS;
 }
 
-/* Whether the current thread is traced by tapir's holder, and the parent is there to release it. */
+/*
+ * Returns true if the current thread is traced by tapir's holder, and the parent is there to
+ * release it.
+ */
 static __always_inline int may_be_held(struct task_struct *task)
 {
 	struct tapir_live *now = tapir_live();
@@ -91,7 +94,7 @@ static __always_inline int means_nothing(struct task_struct *task, int signal)
 	return handler <= 1 && !(BPF_CORE_READ(task, blocked.sig[0]) & 1ull << (signal - 1));
 }
 
-/* One whose default is to be ignored, with no handler and not blocked; 0: none. */
+/* Picks a signal whose default is to be ignored, with no handler and not blocked; 0: none. */
 static __always_inline __u8 pick_signal(struct task_struct *task)
 {
 	return means_nothing(task, SIGURG) ? SIGURG : means_nothing(task, SIGWINCH) ? SIGWINCH : 0;
@@ -159,7 +162,7 @@ int BPF_PROG(tapir_hold_exec, struct task_struct *task, pid_t old_pid, struct li
 
 	if (!may_be_held(task) || !tapir_is_wanted(task, task->tgid))
 		return 0;
-	/* It begins in its interpreter if it has one, else in itself. */
+	/* A program begins in its interpreter if it has one, else in itself. */
 	regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	if (is_unknown(task, BPF_CORE_READ(task, mm, start_code)) || is_unknown(task, regs->ip))
 		hold(task, TAPIR_HOLD_EXEC, 0, 0);
@@ -184,7 +187,7 @@ static __always_inline __u32 kernel_tid(struct task_struct *task, __u64 pid)
 	return BPF_CORE_READ(task, thread_pid, level) ? 0 : pid;
 }
 
-/* It is refused because the holder traces the one it wants to trace: that may be so. */
+/* A ptrace(2) is refused because the holder traces the thread it wants to trace: that may be so. */
 static __always_inline void saw_refused_ptrace(struct task_struct *task, __u64 request, __u64 pid)
 {
 	struct tapir_holds *all = bpf_map_lookup_elem(&holds, &zero_key);

@@ -12,7 +12,7 @@
 
 #define TAPIR_INSN_INLINE static inline __attribute__((always_inline))
 
-/* What follows an opcode, a letter for each. */
+/* The bytes that follow an opcode, a letter for each shape. */
 enum tapir_insn_shape {
 	TAPIR_INSN_NONE = '-',	/* unknown */
 	TAPIR_INSN_ALONE = 'a', /* nothing */
@@ -44,7 +44,7 @@ struct tapir_insn {
 	uint32_t shape; /* enum tapir_insn_shape */
 };
 
-/* Of bytes[0..15]: after an instruction of 15 bytes there is one more. */
+/* Reads bytes[0..15]: after an instruction of 15 bytes there is one more. */
 TAPIR_INSN_INLINE uint32_t tapir_insn__byte(const uint8_t *bytes, uint32_t at)
 {
 	__asm__ volatile("" : "+r"(at)); /* else the clamp goes */
@@ -101,7 +101,7 @@ TAPIR_INSN_INLINE void tapir_insn__take_0f(struct tapir_insn *insn, const uint8_
 	}
 }
 
-/* Of test, not, neg, mul, inc, dec, call: what their ModRM says. */
+/* The shape of test, not, neg, mul, inc, dec, call by their ModRM. */
 TAPIR_INSN_INLINE uint32_t tapir_insn__group_shape(uint32_t op, uint32_t reg)
 {
 	if (op == 0xff) /* inc, dec, call; not jmp and push */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * interp.h - the functions that an interpreter runs, beside the addresses of its own code: what the
- * loader tells the BPF programs of an interpreter, and what they send. Not part of a recording.
+ * interp.h - the functions that an interpreter runs, in addition to the addresses of its own code:
+ * what the loader tells the BPF programs of an interpreter, and what they send. Not part of a
+ * recording.
  *
  * A process whose interpreter is known has a struct tapir_interp in its unwind_spaces (unwind.h):
  * where a thread's innermost frame is and what a frame looks like. At each stack the programs walk
@@ -50,11 +51,11 @@ enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAP
 
 /* The frame that ends those of one call of the loop runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
-/* It has no threads of its own: only the process's first one runs functions. */
+/* The interpreter has no threads of its own: only the process's first one runs functions. */
 #define TAPIR_INTERP_FIRST_THREAD (1u << 1)
 
 /*
- * How a process's frames are found: state = *root; frame = *(state + steps[0]), *(that + steps[1])
+ * The way to a process's frames: state = *root; frame = *(state + steps[0]), *(that + steps[1])
  * ...; the function of a frame, and the frame before it, are words in it. Offsets in bytes, those
  * in a frame below TAPIR_INTERP_FRAME_BYTES.
  */
@@ -95,9 +96,9 @@ struct tapir_interp_list {
 };
 
 /*
- * From a program to the session: a STACK, whose id is that of the addresses alone, with room for
- * TAPIR_FRAMES + 2 frames (TAPIR_MAX_FRAMES, if it has more than TAPIR_FRAMES); then the list, as
- * far as it is filled.
+ * A record from a program to the session: a STACK, whose id is that of the addresses alone, with
+ * room for TAPIR_FRAMES + 2 frames (TAPIR_MAX_FRAMES, if it has more than TAPIR_FRAMES); then the
+ * list, as far as it is filled.
  */
 #define TAPIR_REC_INTERP_STACK 0x8002
 

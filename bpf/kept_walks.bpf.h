@@ -40,7 +40,7 @@ struct {
 /* One match in this many is walked anyway; a test walks each one. */
 const volatile __u32 kept_walk_check = KEPT_WALK_CHECK;
 
-/* What a kept walk read of a stack. */
+/* Reads again the words that a kept walk read of a stack. */
 static __always_inline long read_words_of(struct user_stack *u, const struct kept_walk *k)
 {
 	__u64 bytes = 8ull * k->word_cnt;
@@ -51,7 +51,7 @@ static __always_inline long read_words_of(struct user_stack *u, const struct kep
 	return bpf_probe_read_user(u->window, bytes, (void *)u->walk.start);
 }
 
-/* Of COMPARED_AT_ONCE callers. Not static: see find_row. */
+/* Compares COMPARED_AT_ONCE callers. Not static: see find_row. */
 __weak __noinline int differs_from_kept(struct user_stack *u, struct kept_walk *k, __u32 first)
 {
 	__u64 differs = 0;
@@ -127,7 +127,7 @@ static __always_inline int is_in_call(struct task_struct *task)
 #endif
 }
 
-/* Where a walk from these registers is kept; NULL: it is not. */
+/* The slot in which a walk from these registers is kept; NULL: it is not. */
 static __always_inline struct kept_walk *kept_walk_of(const struct user_stack *u,
 						      struct task_struct *task)
 {
@@ -147,8 +147,8 @@ __weak __noinline int begin_anew(struct user_stack *u)
 }
 
 /*
- * As take_user_stack, which it asks for what is new. The walk changes the registers by which its
- * place was found.
+ * Does what take_user_stack does, which it calls for what is new. The walk changes the registers by
+ * which its slot was found.
  */
 static __always_inline __u64 take_known_user_stack(struct cpu_stacks *s, struct tapir_live *now,
 						   struct task_struct *task,

@@ -70,7 +70,7 @@ static __always_inline long read_words(struct kernel_window *w, __u64 word_cnt)
 	return bpf_probe_read_kernel(w->words, bytes, (const void *)w->base_va);
 }
 
-/* One of the places that a key's memo may have. */
+/* The memo in one of the slots that a key may have. */
 static __always_inline struct tapir_memo *memo_at(struct kernel_window *w, __u32 place)
 {
 	w->idx = (w->key >> (place ? 32 : 0)) & (KERNEL_MEMOS - 1);
@@ -190,7 +190,7 @@ static __noinline int learn_stack(struct kernel_window *w, struct kernel_stack *
 	return 0;
 }
 
-/* As take_kernel_stack, which it asks for what is new. */
+/* Does what take_kernel_stack does, which it calls for what is new. */
 static __always_inline __u64 take_known_kernel_stack(struct cpu_stacks *s, struct kernel_window *w,
 						     struct tapir_live *now, void *ctx, __u32 skip,
 						     const struct tapir_rec *of, long *err)

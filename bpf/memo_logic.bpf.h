@@ -41,7 +41,7 @@ struct tapir_memo {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_memo) == 48 + 9 * TAPIR_MEMO_SLOTS, "tapir_memo");
 
-/* What is known of the frames of a walk while their words are searched. */
+/* The state of a walk's frames while their words are searched. */
 struct tapir_memo_search {
 	uint64_t low_va, high_va; /* of all frames */
 	uint64_t bits;		  /* one for each frame, by its address */

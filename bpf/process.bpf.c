@@ -40,7 +40,7 @@ static __always_inline void send_control(void *rec, __u32 size)
 		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
 }
 
-/* As wait(2) has it. */
+/* The exit status as wait(2) has it. */
 static __always_inline int exit_status(struct task_struct *leader)
 {
 	if (BPF_CORE_READ(leader, signal, flags) & SIGNAL_GROUP_EXIT)
@@ -48,7 +48,10 @@ static __always_inline int exit_status(struct task_struct *leader)
 	return BPF_CORE_READ(leader, exit_code);
 }
 
-/* What program it executes: the bytes behind its name. exe: where /proc has to be asked. */
+/*
+ * Adds the program that the process executes: the bytes behind its name. exe: where /proc has to be
+ * read instead.
+ */
 static __always_inline __u32 add_program(struct process_buf *buf, struct task_struct *leader,
 					 const char *exe, __u32 comm_len)
 {
@@ -101,7 +104,7 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	buf->rec.comm_len = comm_len;
 	if (kind != TAPIR_PROCESS_EXIT)
 		program_bytes = add_program(buf, leader, exe, comm_len);
-	/* What fills it up to a word. */
+	/* These bytes fill the record up to a word. */
 	bpf_probe_read_kernel(buf->names + ((comm_len + program_bytes) & 8191), 8, &no_bytes);
 	buf->rec.h.size = (sizeof(buf->rec) + comm_len + program_bytes + 7) & ~7u;
 	send_control(buf, buf->rec.h.size & 8191);
@@ -123,7 +126,7 @@ static __noinline int inherit_space(__u32 parent_tgid, __u32 tgid)
 	return 0;
 }
 
-/* It publishes its trace ids where its parent did. */
+/* The child publishes its trace ids where its parent did. */
 static __noinline int inherit_otel_tls_location(__u32 parent_tgid, __u32 tgid)
 {
 	struct tapir_otel_tls_location *place =
@@ -157,7 +160,10 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 		maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
 		if (maybe)
 			maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)] = 1;
-		/* Which process of this number it is: the loader forgets one that ended, late. */
+		/*
+		 * The value identifies the process among those of this number: the loader forgets
+		 * one that ended, late.
+		 */
 		start = TAPIR_TGID_VALUE(child->start_time);
 		if (bpf_map_update_elem(&tgids, &tgid, &start, BPF_ANY))
 			tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_MAP_FULL);
@@ -168,7 +174,7 @@ int BPF_PROG(tapir_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* It has, or is about to have, another name: the rules are to be asked again. */
+/* The process has, or is about to have, another name: the rules must be evaluated again. */
 static __always_inline void forget_verdict(__u32 tgid)
 {
 	__u64 *verdict = tapir_verdict(tgid);
@@ -230,7 +236,7 @@ struct end_key {
 	__u32 kind; /* enum end_kind */
 };
 
-/* What processes that end have got to, by END_: of the last ones. */
+/* The progress of processes that end, by END_: of the last ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

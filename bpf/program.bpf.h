@@ -35,7 +35,10 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
-/* From a mount's root to where it is mounted; 1: nowhere, as a file outside the process's root. */
+/*
+ * Goes from a mount's root to where it is mounted; 1: nowhere, as for a file outside the process's
+ * root.
+ */
 static __always_inline long leave_mount(struct path_walk *walk, struct mount *mount)
 {
 	struct mount *above = BPF_CORE_READ(mount, mnt_parent);
@@ -75,8 +78,8 @@ static long step_up(__u64 idx, void *ctx)
 }
 
 /*
- * The length of the path, which begins at *at; 0: /proc knows it better. Nothing is locked: of a
- * directory that is renamed meanwhile, either name may be seen.
+ * The length of the path, which begins at *at; 0: /proc has it. Nothing is locked: of a directory
+ * that is renamed at that time, either name may be seen.
  */
 static __noinline __u32 read_exe(struct task_struct *task, struct exe_path *path, __u32 *at)
 {
@@ -100,9 +103,9 @@ static __noinline __u32 read_exe(struct task_struct *task, struct exe_path *path
 }
 
 /*
- * Of the current task, or of a child that has its memory: the length of what was copied, with
- * is_cut if there is more; negative if it has to be read elsewhere. execve(2) has just written
- * these pages, so they are there.
+ * Copies the command line of the current task, or of a child that has its memory: the length of
+ * what was copied, with is_cut if there is more; negative if it has to be read elsewhere. execve(2)
+ * has just written these pages, so they are there.
  */
 static __always_inline long read_cmdline(struct task_struct *task, char *out, __u32 *is_cut)
 {

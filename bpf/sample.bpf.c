@@ -34,7 +34,10 @@ static __noinline int announce(struct sample_scratch *s, struct tapir_live *now)
 	return 0;
 }
 
-/* Where user space was: the interrupted registers, or those it entered the kernel with. */
+/*
+ * Takes the registers of user space: the interrupted ones, or those with which it entered the
+ * kernel.
+ */
 static __always_inline void take_user(struct sample_scratch *s, struct tapir_live *now,
 				      const __u64 *interrupted, struct task_struct *task,
 				      int in_user)

@@ -110,7 +110,9 @@ static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_l
 {
 	long err;
 
-	/* What is known of the result is in memory: the verifier goes through the rest once. */
+	/*
+	 * The facts about the result are kept in memory: the verifier goes through the rest once.
+	 */
 	if (tapir_task__has_memory(task)) {
 		s->stacks.user.owner = STACK_OF_SWITCH;
 		set_user_regs(&s->stacks.user, task);
@@ -170,7 +172,7 @@ static __always_inline void fill_out(struct tapir_rec_switch *rec, struct task_s
 
 #define SYS_FUTEX 202 /* x86-64 */
 
-/* By the registers with which the thread that leaves entered the kernel. */
+/* Takes the futex from the registers with which the thread that leaves entered the kernel. */
 static __always_inline void take_futex(struct switch_scratch *s, struct task_struct *task)
 {
 	const struct pt_regs *regs;

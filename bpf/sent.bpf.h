@@ -42,7 +42,7 @@ static __always_inline int has_mark(void *marks, __u32 mask, __u64 mark)
 	return (first && *first == mark) || (second && *second == mark);
 }
 
-/* By chance in one place or the other: two that met in one will part. */
+/* Sets the mark in one of its two slots by chance: two marks that met in one will part. */
 static __always_inline void set_mark(void *marks, __u32 mask, __u64 mark)
 {
 	__u32 idx = bpf_get_prandom_u32() & 1 ? mark : mark >> 32;
@@ -58,8 +58,8 @@ static __always_inline int has_stack_mark(const struct tapir_live *now, __u64 st
 }
 
 /*
- * As tapir_send_stack, whether this epoch has had it or not. type, stack_id: STACK and the one in
- * rec, or what has a list after the frames.
+ * Sends a stack as tapir_send_stack does, also if this epoch has had it. type, stack_id: STACK and
+ * the one in rec, or what has a list after the frames.
  */
 static __always_inline long send_stack_now(struct tapir_live *now, struct sender *sender,
 					   struct tapir_rec_stack *rec, __u64 size, __u16 type,

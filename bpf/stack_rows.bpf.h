@@ -23,7 +23,7 @@
 #define RULE_PATCHPOINT	 29 /* where CoreCLR may have replaced a running method */
 #define RULE_STOP	 30 /* the walk ends here; fp holds why */
 
-/* What a row is based on. */
+/* The source of a row. */
 enum row_source {
 	ROW_OF_TABLE = 1,
 	ROW_OF_CODE = 2,     /* generated code, whose frame pointer is set or which was decoded */
@@ -76,7 +76,7 @@ struct walk_memo {
 	__u64 fps[TAPIR_FRAMES + 1];
 };
 
-/* Whose a struct user_stack is. */
+/* The user of a struct user_stack. */
 enum stack_owner {
 	STACK_OF_SAMPLE,
 	STACK_OF_SWITCH,
@@ -86,7 +86,10 @@ enum stack_owner {
 };
 
 struct user_stack {
-	/* Where the walk begins; then of the frame taken last, whose ip is that of its call. */
+	/*
+	 * The registers at which the walk begins; then of the frame taken last, whose ip is that of
+	 * its call.
+	 */
 	__u64 ip, sp, fp;
 	struct found_row row; /* of that frame */
 	struct walk walk;
@@ -280,8 +283,8 @@ __weak __noinline int heap_frame_words(struct user_stack *u, __u64 ip)
 }
 
 /*
- * That of an interrupted method that has no frame at the moment. Not 0: it has one. Not static: see
- * find_row.
+ * Sets the row of an interrupted method that has no frame at the moment. Not 0: it has one. Not
+ * static: see find_row.
  */
 __weak __noinline int set_edge_row(struct user_stack *u, __u64 ip)
 {
@@ -297,8 +300,8 @@ __weak __noinline int set_edge_row(struct user_stack *u, __u64 ip)
 }
 
 /*
- * Of an interpreter, and of compiled code as far as its frame's size is known. With a frame pointer
- * such a row depends on the address alone. Not static: see find_row.
+ * Sets the row of an interpreter, or of compiled code as far as its frame's size is known. With a
+ * frame pointer such a row depends on the address alone. Not static: see find_row.
  */
 __weak __noinline int set_hotspot_row(struct user_stack *u, __u64 ip)
 {
@@ -456,8 +459,8 @@ static __always_inline int set_guess(struct user_stack *u, __u64 ip)
 }
 
 /*
- * Where a return address leads, there is no code. But the process executes what is at its
- * instruction pointer: then what is known of it is older than its last execve or dlopen.
+ * A return address may lead to no code. But the process executes what is at its instruction
+ * pointer: then the known mappings are older than its last execve or dlopen.
  */
 static __always_inline int set_unmapped(struct user_stack *u, __u64 ip)
 {
@@ -502,9 +505,9 @@ static __always_inline int depends_on_code(const struct user_stack *u)
 }
 
 /*
- * Of a row that was just found: those of an interpreter are not kept. Where classes are unloaded
- * their memory is used again, and for a while a method there has the name of the one before. So
- * only waits have methods: what is called so often that it is sampled is compiled soon.
+ * Returns true for a row of an interpreter that was just found: such rows are not kept. If classes
+ * are unloaded their memory is used again, and for a while a method there has the name of the one
+ * before. So only waits have methods: what is called so often that it is sampled is compiled soon.
  */
 static __always_inline int is_interpreted(const struct user_stack *u)
 {

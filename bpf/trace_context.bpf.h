@@ -45,7 +45,7 @@ static __always_inline long read_user_words(struct trace_context *c, __u32 bytes
 	return bpf_probe_read_user(c->words, bytes, (const void *)va);
 }
 
-/* The kind is stored last: another CPU may read the place meanwhile. */
+/* The kind is stored last: another CPU may be reading the place. */
 static __always_inline void set_static(struct tapir_otel_tls_location *place, __s64 distance)
 {
 	place->value = distance;
@@ -68,7 +68,9 @@ static __always_inline long set_dynamic(struct tapir_otel_tls_location *place, _
 	return 0;
 }
 
-/* What the dynamic linker has put into the GOT; not yet, before it has: -1, and tried again. */
+/*
+ * Reads what the dynamic linker has put into the GOT; not yet, before it has: -1, and tried again.
+ */
 static __noinline long resolve_place(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	__u64 argument;
@@ -189,7 +191,7 @@ static __noinline int find_trace_ids(struct trace_context *c, struct tapir_otel_
 
 /*
  * 1: c->record has the ids of the current thread, of a process that is traced. A thread that ends
- * has no address space any more: what is read then is another process's.
+ * no longer has an address space: what is read then is another process's.
  */
 static __always_inline int take_trace_ids(struct trace_context *c, const struct tapir_live *now,
 					  __u32 tgid)

@@ -25,7 +25,10 @@
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Where the frame of a function ends (its CFA). The return address is in the 8 bytes below it. */
+/*
+ * The rule for the end of a function's frame (its CFA). The return address is in the 8 bytes below
+ * it.
+ */
 enum tapir_unwind_rule {
 	TAPIR_UNWIND_GAP = 0,	      /* not described */
 	TAPIR_UNWIND_SP = 1,	      /* rsp + 8 * cfa */
@@ -106,7 +109,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_block) == 4096, "tapir_unwind_blo
 #define TAPIR_UNWIND_WORD_BLOCK(word) ((word) >> 13)
 #define TAPIR_UNWIND_MAX_BLOCKS	      (1u << 19)
 
-/* How a file's table is. */
+/* The state of a file's table. */
 enum tapir_unwind_state {
 	TAPIR_UNWIND_NONE = 0,	  /* file_idx is not in use */
 	TAPIR_UNWIND_NOT_YET = 1, /* it is being built */
@@ -125,7 +128,7 @@ struct tapir_unwind_file {
 			*/
 	uint32_t wanted; /* BPF sets it to 1 when it is 0 and the table is EVICTED */
 	/*
-	 * Where the file's segments end; what is mapped of the rest is other code with frame
+	 * The end of the file's segments; what is mapped of the rest is other code with frame
 	 * pointers: the assemblies of a .NET single-file app. 0: not known.
 	 */
 	uint32_t segments_end;

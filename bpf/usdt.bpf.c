@@ -94,7 +94,7 @@ static __noinline long read_absent_str(struct scratch *s, __u32 at, __u32 size, 
 	return len;
 }
 
-/* What a loop's callback is given: one pointer. */
+/* The argument of a loop's callback: one pointer. */
 struct capture {
 	struct scratch *s;
 	const struct tapir_site *site;
@@ -117,7 +117,7 @@ static __always_inline __u64 reg_value(const struct scratch *s, __u8 reg)
 	return reg == TAPIR_REG_NONE ? 0 : s->regs[reg & 31];
 }
 
-/* From size bytes (1, 2, 4, 8) to 8; a 16-byte operand's value is an address and stays. */
+/* Widens size bytes (1, 2, 4, 8) to 8; a 16-byte operand's value is an address and stays. */
 static __always_inline __u64 widen(__u64 value, __u8 size, __u8 is_signed)
 {
 	__u32 shift = (64 - 8 * size) & 63;
@@ -179,7 +179,7 @@ static __always_inline void capture_values(struct scratch *s, const struct tapir
 	}
 }
 
-/* How many bytes a pointer-and-length argument asks for. */
+/* The number of bytes that a pointer-and-length argument requests. */
 static __always_inline __u64 asked_bytes(struct scratch *s, const struct tapir_site *site,
 					 const struct tapir_site_arg *arg)
 {

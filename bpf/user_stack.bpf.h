@@ -142,9 +142,9 @@ __weak __noinline int switch_to_goroutine(struct user_stack *u)
 }
 
 /*
- * From a method that is interpreted. What called it may be compiled, with a frame that begins where
- * the stack pointer was: an adapter between both has moved it, and the frame says from where. Not
- * static: see find_row.
+ * Steps from a method that is interpreted. Its caller may be compiled, with a frame that begins
+ * where the stack pointer was: an adapter between both has moved it, and the frame says from where.
+ * Not static: see find_row.
  */
 __weak __noinline int step_from_interpreter(struct user_stack *u)
 {
@@ -208,13 +208,13 @@ static __always_inline int cfa_ok(const struct user_stack *u, __u64 cfa)
 	return tapir_walk__fp_ok(cfa - 16, u->sp - 8);
 }
 
-/* Where the caller's frame pointer is, if not in the frame record. */
+/* Reads the caller's frame pointer, if it is not in the frame record. */
 static __always_inline long read_fp(struct user_stack *u, __u64 cfa, __u8 fp)
 {
 	if (fp == TAPIR_UNWIND_FP_SAME)
 		return 0;
 	if (fp == TAPIR_UNWIND_FP_LOST) {
-		u->fp = 1; /* no frame pointer: whoever needs it ends there */
+		u->fp = 1; /* no frame pointer: a frame that needs it ends the walk */
 		return 0;
 	}
 	return read_word(u, fp == TAPIR_UNWIND_FP_AT_FP ? u->fp : cfa - 8 * (__u64)fp, &u->fp);
@@ -261,8 +261,8 @@ __weak __noinline int skip_replaced(struct user_stack *u)
 }
 
 /*
- * Takes the caller that ip returns to, if there is code. A return address of 0 is what whoever made
- * a coroutine's stack puts before its first frame.
+ * Takes the caller that ip returns to, if there is code. A return address of 0 is what the creator
+ * of a coroutine's stack puts before its first frame.
  */
 static __always_inline long take_caller(struct user_stack *u, enum row_source source, __u64 ip)
 {
@@ -301,7 +301,7 @@ static __always_inline long take_switched(struct user_stack *u, enum row_source 
 	return take_caller(u, source, u->pair[1]);
 }
 
-/* From the frame taken last to its caller. Not 0: the walk ended. */
+/* Steps from the frame taken last to its caller. Not 0: the walk ended. */
 static __always_inline long walk_step(struct user_stack *u)
 {
 	__u8 rule = u->row.rule, fp = u->row.fp;
@@ -486,7 +486,7 @@ static __always_inline void end_record(struct user_stack *u)
 }
 
 /*
- * Fills frames and record of a walk that has begun. site: has a row for the first frame of a
+ * Fills frames and record of a walk that was started. site: has a row for the first frame of a
  * process without tables; or NULL. Not static: see find_row.
  */
 __weak __noinline int walk_on(struct user_stack *u, const struct tapir_site *site)

@@ -17,7 +17,7 @@ static __always_inline __u64 window_word(const struct user_stack *u, __u64 off)
 	return u->window[(off >> 3) & (WINDOW_WORDS - 1)];
 }
 
-/* Where in the stack a step read its words: of a frame that ends at cfa. */
+/* Notes where in the stack a step read its words: of a frame that ends at cfa. */
 static __always_inline void note_words(struct user_stack *u, __u64 cfa, __u8 fp)
 {
 	__u32 i = (frame_cnt(u) - 1) & 127;
@@ -44,13 +44,13 @@ static __always_inline void keep_words(struct user_stack *u, __u64 off, __u64 fp
 
 /* ---- later ------------------------------------------------------------------------------------ */
 
-/* Of the beginning, as long as the window was not moved. */
+/* A word of the stack's beginning, as long as the window was not moved. */
 static __always_inline __u64 memo_word(const struct user_stack *u, __u32 at)
 {
 	return u->window[at & (MEMO_WORDS - 1)];
 }
 
-/* Of COMPARED_AT_ONCE callers. Not static: see find_row. */
+/* Compares COMPARED_AT_ONCE callers. Not static: see find_row. */
 __weak __noinline int differs_from(struct user_stack *u, __u32 first)
 {
 	__u64 differs = 0;
@@ -87,7 +87,7 @@ static __always_inline int has_same_words(struct user_stack *u)
 	return 1;
 }
 
-/* Of the walk that begins. */
+/* Starts the memo of a walk. */
 static __always_inline void begin_memo(struct user_stack *u)
 {
 	u->memo.seed = 0;

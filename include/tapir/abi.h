@@ -274,11 +274,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 #define TAPIR_STACK_CALLED  (1u << 4)
 
 /*
- * How a user stack ends. WHOLE (complete): at code that is marked as having no caller, at a
- * runtime's thread root, or at a coroutine's first frame. Else callers are missing: the last frame
- * is the function whose caller was not found, for this reason. The recorded frames are right in
- * either case. FP_START is what readers make of FP_END: such a chain may have left out callers that
- * have no frame pointers.
+ * The ways in which a user stack ends. WHOLE (complete): at code that is marked as having no
+ * caller, at a runtime's thread root, or at a coroutine's first frame. Else callers are missing:
+ * the last frame is the function whose caller was not found, for this reason. The recorded frames
+ * are right in either case. FP_START is what readers make of FP_END: such a chain may have left out
+ * callers that have no frame pointers.
  */
 #define TAPIR_STACK_ENDS(X)                                                                        \
 	X(UNKNOWN, "not recorded")                                                                 \
@@ -440,8 +440,8 @@ struct tapir_rec_process {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_process) == 64, "tapir_rec_process");
 
 /*
- * What a process says that it is: OpenTelemetry's process context (otel_context.h), as it was at
- * that time. Until the next one, or until the process executes another program.
+ * The resource that a process publishes: OpenTelemetry's process context (otel_context.h), as it
+ * was at that time. Until the next one, or until the process executes another program.
  */
 struct tapir_rec_resource {
 	struct tapir_rec h;

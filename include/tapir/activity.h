@@ -82,7 +82,7 @@ TAPIR_API void tapir_activity__stop(struct tapir_activity *activity);
 /* The current one's id, borrowed until it changes; NULL: none. */
 TAPIR_API const uint8_t *tapir_activity__current(void);
 
-/* As tapir_event__begin, with these ids instead of the thread's; NULL: none. */
+/* Does what tapir_event__begin does, with these ids instead of the thread's; NULL: none. */
 TAPIR_API int tapir_event__begin_with_ids(struct tapir_event_write *write,
 					  struct tapir_event *event, size_t bytes,
 					  const uint8_t *activity, const uint8_t *related);

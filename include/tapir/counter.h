@@ -97,7 +97,7 @@ struct tapir_counter_value {
 TAPIR_API int tapir_counter__new(struct tapir_provider *provider,
 				 const struct tapir_counter_opts *opts, struct tapir_counter **out);
 
-/* poll is not running and will not run. No thread may write it any more. NULL is allowed. */
+/* poll is not running and will not run. No thread may write it from now on. NULL is allowed. */
 TAPIR_API void tapir_counter__free(struct tapir_counter *counter);
 
 /* A value, or what is added. */
@@ -135,7 +135,7 @@ TAPIR_API int tapir_counter_listener__open(const char *provider, double interval
 					   tapir_counter_sample_fn fn, void *ctx,
 					   const struct tapir_listener_opts *opts,
 					   struct tapir_counter_listener **out);
-/* As tapir_listener__poll, __lost and __close. */
+/* These do what tapir_listener__poll, __lost and __close do. */
 TAPIR_API int tapir_counter_listener__poll(struct tapir_counter_listener *listener);
 TAPIR_API uint64_t tapir_counter_listener__lost(const struct tapir_counter_listener *listener);
 TAPIR_API int tapir_counter_listener__close(struct tapir_counter_listener *listener);

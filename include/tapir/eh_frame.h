@@ -164,7 +164,7 @@ static inline int tapir_eh__enter(const struct tapir_eh_section *section, uint64
 	return !c->bad;
 }
 
-/* Where the CIE of the FDE with that id is; UINT64_MAX: not in the section. */
+/* The offset of the CIE of the FDE with that id; UINT64_MAX: not in the section. */
 static inline uint64_t tapir_eh__cie_off(const struct tapir_eh_section *section, uint64_t id_off,
 					 uint64_t id)
 {
@@ -394,7 +394,7 @@ static inline int tapir_eh__step_rule(struct tapir_eh_machine *m, unsigned op)
 	}
 }
 
-/* Where the frame ends. 0: the instruction is another one. */
+/* Steps over an instruction that says where the frame ends. 0: the instruction is another one. */
 static inline int tapir_eh__step_cfa(struct tapir_eh_machine *m, unsigned op)
 {
 	struct tapir_eh_cursor *c = &m->c;

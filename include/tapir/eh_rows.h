@@ -59,7 +59,7 @@ static inline void tapir_eh__on_row(void *ctx, uint64_t from_va, uint64_t until_
 	found->cnt++;
 }
 
-/* Of a function with a frame only what is deep is kept: the number of rows left. */
+/* Keeps only what is deep of a function with a frame: the number of rows left. */
 static inline uint32_t tapir_eh__keep(const struct tapir_eh_found *found)
 {
 	uint32_t cnt = 0;

@@ -52,7 +52,7 @@ struct tapir_gc_status {
 	uint32_t levels[TAPIR_GC_PROVIDER_CNT]; /* highest level that is on, plus 1; 0: off */
 };
 
-/* What control_events and control_private_events do with their arguments. */
+/* The body of control_events and control_private_events. */
 static inline __attribute__((unused)) void tapir_gc_status__set(struct tapir_gc_status *status,
 								enum tapir_gc_provider provider,
 								uint64_t keywords, int level)
@@ -180,7 +180,7 @@ struct tapir_gc_host;
 
 struct tapir_gc_host_opts {
 	size_t size; /* sizeof this */
-	/* By provider: names as of tapir_dynamic__new, events as of tapir_provider__new */
+	/* Names and events by provider: as of tapir_dynamic__new and tapir_provider__new */
 	const char *names[TAPIR_GC_PROVIDER_CNT];
 	const uint8_t *guids[TAPIR_GC_PROVIDER_CNT];
 	struct tapir_event *const *events[TAPIR_GC_PROVIDER_CNT];
@@ -202,8 +202,10 @@ TAPIR_API int tapir_gc_host__attach(struct tapir_gc_host *host,
 TAPIR_API void tapir_gc_host__fire_dynamic(struct tapir_gc_host *host, const char *name,
 					   const void *payload, uint32_t bytes);
 
-/* The collector is notified that all events are off. No thread fires an event any more. NULL is
- * allowed. */
+/*
+ * The collector is notified that all events are off. No thread may fire an event from now on. NULL
+ * is allowed.
+ */
 TAPIR_API void tapir_gc_host__free(struct tapir_gc_host *host);
 
 #ifdef __cplusplus

@@ -44,9 +44,11 @@ typedef void (*tapir_listener_fn)(const struct tapir_event_record *record, void 
 
 struct tapir_listener_opts {
 	size_t size; /* sizeof this */
-	/* Of each of the 16 buffers; a power of two, 4 KiB to 64 MiB; 0: 64 KiB. An event takes
-	   40 to 72 bytes and its payload, rounded up to 8; one that takes more than half a buffer
-	   is lost: with 256 KiB none does. Pages are used as events come. */
+	/*
+	 * The size of each of the 16 buffers; a power of two, 4 KiB to 64 MiB; 0: 64 KiB. An event
+	 * takes 40 to 72 bytes and its payload, rounded up to 8; one that takes more than half a
+	 * buffer is lost: with 256 KiB none does. Pages are used as events come.
+	 */
 	uint32_t buffer_bytes;
 	uint32_t interval_ms; /* between two rounds of the thread: 1 to 10000; 0: 10 */
 	uint32_t flags;	      /* TAPIR_LISTENER_* */

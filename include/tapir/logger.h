@@ -79,7 +79,9 @@ TAPIR_API int tapir_logger__close(struct tapir_logger *logger);
 /* Events that were selected and not handed over, of a provider or (NULL) of all. */
 TAPIR_API uint64_t tapir_logger__lost(const struct tapir_logger *logger, const char *provider);
 
-/* What a provider's LTTng library uses of libtapir, which it is not linked with: its logger's ctx.
+/*
+ * The functions of libtapir that a provider's LTTng library, which is not linked with it, uses: its
+ * logger's ctx.
  */
 struct tapir_lttng_tools {
 	size_t size; /* sizeof this */
@@ -112,7 +114,7 @@ struct tapir_user_events_counts {
  */
 TAPIR_API int tapir_user_events__open(const struct tapir_selection *selections, uint32_t cnt,
 				      struct tapir_user_events **out);
-/* As tapir_logger__close. */
+/* Does what tapir_logger__close does. */
 TAPIR_API int tapir_user_events__close(struct tapir_user_events *events);
 TAPIR_API void tapir_user_events__counts(struct tapir_user_events *events,
 					 struct tapir_user_events_counts *out);

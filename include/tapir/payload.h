@@ -25,7 +25,7 @@
 
 #define TAPIR_PAYLOAD_INLINE static inline __attribute__((always_inline, unused))
 
-/* Where the next byte goes, and where none goes any more. */
+/* The position of the next byte, and the end of the room. */
 struct tapir_payload {
 	uint8_t *at, *end;
 };
@@ -128,7 +128,7 @@ TAPIR_PAYLOAD_INLINE void tapir_payload__put_bool(struct tapir_payload *p, int v
 	tapir_payload__put(p, &word, sizeof(word));
 }
 
-/* What is left is zero. */
+/* The rest of the room becomes zero. */
 TAPIR_PAYLOAD_INLINE void tapir_payload__end(struct tapir_payload *p)
 {
 	memset(p->at, 0, (size_t)(p->end - p->at));

@@ -31,8 +31,8 @@ struct tapir_payload_part {
 };
 
 /*
- * Where the first max fields are. Returns how many of them are there whole: fewer than the event
- * has if the payload ends early.
+ * Finds the offsets of the first max fields. Returns how many of them are complete: fewer than the
+ * event has if the payload ends early.
  */
 TAPIR_API uint32_t tapir_payload__locate(const struct tapir_event_about *about,
 					 const uint8_t *payload, uint32_t bytes,

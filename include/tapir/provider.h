@@ -220,7 +220,7 @@ struct tapir_enablement {
 	uint32_t size;	  /* sizeof this, as the library was compiled */
 	uint32_t kind;	  /* enum tapir_session_kind */
 	uint32_t session; /* its number within its kind */
-	uint8_t is_on;	  /* 0: it does not ask for the provider any more */
+	uint8_t is_on;	  /* 0: it no longer requests the provider */
 	uint8_t level;	  /* highest level it asks for; 5 where it asks for all */
 	uint8_t pad0[2];
 	uint64_t keywords;  /* ~0 where it asks for all */
@@ -310,8 +310,9 @@ typedef void (*tapir_warning_fn)(const char *text, void *ctx);
 TAPIR_API uint32_t tapir_library__warnings(tapir_warning_fn fn, void *ctx);
 
 /*
- * Its events are off when this returns (but for their USDT probes), its callback is not running and
- * will not run. Other threads may fire meanwhile and later. NULL is allowed.
+ * Frees the provider. When this returns its events are off (but for their USDT probes), its
+ * callback is not running and will not run. Other threads may fire at the same time and later. NULL
+ * is allowed.
  */
 TAPIR_API void tapir_provider__free(struct tapir_provider *provider);
 
@@ -346,7 +347,7 @@ TAPIR_API int tapir_library__fini(void);
 
 /* ---- sessions inside the process ------------------------------------------------------ */
 
-/* What a session asks for. An event is in it if one of its selections has it. */
+/* The events that a session requests. An event is in it if one of its selections has it. */
 struct tapir_selection {
 	const char *provider; /* a glob: * and ? */
 	const char *event;    /* likewise; NULL: all */
@@ -356,7 +357,7 @@ struct tapir_selection {
 	uint8_t pad0[7];
 };
 
-/* What an event is, for consumers. Lives until the consumer's session is closed. */
+/* The description of an event, for consumers. Lives until the consumer's session is closed. */
 struct tapir_event_kind {
 	const char *provider;
 	const struct tapir_event_about *about; /* a copy: the provider may be gone */
@@ -375,7 +376,10 @@ struct tapir_event_record {
 	uint32_t tid;		 /* of the process's pid namespace */
 	const uint8_t *activity; /* 16 bytes, or NULL */
 	const uint8_t *related;
-	/* Of loggers that ask for it: the id is that of the ring lane and of tapir's files. */
+	/*
+	 * The stack, for loggers that request it: the id is that of the ring lane and of tapir's
+	 * files.
+	 */
 	const uint64_t *stack; /* return addresses, innermost first; NULL: none */
 	uint64_t stack_id;     /* 0: none */
 	uint32_t stack_cnt;
@@ -387,7 +391,7 @@ struct tapir_event_record {
 /* 1 or 0. One load, one branch. event: an lvalue, TAPIR_EVENT_ENABLED(OrderPlaced). */
 #define TAPIR_EVENT_ENABLED(event)                                                                 \
 	__builtin_expect(__atomic_load_n(&(event).word.either, __ATOMIC_RELAXED) != 0, 0)
-/* Somebody is attached to its USDT probe. */
+/* True if a tool is attached to its USDT probe. */
 #define TAPIR_EVENT_PROBED(event)                                                                  \
 	__builtin_expect(__atomic_load_n(&(event).word.half.semaphore, __ATOMIC_RELAXED) != 0, 0)
 /* A session wants its payload. */

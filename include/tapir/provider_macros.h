@@ -19,7 +19,7 @@
 #define TAPIR_EV_JOIN(a, b)  TAPIR_EV_JOIN_(a, b)
 #define TAPIR_EV_JOIN_(a, b) a##b
 
-/* How many fields follow the seven arguments before them. */
+/* The number of fields after the seven arguments before them. */
 #define TAPIR_EV_COUNT(...)                                                                        \
 	TAPIR_EV_COUNT_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~, ~)
 #define TAPIR_EV_COUNT_(s, p, n, i, v, l, k, a, b, c, d, e, f, g, h, q, r, t, u, count, ...) count
@@ -65,8 +65,10 @@
 #define TAPIR_EV_PUT_(type, name)		TAPIR_EV_PUT_##type(tapir_at_, name, name##_bytes_)
 #define TAPIR_EV_ARG_(type, name)		TAPIR_EV_VALUE_##type(name)
 
-/* Of each type: what a caller passes, its bytes in a payload, how it gets there, and what the
-   probe has of it. */
+/*
+ * Rows of a type: what a caller passes, its bytes in a payload, how it gets there, and what the
+ * probe has of it.
+ */
 #define TAPIR_EV_C_U8				uint8_t
 #define TAPIR_EV_BYTES_U8(value)		sizeof(value)
 #define TAPIR_EV_PUT_U8(at, value, bytes)	TAPIR_EV_COPY(at, &(value), bytes)
@@ -136,7 +138,7 @@
 #define TAPIR_EV_PUT_UTF16(at, value, bytes)	at = tapir_ev_put_text(at, value, bytes, 2);
 #define TAPIR_EV_VALUE_UTF16(value)		((const void *)(value))
 
-/* How often a value is in the payload; those that are many are a struct tapir_span. */
+/* The repetition of a value in the payload; those that are many are a struct tapir_span. */
 #define TAPIR_EV_REPEAT_U8			TAPIR_REPEAT_NONE
 #define TAPIR_EV_REPEAT_I8			TAPIR_REPEAT_NONE
 #define TAPIR_EV_REPEAT_U16			TAPIR_REPEAT_NONE

@@ -116,7 +116,7 @@
 #define TAPIR_RING_CTL_MAGIC	    0x314c544350415421ull /* "!TAPCTL1" */
 #define TAPIR_RING_VERSION	    4
 
-/* As <linux/fcntl.h> has them: SEAL 1, SHRINK 2, GROW 4, FUTURE_WRITE 16. */
+/* Seals as <linux/fcntl.h> has them: SEAL 1, SHRINK 2, GROW 4, FUTURE_WRITE 16. */
 #define TAPIR_RING_CTL_SEALS	    0x07u
 #define TAPIR_RING_DATA_SEALS	    0x17u
 
@@ -250,8 +250,8 @@ enum tapir_ring_state {
 };
 
 /*
- * What a session asks of one provider. Strings end with NUL or with their array. Globs as a SPEC
- * has them: * and ? only. A single event is one selection with its name.
+ * The request of a session to one provider. Strings end with NUL or with their array. Globs as a
+ * SPEC has them: * and ? only. A single event is one selection with its name.
  */
 struct tapir_ring_selection {
 	uint64_t keywords; /* 0: all. Else an event with keywords must share one */
@@ -272,9 +272,9 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 312, "tapir_ring_sele
 
 #define TAPIR_RING_WANTS_STACKS	  (1u << 0)
 /*
- * Its events are to be probes, too, for other tools (libtapir-coreclr.so alone does it): memfds
- * named TAPIR_RING_PROBES_NAME, the lane's key in 16 hex digits, ':' and the provider, each an ELF
- * file with USDT notes, mapped by the process.
+ * The session's events are to be probes, too, for other tools (libtapir-coreclr.so alone does it):
+ * memfds named TAPIR_RING_PROBES_NAME, the lane's key in 16 hex digits, ':' and the provider, each
+ * an ELF file with USDT notes, mapped by the process.
  */
 #define TAPIR_RING_WANTS_PROBES	  (1u << 1)
 #define TAPIR_RING_PROBES_NAME	  "tapir-usdt."
@@ -313,8 +313,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_session) == 256, "tapir_ring_sessio
  */
 #define TAPIR_RING_CTL_PRIVATE (1u << 0)
 /*
- * Its source of events has ended permanently; the files remain because a thread of the process may
- * still be inside the library (stopped, for example). Set late.
+ * The lane's source of events has ended permanently; the files remain because a thread of the
+ * process may still be inside the library (stopped, for example). Set late.
  */
 #define TAPIR_RING_CTL_IDLE    (1u << 1)
 /*

@@ -2,12 +2,12 @@
 /*
  * stack_walk.h - the decisions of a frame-pointer walk and the id of a stack, without any way to
  * read memory: the BPF programs and the ring lane's writer, which runs inside the traced process,
- * walk by the same rules, so that one stack has one id whoever captured it.
+ * walk by the same rules, so that one stack has one id under any of them.
  *
- * The System V x86-64 and AAPCS64 frame record are the same pair at the frame pointer:
- * [fp] = caller's frame pointer, [fp + 8] = return address. The pair of a caller is at a higher
- * address. A walk that accepts only rising, aligned pairs within a bounded distance ends at the
- * first word that is not one and never reads outside the stack.
+ * The System V x86-64 and AAPCS64 frame record are the same pair at the frame pointer: [fp] =
+ * caller's frame pointer, [fp + 8] = return address. The pair of a caller is at a higher address. A
+ * walk that accepts only rising, aligned pairs within a bounded distance ends at the first word
+ * that is not one and never reads outside the stack.
  *
  * Pure functions: any thread, signal handlers and BPF programs. C11 and C++11.
  */

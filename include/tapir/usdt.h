@@ -112,7 +112,7 @@
 #define TAPIR_USDT_JOIN(a, b)			TAPIR_USDT_JOIN_(a, b)
 #define TAPIR_USDT_JOIN_(a, b)			a##b
 
-/* How many arguments follow provider and name. */
+/* The number of arguments after provider and name. */
 #define TAPIR_USDT_COUNT(...)                                                                      \
 	TAPIR_USDT_COUNT_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, ~, ~)
 #define TAPIR_USDT_COUNT_(p, n, a, b, c, d, e, f, g, h, i, j, k, l, count, ...) count
@@ -339,8 +339,8 @@
 #define TAPIR_USDT_BYTE_LATE(i)	 ".byte 96+((%c[late]>>(5*(" #i "-6)))&31)\n"
 
 /*
- * Where a value may be. gcc chooses well; clang takes memory whenever it may, and so would store
- * every argument: it gets as many registers as it surely has.
+ * The locations that a value may have. gcc chooses well; clang takes memory whenever it may, and so
+ * would store every argument: it gets as many registers as it surely has.
  */
 #ifdef __clang__
 #define TAPIR_USDT_INPUT_EARLY(i) TAPIR_USDT_INPUT(i, "nr")

@@ -178,7 +178,9 @@ void tapir_trace__set(const uint8_t trace_id[16], const uint8_t span_id[8], uint
 	otel_thread_ctx_v1 = r;
 }
 
-/* What another publisher has put there is not followed: only a debugger survives a wrong address.
+/*
+ * A structure that another publisher has put there is not followed: only a debugger survives a
+ * wrong address.
  */
 const uint8_t *provider_trace__ids(void)
 {

@@ -159,8 +159,9 @@ static int32_t detach_succeeded(void *self)
 static int32_t provider_created(void *self, uintptr_t provider)
 {
 	(void)self;
-	/* It may sleep in the runtime, which proves nothing to coreclr_quiescence.c: so it is
-	 * counted.
+	/*
+	 * The thread may sleep in the runtime, which proves nothing to coreclr_quiescence.c: so it
+	 * is counted.
 	 */
 	__atomic_fetch_add(&coreclr.inside_cnt, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(coreclr.gate, __ATOMIC_SEQ_CST))

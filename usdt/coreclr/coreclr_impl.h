@@ -45,7 +45,7 @@ static inline uint64_t coreclr_hash(const void *data, size_t len)
 int coreclr_memory__init(void); /* 0 or -ENOMEM */
 void coreclr_memory__fini(void);
 void *coreclr_memory__take(uint64_t bytes); /* zeroed, 16-aligned; NULL: used up */
-/* With the size it was allocated with, when no thread reads it any more. */
+/* Returns memory, with the size it was allocated with, when no thread reads it. */
 void coreclr_memory__give(void *at, uint64_t bytes);
 int coreclr_memory__is_scarce(void); /* more than half has been taken */
 
@@ -88,7 +88,7 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va);
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
 /* A new one at this place: what was known of it is of the past. Any thread. */
 int coreclr_providers__created(uint64_t va, int *is_new); /* 1: another was at its address */
-/* Those known so far, for control. idx from 0 while below the limit; NULL: none there. */
+/* The providers known so far, for control. idx from 0 while below the limit; NULL: none there. */
 const struct coreclr_provider *coreclr_providers__at(uint32_t idx);
 uint32_t coreclr_providers__limit(void);
 uint32_t coreclr_providers__unnamed_cnt(void); /* that found no place for their name */

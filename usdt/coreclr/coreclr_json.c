@@ -151,7 +151,7 @@ uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t 
 	uint32_t from = 0, to = layout->cnt;
 
 	json_text__init(&j.t, out, CORECLR_JSON_BYTES);
-	/* What Write(name, data) was given is one object without a name. */
+	/* The argument of Write(name, data) is one object without a name. */
 	if (to && !layout->fields[0].name[0] && layout->fields[0].type == CORECLR_OBJECT &&
 	    !layout->fields[0].is_array && layout->fields[0].end == to)
 		from = 1;

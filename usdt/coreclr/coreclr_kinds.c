@@ -49,8 +49,10 @@ int coreclr_kinds__init(void)
 
 /* ---- first sight ---------------------------------------------------------------------------- */
 
-/* Its provider has gone, another one is at that address. A thread that has just found it writes
-   one more event of the old name, as it should. */
+/*
+ * The provider has gone, and another one is at that address. A thread that has just found it writes
+ * one more event of the old name, as it should.
+ */
 static void drop_provider(uint64_t provider_va)
 {
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
@@ -105,7 +107,7 @@ static struct coreclr_kind *find_again(uint64_t provider, uint32_t id, uint32_t 
 	return NULL;
 }
 
-/* What it is, as far as that is known without memory. */
+/* Describes the kind as far as that is possible without memory. */
 static void describe_kind(struct tapir_ring_about *about, const char *provider, const char *name,
 			  const struct coreclr_blob *blob, uint32_t id, uint32_t version)
 {
@@ -270,7 +272,9 @@ static uint32_t choose_age(struct coreclr_kind *const *table)
 	return age;
 }
 
-/* Those that stay are in the spare table, with the turn as their mark; their number. */
+/*
+ * Copies the kinds that stay to the spare table, with the turn as their mark; returns their number.
+ */
 static uint32_t copy_young(struct coreclr_kind *const *table, uint32_t age)
 {
 	uint32_t cnt = 0;
@@ -296,7 +300,7 @@ static void sweep_providers(void)
 	coreclr_providers__end_sweep();
 }
 
-/* 1: no thread has one of the old table any more. */
+/* 1: no thread has one of the old table. */
 static int await_quiet(void)
 {
 	struct coreclr_quiescence *quiet = coreclr_quiescence__note();
@@ -310,7 +314,7 @@ static int await_quiet(void)
 	return is_proven;
 }
 
-/* What was put into the old table since it was copied goes as well: it is met again. */
+/* Kinds that were put into the old table since it was copied go as well: they are met again. */
 static void give_back(void)
 {
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++)

@@ -33,13 +33,13 @@ extern struct coreclr_kind **coreclr_kind_table; /* CORECLR_KIND_TABLE of them *
 extern uint32_t coreclr_kind_turn;
 
 /*
- * Its kind at first sight, registered with the ring, which asks open sessions whether they want it.
- * NULL: there is no place for it, and that was counted.
+ * Registers the event's kind at first sight with the ring, which checks if open sessions request
+ * it. NULL: there is no room for it, and that was counted.
  */
 struct coreclr_kind *coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version,
 					 const uint8_t *meta, uint32_t meta_bytes);
 
-/* Whether this is its description, at another address than the last one. */
+/* Returns true if this is the kind's description, at another address than the last one. */
 int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta);
 
 #pragma GCC visibility pop
@@ -59,8 +59,8 @@ static inline int coreclr_kind__is(const struct coreclr_kind *k, uint64_t provid
 }
 
 /*
- * NULL: not known, or not any more. What is found stays for as long as the callback runs. Events
- * that are named at run time have ids of 16 bits, which come again: then descriptions differ.
+ * NULL: not known, or no longer. What is found stays for as long as the callback runs. Events that
+ * are named at run time have ids of 16 bits, which come again: then descriptions differ.
  */
 static inline struct coreclr_kind *coreclr_kinds__find(uint64_t provider, uint32_t id,
 						       uint32_t version, const uint8_t *meta,

@@ -137,7 +137,7 @@ static int take_field(struct input *in, uint32_t depth)
 	return err;
 }
 
-/* One that stops the list is not in it, nor what it is inside of. */
+/* A field that stops the list is not in it, nor the one that contains it. */
 static int take_fields(struct input *in, uint32_t depth)
 {
 	uint32_t number, before;

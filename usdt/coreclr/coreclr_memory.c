@@ -19,7 +19,7 @@
 static uint32_t gate[PAGE_BYTES / sizeof(uint32_t)] __attribute__((aligned(PAGE_BYTES)));
 struct coreclr_state coreclr = {.gate = gate};
 
-/* What was given back, by its size; a list's first word is its next one's address. */
+/* Free lists of returned memory, by its size; a list's first word is its next one's address. */
 #define CLASS_BYTES 64u
 #define CLASS_CNT   16u
 #define LOCK_TRIES  1000u

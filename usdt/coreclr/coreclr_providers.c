@@ -123,7 +123,7 @@ static uint32_t place_of(uint64_t va)
 	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (PLACE_CNT - 1);
 }
 
-/* Its place, or the free one where it belongs; NULL: the table is full. */
+/* The provider's slot, or the free one that it would get; NULL: the table is full. */
 static struct place *find_place(struct place *table, uint64_t va)
 {
 	for (uint32_t i = 0; i < PLACE_CNT; i++) {
@@ -136,7 +136,10 @@ static struct place *find_place(struct place *table, uint64_t va)
 	return NULL;
 }
 
-/* What was there before; a full table keeps nothing: the next one is asked for again. */
+/*
+ * Puts a provider over what was there before; a full table keeps nothing: the next one is queried
+ * again.
+ */
 static const struct coreclr_provider *put(uint64_t va, const struct coreclr_provider *p)
 {
 	struct place *table = coreclr_load_acquire(&places), *place;

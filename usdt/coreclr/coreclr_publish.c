@@ -189,8 +189,10 @@ void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *dat
 
 /* ---- slots: the control thread ---------------------------------------------------------------------- */
 
-/* What tools take as a name; one '_' for each other character. One that is too long ends in
-   TAPIR_CORECLR_CUT. */
+/*
+ * Writes a name that tools accept; one '_' for each other character. A name that is too long ends
+ * in TAPIR_CORECLR_CUT.
+ */
 static uint32_t plain_name(char *out, uint32_t room, const char *text)
 {
 	uint32_t at = 0;

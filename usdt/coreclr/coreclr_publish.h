@@ -93,7 +93,7 @@ struct coreclr_cursor {
 	uint8_t is_self, is_short; /* short: the payload ends before the field does */
 };
 
-/* Of an array: the number of its elements; moves the cursor past it. */
+/* The number of an array's elements; moves the cursor past it. */
 uint32_t coreclr_cursor__count(struct coreclr_cursor *c, const struct coreclr_field *f);
 /* One value, or one element, with all that is inside. Nothing is taken of one that is short. */
 void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *fields,
@@ -101,7 +101,7 @@ void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *
 /* UTF-16 units before the NUL; the cursor stays. */
 uint32_t coreclr_cursor__units(const struct coreclr_cursor *c);
 
-/* Which of the two ways fits to the last byte? Else the likelier one. */
+/* The way, of two, that fits to the last byte; else the likelier one. */
 uint8_t coreclr_payload__way(const struct coreclr_layout *layout, const uint8_t *data,
 			     uint32_t bytes);
 
@@ -137,7 +137,7 @@ struct coreclr_published;
 void coreclr_publish__turn(int is_wanted);
 /* Slots and notes for events that have come since. */
 void coreclr_publish__serve(void);
-void coreclr_publish__end(void); /* no thread is inside any more */
+void coreclr_publish__end(void); /* no thread is inside */
 
 struct coreclr_publish_event {
 	const char *provider, *name;

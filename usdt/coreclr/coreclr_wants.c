@@ -22,7 +22,7 @@ static void copy_shared(void *out, const void *shared, uint32_t bytes)
 		((uint8_t *)out)[i] = from[i];
 }
 
-/* What a selection asks, and where its arguments are. */
+/* A selection, with the range of its arguments. */
 struct ask {
 	struct tapir_ring_selection sel;
 	const char *text; /* the session's, TAPIR_RING_TEXT_BYTES of it */

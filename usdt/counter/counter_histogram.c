@@ -24,7 +24,7 @@ void counter_histogram__fini(struct tapir_counter *c)
 	c->buckets = NULL;
 }
 
-/* From the least value to the greatest. Cells that no thread had are not touched. */
+/* Adds up from the least value to the greatest. Cells that no thread had are not touched. */
 static void add_up(const struct tapir_counter *c, struct counter_spread *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -29,7 +29,7 @@ struct counter_sums {
 	double sum, square_sum, min, max; /* min > max: none */
 };
 
-/* What `count` values are that have these sums. */
+/* The moments of `count` values that have these sums. */
 struct counter_moments {
 	double sum, mean, deviation;
 };
@@ -55,7 +55,7 @@ struct counter_spread {
 
 struct counter_group;
 
-/* What one session has received of a counter. */
+/* The part of a counter that one session has received. */
 struct counter_view {
 	uint64_t published_ns; /* 0: never */
 	struct counter_sums published;
@@ -73,9 +73,9 @@ struct tapir_counter {
 	uint32_t type, round;
 	uint32_t is_busy, is_leaving;
 	/*
-	 * Its first value; NaN before. Cells sum differences from it: of values that are large and
-	 * near to each other, such as the size of a heap, the squares would differ in digits that a
-	 * double has not.
+	 * The counter's first value; NaN before. Cells sum differences from it: of values that are
+	 * large and near to each other, such as the size of a heap, the squares would differ in
+	 * digits that a double does not have.
 	 */
 	double origin;
 	struct counter_view *views[TAPIR_SESSION_MAX]; /* NULL: it has not asked */

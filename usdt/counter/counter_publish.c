@@ -19,7 +19,7 @@
 /* A session that asks for a group's intervals. */
 struct counter_clock {
 	uint64_t interval_ns, next_ns; /* 0: it does not */
-	uint64_t session_id;	       /* of whoever has this number */
+	uint64_t session_id;	       /* of the session with this number */
 };
 
 struct counter_group {
@@ -190,7 +190,7 @@ static void publish(struct tapir_counter *c, uint32_t session, const struct coun
 	free(payload);
 }
 
-/* Under the lock, which is released meanwhile. */
+/* Under the lock, which is released for a while. */
 static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t time_ns)
 {
 	struct counter_view *v = c->views[session];
@@ -215,7 +215,7 @@ static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t tim
 	provider_broadcast();
 }
 
-/* One whose interval has ended for the session; NULL: none. */
+/* The next counter whose interval has ended for the session; NULL: none. */
 static struct tapir_counter *next_due(const struct counter_group *g, uint32_t session,
 				      uint64_t time_ns)
 {
@@ -230,7 +230,7 @@ static struct tapir_counter *next_due(const struct counter_group *g, uint32_t se
 	return NULL;
 }
 
-/* Of all groups and sessions: a group may go while the lock is released. */
+/* Ends one interval of any group and session: a group may go while the lock is released. */
 static int end_one(uint64_t time_ns)
 {
 	for (struct counter_group *g = groups; g; g = g->next)
@@ -338,7 +338,7 @@ int counter_group__join(struct tapir_counter *c, const struct tapir_provider *pr
 
 	provider_lock();
 	while (!(g = find_group(provider->name)) && !made) {
-		/* Others may come and go meanwhile. */
+		/* Other counters may appear and disappear in between. */
 		provider_unlock();
 		err = make(provider, &made);
 		if (err)

@@ -67,10 +67,10 @@ static const uint8_t slot_code[TAPIR_PROBE_SLOT_BYTES] = {
 };
 
 /*
- * What was written by another mapping is to be executed by this one: written back from the data
- * cache, whose lines are found by any mapping of them, and dropped from the instruction cache,
- * whose lines may be found by this one alone. As libgcc's __clear_cache, which libtapir-coreclr.so
- * has not.
+ * Code that another mapping has written is to be executed by this one: it is written back from the
+ * data cache, whose lines are found by any mapping of them, and dropped from the instruction cache,
+ * whose lines may be found by this one alone. libgcc's __clear_cache does the same;
+ * libtapir-coreclr.so does not have it.
  */
 static void make_fetched(const uint8_t *code, uint64_t bytes)
 {
@@ -93,7 +93,7 @@ enum section { S_NONE, S_TEXT, S_BASE, S_PROBES, S_NOTES, S_KINDS, S_STRINGS, S_
 static const char strings[] =
 	"\0.text\0.stapsdt.base\0.probes\0.note.stapsdt\0.note.tapir\0.shstrtab";
 
-/* Where the parts of an image are. */
+/* Offsets and sizes of an image's parts. */
 struct plan {
 	uint64_t kinds_off, text_off, text_bytes, probes_off, probes_bytes, file_bytes;
 };
@@ -312,7 +312,7 @@ static uint8_t *begin_note(uint8_t *note, const char *name, uint32_t type)
 	return note + 12 + ((name_bytes + 3) & ~3u);
 }
 
-/* Its whole length. */
+/* Writes the note's length; returns the whole length. */
 static uint32_t end_note(uint8_t *note, const uint8_t *desc, const uint8_t *end)
 {
 	uint32_t bytes = (uint32_t)(end - desc);
@@ -332,7 +332,7 @@ static uint32_t put_kinds(uint8_t *note, uint64_t site_va, const struct tapir_pr
 	return end_note(note, desc, at + n->names_bytes);
 }
 
-/* As TAPIR_EVENT_SITE of tapir/provider.h has it. */
+/* Writes the note as TAPIR_EVENT_SITE of tapir/provider.h has it. */
 static uint32_t put_event(uint8_t *note, uint64_t site_va, const struct tapir_probe_event *e)
 {
 	uint8_t *desc = begin_note(note, "tapir", EVENT_TYPE);
@@ -358,7 +358,7 @@ static uint32_t put_note(uint8_t *note, const uint64_t addresses[3],
 	return end_note(note, desc, at);
 }
 
-/* Where memory has run out this is an error, the use itself would be a SIGBUS. */
+/* If memory has run out this is an error; the use itself would be a SIGBUS. */
 static int make_present(const uint8_t *at, uint64_t bytes)
 {
 	return ring_populate(at, bytes) ? -ENOMEM : 0;

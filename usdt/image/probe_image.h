@@ -17,8 +17,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How large an image may grow; memory is used as it is needed. notes_bytes: of whole pages of 4
- * KiB. */
+/*
+ * Limits of an image's growth; memory is used as it is needed. notes_bytes: of whole pages of 4
+ * KiB.
+ */
 struct tapir_probe_shape {
 	uint32_t slot_max;
 	uint32_t probe_bytes; /* of a probe in .probes: its semaphore is the first two of them */
@@ -35,7 +37,7 @@ struct tapir_probe_image {
 	struct tapir_probe_shape shape;
 };
 
-/* Of an event that has them: note.tapir type 2. */
+/* The description of an event that has one: note.tapir type 2. */
 struct tapir_probe_event {
 	uint64_t keywords;
 	uint16_t id;

@@ -44,7 +44,7 @@ static int lose(struct listener_buffers *b, const struct tapir_event_kind *kind)
 	return 0;
 }
 
-/* Its position, or UINT64_MAX. *skip: bytes before it that are left out. */
+/* Reserves room: its position, or UINT64_MAX. *skip: bytes before it that are left out. */
 static uint64_t take_place(struct listener_buffers *b, struct listener_shard *shard, uint32_t need,
 			   uint32_t *skip)
 {

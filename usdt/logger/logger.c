@@ -52,7 +52,10 @@ static void count_loss(struct tapir_logger *l, const struct tapir_event_kind *ki
 	__atomic_fetch_add(&l->lost[row], 1, __ATOMIC_RELAXED);
 }
 
-/* What only a session is asked that was another kind's a moment ago. */
+/*
+ * Called only if the session's slot was one of another kind a moment ago: the event is counted as
+ * lost.
+ */
 static int reserve(void *ctx, struct session_write *write)
 {
 	count_loss(ctx, write->kind);

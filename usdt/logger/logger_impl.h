@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* As of struct provider_session_ops, with the logger's ctx. */
+/* The functions of struct provider_session_ops, with the logger's ctx. */
 struct logger_choice {
 	int (*wants)(void *ctx, struct tapir_event *event);
 	void (*leave)(void *ctx, struct tapir_event *event);

@@ -23,7 +23,7 @@ static void *load(const char *provider, const char *path)
 	if (!name)
 		return NULL;
 	strcpy(stpcpy(stpcpy(name, LIBRARY), provider), ".so");
-	/* It registers tracepoints and has threads: it stays. */
+	/* The library registers tracepoints and has threads: it stays loaded. */
 	library = dlopen(path ? path : name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	free(name);
 	return library;

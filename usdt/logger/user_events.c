@@ -309,7 +309,7 @@ static void put_value(void *ctx, const struct tapir_event_field *f,
 	}
 }
 
-/* What a payload that ends early lacks: zeros, and empty texts. */
+/* Fills in what a payload that ends early lacks: zeros, and empty texts. */
 static void put_absent(struct record *r, const struct tapir_event_field *f)
 {
 	uint32_t bytes = payload_type__bytes(f->type);

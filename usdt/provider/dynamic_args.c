@@ -126,7 +126,10 @@ static uint32_t text_bytes(const uint8_t *at, uint32_t left, uint32_t width)
 	return UINT32_MAX;
 }
 
-/* As wide as it was written, mostly: a wider load would wait for two stores to be over. */
+/*
+ * The load is as wide as the stores mostly were: a wider one would wait for two stores to be
+ * complete.
+ */
 static inline uint64_t number_at(const uint8_t *at, uint32_t bytes, int is_signed)
 {
 	uint32_t shift = 64 - 8 * bytes, u32;

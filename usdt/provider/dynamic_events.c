@@ -77,7 +77,7 @@ static void watch_forks(void)
 		is_watched = !pthread_atfork(NULL, NULL, forked);
 }
 
-/* What tools take as a name, and a shell without quotes. */
+/* Returns true for a name that tools accept, and a shell without quotes. */
 static int is_plain(const char *name)
 {
 	const char *c = name;

@@ -58,13 +58,13 @@ uint32_t payload__each(const struct tapir_event_field *fields, uint32_t cnt, con
    not reach are left out. Its length. */
 uint32_t dynamic_json__write(const struct tapir_event_about *about, const uint8_t *payload,
 			     uint32_t bytes, char out[DYNAMIC_JSON_BYTES]);
-/* By the probe of the event's level, with the thread's activity. */
+/* Fires the probe of the event's level, with the thread's activity. */
 void dynamic_json__fire(const struct tapir_event *event, const char *json, uint32_t bytes);
 
 /*
- * How the arguments are taken out of a payload: read where events fire, made when one is defined.
- * Numbers and texts alone, as most events have them, are taken field by field; with an array or a
- * structure among the fields, is_slow, by their descriptions.
+ * The plan by which the arguments are taken out of a payload: read where events fire, made when one
+ * is defined. Numbers and texts alone, as most events have them, are taken field by field; with an
+ * array or a structure among the fields, is_slow, by their descriptions.
  */
 struct dynamic_plan {
 	uint8_t cnt, is_slow;

@@ -3,9 +3,10 @@
  * gc_host.c - the runtime's side of tapir/gc_event_sink.h: two providers, each of static events and
  * of those that a collector describes, and how the collector is notified of their enablement.
  *
- * NOTIFYING. Callbacks come from the library's thread, __attach and __free from any. Whoever raises
- * `pending` from 0 notifies it, until no other thread has raised it again: so one thread at a time
- * notifies the collector, of the newest state last, and no lock is held meanwhile.
+ * NOTIFYING. Callbacks come from the library's thread, __attach and __free from any. The thread
+ * that raises `pending` from 0 notifies it, until no other thread has raised it again: so one
+ * thread at a time notifies the collector, of the newest state last, and no lock is held during
+ * that.
  *
  * FIRING. The table of the collector's events is complete before the collector fires; it is found
  * by the address of the name, which is the same string each time, else by its text.
@@ -25,7 +26,7 @@ struct gc_entry {
 	struct tapir_event *event;
 };
 
-/* What a provider's static events and its dynamic ones are wanted for. */
+/* The keywords and levels for which a provider's static events and its dynamic ones are wanted. */
 struct gc_wanted {
 	uint64_t keywords;
 	int32_t level; /* TAPIR_GC_OFF: not at all */

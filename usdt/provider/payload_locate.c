@@ -38,7 +38,7 @@ static void skip(struct cursor *c, uint64_t bytes)
 	c->left -= (uint32_t)bytes;
 }
 
-/* How often something occurs. A negative number is one that cannot be. */
+/* The number of elements. A negative number is one that cannot be. */
 static uint64_t count_at(const uint8_t *at, uint32_t left, uint8_t type)
 {
 	uint32_t bytes = payload_type__bytes(type);

@@ -96,7 +96,10 @@ int provider_sessions__begin(struct process_write *w, struct tapir_event *event,
 	return 0;
 }
 
-/* Those of `others` that were served are cleared there. The time of all of them. */
+/*
+ * Serves a batch and clears the bits of the served sessions in `others`. Returns the time of all of
+ * them.
+ */
 static uint64_t serve_batch(uint64_t *others, const struct session_write *first,
 			    const struct event_state *state, const uint8_t *payload)
 {

@@ -55,8 +55,8 @@ static void count_unlisted(const struct tapir_event *event, const struct event_s
 }
 
 /*
- * Where a ring has room for the payload, all sessions inside the process copy it from there when it
- * is committed: what is in the ring is the thread's own until then. With loggers, which are called
+ * If a ring has room for the payload, all sessions inside the process copy it from there when it is
+ * committed: what is in the ring is the thread's own until then. With loggers, which are called
  * when the ring has been committed, all copy it from theirs.
  */
 static void begin_process(struct write_state *w, struct event_state *state, const struct ids *ids,

@@ -15,8 +15,8 @@
  *
  * LOCKING. One mutex (provider_lock) for everything that is no firing. Firing takes no lock: it
  * reads an event's words and, for sessions inside the process, counts itself into the session
- * (provider_session.h), which whoever closes that waits for. No callback of the user's runs under
- * the lock.
+ * (provider_session.h); closing a session waits for these. No callback of the user's runs under the
+ * lock.
  */
 #ifndef TAPIR_PROVIDER_IMPL_H
 #define TAPIR_PROVIDER_IMPL_H
@@ -38,7 +38,7 @@
 /* flags of an event: it is no probe, and in plain memory. Its semaphore is the library's: the one
    of the JSON probe of its level (json_probe.c), as the poller finds it. */
 #define EVENT_AS_JSON		 (1u << 0)
-/* It was defined: its description is the first member of dynamic_events.c's definition. */
+/* The event was defined: its description is the first member of dynamic_events.c's definition. */
 #define EVENT_IS_DEFINED	 (1u << 1)
 
 #define PROVIDER_IN_PROCESS	 (TAPIR_SESSION_MAX - TAPIR_RING_SESSIONS)
@@ -60,7 +60,7 @@ static inline struct event_state *event_state__of(struct tapir_event *event)
 	return (struct event_state *)(void *)event->private_words;
 }
 
-/* What the lane needs of an event for as long as it is registered. */
+/* The lane's part of an event, for as long as it is registered. */
 struct provider_event {
 	struct tapir_event *event;
 	struct tapir_ring_about about;
@@ -81,7 +81,7 @@ enum { PROVIDER_NOTIFIED_USDT = TAPIR_RING_SESSIONS, PROVIDER_NOTIFIED_PROCESS }
 
 struct tapir_provider {
 	struct tapir_provider *next;
-	/* Those whose semaphores count as its own: an event each, of dynamic_events.c. */
+	/* The events whose semaphores count as the provider's own, of dynamic_events.c. */
 	struct tapir_provider *members, *next_member;
 	char *name;
 	uint8_t guid[16];
@@ -174,10 +174,10 @@ struct session_write {
 };
 
 /*
- * How a kind of session takes events. Both on the firing thread, as strict as a signal handler:
- * no lock, no allocation. reserve: 1 with room for `bytes`, or 0: lost, and counted by the session.
- * commit: the payload is written. A session that only has a buffer of its own for a payload calls
- * its user in commit.
+ * The functions by which a kind of session takes events. Both are called on the firing thread, as
+ * strict as a signal handler: no lock, no allocation. reserve: 1 with room for `bytes`, or 0: lost,
+ * and counted by the session. commit: the payload is written. A session that only has a buffer of
+ * its own for a payload calls its user in commit.
  */
 struct provider_session_ops {
 	int (*reserve)(void *ctx, struct session_write *write);
@@ -195,23 +195,27 @@ struct provider_session_ops {
 int provider_session__open(const struct provider_session_ops *ops, void *ctx, uint32_t kind,
 			   const struct tapir_selection *selections, uint32_t cnt, uint32_t *idx);
 /*
- * No event comes any more and nobody is inside ops when this returns 1. 0: a thread has been inside
- * for 2 s (stopped by a debugger, say): what it may touch must not be freed. Takes the lock.
+ * When this returns 1, no further event arrives and no thread is inside ops. 0: a thread has been
+ * inside for 2 s (stopped by a debugger, say): what it may touch must not be freed. Takes the lock.
  */
 int provider_session__close(uint32_t idx);
 
-/* Which sessions want the event, or each event; under the lock. */
+/* Decides for the event, or for each event, which sessions want it; under the lock. */
 void provider_sessions__judge(struct tapir_event *event);
 void provider_sessions__judge_all(void);
 /* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
 void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
 			      const char **filter);
-/* How often its place was taken, which distinguishes a session from the one before. */
+/*
+ * The number of times that the slot was taken, which distinguishes a session from the one before.
+ */
 uint32_t provider_sessions__opened_cnt(uint32_t idx);
 void provider_sessions__forked(void);
-/* After __close, when nothing of the session's is queued any more: its place is free, kinds may be
-   freed. Takes the lock. */
+/*
+ * After __close, when nothing of the session's is queued: its slot is free, kinds may be freed.
+ * Takes the lock.
+ */
 void provider_session__closed(uint32_t idx);
 
 /* The hot path: the first session that has room gets a payload to fill; the others copy it. */
@@ -260,7 +264,7 @@ void provider_loggers__fini(void); /* under the lock: no session is open */
 /* ---- usdt/counter ------------------------------------------------------------------------- */
 
 /* Publishes counters whose interval has ended; milliseconds until the next. Under the lock, which
-   is released meanwhile. */
+   is released for a while. */
 int provider_counters__tick(void);
 int provider_counters__are_there(void); /* under the lock */
 void provider_counters__forked(void);
@@ -291,7 +295,7 @@ int provider_thread__start(pthread_t *thread, size_t stack_bytes, const sigset_t
 
 /* Starts the thread unless it runs or is not needed. Under the lock. 0 or -errno. */
 int provider_poller__start(void);
-/* Ends it and waits for it. Under the lock, which is released meanwhile. */
+/* Ends it and waits for it. Under the lock, which is released for a while. */
 void provider_poller__stop(void);
 /* Looks soon: a session was opened or closed. Under the lock. */
 void provider_poller__wake(void);
@@ -305,7 +309,7 @@ void provider_poller__restore(void);
 /* Words of all events anew, from the lane's and the sessions', or of one. Under the lock. */
 void provider_poller__refresh(void);
 void provider_poller__refresh_event(struct tapir_event *event);
-/* Calls back where something has changed. Under the lock, which is released meanwhile. */
+/* Calls back where something has changed. Under the lock, which is released for a while. */
 void provider_poller__call_back(void);
 /* Returns when its callback is not running, unless the caller runs it, and will not be called
    again. Under the lock. */

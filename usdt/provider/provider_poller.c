@@ -154,7 +154,7 @@ static uint32_t number_of(uint32_t idx)
 	return idx == PROVIDER_NOTIFIED_USDT ? 0 : idx - PROVIDER_NOTIFIED_PROCESS;
 }
 
-/* Its first session whose last notification is out of date; 0: none. */
+/* Finds the provider's first session whose last notification is out of date; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
 		       struct tapir_ring_requested *asked)
 {
@@ -213,7 +213,7 @@ static uint32_t pass(void)
 
 void provider_poller__call_back(void)
 {
-	/* From within a callback: the thread that runs it continues its pass. */
+	/* The call comes from within a callback: the thread that runs it continues its pass. */
 	if (poller.has_turn && pthread_equal(poller.caller, pthread_self()))
 		return;
 	while (poller.has_turn)
@@ -376,7 +376,7 @@ void provider_poller__stop(void)
 
 uint32_t provider_poller_is_missing, provider_child_threads;
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct kernel_action {
 	uint64_t handler, flags, restorer, mask;
 };
@@ -411,8 +411,8 @@ static int is_polled(void)
 }
 
 /*
- * A thread that fires does not wait for the lock, and looks at its signals at each 64th event
- * only: a child may block some for as long as it lives.
+ * A thread that fires does not wait for the lock, and checks its signals at each 64th event only: a
+ * child may block some for as long as it lives.
  */
 __attribute__((noinline)) void provider_poller__restore(void)
 {
@@ -436,7 +436,7 @@ __attribute__((noinline)) void provider_poller__restore(void)
 	errno = saved;
 }
 
-/* Its memory is that of the parent's thread, which is not here. */
+/* The poller's memory belongs to the parent's thread, which is not here. */
 void provider_poller__forked(void)
 {
 	int was_there = poller.is_running && !poller.is_stopping;

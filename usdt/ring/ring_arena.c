@@ -35,7 +35,7 @@ static uint64_t round_page(uint64_t bytes)
 	return (bytes + RING_PAGE_BYTES - 1) & ~(RING_PAGE_BYTES - 1);
 }
 
-/* Of the machine: on arm64 the kernel decides. */
+/* The page size of the machine: on arm64 the kernel decides. */
 static uint64_t real_page_bytes(void)
 {
 #ifdef __aarch64__
@@ -265,7 +265,10 @@ static void *map_writers(struct ring_writers *old)
 	return NULL;
 }
 
-/* What smaller rings may help against: address space, locked memory, the size of a file. */
+/*
+ * Returns true for errors against which smaller rings may help: address space, locked memory, the
+ * size of a file.
+ */
 static int is_too_large(int err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EFBIG;

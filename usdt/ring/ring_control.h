@@ -16,12 +16,12 @@ const struct tapir_ring_ctl *tapir_ring__ctl(void);
 void tapir_ring__check_life(void);
 
 /*
- * No event is written any more: threads that exit from now on do not run the lane's code. One that
- * was exiting already may still be about to: tapir_ring__fini must wait for it.
+ * No event is written from now on: threads that exit from now on do not run the lane's code. One
+ * that was exiting already may still be about to: tapir_ring__fini must wait for it.
  */
 void tapir_ring__retire(void);
 
-/* What a session of the lane asks of a provider. */
+/* The request that a session of the lane makes of a provider. */
 struct tapir_ring_requested {
 	uint64_t session_id;
 	uint64_t keywords; /* ~0: all */
@@ -41,13 +41,13 @@ int tapir_ring__glob(const char *pattern, size_t room, const char *text);
 /* A lane for a forked child, as its first event would make it. 1: this process has one. */
 int tapir_ring__adopt(void);
 
-/* The tracers' step 6, by the process itself: whoever waits at `generation` looks again. */
+/* The tracers' step 6, by the process itself: waiters at `generation` check it again. */
 void tapir_ring__wake(void);
 
-/* What was asked for up to this generation is on. */
+/* Reports that what was requested up to this generation is on. */
 void tapir_ring__say_applied(uint32_t generation);
 
-/* Of TAPIR_RING_WANTS_PROBES; err: an errno or 0. */
+/* Reports the result of TAPIR_RING_WANTS_PROBES; err: an errno or 0. */
 void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
 
 /* Providers that were asked for and cannot be served. */

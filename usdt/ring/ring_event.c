@@ -51,7 +51,10 @@ static __attribute__((noinline)) int drop(struct ring_writer *w,
 
 /* ---- space ---------------------------------------------------------------------------- */
 
-/* How far the slowest session has read. A tail that cannot be is as if it had not moved. */
+/*
+ * Finds how far the slowest session has read. A tail that cannot be counts as one that did not
+ * move.
+ */
 static __attribute__((noinline)) void look_at_tails(struct ring_writer *w)
 {
 	const struct tapir_ring_session *sessions = ring_process.ctl->sessions;
@@ -127,7 +130,7 @@ static __attribute__((noinline)) int64_t room_after_waiting(struct ring_writer *
 	return pad;
 }
 
-/* Where the next `need` bytes go; what is left out before them is marked. */
+/* Returns the position of the next `need` bytes; what is left out before them is marked. */
 static inline uint64_t skip(struct ring_writer *w, uint64_t pad, uint64_t need)
 {
 	if (__builtin_expect(w->off + need <= w->cap_bytes, 1))
@@ -224,7 +227,7 @@ static void note_inherited(uint32_t s)
 	__atomic_fetch_add(&ring_process.arenas[0].data->inherited[s], 1, __ATOMIC_RELAXED);
 }
 
-/* Which of the sessions with a rate have had enough for now. */
+/* The sessions with a rate that have had enough for now. */
 static __attribute__((noinline)) uint32_t limited(struct ring_writer *w, uint32_t with_rate,
 						  uint64_t time_ns)
 {
@@ -355,8 +358,10 @@ static inline void leave(struct ring_writer *w)
 	w->thread->busy = 0;
 }
 
-/* The thread's writer, in the lane of this life? A later lane may have given it to another thread,
-   which writes these two words meanwhile. */
+/*
+ * The thread's writer, in the lane of this life? A later lane may have given it to another thread,
+ * which may be writing these two words.
+ */
 static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, uint32_t life)
 {
 	return ring_load(&w->life) == life && ring_load(&w->thread) == t;

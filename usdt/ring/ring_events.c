@@ -139,7 +139,7 @@ static void store_entry(struct tapir_ring_data *data, const struct ring_place *p
 	__atomic_fetch_add(&data->changes, 1, __ATOMIC_SEQ_CST);
 }
 
-/* From here on the catalog's bytes may change: a reader that has copied them sees it. */
+/* The catalog's bytes may change from here on: a reader that has copied them sees it. */
 static void empty_entry(struct tapir_ring_data *data, uint32_t idx)
 {
 	struct tapir_ring_entry *entry =
@@ -234,7 +234,9 @@ static void give_place(uint32_t idx)
 	ring_places__unlock();
 }
 
-/* Its index, or -errno. Where the catalog is full another entry may have the bytes. */
+/*
+ * Takes an entry: its index, or -errno. Where the catalog is full another entry may have the bytes.
+ */
 static int take_entry(struct tapir_ring_event *event)
 {
 	int ret = -ENOSPC;

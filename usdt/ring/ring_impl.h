@@ -231,7 +231,7 @@ void ring_process__announce(void);
  * untouched.
  */
 int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **unannounced);
-/* That there is a child, to the parent's tracers. Takes the mapping; NULL: they have been told. */
+/* That there is a child, to the parent's tracers. Takes the mapping; NULL: they know already. */
 void ring_fork__announce_child(struct tapir_ring_ctl *parent);
 void ring_fork__forked(void); /* for pthread_atfork */
 
@@ -269,7 +269,7 @@ static inline int ring_is_alive(void)
 	return ring_load_acquire(ring_process.gate) >= RING_FIRST_LIFE;
 }
 
-/* Its events are written. */
+/* Events of a session in this state are written. */
 static inline int ring_is_served(uint32_t state)
 {
 	return state == TAPIR_RING_OPEN || state == TAPIR_RING_INHERITED;

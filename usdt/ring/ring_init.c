@@ -118,7 +118,7 @@ int tapir_ring__init_private(uint64_t key)
 }
 
 /*
- * No thread comes to the key's destructor any more, and those that were on their way are through:
+ * No further thread comes to the key's destructor, and those that were on their way are through:
  * the C library has read the key before it calls, so a moment is waited first.
  */
 static void drop_exit_key(void)

@@ -5,7 +5,7 @@
  */
 #include "ring_impl.h"
 
-/* What a child fires before it has a lane, or if it cannot make one. */
+/* Counts what a child fires before it has a lane, or if it cannot make one. */
 void ring_loss__in_child(struct tapir_ring_ctl *parent, uint32_t sessions)
 {
 	for (uint32_t s = 0; parent && s < TAPIR_RING_SESSIONS; s++)

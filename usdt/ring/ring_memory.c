@@ -140,7 +140,7 @@ int ring_memory__charge(uint64_t bytes)
 	uint64_t after = __atomic_add_fetch(&p->charged_bytes, bytes, __ATOMIC_RELAXED);
 
 	if (after > ring_load(&p->budget_next)) {
-		/* What is charged is no longer free: both together are the whole. */
+		/* Memory that is charged is no longer free: both together are the whole. */
 		uint64_t free = free_bytes(), had = after - bytes;
 
 		ring_store(&p->budget_bytes, (free + had) / SHARE);

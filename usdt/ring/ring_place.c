@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_place.c - which event has which entry of the catalog. An entry that was given back may be
- * taken again when no ring holds a record of its old event any more, for any session: so time is
- * counted in turns, each of which has seen two drains completed by every open session (the first
- * of them may have begun before the turn did), and an entry rests for one whole turn.
+ * ring_place.c - the assignment of events to entries of the catalog. An entry that was given back
+ * may be taken again when no ring holds a record of its old event for any session: so time is
+ * counted in turns, each of which has seen two drains completed by every open session (the first of
+ * them may have begun before the turn did), and an entry rests for one whole turn.
  */
 #include "ring_impl.h"
 

@@ -57,8 +57,10 @@ static int find_slot(uint32_t tid, int of_the_dead)
 	return -1;
 }
 
-/* One more arena. Whoever comes while another thread makes one waits a little, not for ever: that
-   thread may have been stopped. */
+/*
+ * One more arena. A thread that arrives while another one makes one waits a little, not for ever:
+ * that thread may have been stopped.
+ */
 static int grow(void)
 {
 	struct ring_process *p = &ring_process;
@@ -125,7 +127,7 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 	struct tapir_ring_slot *slot = shared_slot(arena, i);
 	const struct tapir_ring_ctl *ctl = ring_process.ctl;
 
-	/* Its first owner pays for what the writer itself takes. */
+	/* The slot's first owner pays for what the writer itself takes. */
 	if (!ring_load(&slot->owners) && !ring_memory__charge(sizeof(*w)))
 		return -ENOMEM;
 	if (open_rings(arena, i) || ring_populate(slot, sizeof(*slot)) ||

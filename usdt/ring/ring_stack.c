@@ -109,7 +109,7 @@ void ring_stack__find(struct ring_stack *stack, uint64_t sp)
 		*stack = (struct ring_stack){.high = 0};
 }
 
-/* The thread's first event came on its alternate stack, or on one of somebody else's. */
+/* The thread's first event came on its alternate stack, or on one that is not the thread's own. */
 void ring_stack__retry(struct ring_stack *stack, uint64_t sp)
 {
 	uint32_t tries = stack->tries;

@@ -10,7 +10,7 @@
 
 #define NAP_NS 50000L
 
-/* What is left of a session's time; a session under another id has all of it. */
+/* The rest of a session's time; a session under another id has all of it. */
 static uint64_t left_ns(uint32_t s)
 {
 	const struct tapir_ring_session *session = &ring_process.ctl->sessions[s];

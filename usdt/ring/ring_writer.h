@@ -12,7 +12,10 @@
 
 #include "tapir/ring.h"
 
-/* What an event is: copied into the catalog when it registers. Strings borrowed until then. */
+/*
+ * The description of an event: copied into the catalog when it registers. Strings borrowed until
+ * then.
+ */
 struct tapir_ring_about {
 	const char *provider, *event;
 	uint64_t keywords;
@@ -57,8 +60,8 @@ int tapir_ring__init_private(uint64_t key);
 /*
  * Takes the lane down, for dlclose: no event of any thread may be under way or come (so: stop what
  * fires, wait until each call has returned, then this, then dlclose). Threads that have fired may
- * live on and exit whenever they like. Events still registered are off from here on. Takes some
- * 2 ms. The lane can be made anew afterwards, by whoever stays loaded. Not in a signal handler.
+ * live on and exit whenever they like. Events still registered are off from here on. Takes some 2
+ * ms. The lane can be made anew afterwards, by code that stays loaded. Not in a signal handler.
  */
 void tapir_ring__fini(void);
 
@@ -70,7 +73,7 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 
 /*
  * Gives the event's entry back, for another event to take once no session can have records of this
- * one left. No thread may fire it any more, or be firing it.
+ * one left. No thread may be firing it, or fire it later.
  */
 void tapir_ring__unregister(struct tapir_ring_event *event);
 

@@ -206,7 +206,7 @@ static void end_session(uint32_t s, uint32_t from, uint32_t to)
 }
 
 /*
- * Nobody held the lock a moment ago. Since then the session may have been closed, and opened by
+ * No tracer held the lock a moment ago. Since then the session may have been closed, and opened by
  * another tracer: so it is ended with the lock in our hands.
  */
 static void end_abandoned(uint32_t s)

@@ -43,7 +43,7 @@ int json_text__open(struct json_text *j, char bracket)
 	return !j->is_cut;
 }
 
-/* What room is kept for. */
+/* Closes a bracket, for which room was kept. */
 void json_text__close(struct json_text *j, char bracket)
 {
 	j->out[j->len++] = bracket;
@@ -103,7 +103,7 @@ void json_text__utf16(struct json_text *j, const uint8_t *at, uint32_t units)
 	json_text__close(j, '"');
 }
 
-/* How many bytes of a character there are, all of them right; 0: it is not one. */
+/* The number of bytes of a character, all of them right; 0: it is not one. */
 static uint32_t utf8_bytes(const uint8_t *at, uint32_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -305,7 +305,7 @@ static uint32_t put_padded(char *out, uint32_t at, uint64_t value, uint32_t digi
 	return at + cnt + 1;
 }
 
-/* From days of a year that begins on January 1. */
+/* Converts days since a January 1 to month and day. */
 static uint32_t put_day(char *out, uint32_t at, uint32_t day, int is_leap)
 {
 	static const uint8_t lengths[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
