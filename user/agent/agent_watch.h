@@ -14,6 +14,7 @@ void tapir_agent_watch__stop(struct tapir_agent *agent);
 /* A task has ended: perhaps this one. */
 void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid);
 
+/* Writes the counters and pauses of watched runtimes in Prometheus's text format. */
 void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct tapir_str *out);
 /*
  * Counters of watched processes, the one called name, or all (NULL). False: not all that is asked

@@ -56,6 +56,10 @@ void tapir_page_job__redirect(struct tapir_page_job *job, const char *path);
 
 /* ---- forms ---------------------------------------------------------------------------------- */
 
+/*
+ * Handlers of the forms of pages, on the thread of the request. Each checks the form's token, makes
+ * the request to the agent in the visitor's name, and answers with a page or a redirection.
+ */
 void tapir_page_form__start_session(struct tapir_page_job *job);
 void tapir_page_form__stop_session(struct tapir_page_job *job);
 void tapir_page_form__delete_session(struct tapir_page_job *job);

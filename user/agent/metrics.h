@@ -8,6 +8,9 @@
 /* To targets whose time it is. */
 void tapir_metrics__push(struct tapir_agent *agent);
 
+/*
+ * Writes the agent's own metrics in Prometheus's text format.
+ */
 void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out);
 
 #endif

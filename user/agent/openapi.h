@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 
+/* Writes the OpenAPI document, derived from tapir_routes (route.h), as JSON. */
 void tapir_openapi__write(struct tapir_str *out);
 
 #endif

@@ -28,6 +28,7 @@ struct tapir_pool_waits {
 	struct tapir_map idle_since;  /* tid -> when it said that it has nothing to do */
 };
 
+/* Notes that a worker reported at now_ns that it has no work. */
 void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);
 /*
  * Adds a wait of a thread of the pool. has_own: a function of the program is on its stack

@@ -112,6 +112,7 @@ void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
 /* Returns true if there may be such events: one question, of events, with a condition. */
 bool tapir_questions__may_reject_early(const struct tapir_questions *qs);
 
+/* The number of questions, and the idx-th of them, below that number; borrowed. */
 size_t tapir_questions__cnt(const struct tapir_questions *qs);
 struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx);
 /* The values that are read with "since" begin here. */

@@ -48,6 +48,7 @@ struct tapir_hit_values {
 	struct tapir_str texts[TAPIR_QUESTION_SLOTS]; /* those that had to be made */
 };
 
+/* Fills the values that the bound expression p needs of a hit; out is reused from hit to hit. */
 void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 		     const struct tapir_program *p, struct tapir_hit_values *out);
 void tapir_hit_values__fini(struct tapir_hit_values *values);

@@ -21,6 +21,7 @@ enum tapir_work {
 	TAPIR_WORK_UNKNOWN,
 	TAPIR_WORK_CNT
 };
+/* The name of an enum tapir_work in tables, "GC"; "" for another number. Static. */
 const char *tapir_work__name(unsigned work);
 
 /* The facts about nodes and threads, for this room alone. */

@@ -146,6 +146,9 @@ struct tapir_summary {
 	bool failed; /* out of memory: the tables are not complete */
 };
 
+/*
+ * Counts a well-formed record; catalog: the reader's, the same each time. Out of memory: `failed`.
+ */
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
 /* The record will be added soon: prefetches, step by step, what that takes. */

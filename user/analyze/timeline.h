@@ -216,6 +216,7 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
 /* After the last one: what is open is closed as unended. 0 or -ENOMEM. */
 int tapir_timeline__finish(struct tapir_timeline *tl);
 
+/* Counts so far; complete once __finish has returned. Borrowed. */
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
 /* The length of the recorded time inside the requested range. */
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);

@@ -107,6 +107,7 @@ void tapir_view_result__percentile(struct tapir_view_result *s, const char *key,
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The number of rows, all of them full. */
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table);
 
 #endif

@@ -13,7 +13,9 @@ struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char
 
 bool tapir_doctor__has_cap(cap_value_t cap); /* effective in this thread */
 
+/* Adds the checks of kernel and user. */
 void tapir_doctor__check_system(struct tapir_checkup *checkup);
+/* Adds the checks of a process. -ESRCH, with a line: there is none, or it is a zombie. */
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid);
 
 #endif

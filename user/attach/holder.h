@@ -34,6 +34,7 @@ struct tapir_holder;
  */
 int tapir_holder__start(struct tapir_holds *holds, uint32_t tgid, struct tapir_holder **out);
 
+/* The process id of the holder, for tapir_programs__set_holder. */
 uint32_t tapir_holder__tgid(const struct tapir_holder *h);
 
 /* The thread of a HELD record may continue. True: it was stopped until now. */

@@ -117,7 +117,15 @@ typedef int (*tapir_pid_fn)(uint32_t pid, void *ctx);
 int tapir_proc__check(void);
 
 int tapir_proc__each(tapir_pid_fn fn, void *ctx); /* processes, not threads */
+/*
+ * Calls fn with the id of each thread until it returns other than 0, and returns that. -ESRCH with
+ * a line: the process has ended.
+ */
 int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
+/*
+ * Calls fn with each line of /proc/TGID/maps until it returns other than 0, and returns that. Takes
+ * 20 to 250 us.
+ */
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
 /* Only the one that begins at va, if there is one. */
 int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx);

@@ -88,6 +88,7 @@ void tapir_programs__next_epoch(struct tapir_programs *p);
 /* Hits that a session of the ring lane with this id has taken are not recorded. 0: all are. */
 void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session_id);
 
+/* Puts a site where programs find it, before its probe is attached. 0 or -errno with a line. */
 int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struct tapir_site *site);
 /* The highest idx of a site that was set, and one. Any thread. */
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);
@@ -108,6 +109,7 @@ int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *cate
 				      const char *name, uint32_t idx);
 int tapir_programs__attach_calls(struct tapir_programs *p);
 
+/* Makes a process a named target: its hits count from now on. 0 or -errno with a line. */
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);
 /* Removes the process that began at start_ns; 0: any process that has this id. */
 void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t start_ns);

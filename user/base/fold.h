@@ -116,6 +116,7 @@ void tapir_fold__fini(struct tapir_fold *fold);
 
 /* ---- reading: since: in the interval, else in all --------------------------------------------- */
 
+/* Figures of a row, in all, or since the last reading (since). */
 uint64_t tapir_fold_row__cnt(const struct tapir_fold_row *row, bool since);
 struct tapir_fold_number tapir_fold_value__sum(const struct tapir_fold_value *value, bool since);
 struct tapir_fold_number tapir_fold_value__least(const struct tapir_fold_value *value, bool since);

@@ -42,6 +42,7 @@ static inline uint64_t tapir_hash__mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 32);
 }
 
+/* Mixes bytes into a hash, 0 at first. data may be NULL if len is 0. */
 uint64_t tapir_hash__bytes(uint64_t hash, const void *data, size_t len);
 
 #endif

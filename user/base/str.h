@@ -21,7 +21,9 @@ struct tapir_str {
 
 void tapir_str__fini(struct tapir_str *s);
 void tapir_str__clear(struct tapir_str *s); /* keeps the memory */
+/* Makes room for more_bytes and a NUL; false: out of memory. Each __add does it by itself. */
 bool tapir_str__reserve(struct tapir_str *s, size_t more_bytes);
+/* These append: bytes, a text, a character, a number in decimal digits, a formatted text. */
 void tapir_str__add(struct tapir_str *s, const char *bytes, size_t len);
 void tapir_str__adds(struct tapir_str *s, const char *text);
 void tapir_str__addc(struct tapir_str *s, char c);

@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 
+/* Prints what cli asks for: help, version or man pages. 0 or -errno. */
 int tapir_help__run(const struct tapir_cli *cli);
 
 #endif

@@ -18,6 +18,7 @@ struct tapir_long_read {
 	uint64_t records, began_ns, shown_ns;
 };
 
+/* Begins: reader and cli are borrowed until __stop; SIGINT and SIGTERM are handled from here on. */
 void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *reader,
 			    const struct tapir_cli *cli);
 void tapir_long_read__stop(struct tapir_long_read *read);

@@ -220,6 +220,7 @@ int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
 /* 0 ok, 1 failed, 2 usage, 3 unsupported or unprivileged. */
 int tapir_cli__exit_code(int err);
 
+/* The command of that name; NULL: there is none. */
 const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name);
 
 #endif

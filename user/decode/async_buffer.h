@@ -98,6 +98,7 @@ enum tapir_async_fault {
 bool tapir_async_buffer__in(const uint8_t *payload, size_t payload_bytes, const uint8_t **bytes,
 			    size_t *len);
 
+/* The fault as a person reads it. Static. */
 const char *tapir_async_fault__text(enum tapir_async_fault fault);
 
 /* Sets the layout of a runtime that has sent none yet. */

@@ -27,6 +27,7 @@ struct tapir_event_fields {
 	struct tapir_vec(struct tapir_event_layout *) layouts;
 };
 
+/* Decodes an event; its fields are valid until the next call and as long as the event. */
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event);

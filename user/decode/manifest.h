@@ -53,6 +53,7 @@ int tapir_manifest__parse(const char *path, const void *bytes, size_t len,
 			  struct tapir_manifest **out);
 void tapir_manifest__free(struct tapir_manifest *manifest);
 
+/* The number of providers in the manifest. */
 unsigned tapir_manifest__provider_cnt(const struct tapir_manifest *manifest);
 /* Borrowed from the manifest. */
 const struct tapir_layout_provider *tapir_manifest__provider(const struct tapir_manifest *manifest,

@@ -14,6 +14,10 @@ struct nettrace_blocks {
 	uint64_t malformed_cnt;
 };
 
+/*
+ * Each reads the content of a block of its kind, of len bytes of any content; a malformed one is
+ * counted and skipped.
+ */
 void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *data, size_t len);
 void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *data, size_t len);
 void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *data, size_t len);

@@ -54,6 +54,7 @@ struct tapir_packed_iter {
 };
 
 void tapir_packed_iter__init(struct tapir_packed_iter *iter, const struct tapir_value *value);
+/* The next member; false: there are no more, *out is untouched. */
 bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value *out);
 
 #endif

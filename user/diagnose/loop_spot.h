@@ -29,6 +29,7 @@ struct tapir_loop_spot {
 	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */
 };
 
+/* Classifies the stack at node, which the finding caches. */
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
 /* The same without a cache, for node_facts.h, which has one. */
 struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);

@@ -38,7 +38,9 @@ struct tapir_asm_address {
 };
 
 char tapir_asm__peek(const struct tapir_asm *c); /* NUL at the end */
+/* Returns true if only spaces are left. */
 bool tapir_asm__at_end(struct tapir_asm *c);
+/* Consumes that character, behind spaces. */
 bool tapir_asm__take(struct tapir_asm *c, char want);
 bool tapir_asm__take_word(struct tapir_asm *c, const char *word); /* in any case */
 /*

@@ -35,6 +35,10 @@ struct tapir_debug_place;
 int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
 			     const struct tapir_debug_place *place);
 
+/*
+ * The innermost function that covers the offset. False: there is none, *out is untouched. Any
+ * thread.
+ */
 bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
 			struct tapir_symbol *out);
 size_t tapir_symtab__cnt(const struct tapir_symtab *symtab);

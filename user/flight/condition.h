@@ -28,6 +28,7 @@ struct tapir_condition {
 bool tapir_condition__parse(const char *text, struct tapir_condition *out);
 void tapir_condition__fini(struct tapir_condition *c);
 
+/* Compares a decoded value, or a number. False also if the value is not of the condition's type. */
 bool tapir_condition__holds(const struct tapir_condition *c, const struct tapir_value *value);
 bool tapir_condition__holds_number(const struct tapir_condition *c, double value);
 

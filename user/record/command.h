@@ -25,6 +25,7 @@ bool tapir_command__find(const char *name, char path[PATH_MAX]);
 int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 			       struct tapir_command_run **out);
 
+/* The process id of the program. */
 uint32_t tapir_command_run__tgid(const struct tapir_command_run *run);
 
 /* Lets the child execute the program. */

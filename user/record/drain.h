@@ -23,6 +23,7 @@ struct tapir_drain_opts {
 
 struct tapir_drain;
 
+/* Starts the thread; opts' pointers are borrowed until __stop. 0 or -errno. */
 int tapir_drain__start(const struct tapir_drain_opts *opts, struct tapir_drain **out);
 
 /* Drains what the programs have written until now, ends the thread and frees. NULL is fine. */

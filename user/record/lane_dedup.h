@@ -26,6 +26,7 @@ void tapir_lane_dedup__learn(struct tapir_lane_dedup *t, const struct tapir_rec 
 /* True: the ring of its process has it; it was counted. */
 bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec_event *ev);
 
+/* Calls fn with a LOSS record for each probe with new duplicates since the last call. */
 void tapir_lane_dedup__report(struct tapir_lane_dedup *t, tapir_loss_fn fn, void *ctx);
 
 #endif

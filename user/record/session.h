@@ -79,6 +79,7 @@ struct tapir_session_stats {
 
 struct tapir_session;
 
+/* Starts the thread; opts' pointers are borrowed until __stop. 0 or -errno. */
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out);
 
 /* A moment's figures; any thread. */

@@ -12,6 +12,7 @@
 
 struct tapir_unprivileged_samples;
 
+/* Starts sampling the named processes at that rate. queue and event are borrowed until __free. */
 int tapir_unprivileged_samples__start(struct tapir_queue *queue,
 				      const struct tapir_sample_event *event, unsigned hz,
 				      const uint32_t *tgids, size_t tgid_cnt,

@@ -37,6 +37,7 @@ int tapir_unwind_source__read(struct tapir_unwind_source *s, struct tapir_unwind
 			      int fd, struct tapir_unwind_key *seen,
 			      struct tapir_unwind_table **out, bool *is_cached);
 
+/* A hash of the table's blocks: equal tables are stored once. */
 uint64_t tapir_unwind_source__hash(const struct tapir_unwind_table *table);
 
 /*

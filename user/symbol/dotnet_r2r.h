@@ -32,6 +32,7 @@ void tapir_r2r__free(struct tapir_r2r *r); /* NULL is fine */
 /* The memory that it takes, in bytes. */
 size_t tapir_r2r__bytes(const struct tapir_r2r *r);
 
+/* The method whose code covers the offset. False: there is none, *out is untouched. Any thread. */
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out);
 
 /*

@@ -22,6 +22,7 @@ enum tapir_frame_kind {
 	TAPIR_FRAME_KIND_CNT
 };
 
+/* The kind of a frame, by its function's name and its file. */
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame);
 /* Native code of no library of the system and of no server that is known (lore): the program's. */
 bool tapir_frame__is_of_program(const struct tapir_frame *frame);

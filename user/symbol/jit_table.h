@@ -93,7 +93,9 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
 bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_name *out);
 
 size_t tapir_jit_table__cnt(const struct tapir_jit_table *t); /* held, ended ones included */
+/* The memory that the table takes, in bytes. */
 size_t tapir_jit_table__bytes(const struct tapir_jit_table *t);
+/* The number of names that found no room. */
 uint64_t tapir_jit_table__refused(const struct tapir_jit_table *t);
 /* Returns true if names were refused because of the memory bound: code is unnamed. */
 bool tapir_jit_table__is_full(const struct tapir_jit_table *t);

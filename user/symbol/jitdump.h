@@ -59,6 +59,7 @@ void tapir_jitdump__close(struct tapir_jitdump *d);
 int tapir_jitdump__read(struct tapir_jitdump *d, uint64_t now_ns, size_t max_bytes,
 			struct tapir_jit_table *table);
 
+/* Counts since the file was opened; borrowed. */
 const struct tapir_jitdump_stats *tapir_jitdump__stats(const struct tapir_jitdump *d);
 
 /* The problem with the file, a line for a person that was logged as a warning; NULL: none. */

@@ -21,6 +21,7 @@ int tapir_offline_symbols__new(struct tapir_symbol_files *files,
 			       struct tapir_offline_symbols **out);
 void tapir_offline_symbols__free(struct tapir_offline_symbols *n);
 
+/* The source for tapir_catalog__use_source; valid until __free. */
 struct tapir_offline_source tapir_offline_symbols__source(struct tapir_offline_symbols *n);
 
 /* SYMBOL records, valid as long as the names. */
@@ -38,6 +39,7 @@ struct tapir_offline_counts {
 	uint64_t nameless_cnt;	  /* files whose symbols were not found */
 	uint64_t no_build_id_cnt; /* files that cannot be looked for */
 };
+/* Counts of files and names, for the lines on stderr. */
 struct tapir_offline_counts tapir_offline_symbols__counts(const struct tapir_offline_symbols *n);
 
 #endif

@@ -52,6 +52,7 @@ void tapir_perf_map__close(struct tapir_perf_map *m);
 int tapir_perf_map__read(struct tapir_perf_map *m, uint64_t now_ns, size_t max_bytes,
 			 struct tapir_jit_table *table);
 
+/* Counts since the file was opened; borrowed. */
 const struct tapir_perf_map_stats *tapir_perf_map__stats(const struct tapir_perf_map *m);
 
 /* The problem with the file, a line for a person that was logged as a warning; NULL: none. */

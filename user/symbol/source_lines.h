@@ -25,6 +25,7 @@ int tapir_source_lines__new(const struct tapir_source_lines_opts *opts,
 			    struct tapir_source_lines **out);
 void tapir_source_lines__free(struct tapir_source_lines *lines);
 
+/* The source for tapir_catalog__use_lines; valid until __free. */
 struct tapir_line_source tapir_source_lines__source(struct tapir_source_lines *lines);
 
 struct tapir_source_line_counts {
@@ -33,6 +34,7 @@ struct tapir_source_line_counts {
 	uint64_t no_build_id_cnt; /* that cannot be looked for */
 	uint64_t dropped_cnt;	  /* addresses and files beyond the limits */
 };
+/* Counts of files and addresses, for the lines on stderr. */
 struct tapir_source_line_counts tapir_source_lines__counts(const struct tapir_source_lines *lines);
 
 #endif

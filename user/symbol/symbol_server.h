@@ -21,6 +21,10 @@ int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct ta
 
 int tapir_symbol_server__new(const char *url, struct tapir_symbol_server **out);
 void tapir_symbol_server__free(struct tapir_symbol_server *s);
+/*
+ * Fetches a file of symbols by its build ID, and checks it. Blocks up to the limits of
+ * symbol_http.h. -ENOENT: the server does not have it.
+ */
 int tapir_symbol_server__open(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f,
 			      const struct tapir_symbol_key *key, struct tapir_elf **out);
 

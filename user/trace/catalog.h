@@ -83,6 +83,7 @@ void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unname
 
 /* ---- lookups; NULL: not known ------------------------------------------------------------- */
 
+/* The description of an event, by the id that EVENT records have. */
 const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c, uint32_t id);
 /* Is any event of this provider described? */
 bool tapir_catalog__has_provider(const struct tapir_catalog *c, const char *provider);

@@ -106,7 +106,9 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
 bool tapir_reader__is_segment_end(const struct tapir_reader *r);
 
 int tapir_reader__fd(const struct tapir_reader *r); /* borrowed; read it by pread(2) */
+/* The catalog of what was read so far; borrowed, and changed by __next. */
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r);
+/* Counts of what was read so far, and of damage; borrowed. */
 const struct tapir_reader_stats *tapir_reader__stats(const struct tapir_reader *r);
 
 #endif

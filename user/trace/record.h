@@ -21,7 +21,9 @@ struct tapir_sv {
 };
 
 struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
+/* Returns true if the view is exactly that text. */
 bool tapir_sv__is(struct tapir_sv sv, const char *text);
+/* Returns true if the view begins with that text. */
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
 /* starts: ended by NULL; NULL: there are none. */
 bool tapir_sv__starts_with_any(struct tapir_sv text, const char *const *starts);

@@ -64,6 +64,7 @@ struct tapir_segments_stats {
 	uint64_t discarded_cnt, discarded_bytes; /* since the start */
 	uint64_t early_cnt; /* of them: younger than keep_ns, for lack of room */
 };
+/* Figures of this moment. Any thread. */
 void tapir_segments__stats(const struct tapir_segments *s, struct tapir_segments_stats *out);
 
 #endif

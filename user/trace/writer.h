@@ -105,6 +105,7 @@ int tapir_writer__flush(struct tapir_writer *w);
 bool tapir_writer__segment_due(const struct tapir_writer *w, uint64_t now_ns);
 int tapir_writer__begin_segment(struct tapir_writer *w);
 
+/* Bytes of the file so far, without what is buffered. */
 uint64_t tapir_writer__bytes_written(const struct tapir_writer *w);
 uint64_t tapir_writer__records(const struct tapir_writer *w);	   /* in written chunks */
 uint64_t tapir_writer__lost_records(const struct tapir_writer *w); /* not written: DISK loss */

@@ -32,6 +32,9 @@ struct tapir_page_filter {
 
 #define TAPIR_PAGE_ROWS 50
 
+/*
+ * The list of processes that have something to record. who: /v1/whoami; all documents are borrowed.
+ */
 void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
 			   const struct tapir_page_filter *filter);
 /*

@@ -15,6 +15,7 @@ void tapir_totals__close(void);
 /* In a child, which makes one recording: what it has by now. */
 void tapir_totals__count(const struct tapir_session_stats *stats);
 
+/* Reads the sums of all recordings that ended, of all tasks; 0 before the first. Any process. */
 void tapir_totals__read(uint64_t *captured_cnt, uint64_t *lost_cnt);
 
 #endif

@@ -82,7 +82,12 @@ struct tapir_watch_value {
 	double added; /* RATE: in the interval */
 	uint64_t utc_ms;
 };
+/*
+ * Adds a point of a counter; one that is not finite, or finds no room, is left out. The slot's
+ * writer alone.
+ */
 void tapir_watch_slot__put(struct tapir_watch_slot *slot, const struct tapir_watch_value *v);
+/* Adds a pause of ns nanoseconds that ended at utc_ms. The slot's writer alone. */
 void tapir_watch_slot__put_pause(struct tapir_watch_slot *slot, uint64_t utc_ms, uint64_t ns);
 
 /* ---- the reader ----------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ struct tapir_ring_drained {
 	bool has_more;	 /* it wrote more than one drain takes */
 	bool is_ended;	 /* the process took us for dead */
 };
+/* Reads all rings of the lane up to the heads that it sees, as far as there are blocks. */
 struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p);
 
 /* Posts LOSS records of what was added since the last time. */

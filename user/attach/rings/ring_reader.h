@@ -47,6 +47,7 @@ struct tapir_ring_reader_stats {
 
 struct tapir_ring_reader;
 
+/* Starts the thread; opts' pointers are borrowed until __stop. 0 or -errno. */
 int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 			     struct tapir_ring_reader **out);
 

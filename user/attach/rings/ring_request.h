@@ -15,6 +15,7 @@ struct tapir_ring_request {
 	char text[TAPIR_RING_TEXT_BYTES]; /* each of the arguments is followed by NUL */
 };
 
+/* Removes all selections and their text. */
 void tapir_ring_request__clear(struct tapir_ring_request *request);
 
 /* Stores the arguments of a SPEC, once however often; false: no room is left. */

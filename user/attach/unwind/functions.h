@@ -34,6 +34,7 @@ struct tapir_function_range {
 bool tapir_functions__find(const struct tapir_functions *functions, uint64_t file_off,
 			   struct tapir_function_range *out);
 
+/* The number of ranges. */
 size_t tapir_functions__cnt(const struct tapir_functions *functions);
 
 #endif

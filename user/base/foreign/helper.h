@@ -70,6 +70,7 @@ size_t tapir_helpers__stop(pid_t *left, size_t cnt);
 void tapir_helpers__set_cancel(int fd);
 void tapir_helpers__set_deadline(uint64_t limit_ns);
 
+/* Has the fork server fork a helper; starts the fork server first, if need be. 0 or -errno. */
 int tapir_helper__start(struct tapir_helper *helper);
 /* The helper ends when it is not busy, else when its call returns. */
 void tapir_helper__leave(struct tapir_helper *helper);

@@ -41,6 +41,7 @@ const char *tapir_mount__options(const char *line); /* of the file system; of a 
 /* Parses one list; text is NUL-terminated. */
 bool tapir_mount__find_in(const char *text, uint64_t id, struct tapir_mount *out);
 
+/* The trait of the mount's file system; an unknown type is foreign. */
 enum tapir_fs_trait tapir_mount__trait(const struct tapir_mount *mount);
 enum tapir_fs_trait tapir_mount__trait_of_magic(uint64_t magic); /* of statfs(2) */
 

@@ -49,6 +49,7 @@ int tapir_nettrace__add(struct tapir_nettrace *n, const struct tapir_rec *rec,
 /* Writes the remainder, and the end of the file, without which readers deliver little. */
 int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out);
 
+/* Counts so far; borrowed. */
 const struct tapir_nettrace_stats *tapir_nettrace__stats(const struct tapir_nettrace *n);
 
 #endif

@@ -63,6 +63,7 @@ struct tapir_nettrace_rows {
 /* The thread that wrote the rows: one that represents tapir. */
 #define TAPIR_NETTRACE_CAPTURE_THREAD 1u
 
+/* Appends a row, as its differences from the one before. */
 void tapir_nettrace_rows__add(struct tapir_nettrace_rows *rows,
 			      const struct tapir_nettrace_row *row);
 /* Adds the block to out, nothing when there are no rows, and empties rows. */

@@ -59,6 +59,7 @@ struct tapir_nettrace_metadata {
 	const struct tapir_nettrace_fields *fields; /* more than a row holds: left out */
 };
 
+/* Appends the description of an event as readers of nettrace expect it. */
 void tapir_nettrace__put_metadata(struct tapir_str *out, const struct tapir_nettrace_metadata *m);
 
 /* ---- SLOTS ---------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ struct tapir_flamegraph {
  */
 extern const char tapir_flamegraph_policy[];
 
+/* Appends the picture, a complete SVG document; out->failed: out of memory. */
 void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_str *out);
 
 #endif

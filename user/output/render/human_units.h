@@ -5,9 +5,11 @@
 
 #include "base/str.h"
 
+/* Appends "1,234,567". */
 void tapir_human__add_count(struct tapir_str *out, uint64_t value);
 void tapir_human__add_duration(struct tapir_str *out, uint64_t ns); /* "14.2 s" */
 void tapir_human__add_utc(struct tapir_str *out, uint64_t utc_ns);  /* 2026-08-05T10:11:12Z */
+/* Appends "12 bytes", "1.5 KB", "173.8 MB"; a KB has 1,000 bytes. */
 void tapir_human__add_bytes(struct tapir_str *out, uint64_t bytes);
 
 #endif

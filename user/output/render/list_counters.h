@@ -13,6 +13,7 @@
 void tapir_list_counters__choose(struct tapir_ring_counter_list *list, const char *word,
 				 const struct tapir_spec *spec);
 
+/* The same list as a table for a person, and as JSON. */
 void tapir_list_counters__write_table(const struct tapir_ring_counter_list *list,
 				      const struct tapir_palette *p, struct tapir_str *out);
 void tapir_list_counters__write_json(const struct tapir_ring_counter_list *list,

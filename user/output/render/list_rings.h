@@ -37,6 +37,7 @@ bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word
 void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
 			      const struct tapir_spec *spec);
 
+/* The same list as a table for a person, and as JSON. */
 void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 				   const struct tapir_palette *p, struct tapir_str *out);
 void tapir_list_rings__write_json(const struct tapir_ring_event_list *list, struct tapir_str *out);

@@ -12,6 +12,7 @@
 /* In the order they are shown; the sites are borrowed from their discovery. */
 struct tapir_chosen_sites tapir_vec(struct tapir_site_info);
 
+/* The same sites as a table for a person, and as JSON. */
 void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const struct tapir_palette *p,
 			     struct tapir_str *out);
 void tapir_list__write_json(const struct tapir_chosen_sites *chosen, struct tapir_str *out);

@@ -29,6 +29,7 @@ struct tapir_report_view {
 	bool all_frames;  /* there: those of the kernel, too, one by one */
 };
 
+/* The whole report as text: `tapir report --all`. */
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
 			      struct tapir_str *out);
 /*

@@ -37,6 +37,7 @@ struct tapir_table {
 };
 
 void tapir_table__cell(struct tapir_table *table, const char *text); /* copied, made printable */
+/* Adds a cell of len bytes, or of a number in decimal digits. */
 void tapir_table__cell_bytes(struct tapir_table *table, const char *text, size_t len);
 void tapir_table__cell_u64(struct tapir_table *table, uint64_t value);
 /* Returns true if rows as narrow as they may be cut fit into fit_columns. */

@@ -6,6 +6,7 @@
 #include "analyze/view_result.h"
 #include "output/render/screen.h"
 
+/* Appends the result as text; its tables fit the terminal. */
 void tapir_view_result__write_text(const struct tapir_view_result *result,
 				   const struct tapir_palette *p, struct tapir_str *out);
 /* One document: "view", "headline", the facts, the tables by their keys, "notes". */

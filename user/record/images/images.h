@@ -123,6 +123,7 @@ uint64_t tapir_images__next_grow_ns(const struct tapir_images *images);
 size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */
 size_t tapir_images__attached_cnt(const struct tapir_images *images); /* of them, on somewhere */
 
+/* Returns true if a probe of some file matched that SPEC, by its index in the list. */
 bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_idx);
 
 enum tapir_function_seen { TAPIR_FUNCTION_UNSEEN, TAPIR_FUNCTION_NOT_ADDED, TAPIR_FUNCTION_FOUND };

@@ -54,6 +54,7 @@ void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid
  */
 void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id);
 
+/* Returns true if only tapir needs the events of that probe. */
 bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t probe_id);
 
 /*

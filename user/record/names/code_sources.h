@@ -45,6 +45,10 @@ void tapir_code_sources__fini(struct tapir_code_sources *s);
 /* NULL: out of memory. */
 struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
 
+/*
+ * Notes what a mapping shows of the process's runtime, and queries that for names. fd: borrowed;
+ * -1: none.
+ */
 void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 				    struct tapir_runtime_queries *queries,
 				    const struct tapir_rec_mapping *rec, int fd);

@@ -36,6 +36,7 @@ bool tapir_interp_stacks__is_path(struct tapir_sv path);
 bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uint64_t mapped_ns,
 			       struct tapir_interp *out);
 
+/* Every PROCESS record: a child inherits its parent's interpreter, an EXEC ends it. */
 void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 				     const struct tapir_rec_process *rec);
 

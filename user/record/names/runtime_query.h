@@ -26,6 +26,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 						       const struct tapir_runtime_ops *runtime,
 						       uint32_t tgid);
 
+/* Returns true if __answer and __error may be called. */
 bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
 /*
  * The answer of an answered query, in the format of its runtime; borrowed until __drop. NULL: it

@@ -87,6 +87,10 @@ int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tap
 				struct tapir_str *message, struct tapir_dotnet_reply *reply,
 				int *fd, uint32_t *hresult);
 
+/*
+ * Sends a command without a result; *hresult: the runtime's code, if it refused. 0 or -errno with a
+ * line.
+ */
 int tapir_dotnet_talk__command(struct tapir_dotnet_talk *talk, const struct tapir_str *request,
 			       uint32_t *hresult);
 

@@ -25,8 +25,10 @@ struct tapir_pe {
 	struct tapir_pe_section sections[TAPIR_PE_SECTIONS];
 };
 
+/* Reads the headers; fd is borrowed. -ENOEXEC: it is not an assembly. */
 int tapir_pe__open(int fd, struct tapir_pe *out);
 
+/* Reads exactly `bytes` at a file offset; false: the file is shorter. */
 bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes);
 
 /* Between addresses in memory (RVA) and places in the file. */

@@ -165,6 +165,7 @@ struct tapir_peer_places {
 		.root_fd = -1, .dir_fd = -1, .status_fd = -1                                       \
 	}
 
+/* Stores error and reason in the answer; returns err. */
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why);
 
 /* A short rest: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */

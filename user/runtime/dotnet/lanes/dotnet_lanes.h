@@ -33,6 +33,7 @@ struct tapir_dotnet_lanes_opts {
 
 struct tapir_dotnet_lanes;
 
+/* Starts the thread; opts' pointers are borrowed until __stop. 0 or -errno. */
 int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
 			      struct tapir_dotnet_lanes **out);
 

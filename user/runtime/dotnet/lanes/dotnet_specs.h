@@ -35,6 +35,10 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
  */
 #define TAPIR_DOTNET_SPECS_MADE_MAX 1024u
 
+/*
+ * Adds, for each SPEC with a glob as provider, the SPECs of the given providers that it matches. 0
+ * or -ENOMEM.
+ */
 int tapir_dotnet_specs__expand(struct tapir_spec_list *specs,
 			       const struct tapir_layout_provider *providers, size_t cnt);
 
