@@ -22,8 +22,8 @@ SECONDS = "3"
 CHECK_DOTNET = {"test_what_the_holder_waits_for_is_reported",
                 "test_time_in_the_queue_of_the_pool_is_a_part", "test_deadlock_from_before_the_recording_leads", "test_neighbours_lead", "test_sampled_allocations_stand_for_all"}
 # What recordings of the corpus hold, too: dotnet-*.
-CHECK_LONG = {"test_starved_pool_leads", "test_pool_whose_threads_sleep_leads", "test_convoy_leads", "test_exceptions_lead", "test_large_objects_lead",
-              "test_leak_leads", "test_growth_of_native_memory_leads", "test_compilation_leads", "test_slow_dependency_leads",
+CHECK_LONG = {"test_starved_pool_leads", "test_pool_whose_threads_sleep_leads", "test_deadlock_leads", "test_convoy_leads", "test_exceptions_lead",
+              "test_large_objects_lead", "test_leak_leads", "test_growth_of_native_memory_leads", "test_compilation_leads", "test_slow_dependency_leads",
               "test_backtracking_leads", "test_induced_collections_lead", "test_timers_lead", "test_finalizer_that_is_stuck_leads",
               "test_idle_process_is_idle", "test_quota_leads", "test_of_two_defects_both_are_named",
               "test_orders_over_awaits_are_paired_by_their_ids", "test_orders_without_ids_have_no_invented_duration"}

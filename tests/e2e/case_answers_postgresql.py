@@ -12,7 +12,9 @@ from answers import leads, measured, measures, near, span, within
 from case_runtimes import Server
 
 TIMEOUT_MS = 600
-CHECK_LONG = {"test_wait_that_a_timeout_ends_lasts_until_then", "test_first_line_names_short_connections",
+# What recordings of the corpus hold, too: postgresql-*.
+CHECK_LONG = {"test_first_line_names_what_a_server_does", "test_lock_of_a_table_has_its_name",
+              "test_wait_that_a_timeout_ends_lasts_until_then", "test_first_line_names_short_connections",
               "test_first_line_names_the_disk_that_commits_wait_for", "test_first_line_names_settings_that_are_too_small",
               "test_first_line_names_statements_that_are_sent_one_by_one", "test_lines_name_what_else_a_server_computes"}
 

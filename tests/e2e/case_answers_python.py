@@ -16,6 +16,7 @@ SECONDS = 3
 LOCK_SECONDS = 1.5
 # What recordings of the corpus hold, too: python-*.
 CHECK_LONG = {"test_first_line_names_the_event_loop_that_is_blocked", "test_first_line_names_the_gil_and_who_has_it",
+              "test_first_line_names_the_lock_for_which_threads_wait",
               "test_first_line_tells_waits_for_locks_from_others_by_names",
               "test_worse_one_of_two_defects_leads", "test_first_line_names_the_function_that_computes"}
 PYTHON = "/usr/bin/python3"
