@@ -9,8 +9,7 @@ import signal
 import threading
 import time
 
-from case_nettrace import reader
-from dotnet_program import build_dotnet, publish_dotnet
+from dotnet_program import build_dotnet, build_reader, publish_dotnet
 
 TIMEOUT = 300
 CHECK_LONG = {"test_ten_million_objects_with_64_mb_to_spare"}
@@ -182,7 +181,7 @@ def test_trace_event_reads_the_same_heap(t):
     file, out = t.path("heap.tapir"), t.path("heap.nettrace")
     t.tapir("heap", "-p", heap.pid, "-o", file)
     t.tapir("export", "--format", "nettrace", file, "-o", out)
-    seen = json.loads(t.run(reader(t), out, "heap", timeout=120).out)["heap"]
+    seen = json.loads(t.run(build_reader(t), out, "heap", timeout=120).out)["heap"]
     ours = heap_of(t, file, "-n", 100000)
     t.eq((seen["lost"], seen["edges"]), (0, seen["promised"]), "lost, references")
     t.eq((seen["objects"], seen["bytes"]), (ours["objects"], ours["bytes"]), "all objects")

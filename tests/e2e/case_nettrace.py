@@ -9,18 +9,13 @@ import signal
 import subprocess
 import time
 
-from dotnet_program import build_dotnet
+from dotnet_program import build_dotnet, build_reader
 
-TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
 CHECK_DOTNET = {"test_many_segments_keep_their_names",
                 "test_samples_with_trace_ids_are_counted"}
 CLR = "Microsoft-Windows-DotNETRuntime:"
 BAKE = "pantry!Pantry.Bäcker::焼く();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
 OVEN = "pantry!Pantry.Oven::%s();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
-
-
-def reader(t):
-    return build_dotnet(t, "Nettrace", packages=[TRACE_EVENT])
 
 
 def export(t, file, *options):
@@ -31,7 +26,7 @@ def export(t, file, *options):
 
 def opened(t, file, *modes):
     """What TraceEvent says of an exported recording: as a stream, as a log."""
-    result = t.run(reader(t), export(t, file), *modes, timeout=120)
+    result = t.run(build_reader(t), export(t, file), *modes, timeout=120)
     t.eq(result.rc, 0, f"TraceEvent opens the file: {result.err[-1000:]}")
     return json.loads(result.out)
 
@@ -42,8 +37,8 @@ def made(t):
     return file
 
 
-def test_runtime_events_keep_payload_and_description(t):
-    stream = opened(t, made(t), "stream")["stream"]
+def check_runtime_events(t, stream):
+    """They keep their payload and what describes it."""
     counts, first = stream["counts"], stream["first"]
     for name, cnt in (("GC/Start", 6), ("GC/Stop", 6), ("GC/SuspendEEStart", 6), ("GC/RestartEEStop", 6),
                       ("Exception/Start", 20)):
@@ -60,38 +55,30 @@ def test_runtime_events_keep_payload_and_description(t):
     t.eq(stream["back"], 0, "events out of order")
 
 
-def test_usdt_events_have_typed_fields(t):
-    query = opened(t, made(t), "stream")["stream"]["first"]["postgresql:query__start"]
+def check_fields_of_usdt_events(t, stream):
+    query = stream["first"]["postgresql:query__start"]
     t.eq({name: value for name, value in query.items() if name[0] != "#"},
          {"rows": "-3", "bytes": str(1 << 63), "share": "0.25", "text": "select '焼く'", "key": "1,2,255",
           "arg5": "<unreadable: vector register: not among the registers a probe sees>",
           "marks": "text=cut,arg5=vector register: not among the registers a probe sees"}, "fields")
 
 
-def test_trace_begins_with_the_finding(t):
-    file = made(t)
-    finding = opened(t, file, "stream")["stream"]["first"]["Tapir:Finding"]
-    t.eq(finding["Text"], t.report(file)["headline"], "the first line of a report")
-
-
-def test_lost_ranges_are_counted_and_reported(t):
-    both = opened(t, made(t), "stream", "log")
-    t.eq((both["stream"]["lost"], both["log"]["lost"]), (41, 41), "lost events, as TraceEvent counts them")
-    loss = both["stream"]["first"]["Tapir:Loss"]
+def check_lost_ranges(t, stream, log):
+    t.eq((stream["lost"], log["lost"]), (41, 41), "lost events, as TraceEvent counts them")
+    loss = stream["first"]["Tapir:Loss"]
     t.eq((loss["Count"], loss["Event"], loss["Kind"]), ("41", "OrderPlaced", "event"), "the range")
     t.eq(int(loss["UntilNs"]) - int(loss["FromNs"]), 1000000, "its length")
 
 
-def test_stacks_have_names_also_where_addresses_are_used_again(t):
-    stacks = opened(t, made(t), "log")["log"]["stacks"]
+def check_names_where_addresses_are_used_again(t, log):
+    stacks = log["stacks"]
     t.eq(stacks["Pantry-Bäckerei:OrderPlaced"], {BAKE: 30}, "an event's stack")
     t.eq(stacks[CLR + "Exception/Start"], {BAKE: 20}, "a runtime event's stack")
     t.eq(stacks["Universal.Events:cswitch"], {BAKE: 10}, "a switch's stack")
     t.eq(stacks["Universal.Events:cpu"], {OVEN % "Early": 100, OVEN % "Late": 100}, "samples, by name and time")
 
 
-def test_processes_and_threads_have_their_names_and_samples(t):
-    log = opened(t, made(t), "log")["log"]
+def check_names_and_samples_of_threads(t, log):
     processes = {p["pid"]: p for p in log["processes"] if p["pid"]}
     t.eq({pid: (p["name"], p["samples"]) for pid, p in processes.items()}, {700: ("pantry", 150), 800: ("厨房", 50)},
          "processes")
@@ -101,11 +88,24 @@ def test_processes_and_threads_have_their_names_and_samples(t):
         t.ok("/opt/dotnet/libcoreclr.so" in p["modules"], f"modules: {p['modules']}")
 
 
-def test_gc_analysis_finds_each_collection_and_its_pause(t):
-    runtimes = opened(t, made(t), "log")["log"]["runtimes"]
+def check_analysis_of_collections(t, log):
+    runtimes = log["runtimes"]
     gcs = {pid: [(gc["number"], gc["generation"], gc["pause_ms"]) for gc in runtime["gcs"]]
            for pid, runtime in runtimes.items()}
     t.eq(gcs, {"700": [(n, n % 3, n + 1.15) for n in range(1, 6)], "800": [(1, 1, 2.15)]}, "collections")
+
+
+def test_made_recording_is_read_as_it_was_made(t):
+    file = made(t)
+    both = opened(t, file, "stream", "log")
+    stream, log = both["stream"], both["log"]
+    t.eq(stream["first"]["Tapir:Finding"]["Text"], t.report(file)["headline"], "it begins with the first line of a report")
+    check_runtime_events(t, stream)
+    check_fields_of_usdt_events(t, stream)
+    check_lost_ranges(t, stream, log)
+    check_names_where_addresses_are_used_again(t, log)
+    check_names_and_samples_of_threads(t, log)
+    check_analysis_of_collections(t, log)
 
 
 def sampled_ms(samples):
@@ -233,7 +233,7 @@ def test_cut_recording_gives_a_whole_export(t):
     out = t.path("pantry.nettrace")
     result = t.tapir("export", "--format", "nettrace", file, "-o", out, expect=None)
     t.ok("is incomplete" in result.err or "is damaged" in result.err, f"it is said: {result.err}")
-    stream = json.loads(t.run(reader(t), out, "stream", timeout=120).out)["stream"]
+    stream = json.loads(t.run(build_reader(t), out, "stream", timeout=120).out)["stream"]
     t.eq(stream["counts"]["Universal.Events:cpu"], 200, "samples")
 
 
@@ -308,7 +308,7 @@ def test_names_are_looked_up_where_the_file_says(t):
         os.makedirs(os.path.dirname(debug))
         t.eq(t.run(objcopy, "--only-keep-debug", whole, debug).rc, 0, "objcopy")
         out = export(t, file, "-f")
-        result = t.run(reader(t), out, f"elf={folder}", timeout=120)
+        result = t.run(build_reader(t), out, f"elf={folder}", timeout=120)
         t.eq(result.rc, 0, result.err[-1000:])
         elf = json.loads(result.out)["elf"]
         found = {int(va): name.split("!")[1] for va, name in elf["names"].items() if name.startswith("shifted!")}

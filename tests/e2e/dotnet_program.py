@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import subprocess
 
-from harness import made_once
+from harness import Case, Failure, Skip, made_once
 
 PROJECT = """<Project Sdk="%s">
   <PropertyGroup>
@@ -37,6 +37,7 @@ ONE = """
 PROGRAMS = {"Microsoft.NET.Sdk": ("Alloc", "AwaitRate", "Awaits", "Busy", "Counting", "Defects", "Echo", "Fields", "Fire", "Heap", "Hot", "Known",
                                   "Many", "Shop", "Sources", "Storm"),
             "Microsoft.NET.Sdk.Web": ("Catalog", "Checkout")}
+TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 
 
@@ -162,5 +163,22 @@ def build_all(build):
             os.utime(program)
 
 
+def build_reader(t):
+    """What opens exported recordings by the library PerfView is made of."""
+    return build_dotnet(t, "Nettrace", packages=[TRACE_EVENT])
+
+
+def build_reader_before_its_cases(build):
+    """Four of them would wait for it at the same time, and no other case could run."""
+    case = Case(build)
+    try:
+        build_reader(case)
+    except (Skip, Failure):
+        pass  # each of its cases says so
+    finally:
+        case.close()
+
+
 if __name__ == "__main__":
     build_all(os.environ.get("BUILD", "build"))
+    build_reader_before_its_cases(os.environ.get("BUILD", "build"))
