@@ -6,6 +6,8 @@ import time
 
 from answers import measured, measures
 
+# Beside other programs, what is sampled of processes that live for milliseconds is a matter of luck.
+CHECK_LONG = {"test_five_hundred_processes_a_second_keep_their_names", "test_file_that_is_gone_after_five_milliseconds_keeps_its_names"}
 HZ = 997
 SECONDS, EARLY_SECONDS, RATE = 5, 2, 500
 

@@ -15,7 +15,7 @@ import witness  # noqa: E402
 
 # Two tools sample it at a time; every thread must come to run.
 CHECK_STACKS = {"test_calls_are_those_of_perf_with_copies_of_the_stack",
-                "test_stacks_are_those_of_gdb",
+                "test_stacks_are_those_of_gdb", "test_doctor_says_what_stacks_and_names_there_will_be",
                 "test_stacks_of_rust_are_whole", "test_stacks_of_rust_without_tables_but_with_frame_pointers_are_whole",
                 "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",

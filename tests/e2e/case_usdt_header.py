@@ -5,7 +5,8 @@ import os
 import re
 import struct
 
-CHECK_LIB = {"test_notes_are_exact_when_built_by_each_compiler_at_each_level"}
+CHECK_LIB = {"test_notes_are_exact_when_built_by_each_compiler_at_each_level", "test_notes_are_exact_when_types_are_those_of_cxx",
+             "test_gdb_prints_twelve_values_when_stopped_at_the_probe"}
 TIMEOUT = 280
 CHECK_LONG = {"test_bpftrace_prints_every_value_when_attached"}
 
