@@ -8,6 +8,7 @@
 #   tests/e2e/tools/*.c     -> build/tests/tools/*          (drivers, linked with the archive)
 #   tests/e2e/fuse/deadfs.c -> build/tests/tools/deadfs     (a file system that stops answering; where fuse3 is found)
 #   tests/bench/*.c         -> build/tests/bench/*
+#   tests/costs/*.c         -> build/tests/costs/*          (programs whose instructions are counted, and steady.so)
 #   tests/faults/*.c        -> build/faults/*               (tests/faults/faults.mk)
 
 UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
@@ -15,12 +16,15 @@ HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
 TARGET_BIN := $(patsubst tests/e2e/targets/%.c,$(BUILD)/tests/targets/%,$(wildcard tests/e2e/targets/*.c))
 BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
+COST_BIN   := $(addprefix $(BUILD)/tests/costs/,work steady.so)
 FUSE_BIN   := $(if $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes),$(BUILD)/tests/tools/deadfs)
 
-.PHONY: unit-bins bench-bins targets
-unit-bins: $(UNIT_BIN) $(HOST_BIN)
+.PHONY: unit-bins bench-bins cost-bins targets
+unit-bins: $(UNIT_BIN) $(HOST_BIN) cost-bins
 
 bench-bins: $(BENCH_BIN)
+
+cost-bins: $(TAPIR) $(COST_BIN) $(BUILD)/tests/bench/make_trace
 
 targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(if $(SAN),,$(BUILD)/tests/toyvm/toyvm) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
@@ -52,6 +56,12 @@ bench-large: ## memory and speed of reading 10 GB and 10 M stacks; half an hour,
 bench-hold: ## what it costs a program to be held; a few minutes
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)$(PYTHON) tests/bench/hold.py --build $(BUILD)
+
+.PHONY: costs
+costs: ## count again what make check holds to tests/costs/*.tsv, and write it there
+	$(Q)scripts/bootstrap build test
+	$(Q)$(MAKE) --no-print-directory $(JOBS) cost-bins
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/costs/instructions.py --write
 
 bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NET SDK and NuGet
 	$(Q)scripts/bootstrap build bench
@@ -170,10 +180,15 @@ $(BUILD)/tests/tools/%: tests/e2e/tools/%.c $(LIB) Makefile scripts/mk/tests.mk
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) -o $@
 
-$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(USDT_LIB) Makefile scripts/mk/tests.mk
+$(BUILD)/tests/costs/%.so: tests/costs/%.c Makefile scripts/mk/tests.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TAPIR_CFLAGS) -MF $@.d -O2 -fPIC -shared $< -o $@
+
+$(BENCH_BIN) $(BUILD)/tests/costs/work: $(BUILD)/%: %.c $(LIB) $(USDT_LIB) Makefile scripts/mk/tests.mk
 	$(call say,BENCH,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@
 
 -include $(RING_TESTS:=.d) $(LIB_TESTS:=.d) $(wildcard $(BUILD)/tests/coreclr/*.d)
--include $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d)
+-include $(UNIT_BIN:=.d) $(TOOL_BIN:=.d) $(HOST_BIN:=.d) $(TARGET_BIN:=.d) $(BENCH_BIN:=.d) $(COST_BIN:=.d)
