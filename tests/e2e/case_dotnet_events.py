@@ -482,7 +482,7 @@ def test_read_only_root_with_one_tmpfs_is_enough(t):
 def test_no_directory_at_all_is_reported_and_the_stream_is_taken(t):
     build = os.path.abspath(t.build)  # may be below one of these directories: it stays executable
     script = (f"mount --bind {build} /mnt && for d in /dev/shm /var/tmp /run; do mount -t tmpfs -o noexec x $d; done; "
-              f"mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp; mkdir -p {build} && mount --bind /mnt {build}")
+              f"mount --rbind /tmp /tmp && mount -o remount,bind,noexec /tmp; mkdir -p {build} && mount --bind /mnt {build}")
     fire = in_namespace(t, script, "events=500")
     tapir = record(t, fire.pid, DEMO)
     did = fire_now(fire)
