@@ -108,10 +108,10 @@ corpus: all ## replay the recordings of tests/corpus: what a report says of each
 
 # Slow suites. Those that measure are in scripts/mk/tests.mk.
 
-check-kernels: ## boot Debian's 6.1 and 6.12 and test there
+check-kernels: ## boot Debian's 6.1 and 6.12 and test there (CPUS=8 ONLY=unit)
 	$(Q)scripts/bootstrap build kernels
-	$(Q)$(MAKE) --no-print-directory all targets
-	$(Q)BUILD=$(BUILD) scripts/vmtest
+	$(Q)$(MAKE) --no-print-directory all targets $(if $(ONLY),unit-bins)
+	$(Q)BUILD=$(BUILD) scripts/vmtest $(if $(CPUS),--cpus $(CPUS)) $(patsubst %,--only '%',$(ONLY))
 
 check-faults: ## each call site of tapir fails once; up to half an hour (FAULTS="--seed N --only NAME")
 	$(Q)scripts/bootstrap build test

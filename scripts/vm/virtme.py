@@ -18,18 +18,18 @@ def found():
     return shutil.which("vng") is not None
 
 
-def boot(where, release, script, memory, timeout):
+def boot(where, release, script, options):
     """Runs the script (bytes) in a guest; returns (status or None, its output, the console)."""
     path = os.path.abspath(f"{where}.command")  # not in /tmp, which the guest has for itself
     with open(path, "wb") as file:
         file.write(script)
     inside = f"echo; echo {BEGIN}; sh {shlex.quote(path)}; echo {END} $?"
-    argv = ["vng", "--verbose", "--run", f"boot/vmlinuz-{release}", "--disable-kvm", "--cpus", "2",
-            "--memory", memory, "--user", "root", "--exec", inside]
+    argv = ["vng", "--verbose", "--run", f"boot/vmlinuz-{release}", "--disable-kvm", "--cpus", str(options.cpus),
+            "--memory", options.memory, "--user", "root", "--exec", inside]
     guest = subprocess.Popen(argv, cwd=where, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        output, _ = guest.communicate(timeout=timeout)
+        output, _ = guest.communicate(timeout=options.timeout)
     except subprocess.TimeoutExpired:
         os.killpg(guest.pid, 9)  # its qemu and virtiofsd too: the session is theirs alone
         guest.communicate()

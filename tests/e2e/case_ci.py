@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds. What tapir's own names exists."""
+"""The example workflow of scripts/ci: its steps, run here, fail exactly when a condition holds. What tapir's own names exists.
+Steps of scripts/vmtest go on after a guest has died."""
 import os
 import pathlib
 import re
 import subprocess
+import sys
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "scripts" / "vm"))
+import guest_steps  # noqa: E402  (found by the path above)
+
 WORKFLOW = REPO / "scripts" / "ci" / "workflow.yml"
 OWN = REPO / ".github" / "workflows" / "check.yml"
 
@@ -69,3 +74,28 @@ def test_programs_that_the_own_workflow_runs_exist(t):
     named = set(re.findall(r"(?:scripts|\.ci)/[\w-]+", re.sub(r"^ *#.*", "", OWN.read_text(encoding="utf-8"), flags=re.M)))
     t.ok({".ci/run", "scripts/check-subjects", "scripts/vmtest"} <= named, f"it runs {named}")
     t.eq({name for name in named if not os.access(REPO / name, os.X_OK)}, set(), "programs that are missing")
+
+
+def test_step_in_which_a_guest_dies_is_run_alone(t):
+    """As scripts/vmtest runs them: one step is deadly, another one after others."""
+    said, booted = [], []
+
+    def boot(names):
+        booted.append(names)
+        lines = []
+        for name in names:
+            lines.append(f"begin {name}")
+            if name == "deadly" or name == "weak" and len(names) > 1:
+                break
+            lines.append("skip  odd: it says" if name == "odd" else f"{'FAIL' if name == 'wrong' else 'ok':<5} {name} 1.0 s")
+        return "\n".join(lines)
+
+    found = guest_steps.Steps(["first", "deadly", "odd", "weak", "wrong", "last"], said.append)
+    found.run(boot)
+    t.eq(found.counts(), (3, 2, 1), "passed, failed, skipped")
+    t.eq(found.failed(), ["deadly", "wrong"], "failed")
+    t.eq(booted, [found.names, ["deadly"], ["odd", "weak", "wrong", "last"], ["weak"], ["wrong", "last"]], "guests")
+    t.ok("deadly" in said[0] and said[1].endswith("FAIL") and "weak" in said[2] and said[3].endswith("ok"), said)
+    found = guest_steps.Steps(["first", "second"], said.append)
+    found.run(lambda names: "")
+    t.eq((found.boots, found.failed()), (1, ["first", "second"]), "no guest")

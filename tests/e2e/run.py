@@ -16,7 +16,6 @@ belong to make check-dotnet, check-lib and so on, all others to make check. --su
 """
 import argparse
 import collections
-import contextlib
 import fnmatch
 import importlib.util
 import multiprocessing
@@ -182,7 +181,7 @@ class Run:
     def __init__(self, entries, unstable, options):
         Run.current = self
         self.entries, self.unstable = entries, unstable
-        self.build, self.verbose, self.times = options.build, options.verbose, options.times
+        self.build, self.verbose, self.times, self.announce = options.build, options.verbose, options.times, options.announce
         self.width = max((len(entry.name) for entry in entries), default=0)
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.skips = collections.Counter()
@@ -235,13 +234,17 @@ class Run:
             self.beside(2, [entry for entry in self.entries if entry.is_light])
         for entry in self.entries:
             if jobs == 1 or entry.alone and not entry.is_light:
+                if self.announce:
+                    print(f"begin {entry.name}", flush=True)
                 self.finish(entry, run_case(entry, self.build, self.verbose), "alone")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="where make built (default: build)")
-    parser.add_argument("--only", default="*", metavar="GLOB", help="cases to run, as file.behaviour")
+    parser.add_argument("--only", action="append", metavar="GLOB", help="cases to run, as file.behaviour; may be given several times")
+    parser.add_argument("--list", action="store_true", help="print the names of these cases, and run none")
+    parser.add_argument("--announce", action="store_true", help="print the name of a case that runs alone when it begins, too")
     parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped", then the last lines')
     parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)), metavar="N",
@@ -255,7 +258,11 @@ def main():
     signal.signal(signal.SIGALRM, on_alarm)
     signal.signal(signal.SIGTERM, on_terminate)
     entries = discover()
-    chosen = [entry for entry in entries if fnmatch.fnmatch(entry.name, options.only) and options.suite in (None, entry.suite)]
+    chosen = [entry for entry in entries if options.suite in (None, entry.suite)
+              and any(fnmatch.fnmatch(entry.name, glob) for glob in options.only or ["*"])]
+    if options.list:
+        print(*(entry.name for entry in chosen), sep="\n")
+        return 0
     run = Run(chosen, read_unstable(entries), options)
     try:
         run.run(options.jobs)
@@ -284,9 +291,7 @@ def run_at_plain_path():
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the whole process group
     rc = child.wait()
-    for directory in (f"{plain}/build", plain):  # something outside of the namespace makes the first one at times
-        with contextlib.suppress(OSError):
-            os.rmdir(directory)
+    os.rmdir(plain)
     return None if rc in (1, 125) else rc  # 1: unshare's own failure, or what this program will say again
 
 
