@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Strings on pages that are not in memory: read, and nobody else waits for them."""
+import os
+
 from harness import args_of, named
 
 COUNT = 1000
@@ -29,6 +31,6 @@ def test_late_event_is_whole_when_others_fire_on_its_cpu(t):
     t.need("taskset")
     for _ in range(3):
         file = t.path("trace.tapir")
-        result = t.tapir("record", "pageout", "-f", "-o", file, "--", "taskset", "-c", 0,
+        result = t.tapir("record", "pageout", "-f", "-o", file, "--", "taskset", "-c", min(os.sched_getaffinity(0)),
                          t.target_path("pageout"), "--slow", 200, 5000, 3)
         check_late(t, result.witness(), t.events(file))
