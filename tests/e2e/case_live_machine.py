@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tracepoints and system calls as sources: every number equals what the program says of itself."""
-import os
 import shutil
 import signal
 
@@ -8,12 +7,6 @@ from harness import named
 
 THREADS, CALLS = 4, 250
 PROGRAM = ("caller", THREADS, CALLS)
-
-
-def need_tracefs(t):
-    """Names of fields are there."""
-    if not os.access("/sys/kernel/tracing/events", os.R_OK | os.X_OK):
-        t.skip("tracefs is not mounted")
 
 
 def program(t):
@@ -45,7 +38,6 @@ def test_system_calls_are_the_programs(t):
 
 
 def test_file_that_is_not_there_has_its_name(t):
-    need_tracefs(t)
     rows, said = ask(t, "syscall:openat", "--where", 'err == ENOENT && filename ~ "/nowhere/*"', "--by", "filename,ret")
     t.eq(sum(row["count"] for row in rows), said["enoent"], "calls that fail")
     t.eq({row["key"]["filename"] for row in rows}, {f"/nowhere/caller-{i}" for i in range(3)}, "files")
@@ -64,7 +56,6 @@ def check_but_for_lost(t, table, said, what):
 
 
 def test_tracepoints_have_their_fields(t):
-    need_tracefs(t)
     table, said = ask_all(t, "tracepoint:task:task_rename", "--where", 'newcomm ~ "renamed-*"', "--by", "newcomm,comm")
     check_but_for_lost(t, table, said["renames"], "renames")
     t.eq({row["key"]["newcomm"] for row in table["rows"]}, {"renamed-0", "renamed-1"}, "new names")
@@ -101,7 +92,6 @@ def test_function_that_is_not_there(t):
 
 
 def test_of_two_processes_one_is_recorded(t):
-    need_tracefs(t)
     one, other = t.target("caller", "--wait", *PROGRAM[1:]), t.target("caller", "--wait", *PROGRAM[1:])
     tapir = t.start_tapir("trace", "syscall:getppid", "tracepoint:task:task_rename", "--by", "pid,event", "--json",
                           "-p", one.pid)
@@ -131,7 +121,6 @@ def test_events_are_listed_with_names(t):
 
 
 def test_what_does_not_exist_is_said_in_one_line(t):
-    need_tracefs(t)
     for source, words in (("syscall:no_such", "no system call matches"), ("tracepoint:sched:no_such", "no tracepoint"),
                           ("tracepoint:sched", "is not tracepoint:CATEGORY:NAME")):
         result = t.tapir("trace", source, "-a", expect=None)
@@ -149,7 +138,6 @@ def test_ctrl_c_ends_it(t):
 
 
 def test_list_shows_fields(t):
-    need_tracefs(t)
     one = t.tapir("list", "syscall:openat", "--json").json_lines()
     t.eq([(line["provider"], line["name"], line["args"][1]) for line in one],
          [("syscall", "openat", {"name": "filename", "type": "str"})], "openat")
@@ -166,3 +154,18 @@ def test_calls_that_the_kernel_rejects_are_counted(t):
     t.eq(table["rows"][0]["count"], said["ebadf"], "calls that fail")
     t.ok(table["rejected"] >= said["getppid"], f"others: {table['rejected']}")
     t.eq((table["hits"], table["lost"]), (table["rejected"] + said["ebadf"], 0), "hits")
+
+
+def test_tracefs_is_read_whether_it_is_mounted_or_not(t):
+    """Machines differ in that; a mount of tapir's own is seen by no other process."""
+    t.need("unshare", "mount", "umount")
+    for prepare in ("umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; test ! -e /sys/kernel/tracing/events",
+                    "umount -l /sys/kernel/tracing; mount -t tracefs tracefs /sys/kernel/tracing"):
+        result = t.run("unshare", "--mount", "sh", "-c", f'{{ {prepare}; }} 2>/dev/null && "$1" list syscall:openat && "$@" && cat /proc/self/mounts >&2',
+                       "sh", t.tapir_path, "trace", "tracepoint:task:task_rename", "--where", 'newcomm ~ "renamed-*"', "--count", "--json",
+                       "--", *program(t))
+        t.ok("str filename" in result.out, result.out + result.err)
+        lines = result.json_lines()
+        table = next(line for line in lines if line.get("type") == "total")
+        check_but_for_lost(t, table, next(line for line in lines if "getppid" in line)["renames"], "renames")
+        t.eq(result.err.count(" /sys/kernel/tracing "), prepare.count(" mount "), "mounts that others see")

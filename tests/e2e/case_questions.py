@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Questions: every number equals the one that the program says of itself. Nothing here depends on time."""
-import os
 import shlex
 
 from harness import EVENTS_ONLY
@@ -175,10 +174,9 @@ def one_liners(t):
     return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  tapir ")]
 
 
-def has_sources(line):
+def has_sources(t, line):
     """Returns true if this kernel has the tracepoints."""
-    places = [word.split(":")[1:] for word in line if word.startswith("tracepoint:")]
-    return all(os.access(os.path.join("/sys/kernel/tracing/events", *place), os.R_OK) for place in places)
+    return all(t.tapir("list", word, expect=None).rc == 0 for word in line if word.startswith("tracepoint:"))
 
 
 def test_one_liners_run_when_pasted(t):
@@ -188,7 +186,7 @@ def test_one_liners_run_when_pasted(t):
     for line in lines:
         if line[:2] == ["events", "FILE"]:
             t.tapir(*[file if word == "FILE" else word for word in line])
-        elif "--" not in line and has_sources(line):  # it waits for a program that nobody starts
+        elif "--" not in line and has_sources(t, line):  # it waits for a program that nobody starts
             at = next(i for i, word in enumerate(line) if word in ("-p", "--comm", "-a"))
             t.tapir(*line[:at], "--comm", NOBODY, "--duration", "0.1")
     table = events(t, file, "--by", "event", "--top", 0)

@@ -174,7 +174,7 @@ static void check_tracefs(struct tapir_checkup *checkup)
 	int err = tapir_tracepoints__check();
 
 	if (!err) {
-		strcpy(check->found, "/sys/kernel/tracing");
+		snprintf(check->found, sizeof(check->found), "%s", tapir_tracepoints__where());
 		return;
 	}
 	snprintf(check->found, sizeof(check->found), "%s",

@@ -6,16 +6,19 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attach/bpf_ring.h"
 #include "attach/deferred_program.h"
 #include "attach/links.h"
+#include "attach/tracepoints.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -410,16 +413,37 @@ int tapir_programs__attach_calls(struct tapir_programs *p)
 	return attach(all, sizeof(all) / sizeof(all[0]), "system calls");
 }
 
-int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *category,
-				      const char *name, uint32_t idx)
+/* libbpf would look for the tracepoint's number in a tracefs that is mounted. */
+static struct bpf_link *attach_tracepoint(const struct bpf_program *program, uint64_t id,
+					  uint32_t idx)
 {
-	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = idx);
-	struct bpf_link *link = bpf_program__attach_tracepoint_opts(p->skel->progs.tapir_tracepoint,
-								    category, name, &opts);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id};
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = idx);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	struct bpf_link *link;
 
+	if (fd < 0)
+		return NULL;
+	link = bpf_program__attach_perf_event_opts(program, fd, &opts);
 	if (!link)
-		return tapir_diag__fail(-errno, "cannot attach to tracepoint %s:%s: %s", category,
-					name, tapir_errno__text(errno));
+		close(fd);
+	return link;
+}
+
+int tapir_programs__attach_tracepoint(struct tapir_programs *p, const struct tapir_tracepoint *t,
+				      uint32_t idx)
+{
+	struct bpf_link *link;
+	uint64_t id;
+	int err = tapir_tracepoint__id(t, &id);
+
+	if (err)
+		return err;
+	link = attach_tracepoint(p->skel->progs.tapir_tracepoint, id, idx);
+	if (!link)
+		return tapir_diag__fail(-errno, "cannot attach to tracepoint %s:%s: %s",
+					t->category, t->name, tapir_errno__text(errno));
 	if (tapir_vec__push(&p->tracepoints, link))
 		return 0;
 	bpf_link__destroy(link);

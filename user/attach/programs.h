@@ -18,6 +18,7 @@
 #include "trace/family.h"
 
 struct tapir_programs;
+struct tapir_tracepoint;
 
 struct tapir_programs_opts {
 	size_t sz; /* of this struct */
@@ -105,8 +106,8 @@ uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe
 int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 				     const struct tapir_machine_site *site);
 int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx);
-int tapir_programs__attach_tracepoint(struct tapir_programs *p, const char *category,
-				      const char *name, uint32_t idx);
+int tapir_programs__attach_tracepoint(struct tapir_programs *p,
+				      const struct tapir_tracepoint *tracepoint, uint32_t idx);
 int tapir_programs__attach_calls(struct tapir_programs *p);
 
 /* Makes a process a named target: its hits count from now on. 0 or -errno with a line. */

@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -15,17 +17,67 @@
 #include "base/str.h"
 #include "trace/record.h"
 
-#define EVENTS		 "/sys/kernel/tracing/events"
-#define FORMAT_MAX_BYTES (256u << 10)
+#define EVENTS		      "/sys/kernel/tracing/events"
+#define EVENTS_BYTES	      64u /* of the path of that directory, wherever it is read */
+#define DESCRIPTION_MAX_BYTES (256u << 10)
 
 static const char *const call_names[] = {
 #include "system_calls.gen.h"
 };
 #define CALL_CNT (sizeof(call_names) / sizeof(call_names[0]))
 
+/*
+ * Many machines mount tracefs only when a tool wants it. A mount that is attached nowhere is seen
+ * by no process but the one that has its descriptor, and goes with it.
+ */
+static int open_detached_events(void)
+{
+	int fs = fsopen("tracefs", FSOPEN_CLOEXEC), mnt = -1, dir = -1;
+
+	if (fs >= 0 && !fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		mnt = fsmount(fs, FSMOUNT_CLOEXEC,
+			      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				      MOUNT_ATTR_NOEXEC);
+	if (mnt >= 0)
+		dir = openat(mnt, "events", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mnt >= 0)
+		close(mnt);
+	if (fs >= 0)
+		close(fs);
+	return dir;
+}
+
+static char events_path[EVENTS_BYTES] = EVENTS;
+
+static void find_events(void)
+{
+	int dir;
+
+	if (!access(EVENTS, F_OK) || errno != ENOENT)
+		return;
+	dir = open_detached_events();
+	if (dir >= 0)
+		snprintf(events_path, sizeof(events_path), "/proc/self/fd/%d", dir);
+}
+
+/* The directory of all tracepoints: found once, since a detached mount stays open. */
+static const char *events(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_events);
+	return events_path;
+}
+
+const char *tapir_tracepoints__where(void)
+{
+	return strcmp(events(), EVENTS) ? "not mounted: tapir has a mount of its own"
+					: "/sys/kernel/tracing";
+}
+
 int tapir_tracepoints__check(void)
 {
-	DIR *dir = tapir_file__open_dir(AT_FDCWD, EVENTS, 0);
+	DIR *dir = tapir_file__open_dir(AT_FDCWD, events(), 0);
 	int err = dir ? 0 : -errno;
 
 	if (dir)
@@ -101,11 +153,11 @@ static int take_name(void *ctx, const char *name)
 static int take_category(void *ctx, const char *name)
 {
 	struct search *s = ctx;
-	char path[sizeof(EVENTS) + NAME_MAX + 2];
+	char path[EVENTS_BYTES + NAME_MAX + 2];
 
 	if (!tapir_glob__match(s->source->category, name))
 		return 0;
-	snprintf(path, sizeof(path), EVENTS "/%s", name);
+	snprintf(path, sizeof(path), "%s/%s", events(), name);
 	s->category = name;
 	return each_entry(path, take_name, s);
 }
@@ -118,7 +170,7 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 	int err = 0;
 
 	if (source->kind == TAPIR_MACHINE_TRACEPOINT)
-		err = each_entry(EVENTS, take_category, &search);
+		err = each_entry(events(), take_category, &search);
 	else
 		for (unsigned i = 0; i < CALL_CNT && !err; i++)
 			if (call_names[i] && tapir_machine_source__has_name(source, call_names[i]))
@@ -147,17 +199,36 @@ void tapir_tracepoint__provider(const struct tapir_tracepoint *t,
 		 t->category ? t->category : "");
 }
 
+/* A file that describes a tracepoint, and its path. */
+static int read_file(const char *category, const char *prefix, const char *name, const char *file,
+		     char **text, char path[static 512])
+{
+	size_t len = 0;
+
+	snprintf(path, 512, "%s/%.128s/%s%.128s/%s", events(), category, prefix, name, file);
+	return tapir_file__read(path, DESCRIPTION_MAX_BYTES, text, &len);
+}
+
+int tapir_tracepoint__id(const struct tapir_tracepoint *t, uint64_t *out)
+{
+	tapir_autofree char *text = NULL;
+	char path[512];
+	int err = read_file(t->category, "", t->name, "id", &text, path);
+
+	if (err)
+		return fail_to_read(err, path);
+	*out = strtoull(text, NULL, 10);
+	return 0;
+}
+
 /* ---- fields --------------------------------------------------------------------------------- */
 
 static int read_format(const char *category, const char *prefix, const char *name,
 		       struct tapir_tracepoint_format *out, char path[static 512])
 {
 	tapir_autofree char *text = NULL;
-	size_t len = 0;
-	int err;
+	int err = read_file(category, prefix, name, "format", &text, path);
 
-	snprintf(path, 512, EVENTS "/%.128s/%s%.128s/format", category, prefix, name);
-	err = tapir_file__read(path, FORMAT_MAX_BYTES, &text, &len);
 	return err ? err : tapir_tracepoint_format__parse(text, out);
 }
 

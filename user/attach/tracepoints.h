@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * tracepoints.h - which tracepoints and system calls the kernel has, and the fields of each, by its
- * tracefs. Reading that is root's, unless the administrator mounted it otherwise; the names of
- * system calls are known without it.
+ * tracefs. Reading that is root's, unless the administrator mounted it otherwise; where it is not
+ * mounted, root of the initial user namespace reads it by a mount that no other process sees. The
+ * names of system calls are known without it.
  */
 #ifndef TAPIR_USER_TRACEPOINTS_H
 #define TAPIR_USER_TRACEPOINTS_H
@@ -35,6 +36,12 @@ void tapir_tracepoint_list__fini(struct tapir_tracepoint_list *list);
  */
 int tapir_tracepoint__format(const struct tapir_tracepoint *tracepoint,
 			     struct tapir_tracepoint_format *out);
+
+/* The number by which perf_event_open(2) knows a tracepoint. -errno with a line. */
+int tapir_tracepoint__id(const struct tapir_tracepoint *tracepoint, uint64_t *out);
+
+/* Returns in words where tracefs is read, which tapir_tracepoints__check() says it can be. */
+const char *tapir_tracepoints__where(void);
 
 /* 0, or why tracefs cannot be read: -ENOENT, -EACCES. No line. */
 int tapir_tracepoints__check(void);

@@ -239,7 +239,7 @@ static int start_one(const struct one *one, struct tapir_programs *programs)
 
 	if (err)
 		return err;
-	return t->category ? tapir_programs__attach_tracepoint(programs, t->category, t->name, idx)
+	return t->category ? tapir_programs__attach_tracepoint(programs, t, idx)
 			   : tapir_programs__set_call(programs, t->nr, idx);
 }
 
