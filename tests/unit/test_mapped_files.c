@@ -84,11 +84,23 @@ static void file_is_known_when_it_was_read(void **state)
 	assert_int_equal(files.by_inode.cnt, 1);
 }
 
-static void file_is_not_known_when_it_was_mapped_before_it_was_read(void **state)
+static void file_is_known_when_it_has_not_changed_since_it_was_mapped(void **state)
+{
+	struct tapir_sideband_mmap before;
+
+	(void)state;
+	nanosleep(&(struct timespec){.tv_nsec = 20 * TAPIR_NS_PER_MS}, NULL); /* two ticks */
+	before = mapped_now();
+	add(NULL);
+	assert_ptr_equal(tapir_mapped_files__find(&files, &before, &st_dev), &image);
+}
+
+static void file_is_not_known_when_it_was_written_between_its_mapping_and_its_reading(void **state)
 {
 	struct tapir_sideband_mmap before = mapped_now();
 
 	(void)state;
+	assert_int_equal(pwrite(fd, "two", 3, 0), 3);
 	add(NULL);
 	assert_null(tapir_mapped_files__find(&files, &before, &st_dev));
 	is_known(true);
@@ -238,7 +250,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(file_is_known_when_it_was_read),
-		CASE(file_is_not_known_when_it_was_mapped_before_it_was_read),
+		CASE(file_is_known_when_it_has_not_changed_since_it_was_mapped),
+		CASE(file_is_not_known_when_it_was_written_between_its_mapping_and_its_reading),
 		CASE(file_is_not_known_when_it_was_written_in_place),
 		CASE(file_is_not_known_when_it_was_deleted),
 		CASE(file_is_known_when_it_was_renamed),

@@ -129,6 +129,25 @@ static int watch_fd(const struct tapir_mapped_files *files, int fd)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
+/* A status change is stamped with the clock of the last tick, which comes at least 100 times a
+ * second. */
+#define TICK_MAX_NS (10 * TAPIR_NS_PER_MS)
+
+/*
+ * Since when a file whose status is st has not changed, by the clock of records. A process that
+ * maps it and ends before the file is read, by way of another one, has mapped what is read.
+ */
+static uint64_t unchanged_since(const struct stat *st)
+{
+	uint64_t now = tapir_clock__now_ns(), utc = tapir_clock__ns(CLOCK_REALTIME);
+	uint64_t changed = (uint64_t)st->st_ctim.tv_sec * TAPIR_NS_PER_SEC +
+			   (uint64_t)st->st_ctim.tv_nsec + TICK_MAX_NS;
+
+	if (changed >= utc)
+		return now;
+	return utc - changed < now ? now - (utc - changed) : 0;
+}
+
 struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
 						   const struct tapir_sideband_mmap *told,
 						   const struct tapir_mapping_line *line)
@@ -139,6 +158,7 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 	file.from_ns = tapir_clock__now_ns();
 	if (file.watch < 0 || tapir_foreign__stat(fd, &st) || !st.st_nlink)
 		return file;
+	file.from_ns = unchanged_since(&st);
 	file.st_dev = tapir_mapping_line__dev(st.st_dev);
 	if (told && tapir_mapped_files__is_it(told, fd, &st))
 		file.dev = dev_of(told);
