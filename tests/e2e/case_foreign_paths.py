@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Paths of traced processes mean what they mean to the process, and nothing is opened that is not a file."""
+import contextlib
 import os
 import shutil
 import signal
@@ -58,6 +59,16 @@ def test_lost_mapping_is_looked_for_where_its_process_saw_it(t):
          "the mapping has no build ID: its file was not found")
 
 
+def is_watched(pid, status):
+    """Returns true if the process has an inotify watch of that file."""
+    wanted = f" ino:{status.st_ino:x} sdev:{os.major(status.st_dev) << 20 | os.minor(status.st_dev):x} "
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as info:
+            if any(line.startswith("inotify ") and wanted in line for line in info):
+                return True
+    return False
+
+
 def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
     """The path is nothing here, and each process is gone before anyone looks: a longer one has mapped the same file."""
     there, file, go = t.path("there"), t.path("trace.tapir"), t.path("go")
@@ -66,9 +77,11 @@ def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
     inside = (f"mount -t tmpfs tmpfs {there} && cp {t.need('sleep')} {path} && {{ {path} 60 & }} && echo pid $! && while [ ! -e {go} ]; do sleep 0.05; done; "
               f"for i in 1 2 3 4 5 6 7 8 9 10; do {path} 0; done; echo over; kill $!")
     shell = t.start(t.need("unshare"), "--mount", "sh", "-c", inside)
-    shell.wait_line("pid ")
+    pid = shell.wait_line("pid ").split()[1]
     tapir = t.start_tapir("record", "-a", "-F", 99, "-f", "-o", file)
     tapir.wait_ready()
+    while not is_watched(tapir.pid, os.stat(f"/proc/{pid}/root{path}")):  # what was there before is read bit by bit
+        time.sleep(0.02)
     open(go, "wb").close()
     shell.wait_line("over")
     tapir.signal(signal.SIGINT)
