@@ -260,9 +260,11 @@ static void unmount_silent(void)
 
 static char last_line[1024];
 
+/* The root directory may be on a slow file system, too. */
 static void keep_line(const char *text)
 {
-	snprintf(last_line, sizeof(last_line), "%s", text);
+	if (strstr(text, "/tmp/tapir-foreign-"))
+		snprintf(last_line, sizeof(last_line), "%s", text);
 }
 
 static void silence_costs_half_a_second_once(void **state)
