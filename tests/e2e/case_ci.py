@@ -98,4 +98,4 @@ def test_step_in_which_a_guest_dies_is_run_alone(t):
     t.ok("deadly" in said[0] and said[1].endswith("FAIL") and "weak" in said[2] and said[3].endswith("ok"), said)
     found = guest_steps.Steps(["first", "second"], said.append)
     found.run(lambda names: "")
-    t.eq((found.boots, found.failed()), (1, ["first", "second"]), "no guest")
+    t.eq((found.boots, found.failed()), (2, ["first", "second"]), "no guest")
