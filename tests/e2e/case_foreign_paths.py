@@ -70,12 +70,13 @@ def is_watched(pid, status):
 
 
 def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
-    """The path is nothing here, and each process is gone before anyone looks: a longer one has mapped the same file."""
+    """The path is nothing here, and each process is gone before anyone looks: a longer one has mapped the same file, which stays. What
+    tapir knows of a file ends with its file system, whose device is soon the one of another."""
     there, file, go = t.path("there"), t.path("trace.tapir"), t.path("go")
     path = f"{there}/program"
     os.mkdir(there)
     inside = (f"mount -t tmpfs tmpfs {there} && cp {t.need('sleep')} {path} && {{ {path} 60 & }} && echo pid $! && while [ ! -e {go} ]; do sleep 0.05; done; "
-              f"for i in 1 2 3 4 5 6 7 8 9 10; do {path} 0; done; echo over; kill $!")
+              f"for i in 1 2 3 4 5 6 7 8 9 10; do {path} 0; done; echo over; wait")
     shell = t.start(t.need("unshare"), "--mount", "sh", "-c", inside)
     pid = shell.wait_line("pid ").split()[1]
     tapir = t.start_tapir("record", "-a", "-F", 99, "-f", "-o", file)
@@ -87,7 +88,8 @@ def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
     tapir.signal(signal.SIGINT)
     t.eq(tapir.wait().rc, 0, "exit of tapir")
     known = [bool(m.get("build_id")) for m in t.events(file, "mapping") if m.get("path") == path]
-    t.ok(len(known) >= 10 and all(known), f"mappings with a build ID: {known}")
+    lost = t.report(file)["lost"]  # the whole machine's mappings share a ring for each CPU
+    t.ok((len(known) >= 10 or lost) and all(known), f"mappings with a build ID: {known}, lost: {lost}")
 
 
 def test_debug_link_to_a_fifo_is_not_opened(t):
