@@ -23,13 +23,19 @@ PYTHON = "/usr/bin/python3"
 MODES = ("held", "shared", "released", "idle")
 
 
+def near_waiting(t, said, counted, what, times=1):
+    """Threads, on average, by their own clocks, which continue until they run again: a wait for a CPU is no part of what they waited for."""
+    begin, end = span(t, t.path("answers.tapir"))
+    seconds = (end - begin) / 1e9
+    near(t, said, times * within(counted["waits"], begin, end) / seconds, what, less=times * counted["no_cpu"] / seconds)
+
+
 @measured
 def test_first_line_names_the_gil_and_who_has_it(t):
     answers = recorded(t, {mode: (PYTHON, SOURCE, mode) for mode in MODES}, SECONDS)
     report, counted = answers["held"]
-    begin, end = span(t, t.path("answers.tapir"))
     first = first_finding(t, report, "locks", "for the GIL", "of the interpreter's CPU time, most in add_up gil.py")
-    near(t, first["magnitude"], 1e9 * within(counted["waits"], begin, end) / (end - begin), "threads")
+    near_waiting(t, first["magnitude"], counted, "threads")
     t.eq(int(re.search(r"thread (\d+) \(", first["text"]).group(1)), counted["holder"], "the thread that holds it")
     report, counted = answers["shared"]
     leads(t, report, "locks", "for the GIL", "threads take turns in the interpreter")
@@ -53,23 +59,16 @@ def test_first_line_names_the_function_that_computes(t):
 @measured
 def test_first_line_names_the_event_loop_that_is_blocked(t):
     answers = recorded(t, {mode: (PYTHON, LOOP, mode) for mode in ("sleep", "compute", "callback", "computing-callback", "idle")}, SECONDS)
-    begin, end = span(t, t.path("answers.tapir"))
     for mode, words in (("sleep", ("event loop", "asleep")), ("compute", ("event loop",)), ("callback", ("event loop", "asleep")),
                         ("computing-callback", ("event loop", " in count_up asyncio_loop.py"))):
         report, counted = answers[mode]
-        near(t, leads(t, report, "event-loop", *words), 100e9 * within(counted["waits"], begin, end) / (end - begin), f"percent of the time, {mode}")
+        near_waiting(t, leads(t, report, "event-loop", *words), counted, f"percent of the time, {mode}", 100)
     measures(t, "event loop" not in str(answers["idle"][0]["findings"]), f"idle: {answers['idle'][0]['findings']}")
-
-
-def waiting(t, counted):
-    """Threads, on average, by their own clocks."""
-    begin, end = span(t, t.path("answers.tapir"))
-    return 1e9 * within(counted["waits"], begin, end) / (end - begin)
 
 
 def is_lock(t, report, counted, words):
     """Its functions have names where threads were seen at the beginning and at the end."""
-    near(t, leads(t, report, "locks", "for a Python lock: ", ", in got_lock python_locks.py", words), waiting(t, counted), f"threads {words}")
+    near_waiting(t, leads(t, report, "locks", "for a Python lock: ", ", in got_lock python_locks.py", words), counted, f"threads {words}")
 
 
 @measured
@@ -87,9 +86,9 @@ def test_first_line_tells_waits_for_locks_from_others_by_names(t):
     answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("pair", "full", "deadlock", "pool")}, LOCK_SECONDS)
     is_lock(t, *answers["pair"], "; whoever has it sleeps")
     report, counted = answers["full"]
-    near(t, leads(t, report, "waits", "for a full queue in fill python_locks.py"), waiting(t, counted), "threads, full")
+    near_waiting(t, leads(t, report, "waits", "for a full queue in fill python_locks.py"), counted, "threads, full")
     report, counted = answers["deadlock"]
-    near(t, leads(t, report, "deadlock", "for a Python lock throughout", " in transfer python_locks.py"), waiting(t, counted), "threads, deadlock")
+    near_waiting(t, leads(t, report, "deadlock", "for a Python lock throughout", " in transfer python_locks.py"), counted, "threads, deadlock")
     has_none(t, answers["pool"][0], "locks")
 
 
@@ -98,6 +97,6 @@ def test_worse_one_of_two_defects_leads(t):
     """One program after the other: what keeps the interpreter takes a CPU."""
     for mode, words in (("gil-lock", ("locks", "for the GIL", "of the interpreter's CPU time")), ("lock-gil", ("locks", "for a Python lock: ", "in hold"))):
         report, counted = recorded(t, {mode: (PYTHON, PAIRS, mode)}, LOCK_SECONDS)[mode]
-        near(t, leads(t, report, *words), waiting(t, counted), f"threads, {mode}")
+        near_waiting(t, leads(t, report, *words), counted, f"threads, {mode}")
     report, counted = recorded(t, {"loop": (PYTHON, PAIRS, "loop-exceptions")}, SECONDS)["loop"]
-    near(t, leads(t, report, "event-loop", "asleep"), 100 * waiting(t, counted), "percent of the time")
+    near_waiting(t, leads(t, report, "event-loop", "asleep"), counted, "percent of the time", 100)
