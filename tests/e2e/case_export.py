@@ -35,7 +35,7 @@ def test_perfscript_has_a_block_an_event(t):
     edge, first, rest = out.split("\n", 2)
     t.eq(edge, "# ========", "Firefox Profiler takes a text for one of perf by exactly this line")
     t.ok(first.startswith("# ") and "nothing lost" in first, f"the finding is a comment: {first}")
-    t.ok("\n# ========\n#\n" in rest.split(" depth:hit:")[0], f"the end of the header: {rest[:200]}")
+    t.ok("\n# ========\n#\n" in "\n" + rest.split(" depth:hit:")[0], f"the end of the header: {rest[:200]}")
     blocks = re.sub("^#.*\n", "", rest, flags=re.M).strip().split("\n\n")
     t.eq(len(blocks), 40, "events")
     for block in blocks:

@@ -13,7 +13,7 @@ from harness import PATIENCE
 def session(t, *messages):
     """Answers by id."""
     lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
-    done = subprocess.run([t.tapir_path, "mcp"], input=lines, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([t.tapir_path, "mcp"], input=lines, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
     t.eq((done.returncode, done.stderr), (0, ""), "status and stderr")
     return {answer.get("id"): answer for answer in map(json.loads, done.stdout.splitlines())}
 
@@ -27,7 +27,7 @@ def text(answer):
 
 
 def test_a_session_finds_what_a_program_does(t):
-    program = t.target("burner", 20000)
+    program = t.target("burner", 60000)
     answers = session(
         t, {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                                                         "clientInfo": {"name": "test", "version": "1"}}},
@@ -120,10 +120,12 @@ def test_others_are_answered_while_a_recording_is_made_and_cancelled(t):
         client.send(long)
         pids = client.until_recording()
         client.send({"id": 2, "method": "ping"}, tool(3, "stacks", pid=program.pid))
-        said = [client.take() for _ in range(3)]
-        progress = [one for one in said if "id" not in one]
-        t.eq(sorted(one["id"] for one in said if "id" in one), [2, 3], "answers")
-        t.eq([(one["method"], one["params"]["progressToken"]) for one in progress], [("notifications/progress", "how long")], "how far it is")
+        answers, progress = [], []  # how far it is comes now and then
+        while len(answers) < 2 or not progress:
+            one = client.take()
+            (answers if "id" in one else progress).append(one)
+        t.eq(sorted(one["id"] for one in answers), [2, 3], "answers")
+        t.eq({(one["method"], one["params"]["progressToken"]) for one in progress}, {("notifications/progress", "how long")}, "how far it is")
         # Two at a time, and what reads one waits for both.
         begun = time.monotonic()
         client.send(*(tool(nr, "record", pid=program.pid, seconds=0.3) for nr in (4, 5)), tool(6, "findings", recording="r2"))
@@ -132,7 +134,7 @@ def test_others_are_answered_while_a_recording_is_made_and_cancelled(t):
         t.eq(sorted(json.loads(text(one))["recording"] for one in said), ["r1", "r2", "r2"], "which recordings")
         client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
         until_ended(t, pids)
-        t.ok(time.monotonic() - begun < 30, "it ended early")
+        t.ok(time.monotonic() - begun < 100, "it ended early")
         client.send({"id": 7, "method": "ping"})
         t.eq(client.take_answer()["id"], 7, "a call that was cancelled has no answer")
     finally:
