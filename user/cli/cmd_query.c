@@ -8,7 +8,6 @@
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
-#include "decode/probe_name.h"
 #include "output/query/query.h"
 #include "output/query/query_output.h"
 #include "output/render/screen.h"
@@ -40,18 +39,11 @@ struct again {
 	struct tapir_reader *first;
 };
 
-/* The same recording once more, as tapir_recording_file__read opens it. */
 static int open_again(void *ctx, struct tapir_reader **out)
 {
 	const struct again *again = ctx;
-	int err = tapir_reader__open_fd(tapir_reader__fd(again->first), again->cli->words.data[0],
-					out);
 
-	if (err)
-		return err;
-	tapir_reader__complete_probes(*out, tapir_probe_name__complete);
-	tapir_symbols_option__attach(again->cli, *out);
-	return 0;
+	return tapir_recording_file__open_again(again->cli, again->first, out);
 }
 
 static enum tapir_query_format format_of(const struct args *args)

@@ -264,19 +264,42 @@ static int work_on(struct tapir_reader *reader, struct tapir_cli *cli,
 	return err;
 }
 
+static void prepare(struct tapir_cli *cli, struct tapir_reader *reader)
+{
+	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	tapir_symbols_option__attach(cli, reader);
+}
+
+int tapir_recording_file__open(struct tapir_cli *cli, const char *path, struct tapir_reader **out)
+{
+	int err = tapir_reader__open(path, out);
+
+	if (!err)
+		prepare(cli, *out);
+	return err;
+}
+
+int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_reader *first,
+				     struct tapir_reader **out)
+{
+	int err = tapir_reader__open_again(first, out);
+
+	if (!err)
+		prepare(cli, *out);
+	return err;
+}
+
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli))
 {
 	const char *path = cli->words.data[0];
 	struct tapir_reader *reader;
-	int err = tapir_reader__open(path, &reader);
+	int err = tapir_recording_file__open(cli, path, &reader);
 
 	if (err) {
 		tapir_symbols_option__end(cli);
 		return err;
 	}
-	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
-	tapir_symbols_option__attach(cli, reader);
 	err = work_on(reader, cli, work);
 	if (!err)
 		tapir_symbols_option__report(cli);

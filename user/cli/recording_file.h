@@ -49,6 +49,14 @@ int tapir_trace_option__check(const struct tapir_cli *cli, const char *text);
 int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
 
 /*
+ * A recording before its first record, with the names that the command's options choose; a pipe's
+ * can be read again, too. 0 or -errno with a line.
+ */
+int tapir_recording_file__open(struct tapir_cli *cli, const char *path, struct tapir_reader **out);
+int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_reader *first,
+				     struct tapir_reader **out);
+
+/*
  * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
  * end, or (an error) damage. Returns what work returned, if < 0. What is missing in a file that
  * work did not read to its end (it returned TAPIR_RECORDING_IS_READ_IN_PART) is not known.
