@@ -2,7 +2,8 @@
 #
 # Sources that are generated, each by a program or a script.
 #
-#   user/cli/topics/*.txt, user/agent/assets/*, user/output/render/flamegraph.* -> build/gen/*.gen.h
+#   user/cli/topics/*.txt, user/agent/assets/*, user/output/render/flamegraph.*,
+#   user/output/page/*.css, *.js -> build/gen/*.gen.h
 #   user/output/render/*.proto -> build/gen/*.pb-c.[ch]
 #   user/cli/manifest/*.c   -> build/tapir-manifest (a tool of the build)
 #   usdt/manifests/*.man    -> build/gen/dotnet_layouts.c, by that tool (but Shop.man, an example)
@@ -13,6 +14,13 @@ $(BUILD)/gen/flamegraph.gen.h: $(FLAMEGRAPH) scripts/c-strings scripts/csp-hash
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)scripts/c-strings --hashed '' $(FLAMEGRAPH) >$@
+
+# What a page of tapir html carries, in the order of its scripts.
+PAGE := $(patsubst %,user/output/page/page%,.css _data.js _tree.js _flame.js _tables.js _main.js)
+$(BUILD)/gen/page.gen.h: $(PAGE) scripts/c-strings scripts/csp-hash
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)scripts/c-strings --hashed '' $(PAGE) >$@
 
 # Style sheets and scripts of the agent's pages: tapir.css is asset_tapir_css.
 ASSETS := $(sort $(wildcard user/agent/assets/*.css user/agent/assets/*.js user/agent/assets/*.svg))
@@ -41,7 +49,7 @@ $(PROTO:=.pb-c.o): %.pb-c.o: %.pb-c.h
 	$(call say,CC,$(@:.o=.c))
 	$(Q)$(CC) -std=gnu11 -I$(BUILD)/gen $(CFLAGS) $(SAN_FLAGS) -c $(@:.o=.c) -o $@
 
-GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(PROTO_HEADERS) $(BUILD)/gen/topics.gen.h \
+GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/page.gen.h $(PROTO_HEADERS) $(BUILD)/gen/topics.gen.h \
               $(BUILD)/gen/assets.gen.h $(BUILD)/gen/system_calls.gen.h
 
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
