@@ -10,6 +10,7 @@ extern const struct tapir_command tapir_cmd_doctor;
 extern const struct tapir_command tapir_cmd_events;
 extern const struct tapir_command tapir_cmd_export;
 extern const struct tapir_command tapir_cmd_flamegraph;
+extern const struct tapir_command tapir_cmd_html;
 extern const struct tapir_command tapir_cmd_heap;
 extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_list;

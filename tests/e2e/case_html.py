@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tapir html: a page in a headless Chromium shows of a recording of the corpus what the other readers print of it."""
+import json
+import pathlib
+import re
+
+from browser import open_browser
+
+CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
+DOTNET, PYTHON = CORPUS / "dotnet-convoy-and-slow.tapir", CORPUS / "python-full-queue.tapir"
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "data" / "golden-v1.tapir"
+
+TABLE = """
+const box = document.querySelector(`[data-table="${arguments[0]}"]`), keys = [...box.querySelectorAll("th")].map(th => th.dataset.key);
+const more = box.querySelector(".controls button");
+if (!more.hidden)
+    more.click();
+return [...box.querySelectorAll("tbody tr")].map(tr => Object.fromEntries([...tr.cells].map((td, i) => [keys[i], td.textContent])));
+"""
+FRAMES = """
+return [...document.querySelectorAll(".frame")].map(e => ({name: e.call.name, total: e.call.total, hit: e.classList.contains("hit"),
+    x: e.getBoundingClientRect().x, y: e.getBoundingClientRect().y, width: e.getBoundingClientRect().width}));
+"""
+SET = """
+const e = document.getElementById(arguments[0]);
+if (e.type === "checkbox")
+    e.checked = arguments[1];
+else
+    e.value = arguments[1];
+e.dispatchEvent(new Event(e.type === "search" ? "input" : "change"));
+"""
+
+
+def show(t, browser, file, *options):
+    out = t.path("page.html")
+    t.tapir("html", file, "-f", "-o", out, *options)
+    browser.open(out)
+    t.eq(browser.js("return document.documentElement.dataset.ready"), "yes", "the scripts ran, so their hashes are permitted")
+    return browser
+
+
+def rows(t, file, sql):
+    return json.loads(t.tapir("query", file, sql, "--json").out)
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def look_at_tables(t, browser):
+    show(t, browser, DOTNET)
+    events = {row["event"]: number(row["count"]) for row in browser.js(TABLE, "events")}
+    t.eq(events, {row["name"]: row["cnt"] for row in rows(
+        t, DOTNET, "SELECT provider || ':' || event AS name, count(*) AS cnt FROM events GROUP BY 1")}, "events of each kind")
+    samples = {int(row["tid"]): number(row["samples"]) for row in browser.js(TABLE, "threads")}
+    t.eq({tid: cnt for tid, cnt in samples.items() if cnt},
+         {row["tid"]: row["cnt"] for row in rows(t, DOTNET, "SELECT tid, count(*) AS cnt FROM samples GROUP BY tid")}, "samples of each thread")
+    t.eq(len(browser.js(TABLE, "findings")), len(json.loads(t.tapir("report", DOTNET, "--json").out)["findings"]), "findings")
+    first = browser.js("return document.getElementById('screen').textContent")
+    t.ok("waits for locks" in first and "Defects.Reserve()" in first, first)
+    sql = "SELECT count(*) AS cnt FROM samples WHERE time_ns - (SELECT min(time_ns) - min(time_s) * 1e9 FROM samples) BETWEEN 5e8 AND 1e9"
+    browser.js(SET, "from", "0.5")
+    browser.js(SET, "until", "1")
+    t.eq(browser.js(FRAMES)[0]["total"], rows(t, DOTNET, sql)[0]["cnt"], "samples from 0.5 s to 1 s")
+
+
+def search_and_zoom(t, browser):
+    show(t, browser, DOTNET)
+    all_cnt = browser.js(FRAMES)[0]["total"]
+    browser.keys("/Reserve")
+    hits = [f for f in browser.js(FRAMES) if f["hit"]]
+    t.eq([f["name"] for f in hits], [f["name"] for f in browser.js(FRAMES) if re.search("Reserve", f["name"])], "marked")
+    t.ok(hits, "a function is found")
+    found = browser.js("return document.getElementById('found').value")
+    t.ok(f"{sum(f['total'] for f in hits)} samples" in found, found)
+    browser.js("document.getElementById('stacks').scrollIntoView(); document.querySelector('.frame.hit').focus()")
+    browser.keys("\ue007")
+    frames = browser.js(FRAMES)
+    zoomed = next(f for f in frames if f["name"] == hits[0]["name"])
+    t.eq(zoomed["width"], frames[0]["width"], "as wide as all")
+    browser.keys("\ue00c")
+    browser.js(SET, "inverted", True)
+    t.eq(browser.js(FRAMES)[0]["total"], all_cnt, "inverted: all samples")
+
+
+def compare(t, browser):
+    show(t, browser, DOTNET, "--diff", CORPUS / "dotnet-idle.tapir")
+    row = browser.js(TABLE, "functions")[0]
+    t.ok("other_self_percent" in row and "change_percent" in row, f"columns: {sorted(row)}")
+    t.ok(browser.js("return document.querySelectorAll('.frame[class*=more], .frame[class*=less]').length"), "colours of a change")
+
+
+def test_page_shows_what_other_readers_print_and_follows_a_reader(t):
+    browser = open_browser(t, 1280, 900)
+    look_at_tables(t, browser)
+    search_and_zoom(t, browser)
+    compare(t, browser)
+    browser.close()
+
+
+def test_page_is_written_of_any_recording_and_replaces_none_unasked(t):
+    for file in PYTHON, GOLDEN:
+        t.ok(t.tapir("html", file).out.startswith("<!DOCTYPE html>"), f"{file}: on standard output")
+    out, cut = pathlib.Path(t.path("page.html")), pathlib.Path(t.path("cut.tapir"))
+    out.write_text("mine", encoding="utf-8")
+    t.ok("exists" in t.tapir("html", PYTHON, "-o", out, expect=1).err, "a file is there")
+    cut.write_bytes(PYTHON.read_bytes()[:3000])
+    result = t.tapir("html", cut, "-f", "-o", out, expect=None)
+    t.ok("incomplete" in result.err, result.err)
+    t.ok(out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>"), "what could be read is on the page")
+    cut.write_bytes(b"")
+    t.tapir("html", cut, "-f", "-o", out, expect=1)
+    t.ok(out.stat().st_size > 1000, "a failure leaves the file that was there")

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir html: a recording as one page for a browser. What is on it is in output/page/. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/long_read.h"
+#include "cli/output_file.h"
+#include "cli/recording_file.h"
+#include "cli/symbol_options.h"
+#include "output/page/page.h"
+#include "output/page/page_data.h"
+#include "output/render/human_units.h"
+
+struct args {
+	const char *output;
+	const char *diff;
+	bool force;
+	bool raw_names;
+	struct tapir_symbol_args symbols;
+	struct tapir_words manifests;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_STRING("output", 'o', "OUT",
+		     "write to OUT, which is replaced atomically; default, or '-': standard output",
+		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
+	TAPIR_STRING("diff", 0, "OTHER", "compare with this recording", struct args, diff),
+	TAPIR_SYMBOLS_OPTIONS(struct args),
+	TAPIR_RAW_NAMES_OPTION(struct args),
+	TAPIR_MANIFEST_OPTION(struct args),
+	{}};
+
+struct job {
+	struct tapir_cli *cli;
+	struct tapir_long_read *read;
+};
+
+static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
+{
+	const struct job *job = ctx;
+
+	return tapir_recording_file__open_again(job->cli, first, out);
+}
+
+static bool goes_on(void *ctx)
+{
+	const struct job *job = ctx;
+
+	return !tapir_long_read__check(job->read);
+}
+
+static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const char *path,
+		    struct tapir_str *out)
+{
+	struct tapir_long_read read;
+	struct job job = {cli, &read};
+	int err;
+
+	tapir_long_read__start(&read, reader, cli);
+	err = tapir_page_data__write(
+		reader,
+		&(struct tapir_page_opts){
+			.path = path, .open_again = open_again, .goes_on = goes_on, .ctx = &job},
+		out);
+	tapir_long_read__stop(&read);
+	return err == -ECANCELED ? -EINTR : err;
+}
+
+static int add_other(struct tapir_cli *cli, struct tapir_str *out)
+{
+	const struct args *args = cli->args;
+	struct tapir_reader *reader;
+	int err = tapir_recording_file__open(cli, args->diff, &reader);
+
+	if (err)
+		return err;
+	err = add_data(reader, cli, args->diff, out);
+	tapir_reader__close(reader);
+	return err;
+}
+
+static int write_page(struct tapir_output_file *file, const struct tapir_str *data,
+		      const struct tapir_str *other, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct tapir_str out = {};
+	int err;
+
+	tapir_page__write(slash ? slash + 1 : path, data, other->len ? other : NULL, &out);
+	err = tapir_output_file__flush(file, &out);
+	tapir_str__fini(&out);
+	if (!err)
+		err = tapir_output_file__finish(file);
+	return err;
+}
+
+static void say_size(const struct tapir_output_file *file)
+{
+	struct tapir_str size = {};
+
+	tapir_human__add_bytes(&size, file->bytes);
+	if (file->path && size.data)
+		tapir_info("%s: %s; open it in a browser", file->path, size.data);
+	tapir_str__fini(&size);
+}
+
+static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	const char *path = cli->words.data[0];
+	struct tapir_str data = {}, other = {};
+	struct tapir_output_file file;
+	int err = tapir_output_file__open(
+		&file,
+		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
+
+	if (err)
+		return err;
+	err = add_data(reader, cli, path, &data);
+	if (!err && args->diff)
+		err = add_other(cli, &other);
+	if (!err)
+		err = write_page(&file, &data, &other, path);
+	if (!err)
+		say_size(&file);
+	tapir_output_file__close(&file);
+	tapir_str__fini(&data);
+	tapir_str__fini(&other);
+	return err;
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	int err = tapir_recording_file__choose(cli, false);
+
+	if (err)
+		return err;
+	if (tapir_output_file__is_same(args->output, cli->words.data[0]) ||
+	    (args->diff && tapir_output_file__is_same(args->output, args->diff)))
+		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
+	return tapir_recording_file__show(cli,
+					  &(struct tapir_show_opts){.symbols = &args->symbols,
+								    .manifests = &args->manifests,
+								    .raw_names = args->raw_names},
+					  make_page);
+}
+
+const struct tapir_command tapir_cmd_html = {
+	.name = "html",
+	.summary = "write a recording as one page for a browser",
+	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER]",
+	.text = "The page is one file that needs no network and no server: the first screen, the "
+		"stacks of CPU samples, waits and events as a flame graph, and all views "
+		"as tables that can be sorted and filtered. A time or a thread that is chosen "
+		"there restricts the stacks and the tables below. A page has at most about 10 MB: of a "
+		"recording with more than 524,288 samples, 65,536 events, waits or intervals, "
+		"samples and events are merged by time, the shortest waits and intervals are left "
+		"out, and the page shows how many.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
+	.examples =
+		(const struct tapir_example[]){
+			{"html slow.tapir -o slow.html", "a page to look at, or to send"},
+			{"html after.tapir --diff before.tapir -o change.html",
+			 "colors show where more time goes, and where less"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};
