@@ -16,7 +16,7 @@ $(BUILD)/gen/flamegraph.gen.h: $(FLAMEGRAPH) scripts/c-strings scripts/csp-hash
 	$(Q)scripts/c-strings --hashed '' $(FLAMEGRAPH) >$@
 
 # What a page of tapir html carries, in the order of its scripts.
-PAGE := $(patsubst %,user/output/page/page%,.css _data.js _tree.js _flame.js _tables.js _main.js)
+PAGE := $(patsubst %,user/output/page/page%,.css _data.js _tree.js _flame.js _timeline.js _heat.js _tables.js _main.js)
 $(BUILD)/gen/page.gen.h: $(PAGE) scripts/c-strings scripts/csp-hash
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)

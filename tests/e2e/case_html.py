@@ -83,6 +83,48 @@ def search_and_zoom(t, browser):
     t.eq(browser.js(FRAMES)[0]["total"], all_cnt, "inverted: all samples")
 
 
+def scope(browser):
+    return tuple(browser.js("return ['from', 'until'].map(id => Number(document.getElementById(id).value))"))
+
+
+def drag(browser, *places):
+    browser.ask("POST", f"{browser.path}/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
+        {"type": "pointerMove", "duration": 0, "x": int(places[0]), "y": int(places[2])}, {"type": "pointerDown", "button": 0},
+        {"type": "pointerMove", "duration": 0, "x": int(places[1]), "y": int(places[2])}, {"type": "pointerUp", "button": 0}]}]})
+
+
+CANVAS = """
+const canvas = document.querySelector(arguments[0]);
+canvas.scrollIntoView({block: "center"});
+canvas.focus();
+const {x, width} = canvas.getBoundingClientRect();
+return {x, y: innerHeight / 2, width};
+"""
+
+
+def choose_times(t, browser):
+    show(t, browser, DOTNET)
+    whole, total = scope(browser), browser.js(FRAMES)[0]["total"]
+    at = browser.js(CANVAS, "#timeline canvas")
+    first = at["x"] + 170  # of the time: the names of threads are in front of it
+    middle = first + (at["width"] - 170) / 2
+    drag(browser, middle, first + at["width"] - 171, at["y"])
+    late = browser.js(FRAMES)[0]["total"]
+    t.ok(abs(scope(browser)[0] - whole[1] / 2) < .01 and scope(browser)[1] > whole[1] * .99, f"the second half: {scope(browser)} of {whole}")
+    t.ok(0 < late < total, f"{late} of {total} samples")
+    browser.js("document.getElementById('back').click()")
+    t.eq((scope(browser), browser.js(FRAMES)[0]["total"]), (whole, total), "all of it again")
+    browser.js(CANVAS, "#timeline canvas")
+    browser.keys("+")
+    t.ok(abs(scope(browser)[1] - scope(browser)[0] - whole[1] / 2) < .001, f"half as long: {scope(browser)}")
+    browser.keys("\ue015.")  # down: the busiest thread; the first thing that it did
+    said = browser.js("return document.getElementById('timeline-said').value")
+    t.ok(re.match(r"0\.\d+ s: ", said), f"a screen reader hears: {said}")
+    browser.js(CANVAS, "#heat canvas")
+    browser.keys("\ue007")
+    t.eq(scope(browser), (0, .02), "the first column of the heat map")
+
+
 def compare(t, browser):
     show(t, browser, DOTNET, "--diff", CORPUS / "dotnet-idle.tapir")
     row = browser.js(TABLE, "functions")[0]
@@ -90,11 +132,21 @@ def compare(t, browser):
     t.ok(browser.js("return document.querySelectorAll('.frame[class*=more], .frame[class*=less]').length"), "colours of a change")
 
 
+def show_hostile_names(t, browser):
+    file = t.path("hostile.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 3000, "--stacks", 200, "--depth", 12, "--hostile")
+    show(t, browser, file)  # a dialog would fail the next command
+    t.eq(browser.js("return [document.scripts.length, document.querySelectorAll('script[src], main script').length]"), [8, 0], "scripts: the data, and seven")
+    t.ok("<script>alert(1)</script>" in {f["name"] for f in browser.js(FRAMES)}, "a hostile name is a text")
+
+
 def test_page_shows_what_other_readers_print_and_follows_a_reader(t):
     browser = open_browser(t, 1280, 900)
     look_at_tables(t, browser)
     search_and_zoom(t, browser)
+    choose_times(t, browser)
     compare(t, browser)
+    show_hostile_names(t, browser)
     browser.close()
 
 

@@ -11,10 +11,10 @@
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"style-src " HASH(PAGE_CSS_HASH) "; script-src " HASH(PAGE_DATA_JS_HASH) " " HASH(PAGE_TREE_JS_HASH) " " HASH(
-		PAGE_FLAME_JS_HASH) " " HASH(PAGE_TABLES_JS_HASH) " " HASH(PAGE_MAIN_JS_HASH) "; base-uri 'none'; form-action 'none'\">\n"
-											      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-											      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>";
+	"style-src " HASH(PAGE_CSS_HASH) "; script-src " HASH(PAGE_DATA_JS_HASH) " " HASH(PAGE_TREE_JS_HASH) " " HASH(PAGE_FLAME_JS_HASH) " " HASH(
+		PAGE_TIMELINE_JS_HASH) " " HASH(PAGE_HEAT_JS_HASH) " " HASH(PAGE_TABLES_JS_HASH) " " HASH(PAGE_MAIN_JS_HASH) "; base-uri 'none'; form-action 'none'\">\n"
+															     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+															     "<meta name=\"referrer\" content=\"no-referrer\">\n<title>";
 
 static const char body[] =
 	"</head>\n<body>\n"
@@ -30,6 +30,8 @@ static const char body[] =
 	"<main>\n<noscript><p>This page draws by a script, which is inside it; scripts are "
 	"switched off here.</p></noscript>\n"
 	"<section id=\"overview\" aria-label=\"First screen\"></section>\n"
+	"<section id=\"timeline\" aria-label=\"Timeline\"></section>\n"
+	"<section id=\"heat\" aria-label=\"Heat map\"></section>\n"
 	"<section id=\"stacks\" aria-label=\"Stacks\"></section>\n"
 	"<section id=\"tables\" aria-label=\"Tables\"></section>\n</main>\n";
 
@@ -62,6 +64,8 @@ void tapir_page__write(const char *title, const struct tapir_str *data,
 	add_script(out, page_data_js);
 	add_script(out, page_tree_js);
 	add_script(out, page_flame_js);
+	add_script(out, page_timeline_js);
+	add_script(out, page_heat_js);
 	add_script(out, page_tables_js);
 	add_script(out, page_main_js);
 	tapir_str__adds(out, "</body>\n</html>\n");

@@ -8,6 +8,7 @@
 
 #include "analyze/capture_check.h"
 #include "analyze/wait_reason.h"
+#include "base/clock.h"
 #include "output/export/event_lines.h"
 #include "output/page/page_nodes.h"
 #include "output/page/page_rows.h"
@@ -17,6 +18,8 @@
 
 #define MAX_VIEWS	       32
 #define RECORDS_BETWEEN_CHECKS 4096
+#define HEAT_CELL_NS	       (20 * TAPIR_NS_PER_MS)
+#define MAX_HEAT_CELLS	       (1u << 23) /* two days */
 
 struct thread {
 	uint32_t pid, tid, process, name; /* texts */
@@ -46,6 +49,7 @@ struct page {
 	struct tapir_vec(struct series) series;
 	struct tapir_vec(struct counter_value) values;
 	uint64_t left_values;
+	struct tapir_vec(uint32_t) heat; /* samples of each HEAT_CELL_NS, of all threads */
 	struct tapir_event_lines *lines;
 	struct tapir_wait_reasons reasons;
 	struct tapir_str text; /* of a moment */
@@ -106,6 +110,18 @@ static uint32_t node_of(uint32_t node)
 	return node == TAPIR_NO_NODE ? 0 : node;
 }
 
+static void heat(struct page *p, uint64_t time_ns)
+{
+	uint64_t cell = time_ns / HEAT_CELL_NS;
+
+	if (cell >= MAX_HEAT_CELLS)
+		return;
+	while (p->heat.cnt <= cell && !p->failed)
+		p->failed = !tapir_vec__push(&p->heat, 0);
+	if (!p->failed)
+		p->heat.data[cell]++;
+}
+
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
 {
 	struct page *p = ctx;
@@ -116,6 +132,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 		.node = has_stack ? node_of(t->last_node) : 0,
 		.weight = 1};
 
+	heat(p, mark.time_ns);
 	tapir_page_marks__add(&p->samples, &mark);
 }
 
@@ -360,6 +377,7 @@ static void write_rows(struct page *p, struct tapir_json *j)
 		COLUMN(series, tags, false), {}};
 	static const struct tapir_page_column value_columns[] = {
 		COLUMN(counter_value, time_ns, true), COLUMN(counter_value, series, false), {}};
+	static const struct tapir_page_column heat_columns[] = {{"samples", 0, false}, {}};
 #define ROWS(key, v, columns)                                                                      \
 	tapir_page_columns__write(j, key, (v)->data, sizeof(*(v)->data), (v)->cnt, columns)
 
@@ -367,6 +385,9 @@ static void write_rows(struct page *p, struct tapir_json *j)
 	tapir_page_slices__sort(&p->intervals);
 	ROWS("threads", &p->threads, thread_columns);
 	ROWS("samples", &p->samples.rows, mark_columns);
+	if (p->samples.cell_ns <= HEAT_CELL_NS) /* which the samples have, too */
+		p->heat.cnt = 0;
+	ROWS("heat", &p->heat, heat_columns);
 	ROWS("events", &p->events.rows, mark_columns);
 	ROWS("waits", &p->waits.rows, slice_columns);
 	ROWS("intervals", &p->intervals.rows, slice_columns);
@@ -553,6 +574,7 @@ static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_
 		tapir_report__write_first_screen(&report.view, &plain, 0, &text);
 		tapir_json__strn(j, "first_screen", text.data ? text.data : "", text.len);
 		tapir_str__clear(&text);
+		report.view.without_stacks = true; /* the rows have them */
 		tapir_report__write_json(&report.view, &text);
 		add_document(j, "report", &text, left, "the report");
 		err = text.failed || j->out->failed ? -ENOMEM : 0;
@@ -576,6 +598,7 @@ static void fini(struct page *p)
 	tapir_vec__fini(&p->threads);
 	tapir_vec__fini(&p->series);
 	tapir_vec__fini(&p->values);
+	tapir_vec__fini(&p->heat);
 	tapir_wait_reasons__fini(&p->reasons);
 	tapir_str__fini(&p->text);
 }

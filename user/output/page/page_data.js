@@ -4,7 +4,7 @@
 "use strict";
 
 const KINDS = ["", "native", "runtime", "interpreter", "JIT", "kernel", "awaiting"]; // enum tapir_frame_kind
-const KIND_KERNEL = 5, KIND_RUNTIME = 2, KIND_INTERPRETER = 3;
+const KIND_KERNEL = 5, KIND_RUNTIME = 2;
 
 // Of a character that controls or reorders text nobody sees what it does to its neighbours.
 const plainText = text => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
@@ -46,6 +46,7 @@ class Recording {
 		this.nodes = readRows(json.nodes, []);
 		this.threads = readRows(json.threads, []);
 		this.series = readRows(json.series, []);
+		this.heat = readRows(json.heat, []);
 		this.samples = readRows(json.samples, ["time_ns"]);
 		this.events = readRows(json.events, ["time_ns"]);
 		this.counters = readRows(json.counters, ["time_ns"]);

@@ -88,6 +88,8 @@ function start() {
 	addThreads(byId("threads"), recording);
 	connect(scope, recording);
 	addOverview(byId("overview"), recording);
+	new Timeline(byId("timeline"), recording, scope);
+	new HeatMap(byId("heat"), recording, scope);
 	new FlamePanel(byId("stacks"), recording, scope, other);
 	new ScopeTables(byId("tables"), recording, scope);
 	addViews(byId("tables"), recording);

@@ -40,7 +40,7 @@ function nodeWeights(recording, source, scope) {
 	return self;
 }
 
-const FOLDED = {[KIND_KERNEL]: "[kernel]", [KIND_RUNTIME]: "[runtime]", [KIND_INTERPRETER]: "[interpreter]"};
+const FOLDED = {[KIND_KERNEL]: "[kernel]", [KIND_RUNTIME]: "[runtime]"};
 
 class Call {
 	constructor(name, kind, parent) {

@@ -399,9 +399,11 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__u64(&j, "refused_by_sources", tapir_report__refused(v));
 	json_losses(&j, "not_wanted", s, TAPIR_LOSS_KIND_INFO);
 	json_loss_times(&j, v);
-	json_functions(&j, v);
+	if (!v->without_stacks)
+		json_functions(&j, v);
 	json_modules(&j, v);
-	json_stacks(&j, v);
+	if (!v->without_stacks)
+		json_stacks(&j, v);
 	json_intervals(&j, v->pairs);
 	json_gaps(&j, s);
 	tapir_json__open(&j, "meta", '{');
