@@ -93,6 +93,7 @@ static const struct tapir_answer_format others[] = {
 	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
 	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
 	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
+	{"html", "html", TAPIR_MIME_HTML, {"html", "-"}},
 };
 
 #define OTHER_CNT (sizeof(others) / sizeof(others[0]))

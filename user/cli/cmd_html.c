@@ -53,6 +53,12 @@ static bool goes_on(void *ctx)
 	return !tapir_long_read__check(job->read);
 }
 
+/* As the page calls it. */
+static const char *name_of(const char *path)
+{
+	return strcmp(path, "-") != 0 ? path : "recording";
+}
+
 static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const char *path,
 		    struct tapir_str *out)
 {
@@ -61,11 +67,12 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 	int err;
 
 	tapir_long_read__start(&read, reader, cli);
-	err = tapir_page_data__write(
-		reader,
-		&(struct tapir_page_opts){
-			.path = path, .open_again = open_again, .goes_on = goes_on, .ctx = &job},
-		out);
+	err = tapir_page_data__write(reader,
+				     &(struct tapir_page_opts){.path = name_of(path),
+							       .open_again = open_again,
+							       .goes_on = goes_on,
+							       .ctx = &job},
+				     out);
 	tapir_long_read__stop(&read);
 	return err == -ECANCELED ? -EINTR : err;
 }
@@ -124,7 +131,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err && args->diff)
 		err = add_other(cli, &other);
 	if (!err)
-		err = write_page(&file, &data, &other, path);
+		err = write_page(&file, &data, &other, name_of(path));
 	if (!err)
 		say_size(&file);
 	tapir_output_file__close(&file);
@@ -155,9 +162,11 @@ const struct tapir_command tapir_cmd_html = {
 	.summary = "write a recording as one page for a browser",
 	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER]",
 	.text = "The page is one file that needs no network and no server: the first screen, the "
+		"threads on a timeline with what they waited for, a heat map of time, the "
 		"stacks of CPU samples, waits and events as a flame graph, and all views "
-		"as tables that can be sorted and filtered. A time or a thread that is chosen "
-		"there restricts the stacks and the tables below. A page has at most about 10 MB: of a "
+		"as tables that can be sorted and filtered. A time that is chosen by a drag, and "
+		"a thread, restrict all of these. Keys: / searches; on the timeline arrows, + and "
+		"- move and zoom. A page has at most about 10 MB: of a "
 		"recording with more than 524,288 samples, 65,536 events, waits or intervals, "
 		"samples and events are merged by time, the shortest waits and intervals are left "
 		"out, and the page shows how many.",
