@@ -22,7 +22,7 @@ class FlamePanel {
 		this.makeControls(place);
 		this.about = element("output", {className: "about", role: "status"});
 		this.graph = element("div", {className: "graph", role: "tree", "aria-label": "Calls"});
-		place.append(this.about, this.graph);
+		place.append(this.legend(), this.about, this.graph);
 		this.functions = new Table(place, "Functions", "functions");
 		this.graph.addEventListener("click", e => this.zoom(e.target.call ?? e.target.parentNode.call));
 		this.graph.addEventListener("mouseover", e => this.tell(e.target.call));
@@ -53,6 +53,12 @@ class FlamePanel {
 		this.reset.addEventListener("click", () => this.zoom(this.root));
 		this.source.addEventListener("change", () => this.count());
 		place.append(element("div", {className: "controls"}, element("label", {}, "Of ", this.source), ...labels, this.reset));
+	}
+
+	legend() {
+		const colors = this.other ? [["more3", "more here"], ["less3", `more in ${this.other.recording.file}`], ["same", "alike"]]
+			: KINDS.map((text, kind) => [`kind${kind}`, text]).filter(([, text]) => text);
+		return element("span", {className: "legend soft"}, ...colors.flatMap(([name, text]) => [element("i", {className: name}), text]));
 	}
 
 	// Adds up what is in scope.
