@@ -159,7 +159,7 @@ def test_page_is_written_of_any_recording_and_replaces_none_unasked(t):
     cut.write_bytes(PYTHON.read_bytes()[:3000])
     result = t.tapir("html", cut, "-f", "-o", out, expect=None)
     t.ok("incomplete" in result.err, result.err)
-    t.ok(out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>"), "what could be read is on the page")
+    t.ok("cut or damaged" in out.read_text(encoding="utf-8"), "the page says that it is what could be read")
     cut.write_bytes(b"")
     t.tapir("html", cut, "-f", "-o", out, expect=1)
     t.ok(out.stat().st_size > 1000, "a failure leaves the file that was there")

@@ -224,6 +224,7 @@ def all_runs(dotnet, java):
         Read("query", "query", "FILE", "SELECT e.event, e.args, f.function FROM stacks k CROSS JOIN events e ON e.stack_id = k.stack_id "
                                        "JOIN frames f ON f.stack_id = k.stack_id ORDER BY e.time_ns, f.depth"),
         Read("flamegraph", "flamegraph", "FILE", "-o", "OUT"),
+        Read("html", "html", "FILE", "-o", "OUT"),
         Read("nettrace", "export", "--format", "nettrace", "FILE", "-o", "OUT"),
         Read("speedscope", "export", "--format", "speedscope", "FILE", "-o", "OUT"),
         Snapshot("stacks", "python", [sys.executable, os.path.join(runtimes.HERE, "idle.py"), "STOP"], re.compile(r"^py::.*idle\.py$")),

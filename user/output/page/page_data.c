@@ -39,6 +39,7 @@ struct series {
 struct page {
 	const struct tapir_page_opts *opts;
 	struct tapir_timeline *tl;
+	const struct tapir_reader_stats *stats; /* of the second pass */
 	uint64_t start_ns, last_ns;
 	uint64_t record_cnt;
 	struct tapir_page_marks samples, events;
@@ -458,6 +459,9 @@ static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_c
 	struct tapir_str line = {};
 
 	tapir_json__open(j, "left_out", '[');
+	if (p->stats->cut || tapir_reader_stats__is_damaged(p->stats))
+		tapir_json__str(j, NULL,
+				"the recording is cut or damaged: this is what could be read");
 	say_cells(j, &p->samples, "samples");
 	say_cells(j, &p->events, "events of one kind");
 	say_slices(j, &p->waits, "waits");
@@ -537,7 +541,8 @@ static int add_rows(struct page *p, struct tapir_reader *reader, struct tapir_js
 	struct views views = {};
 	int err = -ENOMEM;
 
-	p->start_ns = tapir_reader__stats(reader)->created_ns;
+	p->stats = tapir_reader__stats(reader);
+	p->start_ns = p->stats->created_ns;
 	p->tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
 	p->lines = tapir_event_lines__new(TAPIR_EVENT_JSON, tapir_reader__catalog(reader), 0);
 	if (p->tl && p->lines && tapir_vec__add(&p->threads))
