@@ -122,8 +122,8 @@ class FlamePanel {
 	draw() {
 		if (!this.root || !this.graph.clientWidth)
 			return;
-		const frames = [], width = this.graph.clientWidth;
-		const above = [];
+		const frames = [], above = [], width = this.graph.clientWidth;
+		this.elementOf = new Map();
 		for (let call = this.shown.parent; call; call = call.parent)
 			above.unshift(call);
 		for (const call of above)
@@ -158,7 +158,6 @@ class FlamePanel {
 		made.style.left = `${from}px`;
 		made.style.width = `${Math.max(px - 1, 1)}px`;
 		made.style.top = `${row * ROW_PX}px`;
-		this.elementOf ??= new Map();
 		this.elementOf.set(call, made);
 		return made;
 	}
@@ -220,9 +219,9 @@ class FlamePanel {
 
 	key(e) {
 		const call = e.target.call, all = call?.parent ? [...call.parent.children.values()].sort((a, b) => a.name < b.name ? -1 : 1)
-			.filter(c => this.elementOf.get(c)?.isConnected) : [call];
+			.filter(c => this.elementOf.has(c)) : [call];
 		const up = this.isIcicle.checked ? "ArrowUp" : "ArrowDown", at = all.indexOf(call);
-		const callees = call ? [...call.children.values()].filter(c => this.elementOf.get(c)?.isConnected) : [];
+		const callees = call ? [...call.children.values()].filter(c => this.elementOf.has(c)) : [];
 		const next = e.key === up ? call?.parent : ["ArrowUp", "ArrowDown"].includes(e.key)
 			? callees.sort((a, b) => this.weight(b) - this.weight(a))[0]
 			: e.key === "ArrowLeft" ? all[at - 1] : e.key === "ArrowRight" ? all[at + 1] : null;
