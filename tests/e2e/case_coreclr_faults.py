@@ -10,15 +10,16 @@ import struct
 import time
 
 from case_coreclr_cycles import STORM, VERBOSE, app, driver, footprint
+from harness import PATIENCE
 
 CHECK_DOTNET = {"test_nothing_is_left_when_tracers_have_gone"}
 CHECK_LONG = {"test_32_profilers_fit_and_the_33rd_is_refused"}
 
 
 def until(t, what, seconds, condition):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while not condition():
-        t.ok(time.monotonic() < end, f"{what}: not within {seconds} s")
+        t.ok(time.monotonic() < end, f"{what}: not within {seconds * PATIENCE} s")
         time.sleep(0.02)
 
 
