@@ -102,6 +102,28 @@ static void table_is_there_for_a_deleted_file(void **state)
 	end();
 }
 
+static void tables_are_complete_when_no_file_waits_for_one(void **state)
+{
+	uint32_t idx[8];
+
+	(void)state;
+	need_root();
+	begin_with(0);
+	assert_true(tapir_unwind_tables__are_complete(fixture->tables));
+	for (unsigned i = 0; i < 8; i++) {
+		int fd = i == 3 ? elf_builder__memfd("no ELF file", 11) : make_file(1000);
+
+		idx[i] = see(30 + i, TGID, fd);
+		close(fd);
+	}
+	for (unsigned i = 0; i < 500 && !tapir_unwind_tables__are_complete(fixture->tables); i++)
+		usleep(10000);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(state_of(idx[i]),
+				 i == 3 ? TAPIR_UNWIND_NO_TABLE : TAPIR_UNWIND_READY);
+	end();
+}
+
 static void there_is_no_table_when_the_file_has_none(void **state)
 {
 	int fd = elf_builder__memfd("no ELF file", 11);
@@ -290,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rewritten_file_loses_its_table),
 		cmocka_unit_test(table_is_there_for_a_deleted_file),
+		cmocka_unit_test(tables_are_complete_when_no_file_waits_for_one),
 		cmocka_unit_test(there_is_no_table_when_the_file_has_none),
 		cmocka_unit_test(table_comes_with_the_next_process_when_one_ended),
 		cmocka_unit_test(idle_tables_make_room_and_come_back),

@@ -25,6 +25,7 @@
 #define BLOCK_CNT	24u /* 12 MB between drain and session thread, touched when it falls back */
 #define PERF_SITE_LIMIT 16u
 #define FOLLOW_NS	TAPIR_NS_PER_SEC
+#define UNWINDING_NS	(10 * TAPIR_NS_PER_SEC) /* after that much, stacks lack callers and say so */
 #define DRAIN_MS	100 /* a file does not mind; the rings wake us when they fill */
 #define LIVE_DRAIN_MS	20
 
@@ -349,6 +350,23 @@ static void await_followers(struct recording *r)
 			"a process has not enabled its events within 1 s: the first of them may be missing");
 }
 
+/*
+ * The walker learns what processes map from the session thread, which may be behind: until then
+ * their callers would be outside of all code. Samples of a moment need unwind tables as well; a
+ * recording of some length does without, and its first stacks may lack callers.
+ */
+static void await_unwinding(struct recording *r)
+{
+	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
+	uint64_t end_ns = tapir_clock__now_ns() + UNWINDING_NS;
+	bool with_tables =
+		r->opts->snapshot_looks && tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE);
+
+	while (!tapir_session__can_unwind(r->session, with_tables) &&
+	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
+		;
+}
+
 int tapir_recording__check_functions(const struct recording *r)
 {
 	enum tapir_function_seen seen;
@@ -375,10 +393,13 @@ static int attach_all(struct recording *r)
 		attach_to_program(r);
 	if (!err)
 		err = tapir_targets__scan(r->targets);
+	if (!err)
+		err = tapir_session__mark(r->session);
 	if (err)
 		return err;
 	tapir_recording__await_dotnet(r);
 	await_followers(r);
+	await_unwinding(r);
 	err = tapir_recording__check_publish(r);
 	if (err)
 		return err;

@@ -95,6 +95,7 @@ struct tapir_session {
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
 	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
 	atomic_int shared_err;
+	atomic_bool has_reached_mark; /* and what was posted before is in the kernel */
 };
 
 /* Keeps the first error of the sink, with its lines, and notifies the control thread. */
@@ -291,6 +292,8 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 
 static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 {
+	bool has_mark = false;
+
 	while (note) {
 		struct tapir_note *next = note->next;
 
@@ -298,12 +301,16 @@ static void handle_notes(struct tapir_session *s, struct tapir_note *note)
 
 		if (rec->type == TAPIR_NOTE_METHODS)
 			tapir_namer__reports_methods(s->namer, (const void *)rec);
+		else if (rec->type == TAPIR_NOTE_MARK)
+			has_mark = true;
 		else
 			handle_record(s, rec, note->fd);
 		tapir_note__free(note);
 		note = next;
 	}
 	tapir_unwinding__flush(s->unwinding);
+	if (has_mark)
+		atomic_store(&s->has_reached_mark, true);
 }
 
 /* ---- once a second ---------------------------------------------------------------------- */
@@ -566,6 +573,23 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 	}
 	*out = s;
 	return 0;
+}
+
+int tapir_session__mark(struct tapir_session *s)
+{
+	const struct tapir_rec mark = {TAPIR_NOTE_MARK, TAPIR_CPU_UNKNOWN, sizeof(mark),
+				       tapir_clock__now_ns()};
+
+	atomic_store(&s->has_reached_mark, false);
+	return tapir_queue__post(s->opts.queue, &mark, -1);
+}
+
+bool tapir_session__can_unwind(struct tapir_session *s, bool with_tables)
+{
+	if (!s->unwinding)
+		return true;
+	return atomic_load(&s->has_reached_mark) &&
+	       (!with_tables || tapir_unwinding__is_complete(s->unwinding));
 }
 
 void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out)

@@ -9,6 +9,7 @@
 #ifndef TAPIR_USER_SESSION_H
 #define TAPIR_USER_SESSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "attach/programs.h"
@@ -81,6 +82,13 @@ struct tapir_session;
 
 /* Starts the thread; opts' pointers are borrowed until __stop. 0 or -errno. */
 int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_session **out);
+
+/*
+ * For the thread that waits until stacks of the processes in the queue can be walked: __mark once,
+ * then __can_unwind until it is true. 0 or -ENOMEM. with_tables: not by frame pointers alone.
+ */
+int tapir_session__mark(struct tapir_session *s);
+bool tapir_session__can_unwind(struct tapir_session *s, bool with_tables);
 
 /* A moment's figures; any thread. */
 void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out);

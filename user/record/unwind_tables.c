@@ -66,6 +66,7 @@ struct tapir_unwind_tables {
 	uint32_t made_cnt;
 	uint32_t queue[TAPIR_UNWIND_FILES]; /* a ring: each file is in it at most once */
 	uint32_t queue_at, queue_cnt;
+	bool is_serving; /* the one that was taken from it last */
 	uint32_t poll_cnt;
 	uint32_t watched_cnt;
 	uint64_t check_ns; /* of CLOCK_REALTIME, as pthread_cond_timedwait has it */
@@ -384,7 +385,9 @@ static void *run(void *ctx)
 		idx = t->queue[t->queue_at];
 		t->queue_at = (t->queue_at + 1) % TAPIR_UNWIND_FILES;
 		t->queue_cnt--;
+		t->is_serving = true;
 		serve(t, idx);
+		t->is_serving = false;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -444,6 +447,16 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 		queue_with(t, idx, mapping, fd);
 	pthread_mutex_unlock(&t->lock);
 	return idx;
+}
+
+bool tapir_unwind_tables__are_complete(struct tapir_unwind_tables *t)
+{
+	bool are_complete;
+
+	pthread_mutex_lock(&t->lock);
+	are_complete = !t->queue_cnt && !t->is_serving && !t->made_cnt;
+	pthread_mutex_unlock(&t->lock);
+	return are_complete;
 }
 
 static void poll_file(struct tapir_unwind_tables *t, uint32_t idx)

@@ -39,6 +39,9 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the threa
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 				  const struct tapir_rec_mapping *mapping, int fd);
 
+/* Returns true if no file that was seen waits for its table. Any thread. */
+bool tapir_unwind_tables__are_complete(struct tapir_unwind_tables *t);
+
 /* Once per second: which tables are in use, and which of those removed are needed again. */
 void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
 

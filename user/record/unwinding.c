@@ -77,6 +77,11 @@ void tapir_unwinding__poll(struct tapir_unwinding *u)
 		keep_mapped(u);
 }
 
+bool tapir_unwinding__is_complete(struct tapir_unwinding *u)
+{
+	return !u || tapir_unwind_tables__are_complete(u->tables);
+}
+
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u)
 {
 	struct tapir_unwind_stats stats;

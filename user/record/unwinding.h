@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_UNWINDING_H
 #define TAPIR_USER_UNWINDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "record/unwind_tables.h"
@@ -29,6 +30,9 @@ void tapir_unwinding__free(struct tapir_unwinding *u);
 void tapir_unwinding__on_record(struct tapir_unwinding *u, const struct tapir_rec *rec, int fd);
 void tapir_unwinding__flush(struct tapir_unwinding *u); /* after a batch of them */
 void tapir_unwinding__poll(struct tapir_unwinding *u);	/* once a second */
+
+/* Returns true if the walker has the table of every file that is mapped. Any thread. */
+bool tapir_unwinding__is_complete(struct tapir_unwinding *u);
 
 /* Tables and mappings without room, since the start: some stacks end early. */
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u);
