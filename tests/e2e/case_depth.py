@@ -54,7 +54,7 @@ def test_stack_that_differs_in_one_return_address_is_another(t):
     witness, events = t.record(["twins:hit"], ["twins", 40], "--stack")
     t.eq(len(events), witness[-1]["fired"], "events")
     whole = [e for e in events if e.get("stack_end") == "whole"]
-    t.ok(len(whole) >= len(events) / 4, f"{len(whole)} of {len(events)} stacks are whole")
+    t.ok(len(whole) >= 300, f"at least a burst: {len(whole)} of {len(events)} stacks are whole")
     chosen = [[f["addr"] for f in e["stack"]][1:11] for e in whole]  # the callers, innermost first
     calls = {address for addresses in chosen for address in addresses}
     t.eq(len(calls), 2, "return addresses of two calls")

@@ -141,13 +141,16 @@ def kind_of(record):
 
 
 def of_recording(tapir, file, comms, outermost, graph=None, after_ns=0):
-    """{kind: Shares} of the threads whose process's name fits, from after_ns of the recording on."""
+    """{kind: Shares} of the threads whose process's name fits, from after_ns of the recording on, and from where unwind tables are
+    there: a busy machine takes longer to build them."""
     found = {kind: Shares() for kind in KINDS}
-    outermost, comms, first = re.compile(outermost), re.compile(comms), None
+    outermost, comms, begin, stacks = re.compile(outermost), re.compile(comms), None, []
     for record in records(tapir, file):
-        kind = kind_of(record)
-        first = first or record["time_ns"]
-        if not kind or not record.get("stack") or not comms.search(record.get("comm") or "") or record["time_ns"] < first + after_ns:
-            continue
-        found[kind].add(record["stack"], outermost, graph, record.get("stack_end"))
+        begin = begin or record["time_ns"] + after_ns
+        if kind_of(record) and record.get("stack") and comms.search(record.get("comm") or ""):
+            stacks.append(record)
+    begin = max([begin or 0, *(record["time_ns"] + 1 for record in stacks if record.get("stack_end") == "not_yet")])
+    for record in stacks:
+        if record["time_ns"] >= begin:
+            found[kind_of(record)].add(record["stack"], outermost, graph, record.get("stack_end"))
     return found
