@@ -400,10 +400,11 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
  */
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
-	struct tapir_parts before = t->parts;
+	struct tapir_parts before;
 
 	if (t->state == TAPIR_THREAD_RUNNING || now_ns < t->since_ns)
 		return;
+	before = t->parts;
 	tapir_timeline__advance(t, now_ns);
 	if (t->state != TAPIR_THREAD_UNKNOWN) {
 		tl->stats.unpaired++;
