@@ -36,6 +36,12 @@ struct tapir_works {
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				const struct tapir_tl_thread *thread, uint32_t node,
 				uint64_t time_ns);
+/* Of samples at that node it will be requested soon. */
+static inline void tapir_works__expect(const struct tapir_works *works, uint32_t node)
+{
+	if (node < works->by_node.cnt)
+		__builtin_prefetch(&works->by_node.data[node]);
+}
 /*
  * The node to report for a collecting thread: a .NET thread collects itself, and in a runtime
  * without symbols each address would be a separate function; then it is the method that made it

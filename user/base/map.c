@@ -55,12 +55,6 @@ uint64_t *tapir_map__get(const struct tapir_map *m, uint64_t key)
 	return slot && slot->used ? &slot->value : NULL;
 }
 
-void tapir_map__expect(const struct tapir_map *m, uint64_t key)
-{
-	if (m->cap)
-		__builtin_prefetch(&m->slots[home(m, key)]);
-}
-
 uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new)
 {
 	struct tapir_map_slot *slot;

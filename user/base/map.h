@@ -26,8 +26,6 @@ void tapir_map__fini(struct tapir_map *m);
 void tapir_map__clear(struct tapir_map *m); /* keeps the memory */
 /* The value's place, borrowed until the map changes; NULL: no such key. */
 uint64_t *tapir_map__get(const struct tapir_map *m, uint64_t key);
-/* The key will be looked up soon. */
-void tapir_map__expect(const struct tapir_map *m, uint64_t key);
 /* The place for key, made with value 0 if it is new; NULL: out of memory. */
 uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new);
 bool tapir_map__del(struct tapir_map *m, uint64_t key);

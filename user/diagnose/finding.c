@@ -152,7 +152,8 @@ static void on_expect(void *ctx, uint32_t node)
 {
 	struct tapir_finding *f = ctx;
 
-	tapir_map__expect(&f->facts.by_node, node);
+	tapir_node_facts__expect(f, node);
+	tapir_works__expect(&f->works, node);
 }
 
 static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)

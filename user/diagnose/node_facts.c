@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 
 static bool is_timer(const char *name)
@@ -53,25 +52,46 @@ static void judge(struct tapir_finding *f, uint32_t node, struct tapir_node_fact
 	};
 }
 
+/* NULL: there is none yet. */
+static struct tapir_node_facts *find_row(struct tapir_nodes_facts *facts, uint32_t node)
+{
+	uint32_t at = node < facts->by_node.cnt ? facts->by_node.data[node] : 0;
+
+	return at ? &facts->rows.data[at - 1] : NULL;
+}
+
 const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node)
 {
 	struct tapir_nodes_facts *facts = &f->facts;
-	struct tapir_node_facts made, *row;
+	struct tapir_node_facts *row = find_row(facts, node);
 
-	row = tapir_keyed__find(&facts->rows, &facts->by_node, node);
 	if (row)
 		return row;
-	judge(f, node, &made);
-	row = tapir_keyed__row(&facts->rows, &facts->by_node, node, UINT32_MAX, made);
+	judge(f, node, &facts->spare);
+	while (facts->by_node.cnt <= node)
+		if (node >= TAPIR_STACK_TREE_MAX_NODES || !tapir_vec__add(&facts->by_node))
+			return &facts->spare;
+	if (!tapir_vec__push(&facts->rows, facts->spare))
+		return &facts->spare;
+	facts->by_node.data[node] = (uint32_t)facts->rows.cnt;
+	return find_row(facts, node);
+}
+
+/* Where the row of the node before this one is, is in the CPU's cache by now. */
+void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_node_facts *row = find_row(&f->facts, f->facts.expected);
+
 	if (row)
-		return row;
-	facts->spare = made;
-	return &facts->spare;
+		__builtin_prefetch(row);
+	if (node < f->facts.by_node.cnt)
+		__builtin_prefetch(&f->facts.by_node.data[node]);
+	f->facts.expected = node;
 }
 
 void tapir_node_facts__fini(struct tapir_finding *f)
 {
-	tapir_map__fini(&f->facts.by_node);
+	tapir_vec__fini(&f->facts.by_node);
 	tapir_map__fini(&f->facts.spot_by_node);
 	tapir_vec__fini(&f->facts.spots);
 	tapir_vec__fini(&f->facts.rows);

@@ -25,8 +25,9 @@ struct tapir_node_facts {
 };
 
 struct tapir_nodes_facts {
-	struct tapir_map by_node; /* -> idx of rows */
+	struct tapir_vec(uint32_t) by_node; /* idx + 1 of its row; 0: it has none */
 	struct tapir_vec(struct tapir_node_facts) rows;
+	uint32_t expected;	       /* the last one */
 	struct tapir_node_facts spare; /* where there is no memory for another row */
 	/* of nodes that threads wait at, for loop_spot.c */
 	struct tapir_map spot_by_node;
@@ -36,6 +37,8 @@ struct tapir_nodes_facts {
 
 /* node may be TAPIR_NO_NODE. Borrowed until the next call. */
 const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
+/* They will be requested soon, one of these nodes after the other: prefetches what that takes. */
+void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node);
 void tapir_node_facts__fini(struct tapir_finding *f);
 
 #endif
