@@ -30,16 +30,22 @@
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
+static struct tapir_loop *make_loop(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
+				    const struct tapir_loop_spot *spot)
+{
+	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore};
+
+	return tapir_keyed__row(&f->loops.rows, &f->loops.by_tid, tid, MAX_LOOPS, made);
+}
+
 /* NULL: the thread runs none, as far as is known. */
 static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
 				  const struct tapir_loop_spot *spot)
 {
-	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore}, *loop;
+	struct tapir_loop *loop = tapir_keyed__find(&f->loops.rows, &f->loops.by_tid, tid);
 
-	if (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof)
-		loop = tapir_keyed__row(&f->loops.rows, &f->loops.by_tid, tid, MAX_LOOPS, made);
-	else
-		loop = tapir_keyed__find(&f->loops.rows, &f->loops.by_tid, tid);
+	if (!loop && (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof))
+		loop = make_loop(f, tgid, tid, spot);
 	if (loop)
 		loop->is_proven |= spot->is_proof;
 	return loop;
