@@ -99,11 +99,12 @@ struct tapir_loss_row {
 /* For the summary alone: a stack of a process at a time, and its count. */
 struct tapir_resolved_stack {
 	uint64_t cnt;
-	uint64_t row;			 /* of its functions; UINT64_MAX: none */
-	uint32_t first_frame, frame_cnt; /* in `frames`: idx of function rows, innermost first */
-	uint32_t event;			 /* or TAPIR_SUMMARY_SAMPLED */
-	uint16_t all_cnt, named_cnt;	 /* frames, also those without a row */
-	uint8_t kind;			 /* of the innermost one */
+	uint64_t row; /* of its functions; UINT64_MAX: none */
+	/* in `frames`, if there is no row: idx of function rows, innermost first */
+	uint32_t first_frame, frame_cnt;
+	uint32_t event;		     /* or TAPIR_SUMMARY_SAMPLED */
+	uint16_t all_cnt, named_cnt; /* frames, also those without a row */
+	uint8_t kind;		     /* of the innermost one */
 	bool is_described, is_leaf_named, has_leaf_row;
 };
 

@@ -265,6 +265,8 @@ static const struct tapir_stack_cache_entry *resolve(struct tapir_summary *s,
 	add_lost_callers(s, catalog, ref, &stack);
 	if (stack.is_described)
 		stack.row = stack_row(s, &stack);
+	if (stack.row != TAPIR_NO_ROW) /* which has them, too */
+		s->frames.cnt = stack.first_frame;
 	if (!tapir_vec__push(&s->resolved, stack))
 		return NULL;
 	return tapir_stack_cache__add(&s->memo, ref, span, s->resolved.cnt - 1);
@@ -316,10 +318,12 @@ void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_cata
 /* A function that calls itself is in a sample once. */
 static void add_totals(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
 {
-	const uint32_t *frames = s->frames.data + stack->first_frame;
-	uint32_t mark = ++s->mark;
+	const struct tapir_stack_row *row =
+		stack->row == TAPIR_NO_ROW ? NULL : &s->stacks.data[stack->row];
+	const uint32_t *frames = row ? row->functions : s->frames.data + stack->first_frame;
+	uint32_t cnt = row ? row->function_cnt : stack->frame_cnt, mark = ++s->mark;
 
-	for (uint32_t i = 0; i < stack->frame_cnt; i++) {
+	for (uint32_t i = 0; i < cnt; i++) {
 		struct tapir_function_row *function = &s->functions.data[frames[i]];
 		struct tapir_module_row *module = function->module_idx < s->modules.cnt
 							  ? &s->modules.data[function->module_idx]

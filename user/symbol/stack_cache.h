@@ -87,7 +87,7 @@ static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_spa
 struct tapir_stack_view;
 struct tapir_frame;
 
-#define TAPIR_FRAME_CACHE_LINES (1u << 17) /* of a cache line and two numbers each */
+#define TAPIR_FRAME_CACHE_LINES (1u << 15) /* of a cache line and two numbers each */
 
 /* until_ns 0: free. */
 struct tapir_frame_cache_entry {
