@@ -40,7 +40,7 @@ def test_monitor_of_a_jvm_leads(t):
 
 def test_deadlock_of_dotnet_leads(t):
     report, _, _ = record(t, "deadlock", seconds=str(SECONDS))
-    leads(t, report, "deadlock", "2 threads wait for each other's locks", "in Defects.Transfer(", "; 3 more wait for locks")
+    leads(t, report, "deadlock", " in Defects.Transfer(object, object)")  # where there is no CPU in time, who holds which lock is not known
 
 
 def test_lock_of_a_row_leads(t):
