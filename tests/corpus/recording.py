@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A recording of the corpus: its program, what that counted, and what of it a report is to say."""
 import contextlib
+import copy
 import subprocess
 
-from answers import Sums, within
+from answers import Sums, Witness, within
 
 
 class Counted:
@@ -33,10 +34,14 @@ class Counted:
         """Percent of the time, by the clock of the calls that block."""
         return 100 * within(self.said["calls"], self.begin, self.end) / self.seconds
 
-    def rate(self, key, *globs):
-        """A second; globs: between the first and the last of these events."""
-        begin, end = self.times('{"type":"event",', *globs) if globs else (self.begin, self.end)
+    def rate(self, key, *globs, kind=None):
+        """A second; between the first and the last of the records of a kind, of which globs choose some."""
+        begin, end = self.times(f'{{"type":"{kind}",', *globs) if kind else (self.begin, self.end)
         return self.sums.rate(key, begin, end)
+
+    def counted(self, times):
+        """How many of these, in ns of CLOCK_MONOTONIC, were meanwhile, a second."""
+        return sum(self.begin <= at_ns <= self.end for at_ns in times) / self.seconds
 
 
 def finding(kind, *words, magnitude=None, tolerance=0.05, less=0, more=0, witness=""):
@@ -67,6 +72,16 @@ class Recording:
     def __init__(self, words, expect, seconds=1.5, warm_up=0.5, options=()):
         """options: more of them for `tapir record`."""
         self.words, self.expect, self.seconds, self.warm_up, self.options = words, expect, seconds, warm_up, options
+        self.neighbours = 0  # busy loops beside it, for each CPU
+
+    def beside_others(self):
+        """The same, where others have the CPUs most of the time."""
+        other = copy.copy(self)
+        other.neighbours = 2
+        return other
+
+    def started(self, case, home):
+        return Witness(*self.prepare(case, home))
 
     @contextlib.contextmanager
     def around(self, _case):

@@ -6,10 +6,11 @@ import pathlib
 import shutil
 import subprocess
 
-from answers import Sums
+from answers import Sums, Witness
 from case_answers import cpu_cgroup, sampled
 from dotnet_program import build_dotnet
 from recording import NO_CPU, Recording, expected, finding, waiting
+from servers import SERVERS
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "e2e" / "programs"
 PYTHON = "/usr/bin/python3"
@@ -41,6 +42,21 @@ class Jvm(Recording):
     def prepare(self, _case, home):
         subprocess.run(["javac", "--release", "11", "-d", str(home), str(PROGRAMS / f"{self.words[0]}.java")], check=True)
         return ("java", "-Xmx1g", "-Xmn100m", "-XX:+UseG1GC", "-cp", str(home), *self.words)
+
+
+class JvmAndDatabase(Jvm):
+    """The dependency is a process of its own, which ends when its client has ended."""
+
+    @contextlib.contextmanager
+    def around(self, _case):
+        with contextlib.ExitStack() as self.after:
+            yield
+
+    def prepare(self, case, home):
+        argv = super().prepare(case, home)
+        database = Witness("java", "-Xmx64m", "-cp", str(home), "JvmDefects", "database")
+        self.after.callback(database.end)
+        return tuple(f"slow:{database.first()}" if word == "slow" else word for word in argv)
 
 
 class DotNet(Recording):
@@ -86,6 +102,16 @@ class Native(Recording):
     def prepare(self, _case, home):
         subprocess.run(["g++", "-O2", str(PROGRAMS / f"{self.words[0]}.cc"), "-o", str(home / "shop"), "-pthread"], check=True)
         return (str(home / "shop"), *self.words[1:])
+
+
+class OnDisk(Native):
+    """Its file is in a directory where a disk is waited for."""
+
+    def prepare(self, case, home):
+        return ("sh", "-c", 'cd /var/tmp && exec "$@"', "sh", *super().prepare(case, home))
+
+
+COLLECTIONS = "GarbageCollectorMXBean"
 
 
 def waits(kind, *words, **limits):
@@ -139,8 +165,19 @@ def deadlock(*words):
     return lambda _: expected(finding("deadlock", *words, magnitude=2, tolerance=0, witness="how many threads the program made so"))
 
 
-def rate(kind, *words, key, what, globs=(), unit=1, tolerance=0.05):
-    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs) / unit, tolerance=tolerance, witness=what))
+def rate(kind, *words, key, what, globs=(), between=None, unit=1, tolerance=0.05):
+    between = "event" if globs else between
+    return lambda c: expected(finding(kind, *words, magnitude=c.rate(key, *globs, kind=between) / unit, tolerance=tolerance, witness=what))
+
+
+def both(first, second):
+    """Of two defects the first is worse."""
+    return lambda _: expected(first, second)
+
+
+def no_alarm(*kinds):
+    """Nothing is found but of these kinds."""
+    return lambda _: expected(only=["idle", *kinds])
 
 
 def paused(c):
@@ -161,6 +198,21 @@ def ticking(c):
                             witness="the CPU time of OnTick(): that much at least"))
 
 
+def percent_of_cpu(kind, words):
+    """Its own thread does nothing else; the JVM's compilers are the rest. Where compiled code keeps no frame pointers the stack of a helper that it
+    calls does not say what it is for: that much less is said, never more."""
+    def expect(c):
+        share = 100 * c.sums.between("work_ns", c.begin, c.end) / c.sums.between("cpu_ns", c.begin, c.end)
+        return expected(finding(kind, words, magnitude=share, less=0.15 * share, witness="the CPU time of its thread, and of the process"))
+    return expect
+
+
+def finalizing(c):
+    """Seconds. It begins when a collection finds the first of them."""
+    return expected(finding("finalizer", "the finalizer thread has no rest", "most in JvmDefects", magnitude=c.seconds, tolerance=0.02,
+                            less=0.1 * c.seconds, witness="it has work all the time"))
+
+
 def throttled(c):
     """Percent of the time. The kernel counts at the end of each period of 0.1 s."""
     share = 100 * Sums(c.said["throttled"]).rate("ns", c.begin, c.end) / 1e9
@@ -172,9 +224,12 @@ def jvm_starved(_counted):
                             witness="all threads of the pool wait"))
 
 
-RECORDINGS = {
+PROGRAMS_ALONE = {
     "python-gil-held": Python(("gil.py", "held"), gil_held),
     "python-gil-released": Python(("gil.py", "released"), lambda _: expected(absent=["locks"])),
+    "python-gil-shared": Python(("gil.py", "shared"), lambda _: expected(finding("locks", "for the GIL", "threads take turns in the interpreter"))),
+    "python-computes": Python(("python_hot.py",), lambda _: expected(finding("cpu", "of the CPU in weigh python_hot.py"))),
+    "python-loop-computes-in-a-callback": Python(("asyncio_loop.py", "computing-callback"), loop("event loop", " in count_up asyncio_loop.py")),
     "python-idle": Python(("gil.py", "idle"), is_idle),
     "python-lock-convoy": Python(("python_locks.py", "convoy"), waits("locks", "for a Python lock: ", ", in got_lock python_locks.py",
                                                                       "; whoever has it sleeps")),
@@ -198,6 +253,7 @@ RECORDINGS = {
     "node-promises": Node(("event_loop.js", "promises"), node_pair("to make promises and run their callbacks, all at one go"), is_named=True),
     "node-serves-many": Node(("event_loop.js", "short"), node_busy, is_named=True),
     "node-waits-for-child": Node(("event_loop.js", "child"), calls("in a call of node::SyncProcessRunner::", "waiting for a child")),
+    "node-calm": Node(("event_loop.js", "calm"), no_alarm("cpu")),
     "node-sleeps": Node(("event_loop.js", "sleep"), calls("AtomicsWait", "waiting for a condition")),
     "node-idle": Node(("event_loop.js", "idle"), lambda _: expected(absent=["event-loop", "busy-loop"])),
     "node-reads-files": Node(("event_loop.js", "read"), calls("in node::fs::Read"), is_named=True),
@@ -209,6 +265,21 @@ RECORDINGS = {
     "jvm-idle": Jvm(("JvmDefects", "idle"), is_idle),
     "jvm-more-threads": Jvm(("JvmDefects", "watchers"), rate("thread-growth", "more threads each second", "in JvmDefects.sleep(", key="count",
                                                              what="its own count of threads"), seconds=3),
+    "jvm-slow-database": JvmAndDatabase(("JvmDefects", "slow"), waits("waits", "for a socket", "in JvmDefects.askDatabase(")),
+    "jvm-finalizer": Jvm(("JvmDefects", "finalizer"), finalizing, seconds=2, warm_up=1),
+    "jvm-system-gc": Jvm(("JvmDefects", "systemgc"), rate("induced-gc", "System.gc()", key="gcs", between="counter", what=COLLECTIONS), seconds=2.5),
+    "jvm-humongous": Jvm(("JvmDefects", "humongous"), rate("humongous", key="gcs", between="counter", what=COLLECTIONS), seconds=2.5),
+    "jvm-leak": Jvm(("JvmDefects", "leak"), rate("heap-growth", "the old generation grows", key="bytes", between="counter", unit=1e6,
+                                                 what="its own count of bytes that it keeps"), seconds=3),
+    "jvm-classes": Jvm(("JvmDefects", "metaspace"), rate("class-growth", "metaspace", key="classes", between="counter", what="ClassLoadingMXBean"),
+                       seconds=2.5),
+    "jvm-exceptions": Jvm(("JvmDefects", "exceptions"), percent_of_cpu("exception-cpu", "of the CPU creates and throws exceptions"), warm_up=2),
+    "jvm-regex": Jvm(("JvmDefects", "regex"), percent_of_cpu("cpu-purpose", "of the CPU matches regular expressions"), warm_up=2),
+    "jvm-convoy-and-leak": Jvm(("JvmDefects", "convoy", "leak"), both(finding("locks", "for a monitor", "clerk-*"), finding("heap-growth")), seconds=3),
+    "jvm-system-gc-and-slow-database": JvmAndDatabase(("JvmDefects", "systemgc", "slow"), both(finding("induced-gc", "System.gc()"), finding("waits")),
+                                                      seconds=2.5),
+    "jvm-balanced": Jvm(("JvmDefects", "balanced"), no_alarm()),
+    "jvm-computes": Jvm(("JvmDefects", "computing"), no_alarm("cpu", "cpu-purpose", "jit")),
     "dotnet-pool-starved": DotNet(("Defects", "starvation"), waits("starvation", "pool threads are blocked", "Defects.HandleOrder()", tolerance=0.08)),
     "dotnet-pool-sleeps": DotNet(("Defects", "sleepers"), waits("starvation", "pool threads are blocked", "Defects.SleepInPool()", tolerance=0.08)),
     "dotnet-deadlock-before": DotNet(("Defects", "deadlock"), deadlock("2 threads wait for each other's locks", "Defects.Transfer(", "3 more wait")),
@@ -239,6 +310,25 @@ RECORDINGS = {
                                                                                     "waits in Defects.WriteLog() (pipe)"))),
     "dotnet-convoy-and-exceptions": DotNet(("Defects", "convoy", "exceptions"), lambda _: expected(finding("locks", "Defects.Reserve()"),
                                                                                                    finding("exceptions")), warm_up=2),
+    "dotnet-deadlock-and-exceptions": DotNet(("Defects", "deadlock", "exceptions"), both(finding("deadlock", "Defects.Transfer("), finding("exceptions")),
+                                             seconds=0.7, warm_up=2),
+    "dotnet-exceptions-and-slow-database": DotNet(("Defects", "exceptions", "slow"), both(finding("exceptions", "Defects.ParsePrice(string)"),
+                                                                                          finding("waits")), seconds=0.7, warm_up=2),
+    "dotnet-finalizer-and-convoy": DotNet(("Defects", "finalizer", "convoy"), both(finding("finalizer"), finding("locks", "Defects.Reserve()"))),
+    "dotnet-pool-sleeps-and-backtracking": DotNet(("Defects", "sleepers", "regex"), both(finding("starvation", "Defects.SleepInPool()"),
+                                                                                         finding("cpu", "Defects.CheckMail()"))),
+    "dotnet-full-pipe-and-native-memory": DotNet(("Defects", "full-pipe", "native"), both(finding("deadlock", "Defects.WriteLog()"),
+                                                                                          finding("memory-growth")), seconds=3, warm_up=2),
+    "dotnet-induced-gc-and-slow-database": DotNet(("Defects", "induced", "slow"), both(finding("induced-gc", "Defects.CleanUp()"), finding("waits"))),
+    "dotnet-processes": DotNet(("Defects", "processes"), rate("processes", "processes are started a second, most by Defects.ConvertImage()", key="count",
+                                                              tolerance=0.1, what="its own count of processes")),
+    "dotnet-serializer": DotNet(("Defects", "serializer"), lambda _: expected(finding("cpu-purpose", "JsonSerializerOptions", "Defects.WriteOrder()")),
+                                warm_up=2),
+    "dotnet-connections": DotNet(("Defects", "connections"), rate("connections", "connections are opened a second, most for Defects.FetchPrice (async)",
+                                                                  "an HttpClient", key="count", tolerance=0.1, what="its own count of answers"), warm_up=2),
+    "dotnet-large-objects-of-a-server": DotNet(("Defects", "loh"), paused, seconds=0.7, warm_up=2, env=("DOTNET_gcServer=1",)),
+    "dotnet-balanced": DotNet(("Defects", "balanced"), no_alarm(), warm_up=2),
+    "dotnet-computes": DotNet(("Defects", "computing"), no_alarm("cpu", "cpu-purpose"), warm_up=2),
     "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("awaits", "awaits at a time in Defects.ReserveSeat (async)", magnitude=20,
                                                                             witness="how many the program starts"))),
     "dotnet-idle": DotNet(("Defects", "idle"), is_idle),
@@ -246,5 +336,13 @@ RECORDINGS = {
     "native-mutex-convoy": Native(("native_defects", "convoy"), waits("locks", "for a mutex: ", ", in Stock::reserve")),
     "native-sort": Native(("native_defects", "sort"), lambda _: expected(finding("cpu", "% of the CPU in sort_prices (", " within std::"))),
     "native-deadlock": Native(("native_defects", "deadlock"), deadlock("2 threads wait for each other's locks", " in transfer")),
+    "native-journal": OnDisk(("native_defects", "journal"), lambda _: expected(finding("disk", " for a disk in Journal::commit"))),
+    "native-queue": Native(("native_defects", "queue"), no_alarm()),
     "native-idle": Native(("native_defects", "idle"), is_idle),
 }
+# What they say where others have the CPUs: the neighbours may be the first finding, which replay.py leaves out.
+UNDER_LOAD = ("python-gil-held", "python-lock-convoy", "python-loop-sleeps", "python-deadlock", "node-computes", "node-waits-for-child",
+              "jvm-monitor-convoy", "jvm-deadlock", "jvm-system-gc", "jvm-slow-database", "dotnet-pool-starved", "dotnet-lock-convoy",
+              "dotnet-exceptions", "dotnet-slow-database", "native-mutex-convoy", "native-sort", "postgresql-row-lock")
+ALONE = {**PROGRAMS_ALONE, **SERVERS}
+RECORDINGS = {**ALONE, **{f"{name}-under-load": ALONE[name].beside_others() for name in UNDER_LOAD}}

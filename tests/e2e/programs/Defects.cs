@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 using System;
+using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
@@ -524,6 +525,25 @@ static class Defects
         Run(1, WriteJournal);
     }
 
+    // ---- nothing is wrong --------------------------------------------------------------------------
+    static readonly BlockingCollection<int> work = new(100);
+
+    static void Answer()
+    {
+        Run(4, () => { work.Take(); Thread.Sleep(2); Count(); });
+        Run(1, () => { work.Add(1); Thread.Sleep(10); });
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Compute()
+    {
+        int seen = 0;
+        for (int i = 0; i < 1_000_000; i++)
+            seen = seen * 31 + i;
+        Volatile.Write(ref sum, seen);
+        Count();
+    }
+
     static int rule;
 
     static readonly Dictionary<string, Action> modes = new()
@@ -555,6 +575,8 @@ static class Defects
         ["serializer"] = () => Run(1, WriteOrder),
         ["connections"] = FetchPrices,
         ["journal"] = KeepJournal,
+        ["balanced"] = Answer,
+        ["computing"] = () => Run(1, Compute),
         ["idle"] = () => samplePause = 250, // 20 samples a second use 3 % of a CPU
     };
 

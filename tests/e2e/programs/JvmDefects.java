@@ -272,6 +272,26 @@ public class JvmDefects {
         sleep(20);
     }
 
+    // ---- nothing is wrong -----------------------------------------------------------------------
+
+    static void answer() {
+        ExecutorService pool = Executors.newFixedThreadPool(4);
+        forever("clients", () -> {
+            pool.submit(() -> {
+                count.incrementAndGet();
+                sleep(2);
+            });
+            sleep(10);
+        });
+    }
+
+    static void compute() {
+        long sum = 0;
+        for (int i = 0; i < 1_000_000; i++) sum = sum * 31 + i;
+        bytes.set(sum);
+        count.incrementAndGet();
+    }
+
     static void start(String mode) throws Exception {
         switch (mode) {
         case "convoy": for (int i = 0; i < 6; i++) forever("clerk-" + i, JvmDefects::reserve); break;
@@ -297,6 +317,8 @@ public class JvmDefects {
             break;
         case "exceptions": forever("importer", () -> deep(40, "12,50 EUR")); break;
         case "regex": forever("mailer", JvmDefects::checkMail); break;
+        case "balanced": answer(); break;
+        case "computing": forever("worker", JvmDefects::compute); break;
         case "idle": break;
         default:
             if (!mode.startsWith("slow:")) throw new IllegalArgumentException(mode);

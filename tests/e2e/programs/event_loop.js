@@ -149,6 +149,8 @@ const modes = {
   workers: () => {
     for (let i = 0; i < 12; i++) new Worker('for (;;);', { eval: true });
   },
+  // Short answers, with a rest after each.
+  calm: () => setInterval(() => burn(2), 50),
   idle: () => setInterval(() => {}, 20),
 };
 

@@ -5,6 +5,7 @@
  * CLOCK_MONOTONIC, in which its workers were kept from their work; "cpu_ns" that it used.
  */
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -80,6 +81,30 @@ struct Journal {
 	result = prices[5];
 }
 
+/* Nothing is wrong: four workers wait for work. */
+struct Queue {
+	std::mutex lock;
+	std::condition_variable more;
+	int orders = 0;
+
+	void take()
+	{
+		std::unique_lock<std::mutex> guard(lock);
+
+		more.wait(guard, [this] { return orders > 0; });
+		orders--;
+	}
+
+	void put()
+	{
+		{
+			std::lock_guard<std::mutex> guard(lock);
+			orders++;
+		}
+		more.notify_one();
+	}
+};
+
 static std::mutex from_account, to_account;
 
 [[gnu::noinline]] static void transfer(std::mutex &first, std::mutex &second)
@@ -101,6 +126,7 @@ static void work(const std::string &mode)
 {
 	static Stock stock;
 	static Journal journal;
+	static Queue queue;
 	std::vector<std::function<void()>> jobs;
 
 	if (mode == "convoy")
@@ -111,6 +137,10 @@ static void work(const std::string &mode)
 		jobs.push_back([] { for (;;) sort_prices(); });
 	else if (mode == "deadlock")
 		jobs = {[] { transfer(from_account, to_account); }, [] { transfer(to_account, from_account); }};
+	else if (mode == "queue") {
+		jobs.assign(4, [] { for (;; usleep(2000)) queue.take(); });
+		jobs.push_back([] { for (;; usleep(10000)) queue.put(); });
+	}
 	for (auto &job : jobs)
 		std::thread(job).detach();
 }
