@@ -405,7 +405,7 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 	int family = tapir_family__of(rec->type);
 
 	tapir_summary__pass(s, rec);
-	if (family >= 0)
+	if (family >= 0 && family != TAPIR_FAMILY_SAMPLE) /* those are counted with their stacks */
 		tapir_stack_ends__add(&s->ends, catalog, rec, (enum tapir_family_id)family);
 	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
 		adders[rec->type](s, catalog, rec);

@@ -19,6 +19,7 @@
 #include "trace/family.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
+#include "trace/reorder.h"
 #include "trace/thread_names.h"
 
 #define TAPIR_SUMMARY_MAX_ROWS	     65536	 /* of each table */
@@ -99,7 +100,8 @@ struct tapir_loss_row {
 /* For the summary alone: a stack of a process at a time, and its count. */
 struct tapir_resolved_stack {
 	uint64_t cnt;
-	uint64_t row; /* of its functions; UINT64_MAX: none */
+	uint64_t row;			 /* of its functions; UINT64_MAX: none */
+	struct tapir_stack_end_fact end; /* of samples */
 	/* in `frames`, if there is no row: idx of function rows, innermost first */
 	uint32_t first_frame, frame_cnt;
 	uint32_t event;		     /* or TAPIR_SUMMARY_SAMPLED */

@@ -287,7 +287,6 @@ void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec
 	if (rec->type != TAPIR_REC_SAMPLE)
 		return;
 	ref = tapir_summary__sample_ref((const void *)rec);
-	tapir_stack_ends__expect(&s->ends, &ref, step);
 	if (step == TAPIR_REORDER_FAR)
 		tapir_stack_cache__expect_slot(&s->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
@@ -301,16 +300,21 @@ void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_cata
 				const struct tapir_stack_ref *ref)
 {
 	const struct tapir_stack_cache_entry *known;
+	struct tapir_resolved_stack *stack;
 
 	if (tapir_stack_cache__renew(&s->memo, catalog))
 		tapir_summary__flush_stacks(s);
 	known = tapir_stack_cache__find(&s->memo, ref);
 	if (!known || (!s->resolved.data[known->value].is_described && is_described(catalog, ref)))
 		known = resolve(s, catalog, ref);
-	if (known)
-		s->resolved.data[known->value].cnt++;
-	else
+	if (!known) {
 		s->failed = true;
+		return;
+	}
+	stack = &s->resolved.data[known->value];
+	stack->cnt++;
+	if (ref->salt == TAPIR_SUMMARY_SAMPLED && ref->stack_id)
+		tapir_stack_ends__count(&s->ends, catalog, ref, TAPIR_FAMILY_SAMPLE, &stack->end);
 }
 
 /* ---- adding up ---------------------------------------------------------------------------------- */

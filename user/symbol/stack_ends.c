@@ -148,44 +148,54 @@ static void count_gaps(struct tapir_stack_ends *ends, uint64_t fact)
 	}
 }
 
+/* From the memo, if it is there. */
+static struct tapir_stack_end_fact find_fact(struct tapir_stack_ends *ends,
+					     const struct tapir_catalog *catalog,
+					     const struct tapir_stack_ref *ref)
+{
+	const struct tapir_stack_ref user = {
+		.tgid = ref->tgid, .time_ns = ref->time_ns, .stack_id = ref->stack_id};
+	const struct tapir_stack_cache_entry *known = tapir_stack_cache__find(&ends->memo, &user);
+	bool is_described = false;
+	uint64_t fact = known ? known->value : fact_of(ends, catalog, &user, &is_described);
+
+	if (!known && is_described)
+		ends->failed |=
+			!tapir_stack_cache__add(&ends->memo, &user, TAPIR_NAME_SPAN_ALL, fact);
+	return (struct tapir_stack_end_fact){fact, known || is_described ? ends->era : 0};
+}
+
+void tapir_stack_ends__count(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			     const struct tapir_stack_ref *ref, enum tapir_family_id family,
+			     struct tapir_stack_end_fact *known)
+{
+	uint64_t end;
+
+	if (tapir_stack_cache__renew(&ends->memo, catalog) || !ends->era) {
+		tapir_map__clear(&ends->runtime_by_tgid);
+		ends->era++;
+	}
+	if (known->era != ends->era)
+		*known = find_fact(ends, catalog, ref);
+	count_gaps(ends, known->fact);
+	end = END_OF(known->fact);
+	ends->known[family] += end != UNKNOWN;
+	ends->whole[family] += end == WHOLE;
+	ends->by_fp[family] += end == BY_FP;
+	if (end >= ROWS)
+		ends->rows.data[end - ROWS].cnt[family]++;
+}
+
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, enum tapir_family_id family)
 {
 	const struct tapir_stack_ref ref = {.tgid = tapir_rec__tgid(rec, 0),
 					    .time_ns = rec->time_ns,
 					    .stack_id = tapir_rec__stack_id(rec)};
-	const struct tapir_stack_cache_entry *known;
-	bool is_described = false;
-	uint64_t fact;
+	struct tapir_stack_end_fact known = {};
 
-	if (!ref.stack_id)
-		return;
-	if (tapir_stack_cache__renew(&ends->memo, catalog))
-		tapir_map__clear(&ends->runtime_by_tgid);
-	known = tapir_stack_cache__find(&ends->memo, &ref);
-	fact = known ? known->value : fact_of(ends, catalog, &ref, &is_described);
-	if (!known && is_described)
-		ends->failed |=
-			!tapir_stack_cache__add(&ends->memo, &ref, TAPIR_NAME_SPAN_ALL, fact);
-	count_gaps(ends, fact);
-	fact = END_OF(fact);
-	ends->known[family] += fact != UNKNOWN;
-	ends->whole[family] += fact == WHOLE;
-	ends->by_fp[family] += fact == BY_FP;
-	if (fact >= ROWS)
-		ends->rows.data[fact - ROWS].cnt[family]++;
-}
-
-void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
-			      const struct tapir_stack_ref *ref, enum tapir_reorder_step step)
-{
-	const struct tapir_stack_ref own = {
-		.tgid = ref->tgid, .time_ns = ref->time_ns, .stack_id = ref->stack_id};
-
-	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_cache__expect_slot(&ends->memo, &own);
-	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_cache__expect_entry(&ends->memo, &own);
+	if (ref.stack_id)
+		tapir_stack_ends__count(ends, catalog, &ref, family, &known);
 }
 
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)

@@ -12,7 +12,6 @@
 #include "trace/catalog.h"
 #include "trace/family.h"
 #include "trace/record.h"
-#include "trace/reorder.h"
 
 #define TAPIR_STACK_ENDS_MAX 4096 /* rows */
 #define TAPIR_STACKS_MIN     20	  /* of fewer, a share says little */
@@ -50,15 +49,26 @@ struct tapir_stack_ends {
 	/* for the table alone */
 	struct tapir_map row_by_name, gap_by_name, runtime_by_tgid;
 	uint32_t search_cnt; /* different stacks */
+	uint32_t era;	     /* grows when all is forgotten */
 	struct tapir_stack_cache memo;
 };
 
 /* Counts the user stack of a captured record, if it has one. */
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, enum tapir_family_id family);
-/* The stack of such a record will be counted: prefetches what that takes. */
-void tapir_stack_ends__expect(const struct tapir_stack_ends *ends,
-			      const struct tapir_stack_ref *ref, enum tapir_reorder_step step);
+
+/* What is known of a stack, for callers that remember things of stacks themselves. */
+struct tapir_stack_end_fact {
+	uint64_t fact;
+	uint32_t era; /* 0: of no stack that is described */
+};
+/*
+ * Counts the user stack of ref, not 0, as known says, which is brought up to date first; zeroed at
+ * the beginning.
+ */
+void tapir_stack_ends__count(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			     const struct tapir_stack_ref *ref, enum tapir_family_id family,
+			     struct tapir_stack_end_fact *known);
 /* The number of stacks with an end that is known, of all families together. */
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends);
 /* The number of stacks that lack callers. */
