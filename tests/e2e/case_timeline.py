@@ -153,8 +153,9 @@ def test_pauses_of_the_jvm_are_those_of_its_log(t):
     heap = [p for p in found["pauses"] if p["before_bytes"] and p["after_bytes"]]
     t.ok(len(heap) > 0.5 * len(logged), f"the heap before and after: of {len(heap)} pauses")
     t.ok(any(p["reason"] == "G1CollectFull" for p in found["pauses"]), "reasons")
-    headline = t.tapir("report", file, "--all").out.splitlines()[0]
-    t.ok(re.match(rf"\d+% of the CPU in GC: {len(logged)} pauses of ", headline), f"the report leads with it: {headline}")
+    # On a busy machine it lasts long enough for the report to see how its heap fills at first.
+    named = [finding["text"] for finding in t.report(file)["findings"]]
+    t.ok(any(re.match(rf"\d+% of the CPU in GC: {len(logged)} pauses of ", text) for text in named), f"the report names it: {named}")
     t.ok(found["gc_samples"] > 0.05 * found["samples"], f"CPU of the collector: {found['gc_samples']}")
 
 
