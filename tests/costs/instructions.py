@@ -4,7 +4,7 @@
 without a clock, whatever else the machine does.
 
 Callgrind counts. Its counts are the same on each machine: libraries, which choose their functions by the CPU, are left out, random numbers
-come from steady.c, and nothing depends on addresses, the environment or the path of the clone. They are those of one compiler, which the
+and the time come from steady.c, and nothing depends on addresses, the environment or the path of the clone. They are those of one compiler, which the
 table names; with another one nothing is compared.
 
     instructions.py [--write]      --write: counts anew and writes the table (make costs)
@@ -82,9 +82,10 @@ def count(home, command):
     """Returns the instructions of one command, or what went wrong."""
     words = command.split(" ")
     program = os.path.realpath(PROGRAMS[words[0]])
-    limits = ["--toggle-collect=counted_*"] if words[0] == "work" else []
+    is_work = words[0] == "work"
+    limits = ["--toggle-collect=counted_*"] if is_work else []
     argv = ["valgrind", "--tool=callgrind", "--vgdb=no", "--callgrind-out-file=out.%p", *limits, program, *words[1:]]
-    env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC", "LD_PRELOAD": "./steady.so"}
+    env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC", **({} if is_work else {"LD_PRELOAD": "./steady.so"})}
     child = subprocess.Popen(argv, cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     said = child.communicate()[1]
     if child.returncode:
