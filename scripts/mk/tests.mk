@@ -8,7 +8,7 @@
 #   tests/e2e/tools/*.c     -> build/tests/tools/*          (drivers, linked with the archive)
 #   tests/e2e/fuse/deadfs.c -> build/tests/tools/deadfs     (a file system that stops answering; where fuse3 is found)
 #   tests/bench/*.c         -> build/tests/bench/*
-#   tests/costs/*.c         -> build/tests/costs/*          (programs whose instructions are counted, and steady.so)
+#   tests/costs/*.c         -> build/tests/costs/*          (what is counted, and steady.so)
 #   tests/faults/*.c        -> build/faults/*               (tests/faults/faults.mk)
 
 UNIT_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
@@ -16,7 +16,7 @@ HOST_BIN   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bpf_host/test_*.c))
 TARGET_BIN := $(patsubst tests/e2e/targets/%.c,$(BUILD)/tests/targets/%,$(wildcard tests/e2e/targets/*.c))
 BENCH_BIN  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c))
 TOOL_BIN   := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/e2e/tools/*.c))
-COST_BIN   := $(addprefix $(BUILD)/tests/costs/,work steady.so)
+COST_BIN   := $(addprefix $(BUILD)/tests/costs/,work verified steady.so)
 FUSE_BIN   := $(if $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes),$(BUILD)/tests/tools/deadfs)
 
 .PHONY: unit-bins bench-bins cost-bins targets
@@ -60,8 +60,9 @@ bench-hold: ## what it costs a program to be held; a few minutes
 .PHONY: costs
 costs: ## count again what make check holds to tests/costs/*.tsv, and write it there
 	$(Q)scripts/bootstrap build test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) cost-bins
+	$(Q)$(MAKE) --no-print-directory $(JOBS) cost-bins $(BUILD)/tests/targets/manysites
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/costs/instructions.py --write
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/costs/kernel.py --write
 
 bench-dotnet: ## tapir on .NET beside dotnet-trace; a few minutes, wants the .NET SDK and NuGet
 	$(Q)scripts/bootstrap build bench
@@ -185,7 +186,7 @@ $(BUILD)/tests/costs/%.so: tests/costs/%.c Makefile scripts/mk/tests.mk
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) -MF $@.d -O2 -fPIC -shared $< -o $@
 
-$(BENCH_BIN) $(BUILD)/tests/costs/work: $(BUILD)/%: %.c $(LIB) $(USDT_LIB) Makefile scripts/mk/tests.mk
+$(BENCH_BIN) $(filter-out %.so,$(COST_BIN)): $(BUILD)/%: %.c $(LIB) $(USDT_LIB) Makefile scripts/mk/tests.mk
 	$(call say,BENCH,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(USDT_LIB) $(LIBS) $$(sed -n 's|^// build: ||p' $<) -o $@

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * verified.c - loads all BPF programs and prints, for each, how many instructions the kernel's
+ * verifier went through. Programs that stand for one loaded later are a return, and left out.
+ */
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/programs.h"
+
+#define STUB_INSNS 2
+
+int main(void)
+{
+	struct tapir_programs_opts opts = {.sz = sizeof(opts),
+					   .site_cap = 16,
+					   .ring_bytes = 4096,
+					   .with_threads = true,
+					   .with_holds = true,
+					   .with_conditions = true,
+					   .machine_cap = 16,
+					   .with_tracepoints = true,
+					   .with_calls = true,
+					   .with_machine_stacks = true};
+	struct tapir_programs *programs;
+
+	memset(opts.families, true, sizeof(opts.families));
+	if (tapir_programs__load(&opts, &programs))
+		return 1;
+	for (int fd = 3; fd < 1024; fd++) { /* the object's are among this process's */
+		struct bpf_prog_info info = {};
+		uint32_t bytes = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(fd, &info, &bytes) && info.verified_insns > STUB_INSNS)
+			printf("%s\t%u\n", info.name, info.verified_insns);
+	}
+	tapir_programs__free(programs);
+	return 0;
+}
