@@ -6,9 +6,9 @@ import subprocess
 import tempfile
 import time
 
-from case_answers_postgresql import LOGGING, Clients, Log, answer, make_tables, share_of_scans
+from case_answers_postgresql import BY_KEY, HOT, LOGGING, QUEUE, SCAN, SORT, WORK, Clients, Log, answer, make_tables, share_of_scans
 from case_runtimes import Server
-from recording import NO_CPU, Recording, expected, finding, waiting
+from recording import Recording, expected, finding, waiting
 
 SECONDS = 6  # of pgbench, which says what it did when it ends
 
@@ -94,18 +94,9 @@ def clients(script, cnt, *options, setup=""):
 
 # ---- what is wrong with them -------------------------------------------------------------------------
 
-HOT = "begin;\nupdate accounts set cents = cents + 1 where id = 7;\nselect pg_sleep(0.02);\ncommit;\n"
-SCAN = "\\set c random(1, 1000)\nselect * from orders where customer = :c;\n"
-BY_KEY = "\\set i random(1, 90000)\nselect note from orders where id = :i;\n"
 CALM = "\\set i random(1, 90000)\nselect note from orders where id = :i;\n\\sleep 20 ms\n"
 INDEX = "create index on orders(id)"
 BIG = "create table big as select i as id, repeat('x', 100) as note from generate_series(1, 300000) i; create index on big(id)"
-PLPGSQL = "do $$ declare t bigint := 0; begin for i in 1..300000 loop t := t + i % 7; end loop; end $$;\n"
-JSON = "select sum(length((jsonb_build_object('a', id, 'b', note, 'c', array[1,2,3])::text::jsonb)::text)) from orders;\n"
-VACUUM = "update big set id = id + 0 where id % 7 = 1;\nvacuum big;\n"
-SORT = "select count(*) from (select * from orders where id < 40000 order by note, customer desc offset 0) x;\n"
-WRITE = "\\set a random(1, 90000)\nupdate orders set note = repeat('y', 200) where id between :a and :a + 4000;\n"
-QUEUE = "begin;\nlock table orders in share row exclusive mode;\nselect pg_sleep(0.02);\ncommit;\n"
 
 
 def scan(sessions):
@@ -164,8 +155,10 @@ def statements(words):
     return lambda c: expected(finding("statements", *words, magnitude=c.counted(c.said["transactions"]), witness="pgbench's log"))
 
 
-def computes(purpose, statement):
-    return lambda _: expected(finding("cpu-purpose", purpose, f"most for {statement}"))
+def work(name, setup=""):
+    """start() and expectation of one of WORK."""
+    script, purpose, statement = WORK[name]
+    return clients(script, 1, setup=setup), lambda _: expected(finding("cpu-purpose", f"{purpose}, most for {statement}"))
 
 
 def logged(kind, words, text, unit=1):
@@ -188,9 +181,9 @@ SERVERS = {
         ("one at a time from 1 session: 100% of them select note from orders where id = ? (",)), seconds=0.5),
     "postgresql-statements-prepared": PostgreSql("clients that ask for each row", clients(BY_KEY, 2, "-M", "prepared", setup=INDEX), statements(
         ("one at a time from 2 sessions, which are prepared",)), seconds=0.5),
-    "postgresql-plpgsql": PostgreSql("a function that computes", clients(PLPGSQL, 1), computes("runs functions of PL/pgSQL", "do $$")),
-    "postgresql-json": PostgreSql("a statement that makes JSON", clients(JSON, 1), computes("reads and writes JSON", "select sum(length((jsonb_build_object(")),
-    "postgresql-vacuum": PostgreSql("a table that is vacuumed", clients(VACUUM, 1, setup=BIG), computes("vacuums tables", "vacuum big")),
+    "postgresql-plpgsql": PostgreSql("a function that computes", *work("plpgsql")),
+    "postgresql-json": PostgreSql("a statement that makes JSON", *work("json")),
+    "postgresql-vacuum": PostgreSql("a table that is vacuumed", *work("vacuum", setup=BIG)),
     "postgresql-commits": PostgreSql("commits that wait for the disk", clients("insert into orders values (1, 1, 'x');\n", 4), lambda _: expected(
         finding("locks", "for a WAL flush")), settings=("fsync=on",), place="/var/tmp", seconds=0.4),
     "postgresql-sorts-in-files": PostgreSql("sorts that do not fit into memory", clients(SORT, 2), logged(
