@@ -21,7 +21,7 @@
 	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of another one")             \
 	X(DISK, EVENT, "the file could not be written")                                            \
 	X(MALFORMED, EVENT, "the record was not well-formed")                                      \
-	X(ARG_FAULT, PART, "an argument lay on a page that could not be read")                     \
+	X(ARG_FAULT, PART, "the memory of an argument could not be read")                          \
 	X(ARG_CUT, PART, "a string or blob was longer than the limit")                             \
 	X(STACK_RING_FULL, PART, "no space in the ring buffer for a stack")                        \
 	X(STACK_FAULT, PART, "a stack frame could not be read")                                    \
@@ -31,7 +31,7 @@
 	X(PROCESS_RING_FULL, PART, "no space in the ring buffer for a process record")             \
 	X(PERF_LOST, PART, "perf side-band records overwritten")                                   \
 	X(NAME_QUEUE_FULL, PART, "too many new addresses at once: some are unnamed")               \
-	X(FILTERED, INFO, "hits of processes that were not asked for")                             \
+	X(FILTERED, INFO, "hits of processes that were not requested")                             \
 	X(SAMPLE_RING_FULL, SAMPLE, "no space in the ring buffer for a CPU sample")                \
 	X(SAMPLE_STACK_LOST, PART, "no space in the ring buffer for a CPU sample's stack")         \
 	X(SAMPLE_RING_BUSY, SAMPLE, "the ring buffer was locked when a CPU sample interrupted")    \
@@ -42,8 +42,8 @@
 	X(WAKE_LOST, PART, "no space to remember who woke a thread")                               \
 	X(SAMPLE_DISK, SAMPLE, "the file could not be written: a CPU sample")                      \
 	X(SWITCH_DISK, SWITCH, "the file could not be written: a context switch")                  \
-	X(RING_LANE_LIMITED, INFO, "events over --rate, left out as it was asked")                 \
-	X(LANE_TWICE, INFO, "hits of probes whose events came by the program's own ring")          \
+	X(RING_LANE_LIMITED, INFO, "events above --rate, dropped as requested")                    \
+	X(LANE_TWICE, INFO, "duplicate hits of probes: their events were received by a ring")      \
 	X(STREAM_DROP, EVENT, "no space in the runtime's buffer for its event stream")             \
 	X(PROCESS_MAP_FULL, PART, "no space to remember a process: its events are missing")        \
 	X(NO_MEMORY, EVENT, "no memory for an event on its way to the file")                       \
@@ -56,7 +56,7 @@
 	X(RING_LANE_NO_PROVIDER, EVENT, "the process has more than 4,096 providers at a time")     \
 	X(RING_LANE_UNDESCRIBED, EVENT, "no room in tapir to describe the event")                  \
 	X(RING_LANE_CHILD, EVENT, "a forked child ended before its ring was read, or had none")    \
-	X(KERNEL_STACK_STALE, PART, "a kernel stack was not the one it was taken for")             \
+	X(KERNEL_STACK_STALE, PART, "a cached kernel stack was stale")                             \
 	X(UNWIND_FILES_FULL, PART,                                                                 \
 	  "no room for the unwind table of a file: stacks through it lack frames")                 \
 	X(PROVIDERS_LEFT, PART,                                                                    \
@@ -67,7 +67,7 @@
 	X(UNWIND_FILE_CHANGED, PART,                                                               \
 	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")    \
 	X(RESOURCE_UNREADABLE, PART, "what a process publishes of itself could not be read")       \
-	X(USER_STACK_STALE, PART, "a user stack was not the one it was taken for")
+	X(USER_STACK_STALE, PART, "a cached user stack was stale")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1
