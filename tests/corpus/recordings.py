@@ -232,7 +232,7 @@ PROGRAMS_ALONE = {
     "python-loop-computes-in-a-callback": Python(("asyncio_loop.py", "computing-callback"), loop("event loop", " in count_up asyncio_loop.py")),
     "python-idle": Python(("gil.py", "idle"), is_idle),
     "python-lock-convoy": Python(("python_locks.py", "convoy"), waits("locks", "for a Python lock: ", ", in got_lock python_locks.py",
-                                                                      "; whoever has it sleeps")),
+                                                                      "; the holder sleeps")),
     "python-lock-hog": Python(("python_locks.py", "hog"), lock_hog),
     "python-work-queue": Python(("python_locks.py", "queue"), lambda _: expected(absent=["locks", "deadlock"])),
     "python-lock-pair": Python(("python_locks.py", "pair"), waits("locks", "for a Python lock: ", ", in got_lock python_locks.py")),

@@ -74,7 +74,7 @@ def is_lock(t, report, counted, words):
 @measured
 def test_first_line_names_the_lock_for_which_threads_wait(t):
     answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("convoy", "hog", "queue")}, LOCK_SECONDS)
-    is_lock(t, *answers["convoy"], "; whoever has it sleeps")
+    is_lock(t, *answers["convoy"], "; the holder sleeps")
     report, counted = answers["hog"]
     is_lock(t, report, counted, ", and sleeps")
     t.eq(int(re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)), counted["holder"], "the thread that holds it")
@@ -84,7 +84,7 @@ def test_first_line_names_the_lock_for_which_threads_wait(t):
 @measured
 def test_first_line_tells_waits_for_locks_from_others_by_names(t):
     answers = recorded(t, {mode: (PYTHON, LOCKS, mode) for mode in ("pair", "full", "deadlock", "pool")}, LOCK_SECONDS)
-    is_lock(t, *answers["pair"], "; whoever has it sleeps")
+    is_lock(t, *answers["pair"], "; the holder sleeps")
     report, counted = answers["full"]
     near_waiting(t, leads(t, report, "waits", "for a full queue in fill python_locks.py"), counted, "threads, full")
     report, counted = answers["deadlock"]

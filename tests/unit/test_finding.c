@@ -120,7 +120,7 @@ static void waits_that_have_not_ended_count(void **state)
 	fire_on(BLOCKED, 2, 10 * MS, 9, "0xa", 2);
 	fire(TICK, 110 * MS, 0, "Object", 0);
 	expect_finding("threads waited 100.00 ms for locks, 100% of it for lock 0xa in "
-		       "Shop.Price(); 1 still waited at the end");
+		       "Shop.Price(); 1 still waiting at the end");
 }
 
 /* Without names its stack alone says nothing; it is that of a wait with events. */
@@ -304,7 +304,7 @@ static void threads_that_wait_where_others_pass_are_none(void **state)
 	fire(TICK, 1002 * MS, 0, "Object", 0);
 	expect_finding(
 		"threads waited 2.498 s for locks, 100% of it for monitor in Shop.Draw(int); "
-		"2 still waited at the end");
+		"2 still waiting at the end");
 	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
 }
 
@@ -345,7 +345,7 @@ static void semaphore_that_threads_pass_on_is_a_lock(void **state)
 	waits_often(11, 8, 12);
 	waits_often(12, 8, 11);
 	fire(TICK, 1002 * MS, 0, "Object", 0);
-	expect_finding("threads waited 1.000 s for a semaphore that they pass to each other: 1.0 "
+	expect_finding("threads waited 1.000 s for a semaphore that is used as a lock: 1.0 "
 		       "of 2 threads at any time, in Shop.Draw(int)");
 	assert_string_equal(found.rows.data[0].view, "offcpu");
 }
@@ -378,7 +378,7 @@ static void lock_that_others_get_meanwhile_is_no_deadlock(void **state)
 	waits_often(13, 12, 14);
 	fire(TICK, 1002 * MS, 0, "Object", 0);
 	expect_finding("threads waited 2.500 s for locks, 100% of it for reader-writer lock in "
-		       "Shop.Draw(int); 2 still waited at the end");
+		       "Shop.Draw(int); 2 still waiting at the end");
 	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
 }
 

@@ -245,7 +245,7 @@ static void finalizer_without_a_rest_is_named(void **state)
 
 	(void)state;
 	assert_non_null(row);
-	assert_string_equal(row->text, "the finalizer thread has no rest: 95% of the time in "
+	assert_string_equal(row->text, "the finalizer thread is saturated: 95% of the time in "
 				       "finalizers, most in Shop.Ask()");
 	assert_float_equal(row->magnitude, 1.9, 0.01);
 }

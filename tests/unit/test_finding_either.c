@@ -113,7 +113,7 @@ static void threads_that_wait_for_one_address_at_a_time_wait_for_a_lock(void **s
 	assert_float_equal(row->magnitude, 1.98, 0.001);
 	assert_string_equal(row->text,
 			    "threads waited 1.980 s for a Python lock: 2.0 of 2 threads at any "
-			    "time; thread 2 () has it 100% of the time, and sleeps");
+			    "time; thread 2 () holds it 100% of the time, and sleeps");
 }
 
 /* The first stacks of a recording may be cut: its address is that of the others' lock. */

@@ -68,7 +68,7 @@ static void humongous_objects_are_reported(void **state)
 		collect((500 + (uint64_t)i * 250) * MS, "cause=G1 Humongous Allocation", 4, 8);
 	end_at(2001 * MS);
 	expect(TAPIR_FOUND_HUMONGOUS,
-	       "humongous objects, of half a G1 region and more, make the JVM collect 6.0 times a "
+	       "humongous allocations, of half a G1 region and more, make the JVM collect 6.0 times a "
 	       "second: 12 of 12 collections, 24 ms in all (1% of the time)");
 }
 

@@ -395,7 +395,7 @@ static void waits_of_interpreted_code_are_what_the_thread_waits_for_else(void **
 	expect(TAPIR_FOUND_LOCKS, "threads waited 1.592 s for a java.util.concurrent lock: 0.8 "
 				  "of 1 threads at any time, cashier-*");
 	assert_string_equal(found.rows.data[0].evidence,
-			    "199 waits; callers of 800.00 ms of them are missing");
+			    "199 waits; 800.00 ms of them have truncated stacks");
 }
 
 /* A worker that also parks for work: what its unnamed waits were for is not known. */
@@ -496,8 +496,8 @@ static void threads_that_are_parked_throughout_are_reported(void **state)
 	end_at(1010 * MS);
 	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_IDLE);
 	assert_non_null(strstr(found.rows.data[0].text,
-			       "; 4 threads pool-* were parked throughout: "
-			       "for work, or for each other"));
+			       "; 4 threads pool-* stayed parked throughout "
+			       "(idle, or waiting for each other)"));
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -539,8 +539,8 @@ static void objects_that_threads_pass_on_are_reported(void **state)
 	}
 	end_at(1001 * MS);
 	expect(TAPIR_FOUND_LOCKS,
-	       "threads waited 900.00 ms for a permit or a pooled object that they "
-	       "pass to each other: 0.9 of 3 threads at any time, in "
+	       "threads waited 900.00 ms for a permit or a pooled object that is "
+	       "used as a lock: 0.9 of 3 threads at any time, in "
 	       "Shop.reserve()");
 }
 

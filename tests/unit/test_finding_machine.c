@@ -165,7 +165,7 @@ static void neighbours_that_have_the_cpus_are_named(void **state)
 	(void)state;
 	measured("neighbours", "1000000000 2 1600000000\n1500000000 77 cc1\n100000000 78 as\n");
 	wait_for_a_cpu();
-	expect_finding("threads waited 600.00 ms for a CPU, 67% of the time that they wanted one: "
+	expect_finding("threads waited 600.00 ms for a CPU, 67% of their runnable time: "
 		       "other processes used 1.60 of 2 CPUs, most cc1 (77) 1.50, as (78) 0.10");
 }
 
@@ -175,7 +175,7 @@ static void neighbours_that_have_ended_count(void **state)
 	(void)state;
 	measured("neighbours", "1000000000 2 300000000 1900000000\n300000000 78 make\n");
 	wait_for_a_cpu();
-	expect_finding("threads waited 600.00 ms for a CPU, 67% of the time that they wanted one: "
+	expect_finding("threads waited 600.00 ms for a CPU, 67% of their runnable time: "
 		       "other processes used 1.60 of 2 CPUs, most make (78) 0.30, processes that "
 		       "have ended 1.30");
 }
@@ -219,7 +219,7 @@ static void neighbours_that_take_most_are_named_beside_own_threads(void **state)
 	(void)state;
 	measured("neighbours", "1000000000 3 2600000000\n2600000000 77 cc1\n");
 	want_more_cpus_than_there_are(300);
-	expect_finding("threads waited 3.200 s for a CPU, 91% of the time that they wanted one, at "
+	expect_finding("threads waited 3.200 s for a CPU, 91% of their runnable time, at "
 		       "least 500.00 ms of it for one another: other processes used 2.60 of 3 "
 		       "CPUs, most cc1 (77) 2.60");
 }
@@ -313,7 +313,7 @@ static void neighbours_cost_less_what_hardly_wants_a_cpu(void **state)
 	feeder_leave(&f, 2, 302 * MS, 0);
 	feeder_come(&f, 2, 702 * MS, 0, 0);
 	fire(TICK, 1001 * MS, 0, "Object", 0);
-	expect_finding("threads waited 400.00 ms for a CPU, 80% of the time that they wanted one: "
+	expect_finding("threads waited 400.00 ms for a CPU, 80% of their runnable time: "
 		       "other processes used 1.90 of 2 CPUs, most cc1 (77) 1.90");
 	whole = found.rows.data[0].magnitude;
 	assert_true(whole > 39 && whole < 41);

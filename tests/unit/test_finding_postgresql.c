@@ -478,8 +478,8 @@ static void statements_one_after_the_other_are_named(void **state)
 	end_at(1001);
 	assert_string_equal(first(TAPIR_FOUND_STATEMENTS),
 			    "499 short statements a second, one at a time from 1 session: 100% of "
-			    "them select ? from t where id = ? (0.10 ms each); in between the "
-			    "server waits for the client, 95% of the time");
+			    "them select ? from t where id = ? (0.10 ms each); between them "
+			    "the server waits for the client 95% of the time");
 }
 
 static void prepared_statements_have_no_text(void **state)
@@ -491,7 +491,7 @@ static void prepared_statements_have_no_text(void **state)
 	assert_string_equal(
 		first(TAPIR_FOUND_STATEMENTS),
 		"999 short statements a second, one at a time from 2 sessions, which are "
-		"prepared; in between the server waits for the client, 95% of the time");
+		"prepared; between them the server waits for the client 95% of the time");
 }
 
 static void statements_that_take_their_time_are_no_loop_of_a_client(void **state)

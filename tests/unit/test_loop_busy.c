@@ -31,7 +31,7 @@ static void busy_when_it_hardly_sleeps(void **state)
 	lead_at(1111);
 	assert_string_equal(text_of(TAPIR_FOUND_LOOP_BUSY),
 			    "the event loop of process 100 was busy 82% of the time, 901.00 ms at "
-			    "most without a rest: 63% of it in draw shop.js:12:3");
+			    "most without a pause: 63% of it in draw shop.js:12:3");
 	assert_string_equal(text_of(TAPIR_FOUND_LOOP), "");
 }
 

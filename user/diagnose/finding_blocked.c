@@ -384,14 +384,14 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	}
 }
 
-/* "99 waits; callers of 1.2 s of them are missing" */
+/* "99 waits; 1.2 s of them have truncated stacks" */
 static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
 {
 	char cut[TAPIR_NS_TEXT_BYTES];
 
 	tapir_str__addf(out, "%" PRIu64 " waits", all->wait_cnt);
 	if (all->cut_ns)
-		tapir_str__addf(out, "; callers of %s of them are missing",
+		tapir_str__addf(out, "; %s of them have truncated stacks",
 				tapir_ns__text(all->cut_ns, cut));
 }
 

@@ -226,7 +226,7 @@ static void add_function(struct tapir_finding *f, const struct tapir_either_lock
 	tapir_weights__fini(&places);
 }
 
-/* "; thread 7 (python3) has it 98% of the time, and sleeps"; "; the holder sleeps" */
+/* "; thread 7 (python3) holds it 98% of the time, and sleeps"; "; the holder sleeps" */
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
 		       struct tapir_str *out)
 {
@@ -241,11 +241,11 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 					    tapir_timeline__stats(f->tl)->last_ns);
 		tapir_str__addf(out, "; thread %u (", lock->holders.best_name);
 		tapir_str__add_printable(out, comm.data, comm.len);
-		tapir_str__addf(out, ") has it %.0f%% of the time", share);
+		tapir_str__addf(out, ") holds it %.0f%% of the time", share);
 	}
 	if (!is_wait)
 		return;
-	tapir_str__adds(out, is_one ? ", and " : "; whoever has it ");
+	tapir_str__adds(out, is_one ? ", and " : "; the holder ");
 	if (!strcmp(most->label, "sleep"))
 		tapir_str__adds(out, "sleeps");
 	else

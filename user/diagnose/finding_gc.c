@@ -468,7 +468,7 @@ static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_coll
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);
-	tapir_str__addf(&text, " has no rest: %.0f%% of the time in finalizers", share);
+	tapir_str__addf(&text, " is saturated: %.0f%% of the time in finalizers", share);
 	tapir_finding__add_most(f, &gc->finalizers, ", most in ", &text);
 	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
 			      tapir_finding__most(f, &gc->finalizers), &text, NULL, "offcpu");

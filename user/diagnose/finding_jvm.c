@@ -161,8 +161,8 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 	    !tapir_found__counts(kind, rate))
 		return false;
 	if (is_humongous)
-		tapir_str__adds(&text, "humongous objects, of half a G1 region and more, make the "
-				       "JVM collect ");
+		tapir_str__adds(&text, "humongous allocations, of half a G1 region and more, make "
+				       "the JVM collect ");
 	else
 		tapir_str__addf(&text, "%s makes the JVM collect ", cause->name);
 	tapir_str__addf(&text, "%.1f times a second: ", rate);

@@ -558,7 +558,7 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &text))
 		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &text);
 	if (f->locks.open_cnt)
-		tapir_str__addf(&text, "; %" PRIu64 " still waited at the end", f->locks.open_cnt);
+		tapir_str__addf(&text, "; %" PRIu64 " still waiting at the end", f->locks.open_cnt);
 	tapir_str__addf(&evidence, "%" PRIu64 " waits", f->locks.cnt);
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, worst->label, &text, &evidence,
 			      NULL);

@@ -24,7 +24,7 @@
 #define BLOCKED_NS   (TAPIR_LOOP_BLOCKED_MS * 1000000ull)
 #define TOLD_PERCENT 50 /* of a time: with less, too little is known of it */
 #define MAX_KEPT     (1u << 20)
-#define RESTS_OF_ONE 10 /* times as long without a rest: it hardly has any */
+#define RESTS_OF_ONE 10 /* times as long without a pause: it hardly has any */
 #define TURNS_OF_ONE 4	/* long turns with one such point: fewer, and they are many short ones */
 #define BY_CHANCE    10 /* times the mean time between such points: by chance in one of 20,000 */
 

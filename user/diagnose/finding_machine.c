@@ -124,7 +124,7 @@ static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, st
 	uint64_t all_ns = f->machine.runnable_ns;
 	char text[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(out, "threads waited %s for a CPU, %.0f%% of the time that they wanted one",
+	tapir_str__addf(out, "threads waited %s for a CPU, %.0f%% of their runnable time",
 			tapir_ns__text(all_ns, text),
 			tapir_finding__percent(all_ns, f->cpu.ns + all_ns));
 	if (own_ns)

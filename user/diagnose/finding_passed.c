@@ -178,14 +178,14 @@ static void add_finding(struct tapir_finding *f, struct passed_sum *all,
 
 	if (!all->wait || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
 		return;
-	tapir_str__addf(&text, "threads waited %s for a %s that they pass to each other",
+	tapir_str__addf(&text, "threads waited %s for a %s that is used as a lock",
 			tapir_ns__text(all->where.sum, waited),
 			all->wait->passed ? all->wait->passed : all->wait->reason);
 	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
 	tapir_finding__add_most(f, &all->where, ", in ", &text);
 	tapir_str__addf(&evidence, "%" PRIu64 " waits", all->wait_cnt);
 	if (all->cut_ns)
-		tapir_str__addf(&evidence, "; callers of %s of them are missing",
+		tapir_str__addf(&evidence, "; %s of them have truncated stacks",
 				tapir_ns__text(all->cut_ns, cut));
 	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all->wait->reason, &text, &evidence,
 			      "offcpu");
@@ -223,8 +223,8 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	most = tapir_found_labels__worst(&names);
 	if (most && most->cnt >= MIN_PARKED)
 		tapir_str__addf(out,
-				"; %" PRIu64 " threads %s were parked throughout: for work, or "
-				"for each other",
+				"; %" PRIu64 " threads %s stayed parked throughout (idle, or "
+				"waiting for each other)",
 				most->cnt, most->label);
 	tapir_found_labels__fini(&names);
 }

@@ -148,7 +148,7 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 					session_cnt * tapir_timeline__switched_ns(f->tl));
 	if (client >= CLIENT_PERCENT)
 		tapir_str__addf(&text,
-				"; in between the server waits for the client, %.0f%% of the time",
+				"; between them the server waits for the client %.0f%% of the time",
 				client);
 	tapir_found_list__add(list, TAPIR_FOUND_STATEMENTS, rate, most ? most->text : NULL, &text,
 			      NULL, NULL);

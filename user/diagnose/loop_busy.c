@@ -41,7 +41,7 @@ void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir
 	double share = tapir_finding__percent(busy->own.best, busy->own.sum);
 	char longest[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(out, " busy %.0f%% of the time, %s at most without a rest", percent,
+	tapir_str__addf(out, " busy %.0f%% of the time, %s at most without a pause", percent,
 			tapir_ns__text(busy->longest_ns, longest));
 	if (share >= TELLING_PERCENT) {
 		tapir_str__addf(out, ": %.0f%% of it in ", share);
