@@ -36,7 +36,7 @@ def test_a_recording_has_what_a_service_says_of_itself(t):
     named = services(t, file)
     t.ok(named[pids["service"]] == told[-1]["service.name"] and named[pids["nothing"]] is None, f"{named}")
     t.ok(f"\nservices: {told[-1]['service.name']} ({pids['service']})\n" in t.tapir("report", file, "--all").out, "the report's head")
-    t.ok('says of itself {"resource":{"service.name":"checkout"' in t.tapir("events", file).out, "events as text")
+    t.ok('resource {"resource":{"service.name":"checkout"' in t.tapir("events", file).out, "events as text")
     t.eq(t.report(file)["incomplete"], {}, "losses")
     out = t.path("otlp")
     t.eq(t.tapir("export", "--format", "otlp", file, "-o", out).rc, 0, "export")

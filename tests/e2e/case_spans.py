@@ -123,7 +123,7 @@ def check_views(t, file, trace, chosen):
     t.eq(sum(row["samples"] for row in cpu["works"]), sum(r["type"] == "sample" for r in chosen), "samples of the view cpu")
     waits = sum(row["count"] for row in view(t, file, "offcpu", "--trace-id", trace)["waits"])
     t.ok(0 < waits <= sum(r["type"] == "switch" for r in chosen), f"{waits} waits of the view offcpu")
-    for options, rc, said in ((("--view", "cpu", "--trace-id", "0" * 31 + "1"), 1, "has nothing of trace 0"),
+    for options, rc, said in ((("--view", "cpu", "--trace-id", "0" * 31 + "1"), 1, "has no records with trace id 0"),
                               (("--view", "gc", "--trace-id", trace), 2, "it shows the whole process"),
                               (("--view", "cpu", "--trace-id", "12"), 2, "is not 32 hex digits"),
                               (("--trace-id", trace), 2, "--trace-id requires --view")):
@@ -147,7 +147,7 @@ def check_exports(t, file, trace, chosen):
         one, all_of_it = ((gzip.decompress if form == "pprof" else bytes)(pathlib.Path(path).read_bytes()) for path in out)
         raw, other = (value.encode() if form == "pprof" else bytes.fromhex(value) for value in (trace, other_trace(t, file, trace)))
         t.eq((raw in one, other in one, raw in all_of_it, other in all_of_it), (True, False, True, True), f"traces in {form}")
-    for options, rc, said in ((("folded", "--trace-id", "0" * 31 + "1"), 1, "has nothing of trace 0"),
+    for options, rc, said in ((("folded", "--trace-id", "0" * 31 + "1"), 1, "has no records with trace id 0"),
                               (("nettrace", "--trace-id", trace), 2, "holds the whole recording"),
                               (("folded", "--trace-id", "12"), 2, "is not 32 hex digits")):
         answer = t.tapir("export", file, "--format", *options, expect=rc)

@@ -108,8 +108,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err && job.choice.glob && !job.chosen_cnt)
 		tapir_warn("no event of %s matches %s", cli->words.data[0], job.choice.glob);
 	if (!err && args->trace_id && !job.chosen_cnt)
-		err = tapir_diag__fail(-ENODATA, "%s has nothing of trace %s", cli->words.data[0],
-				       args->trace_id);
+		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
+				       cli->words.data[0], args->trace_id);
 	if (!err) /* names may have been fetched after the last record */
 		err = tapir_long_read__check(&job.read);
 	if (!err)

@@ -191,7 +191,8 @@ static int check_trace(const struct tapir_timeline *tl, const struct tapir_view_
 {
 	if (!rq->trace_id || tapir_timeline__stats(tl)->chosen)
 		return 0;
-	return tapir_diag__fail(-ENODATA, "%s has nothing of trace %s", rq->path, rq->trace_id);
+	return tapir_diag__fail(-ENODATA, "%s has no records with trace id %s", rq->path,
+				rq->trace_id);
 }
 
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,

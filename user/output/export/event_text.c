@@ -260,7 +260,7 @@ static void add_look(struct tapir_event_lines *l, const struct tapir_rec *rec,
 
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, look->tgid, look->tid, rec->time_ns);
-	tapir_str__adds(out, "is in functions of its interpreter\n");
+	tapir_str__adds(out, "interpreter stack\n");
 	add_stack(l, out, look->tgid, rec->time_ns, look->stack_id);
 }
 
@@ -438,7 +438,7 @@ static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *re
 	tapir_json__open(&j, NULL, '{');
 	tapir_otel_resource__add_json(&j, view.payload);
 	tapir_json__close(&j, '}');
-	tapir_str__adds(out, "says of itself ");
+	tapir_str__adds(out, "resource ");
 	add_sv(out, (struct tapir_sv){text.data, text.len});
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&text);
