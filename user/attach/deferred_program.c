@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See deferred_program.h. */
+/*
+ * See deferred_program.h. libbpf calls defer_load for a program before it loads it: the prepared
+ * instructions are copied, libbpf gets two instructions in their place, and a thread (or, on
+ * demand, the first caller that needs the program) loads the copy.
+ */
 #include "attach/deferred_program.h"
 
 #include <bpf/bpf.h>

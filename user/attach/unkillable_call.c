@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See unkillable_call.h. */
+/*
+ * See unkillable_call.h. Two processes share tapir's table of descriptors: the child that makes one
+ * call, and the keeper, which lives until all threads of tapir have ended, so that the last close
+ * of a link is never made by a task that a signal interrupts.
+ */
 #include "attach/unkillable_call.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See counter_text.h. */
+/*
+ * See counter_text.h. The blob is a type, the lengths of four texts and the texts; each length is
+ * checked against the rest.
+ */
 #include "decode/counter_text.h"
 
 #include <errno.h>

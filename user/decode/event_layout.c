@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See event_layout.h. */
+/*
+ * See event_layout.h. The event's own description goes before the tables, which know only the
+ * events of their versions. A blob may fit in two ways (event_blob.h): the payload decides.
+ */
 #include "decode/event_layout.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See packed.h. */
+/*
+ * See packed.h. A cursor goes through the payload once, field by field; what a field counts or
+ * measures was read before it. Only a string with a NUL inside needs a second look: the fields
+ * behind it, if all have a fixed size, are then read from the payload's end.
+ */
 #include "decode/packed.h"
 #include "base/little_endian.h"
 

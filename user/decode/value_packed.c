@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See value_packed.h. */
+/*
+ * See value_packed.h. Numbers become names by the maps of a manifest: one name for an enumeration,
+ * the names of all bits for flags, with the rest in hexadecimal.
+ */
 #include "decode/value_packed.h"
 
 #include <inttypes.h>

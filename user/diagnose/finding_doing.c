@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See finding_doing.h. */
+/*
+ * See finding_doing.h. Samples are summed by activity and statement while the file is read;
+ * findings about processes, connections and threads that are started again and again count events
+ * and waits, and name the function that starts them.
+ */
 #include "diagnose/finding_doing.h"
 
 #include <inttypes.h>

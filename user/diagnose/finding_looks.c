@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See finding_looks.h. LOOK records are read from outside, at times of their own, so they are
+ * weighed against the CPU samples of the same threads: a function is named only if those threads
+ * used most of the CPU time.
+ */
 #include "diagnose/finding_looks.h"
 
 #include <inttypes.h>

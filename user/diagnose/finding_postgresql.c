@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See finding_postgresql.h. */
+/*
+ * See finding_postgresql.h. Checkpoints count only if the log's size caused them (a flag of the
+ * event), sorts only if they wrote temporary files.
+ */
 #include "diagnose/finding_postgresql.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See finding_sessions.h. The last snapshot that saw a session decides: a session that was idle
+ * then, and has slept for its client since, was idle until the recording ended.
+ */
 #include "diagnose/finding_sessions.h"
 
 #include <stdlib.h>

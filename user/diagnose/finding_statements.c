@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See finding_statements.h. Statements are counted by their text without numbers, and by session:
+ * only a session with many statements per second, most of them short, is a loop of a client. Waits
+ * for the client within it show that the time is spent on the way.
+ */
 #include "diagnose/finding_statements.h"
 
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See finding_workers.h. */
+/*
+ * See finding_workers.h. While the file is read each wait of a worker is counted as idle, within a
+ * task, or for another task, by the functions on its stack; pools are formed after the last record,
+ * by the names of their threads.
+ */
 #include "diagnose/finding_workers.h"
 
 #include <ctype.h>

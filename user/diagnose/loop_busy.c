@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See loop_busy.h. A turn counts only if enough of it is explained by samples and waits: else
+ * records were lost, or a sleep was not seen, and the loop would seem busy.
+ */
 #include "diagnose/loop_busy.h"
 
 #include "analyze/view.h"

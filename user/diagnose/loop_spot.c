@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See loop_spot.h. Names of functions decide, through the tables of lore.h; what a name implies is
+ * looked up once. A loop is recognized by its function (libuv), or, if it is written in its
+ * language, by the functions through which it calls the program (asyncio).
+ */
 #include "diagnose/loop_spot.h"
 
 #include <string.h>

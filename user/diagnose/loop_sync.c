@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See loop_sync.h. A stack is classified once per node of the tree.
+ */
 #include "diagnose/loop_sync.h"
 
 #include <string.h>

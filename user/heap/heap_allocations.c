@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See heap_allocations.h. */
+/*
+ * See heap_allocations.h. The recording is read twice: first the samples and what collections
+ * moved, then the snapshot at its end.
+ */
 #include "heap/heap_allocations.h"
 
 #include <errno.h>

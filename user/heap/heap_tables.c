@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See heap_tables.h. */
+/*
+ * See heap_tables.h. One snapshot gives a table of types with paths; two give a table of
+ * differences, with what allocated the types that grew and what holds them.
+ */
 #include "heap/heap_tables.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See heap_trigger.h. */
+/*
+ * See heap_trigger.h. The thread waits for its time or a cancel, then opens a session of the
+ * runtime, which answers when it has collected; nothing of the session is read.
+ */
 #include "heap/heap_trigger.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See unwind_source.h. */
+/*
+ * See unwind_source.h. A file that is rewritten in place keeps its inode: so its table is compared
+ * by a hash of its blocks.
+ */
 #include "record/unwind_source.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See interp_merge.h. Each native frame of the interpreter's loop takes the functions of one call
+ * of the loop, innermost first. The two lists may differ in length, since they were read at
+ * different times: calls without frames, or frames without calls, are left out at the inner end,
+ * where the difference is.
+ */
 #include "runtime/interp_merge.h"
 
 struct merged {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See page_cache.h. A page is kept in the slot of its number; a new age empties all slots at once.
+ */
 #include "runtime/page_cache.h"
 
 #include <string.h>

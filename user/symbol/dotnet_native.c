@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_native.h. */
+/*
+ * See dotnet_native.h. Three structures on top of each other: numbers, sparse arrays of numbers,
+ * and hash tables whose entries are offsets.
+ */
 #include "symbol/dotnet_native.h"
 
 #include <string.h>

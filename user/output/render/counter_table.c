@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See counter_table.h. */
+/*
+ * See counter_table.h. Values arrive one by one; the table is drawn over the one before, 200 ms
+ * after the first of them, so that an interval's values appear together. Columns that are empty are
+ * left out.
+ */
 #include "output/render/counter_table.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See views.h. */
+/* See views.h. The registry of views, in the order in which help and errors list them. */
 #include "output/render/views.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_names.h. */
+/*
+ * See dotnet_names.h. The state of a process: a question is under way, an answer is being read, or
+ * the next question waits for its time and for unnamed code.
+ */
 #include "record/names/dotnet_names.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See python_reader.h. The states of all threads are read once per copy of a process; a thread is
+ * found by the id that it has in its own namespace.
+ */
 #include "record/threads/python_reader.h"
 
 #include <errno.h>

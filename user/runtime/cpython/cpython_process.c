@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See cpython_process.h. The files that a process maps are opened until one exports the
+ * interpreter's variables: the program, or libpython, in which case the program exports none.
+ */
 #include "runtime/cpython/cpython_process.h"
 
 #include <errno.h>

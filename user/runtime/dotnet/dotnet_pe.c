@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_pe.h. */
+/*
+ * See dotnet_pe.h. The CLI header of the data directories leads to the metadata; addresses become
+ * offsets by the table of sections.
+ */
 #include "runtime/dotnet/dotnet_pe.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm_counters.h. */
+/*
+ * See jvm_counters.h. The JVM maps the file of its counters, which is found among its mappings and
+ * read again for each set of values.
+ */
 #include "runtime/jvm/jvm_counters.h"
 
 #include <errno.h>

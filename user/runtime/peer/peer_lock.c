@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See peer_lock.h. */
+/*
+ * See peer_lock.h. flock(2) has no timeout, so it is tried every 20 ms, until the job's deadline or
+ * a cancel. The lock belongs to the open file: a guard that inherits the descriptor holds it, too.
+ */
 #include "runtime/peer/peer_lock.h"
 
 #include <errno.h>

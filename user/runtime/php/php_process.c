@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See php_process.h. The files that a process maps are opened until one exports the engine's
+ * variables.
+ */
 #include "runtime/php/php_process.h"
 
 #include "attach/proc.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See postgresql_titles.h. A forked server process gets 10 ms to set its title; the due times are
+ * in the order of the forks, so the first row is due first.
+ */
 #include "runtime/postgresql/postgresql_titles.h"
 
 #include <string.h>
