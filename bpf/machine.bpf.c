@@ -466,7 +466,7 @@ static __noinline int copy_call(struct machine_scratch *s, const struct tapir_ma
 	return 0;
 }
 
-/* A call that had begun before it was asked for, and the half of fork(2) that is a child's, has no
+/* A call that had begun before it was requested, and the half of fork(2) that is a child's, has no
  * beginning here. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(tapir_call_ends, struct pt_regs *regs, long ret)

@@ -40,7 +40,7 @@
 /* ---- limits ------------------------------------------------------------------------- */
 
 #define TAPIR_MAX_ARGS	       12  /* sys/sdt.h has no more */
-#define TAPIR_FRAMES	       127 /* of a stack, unless more are asked for */
+#define TAPIR_FRAMES	       127 /* of a stack, unless more are requested */
 #define TAPIR_MAX_FRAMES       512
 #define TAPIR_MAX_RECORD_BYTES (128u * 1024u) /* a reader refuses more */
 #define TAPIR_COMM_BYTES       16	      /* the kernel's TASK_COMM_LEN */
@@ -108,7 +108,7 @@ enum tapir_lane {
 /* The record's last 24 bytes, after payload and padding, are a struct tapir_trace_ids. */
 #define TAPIR_EVENT_TRACE_IDS  (1u << 3)
 /* Facts about the event itself. */
-#define TAPIR_EVENT_STACK_LOST (1u << 8) /* a stack was asked for and could not be taken */
+#define TAPIR_EVENT_STACK_LOST (1u << 8) /* a stack was requested and could not be taken */
 #define TAPIR_EVENT_CUT	       (1u << 9) /* the payload did not fit and ends early */
 
 struct tapir_rec_event {

@@ -9,7 +9,7 @@
  * Every way to lose something has a name and is counted where it happens.
  * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
  * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing.
- * INFO: nothing is missing that was asked for. The kinds decide what adds up:
+ * INFO: nothing is missing that was requested. The kinds decide what adds up:
  * captured + the sum of EVENT causes = fired.
  */
 #define TAPIR_LOSS_CAUSES(X)                                                                       \

@@ -167,7 +167,7 @@ struct tapir_event_about {
 	const char *provider; /* as the USDT note has it */
 	const char *name;
 	const struct tapir_event_field *fields;
-	uint64_t keywords; /* 0: selected whatever keywords are asked for */
+	uint64_t keywords; /* 0: selected whatever keywords are requested */
 	uint16_t id;
 	uint8_t version;
 	uint8_t level; /* TAPIR_LOGALWAYS to TAPIR_VERBOSE */
@@ -400,7 +400,7 @@ struct tapir_event_record {
 
 /* An event being written. Uninitialised storage of the caller's. */
 struct tapir_event_write {
-	uint8_t *payload; /* fill all bytes that were asked for, in any order */
+	uint8_t *payload; /* fill all bytes that were requested, in any order */
 	uint64_t private_words[18];
 	uint64_t taken; /* set by the library at begin: for note.tapir type 3 */
 };

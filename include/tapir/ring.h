@@ -77,7 +77,7 @@
  *	   selections of OPEN sessions (so fill them, too).
  *	6. Raise generation and FUTEX_WAKE it (shared): a runtime that must open a source of its own
  *	   may wait there, and stores in `applied` which one it has followed: from then on nothing
- *	   that was asked for is missed.
+ *	   that was requested is missed.
  * Drain: acquire head, copy [tail, head), then tail = head (release). head < tail or head - tail >
  * cap_bytes: corrupt, count it, tail = head. Raise `beat` before and, when every slot was read up
  * to the heads of its beginning, `drains` after it. Closing: clear the bits in words[]; wait 1 ms,
@@ -279,7 +279,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_selection) == 312, "tapir_ring_sele
 #define TAPIR_RING_WANTS_PROBES	  (1u << 1)
 #define TAPIR_RING_PROBES_NAME	  "tapir-usdt."
 
-/* Forked children are asked for as well: they inherit the session. */
+/* Forked children are requested as well: they inherit the session. */
 #define TAPIR_RING_WANTS_CHILDREN (1u << 2)
 /*
  * The tracer has probes at USDT sites, too, also in forked children. While a session with this flag

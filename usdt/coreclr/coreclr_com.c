@@ -177,7 +177,7 @@ static int32_t load_as_notification_only(void *self, int32_t *is_notification_on
 	return CORECLR_OK;
 }
 
-/* Filled when first asked for: static tables of functions of different types. */
+/* Filled when first requested: static tables of functions of different types. */
 static void *callback_slots[CALLBACK_SLOT_CNT];
 static struct coreclr_object callback = {callback_slots};
 

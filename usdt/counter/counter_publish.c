@@ -14,7 +14,7 @@
 #define KEY	"EventCounterIntervalSec="
 #define LEAST_S 0.1
 #define MOST_S	3600.0
-#define LOOK_MS 100 /* how soon a change of what is asked for is seen */
+#define LOOK_MS 100 /* how soon a change of what is requested is seen */
 
 /* A session that asks for a group's intervals. */
 struct counter_clock {
@@ -46,7 +46,7 @@ const char *counter_group__provider(const struct counter_group *group)
 	return tapir_provider__name(group->provider);
 }
 
-/* ---- what is asked for -------------------------------------------------------------------- */
+/* ---- what is requested -------------------------------------------------------------------- */
 
 /* A decimal number, without the locale. */
 static double to_seconds(const char *text)

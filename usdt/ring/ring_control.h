@@ -50,7 +50,7 @@ void tapir_ring__say_applied(uint32_t generation);
 /* Reports the result of TAPIR_RING_WANTS_PROBES; err: an errno or 0. */
 void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
 
-/* Providers that were asked for and cannot be served. */
+/* Providers that were requested and cannot be served. */
 void tapir_ring__say_unserved(uint32_t cnt);
 
 /* TAPIR_RING_CTL_FOLLOWS: a thread waits at `generation`, or it ends. */

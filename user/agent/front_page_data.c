@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Documents of pages, and pages that are not what was asked for. */
+/* Documents of pages, and pages that are not what was requested. */
 #include "agent/front_page_data.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "    \
 	"'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/* An answer of the agent. status 0: it was not asked for, or did not come. */
+/* An answer of the agent. status 0: it was not requested, or did not come. */
 struct tapir_page_doc {
 	int fd; /* -1: it is not awaited */
 	struct tapir_wire_head head;

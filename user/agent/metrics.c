@@ -90,7 +90,7 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* However often they are asked for, all processes are read once a second at most. */
+/* However often they are requested, all processes are read once a second at most. */
 static void add_usage(struct tapir_agent *agent, struct tapir_str *out)
 {
 	uint64_t now_ns = tapir_clock__now_ns();

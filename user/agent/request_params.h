@@ -17,7 +17,7 @@
 
 #define TAPIR_QUESTION_MAX_HZ 100000u /* of the ring lane, of a question: per thread */
 
-/* Texts in lists are owned. Zeros: nothing is asked for. */
+/* Texts in lists are owned. Zeros: nothing is requested. */
 struct tapir_request_params {
 	struct tapir_pids pids;
 	struct tapir_words comms;

@@ -122,7 +122,7 @@ int tapir_task__events(void *ctx, int client_fd)
 	int err;
 
 	ask.no_samples = ask.no_sched = true;
-	/* Counters alone: not what would be recorded if nothing were asked for. */
+	/* Counters alone: not what would be recorded if nothing were requested. */
 	ask.only_counters = ask.counters.cnt && !ask.specs.cnt && !ask.profiles.cnt;
 	(void)tapir_helpers__start();
 	err = tapir_task__find_target(&ask, &containers);

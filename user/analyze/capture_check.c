@@ -72,7 +72,7 @@ void tapir_capture_check__add(struct tapir_capture_check *r, const struct tapir_
 	r->runtimes_seen |= runtime_bit(probe.provider);
 }
 
-/* ---- what was asked for ---------------------------------------------------------------------- */
+/* ---- what was requested ---------------------------------------------------------------------- */
 
 struct asked {
 	struct tapir_sv specs; /* one line each */

@@ -92,7 +92,7 @@ static uint8_t work_of_node(struct tapir_works *works, const struct tapir_stack_
 	return *known - 1;
 }
 
-/* A thread's name is asked for again every second: it may get another one. */
+/* A thread's name is read again every second: it may get another one. */
 static uint8_t work_of_thread(struct tapir_works *works, struct tapir_timeline *tl,
 			      const struct tapir_tl_thread *t, uint64_t time_ns)
 {

@@ -60,7 +60,7 @@ struct tapir_tl_thread {
 	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
 	bool has_exited; /* for a while a view may ask what it did */
 	bool has_switched; /* one of its switches was seen */
-	bool has_chosen;   /* it left its CPU in the trace that was asked for */
+	bool has_chosen;   /* it left its CPU in the trace that was requested */
 	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
@@ -71,7 +71,7 @@ struct tapir_tl_thread {
 	struct tapir_parts parts;
 	uint64_t out_ns;       /* when it left its CPU */
 	uint64_t out_futex_va; /* for which it then waited; 0: none, or unknown */
-	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not asked for */
+	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not requested */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
 	uint32_t last_node, whole_node;
 	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */
@@ -115,7 +115,7 @@ struct tapir_interval {
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	uint32_t child_cnt;		 /* activities that it began and that go on */
-	bool is_chosen;			 /* of the trace that was asked for */
+	bool is_chosen;			 /* of the trace that was requested */
 	bool has_trace;			 /* of some trace, by its begin event */
 	bool is_away;			 /* awaited: no thread works for it */
 	bool is_request;		 /* the kind's */

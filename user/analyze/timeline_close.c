@@ -199,7 +199,7 @@ void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_pr
 	}
 }
 
-/* ---- of the time that was asked for ---------------------------------------------------------- */
+/* ---- of the time that was requested ---------------------------------------------------------- */
 
 uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
 				   uint64_t until_ns)

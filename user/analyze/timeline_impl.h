@@ -74,7 +74,7 @@ struct tapir_timeline {
 
 /* timeline_parts.c: time */
 bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
-/* A record of the thread's, of the trace that was asked for: opts.trace says which those are. */
+/* A record of the thread's, of the trace that was requested: opts.trace says which those are. */
 bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
 			       const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);

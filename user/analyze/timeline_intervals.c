@@ -54,7 +54,7 @@ struct happening {
 	struct tapir_tl_thread *thread;
 	uint64_t now_ns;
 	bool is_decoded;
-	bool is_chosen; /* of the trace that was asked for */
+	bool is_chosen; /* of the trace that was requested */
 	uint32_t node;	/* of its stack, or TAPIR_NO_NODE */
 };
 

@@ -2,7 +2,7 @@
 /*
  * Waits of threads: by the stack with which they left their CPU, the reason, and the thread that
  * ended the wait. Stacks that differ only in what the program's own function called, or in
- * functions without names, are one row, unless all frames are asked for; so are threads of one name
+ * functions without names, are one row, unless all frames are requested; so are threads of one name
  * that end waits, and threads outside the recorded processes. What the edges of the recording cut
  * is a table of its own: threads that slept throughout have nothing else.
  */

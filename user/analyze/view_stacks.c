@@ -25,7 +25,7 @@ struct row {
 	uint32_t node; /* TAPIR_NO_NODE: its stack is not known */
 	uint16_t state, flags;
 	bool is_running;
-	bool is_hidden; /* not asked for, but it may hold a lock */
+	bool is_hidden; /* not requested, but it may hold a lock */
 	char *call;	/* the view's; NULL: it is in none that is known */
 	uint64_t object_va;
 	uint32_t owner_tid;	/* 0: unknown */

@@ -48,7 +48,7 @@ static int take_below(uint32_t root_of, const struct tapir_mapping_line *m, uint
 
 /*
  * Is what was taken the file that is mapped? Filesystems with subvolumes show one device in
- * maps and another in stat, so the device is only asked for where the path was the way: a
+ * maps and another in stat, so the device is only compared where the path was the way: a
  * map_files link cannot lead elsewhere.
  */
 static int check_identity(int path_fd, const struct tapir_mapping_line *m, bool with_dev)

@@ -48,7 +48,7 @@ struct tapir_programs {
 
 /* ---- loading ---------------------------------------------------------------------------- */
 
-/* Places for deep stacks exist only where they are asked for. */
+/* Places for deep stacks exist only where they are requested. */
 static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 {
 	bool is_deep = frames > TAPIR_FRAMES;

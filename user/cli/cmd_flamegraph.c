@@ -59,7 +59,7 @@ struct folding {
 	struct tapir_event_filter choice;
 	struct tapir_trace_filter trace;
 	struct tapir_stack_tree samples, events;
-	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not asked for */
+	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not requested */
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
 	uint64_t first_ns, last_ns;	    /* of what happened */

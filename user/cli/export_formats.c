@@ -49,7 +49,7 @@ static int next_chosen(struct tapir_export_job *job, const struct tapir_rec **re
 
 /*
  * Some readers take the first kind of records for the only one (speedscope does): events are
- * for files without samples, unless they were asked for.
+ * for files without samples, unless they were requested.
  */
 static bool is_perf_script_record(const struct tapir_export_job *job, const struct tapir_rec *rec)
 {

@@ -167,7 +167,7 @@ static enum tapir_thread_role find_role(struct tapir_sv comm)
 }
 
 /*
- * A thread's name is asked for again every second: it may get another one. That of a tracer's is
+ * A thread's name is read again every second: it may get another one. That of a tracer's is
  * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
  * does then is its own.
  */

@@ -5,7 +5,7 @@
  *
  * 64-bit little-endian only. Files belong to traced processes and may be hostile or change
  * under us: they are read, never mapped (a truncated mapping is a SIGBUS), headers at open
- * and sections when they are first asked for. Not thread-safe; one image, one thread.
+ * and sections when they are first requested. Not thread-safe; one image, one thread.
  */
 #ifndef TAPIR_USER_IMAGE_H
 #define TAPIR_USER_IMAGE_H

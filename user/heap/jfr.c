@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jfr.h. Pools keep where a value is, not what it is: few are asked for. */
+/* See jfr.h. Pools keep where a value is, not what it is: few are requested. */
 #include "heap/jfr.h"
 
 #include <errno.h>

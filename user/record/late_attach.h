@@ -40,7 +40,7 @@ int tapir_late_attach__add(struct tapir_late_attach *l, const struct tapir_late_
 void tapir_late_attach__on_exec(struct tapir_late_attach *l, uint32_t tgid, uint64_t time_ns);
 void tapir_late_attach__on_exit(struct tapir_late_attach *l, uint32_t tgid);
 
-/* The thread was held, as asked for by this record, until after the probes were attached. */
+/* The thread was held, as requested by this record, until after the probes were attached. */
 void tapir_late_attach__mark_held(struct tapir_late_attach *l, const struct tapir_rec_held *rec);
 
 /* Hands out the gaps that are ones for sure at now_ns; UINT64_MAX: all that are left. */

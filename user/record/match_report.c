@@ -101,7 +101,7 @@ static void describe_spec(const struct tapir_match_report *m, const struct tapir
 	tapir_str__fini(&near);
 }
 
-/* All that was asked for: a SPEC of the command line is not silent. */
+/* All that was requested: a SPEC of the command line is not silent. */
 static bool is_counters_only(const struct tapir_match_report *m)
 {
 	for (size_t i = 0; i < m->specs->cnt; i++)

@@ -70,7 +70,7 @@ struct recording {
 		pthread_t early;		      /* places it in what runs already */
 		bool is_early;
 	} dotnet;
-	struct tapir_publish *publish; /* NULL: not asked for */
+	struct tapir_publish *publish; /* NULL: not requested */
 	char lanes[96];		       /* their entry in the file */
 	int signal_fd, sink_fd, clock_fd;
 	int freeze_fd; /* SIGUSR2; -1: there is no ring */
@@ -90,7 +90,7 @@ struct tapir_match_report tapir_recording__match_report(const struct recording *
 
 bool tapir_recording__coalesces_wakeups(const struct recording *r);
 
-/* -ENOENT with a line: a function that was asked for is in no file that a process maps. */
+/* -ENOENT with a line: a function that was requested is in no file that a process maps. */
 int tapir_recording__check_functions(const struct recording *r);
 
 /* Events of rings that match a SPEC. */

@@ -420,7 +420,7 @@ static int attach_all(struct recording *r)
 	return 0;
 }
 
-/* Samples alone are what was asked for, but events may be what was hoped for. */
+/* Samples alone are what was requested, but events may be what was hoped for. */
 static void say_what_else_is_there(const struct recording *r)
 {
 	const struct tapir_seen_names *seen = tapir_images__seen(r->images);

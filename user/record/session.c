@@ -80,7 +80,7 @@ struct tapir_session {
 	struct tapir_unwinding *unwinding;	   /* NULL: no programs walk stacks */
 	struct tapir_await_code await_code;
 	struct tapir_counter_maker *counters;
-	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not asked for */
+	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not requested */
 	struct tapir_pg_lock_names *locks;	 /* NULL: no file */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
@@ -143,7 +143,7 @@ static void name_new_stacks(struct tapir_session *s)
 	note_write(s, tapir_namer__name_new_stacks(s->namer));
 }
 
-/* False: it is no event that was asked for. */
+/* False: it is no event that was requested. */
 static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
@@ -230,7 +230,7 @@ static bool is_for_names(const struct tapir_rec *rec)
 	       ((const struct tapir_rec_probe *)rec)->flags & TAPIR_PROBE_FOR_NAMES;
 }
 
-/* fd: of a MAPPING's file, else -1; borrowed. True: it was an event that was asked for. */
+/* fd: of a MAPPING's file, else -1; borrowed. True: it was an event that was requested. */
 static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, int fd)
 {
 	if (rec->type == TAPIR_REC_EVENT)

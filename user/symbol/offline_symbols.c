@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One table a file, read when the first of its addresses is asked for. */
+/* One table a file, read when the first of its addresses is requested. */
 #include "symbol/offline_symbols.h"
 
 #include <errno.h>

@@ -205,7 +205,7 @@ static int open_here(const struct tapir_symbol_key *key, struct tapir_elf **out)
 		       : tapir_debug_file__find(key->build_id, key->build_id_bytes, &place, out);
 }
 
-/* Frees what has no lines although they are asked for. */
+/* Frees what has no lines although they are requested. */
 static int check_lines(const struct tapir_symbol_key *key, struct tapir_elf **elf)
 {
 	if (!key->with_lines || tapir_debug_file__has_lines(*elf))

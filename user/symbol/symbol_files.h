@@ -7,7 +7,7 @@
  * A server may speak debuginfod's protocol (buildid/ID/debuginfo) or have the keys of Microsoft's
  * symbol servers (_.debug/elf-buildid-sym-ID/_.debug, FILE/elf-buildid-ID/FILE); both are asked.
  * libdebuginfod is not used: it has no limit for connecting, and a cache of its own.
- * A file counts only if its build ID is the one asked for. One thread at a time.
+ * A file counts only if its build ID is the one requested. One thread at a time.
  */
 #ifndef TAPIR_USER_SYMBOL_FILES_H
 #define TAPIR_USER_SYMBOL_FILES_H

@@ -38,7 +38,7 @@ uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *symbolizer);
 
 /*
  * Stands for the running kernel and its modules, whose "file" begins at TAPIR_KERNEL_START_VA.
- * Its names are asked for one by one (kernel_names.h); all are read (kallsyms.h) where that is
+ * Its names are requested one by one (kernel_names.h); all are read (kallsyms.h) where that is
  * impossible, and where there are thousands.
  */
 uint64_t tapir_symbolizer__kernel_id(void);

@@ -191,7 +191,7 @@ static int describe_stack(struct tapir_catalog *c, const struct tapir_rec_stack 
 
 /* ---- threads and processes: chains, newest first -------------------------------------------- */
 
-/* Keeps a chain short: ids are used again, but only the last few can be asked for. */
+/* Keeps a chain short: ids are used again, but only the last few can be requested. */
 static void trim_chain(struct tapir_catalog *c, struct entry *e)
 {
 	for (int i = 1; e && i < INSTANCES_MAX; i++)

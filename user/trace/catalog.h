@@ -47,7 +47,7 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 /* The ids by which a record that is not a description refers to descriptions. Stack ids: 0 none. */
 struct tapir_use {
 	uint32_t tgid, tid;
-	uint64_t time_ns; /* names of the stacks' addresses are asked for at this time */
+	uint64_t time_ns; /* names of the stacks' addresses are requested at this time */
 	uint64_t stack_id, kstack_id;
 };
 

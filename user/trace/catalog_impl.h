@@ -72,7 +72,7 @@ struct tapir_catalog {
 	struct entry *clock; /* the newest, to be repeated */
 	struct tapir_clock_pairs clock_pairs;
 	struct tapir_vec(struct entry *) metas;
-	/* (tgid, stack) pairs used in this segment, and those whose names are not asked for */
+	/* (tgid, stack) pairs used in this segment, and those whose names are not requested */
 	struct tapir_map used;
 	struct tapir_vec(struct stack_use) unnamed, again;
 	size_t unnamed_head;

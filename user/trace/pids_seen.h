@@ -16,7 +16,7 @@ struct tapir_pids_seen {
 
 /* Every record, also descriptions. */
 void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec);
-/* After the last one. -ESRCH with a line: one that was asked for is not there. */
+/* After the last one. -ESRCH with a line: one that was requested is not there. */
 int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapir_catalog *catalog,
 			   const char *path);
 void tapir_pids_seen__fini(struct tapir_pids_seen *seen);

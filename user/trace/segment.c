@@ -133,7 +133,7 @@ static struct entry *find_name(struct tapir_catalog *c, uint32_t tgid, uint64_t 
 	return tapir_catalog__find_symbol(c, m->file_id, va - m->start_va + m->file_off);
 }
 
-/* Writes what is inlined there, if it is asked for. False: it is not known. */
+/* Writes what is inlined there, if it is requested. False: it is not known. */
 static bool put_inlined(struct tapir_catalog *c, const struct stack_use *use,
 			const struct entry *name, uint64_t va)
 {

@@ -21,7 +21,7 @@ struct tapir_page_results {
 		*offcpu;
 };
 
-/* Values of the form above the list, as they were asked for; "" or text. */
+/* Values of the form above the list, as they were requested; "" or text. */
 struct tapir_page_filter {
 	const char *name, *runtime, *user, *container;
 	bool all;

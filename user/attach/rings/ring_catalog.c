@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The catalog of a lane: which events there are, which were asked for, what each has lost. */
+/* The catalog of a lane: which events there are, which were requested, what each has lost. */
 #include "spec/runtime_db/lore.h"
 #include "attach/rings/ring_drain_impl.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ring_drain.h - one ring lane of one process while it is recorded: its session, its events and
- * which of them were asked for, the positions in its threads' rings, what was lost.
+ * which of them were requested, the positions in its threads' rings, what was lost.
  *
  * One thread at a time. Bounded whatever the process writes: a drain ends at the heads it saw.
  */

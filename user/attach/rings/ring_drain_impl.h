@@ -16,7 +16,7 @@
 struct ring_event {
 	uint64_t cover_key;  /* of its name, while it is on; 0 */
 	uint64_t kind;	     /* ring_kinds.h; of a probe_id */
-	uint32_t probe_id;   /* of the recording; 0: not asked for, or not known yet */
+	uint32_t probe_id;   /* of the recording; 0: not requested, or not known yet */
 	uint32_t generation; /* of its entry */
 	uint32_t cost_bytes;
 	uint32_t gone_round;	    /* the drain that saw its entry given back; 0: it was not */

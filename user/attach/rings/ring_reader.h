@@ -20,7 +20,7 @@
 struct tapir_ring_reader_opts {
 	size_t sz;
 	struct tapir_queue *queue;	     /* borrowed until __stop, like specs */
-	const struct tapir_spec_list *specs; /* what is asked for */
+	const struct tapir_spec_list *specs; /* what is requested */
 	struct tapir_lane_coverage *cover; /* updated with what is enabled; borrowed, may be NULL */
 	uint32_t rate_hz;		   /* events a second of each thread; 0: all */
 	bool with_stack;

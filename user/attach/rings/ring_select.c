@@ -47,7 +47,7 @@ static bool is_positive(const struct tapir_spec_item *item)
 	return !item->negated && item->kind != TAPIR_SPEC_KEYWORD;
 }
 
-/* Takes what is asked for; false: it has no room for it. */
+/* Takes what is requested; false: it has no room for it. */
 typedef bool (*take_fn)(struct tapir_ring_request *out, const struct tapir_ring_selection *one);
 
 static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,

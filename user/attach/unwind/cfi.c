@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* .eh_frame: an index of its functions, one of which is run when it is asked for. */
+/* .eh_frame: an index of its functions, one of which is run when it is requested. */
 #include "attach/unwind/cfi.h"
 
 #include <errno.h>

@@ -143,7 +143,7 @@ static int copy_some(const void *in, const int *fds, uint64_t *value, int *out_f
 	return 0;
 }
 
-/* Returns how many bytes were copied, less than asked for at the end of the file; or -errno. */
+/* Returns how many bytes were copied, less than requested at the end of the file; or -errno. */
 static int64_t copy_all(struct tapir_fs *fs, int handle, int memory_fd, struct copy copy)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + COPY_NS, done = 0;

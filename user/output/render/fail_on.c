@@ -163,7 +163,7 @@ static bool judge_findings(const struct tapir_fail_condition *c, const struct ta
 	bool failed = false;
 
 	tapir_vec_for_each (found, &v->findings->rows) {
-		/* Neither is a fault of the program, unless it is asked for. */
+		/* Neither is a fault of the program, unless it is requested. */
 		if (c->subject == TAPIR_FAIL_FINDING
 			    ? found->kind == TAPIR_FOUND_IDLE || found->kind == TAPIR_FOUND_HEADERS
 			    : found->kind != c->kind)

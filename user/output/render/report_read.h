@@ -37,7 +37,7 @@ struct tapir_report {
 
 /*
  * Reads to the end. pairs: borrowed until __fini, with those that --pair names. 0, or -errno with a
- * line where a process or thread that was asked for is not in the file. __fini in any case.
+ * line where a process or thread that was requested is not in the file. __fini in any case.
  */
 int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 		       struct tapir_pairs *pairs, const struct tapir_report_request *request);

@@ -55,7 +55,7 @@ struct tapir_images_opts {
 	size_t sz;
 	struct tapir_programs *programs;		   /* borrowed until __free, all of these */
 	struct tapir_queue *queue;			   /* takes the PROBE records */
-	const struct tapir_spec_list *specs;		   /* what was asked for */
+	const struct tapir_spec_list *specs;		   /* what was requested */
 	const struct tapir_machine_source_list *functions; /* by symbol, among others; NULL: none */
 	/* Events that name generated code: attached without being requested; NULL: none. */
 	const struct tapir_spec *name_spec;
@@ -129,7 +129,7 @@ bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_i
 enum tapir_function_seen { TAPIR_FUNCTION_UNSEEN, TAPIR_FUNCTION_NOT_ADDED, TAPIR_FUNCTION_FOUND };
 
 /*
- * The first function that was asked for and has no site, and whether its file was mapped; NULL:
+ * The first function that was requested and has no site, and whether its file was mapped; NULL:
  * there is none.
  */
 const struct tapir_machine_source *tapir_images__missing_function(const struct tapir_images *images,

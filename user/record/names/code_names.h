@@ -59,7 +59,7 @@ bool tapir_code_names__is_for_names(const struct tapir_code_names *n, uint32_t p
 
 /*
  * Reads on, a piece of each file. 1: there is more; 0; or the writer's error. is_last: the
- * recording ends: what can still be asked for is, and is worth waiting a moment for.
+ * recording ends: what can still be requested is, and is worth waiting a moment for.
  */
 int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last);
 /* Returns true if a process may write more. */

@@ -179,7 +179,7 @@ int tapir_namer__finish(struct tapir_namer *n)
 
 /*
  * True: va is generated code, and the catalog has its name now; and the names it has had since
- * then, because a stack that was named once is not asked for again.
+ * then, because a stack that was named once is not requested again.
  */
 static bool name_code(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns, int *err)
 {

@@ -3,7 +3,7 @@
  * sockets.h - what sockets are connected to, by the lists of a process's network namespace in
  * /proc/PID/net: "socket:[4711]" becomes "tcp 127.0.0.1:5432 to 127.0.0.1:40112".
  *
- * The lists are read when a socket is first asked for, and only so much of them: a socket of a
+ * The lists are read when a socket is first requested, and only so much of them: a socket of a
  * machine with more than some thousand stays a number. One thread.
  */
 #ifndef TAPIR_USER_SOCKETS_H

@@ -350,7 +350,7 @@ int tapir_lore__of_provider(const char *provider, size_t len);
 /* The condition that a probe needs to fire; NULL: none. */
 const struct tapir_lore_condition *tapir_lore__condition(const char *provider, const char *event);
 
-/* The lanes without a trap record its events without stacks, unless all are asked for. */
+/* The lanes without a trap record its events without stacks, unless all are requested. */
 bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const char *event,
 			      size_t event_len);
 

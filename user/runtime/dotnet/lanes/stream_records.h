@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * stream_records.h - the stream of one .NET runtime (decode/nettrace_stream.h) as records of the
- * recording: PROBE and METADATA of the events that were asked for, EVENT, STACK, THREAD, LOSS.
+ * recording: PROBE and METADATA of the events that were requested, EVENT, STACK, THREAD, LOSS.
  *
  * What a process can claim is bounded: its own pid, its threads, times between the session's start
  * and now, a number of descriptions. One thread at a time; the sink is shared by several.
@@ -31,7 +31,7 @@
 /* The sink of all streams of a recording. */
 struct tapir_stream_sink {
 	struct tapir_queue *queue;	     /* borrowed, like specs */
-	const struct tapir_spec_list *specs; /* what is asked for */
+	const struct tapir_spec_list *specs; /* what is requested */
 	const struct tapir_spec *name_spec;  /* for the names of code, borrowed; NULL: none */
 	pthread_mutex_t lock;		     /* of all below */
 	bool *spec_matched;		     /* one per SPEC; owned */
@@ -50,7 +50,7 @@ struct tapir_stream_records {
 	uint32_t tgid;
 	struct tapir_ring_tids tids;
 	struct tapir_recbuf recbuf;
-	struct tapir_map probes; /* metadata id -> probe id; 0: not asked for, UNDESCRIBED */
+	struct tapir_map probes; /* metadata id -> probe id; 0: not requested, UNDESCRIBED */
 	struct tapir_map kinds;	 /* by hash: those that this stream uses */
 	struct tapir_map stacks; /* the stream's stack id -> the recording's */
 	struct tapir_map sent_stacks, sent_threads;
