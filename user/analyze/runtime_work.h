@@ -36,7 +36,7 @@ struct tapir_works {
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				const struct tapir_tl_thread *thread, uint32_t node,
 				uint64_t time_ns);
-/* Of samples at that node it will be requested soon. */
+/* The work of samples at that node will be requested soon. */
 static inline void tapir_works__expect(const struct tapir_works *works, uint32_t node)
 {
 	if (node < works->by_node.cnt)

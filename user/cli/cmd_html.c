@@ -53,7 +53,7 @@ static bool goes_on(void *ctx)
 	return !tapir_long_read__check(job->read);
 }
 
-/* As the page calls it. */
+/* The name that the page shows. */
 static const char *name_of(const char *path)
 {
 	return strcmp(path, "-") != 0 ? path : "recording";

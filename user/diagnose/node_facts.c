@@ -77,7 +77,7 @@ const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uin
 	return find_row(facts, node);
 }
 
-/* Where the row of the node before this one is, is in the CPU's cache by now. */
+/* The location of the row of the node before this one is in the CPU's cache by now. */
 void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_node_facts *row = find_row(&f->facts, f->facts.expected);

@@ -41,7 +41,10 @@ struct tapir_note_methods {
 	uint32_t pad0;
 };
 
-/* Likewise, without data: whoever posts it waits until the session has handled what came before. */
+/*
+ * Likewise, without data: the thread that posts it waits until the session has handled what came
+ * before.
+ */
 #define TAPIR_NOTE_MARK 0x8001u
 
 struct tapir_queue;

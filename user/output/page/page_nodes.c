@@ -31,7 +31,7 @@ static void count_rows(const struct choice *c, struct tapir_page_marks *const *m
 		c->rows[caller_of(c, n)] += c->rows[n];
 }
 
-/* As few rows as a node must have so that not too many have them. */
+/* The least number of rows that a node must have so that not too many have them. */
 static uint64_t least_rows(const struct choice *c, size_t max_nodes)
 {
 	uint64_t least = 1;

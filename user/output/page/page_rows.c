@@ -198,7 +198,7 @@ static void add_number(struct base64 *b, uint64_t n)
 	add_byte(b, (uint8_t)n);
 }
 
-/* Zero bytes at the end are more numbers than the column has rows: nobody reads them. */
+/* Zero bytes at the end are more numbers than the column has rows: they are not read. */
 static void end_base64(struct base64 *b)
 {
 	while (b->byte_cnt)
