@@ -209,7 +209,7 @@ def percent_of_cpu(kind, words):
 
 def finalizing(c):
     """Seconds. It begins when a collection finds the first of them."""
-    return expected(finding("finalizer", "the finalizer thread has no rest", "most in JvmDefects", magnitude=c.seconds, tolerance=0.02,
+    return expected(finding("finalizer", "the finalizer thread is saturated", "most in JvmDefects", magnitude=c.seconds, tolerance=0.02,
                             less=0.1 * c.seconds, witness="it has work all the time"))
 
 
