@@ -148,7 +148,7 @@ static void count_gaps(struct tapir_stack_ends *ends, uint64_t fact)
 	}
 }
 
-/* From the memo, if it is there. */
+/* Takes the fact from the memo, if it is there. */
 static struct tapir_stack_end_fact find_fact(struct tapir_stack_ends *ends,
 					     const struct tapir_catalog *catalog,
 					     const struct tapir_stack_ref *ref)

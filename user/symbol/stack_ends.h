@@ -57,7 +57,7 @@ struct tapir_stack_ends {
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, enum tapir_family_id family);
 
-/* What is known of a stack, for callers that remember things of stacks themselves. */
+/* The end of a stack, for callers that remember things of stacks themselves. */
 struct tapir_stack_end_fact {
 	uint64_t fact;
 	uint32_t era; /* 0: of no stack that is described */
