@@ -129,19 +129,24 @@ static int watch_fd(const struct tapir_mapped_files *files, int fd)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* A status change is stamped with the clock of the last tick, which comes at least 100 times a
- * second. */
+/*
+ * A change is stamped with the time of the last tick of a clock that ticks at least 100 times a
+ * second, and some file systems keep whole seconds, or every other one.
+ */
 #define TICK_MAX_NS (10 * TAPIR_NS_PER_MS)
+#define COARSE_NS   (2 * TAPIR_NS_PER_SEC)
 
 /*
- * Since when a file whose status is st has not changed, by the clock of records. A process that
- * maps it and ends before the file is read, by way of another one, has mapped what is read.
+ * Returns since when a file whose status is st has not changed, by the clock of records. A process
+ * that maps it and ends before the file is read, by way of another one, has mapped what is read.
+ * UTC that was set forward in between would make a change look older than it is.
  */
 static uint64_t unchanged_since(const struct stat *st)
 {
 	uint64_t now = tapir_clock__now_ns(), utc = tapir_clock__ns(CLOCK_REALTIME);
 	uint64_t changed = (uint64_t)st->st_ctim.tv_sec * TAPIR_NS_PER_SEC +
-			   (uint64_t)st->st_ctim.tv_nsec + TICK_MAX_NS;
+			   (uint64_t)st->st_ctim.tv_nsec +
+			   (st->st_ctim.tv_nsec ? TICK_MAX_NS : COARSE_NS);
 
 	if (changed >= utc)
 		return now;
