@@ -19,7 +19,7 @@
 #define MAX_VIEWS	       32
 #define RECORDS_BETWEEN_CHECKS 4096
 #define HEAT_CELL_NS	       (20 * TAPIR_NS_PER_MS)
-#define MAX_HEAT_CELLS	       (1u << 23) /* two days */
+#define MAX_HEAT_CELLS	       (1u << 21) /* 11 hours: a longer recording has its samples alone */
 
 struct thread {
 	uint32_t pid, tid, process, name; /* texts */
@@ -51,6 +51,7 @@ struct page {
 	struct tapir_vec(struct counter_value) values;
 	uint64_t left_values;
 	struct tapir_vec(uint32_t) heat; /* samples of each HEAT_CELL_NS, of all threads */
+	bool has_left_heat;		 /* some were too late for it */
 	struct tapir_event_lines *lines;
 	struct tapir_wait_reasons reasons;
 	struct tapir_str text; /* of a moment */
@@ -63,6 +64,8 @@ static uint64_t since_start(struct page *p, uint64_t time_ns)
 {
 	uint64_t ns = time_ns > p->start_ns ? time_ns - p->start_ns : 0;
 
+	if (ns > TAPIR_PAGE_MAX_WIDE)
+		ns = TAPIR_PAGE_MAX_WIDE;
 	p->last_ns = ns > p->last_ns ? ns : p->last_ns;
 	return ns;
 }
@@ -115,7 +118,8 @@ static void heat(struct page *p, uint64_t time_ns)
 {
 	uint64_t cell = time_ns / HEAT_CELL_NS;
 
-	if (cell >= MAX_HEAT_CELLS)
+	p->has_left_heat |= cell >= MAX_HEAT_CELLS;
+	if (p->has_left_heat)
 		return;
 	while (p->heat.cnt <= cell && !p->failed)
 		p->failed = !tapir_vec__push(&p->heat, 0);
@@ -386,7 +390,7 @@ static void write_rows(struct page *p, struct tapir_json *j)
 	tapir_page_slices__sort(&p->intervals);
 	ROWS("threads", &p->threads, thread_columns);
 	ROWS("samples", &p->samples.rows, mark_columns);
-	if (p->samples.cell_ns <= HEAT_CELL_NS) /* which the samples have, too */
+	if (p->has_left_heat || p->samples.cell_ns <= HEAT_CELL_NS) /* the samples have it, too */
 		p->heat.cnt = 0;
 	ROWS("heat", &p->heat, heat_columns);
 	ROWS("events", &p->events.rows, mark_columns);
@@ -424,8 +428,12 @@ static void say_cells(struct tapir_json *j, const struct tapir_page_marks *marks
 
 	if (!marks->cell_ns)
 		return;
-	snprintf(text, sizeof(text), "%s of one thread and stack within %.0f ms are one row", what,
-		 (double)marks->cell_ns / 1e6);
+	if (marks->cell_ns > TAPIR_PAGE_LAST_CELL_NS)
+		snprintf(text, sizeof(text), "threads of most %s are left out", what);
+	else
+		snprintf(text, sizeof(text),
+			 "%s of one thread and stack within %.0f ms are one row", what,
+			 (double)marks->cell_ns / 1e6);
 	tapir_json__str(j, NULL, text);
 }
 
@@ -469,7 +477,7 @@ static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_c
 	say_count(j, node_cnt, "functions of rare stacks are counted with their callers");
 	say_count(j, tapir_timeline__stacks(p->tl)->folded_cnt,
 		  "samples or events of rare stacks are in '(rarer stacks)'");
-	say_count(j, p->names.left_cnt, "times a name was too much");
+	say_count(j, p->names.left_cnt, "rows lack a name: there were too many");
 	say_count(j, p->fields.left_cnt, "events are without their fields");
 	say_count(j, p->left_values, "values of counters are left out");
 	if (p->threads.cnt == TAPIR_PAGE_MAX_THREADS)
@@ -478,6 +486,7 @@ static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_c
 		tapir_str__addf(&line, "too long: %s (see 'tapir report')", documents->data);
 		tapir_json__str(j, NULL, line.data);
 	}
+	j->out->failed |= line.failed;
 	tapir_json__close(j, ']');
 	tapir_str__fini(&line);
 }

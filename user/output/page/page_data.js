@@ -6,8 +6,10 @@
 const KINDS = ["", "native", "runtime", "interpreter", "JIT", "kernel", "awaiting"]; // enum tapir_frame_kind
 const KIND_KERNEL = 5, KIND_RUNTIME = 2;
 
-// Of a character that controls or reorders text nobody sees what it does to its neighbours.
-const plainText = text => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+// A character that controls or reorders text would do so to its neighbours, unseen.
+const plainText = text => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, "\ufffd");
+
+const parseData = text => JSON.parse(text, (key, value) => typeof value === "string" ? plainText(value) : value);
 
 // Seven bits a byte, the lowest first. A wide column has differences, of which odd ones are negative.
 // A number is that of all rows.
@@ -42,7 +44,7 @@ function readRows(json, wide) {
 class Recording {
 	constructor(json) {
 		Object.assign(this, json);
-		this.names = json.names.map(plainText);
+		this.names = json.names;
 		this.nodes = readRows(json.nodes, []);
 		this.threads = readRows(json.threads, []);
 		this.series = readRows(json.series, []);

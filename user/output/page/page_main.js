@@ -2,7 +2,7 @@
 // Reads the data and makes the panels.
 
 function addOverview(place, recording) {
-	place.append(element("pre", {id: "screen", tabIndex: 0}, plainText(recording.first_screen)));
+	place.append(element("pre", {id: "screen", tabIndex: 0}, recording.first_screen));
 	if (recording.left_out.length)
 		place.append(element("details", {open: true, id: "left-out"}, element("summary", {}, "What this page leaves out"),
 			element("ul", {}, ...recording.left_out.map(text => element("li", {}, text)))));
@@ -11,7 +11,7 @@ function addOverview(place, recording) {
 		new Table(place, "Findings", "findings").show(findings, "");
 }
 
-// "all", "pid 12", "thread 7": which threads have a one.
+// Returns an array with 1 for each thread that "all", "pid 12" or "thread 7" chooses.
 function chooseThreads(recording, value) {
 	const [what, number] = value.split(" "), {threads} = recording, has = new Uint8Array(threads.cnt);
 	for (let i = 0; i < threads.cnt; i++)
@@ -80,7 +80,7 @@ function connect(scope, recording) {
 }
 
 function start() {
-	const read = id => byId(id) && new Recording(JSON.parse(byId(id).textContent));
+	const read = id => byId(id) && new Recording(parseData(byId(id).textContent));
 	const recording = read("data"), another = read("other");
 	const scope = new Scope(recording);
 	const other = another && {recording: another, scope: new Scope(another), sources: stackSources(another)};

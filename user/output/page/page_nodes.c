@@ -31,19 +31,17 @@ static void count_rows(const struct choice *c, struct tapir_page_marks *const *m
 		c->rows[caller_of(c, n)] += c->rows[n];
 }
 
-/* The least number of rows that a node must have so that not too many have them. */
+/* Returns how many rows a node needs to be kept, so that at most max_nodes are. */
 static uint64_t least_rows(const struct choice *c, size_t max_nodes)
 {
-	uint64_t least = 1;
+	for (uint64_t least = 1;; least *= 2) {
+		size_t cnt = 0;
 
-	for (size_t cnt = SIZE_MAX; cnt > max_nodes; least *= 2) {
-		cnt = 0;
 		for (size_t n = 1; n < c->tree->nodes.cnt; n++)
 			cnt += c->rows[n] >= least;
 		if (cnt <= max_nodes)
-			break;
+			return least;
 	}
-	return least;
 }
 
 static int keep(struct tapir_page_nodes *nodes, struct choice *c, size_t max_nodes)

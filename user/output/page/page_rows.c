@@ -7,7 +7,6 @@
 /* ---- marks ---------------------------------------------------------------------------------------- */
 
 #define FIRST_CELL_NS 1000000ull
-#define LAST_CELL_NS  (FIRST_CELL_NS << 16)
 
 static int compare(uint64_t x, uint64_t y)
 {
@@ -24,18 +23,18 @@ static int by_mark(const void *a, const void *b)
 	return order ? order : compare(x->node, y->node);
 }
 
-/* In large cells marks lose their stacks, then their threads, then their kinds. */
+/* The time goes first: a column of its own has it (heat). */
 static void put_into_cells(struct tapir_page_marks *marks)
 {
 	struct tapir_page_mark *m;
 
 	tapir_vec_for_each (m, &marks->rows) {
 		m->time_ns -= m->time_ns % marks->cell_ns;
-		if (marks->cell_ns > LAST_CELL_NS)
-			m->node = 0;
-		if (marks->cell_ns > LAST_CELL_NS * 2)
+		if (marks->cell_ns > TAPIR_PAGE_LAST_CELL_NS)
 			m->thread = 0;
-		if (marks->cell_ns > LAST_CELL_NS * 4)
+		if (marks->cell_ns > TAPIR_PAGE_LAST_CELL_NS * 2)
+			m->node = 0;
+		if (marks->cell_ns > TAPIR_PAGE_LAST_CELL_NS * 4)
 			m->kind = 0;
 	}
 }
@@ -212,7 +211,7 @@ static uint64_t number_at(const char *at, const struct tapir_page_column *column
 
 	if (column->is_wide) {
 		memcpy(&wide, at, sizeof(wide));
-		return wide;
+		return wide < TAPIR_PAGE_MAX_WIDE ? wide : TAPIR_PAGE_MAX_WIDE;
 	}
 	memcpy(&narrow, at, sizeof(narrow));
 	return narrow;
@@ -230,7 +229,7 @@ static bool is_constant(const char *first, size_t row_bytes, size_t cnt,
 static void write_column(struct tapir_json *j, const char *rows, size_t row_bytes, size_t cnt,
 			 const struct tapir_page_column *column)
 {
-	const char *at = rows + column->offset;
+	const char *at = cnt ? rows + column->offset : NULL;
 	struct base64 b = {.out = j->out};
 	uint64_t n, last = 0;
 

@@ -13,6 +13,12 @@
 #include "base/map.h"
 #include "base/vec.h"
 
+/* Marks in cells of more time than that, 18 hours, lose their threads, then their stacks. */
+#define TAPIR_PAGE_LAST_CELL_NS (1000000ull << 26)
+
+/* A number of JavaScript is exact up to here; as ns, 104 days. */
+#define TAPIR_PAGE_MAX_WIDE	((1ull << 53) - 1)
+
 struct tapir_page_mark {
 	uint64_t time_ns; /* since the recording began */
 	uint32_t thread, node, kind, text;
@@ -71,7 +77,7 @@ struct tapir_page_column {
 /*
  * {"cnt":N,"KEY":"BASE64",...}: numbers in seven bits a byte, the lowest first, the eighth bit
  * where more follow; of a wide column the difference to the row before, times two, minus one if it
- * is negative.
+ * is negative. None is above TAPIR_PAGE_MAX_WIDE.
  */
 void tapir_page_columns__write(struct tapir_json *j, const char *key, const void *rows,
 			       size_t row_bytes, size_t cnt,

@@ -32,7 +32,7 @@ function cellOf(key, value) {
 		if (value.length < 2)
 			return value.join("");
 		return element("details", {}, element("summary", {}, String(value[0])),
-			element("ol", {className: "stack"}, ...value.map(name => element("li", {}, plainText(String(name))))));
+			element("ol", {className: "stack"}, ...value.map(name => element("li", {}, String(name)))));
 	}
 	if (Array.isArray(value)) {
 		const box = element("details", {}, element("summary", {}, `${value.length} ${columnTitle(key)}`));
@@ -41,7 +41,7 @@ function cellOf(key, value) {
 	}
 	if (value && typeof value === "object")
 		return Object.entries(value).map(([k, v]) => `${columnTitle(k)} ${cellText(k, v)}`).join(", ");
-	return plainText(cellText(key, value));
+	return cellText(key, value);
 }
 
 const textOfRow = row => JSON.stringify(Object.values(row)).toLowerCase();
@@ -202,7 +202,7 @@ function addViews(place, recording) {
 		if (!view)
 			continue;
 		const {view: name, headline, notes, recorded, ...more} = view;
-		const box = element("details", {className: "view"}, element("summary", {}, element("b", {}, name), ` ${plainText(headline ?? "")}`));
+		const box = element("details", {className: "view"}, element("summary", {}, element("b", {}, name), ` ${headline ?? ""}`));
 		const facts = Object.entries(more).filter(([, value]) => !Array.isArray(value));
 		if (facts.length)
 			box.append(element("dl", {className: "figures"}, ...facts.map(([key, value]) => element("div", {},
@@ -211,7 +211,7 @@ function addViews(place, recording) {
 			if (Array.isArray(rows) && rows.length)
 				new Table(box, columnTitle(key), `${name} ${key}`).show(rows, "");
 		for (const note of notes ?? [])
-			box.append(element("p", {className: "soft"}, plainText(note)));
+			box.append(element("p", {className: "soft"}, note));
 		box.id = `view-${name}`;
 		place.append(box);
 	}

@@ -4,6 +4,7 @@
 
 const LEFT_PX = 170, AXIS_PX = 22, STATE_PX = 12, BAR_PX = 14, CHART_PX = 34, GAP_PX = 5;
 const FIRST_TRACKS = 20, MAX_CHARTS = 6, MAX_ARROWS = 150, MAX_BARS = 5, NEAR_PX = 4;
+const MAX_PX = 16000; // browsers draw no canvas of more than 32,767 dots; some screens have two a pixel
 const IS_LOCK = /lock|mutex|monitor|semaphore|queue/i;
 
 // The rows of each thread, in the order of time.
@@ -29,11 +30,11 @@ class Track {
 		this.rowOf = new Map();
 		for (const i of this.intervals) {
 			let row = ends.findIndex(end => end <= from_ns[i]);
-			row = row < 0 ? ends.length : row;
-			ends[row] = from_ns[i] + took_ns[i];
-			this.rowOf.set(i, Math.min(row, MAX_BARS - 1));
+			row = row < 0 ? Math.min(ends.length, MAX_BARS - 1) : row;
+			ends[row] = Math.max(ends[row] ?? 0, from_ns[i] + took_ns[i]);
+			this.rowOf.set(i, row);
 		}
-		this.height = STATE_PX + Math.min(ends.length, MAX_BARS) * BAR_PX + GAP_PX;
+		this.height = STATE_PX + ends.length * BAR_PX + GAP_PX;
 	}
 
 	// Between two waits a thread runs; before the first and after the last one as far as it is seen.
@@ -166,7 +167,7 @@ class Timeline {
 		const chosen = this.tracks.filter(track => this.scope.has[track.thread]);
 		this.shown = this.isWhole ? chosen : chosen.slice(0, FIRST_TRACKS);
 		this.more.hidden = chosen.length <= FIRST_TRACKS;
-		this.more.textContent = this.isWhole ? `Busiest ${FIRST_TRACKS} threads` : `All ${chosen.length} threads`;
+		this.more.textContent = this.isWhole ? `Busiest ${FIRST_TRACKS} threads` : `More of ${chosen.length} threads`;
 		this.back.disabled = !this.past.length;
 		this.shownCharts = byId("charts").checked ? this.charts.slice(0, MAX_CHARTS) : [];
 		let y = AXIS_PX;
@@ -174,11 +175,12 @@ class Timeline {
 			chart.y = y;
 			y += CHART_PX;
 		}
-		for (const track of this.shown) {
+		this.shown = this.shown.filter(track => {
 			track.y = y;
 			y += track.height;
-		}
-		return y;
+			return y <= MAX_PX;
+		});
+		return Math.min(y, MAX_PX);
 	}
 
 	draw() {
@@ -217,7 +219,7 @@ class Timeline {
 
 	drawAxis(height) {
 		const {from, until} = this.scope, wide = until - from;
-		let step = 10 ** Math.floor(Math.log10(wide / 4));
+		let step = Math.max(1, 10 ** Math.floor(Math.log10(wide / 4)));
 		step *= wide / step > 20 ? 5 : wide / step > 8 ? 2 : 1;
 		const digits = Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(step))));
 		for (let time = Math.ceil(from / step) * step; time <= until; time += step) {
@@ -324,11 +326,11 @@ class Timeline {
 
 	// From the thread that ended a wait to the one that waited.
 	drawArrows() {
-		const {waits} = this.recording, arrows = [];
+		const {waits} = this.recording, arrows = [], shown = new Set(this.shown);
 		for (const track of this.shown)
 			for (const i of track.waits) {
 				const time = waits.from_ns[i] + waits.part_ns[i], by = waits.other[i] && this.trackOfTid.get(waits.other[i]);
-				if (by && this.shown.includes(by) && by !== track && time >= this.scope.from && time <= this.scope.until)
+				if (by && shown.has(by) && by !== track && time >= this.scope.from && time <= this.scope.until)
 					arrows.push([this.x(time), by.y + STATE_PX / 2, track.y + STATE_PX / 2]);
 			}
 		this.arrowCnt = arrows.length;
@@ -386,7 +388,7 @@ class Timeline {
 	aboutEvent(i) {
 		const {events, names, fields} = this.recording;
 		const cnt = events.weight[i] > 1 ? ` \u00d7 ${events.weight[i]}` : "";
-		return `${names[events.kind[i]]}${cnt} at ${(events.time_ns[i] / 1e9).toFixed(6)} s ${plainText(fields[events.text[i]] ?? "")}`;
+		return `${names[events.kind[i]]}${cnt} at ${(events.time_ns[i] / 1e9).toFixed(6)} s ${fields[events.text[i]] ?? ""}`;
 	}
 
 	about(track, time) {
