@@ -185,7 +185,8 @@ def test_hostile_stack_ends_where_it_stops_being_one(t):
     t.eq(set(name_of.values()), set(ODD), "threads")
     seen, samples = {}, [r for r in t.events(file, "sample") if r["tid"] in name_of]
     # Until its tables are there, a stack by frame pointers alone may lack a caller in the middle: it is not called complete.
-    ready_ns = max(samples[0]["time_ns"] + SKIP_S * 10**9, *(r["time_ns"] for r in samples if r["stack_end"] == "not_yet"))
+    ready_ns = max([min(r["time_ns"] for r in samples) + SKIP_S * 10**9,
+                    *(r["time_ns"] for r in samples if r.get("stack_end") == "not_yet")])
     for r in samples:
         stack = r.get("stack") or [{"name": None}]
         if (stack[0]["name"] or "").startswith("spin_") and (r["time_ns"] > ready_ns or r["stack_end"] == "whole"):
