@@ -24,7 +24,7 @@ unit-bins: $(UNIT_BIN) $(HOST_BIN) cost-bins
 
 bench-bins: $(BENCH_BIN)
 
-cost-bins: $(TAPIR) $(COST_BIN) $(BUILD)/tests/bench/make_trace
+cost-bins: $(TAPIR) $(COST_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/targets/manysites
 
 targets: $(if $(SAN),,$(TAPIR)-static) $(TARGET_BIN) $(if $(SAN),,$(BUILD)/tests/toyvm/toyvm) $(TOOL_BIN) $(FUSE_BIN) $(BUILD)/tests/bench/make_trace $(BUILD)/tests/bench/make_dotnet_trace
 
@@ -60,7 +60,7 @@ bench-hold: ## what it costs a program to be held; a few minutes
 .PHONY: costs
 costs: ## count again what make check holds to tests/costs/*.tsv, and write it there
 	$(Q)scripts/bootstrap build test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) cost-bins $(BUILD)/tests/targets/manysites
+	$(Q)$(MAKE) --no-print-directory $(JOBS) cost-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/costs/instructions.py --write
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/costs/kernel.py --write
 

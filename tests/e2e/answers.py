@@ -186,4 +186,4 @@ def has_none(t, report, kind):
 
 def near(t, said, witness, what, share=0.05, less=0):
     """less: so much less is right, too."""
-    measures(t, -less - share * witness <= said - witness <= share * witness, f"{what}: {said}, its own count is {witness}, or {less} less")
+    measures(t, -less - share * witness <= said - witness <= share * witness, f"{what}: {said}, its own count is {witness}" + (f", or up to {less} less" if less else ""))

@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 
-from harness import Failure
+from harness import PATIENCE, Failure
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -45,13 +45,13 @@ class Browser:
         request = urllib.request.Request(self.base + path, method=method, headers={"Content-Type": "application/json"},
                                          data=None if body is None else json.dumps(body).encode())
         try:
-            with self.opener.open(request, timeout=timeout) as answer:
+            with self.opener.open(request, timeout=timeout * PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise Failure(f"{method} {path}: {error.read().decode('utf-8', 'replace')[:800]}") from None
 
     def wait_ready(self):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 20 * PATIENCE
         while True:
             try:
                 if self.ask("GET", "/status")["ready"]:

@@ -2,6 +2,8 @@
 """One program of each runtime is recorded, and the report's first line says what is wrong with it. They sleep, so that it is the same
 however many others want the CPUs. How much of it there is, and what is said of all other defects, is held by recordings (tests/corpus) and by
 the cases of answers*, of which these are the shortest."""
+import time
+
 import case_answers_jvm
 import case_answers_native
 import case_answers_node
@@ -47,6 +49,8 @@ def test_lock_of_a_row_leads(t):
     with Server(t, *LOGGING) as server:
         make_tables(server)
         hot = Clients(server, "hot", HOT, 4, 60)
+        while len(hot.pids()) < 4 and hot.child.poll() is None:
+            time.sleep(0.1)
         reports, _ = recorded_together(t, server, "hot", {"hot": hot}, SECONDS)
         hot.child.kill()
         hot.child.wait()

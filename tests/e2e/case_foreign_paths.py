@@ -82,6 +82,7 @@ def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
     tapir = t.start_tapir("record", "-a", "-F", 99, "-f", "-o", file)
     tapir.wait_ready()
     while not is_watched(tapir.pid, os.stat(f"/proc/{pid}/root{path}")):  # what was there before is read bit by bit
+        t.ok(tapir.child.poll() is None, f"tapir has ended: {''.join(tapir.err)}")
         time.sleep(0.02)
     open(go, "wb").close()
     shell.wait_line("over")
@@ -89,7 +90,7 @@ def test_files_of_processes_that_ended_in_another_mount_namespace_are_known(t):
     t.eq(tapir.wait().rc, 0, "exit of tapir")
     known = [bool(m.get("build_id")) for m in t.events(file, "mapping") if m.get("path") == path]
     lost = t.report(file)["lost"]  # the whole machine's mappings share a ring for each CPU
-    t.ok((len(known) >= 10 or lost) and all(known), f"mappings with a build ID: {known}, lost: {lost}")
+    t.ok(known and (len(known) >= 10 or lost) and all(known), f"mappings with a build ID: {known}, lost: {lost}")
 
 
 def test_debug_link_to_a_fifo_is_not_opened(t):

@@ -159,8 +159,8 @@ def test_calls_that_the_kernel_rejects_are_counted(t):
 def test_tracefs_is_read_whether_it_is_mounted_or_not(t):
     """Machines differ in that; a mount of tapir's own is seen by no other process."""
     t.need("unshare", "mount", "umount")
-    for prepare in ("umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug; test ! -e /sys/kernel/tracing/events",
-                    "umount -l /sys/kernel/tracing; mount -t tracefs tracefs /sys/kernel/tracing"):
+    for prepare in ("while umount -l /sys/kernel/tracing; do :; done; umount -l /sys/kernel/debug; test ! -e /sys/kernel/tracing/events",
+                    "while umount -l /sys/kernel/tracing; do :; done; mount -t tracefs tracefs /sys/kernel/tracing"):
         result = t.run("unshare", "--mount", "sh", "-c", f'{{ {prepare}; }} 2>/dev/null && "$1" list syscall:openat && "$@" && cat /proc/self/mounts >&2',
                        "sh", t.tapir_path, "trace", "tracepoint:task:task_rename", "--where", 'newcomm ~ "renamed-*"', "--count", "--json",
                        "--", *program(t))

@@ -49,3 +49,5 @@ def test_recording_stays_below_its_limit_however_much_comes(t):
         target.go()
         target.wait()
         check(t, tapir.wait(), mib, command)
+        if command[0] == "record":
+            t.ok(sum(event["captured"] for event in t.report(t.path("record.tapir"))["events"]) > 0, "nothing was recorded")

