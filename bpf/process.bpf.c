@@ -6,6 +6,7 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/program.bpf.h"
+#include "bpf/sent.bpf.h"
 #include "bpf/trace_context.bpf.h"
 
 #define SIGNAL_GROUP_EXIT 4 /* include/linux/sched/signal.h */
@@ -192,13 +193,19 @@ SEC("tp_btf/task_rename")
 int BPF_PROG(tapir_rename, struct task_struct *task, const char *comm)
 {
 	struct tapir_live *now = tapir_live();
-	__u64 time_ns = bpf_ktime_get_ns();
 	struct tapir_rec_thread rec = {};
 	__u32 tid = task->pid;
+	__u64 time_ns;
 
 	forget_verdict(task->tgid);
 	if (!now || !now->enabled || !tapir_is_wanted(task, task->tgid))
 		return 0;
+	/*
+	 * The kernel sets the name after this program: a sample in between would describe the
+	 * thread by its old name, and later than this record.
+	 */
+	tapir_set_announced(now, task);
+	time_ns = bpf_ktime_get_ns();
 	if (tapir_task__is_in_exec(task)) {
 		forget_space(task->tgid);
 		bpf_map_update_elem(&exec_starts, &tid, &time_ns, BPF_ANY);

@@ -92,6 +92,18 @@ static __always_inline long tapir_send_stack(struct tapir_live *now, struct send
 					TAPIR_REC_STACK, rec->stack_id, of);
 }
 
+static __always_inline __u64 thread_mark(const struct tapir_live *now, struct task_struct *task)
+{
+	return tapir_walk__hash(tapir_walk__hash(task->pid, task->start_time), now->epoch);
+}
+
+/* This epoch describes the thread by another record, which is about to be sent. */
+static __always_inline void tapir_set_announced(const struct tapir_live *now,
+						struct task_struct *task)
+{
+	set_mark(&sent_threads, THREAD_MARKS - 1, thread_mark(now, task));
+}
+
 /*
  * Describes a thread, if this epoch has not had it: one with the id of an ended one is another. (A
  * new name is sent when it is set: tapir_rename.) rec: a buffer for the record. Negative: there was
@@ -101,7 +113,7 @@ static __always_inline long tapir_announce(struct tapir_live *now, struct sender
 					   struct tapir_rec_thread *rec, struct task_struct *task,
 					   const struct tapir_rec *of)
 {
-	__u64 mark = tapir_walk__hash(tapir_walk__hash(task->pid, task->start_time), now->epoch);
+	__u64 mark = thread_mark(now, task);
 	long err;
 
 	if (has_mark(&sent_threads, THREAD_MARKS - 1, mark))
