@@ -173,15 +173,21 @@ static class Defects
         lock (from)
         {
             Thread.Sleep(200);
+            Interlocked.Increment(ref atSecondLock);
             lock (to)
                 Count();
         }
     }
 
+    static int atSecondLock;
+
+    // Where others have the CPUs, it takes a while until both threads have come that far.
     static void Deadlock()
     {
         Run(1, () => Transfer(first, second));
         Run(1, () => Transfer(second, first));
+        while (Volatile.Read(ref atSecondLock) < 2)
+            Thread.Sleep(10);
         Thread.Sleep(600);
         Run(3, () => { lock (first) Count(); });
     }
