@@ -75,6 +75,18 @@ def test_function_from_its_beginning_to_its_end(t):
     t.eq(rows[0]["count"], THREADS * CALLS, "calls")
 
 
+def test_functions_of_cxx_are_named_as_in_the_source(t):
+    """With '::', '(' and ',' in the names, as a source and as an interval."""
+    for name in ("caller::thrice", "caller::thrice(unsigned long)", "_ZN6caller6thriceEm"):
+        rows, _ = ask(t, f"uprobe:caller:{name}", "--until", f"uretprobe:caller:{name}", "--count", "--sum", "took")
+        t.eq(rows[0]["count"], THREADS * CALLS, name)
+    rows, _ = ask(t, "--pair", "uprobe:caller:caller::thrice,uretprobe:caller:caller::thrice", "--count")
+    t.eq(rows[0]["count"], THREADS * CALLS, "calls of the pair")
+    target = t.target("caller", "--wait", *PROGRAM[1:])
+    result = t.tapir("trace", "uprobe:caller:caller::thrice(int, int)", "--count", "-p", target.pid, expect=1)
+    t.ok("it has caller::thrice(unsigned long)" in result.err, result.err)
+
+
 def test_return_is_refused_where_it_would_harm(t):
     node = t.path("node")
     shutil.copy2(t.target_path("caller"), node)

@@ -12,6 +12,7 @@
 
 #include "attach/tracepoints.h"
 #include "base/diag.h"
+#include "base/str.h"
 #include "decode/tracepoint_format.h"
 #include "elf/function.h"
 #include "elf/image.h"
@@ -207,12 +208,80 @@ static void functions_are_found_by_their_names(void **state)
 
 	(void)state;
 	assert_int_equal(tapir_elf__open("/proc/self/exe", &elf), 0);
-	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &off), 0);
-	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &again), 0);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &off, NULL), 0);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function", &again, NULL), 0);
 	assert_true(off && off == again);
-	assert_int_equal(tapir_elf_function__find(elf, "machine_functio", &off), -ENOENT);
-	assert_int_equal(tapir_elf_function__find(elf, "machine_function2", &off), -ENOENT);
-	assert_int_equal(tapir_elf_function__find(elf, "", &off), -ENOENT);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_functio", &off, NULL), -ENOENT);
+	assert_int_equal(tapir_elf_function__find(elf, "machine_function2", &off, NULL), -ENOENT);
+	assert_int_equal(tapir_elf_function__find(elf, "", &off, NULL), -ENOENT);
+	tapir_elf__free(elf);
+}
+
+/* Functions of C++ by the names that its compiler gives them. */
+#define CXX(name, symbol)                                                                          \
+	__attribute__((noinline, used)) int name(int n) __asm__(symbol);                           \
+	int name(int n)                                                                            \
+	{                                                                                          \
+		__asm__ volatile("" : "+r"(n));                                                    \
+		return n;                                                                          \
+	}
+
+CXX(cxx_one, "_ZN6tapirs3oneEiPKc")
+CXX(cxx_int, "_ZN6tapirs4manyEi")
+CXX(cxx_long, "_ZN6tapirs4manyEl")
+CXX(cxx_many_const, "_ZNK6tapirs4manyEv")
+CXX(cxx_global, "_Z11tapir_plaini")
+CXX(cxx_template, "_ZN6tapirs7biggestIiEET_S1_S1_")
+CXX(cxx_deleting, "_ZN6tapirsD0Ev")
+CXX(cxx_complete, "_ZN6tapirsD2Ev")
+
+static void functions_of_cxx_are_found_without_and_with_parameters(void **state)
+{
+	static const struct {
+		const char *name;
+		int err;
+		const char *like;
+	} cases[] = {
+		{"tapirs::one", 0, NULL},
+		{"tapirs::one(int, char const*)", 0, NULL},
+		{"tapirs::one(int,char const *)", 0, NULL},
+		{"_ZN6tapirs3oneEiPKc", 0, NULL},
+		{"tapirs::one(int)", -ENOENT, "tapirs::one(int, char const*)"},
+		{"tapirs::many(int)", 0, NULL},
+		{"tapirs::many(long)", 0, NULL},
+		{"tapirs::many() const", 0, NULL},
+		{"tapirs::many", -EEXIST, "tapirs::many(long)"},
+		{"tapirs::many(char)", -ENOENT, "tapirs::many() const"},
+		{"tapir_plain", 0, NULL},
+		{"tapir_plain(int)", 0, NULL},
+		{"tapirs::biggest<int>", 0, NULL},
+		{"tapirs::biggest<int>(int, int)", 0, NULL},
+		{"tapirs::~tapirs()", -EEXIST, "_ZN6tapirsD0Ev"},
+		{"_ZN6tapirsD0Ev", 0, NULL},
+		{"tapirs::on", -ENOENT, NULL},
+		{"tapirs::one(", -ENOENT, NULL},
+		{"tapirs::one)", -ENOENT, NULL},
+		{"(", -ENOENT, NULL},
+		{" ", -ENOENT, NULL},
+	};
+	struct tapir_elf *elf;
+
+	(void)state;
+	assert_int_equal(tapir_elf__open("/proc/self/exe", &elf), 0);
+	for (size_t i = 0; i < CNT(cases); i++) {
+		struct tapir_str like = {};
+		uint64_t off = 0;
+		int err = tapir_elf_function__find(elf, cases[i].name, &off, &like);
+
+		if (err != cases[i].err)
+			fail_msg("%s: %d", cases[i].name, err);
+		assert_true(!off == !!err);
+		if (err && cases[i].like)
+			assert_non_null(strstr(like.data, cases[i].like));
+		else if (err)
+			assert_int_equal(like.len, 0);
+		tapir_str__fini(&like);
+	}
 	tapir_elf__free(elf);
 }
 
@@ -254,6 +323,7 @@ int main(void)
 		cmocka_unit_test(text_that_is_no_format_is_refused),
 		cmocka_unit_test(file_is_meant_by_its_path_or_the_beginning_of_its_name),
 		cmocka_unit_test(functions_are_found_by_their_names),
+		cmocka_unit_test(functions_of_cxx_are_found_without_and_with_parameters),
 		cmocka_unit_test(system_calls_are_found_by_name_without_privileges),
 	};
 

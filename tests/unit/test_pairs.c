@@ -143,6 +143,22 @@ static void user_names_a_pair(void **state)
 	assert_int_equal(roles_of("/a:b", "open").cnt, 1);
 }
 
+static void functions_are_named_with_their_namespaces_and_parameters(void **state)
+{
+	static const char *const provider[] = {"uprobe:x", "uretprobe:x"};
+	static const char *const event[] = {"ns::operator[]", "ns::operator[]"};
+	static const char pair[] = "uprobe:x:a::f(int, b::c),uretprobe:x:a::f(int, b::c)";
+
+	(void)state;
+	assert_int_equal(tapir_pairs__name(&pairs, pair), 0);
+	assert_int_equal(tapir_pairs__name_ends(&pairs, provider, event, NULL), 0);
+	assert_true(roles_of("uprobe:x", "a::f(int, b::c)").roles[0].is_begin);
+	assert_false(roles_of("uretprobe:x", "a::f(int, b::c)").roles[0].is_begin);
+	assert_int_equal(roles_of("uprobe:y", "a::f(int, b::c)").cnt, 0);
+	assert_int_equal(roles_of("uretprobe:x", "ns::operator[]").cnt, 1);
+	assert_string_equal(pairs.user.data[1].kind, "ns::operator[]");
+}
+
 static void pair_of_the_table_that_a_user_names_counts_once(void **state)
 {
 	(void)state;
@@ -210,6 +226,7 @@ int main(void)
 		TEST(pairs_of_the_table_can_all_be_found),
 		TEST(names_tell_when_nothing_else_does),
 		TEST(user_names_a_pair),
+		TEST(functions_are_named_with_their_namespaces_and_parameters),
 		TEST(pair_of_the_table_that_a_user_names_counts_once),
 		TEST(malformed_pairs_are_refused),
 		TEST(kinds_answer_to_their_names),

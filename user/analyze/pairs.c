@@ -8,6 +8,7 @@
 
 #include "base/keyed.h"
 #include "base/str.h"
+#include "spec/expression.h"
 
 const char *tapir_cause__name(unsigned cause)
 {
@@ -95,10 +96,23 @@ bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
 
 /* ---- what a user names -------------------------------------------------------------------- */
 
+/* Returns the last ':' but for those of '::', which names of functions have (uprobe:FILE:ns::f). */
+static const char *last_colon(const char *text, size_t len)
+{
+	for (size_t i = len; i--;) {
+		if (text[i] != ':')
+			continue;
+		if (!i || text[i - 1] != ':')
+			return text + i;
+		i--;
+	}
+	return NULL;
+}
+
 /* "PROVIDER:EVENT": the last colon parts them. false: one is empty, or out of memory. */
 static bool split_event(const char *text, size_t len, char **provider, char **event)
 {
-	const char *colon = memrchr(text, ':', len);
+	const char *colon = last_colon(text, len);
 	size_t name_at = colon ? (size_t)(colon + 1 - text) : 0;
 
 	if (name_at == len || colon == text)
@@ -121,22 +135,30 @@ static void fini_user(struct tapir_user_pair *user)
 
 static bool parse_user(const char *text, struct tapir_user_pair *user)
 {
-	size_t a = strcspn(text, ","), b;
+	size_t a = tapir_expression__part_len(text, ','), b;
 	const char *rest = text + a + 1;
 
 	if (!text[a] || !split_event(text, a, &user->provider[0], &user->event[0]))
 		return false;
-	b = strcspn(rest, ",");
+	b = tapir_expression__part_len(rest, ',');
 	if (!split_event(rest, b, &user->provider[1], &user->event[1]))
 		return false;
-	user->kind = strdup(user->event[0]);
 	if (!rest[b])
-		return user->kind;
+		return true;
 	rest += b + 1;
 	if (strncmp(rest, "key=", 4) || !rest[4] || strchr(rest, ','))
 		return false;
 	user->key = strdup(rest + 4);
-	return user->key && user->kind;
+	return user->key;
+}
+
+static int take_user(struct tapir_pairs *pairs, struct tapir_user_pair *user)
+{
+	user->kind = strdup(user->event[0]);
+	if (user->kind && tapir_vec__push(&pairs->user, *user))
+		return 0;
+	fini_user(user);
+	return -ENOMEM;
 }
 
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text)
@@ -147,8 +169,22 @@ int tapir_pairs__name(struct tapir_pairs *pairs, const char *text)
 		fini_user(&user);
 		return -EINVAL;
 	}
-	if (tapir_vec__push(&pairs->user, user))
-		return 0;
+	return take_user(pairs, &user);
+}
+
+int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider[2],
+			   const char *const event[2], const char *key)
+{
+	struct tapir_user_pair user = {.key = key ? strdup(key) : NULL};
+	bool is_whole = !key || user.key;
+
+	for (int i = 0; i < 2; i++) {
+		user.provider[i] = strdup(provider[i]);
+		user.event[i] = strdup(event[i]);
+		is_whole &= user.provider[i] && user.event[i];
+	}
+	if (is_whole)
+		return take_user(pairs, &user);
 	fini_user(&user);
 	return -ENOMEM;
 }
@@ -188,11 +224,17 @@ static void add_abort(struct tapir_roles *roles, uint32_t kind)
 	roles->roles[0] = (struct tapir_role){.kind = kind, .is_abort = true};
 }
 
+/* A name may have the characters of globs: operator[]. */
+static bool is_name_or_glob(const char *glob, const char *name)
+{
+	return !strcmp(glob, name) || tapir_glob__match(glob, name);
+}
+
 static bool is_named(const struct tapir_user_pair *user, int end, const char *provider,
 		     const char *event)
 {
-	return (!user->provider[end] || tapir_glob__match(user->provider[end], provider)) &&
-	       tapir_glob__match(user->event[end], event);
+	return (!user->provider[end] || is_name_or_glob(user->provider[end], provider)) &&
+	       is_name_or_glob(user->event[end], event);
 }
 
 static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,

@@ -69,8 +69,14 @@ struct tapir_user_pair {
 	bool is_seen[2];	      /* an event has this name */
 };
 
-/* Before the first probe. -EINVAL: text is no pair, -ENOMEM. */
+/*
+ * Before the first probe. -EINVAL: text is no pair, -ENOMEM. A ',' in parentheses and a '::' part
+ * nothing. The last of pairs->user is then the pair.
+ */
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text);
+/* The same in parts; key NULL: none. */
+int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider[2],
+			   const char *const event[2], const char *key);
 /* The intervals that this probe begins and ends; borrowed until the next call; none: cnt is 0. */
 const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 					     const struct tapir_probe_view *probe);

@@ -145,12 +145,16 @@ static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
 {
 	struct tapir_machine_source *source = NULL;
 	int err = tapir_machine_source__parse(text, &source);
-	size_t len;
+	char function[TAPIR_FUNCTION_PROVIDER_BYTES];
 
 	if (err)
 		return err;
-	len = strlen(text) - strlen(source->names);
-	*provider = keep_text(asked, text, len - 1);
+	if (tapir_machine_source__is_function(source)) {
+		tapir_machine_source__provider(source, function, sizeof(function));
+		*provider = keep_text(asked, function, strlen(function));
+	} else {
+		*provider = keep_text(asked, text, strlen(text) - strlen(source->names) - 1);
+	}
 	*events = keep_text(asked, source->names, strlen(source->names));
 	tapir_machine_source__free(source);
 	return *provider && *events ? 0 : -ENOMEM;
@@ -190,29 +194,44 @@ static int take_end(struct tapir_cli_questions *asked, const char *text, const c
 	return err;
 }
 
+/* The pair that was named last is of this source. */
+static int take_pair(struct tapir_cli_questions *asked, struct tapir_source *s)
+{
+	const struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
+
+	return tapir_vec__push(&s->kinds, pairs->user.data[pairs->user.cnt - 1].kind) ? 0 : -ENOMEM;
+}
+
 static int name_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
 {
-	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
-	int err = tapir_pairs__name(pairs, text);
-	size_t len = strcspn(text, ","), from = len;
+	int err = tapir_pairs__name(tapir_questions__pairs(asked->questions), text);
 
 	if (err == -EINVAL)
 		return tapir_diag__fail(err,
 					"--pair: '%s' is not BEGIN,END or BEGIN,END,key=ARG, with "
 					"events as PROVIDER:EVENT or EVENT",
 					text);
-	while (from && text[from - 1] != ':')
-		from--;
-	if (!err && !tapir_vec__push(&s->kinds, keep_text(asked, text + from, len - from)))
-		err = -ENOMEM;
-	return err;
+	return err ? err : take_pair(asked, s);
+}
+
+/* Takes the next of a SOURCE's events: a function has one name, in which ',' may be. */
+static const char *next_event(struct tapir_cli_questions *asked, const char *source,
+			      const char **events)
+{
+	bool is_one = !strncmp(source, "uprobe:", 7) || !strncmp(source, "uretprobe:", 10);
+	size_t len = is_one ? strlen(*events) : strcspn(*events, ",");
+	const char *event = keep_text(asked, *events, len);
+
+	*events += len + ((*events)[len] == ',');
+	return event;
 }
 
 /* Each begin with each end. */
 static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s, const char *begin,
 		      const char *until, const char *key)
 {
-	const char *provider[2], *events[2];
+	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
+	const char *provider[2], *events[2], *event[2];
 	int err = take_end(asked, begin, &provider[0], &events[0]);
 
 	if (!err)
@@ -221,22 +240,24 @@ static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s,
 		err = -ENOMEM;
 	if (err)
 		return err;
-	for (const char *a = events[0]; *a; a += strcspn(a, ","), a += *a == ',')
-		for (const char *b = events[1]; *b && !err; b += strcspn(b, ","), b += *b == ',') {
-			char text[1024];
-
-			snprintf(text, sizeof(text), "%s:%.*s,%s:%.*s%s%s", provider[0],
-				 (int)strcspn(a, ","), a, provider[1], (int)strcspn(b, ","), b,
-				 key ? ",key=" : "", key ? key : "");
-			err = name_pair(asked, s, text);
+	for (const char *a = events[0]; !err && *a;) {
+		event[0] = next_event(asked, begin, &a);
+		for (const char *b = events[1]; !err && *b;) {
+			event[1] = next_event(asked, until, &b);
+			err = event[0] && event[1]
+				      ? tapir_pairs__name_ends(pairs, provider, event, key)
+				      : -ENOMEM;
+			err = err ? err : take_pair(asked, s);
 		}
+	}
 	return err;
 }
 
 static int add_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
 {
 	int err = name_pair(asked, s, text);
-	size_t a = strcspn(text, ","), b = text[a] ? strcspn(text + a + 1, ",") : 0;
+	size_t a = tapir_expression__part_len(text, ',');
+	size_t b = text[a] ? tapir_expression__part_len(text + a + 1, ',') : 0;
 
 	if (err)
 		return err;

@@ -35,17 +35,17 @@ static void take_piece(const char *piece, size_t len, void *arg)
 }
 
 /* _R: Rust v0. _ZN...17h<16 hex digits>E: Rust as it was before, else C++ like every _Z. */
-static bool demangle(const char *name, struct plain *p)
+static bool demangle(const char *name, int cxx_options, struct plain *p)
 {
 	if (setjmp(p->enough))
 		return false;
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, take_piece, p))
 		return true;
 	tapir_str__clear(&p->text);
-	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take_piece, p);
+	return cplus_demangle_v3_callback(name, cxx_options, take_piece, p);
 }
 
-char *tapir_demangle(const char *name)
+static char *demangle_with(const char *name, int cxx_options)
 {
 	struct plain p = {};
 
@@ -53,8 +53,18 @@ char *tapir_demangle(const char *name)
 	    strnlen(name, MAX_MANGLED_BYTES) == MAX_MANGLED_BYTES ||
 	    (name[1] == 'R' && !tapir_rust_name__is_cheap(name)))
 		return NULL;
-	if (demangle(name, &p) && p.text.len && !p.text.failed)
+	if (demangle(name, cxx_options, &p) && p.text.len && !p.text.failed)
 		return p.text.data;
 	tapir_str__fini(&p.text);
 	return NULL;
+}
+
+char *tapir_demangle(const char *name)
+{
+	return demangle_with(name, DMGL_NO_OPTS);
+}
+
+char *tapir_demangle__with_params(const char *name)
+{
+	return demangle_with(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
 }

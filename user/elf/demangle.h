@@ -5,5 +5,7 @@
 
 /* Yours; NULL: the name is not mangled, or is not worth the work (too long, too deep). */
 char *tapir_demangle(const char *name);
+/* The same with the parameters of a C++ function: "ns::add(int, long)". */
+char *tapir_demangle__with_params(const char *name);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Both symbol tables are gone through: of several names at one address, each is found. */
+/*
+ * Both symbol tables are gone through: of several names at one address, each is found. A name as
+ * people write it is looked for if no symbol is called so, without the parameters and with them;
+ * blanks are not compared. Several functions of one name are refused, and listed.
+ */
 #include "elf/function.h"
 
 #include <errno.h>
@@ -7,49 +11,107 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "elf/demangle.h"
 #include "elf/go_table.h"
 #include "elf/image.h"
+
+#define MAX_LISTED 8
 
 struct search {
 	struct tapir_elf *elf;
 	const char *name;
 	size_t name_len;
-	bool is_readable; /* as people write it: mangled names are compared, too */
+	size_t plain_len; /* without the parameters */
+	bool is_readable; /* mangled names are compared as people write them */
 	uint64_t off;	  /* 0: none yet */
+	struct tapir_str
+		*of; /* the functions that are called so up to the parameters; may be NULL */
+	uint64_t listed[MAX_LISTED];
+	unsigned listed_cnt;
 	int err;
 };
 
-static void take(struct search *s, uint64_t va)
+static bool find_off(struct search *s, uint64_t va, uint64_t *off)
 {
 	const Elf64_Phdr *load = tapir_elf__load_at(s->elf, va);
+
+	return load && (load->p_flags & PF_X) && tapir_elf__va_to_off(s->elf, va, off);
+}
+
+static void take(struct search *s, uint64_t va)
+{
 	uint64_t off;
 
-	if (!load || !(load->p_flags & PF_X) || !tapir_elf__va_to_off(s->elf, va, &off))
+	if (!find_off(s, va, &off))
 		return;
 	if (s->off && s->off != off)
 		s->err = -EEXIST;
 	s->off = off;
 }
 
-/* "ns::add(int)" is also called "ns::add". */
-static bool is_called_so(const struct search *s, const char *mangled)
+/* Compares without blanks. */
+static bool is_text(const char *a, const char *b, size_t b_len)
 {
-	char *name = tapir_demangle(mangled);
-	bool is_it = name && !strncmp(name, s->name, s->name_len) &&
-		     (!name[s->name_len] || name[s->name_len] == '(');
+	for (const char *end = b + b_len;;) {
+		a += strspn(a, " ");
+		while (b < end && *b == ' ')
+			b++;
+		if (!*a || b == end)
+			return !*a && b == end;
+		if (*a++ != *b++)
+			return false;
+	}
+}
 
-	free(name);
+/* Lists a function once, by its linker's name if the readable one is what was asked for. */
+static void list(struct search *s, uint64_t va, const char *mangled, const char *readable)
+{
+	uint64_t off;
+
+	if (!s->of || s->listed_cnt > MAX_LISTED || !find_off(s, va, &off))
+		return;
+	for (unsigned i = 0; i < s->listed_cnt; i++)
+		if (s->listed[i] == off)
+			return;
+	if (s->listed_cnt == MAX_LISTED) {
+		tapir_str__adds(s->of, ", ...");
+		s->listed_cnt++;
+		return;
+	}
+	s->listed[s->listed_cnt++] = off;
+	if (s->of->len)
+		tapir_str__adds(s->of, ", ");
+	if (is_text(readable, s->name, s->name_len))
+		readable = mangled;
+	tapir_str__add_printable(s->of, readable, strlen(readable));
+}
+
+/* "ns::add(int)" is also called "ns::add". */
+static bool is_called_so(struct search *s, const char *mangled, uint64_t va)
+{
+	char *plain = tapir_demangle(mangled), *whole = NULL;
+	bool is_it = plain && is_text(plain, s->name, s->name_len);
+	bool is_like = plain && (is_it || is_text(plain, s->name, s->plain_len));
+
+	if (is_like)
+		whole = tapir_demangle__with_params(mangled);
+	if (whole) {
+		is_it |= is_text(whole, s->name, s->name_len);
+		list(s, va, mangled, whole);
+	}
+	free(plain);
+	free(whole);
 	return is_it;
 }
 
 /* A version follows the name in .symtab: malloc@@GLIBC_2.2.5. */
-static bool has_name(const struct search *s, const char *name)
+static bool has_name(struct search *s, const char *name, uint64_t va)
 {
-	if (!strncmp(name, s->name, s->name_len) &&
-	    (!name[s->name_len] || name[s->name_len] == '@'))
-		return true;
-	return s->is_readable && is_called_so(s, name);
+	if (s->is_readable)
+		return is_called_so(s, name, va);
+	return !strncmp(name, s->name, s->name_len) &&
+	       (!name[s->name_len] || name[s->name_len] == '@');
 }
 
 static void look_in(struct search *s, uint32_t type)
@@ -63,13 +125,22 @@ static void look_in(struct search *s, uint32_t type)
 		unsigned kind = ELF64_ST_TYPE(sym->st_info);
 
 		if (sym->st_shndx == SHN_UNDEF || (kind != STT_FUNC && kind != STT_GNU_IFUNC) ||
-		    !has_name(s, tapir_elf_syms__name(&syms, i)))
+		    !has_name(s, tapir_elf_syms__name(&syms, i), sym->st_value))
 			continue;
 		if (kind == STT_GNU_IFUNC)
 			s->err = -EOPNOTSUPP;
 		else
 			take(s, sym->st_value);
 	}
+}
+
+static void look_in_symbols(struct search *s, bool is_readable)
+{
+	if (s->off || s->err)
+		return;
+	s->is_readable = is_readable;
+	look_in(s, SHT_DYNSYM);
+	look_in(s, SHT_SYMTAB);
 }
 
 static void look_in_go(struct search *s)
@@ -84,17 +155,30 @@ static void look_in_go(struct search *s)
 			take(s, f.start_va);
 }
 
-int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off)
+/* Returns where the last '(' of the first level is, if a ')' follows; else the whole length. */
+static size_t params_at(const char *name, size_t len)
 {
-	struct search s = {.elf = elf,
-			   .name = name,
-			   .name_len = strlen(name),
-			   .is_readable = strstr(name, "::") || strchr(name, '(')};
+	int depth = 0;
 
-	look_in(&s, SHT_DYNSYM);
-	look_in(&s, SHT_SYMTAB);
+	for (size_t i = len; i--;) {
+		depth += (name[i] == ')') - (name[i] == '(');
+		if (name[i] == '(' && !depth)
+			return i;
+	}
+	return len;
+}
+
+int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off,
+			     struct tapir_str *like)
+{
+	struct search s = {.elf = elf, .name = name, .name_len = strlen(name), .of = like};
+
+	s.plain_len = params_at(name, s.name_len);
+	look_in_symbols(&s, false);
 	if (!s.off && !s.err)
 		look_in_go(&s);
+	if (*name)
+		look_in_symbols(&s, true);
 	if (s.err || !s.off)
 		return s.err ? s.err : -ENOENT;
 	*off = s.off;

@@ -9,11 +9,15 @@
 #include <stdint.h>
 
 struct tapir_elf;
+struct tapir_str;
 
 /*
- * Finds a function's offset in the file. -ENOENT: it has none of that name; -EEXIST: several, at
- * different offsets; -EOPNOTSUPP: its code is chosen when the program starts (IFUNC). No line.
+ * Finds a function's offset in the file. name: the linker's, or that of C++ or Rust with or without
+ * its parameters. -ENOENT: it has none of that name; -EEXIST: several, at different offsets;
+ * -EOPNOTSUPP: its code is chosen when the program starts (IFUNC). No line. Adds to like (may be
+ * NULL), printable, the C++ functions that are called so but for their parameters.
  */
-int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off);
+int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off,
+			     struct tapir_str *like);
 
 #endif

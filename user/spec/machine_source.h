@@ -47,6 +47,7 @@ void tapir_machine_source__free(struct tapir_machine_source *source);
 /* Returns true if the source is a function of this file. */
 bool tapir_machine_source__is_of_file(const struct tapir_machine_source *source, const char *path);
 bool tapir_machine_source__is_function(const struct tapir_machine_source *source);
+#define TAPIR_FUNCTION_PROVIDER_BYTES 512
 /* Writes the provider name of its events: "uprobe:libc". */
 void tapir_machine_source__provider(const struct tapir_machine_source *source, char *out,
 				    size_t out_bytes);

@@ -39,6 +39,15 @@ uint64_t caller_twice(uint64_t number)
 	return 2 * number;
 }
 
+/* A C++ function by its symbol: caller::thrice(unsigned long), which is called as often. */
+__attribute__((noinline)) uint64_t thrice(uint64_t number) __asm__("_ZN6caller6thriceEm");
+
+uint64_t thrice(uint64_t number)
+{
+	__asm__ volatile("" : "+r"(number));
+	return 3 * number;
+}
+
 static void *run(void *arg)
 {
 	const struct timespec nap = {.tv_nsec = SLEEP_NS};
@@ -47,6 +56,7 @@ static void *run(void *arg)
 
 	for (uint64_t i = 0; i < call_cnt; i++) {
 		t->twice += caller_twice(i);
+		thrice(i);
 		t->getppid += syscall(SYS_getppid) >= 0;
 		t->ebadf += syscall(SYS_close, -1) < 0 && errno == EBADF;
 		snprintf(text, sizeof(text), "/nowhere/caller-%" PRIu64, i % 3);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "record/images/plan.h"
 #include "elf/function.h"
 #include "elf/go_table.h"
@@ -250,15 +251,17 @@ static void fill_function(struct tapir_usdt_note *note, bool is_return)
 	note->arg_names[0] = is_return ? "ret" : NULL;
 }
 
+/* like: those that differ in their parameters; "": none. */
 static int fail_function(const struct reading *r, const struct tapir_machine_source *source,
-			 int err)
+			 const char *like, int err)
 {
 	if (err == -ENOENT)
-		return tapir_diag__fail(err, "%s: %s has no function of that name", source->text,
-					r->image->path);
+		return tapir_diag__fail(err, "%s: %s has no function of that name%s%s",
+					source->text, r->image->path, *like ? ": it has " : "",
+					like);
 	if (err == -EEXIST)
-		return tapir_diag__fail(err, "%s: %s has several functions of that name",
-					source->text, r->image->path);
+		return tapir_diag__fail(err, "%s: %s has several functions of that name%s%s",
+					source->text, r->image->path, *like ? ": " : "", like);
 	return tapir_diag__fail(err,
 				"%s: which code that is in %s is chosen when a program starts "
 				"(IFUNC): it cannot be probed by that name",
@@ -272,10 +275,14 @@ static int add_function(struct reading *r, const struct tapir_machine_source *so
 	const char *why = is_return ? why_no_returns(r) : NULL;
 	struct tapir_usdt_note note = {.name = source->names};
 	char provider[TAPIR_FUNCTION_PROVIDER_BYTES];
-	int err = tapir_elf_function__find(r->elf, source->names, &note.site_off);
+	struct tapir_str like = {};
+	int err = tapir_elf_function__find(r->elf, source->names, &note.site_off, &like);
 
 	if (err)
-		return fail_function(r, source, err);
+		err = fail_function(r, source, like.data ? like.data : "", err);
+	tapir_str__fini(&like);
+	if (err)
+		return err;
 	if (why)
 		return tapir_diag__fail(
 			-EOPNOTSUPP,

@@ -25,8 +25,7 @@ struct tapir_growing {
 	struct tapir_vec(uint32_t) tgids; /* that map it */
 };
 
-#define TAPIR_FUNCTION_PROVIDER_BYTES 512
-#define TAPIR_IMAGE_CONDITIONS	      16u
+#define TAPIR_IMAGE_CONDITIONS 16u
 
 /* A probe may be attached and never fire, in processes that were not started with what it needs. */
 struct tapir_image_condition {
