@@ -35,10 +35,14 @@ static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 
 	tapir_str__addc(out, '"');
 	while (i < len) {
-		size_t seq = tapir_utf8__len(p + i, len - i);
+		size_t seq;
 
-		if ((seq > 1 && !tapir_utf8__misleads(p + i, seq)) ||
-		    (seq == 1 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f)) {
+		if (p[i] >= 0x20 && p[i] < 0x7f && p[i] != '"' && p[i] != '\\') {
+			i++;
+			continue;
+		}
+		seq = tapir_utf8__len(p + i, len - i);
+		if (seq > 1 && !tapir_utf8__misleads(p + i, seq)) {
 			i += seq;
 			continue;
 		}
