@@ -78,6 +78,20 @@ static void put_event(struct tapir_writer *w, struct tapir_recbuf *b, uint64_t n
 	assert_int_equal(tapir_writer__put(w, tapir_recbuf__event(b, &view)), 0);
 }
 
+/* A counter of process 100, whose main thread is known. */
+static void put_counter(struct tapir_writer *w, struct tapir_recbuf *b)
+{
+	struct tapir_rec_thread thread = {
+		.tgid = 100, .tid = 100, .comm = "shop", .leader_comm = "shop"};
+	const struct tapir_rec_counter fixed = {.h.time_ns = 900, .tgid = 100, .value = 0.5};
+
+	tapir_rec__init(&thread.h, TAPIR_REC_THREAD, sizeof(thread), 1);
+	assert_int_equal(tapir_writer__put(w, &thread.h), 0);
+	assert_int_equal(tapir_writer__put(w, tapir_recbuf__counter(b, &fixed, SV("p"), SV("n"),
+								    SV(""), SV(""))),
+			 0);
+}
+
 static int make_recording(void **state)
 {
 	struct tapir_writer_opts opts = {.sz = sizeof(opts), .path = path, .force = true};
@@ -92,6 +106,7 @@ static int make_recording(void **state)
 	put_probe(w, &b, 2, "events"); /* the name of a table */
 	put_probe(w, &b, 3, "a\" b\x1b[31m");
 	put_kernel_stack(w, &b);
+	put_counter(w, &b);
 	for (uint64_t n = 0; n < EVENT_CNT; n++)
 		put_event(w, &b, n);
 	if (tapir_writer__close(w))
@@ -233,6 +248,16 @@ static void kernel_stack_of_an_event_is_found(void **state)
 			 1);
 }
 
+static void counter_has_the_name_of_its_process(void **state)
+{
+	char text[8];
+
+	(void)state;
+	assert_int_equal(one("SELECT process FROM counters", text, sizeof(text)).type,
+			 TAPIR_SQL_TEXT);
+	assert_string_equal(text, "shop");
+}
+
 static void statement_ends_when_its_time_is_over(void **state)
 {
 	(void)state;
@@ -335,6 +360,7 @@ int main(void)
 		cmocka_unit_test(value_beyond_sql_s_integers_is_a_real),
 		cmocka_unit_test(kept_rows_are_those_that_are_read),
 		cmocka_unit_test(kernel_stack_of_an_event_is_found),
+		cmocka_unit_test(counter_has_the_name_of_its_process),
 		cmocka_unit_test(statement_ends_when_its_time_is_over),
 		cmocka_unit_test(controls_of_terminals_are_not_printed),
 		cmocka_unit_test(memory_that_is_refused_is_an_error),

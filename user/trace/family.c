@@ -1,47 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table, and the fields that it has the places of. */
+/* The table, and the members of records whose places trace/schema.c has. */
 #include "trace/family.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#define AT(type, member) offsetof(struct tapir_rec_##type, member)
+#include "trace/schema.h"
 
 const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_EVENT] = {.type = TAPIR_REC_EVENT,
-				.bytes = sizeof(struct tapir_rec_event),
 				.one = "event",
 				.many = "events",
 				.title = ">EVENTS",
 				.loss_kind = TAPIR_LOSS_KIND_EVENT,
 				.disk_cause = TAPIR_LOSS_DISK,
-				.skipped_cause = TAPIR_LOSS_RECURSION,
-				.who = {{AT(event, tgid), AT(event, tid), AT(event, stack_id), 0}}},
+				.skipped_cause = TAPIR_LOSS_RECURSION},
 	[TAPIR_FAMILY_SAMPLE] = {.type = TAPIR_REC_SAMPLE,
-				 .bytes = sizeof(struct tapir_rec_sample),
 				 .one = "sample",
 				 .many = "samples",
 				 .title = ">SAMPLES",
 				 .loss_kind = TAPIR_LOSS_KIND_SAMPLE,
 				 .disk_cause = TAPIR_LOSS_SAMPLE_DISK,
-				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED,
-				 .who = {{AT(sample, tgid), AT(sample, tid), AT(sample, stack_id),
-					  AT(sample, kstack_id)}}},
-	/*
-	 * The thread that comes in needs a name as well: its own switch out may be in another
-	 * segment.
-	 */
+				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED},
 	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
-				 .bytes = sizeof(struct tapir_rec_switch),
 				 .one = "switch",
 				 .many = "switches",
 				 .title = ">SWITCHES",
 				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
 				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
-				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED,
-				 .who = {{AT(switch, out_tgid), AT(switch, out_tid),
-					  AT(switch, out_stack_id), AT(switch, out_kstack_id)},
-					 {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}}},
+				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED},
 };
 
 int tapir_family__of(unsigned rec_type)
@@ -61,27 +47,9 @@ static uint64_t read_at(const struct tapir_rec *rec, uint16_t off, size_t bytes)
 	return value;
 }
 
-static const struct tapir_family_who *who_of(const struct tapir_rec *rec, int which)
+static const struct tapir_schema_who *who_of(const struct tapir_rec *rec, int which)
 {
-	static const struct tapir_family_who thread = {AT(thread, tgid), AT(thread, tid), 0, 0},
-					     process = {AT(process, tgid), 0, 0, 0},
-					     gap = {AT(gap, tgid), 0, 0, 0},
-					     wait = {AT(wait, tgid), AT(wait, tid), 0, 0},
-					     look = {AT(look, tgid), AT(look, tid),
-						     AT(look, stack_id), 0},
-					     nobody;
-	int family = tapir_family__of(rec->type);
-
-	if (family >= 0)
-		return &tapir_families[family].who[which];
-	if (which)
-		return &nobody;
-	return rec->type == TAPIR_REC_THREAD	? &thread
-	       : rec->type == TAPIR_REC_PROCESS ? &process
-	       : rec->type == TAPIR_REC_GAP	? &gap
-	       : rec->type == TAPIR_REC_WAIT	? &wait
-	       : rec->type == TAPIR_REC_LOOK	? &look
-						: &nobody;
+	return &tapir_schema__of(rec->type)->who[which];
 }
 
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which)

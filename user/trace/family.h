@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * family.h - the records that are captured, as opposed to those that describe: events, CPU samples,
- * context switches. Capturing, counting, losses and reports loop over this table; what starts a
- * family's capture is in record/capture_sources.c.
+ * context switches. Capturing, counting, losses and reports loop over this table; what such a
+ * record holds is in trace/schema.c, what starts a family's capture in record/capture_sources.c.
  */
 #ifndef TAPIR_USER_FAMILY_H
 #define TAPIR_USER_FAMILY_H
@@ -18,24 +18,13 @@ enum tapir_family_id {
 	TAPIR_FAMILY_CNT
 };
 
-/* The process and thread of a record: where its fixed part says so. 0: it does not. */
-struct tapir_family_who {
-	uint16_t tgid_off, tid_off, stack_id_off, kstack_id_off;
-};
-
 struct tapir_family {
 	uint16_t type;		/* enum tapir_rec_type */
-	uint16_t bytes;		/* of its fixed part */
 	const char *one, *many; /* "switch", "switches": also its name in a report's JSON */
 	const char *title;	/* of a table's column: ">SWITCHES" */
 	uint16_t loss_kind;	/* TAPIR_LOSS_KIND_* of its causes */
 	uint16_t disk_cause;	/* what the file had no room for */
 	uint16_t skipped_cause; /* the kernel did not run its BPF program */
-	/*
-	 * Offsets of the ids of the thread that caused the record, and of another that needs a name
-	 * as well.
-	 */
-	struct tapir_family_who who[2];
 };
 
 extern const struct tapir_family tapir_families[TAPIR_FAMILY_CNT];
@@ -55,7 +44,7 @@ static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_
 
 /*
  * The process and the thread that a record is about, also one that describes; which: 0 or 1, as in
- * who: of a switch, who leaves and who comes. 0: none is named.
+ * the schema's who: of a switch, who leaves and who comes. 0: none is named.
  */
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which);
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);

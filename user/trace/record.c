@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The shape of every record type, once: what is fixed, which lengths follow. */
+/* Records are checked here, and cut into their parts. */
 #include "trace/record.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#include "trace/family.h"
+#include "trace/schema.h"
 
 struct tapir_sv tapir_sv__of(const char *text)
 {
@@ -72,34 +71,6 @@ struct tapir_sv tapir_sv__base_name(struct tapir_sv path)
 
 /* ---- checking ---------------------------------------------------------------------------- */
 
-/* Sizes of records that describe; those that are captured have a row in trace/family.c. */
-static const uint16_t description_bytes[TAPIR_REC_TYPE_CNT] = {
-	[TAPIR_REC_PROBE] = sizeof(struct tapir_rec_probe),
-	[TAPIR_REC_METADATA] = sizeof(struct tapir_rec_metadata),
-	[TAPIR_REC_STACK] = sizeof(struct tapir_rec_stack),
-	[TAPIR_REC_THREAD] = sizeof(struct tapir_rec_thread),
-	[TAPIR_REC_PROCESS] = sizeof(struct tapir_rec_process),
-	[TAPIR_REC_MAPPING] = sizeof(struct tapir_rec_mapping),
-	[TAPIR_REC_SYMBOL] = sizeof(struct tapir_rec_symbol),
-	[TAPIR_REC_JIT] = sizeof(struct tapir_rec_jit),
-	[TAPIR_REC_COUNTER] = sizeof(struct tapir_rec_counter),
-	[TAPIR_REC_LOSS] = sizeof(struct tapir_rec_loss),
-	[TAPIR_REC_GAP] = sizeof(struct tapir_rec_gap),
-	[TAPIR_REC_CLOCK] = sizeof(struct tapir_rec_clock),
-	[TAPIR_REC_META] = sizeof(struct tapir_rec_meta),
-	[TAPIR_REC_WAIT] = sizeof(struct tapir_rec_wait),
-	[TAPIR_REC_RESOURCE] = sizeof(struct tapir_rec_resource),
-	[TAPIR_REC_INLINED] = sizeof(struct tapir_rec_jit),
-	[TAPIR_REC_LOOK] = sizeof(struct tapir_rec_look),
-};
-
-static size_t fixed_bytes(unsigned type)
-{
-	int family = tapir_family__of(type);
-
-	return family < 0 ? description_bytes[type] : tapir_families[family].bytes;
-}
-
 /* Variable bytes of a PROBE. The fields must fit before their name lengths are read. */
 static uint64_t probe_bytes(const struct tapir_rec_probe *p, size_t room)
 {
@@ -111,58 +82,6 @@ static uint64_t probe_bytes(const struct tapir_rec_probe *p, size_t room)
 	for (unsigned i = 0; i < p->field_cnt; i++)
 		bytes += fields[i].name_len;
 	return bytes + p->provider_len + p->event_len + p->file_len + p->build_id_bytes;
-}
-
-/* The variable bytes that a record claims to have. The largest sum is far from wrapping 64 bits. */
-static uint64_t variable_bytes(const struct tapir_rec *rec, size_t room)
-{
-	const union {
-		const struct tapir_rec *h;
-		const struct tapir_rec_probe *probe;
-		const struct tapir_rec_metadata *metadata;
-		const struct tapir_rec_stack *stack;
-		const struct tapir_rec_process *process;
-		const struct tapir_rec_mapping *mapping;
-		const struct tapir_rec_symbol *symbol;
-		const struct tapir_rec_jit *jit;
-		const struct tapir_rec_counter *counter;
-		const struct tapir_rec_gap *gap;
-		const struct tapir_rec_meta *meta;
-		const struct tapir_rec_wait *wait;
-		const struct tapir_rec_resource *resource;
-	} r = {rec};
-
-	switch (rec->type) {
-	case TAPIR_REC_PROBE:
-		return probe_bytes(r.probe, room);
-	case TAPIR_REC_METADATA:
-		return r.metadata->blob_bytes;
-	case TAPIR_REC_STACK:
-		return r.stack->frame_cnt * (uint64_t)sizeof(uint64_t);
-	case TAPIR_REC_PROCESS:
-		return (uint64_t)r.process->comm_len + r.process->exe_len + r.process->cmdline_len +
-		       r.process->cgroup_len;
-	case TAPIR_REC_MAPPING:
-		return r.mapping->path_len;
-	case TAPIR_REC_SYMBOL:
-		return r.symbol->name_len;
-	case TAPIR_REC_JIT:
-	case TAPIR_REC_INLINED:
-		return r.jit->name_len;
-	case TAPIR_REC_COUNTER:
-		return (uint64_t)r.counter->provider_len + r.counter->name_len +
-		       r.counter->unit_len + r.counter->tags_len;
-	case TAPIR_REC_GAP:
-		return r.gap->path_len;
-	case TAPIR_REC_META:
-		return (uint64_t)r.meta->key_len + r.meta->value_len;
-	case TAPIR_REC_WAIT:
-		return r.wait->text_len;
-	case TAPIR_REC_RESOURCE:
-		return r.resource->payload_bytes;
-	default:
-		return 0;
-	}
 }
 
 /* Checks values that each consumer would otherwise have to check before it copies or divides. */
@@ -183,24 +102,22 @@ static bool values_ok(const struct tapir_rec *rec)
 
 bool tapir_record__fits(const struct tapir_rec *rec)
 {
-	size_t fixed;
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
+	uint64_t bytes;
 
 	if (rec->type >= TAPIR_REC_TYPE_CNT)
 		return true;
-	fixed = fixed_bytes(rec->type);
-	if (!fixed || rec->size < fixed)
+	if (!schema->bytes || rec->size < schema->bytes)
 		return false;
-	return variable_bytes(rec, rec->size - fixed) <= rec->size - fixed && values_ok(rec);
+	bytes = rec->type == TAPIR_REC_PROBE
+			? probe_bytes((const void *)rec, rec->size - schema->bytes)
+			: tapir_schema__part_bytes(schema, rec);
+	return bytes <= rec->size - schema->bytes && values_ok(rec);
 }
 
 bool tapir_rec_type__describes(unsigned type)
 {
-	return type < TAPIR_REC_TYPE_CNT &&
-	       (1u << type &
-		(1u << TAPIR_REC_PROBE | 1u << TAPIR_REC_METADATA | 1u << TAPIR_REC_STACK |
-		 1u << TAPIR_REC_THREAD | 1u << TAPIR_REC_PROCESS | 1u << TAPIR_REC_MAPPING |
-		 1u << TAPIR_REC_SYMBOL | 1u << TAPIR_REC_JIT | 1u << TAPIR_REC_CLOCK |
-		 1u << TAPIR_REC_META | 1u << TAPIR_REC_RESOURCE | 1u << TAPIR_REC_INLINED));
+	return tapir_schema__of(type)->describes;
 }
 
 /* ---- views ------------------------------------------------------------------------------- */
@@ -217,11 +134,14 @@ static struct tapir_sv cut(const char **at, size_t len)
 static bool has_trace_ids(const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
-	int family = tapir_family__of(rec->type);
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 
-	if (family < 0 || family == TAPIR_FAMILY_EVENT)
-		return family == TAPIR_FAMILY_EVENT && ev->flags & TAPIR_EVENT_TRACE_IDS;
-	return rec->size >= tapir_families[family].bytes + sizeof(struct tapir_trace_ids);
+	if (rec->type == TAPIR_REC_EVENT)
+		return ev->flags & TAPIR_EVENT_TRACE_IDS;
+	return schema->has_trace_ids &&
+	       rec->size >= schema->bytes + sizeof(struct tapir_trace_ids) &&
+	       rec->size - schema->bytes - sizeof(struct tapir_trace_ids) >=
+		       tapir_schema__part_bytes(schema, rec);
 }
 
 const struct tapir_trace_ids *tapir_rec__trace_ids(const struct tapir_rec *rec)
@@ -412,124 +332,7 @@ void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *vi
 	view->value = cut(&at, m->value_len);
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
-
 const char *tapir_rec_type__name(unsigned type)
 {
-	static const char *const names[TAPIR_REC_TYPE_CNT] = {
-		[TAPIR_REC_NONE] = "unknown",	   [TAPIR_REC_PROBE] = "probe",
-		[TAPIR_REC_METADATA] = "metadata", [TAPIR_REC_STACK] = "stack",
-		[TAPIR_REC_THREAD] = "thread",	   [TAPIR_REC_PROCESS] = "process",
-		[TAPIR_REC_MAPPING] = "mapping",   [TAPIR_REC_SYMBOL] = "symbol",
-		[TAPIR_REC_JIT] = "jit",	   [TAPIR_REC_COUNTER] = "counter",
-		[TAPIR_REC_LOSS] = "loss",	   [TAPIR_REC_GAP] = "gap",
-		[TAPIR_REC_CLOCK] = "clock",	   [TAPIR_REC_META] = "meta",
-		[TAPIR_REC_WAIT] = "wait",	   [TAPIR_REC_RESOURCE] = "resource",
-		[TAPIR_REC_INLINED] = "inlined",   [TAPIR_REC_LOOK] = "look",
-	};
-	int family = tapir_family__of(type);
-
-	if (family >= 0)
-		return tapir_families[family].one;
-	return type < TAPIR_REC_TYPE_CNT ? names[type] : "unknown";
-}
-
-uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec)
-{
-	uint64_t va = 0;
-
-	if (rec->flags & TAPIR_SWITCH_HAS_FUTEX && rec->h.size >= sizeof(*rec) + sizeof(va))
-		memcpy(&va, rec + 1, sizeof(va));
-	return va;
-}
-
-const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)
-{
-	static const struct {
-		unsigned bit;
-		const char *name;
-	} states[] = {
-		{TAPIR_STATE_DEAD, "dead"},
-		{TAPIR_STATE_STOPPED, "stopped"},
-		{TAPIR_STATE_TRACED, "traced"},
-		{TAPIR_STATE_UNINTERRUPTIBLE, "uninterruptible"},
-		{TAPIR_STATE_SLEEPING, "sleeping"},
-		{TAPIR_STATE_PARKED, "parked"},
-	};
-
-	if (rec->flags & TAPIR_SWITCH_PREEMPTED)
-		return "preempted";
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (rec->out_state & states[i].bit)
-			return states[i].name;
-	return rec->out_state ? "waiting" : "runnable";
-}
-
-struct loss_entry {
-	const char *upper; /* as the enum spells it */
-	const char *text;
-	int kind;
-};
-
-static const struct loss_entry losses[TAPIR_LOSS_CAUSE_CNT] = {
-#define TAPIR_X(name, kind, text) {#name, text, TAPIR_LOSS_KIND_##kind},
-	TAPIR_LOSS_CAUSES(TAPIR_X)
-#undef TAPIR_X
-};
-
-/* Lower-case copies, made before main so that no caller needs a lock. */
-static char loss_names[TAPIR_LOSS_CAUSE_CNT][32];
-
-__attribute__((constructor)) static void make_loss_names(void)
-{
-	for (unsigned i = 0; i < TAPIR_LOSS_CAUSE_CNT; i++)
-		for (unsigned j = 0; losses[i].upper[j] && j < sizeof(loss_names[i]) - 1; j++)
-			loss_names[i][j] = (char)tolower((unsigned char)losses[i].upper[j]);
-}
-
-const char *tapir_loss__name(unsigned cause)
-{
-	return cause < TAPIR_LOSS_CAUSE_CNT ? loss_names[cause] : "unknown";
-}
-
-const char *tapir_loss__text(unsigned cause)
-{
-	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].text : "unknown";
-}
-
-bool tapir_loss__is_whole(unsigned cause)
-{
-	int kind = tapir_loss__kind(cause);
-
-	return kind == TAPIR_LOSS_KIND_EVENT || kind == TAPIR_LOSS_KIND_SAMPLE ||
-	       kind == TAPIR_LOSS_KIND_SWITCH;
-}
-
-int tapir_loss__kind(unsigned cause)
-{
-	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].kind : -1;
-}
-
-bool tapir_loss__hides_events(unsigned cause)
-{
-	return cause == TAPIR_LOSS_PROCESS_RING_FULL || cause == TAPIR_LOSS_PERF_LOST ||
-	       cause == TAPIR_LOSS_PROCESS_MAP_FULL;
-}
-
-const char *tapir_gap__name(unsigned reason)
-{
-	return reason == TAPIR_GAP_NOT_READ	    ? "not_read"
-	       : reason == TAPIR_GAP_SECOND_MAPPING ? "second_mapping"
-	       : reason == TAPIR_GAP_ATTACH_FAILED  ? "attach_failed"
-						    : "attach_late";
-}
-
-const char *tapir_gap__text(unsigned reason)
-{
-	return reason == TAPIR_GAP_NOT_READ
-		       ? "not read (no answer from its file system, not permitted, or too large):"
-	       : reason == TAPIR_GAP_SECOND_MAPPING
-		       ? "mapped a second time, where the kernel turns no guarded probe on:"
-	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
-						   : "probes were attached late to";
+	return tapir_schema__of(type)->name;
 }

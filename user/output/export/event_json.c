@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Records as JSON, one object a line. An event's line is put together from pieces that were
- * rendered when its probe was first seen; the rarer types go through the JSON writer.
+ * rendered when its probe was first seen; other types have the members of trace/schema.c.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,6 +15,7 @@
 #include "decode/value_packed.h"
 #include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
+#include "trace/family.h"
 
 #define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)
 
@@ -308,160 +311,21 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	end_line(&j);
 }
 
-static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		       struct tapir_str *out)
+/* ---- all other types, by their members -----------------------------------------------------------
+ */
+
+static void add_list(struct tapir_json *j, const char *key, struct tapir_sv texts)
 {
-	const struct tapir_rec_sample *s = (const struct tapir_rec_sample *)rec;
-	struct tapir_json j = begin_line(l, rec, out);
+	tapir_json__open(j, key, '[');
+	while (texts.len) {
+		size_t len = strnlen(texts.data, texts.len);
 
-	add_who(l, out, s->tgid, s->tid, rec->time_ns);
-	tapir_json__u64(&j, "period", s->period);
-	add_trace_ids(&j, rec);
-	add_stack(l, &j, "stack", s->tgid, rec->time_ns, s->stack_id);
-	add_stack(l, &j, "kernel_stack", s->tgid, rec->time_ns, s->kstack_id);
-	end_line(&j);
-}
-
-static void add_known(struct tapir_json *j, const char *key, uint64_t value)
-{
-	if (value)
-		tapir_json__u64(j, key, value);
-	else
-		tapir_json__null(j, key);
-}
-
-/* pid, tid and comm are those of the thread that leaves the CPU; null: it is not traced. */
-static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		       struct tapir_str *out)
-{
-	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
-	struct tapir_json j = begin_line(l, rec, out);
-	uint64_t futex_va = tapir_switch__futex_va(s);
-	char futex[24];
-
-	add_known(&j, "pid", s->out_tgid);
-	add_known(&j, "tid", s->out_tid);
-	add_text(&j, "comm", tapir_line__comm(l, s->out_tgid, s->out_tid, rec->time_ns));
-	tapir_json__str(&j, "state", s->out_tid ? tapir_switch__state_name(s) : NULL);
-	tapir_json__u64(&j, "state_bits", s->out_state);
-	add_known(&j, "in_pid", s->in_tgid);
-	add_known(&j, "in_tid", s->in_tid);
-	add_text(&j, "in_comm", tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns));
-	add_known(&j, "in_wake_ns", s->in_wake_ns);
-	add_known(&j, "in_waker_tid", s->in_waker_tid);
-	tapir_json__bool(&j, "in_woken_by_irq", s->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
-	snprintf(futex, sizeof(futex), "%#llx", (unsigned long long)futex_va);
-	if (futex_va)
-		tapir_json__str(&j, "futex", futex);
-	add_trace_ids(&j, rec);
-	if (s->flags & TAPIR_SWITCH_SNAPSHOT)
-		tapir_json__bool(&j, "snapshot", true);
-	if (s->flags & TAPIR_SWITCH_AT_END)
-		tapir_json__bool(&j, "at_end", true);
-	if (s->flags & TAPIR_SWITCH_STACK_LOST)
-		tapir_json__str(&j, "stack_mark", "lost");
-	add_stack(l, &j, "stack", s->out_tgid, rec->time_ns, s->out_stack_id);
-	add_stack(l, &j, "kernel_stack", s->out_tgid, rec->time_ns, s->out_kstack_id);
-	end_line(&j);
-}
-
-static void add_cmdline(struct tapir_json *j, struct tapir_sv cmdline)
-{
-	tapir_json__open(j, "cmdline", '[');
-	while (cmdline.len) {
-		size_t len = strnlen(cmdline.data, cmdline.len);
-
-		tapir_json__strn(j, NULL, cmdline.data, len);
-		len += len < cmdline.len;
-		cmdline.data += len;
-		cmdline.len -= len;
+		tapir_json__strn(j, NULL, texts.data, len);
+		len += len < texts.len;
+		texts.data += len;
+		texts.len -= len;
 	}
 	tapir_json__close(j, ']');
-}
-
-static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			struct tapir_str *out)
-{
-	static const char *const kinds[] = {[TAPIR_PROCESS_EXISTING] = "existing",
-					    [TAPIR_PROCESS_FORK] = "fork",
-					    [TAPIR_PROCESS_EXEC] = "exec",
-					    [TAPIR_PROCESS_EXIT] = "exit"};
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_process_view view;
-
-	tapir_process_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	tapir_json__str(&j, "kind",
-			view.rec->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[view.rec->kind]
-									  : NULL);
-	tapir_json__u64(&j, "parent_pid", view.rec->parent_tgid);
-	tapir_json__u64(&j, "ns_pid", view.rec->ns_tgid);
-	tapir_json__u64(&j, "uid", view.rec->uid);
-	add_text(&j, "exe", view.exe);
-	add_cmdline(&j, view.cmdline);
-	if (view.rec->flags & TAPIR_PROCESS_CMDLINE_CUT)
-		tapir_json__bool(&j, "cmdline_is_cut", true);
-	add_text(&j, "cgroup", view.cgroup);
-	if (view.rec->kind == TAPIR_PROCESS_EXIT)
-		tapir_json__i64(&j, "exit_status", view.rec->exit_status);
-	end_line(&j);
-}
-
-static void add_mapping(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			struct tapir_str *out)
-{
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_mapping_view view;
-	struct tapir_str build_id = {};
-
-	tapir_mapping_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	tapir_json__u64(&j, "start", view.rec->start_va);
-	tapir_json__u64(&j, "end", view.rec->end_va);
-	tapir_json__u64(&j, "offset", view.rec->file_off);
-	add_text(&j, "path", view.path);
-	tapir_str__add_hex(&build_id, view.build_id.data, view.build_id.len);
-	add_text(&j, "build_id", (struct tapir_sv){build_id.data, build_id.len});
-	end_line(&j);
-	tapir_str__fini(&build_id);
-}
-
-static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		     struct tapir_str *out)
-{
-	static const char *const kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
-					    [TAPIR_LOSS_KIND_PART] = "part",
-					    [TAPIR_LOSS_KIND_INFO] = "info",
-					    [TAPIR_LOSS_KIND_SAMPLE] = "sample",
-					    [TAPIR_LOSS_KIND_SWITCH] = "switch"};
-	const struct tapir_rec_loss *loss = (const struct tapir_rec_loss *)rec;
-	const struct tapir_line_probe *probe = l->probe;
-	struct tapir_json j = begin_line(l, rec, out);
-	int kind = tapir_loss__kind(loss->cause);
-
-	add_text(&j, "provider", probe ? probe->view.provider : (struct tapir_sv){});
-	add_text(&j, "event", probe ? probe->view.event : (struct tapir_sv){});
-	tapir_json__str(&j, "cause", tapir_loss__name(loss->cause));
-	tapir_json__str(&j, "text", tapir_loss__text(loss->cause));
-	tapir_json__str(&j, "kind", kind >= 0 ? kinds[kind] : NULL);
-	tapir_json__u64(&j, "count", loss->count);
-	tapir_json__u64(&j, "from_ns", loss->from_ns);
-	tapir_json__u64(&j, "until_ns", loss->until_ns);
-	end_line(&j);
-}
-
-static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, struct tapir_str *out)
-{
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_gap_view view;
-
-	tapir_gap_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	tapir_json__str(&j, "reason", tapir_gap__name(view.rec->reason));
-	add_text(&j, "path", view.path);
-	tapir_json__u64(&j, "from_ns", view.rec->from_ns);
-	tapir_json__u64(&j, "until_ns", view.rec->until_ns);
-	end_line(&j);
 }
 
 static void add_session(struct tapir_json *j, struct tapir_sv text)
@@ -472,87 +336,107 @@ static void add_session(struct tapir_json *j, struct tapir_sv text)
 		return;
 	tapir_json__u64(j, "transaction_ns", session.transaction_ns);
 	tapir_json__u64(j, "idle_ns", session.idle_ns);
-	add_known(j, "transaction", session.transaction);
+	if (session.transaction)
+		tapir_json__u64(j, "transaction", session.transaction);
+	else
+		tapir_json__null(j, "transaction");
 	add_text(j, "last_statement", session.statement);
 }
 
-static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		     struct tapir_str *out)
+static void add_number(struct tapir_json *j, const struct tapir_member *member, uint64_t value)
 {
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_wait_view view;
+	char text[24];
 
-	tapir_wait_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tid, rec->time_ns);
-	tapir_json__u64(&j, "syscall", view.rec->syscall);
-	add_text(&j, "call", view.text);
-	add_known(&j, "object", view.rec->object_va);
-	add_known(&j, "owner_tid", view.rec->owner_tid);
-	if (view.object.len)
-		add_text(&j, "object_type", view.object);
-	if (view.statement.len)
-		add_text(&j, "statement", view.statement);
-	if (view.holder_statement.len)
-		add_text(&j, "holder_statement", view.holder_statement);
-	add_session(&j, view.session);
-	end_line(&j);
+	if (member->type != TAPIR_MEMBER_HEX) {
+		tapir_json__u64(j, member->key, value);
+		return;
+	}
+	snprintf(text, sizeof(text), "%#" PRIx64, value);
+	tapir_json__str(j, member->key, text);
 }
 
-static void add_look(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		     struct tapir_str *out)
+static void add_null(struct tapir_json *j, const struct tapir_member *member)
 {
-	const struct tapir_rec_look *look = (const struct tapir_rec_look *)rec;
-	struct tapir_json j = begin_line(l, rec, out);
-
-	add_who(l, out, look->tgid, look->tid, rec->time_ns);
-	add_stack(l, &j, "stack", look->tgid, rec->time_ns, look->stack_id);
-	end_line(&j);
+	if (member->flags & TAPIR_MEMBER_JSON_0)
+		tapir_json__u64(j, member->key, 0);
+	else if (!(member->flags & TAPIR_MEMBER_OPTIONAL))
+		tapir_json__null(j, member->key);
 }
 
-static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			 struct tapir_str *out)
+static void add_value(struct tapir_json *j, const struct tapir_member *member,
+		      const struct tapir_member_value *value)
 {
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_resource_view view;
-
-	tapir_resource_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	tapir_otel_resource__add_json(&j, view.payload);
-	end_line(&j);
+	switch (value->kind) {
+	case TAPIR_MEMBER_IS_NULL:
+		add_null(j, member);
+		break;
+	case TAPIR_MEMBER_IS_U64:
+		add_number(j, member, value->u64);
+		break;
+	case TAPIR_MEMBER_IS_I64:
+		tapir_json__i64(j, member->key, value->i64);
+		break;
+	case TAPIR_MEMBER_IS_F64:
+		tapir_json__f64(j, member->key, value->f64);
+		break;
+	case TAPIR_MEMBER_IS_BOOL:
+		if (value->u64 || !(member->flags & TAPIR_MEMBER_OPTIONAL))
+			tapir_json__bool(j, member->key, value->u64);
+		break;
+	default:
+		tapir_json__strn(j, member->key, value->text.data, value->text.len);
+	}
 }
 
-static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			struct tapir_str *out)
+static void add_member(struct tapir_event_lines *l, struct tapir_json *j,
+		       const struct tapir_rec *rec, const struct tapir_member *member)
 {
-	static const char *const kinds[] = {"gauge", "rate", "sum"};
-	struct tapir_json j = begin_line(l, rec, out);
-	struct tapir_counter_view view;
+	struct tapir_member_value value;
 
-	tapir_counter_view__of(rec, &view);
-	add_who(l, out, view.rec->tgid, view.rec->tgid, rec->time_ns);
-	add_text(&j, "provider", view.provider);
-	add_text(&j, "name", view.name);
-	tapir_json__str(&j, "kind", view.rec->kind < 3 ? kinds[view.rec->kind] : NULL);
-	tapir_json__f64(&j, "value", view.rec->value);
-	add_text(&j, "unit", view.unit);
-	add_text(&j, "tags", view.tags);
-	tapir_json__u64(&j, "interval_ns", view.rec->interval_ns);
-	end_line(&j);
+	switch (member->type) {
+	case TAPIR_MEMBER_UINT:
+	case TAPIR_MEMBER_FLAG:
+	case TAPIR_MEMBER_WORD:
+		value = tapir_member__read(member, rec);
+		add_value(j, member, &value);
+		return;
+	case TAPIR_MEMBER_STACK:
+		add_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
+			  tapir_rec__stack_id(rec));
+		return;
+	case TAPIR_MEMBER_KSTACK:
+		add_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
+			  tapir_rec__kstack_id(rec));
+		return;
+	default:
+		break;
+	}
+	value = tapir_event_lines__read(l, rec, member, &l->room);
+	if (member->type == TAPIR_MEMBER_LIST)
+		add_list(j, member->key, value.text);
+	else if (member->type == TAPIR_MEMBER_SESSION)
+		add_session(j, value.text);
+	else if (member->type == TAPIR_MEMBER_RESOURCE)
+		tapir_otel_resource__add_json(j, value.text);
+	else
+		add_value(j, member, &value);
 }
 
 void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out)
 {
-	static void (*const adders[])(struct tapir_event_lines *, const struct tapir_rec *,
-				      struct tapir_str *) = {
-		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_SWITCH] = add_switch,   [TAPIR_REC_PROCESS] = add_process,
-		[TAPIR_REC_MAPPING] = add_mapping, [TAPIR_REC_COUNTER] = add_counter,
-		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
-		[TAPIR_REC_LOOK] = add_look,
-	};
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
+	struct tapir_json j;
 
-	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
-		adders[rec->type](l, rec, out);
+	if (rec->type == TAPIR_REC_EVENT) {
+		add_event(l, rec, out);
+		return;
+	}
+	if (!schema->has_line)
+		return;
+	j = begin_line(l, rec, out);
+	for (const struct tapir_member *m = schema->members; !tapir_member__ends(m); m++)
+		if (m->key)
+			add_member(l, &j, rec, m);
+	end_line(&j);
 }

@@ -63,6 +63,7 @@ void tapir_event_lines__free(struct tapir_event_lines *lines)
 		return;
 	forget_probes(lines);
 	tapir_map__fini(&lines->probes);
+	tapir_str__fini(&lines->room);
 	free(lines->values);
 	free(lines);
 }

@@ -7,9 +7,9 @@
  *   since the start, process name, pid/tid, event, arguments; the stack is
  *   indented below. Losses and gaps are in capitals. MAPPING records and processes
  *   that merely exist are left out.
- * JSON:	one object a line: type (event, sample, switch, process, mapping, loss, counter,
- *   gap), time_ns, utc, cpu, pid, tid, comm, then what the type has. What is not
- *   known is null. An incomplete value is named in "marks" (decode/value.h).
+ * JSON:	one object a line: type (event, sample, switch, process, ...), time_ns, utc, cpu,
+ *   pid, tid, comm, then what the type has (trace/schema.c). What is not known is
+ *   null. An incomplete value is named in "marks" (decode/value.h).
  *
  * Nothing here writes to a file; nothing allocates per line once it has seen its probes.
  */
@@ -21,6 +21,7 @@
 #include "decode/fields.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
+#include "trace/schema.h"
 
 struct tapir_event_lines;
 
@@ -51,6 +52,14 @@ const struct tapir_value *tapir_event_lines__values(struct tapir_event_lines *li
 						    const struct tapir_rec *rec, unsigned *cnt);
 void tapir_event_lines__add_args(struct tapir_event_lines *lines, const struct tapir_rec *rec,
 				 struct tapir_str *out);
+/*
+ * A member of any record, as its type says: text is borrowed from the record, the catalog or room,
+ * which is overwritten. NULL also for stacks and what else is more than a value.
+ */
+struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines *l,
+						  const struct tapir_rec *rec,
+						  const struct tapir_member *member,
+						  struct tapir_str *room);
 /* The process's name; empty: not known. */
 struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
 				 uint64_t time_ns);

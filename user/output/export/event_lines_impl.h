@@ -35,6 +35,7 @@ struct tapir_event_lines {
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
 	struct tapir_event_layout_odd odd; /* of probes that were forgotten */
+	struct tapir_str room;		   /* of the member at hand */
 	uint64_t utc_sec;		   /* the time of utc_text */
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };

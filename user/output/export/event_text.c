@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Records as lines for a person. Every byte of a traced process is made printable. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "decode/value_packed.h"
 #include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
+#include "trace/family.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */
 #define COMM_WIDTH  16
@@ -238,32 +240,6 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		tapir_str__adds(out, "                 <the stack could not be read>\n");
 }
 
-static void add_sample(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		       struct tapir_str *out)
-{
-	const struct tapir_rec_sample *s = (const struct tapir_rec_sample *)rec;
-
-	add_time(l, out, rec->time_ns);
-	add_who(l, out, s->tgid, s->tid, rec->time_ns);
-	tapir_str__adds(out, "sample period=");
-	tapir_str__addu(out, s->period);
-	add_trace_ids(out, rec);
-	tapir_str__addc(out, '\n');
-	add_stack(l, out, s->tgid, rec->time_ns, s->kstack_id);
-	add_stack(l, out, s->tgid, rec->time_ns, s->stack_id);
-}
-
-static void add_look(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		     struct tapir_str *out)
-{
-	const struct tapir_rec_look *look = (const struct tapir_rec_look *)rec;
-
-	add_time(l, out, rec->time_ns);
-	add_who(l, out, look->tgid, look->tid, rec->time_ns);
-	tapir_str__adds(out, "interpreter stack\n");
-	add_stack(l, out, look->tgid, rec->time_ns, look->stack_id);
-}
-
 /* "woken 12.3 us before by 4711" */
 static void add_wake(const struct tapir_rec_switch *s, struct tapir_str *out)
 {
@@ -472,18 +448,75 @@ static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec
 	tapir_str__addc(out, '\n');
 }
 
+/* ---- types without a sentence: their members --------------------------------------------------
+ */
+
+static void add_value(struct tapir_str *out, const struct tapir_member *member,
+		      const struct tapir_member_value *value)
+{
+	switch (value->kind) {
+	case TAPIR_MEMBER_IS_U64:
+	case TAPIR_MEMBER_IS_BOOL:
+		if (member->type == TAPIR_MEMBER_HEX)
+			tapir_str__addf(out, "%#" PRIx64, value->u64);
+		else if (member->flags & TAPIR_MEMBER_NS)
+			tapir_str__addf(out, "%.1f us", (double)value->u64 / 1e3);
+		else
+			tapir_str__addu(out, value->u64);
+		break;
+	case TAPIR_MEMBER_IS_I64:
+		tapir_str__addf(out, "%" PRId64, value->i64);
+		break;
+	case TAPIR_MEMBER_IS_F64:
+		tapir_str__addf(out, "%.10g", value->f64);
+		break;
+	default:
+		add_sv(out, value->text);
+	}
+}
+
+/* "sample period=1000000 trace=4bf9...4736", the stacks below. */
+static void add_members(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			struct tapir_str *out)
+{
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
+	uint32_t tgid = tapir_rec__tgid(rec, 0);
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, tgid, tapir_rec__tid(rec, 0), rec->time_ns);
+	tapir_str__adds(out, schema->title ? schema->title : schema->name);
+	for (const struct tapir_member *m = schema->members; !tapir_member__ends(m); m++) {
+		struct tapir_member_value value;
+
+		if (!m->lead)
+			continue;
+		value = tapir_event_lines__read(l, rec, m, &l->room);
+		if (!value.kind)
+			continue;
+		tapir_str__adds(out, m->lead);
+		add_value(out, m, &value);
+	}
+	tapir_str__addc(out, '\n');
+	add_stack(l, out, tgid, rec->time_ns, tapir_rec__kstack_id(rec));
+	add_stack(l, out, tgid, rec->time_ns, tapir_rec__stack_id(rec));
+}
+
 void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out)
 {
-	static void (*const adders[])(struct tapir_event_lines *, const struct tapir_rec *,
-				      struct tapir_str *) = {
-		[TAPIR_REC_EVENT] = add_event,	     [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_SWITCH] = add_switch,     [TAPIR_REC_PROCESS] = add_process,
-		[TAPIR_REC_COUNTER] = add_counter,   [TAPIR_REC_LOSS] = add_loss,
-		[TAPIR_REC_GAP] = add_gap,	     [TAPIR_REC_WAIT] = add_wait,
-		[TAPIR_REC_RESOURCE] = add_resource, [TAPIR_REC_LOOK] = add_look,
+	static void (*const sentences[TAPIR_REC_TYPE_CNT])(
+		struct tapir_event_lines *, const struct tapir_rec *, struct tapir_str *) = {
+		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SWITCH] = add_switch,
+		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_COUNTER] = add_counter,
+		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
 	};
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 
-	if (rec->type < sizeof(adders) / sizeof(adders[0]) && adders[rec->type])
-		adders[rec->type](l, rec, out);
+	if (!schema->has_line)
+		return;
+	if (sentences[rec->type])
+		sentences[rec->type](l, rec, out);
+	else if (!schema->describes)
+		add_members(l, rec, out);
 }

@@ -37,7 +37,7 @@ static bool has_column(const struct tapir_event_table *t, const char *name)
 
 static bool is_common(const char *name)
 {
-	for (const struct tapir_sql_column *c = tapir_event_columns; c->name; c++)
+	for (const struct tapir_sql_column *c = tapir_tables[0].columns; c->name; c++)
 		if (!strcasecmp(c->name, name))
 			return true;
 	return false;
@@ -107,7 +107,7 @@ static struct tapir_event_table *make_table(struct reading *r, const struct tapi
 		t->full_name = tapir_arena__text(r->arena, name, strlen(name));
 	}
 	for (unsigned i = 0; i < TAPIR_EVENT_HEAD_COLUMNS; i++)
-		if (!tapir_vec__push(&t->columns, tapir_event_columns[i]))
+		if (!tapir_vec__push(&t->columns, tapir_tables[0].columns[i]))
 			t->full_name = NULL;
 	return t;
 }
@@ -153,7 +153,7 @@ static int take_event(struct reading *r, const struct tapir_rec *rec)
 
 static int finish_table(struct tapir_event_table *t)
 {
-	const struct tapir_sql_column *column = &tapir_event_columns[TAPIR_EVENT_TAIL_COLUMN];
+	const struct tapir_sql_column *column = &tapir_tables[0].columns[TAPIR_EVENT_TAIL_COLUMN];
 	bool is_last;
 
 	do {

@@ -12,7 +12,7 @@
 #include "output/export/event_lines.h"
 #include "output/query/query.h"
 #include "symbol/frame.h"
-#include "trace/record.h"
+#include "trace/schema.h"
 
 enum tapir_sql_column_kind {
 	TAPIR_COLUMN_U64,
@@ -47,7 +47,10 @@ struct tapir_sql_column {
 	/* *out is NULL before. Text may be in scan->text, or borrowed until the next row. */
 	void (*make)(struct tapir_scan *scan, const struct tapir_sql_column *column,
 		     const void *row, struct tapir_sql_value *out);
+	const struct tapir_member *member; /* of a record; else NULL */
 };
+
+#define TAPIR_RECORD_COLUMNS 32 /* of a table of records, and its end */
 
 enum tapir_list_id {
 	TAPIR_LIST_NONE, /* the table is one of records */
@@ -74,7 +77,7 @@ struct tapir_table_desc {
 	const char *provider, *event;
 };
 
-extern const struct tapir_table_desc tapir_tables[];
+extern struct tapir_table_desc tapir_tables[]; /* not changed once main runs */
 
 /* A statement that the list of tables has a name for. */
 struct tapir_table_view {
@@ -99,10 +102,10 @@ void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame
 				 struct tapir_str *buf);
 
 /*
- * The columns of events. A table of one kind of event has the first ones, a column for each field,
- * whose `what` is the field's name in the recording, and the last ones (query_events.c).
+ * The columns of events, the first table. A table of one kind of event has the first ones, a column
+ * for each field, whose `what` is the field's name in the recording, and the last ones
+ * (query_events.c).
  */
-extern const struct tapir_sql_column tapir_event_columns[];
 #define TAPIR_EVENT_HEAD_COLUMNS 7
 #define TAPIR_EVENT_TAIL_COLUMN	 11
 void tapir_sql_column__make_field(struct tapir_scan *scan, const struct tapir_sql_column *column,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* All tables with their columns. SQLite, the help and the man page have them from here. */
+/*
+ * All tables with their columns: of records from trace/schema.c, of lists from here. SQLite, the
+ * help and the man page have them from here.
+ */
+#include <assert.h>
 #include <string.h>
 
 #include "decode/event_fields.h"
@@ -45,75 +49,6 @@ static void set_u64(struct tapir_sql_value *out, uint64_t value)
 #define MADE(made)                                                                                 \
 	static void made(struct tapir_scan *scan, const struct tapir_sql_column *column,           \
 			 const void *row, struct tapir_sql_value *out)
-
-MADE(make_cpu)
-{
-	const struct tapir_rec *rec = row;
-
-	(void)scan, (void)column;
-	if (rec->cpu != TAPIR_CPU_UNKNOWN)
-		set_u64(out, rec->cpu);
-}
-
-MADE(make_process)
-{
-	const struct tapir_rec *rec = row;
-
-	(void)column;
-	set_text(out, tapir_line__comm(scan->lines, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0),
-				       rec->time_ns));
-}
-
-static void set_thread(struct tapir_scan *scan, uint32_t tid, uint64_t time_ns,
-		       struct tapir_sql_value *out)
-{
-	const struct tapir_rec_thread *thread = tapir_catalog__thread(scan->catalog, tid, time_ns);
-
-	if (tid && thread)
-		set_text(out, (struct tapir_sv){thread->comm,
-						strnlen(thread->comm, sizeof(thread->comm))});
-}
-
-MADE(make_thread)
-{
-	const struct tapir_rec *rec = row;
-
-	(void)column;
-	set_thread(scan, tapir_rec__tid(rec, 0), rec->time_ns, out);
-}
-
-MADE(make_in_process)
-{
-	const struct tapir_rec_switch *s = row;
-
-	(void)column;
-	if (s->in_tid)
-		set_text(out, tapir_line__comm(scan->lines, s->in_tgid, s->in_tid, s->h.time_ns));
-}
-
-MADE(make_trace_id)
-{
-	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(row);
-	char text[TAPIR_TRACE_ID_TEXT];
-
-	(void)column;
-	if (!ids)
-		return;
-	tapir_str__adds(&scan->text, tapir_trace_id__text(ids, text));
-	set_made(out, &scan->text);
-}
-
-MADE(make_span_id)
-{
-	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(row);
-	char text[TAPIR_TRACE_ID_TEXT];
-
-	(void)column;
-	if (!ids)
-		return;
-	tapir_str__adds(&scan->text, tapir_span_id__text(ids, text));
-	set_made(out, &scan->text);
-}
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
 
@@ -196,45 +131,11 @@ static bool find_probe(const struct tapir_scan *scan, uint32_t id, struct tapir_
 	return probe;
 }
 
-/* Finds the probe whose id is at the column's offset. */
-static bool find_probe_of(const struct tapir_scan *scan, const struct tapir_sql_column *column,
-			  const void *row, struct tapir_probe_view *out)
-{
-	uint32_t id;
-
-	memcpy(&id, (const char *)row + column->offset, sizeof(id));
-	return find_probe(scan, id, out);
-}
-
-MADE(make_provider)
-{
-	struct tapir_probe_view probe;
-
-	if (find_probe_of(scan, column, row, &probe))
-		set_text(out, probe.provider);
-}
-
-MADE(make_event)
-{
-	struct tapir_probe_view probe;
-
-	if (find_probe_of(scan, column, row, &probe))
-		set_text(out, probe.event);
-}
-
 MADE(make_args)
 {
 	(void)column;
 	tapir_event_lines__add_args(scan->lines, row, &scan->text);
 	set_made(out, &scan->text);
-}
-
-MADE(make_lane)
-{
-	struct tapir_probe_view probe;
-
-	if (find_probe_of(scan, column, row, &probe))
-		set_word(out, probe.rec->lane == TAPIR_LANE_RING ? "ring" : "probe");
 }
 
 static void set_value(struct tapir_scan *scan, const struct tapir_value *value,
@@ -294,381 +195,202 @@ void tapir_sql_column__make_field(struct tapir_scan *scan, const struct tapir_sq
 	}
 }
 
-/* ---- other records ------------------------------------------------------------------------------ */
+/* ---- columns of records: the members of trace/schema.c ------------------------------------------ */
 
-MADE(make_out_state)
+MADE(make_member)
 {
-	const struct tapir_rec_switch *s = row;
+	struct tapir_member_value value =
+		tapir_event_lines__read(scan->lines, row, column->member, &scan->text);
 
-	(void)scan, (void)column;
-	if (s->out_tid)
-		set_word(out, tapir_switch__state_name(s));
-}
-
-MADE(make_futex)
-{
-	uint64_t va = tapir_switch__futex_va(row);
-
-	(void)scan, (void)column;
-	if (va)
-		set_u64(out, va);
-}
-
-MADE(make_is_snapshot)
-{
-	(void)scan, (void)column;
-	set_u64(out, tapir_rec__is_snapshot(row));
-}
-
-MADE(make_loss_cause)
-{
-	(void)scan, (void)column;
-	set_word(out, tapir_loss__name(((const struct tapir_rec_loss *)row)->cause));
-}
-
-MADE(make_loss_text)
-{
-	(void)scan, (void)column;
-	set_word(out, tapir_loss__text(((const struct tapir_rec_loss *)row)->cause));
-}
-
-MADE(make_loss_is_whole)
-{
-	(void)scan, (void)column;
-	set_u64(out, tapir_loss__is_whole(((const struct tapir_rec_loss *)row)->cause));
-}
-
-#define COUNTER_TEXT(made, member)                                                                 \
-	MADE(made)                                                                                 \
-	{                                                                                          \
-		struct tapir_counter_view view;                                                    \
-                                                                                                   \
-		(void)scan, (void)column;                                                          \
-		tapir_counter_view__of(row, &view);                                                \
-		set_text(out, view.member);                                                        \
+	switch (value.kind) {
+	case TAPIR_MEMBER_IS_NULL:
+		break;
+	case TAPIR_MEMBER_IS_U64:
+	case TAPIR_MEMBER_IS_BOOL:
+		set_u64(out, value.u64);
+		break;
+	case TAPIR_MEMBER_IS_I64:
+		out->type = TAPIR_SQL_INT;
+		out->i64 = value.i64;
+		break;
+	case TAPIR_MEMBER_IS_F64:
+		out->type = TAPIR_SQL_REAL;
+		out->f64 = value.f64;
+		break;
+	default:
+		set_text(out, value.text);
 	}
-COUNTER_TEXT(make_counter_provider, provider)
-COUNTER_TEXT(make_counter_name, name)
-COUNTER_TEXT(make_counter_unit, unit)
-COUNTER_TEXT(make_counter_tags, tags)
-
-MADE(make_gap_reason)
-{
-	(void)scan, (void)column;
-	set_word(out, tapir_gap__name(((const struct tapir_rec_gap *)row)->reason));
 }
 
-MADE(make_gap_path)
+/* The kind says how a column is read, and which limits of a statement apply to it. */
+static void set_kind(struct tapir_sql_column *column, const struct tapir_member *member)
 {
-	struct tapir_gap_view view;
+	bool may_miss = member->flags & TAPIR_MEMBER_0_IS_NULL;
 
-	(void)scan, (void)column;
-	tapir_gap_view__of(row, &view);
-	set_text(out, view.path);
+	column->make = make_member;
+	switch (member->type) {
+	case TAPIR_MEMBER_UINT:
+		column->kind = member->value || member->bytes < sizeof(uint32_t)
+				       ? TAPIR_COLUMN_NUMBER
+			       : member->bytes == sizeof(uint32_t)
+				       ? (may_miss ? TAPIR_COLUMN_ID : TAPIR_COLUMN_U32)
+				       : (may_miss ? TAPIR_COLUMN_ID64 : TAPIR_COLUMN_U64);
+		break;
+	case TAPIR_MEMBER_STACK:
+		column->kind = TAPIR_COLUMN_ID64;
+		break;
+	case TAPIR_MEMBER_KSTACK:
+		column->kind = TAPIR_COLUMN_NUMBER;
+		column->make = make_kstack_id;
+		break;
+	case TAPIR_MEMBER_INT:
+	case TAPIR_MEMBER_FLAG:
+	case TAPIR_MEMBER_HEX:
+	case TAPIR_MEMBER_CPU:
+		column->kind = TAPIR_COLUMN_NUMBER;
+		break;
+	case TAPIR_MEMBER_REAL:
+		column->kind = TAPIR_COLUMN_F64;
+		break;
+	default:
+		column->kind = TAPIR_COLUMN_MADE;
+		column->make = member->type == TAPIR_MEMBER_ARGS	? make_args
+			       : member->type == TAPIR_MEMBER_FUNCTION	? make_function
+			       : member->type == TAPIR_MEMBER_FUNCTIONS ? make_stack
+									: make_member;
+	}
 }
 
-MADE(make_mapping_path)
-{
-	struct tapir_mapping_view view;
+#define TIME_COLUMNS 2
 
-	(void)scan, (void)column;
-	tapir_mapping_view__of(row, &view);
-	set_text(out, view.path);
+/* Makes the columns of a table, which are ended by one without a name. */
+static void make_columns(const struct tapir_schema *schema,
+			 struct tapir_sql_column columns[TAPIR_RECORD_COLUMNS])
+{
+	static const struct tapir_sql_column times[TIME_COLUMNS] = {
+		{"time_ns", TAPIR_COLUMN_U64, offsetof(struct tapir_rec, time_ns),
+		 "nanoseconds of CLOCK_MONOTONIC, as time_ns of 'tapir events --json'", NULL, NULL},
+		{"time_s", TAPIR_COLUMN_SECONDS, offsetof(struct tapir_rec, time_ns),
+		 "seconds since the recording began", NULL, NULL}};
+	unsigned cnt = TIME_COLUMNS;
+
+	memcpy(columns, times, sizeof(times));
+	for (const struct tapir_member *m = schema->members; !tapir_member__ends(m); m++) {
+		if (!m->column)
+			continue;
+		assert(cnt + 1 < TAPIR_RECORD_COLUMNS);
+		columns[cnt] = (struct tapir_sql_column){
+			.name = m->column, .offset = m->offset, .what = m->what, .member = m};
+		set_kind(&columns[cnt++], m);
+	}
 }
 
-MADE(make_build_id)
-{
-	struct tapir_mapping_view view;
+/* ---- columns of lists ----------------------------------------------------------------------- */
 
-	(void)column;
-	tapir_mapping_view__of(row, &view);
-	tapir_str__add_hex(&scan->text, view.build_id.data, view.build_id.len);
-	set_made(out, &scan->text);
-}
-
-/* ---- columns ------------------------------------------------------------------------------------ */
-
-#define AT(type, member) offsetof(struct type, member)
-#define TIMES                                                                                      \
-	{"time_ns", TAPIR_COLUMN_U64, AT(tapir_rec, time_ns),                                      \
-	 "nanoseconds of CLOCK_MONOTONIC, as time_ns of 'tapir events --json'", NULL},             \
+#define COLUMN(name_, kind_, row, member_, what_)                                                  \
 	{                                                                                          \
-		"time_s", TAPIR_COLUMN_SECONDS, AT(tapir_rec, time_ns),                            \
-			"seconds since the recording began", NULL                                  \
+		.name = name_, .kind = TAPIR_COLUMN_##kind_,                                       \
+		.offset = offsetof(struct tapir_##row##_list_row, member_), .what = what_          \
 	}
-#define TRACE                                                                                      \
-	{"trace_id", TAPIR_COLUMN_MADE, 0, "of the trace that its thread worked for",              \
-	 make_trace_id},                                                                           \
-	{                                                                                          \
-		"span_id", TAPIR_COLUMN_MADE, 0, "of the span", make_span_id                       \
-	}
-#define OF_PROCESS(type)                                                                           \
-	{                                                                                          \
-		"pid", TAPIR_COLUMN_ID, AT(type, tgid), "process id", NULL                         \
-	}
-#define WHO(type)                                                                                  \
-	OF_PROCESS(type), {"tid", TAPIR_COLUMN_ID, AT(type, tid), "thread id", NULL},              \
-		{"process", TAPIR_COLUMN_MADE, 0, "name of the process", make_process},            \
-	{                                                                                          \
-		"thread", TAPIR_COLUMN_MADE, 0, "name of the thread", make_thread                  \
-	}
-#define CPU                                                                                        \
-	{                                                                                          \
-		"cpu", TAPIR_COLUMN_NUMBER, 0, "the CPU", make_cpu                                 \
-	}
-#define STACK                                                                                      \
-	{"kernel_stack_id", TAPIR_COLUMN_NUMBER, 0, "joins stacks and frames", make_kstack_id},    \
-		{"function", TAPIR_COLUMN_MADE, 0,                                                 \
-		 "innermost function, of the kernel if it was there", make_function},              \
-	{                                                                                          \
-		"stack", TAPIR_COLUMN_MADE, 0, "functions, outermost first, separated by ';'",     \
-			make_stack                                                                 \
-	}
-
-const struct tapir_sql_column tapir_event_columns[] = {
-	TIMES,
-	CPU,
-	WHO(tapir_rec_event),
-	{"provider", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id), "who defines the event",
-	 make_provider},
-	{"event", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id), "name of the event",
-	 make_event},
-	{"args", TAPIR_COLUMN_MADE, 0, "its fields as JSON: args ->> 'name'", make_args},
-	{"lane", TAPIR_COLUMN_MADE, AT(tapir_rec_event, probe_id),
-	 "how it was captured: probe or ring", make_lane},
-	TRACE,
-	{"stack_id", TAPIR_COLUMN_ID64, AT(tapir_rec_event, stack_id), "joins stacks and frames",
-	 NULL},
-	STACK,
-	{}};
-
-static const struct tapir_sql_column samples[] = {
-	TIMES,
-	CPU,
-	WHO(tapir_rec_sample),
-	{"period", TAPIR_COLUMN_U64, AT(tapir_rec_sample, period),
-	 "what it stands for: nanoseconds of CPU time, or what the sampling event counts", NULL},
-	TRACE,
-	{"stack_id", TAPIR_COLUMN_ID64, AT(tapir_rec_sample, stack_id), "joins stacks and frames",
-	 NULL},
-	STACK,
-	{}};
-
-static const struct tapir_sql_column switches[] = {
-	TIMES,
-	CPU,
-	{"pid", TAPIR_COLUMN_ID, AT(tapir_rec_switch, out_tgid),
-	 "process of the thread that leaves its CPU; NULL: it is not recorded", NULL},
-	{"tid", TAPIR_COLUMN_ID, AT(tapir_rec_switch, out_tid), "the thread", NULL},
-	{"process", TAPIR_COLUMN_MADE, 0, "name of its process", make_process},
-	{"thread", TAPIR_COLUMN_MADE, 0, "its name", make_thread},
-	{"state", TAPIR_COLUMN_MADE, 0, "why it leaves: sleeping, preempted, ...", make_out_state},
-	{"futex", TAPIR_COLUMN_NUMBER, 0, "address of the futex that it waits for", make_futex},
-	{"in_pid", TAPIR_COLUMN_ID, AT(tapir_rec_switch, in_tgid),
-	 "process of the thread that comes; NULL: it is not recorded", NULL},
-	{"in_tid", TAPIR_COLUMN_ID, AT(tapir_rec_switch, in_tid), "the thread", NULL},
-	{"in_process", TAPIR_COLUMN_MADE, 0, "name of its process", make_in_process},
-	{"wake_ns", TAPIR_COLUMN_ID64, AT(tapir_rec_switch, in_wake_ns), "when it was woken", NULL},
-	{"waker_tid", TAPIR_COLUMN_ID, AT(tapir_rec_switch, in_waker_tid), "thread that woke it",
-	 NULL},
-	{"is_snapshot", TAPIR_COLUMN_NUMBER, 0,
-	 "1: no switch, but how the thread was when the recording began or ended",
-	 make_is_snapshot},
-	TRACE,
-	{"stack_id", TAPIR_COLUMN_ID64, AT(tapir_rec_switch, out_stack_id),
-	 "of the thread that leaves", NULL},
-	STACK,
-	{}};
-
-static const struct tapir_sql_column counters[] = {
-	TIMES,
-	OF_PROCESS(tapir_rec_counter),
-	{"process", TAPIR_COLUMN_MADE, 0, "name of the process", make_process},
-	{"provider", TAPIR_COLUMN_MADE, 0, "who counts", make_counter_provider},
-	{"name", TAPIR_COLUMN_MADE, 0, "of the counter", make_counter_name},
-	{"value", TAPIR_COLUMN_F64, AT(tapir_rec_counter, value), "the value", NULL},
-	{"unit", TAPIR_COLUMN_MADE, 0, "of the value", make_counter_unit},
-	{"tags", TAPIR_COLUMN_MADE, 0, "what tells it from others of its name", make_counter_tags},
-	{"interval_ns", TAPIR_COLUMN_ID64, AT(tapir_rec_counter, interval_ns),
-	 "in which it was counted", NULL},
-	{}};
-
-static const struct tapir_sql_column losses[] = {
-	TIMES,
-	{"cause", TAPIR_COLUMN_MADE, 0, "why, as in 'tapir report --json'", make_loss_cause},
-	{"text", TAPIR_COLUMN_MADE, 0, "the same in words", make_loss_text},
-	{"is_whole", TAPIR_COLUMN_NUMBER, 0, "1: complete records were lost, not parts",
-	 make_loss_is_whole},
-	{"count", TAPIR_COLUMN_U64, AT(tapir_rec_loss, count), "how many", NULL},
-	{"from_ns", TAPIR_COLUMN_U64, AT(tapir_rec_loss, from_ns), "the first", NULL},
-	{"until_ns", TAPIR_COLUMN_U64, AT(tapir_rec_loss, until_ns), "the last", NULL},
-	{"provider", TAPIR_COLUMN_MADE, AT(tapir_rec_loss, probe_id), "of the event",
-	 make_provider},
-	{"event", TAPIR_COLUMN_MADE, AT(tapir_rec_loss, probe_id), "whose records were lost",
-	 make_event},
-	{}};
-
-static const struct tapir_sql_column gaps[] = {
-	TIMES,
-	OF_PROCESS(tapir_rec_gap),
-	{"reason", TAPIR_COLUMN_MADE, 0, "why probes of a file were missing", make_gap_reason},
-	{"path", TAPIR_COLUMN_MADE, 0, "the file", make_gap_path},
-	{"from_ns", TAPIR_COLUMN_U64, AT(tapir_rec_gap, from_ns), "since when", NULL},
-	{"until_ns", TAPIR_COLUMN_U64, AT(tapir_rec_gap, until_ns), "until when", NULL},
-	{}};
-
-static const struct tapir_sql_column mappings[] = {
-	TIMES,
-	OF_PROCESS(tapir_rec_mapping),
-	{"path", TAPIR_COLUMN_MADE, 0, "the file", make_mapping_path},
-	{"start", TAPIR_COLUMN_U64, AT(tapir_rec_mapping, start_va), "first address", NULL},
-	{"end", TAPIR_COLUMN_U64, AT(tapir_rec_mapping, end_va), "first address after it", NULL},
-	{"offset", TAPIR_COLUMN_U64, AT(tapir_rec_mapping, file_off), "in the file", NULL},
-	{"build_id", TAPIR_COLUMN_MADE, 0, "of the file", make_build_id},
-	{}};
-
 #define COUNTS(type)                                                                               \
-	{"events", TAPIR_COLUMN_U64, AT(type, events), "events recorded of it", NULL},             \
-		{"samples", TAPIR_COLUMN_U64, AT(type, samples), "samples recorded of it", NULL},  \
-	{                                                                                          \
-		"switches", TAPIR_COLUMN_U64, AT(type, switches), "switches recorded of it", NULL  \
-	}
+	COLUMN("events", U64, type, events, "events recorded of it"),                              \
+		COLUMN("samples", U64, type, samples, "samples recorded of it"),                   \
+		COLUMN("switches", U64, type, switches, "switches recorded of it")
 
 static const struct tapir_sql_column processes[] = {
-	{"pid", TAPIR_COLUMN_U32, AT(tapir_process_list_row, pid), "process id", NULL},
-	{"name", TAPIR_COLUMN_TEXT, AT(tapir_process_list_row, name), "of the process", NULL},
-	{"exe", TAPIR_COLUMN_TEXT, AT(tapir_process_list_row, exe), "its program", NULL},
-	{"service", TAPIR_COLUMN_TEXT, AT(tapir_process_list_row, service),
-	 "service.name, if it publishes one", NULL},
-	{"threads", TAPIR_COLUMN_U64, AT(tapir_process_list_row, threads), "that are known", NULL},
-	COUNTS(tapir_process_list_row),
+	COLUMN("pid", U32, process, pid, "process id"),
+	COLUMN("name", TEXT, process, name, "of the process"),
+	COLUMN("exe", TEXT, process, exe, "its program"),
+	COLUMN("service", TEXT, process, service, "service.name, if it publishes one"),
+	COLUMN("threads", U64, process, threads, "that are known"),
+	COUNTS(process),
 	{}};
 
 static const struct tapir_sql_column threads[] = {
-	{"pid", TAPIR_COLUMN_U32, AT(tapir_thread_list_row, pid), "process id", NULL},
-	{"tid", TAPIR_COLUMN_U32, AT(tapir_thread_list_row, tid), "thread id", NULL},
-	{"name", TAPIR_COLUMN_TEXT, AT(tapir_thread_list_row, name),
-	 "of the thread; one that changed it has a row for each", NULL},
-	COUNTS(tapir_thread_list_row),
+	COLUMN("pid", U32, thread, pid, "process id"),
+	COLUMN("tid", U32, thread, tid, "thread id"),
+	COLUMN("name", TEXT, thread, name, "of the thread; one that changed it has a row for each"),
+	COUNTS(thread),
 	{}};
 
 static const struct tapir_sql_column findings[] = {
-	{"rank", TAPIR_COLUMN_U32, AT(tapir_finding_list_row, rank), "1: the worst", NULL},
-	{"kind", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, kind), "as --fail-on has it", NULL},
-	{"severity", TAPIR_COLUMN_F64, AT(tapir_finding_list_row, severity), "0 to 100", NULL},
-	{"magnitude", TAPIR_COLUMN_F64, AT(tapir_finding_list_row, magnitude), "in its unit", NULL},
-	{"unit", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, unit), "of magnitude", NULL},
-	{"subject", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, subject),
-	 "a method, an exception, a lock", NULL},
-	{"text", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, text), "the finding", NULL},
-	{"evidence", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, evidence), "what else counts",
-	 NULL},
-	{"view", TAPIR_COLUMN_TEXT, AT(tapir_finding_list_row, view), "for report --view", NULL},
+	COLUMN("rank", U32, finding, rank, "1: the worst"),
+	COLUMN("kind", TEXT, finding, kind, "as --fail-on has it"),
+	COLUMN("severity", F64, finding, severity, "0 to 100"),
+	COLUMN("magnitude", F64, finding, magnitude, "in its unit"),
+	COLUMN("unit", TEXT, finding, unit, "of magnitude"),
+	COLUMN("subject", TEXT, finding, subject, "a method, an exception, a lock"),
+	COLUMN("text", TEXT, finding, text, "the finding"),
+	COLUMN("evidence", TEXT, finding, evidence, "what else counts"),
+	COLUMN("view", TEXT, finding, view, "for report --view"),
 	{}};
 
 #define SPAN_OF(type)                                                                              \
-	{"begin_ns", TAPIR_COLUMN_U64, AT(type, from_ns), "when it began, as time_ns", NULL},      \
-		{"end_ns", TAPIR_COLUMN_U64, AT(type, until_ns), "when it ended", NULL},           \
-		{"begin_s", TAPIR_COLUMN_SECONDS, AT(type, from_ns),                               \
-		 "seconds since the recording began", NULL},                                       \
-		{"took_ns", TAPIR_COLUMN_U64, AT(type, took_ns), "how long it lasted", NULL},      \
-		{"pid", TAPIR_COLUMN_ID, AT(type, pid), "process id", NULL},                       \
-	{                                                                                          \
-		"tid", TAPIR_COLUMN_ID, AT(type, tid), "thread id", NULL                           \
-	}
+	COLUMN("begin_ns", U64, type, from_ns, "when it began, as time_ns"),                       \
+		COLUMN("end_ns", U64, type, until_ns, "when it ended"),                            \
+		COLUMN("begin_s", SECONDS, type, from_ns, "seconds since the recording began"),    \
+		COLUMN("took_ns", U64, type, took_ns, "how long it lasted"),                       \
+		COLUMN("pid", ID, type, pid, "process id"),                                        \
+		COLUMN("tid", ID, type, tid, "thread id")
 
 static const struct tapir_sql_column intervals[] = {
-	SPAN_OF(tapir_interval_list_row),
-	{"end_tid", TAPIR_COLUMN_ID, AT(tapir_interval_list_row, end_tid), "thread that ended it",
-	 NULL},
-	{"thread", TAPIR_COLUMN_TEXT, AT(tapir_interval_list_row, thread), "name of the thread",
-	 NULL},
-	{"provider", TAPIR_COLUMN_TEXT, AT(tapir_interval_list_row, provider), "of its events",
-	 NULL},
-	{"name", TAPIR_COLUMN_TEXT, AT(tapir_interval_list_row, name),
-	 "as in 'tapir help intervals': gc, query", NULL},
-	{"label", TAPIR_COLUMN_TEXT, AT(tapir_interval_list_row, label),
-	 "fields of the event that began it", NULL},
-	{"cause", TAPIR_COLUMN_TEXT, AT(tapir_interval_list_row, cause),
-	 "what its time counts for: gc, stop, jit, lock, io", NULL},
-	{"running_ns", TAPIR_COLUMN_U64, AT(tapir_interval_list_row, running_ns),
-	 "its thread ran on a CPU", NULL},
-	{"runnable_ns", TAPIR_COLUMN_U64, AT(tapir_interval_list_row, runnable_ns),
-	 "its thread waited for a CPU", NULL},
-	{"sleeping_ns", TAPIR_COLUMN_U64, AT(tapir_interval_list_row, sleeping_ns),
-	 "its thread waited", NULL},
-	{"is_whole", TAPIR_COLUMN_U8, AT(tapir_interval_list_row, is_whole),
-	 "0: its begin or its end is not in the recording", NULL},
-	{"is_nested", TAPIR_COLUMN_U8, AT(tapir_interval_list_row, is_nested),
-	 "1: inside another one of its kind", NULL},
+	SPAN_OF(interval),
+	COLUMN("end_tid", ID, interval, end_tid, "thread that ended it"),
+	COLUMN("thread", TEXT, interval, thread, "name of the thread"),
+	COLUMN("provider", TEXT, interval, provider, "of its events"),
+	COLUMN("name", TEXT, interval, name, "as in 'tapir help intervals': gc, query"),
+	COLUMN("label", TEXT, interval, label, "fields of the event that began it"),
+	COLUMN("cause", TEXT, interval, cause, "what its time counts for: gc, stop, jit, lock, io"),
+	COLUMN("running_ns", U64, interval, running_ns, "its thread ran on a CPU"),
+	COLUMN("runnable_ns", U64, interval, runnable_ns, "its thread waited for a CPU"),
+	COLUMN("sleeping_ns", U64, interval, sleeping_ns, "its thread waited"),
+	COLUMN("is_whole", U8, interval, is_whole,
+	       "0: its begin or its end is not in the recording"),
+	COLUMN("is_nested", U8, interval, is_nested, "1: inside another one of its kind"),
 	{}};
 
 static const struct tapir_sql_column waits[] = {
-	SPAN_OF(tapir_wait_list_row),
-	{"thread", TAPIR_COLUMN_TEXT, AT(tapir_wait_list_row, thread), "name of the thread", NULL},
-	{"state", TAPIR_COLUMN_TEXT, AT(tapir_wait_list_row, state), "sleeping, preempted, ...",
-	 NULL},
-	{"sleep_ns", TAPIR_COLUMN_U64, AT(tapir_wait_list_row, sleep_ns), "until it was woken",
-	 NULL},
-	{"runnable_ns", TAPIR_COLUMN_U64, AT(tapir_wait_list_row, runnable_ns),
-	 "then, until it ran", NULL},
-	{"waker_tid", TAPIR_COLUMN_ID, AT(tapir_wait_list_row, waker_tid), "thread that woke it",
-	 NULL},
-	{"futex", TAPIR_COLUMN_ID64, AT(tapir_wait_list_row, futex_va),
-	 "address of the futex that it waited for", NULL},
-	{"function", TAPIR_COLUMN_TEXT, AT(tapir_wait_list_row, function),
-	 "innermost function that is not the kernel's", NULL},
+	SPAN_OF(wait),
+	COLUMN("thread", TEXT, wait, thread, "name of the thread"),
+	COLUMN("state", TEXT, wait, state, "sleeping, preempted, ..."),
+	COLUMN("sleep_ns", U64, wait, sleep_ns, "until it was woken"),
+	COLUMN("runnable_ns", U64, wait, runnable_ns, "then, until it ran"),
+	COLUMN("waker_tid", ID, wait, waker_tid, "thread that woke it"),
+	COLUMN("futex", ID64, wait, futex_va, "address of the futex that it waited for"),
+	COLUMN("function", TEXT, wait, function, "innermost function that is not the kernel's"),
 	{}};
 
 static const struct tapir_sql_column stacks[] = {
-	{"stack_id", TAPIR_COLUMN_U64, AT(tapir_stack_list_row, stack_id),
-	 "as stack_id and kernel_stack_id of samples, events, switches", NULL},
-	{"pid", TAPIR_COLUMN_ID, AT(tapir_stack_list_row, pid), "process id", NULL},
-	{"is_kernel", TAPIR_COLUMN_U8, AT(tapir_stack_list_row, is_kernel), "1: of the kernel",
-	 NULL},
-	{"frames", TAPIR_COLUMN_U32, AT(tapir_stack_list_row, frame_cnt), "how many", NULL},
-	{"end", TAPIR_COLUMN_TEXT, AT(tapir_stack_list_row, end), "how it ends; whole: complete",
-	 NULL},
-	COUNTS(tapir_stack_list_row),
+	COLUMN("stack_id", U64, stack, stack_id,
+	       "as stack_id and kernel_stack_id of samples, events, switches"),
+	COLUMN("pid", ID, stack, pid, "process id"),
+	COLUMN("is_kernel", U8, stack, is_kernel, "1: of the kernel"),
+	COLUMN("frames", U32, stack, frame_cnt, "how many"),
+	COLUMN("end", TEXT, stack, end, "how it ends; whole: complete"),
+	COUNTS(stack),
 	{}};
 
 static const struct tapir_sql_column frames[] = {
-	{"stack_id", TAPIR_COLUMN_U64, AT(tapir_frame_list_row, stack_id), "of stacks", NULL},
-	{"pid", TAPIR_COLUMN_ID, AT(tapir_frame_list_row, pid), "process id", NULL},
-	{"depth", TAPIR_COLUMN_U32, AT(tapir_frame_list_row, depth), "0: innermost", NULL},
-	{"function", TAPIR_COLUMN_TEXT, AT(tapir_frame_list_row, function),
-	 "its name, or its place in the file", NULL},
-	{"module", TAPIR_COLUMN_TEXT, AT(tapir_frame_list_row, module), "the file", NULL},
-	{"address", TAPIR_COLUMN_U64, AT(tapir_frame_list_row, va), "in the process", NULL},
-	{"is_kernel", TAPIR_COLUMN_U8, AT(tapir_frame_list_row, is_kernel), "1: of the kernel",
-	 NULL},
-	{"is_named", TAPIR_COLUMN_U8, AT(tapir_frame_list_row, is_named), "0: no name is known",
-	 NULL},
+	COLUMN("stack_id", U64, frame, stack_id, "of stacks"),
+	COLUMN("pid", ID, frame, pid, "process id"),
+	COLUMN("depth", U32, frame, depth, "0: innermost"),
+	COLUMN("function", TEXT, frame, function, "its name, or its place in the file"),
+	COLUMN("module", TEXT, frame, module, "the file"),
+	COLUMN("address", U64, frame, va, "in the process"),
+	COLUMN("is_kernel", U8, frame, is_kernel, "1: of the kernel"),
+	COLUMN("is_named", U8, frame, is_named, "0: no name is known"),
 	{}};
 
-static const struct tapir_sql_column meta[] = {
-	{"idx", TAPIR_COLUMN_U32, AT(tapir_meta_list_row, idx), "order in the file", NULL},
-	{"key", TAPIR_COLUMN_TEXT, AT(tapir_meta_list_row, key), "name of the fact", NULL},
-	{"value", TAPIR_COLUMN_TEXT, AT(tapir_meta_list_row, value), "the fact", NULL},
-	{}};
+static const struct tapir_sql_column meta[] = {COLUMN("idx", U32, meta, idx, "order in the file"),
+					       COLUMN("key", TEXT, meta, key, "name of the fact"),
+					       COLUMN("value", TEXT, meta, value, "the fact"),
+					       {}};
 
-const struct tapir_table_desc tapir_tables[] = {
-	{.name = "events",
-	 .what = "all events. One kind also has a table of its own, gc__begin or "
-		 "\"provider:event\", with its fields as columns",
-	 .columns = tapir_event_columns,
-	 .rec_type = TAPIR_REC_EVENT,
-	 .usual_rows = 1000000},
-	{.name = "samples",
-	 .what = "CPU samples",
-	 .columns = samples,
-	 .rec_type = TAPIR_REC_SAMPLE,
-	 .usual_rows = 1000000},
-	{.name = "switches",
-	 .what = "context switches: a thread leaves its CPU, another comes",
-	 .columns = switches,
-	 .rec_type = TAPIR_REC_SWITCH,
-	 .usual_rows = 1000000},
+/* The order of help and lists. Tables of other records, which only the schema has, come last. */
+static const struct tapir_table_desc in_order[] = {
+	{.rec_type = TAPIR_REC_EVENT},
+	{.rec_type = TAPIR_REC_SAMPLE},
+	{.rec_type = TAPIR_REC_SWITCH},
 	{.name = "waits",
 	 .what = "times in which a thread was away from its CPU, from switch to switch",
 	 .columns = waits,
@@ -700,37 +422,57 @@ const struct tapir_table_desc tapir_tables[] = {
 	 .columns = frames,
 	 .list = TAPIR_LIST_FRAMES,
 	 .usual_rows = 400000},
-	{.name = "counters",
-	 .what = "values of counters",
-	 .columns = counters,
-	 .rec_type = TAPIR_REC_COUNTER,
-	 .usual_rows = 10000},
-	{.name = "losses",
-	 .what = "records that were lost, and why",
-	 .columns = losses,
-	 .rec_type = TAPIR_REC_LOSS,
-	 .usual_rows = 100},
-	{.name = "gaps",
-	 .what = "times in which probes of a file were not on",
-	 .columns = gaps,
-	 .rec_type = TAPIR_REC_GAP,
-	 .usual_rows = 10},
+	{.rec_type = TAPIR_REC_COUNTER},
+	{.rec_type = TAPIR_REC_LOSS},
+	{.rec_type = TAPIR_REC_GAP},
 	{.name = "findings",
 	 .what = "what the report finds",
 	 .columns = findings,
 	 .list = TAPIR_LIST_FINDINGS,
 	 .usual_rows = 5},
-	{.name = "mappings",
-	 .what = "files that processes have mapped to execute them",
-	 .columns = mappings,
-	 .rec_type = TAPIR_REC_MAPPING,
-	 .usual_rows = 1000},
+	{.rec_type = TAPIR_REC_MAPPING},
 	{.name = "meta",
 	 .what = "how the recording was made",
 	 .columns = meta,
 	 .list = TAPIR_LIST_META,
 	 .usual_rows = 30},
-	{}};
+};
+
+struct tapir_table_desc tapir_tables[sizeof(in_order) / sizeof(in_order[0]) + TAPIR_REC_TYPE_CNT];
+
+static bool is_in_order(unsigned rec_type)
+{
+	for (size_t i = 0; i < sizeof(in_order) / sizeof(in_order[0]); i++)
+		if (in_order[i].rec_type == rec_type)
+			return true;
+	return false;
+}
+
+static struct tapir_table_desc table_of_records(unsigned rec_type)
+{
+	static struct tapir_sql_column columns[TAPIR_REC_TYPE_CNT][TAPIR_RECORD_COLUMNS];
+	const struct tapir_schema *schema = tapir_schema__of(rec_type);
+
+	make_columns(schema, columns[rec_type]);
+	return (struct tapir_table_desc){.name = schema->table,
+					 .what = schema->table_what,
+					 .columns = columns[rec_type],
+					 .rec_type = (uint16_t)rec_type,
+					 .usual_rows = schema->usual_rows};
+}
+
+/* Made before main, so that no caller needs a lock. */
+__attribute__((constructor)) static void make_tables(void)
+{
+	struct tapir_table_desc *table = tapir_tables;
+
+	for (size_t i = 0; i < sizeof(in_order) / sizeof(in_order[0]); i++)
+		*table++ =
+			in_order[i].rec_type ? table_of_records(in_order[i].rec_type) : in_order[i];
+	for (unsigned type = 1; type < TAPIR_REC_TYPE_CNT; type++)
+		if (tapir_schemas[type].table && !is_in_order(type))
+			*table++ = table_of_records(type);
+}
 
 const struct tapir_table_view tapir_table_views[] = {
 	{"gc", "garbage collections: intervals of that name, or that stop threads for one",

@@ -17,6 +17,7 @@
 #include "spec/runtime_db/lore.h"
 #include "tapir/stack_walk.h"
 #include "trace/family.h"
+#include "trace/schema.h"
 #include "trace/recbuf.h"
 #include "trace/reorder.h"
 
@@ -347,8 +348,8 @@ static void put(struct tapir_await_stacks *a, const struct tapir_rec *rec, int f
 	at = a->ready.len;
 	append(a, rec);
 	if (!a->ready.failed)
-		memcpy(a->ready.data + at + tapir_families[family].who[0].stack_id_off, &stack_id,
-		       sizeof(stack_id));
+		memcpy(a->ready.data + at + tapir_schema__of(rec->type)->who[0].stack_id_off,
+		       &stack_id, sizeof(stack_id));
 }
 
 static void take_record(void *ctx, const struct tapir_rec *rec)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Words for states, causes and reasons in records. */
+#include <ctype.h>
+#include <string.h>
+
+#include "trace/record.h"
+
+uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec)
+{
+	uint64_t va = 0;
+
+	if (rec->flags & TAPIR_SWITCH_HAS_FUTEX && rec->h.size >= sizeof(*rec) + sizeof(va))
+		memcpy(&va, rec + 1, sizeof(va));
+	return va;
+}
+
+const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} states[] = {
+		{TAPIR_STATE_DEAD, "dead"},
+		{TAPIR_STATE_STOPPED, "stopped"},
+		{TAPIR_STATE_TRACED, "traced"},
+		{TAPIR_STATE_UNINTERRUPTIBLE, "uninterruptible"},
+		{TAPIR_STATE_SLEEPING, "sleeping"},
+		{TAPIR_STATE_PARKED, "parked"},
+	};
+
+	if (rec->flags & TAPIR_SWITCH_PREEMPTED)
+		return "preempted";
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (rec->out_state & states[i].bit)
+			return states[i].name;
+	return rec->out_state ? "waiting" : "runnable";
+}
+
+struct loss_entry {
+	const char *upper; /* as the enum spells it */
+	const char *text;
+	int kind;
+};
+
+static const struct loss_entry losses[TAPIR_LOSS_CAUSE_CNT] = {
+#define TAPIR_X(name, kind, text) {#name, text, TAPIR_LOSS_KIND_##kind},
+	TAPIR_LOSS_CAUSES(TAPIR_X)
+#undef TAPIR_X
+};
+
+/* Lower-case copies, made before main so that no caller needs a lock. */
+static char loss_names[TAPIR_LOSS_CAUSE_CNT][32];
+
+__attribute__((constructor)) static void make_loss_names(void)
+{
+	for (unsigned i = 0; i < TAPIR_LOSS_CAUSE_CNT; i++)
+		for (unsigned j = 0; losses[i].upper[j] && j < sizeof(loss_names[i]) - 1; j++)
+			loss_names[i][j] = (char)tolower((unsigned char)losses[i].upper[j]);
+}
+
+const char *tapir_loss__name(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? loss_names[cause] : "unknown";
+}
+
+const char *tapir_loss__text(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].text : "unknown";
+}
+
+bool tapir_loss__is_whole(unsigned cause)
+{
+	int kind = tapir_loss__kind(cause);
+
+	return kind == TAPIR_LOSS_KIND_EVENT || kind == TAPIR_LOSS_KIND_SAMPLE ||
+	       kind == TAPIR_LOSS_KIND_SWITCH;
+}
+
+int tapir_loss__kind(unsigned cause)
+{
+	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].kind : -1;
+}
+
+bool tapir_loss__hides_events(unsigned cause)
+{
+	return cause == TAPIR_LOSS_PROCESS_RING_FULL || cause == TAPIR_LOSS_PERF_LOST ||
+	       cause == TAPIR_LOSS_PROCESS_MAP_FULL;
+}
+
+const char *tapir_gap__name(unsigned reason)
+{
+	return reason == TAPIR_GAP_NOT_READ	    ? "not_read"
+	       : reason == TAPIR_GAP_SECOND_MAPPING ? "second_mapping"
+	       : reason == TAPIR_GAP_ATTACH_FAILED  ? "attach_failed"
+						    : "attach_late";
+}
+
+const char *tapir_gap__text(unsigned reason)
+{
+	return reason == TAPIR_GAP_NOT_READ
+		       ? "not read (no answer from its file system, not permitted, or too large):"
+	       : reason == TAPIR_GAP_SECOND_MAPPING
+		       ? "mapped a second time, where the kernel turns no guarded probe on:"
+	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
+						   : "probes were attached late to";
+}

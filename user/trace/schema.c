@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table, in the order of the types' numbers, and how a member is read. */
+#include "trace/schema.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+#define WORD_OF(word, type, text)                                                                  \
+	static const char *word(const struct tapir_rec *rec)                                       \
+	{                                                                                          \
+		const struct tapir_rec_##type *r = (const void *)rec;                              \
+                                                                                                   \
+		return text;                                                                       \
+	}
+#define VALUE_OF(value, type, number)                                                              \
+	static uint64_t value(const struct tapir_rec *rec)                                         \
+	{                                                                                          \
+		const struct tapir_rec_##type *r = (const void *)rec;                              \
+                                                                                                   \
+		return number;                                                                     \
+	}
+
+static const char *name_at(const char *const *names, size_t cnt, size_t idx)
+{
+	return idx < cnt ? names[idx] : NULL;
+}
+#define NAME_AT(names, idx) name_at(names, sizeof(names) / sizeof((names)[0]), (size_t)(idx))
+
+static const char *const process_kinds[] = {[TAPIR_PROCESS_EXISTING] = "existing",
+					    [TAPIR_PROCESS_FORK] = "fork",
+					    [TAPIR_PROCESS_EXEC] = "exec",
+					    [TAPIR_PROCESS_EXIT] = "exit"};
+static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
+					    [TAPIR_COUNTER_RATE] = "rate",
+					    [TAPIR_COUNTER_SUM] = "sum"};
+static const char *const loss_kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
+					 [TAPIR_LOSS_KIND_PART] = "part",
+					 [TAPIR_LOSS_KIND_INFO] = "info",
+					 [TAPIR_LOSS_KIND_SAMPLE] = "sample",
+					 [TAPIR_LOSS_KIND_SWITCH] = "switch"};
+
+WORD_OF(process_kind, process, NAME_AT(process_kinds, r->kind))
+WORD_OF(counter_kind, counter, NAME_AT(counter_kinds, r->kind))
+WORD_OF(loss_cause, loss, tapir_loss__name(r->cause))
+WORD_OF(loss_text, loss, tapir_loss__text(r->cause))
+WORD_OF(loss_kind, loss, NAME_AT(loss_kinds, tapir_loss__kind(r->cause)))
+WORD_OF(gap_reason, gap, tapir_gap__name(r->reason))
+WORD_OF(switch_state, switch, r->out_tid ? tapir_switch__state_name(r) : NULL)
+WORD_OF(switch_mark, switch, r->flags &TAPIR_SWITCH_STACK_LOST ? "lost" : NULL)
+VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
+VALUE_OF(switch_is_snapshot, switch, (r->flags & TAPIR_SWITCH_SNAPSHOT) != 0)
+VALUE_OF(loss_is_whole, loss, tapir_loss__is_whole(r->cause))
+
+static bool has_ended(const struct tapir_rec *rec)
+{
+	return ((const struct tapir_rec_process *)rec)->kind == TAPIR_PROCESS_EXIT;
+}
+
+/* ---- members ---------------------------------------------------------------------------------- */
+
+#define AT(rec, member)	   offsetof(struct tapir_rec_##rec, member)
+#define BYTES(rec, member) sizeof(((const struct tapir_rec_##rec *)NULL)->member)
+#define IN(rec, member)	   .name = #member, .offset = AT(rec, member), .bytes = BYTES(rec, member)
+#define IS(what)	   .type = TAPIR_MEMBER_##what
+#define AS(key_)	   .key = key_, .column = key_
+#define MAY_MISS	   .flags = TAPIR_MEMBER_0_IS_NULL
+#define IF_ANY		   .flags = TAPIR_MEMBER_OPTIONAL
+#define ID		   .flags = TAPIR_MEMBER_0_IS_NULL | TAPIR_MEMBER_JSON_0
+
+#define CPU                                                                                        \
+	{                                                                                          \
+		IS(CPU), .column = "cpu", .what = "the CPU"                                        \
+	}
+/* The process alone; JSON has its id as that of a thread, too. */
+#define PROCESS(rec)                                                                               \
+	{IN(rec, tgid), AS("pid"), ID, .what = "process id"}, {IN(rec, tgid), .key = "tid"},       \
+	{                                                                                          \
+		IN(rec, tgid), IS(COMM), .key = "comm", .aux = AT(rec, tgid)                       \
+	}
+#define WHO(rec)                                                                                   \
+	{IN(rec, tgid), AS("pid"), ID, .what = "process id"},                                      \
+		{IN(rec, tid), AS("tid"), ID, .what = "thread id"},                                \
+		{IN(rec, tgid),	      IS(COMM),                                                    \
+		 .key = "comm",	      .column = "process",                                         \
+		 .aux = AT(rec, tid), .what = "name of the process"},                              \
+	{                                                                                          \
+		IN(rec, tid), IS(THREAD), .column = "thread", .what = "name of the thread"         \
+	}
+#define TRACE                                                                                      \
+	{IS(TRACE_ID), AS("trace_id"), IF_ANY,                                                     \
+	 .lead = " trace=", .what = "of the trace that its thread worked for"},                    \
+	{                                                                                          \
+		IS(SPAN_ID), AS("span_id"), IF_ANY, .lead = " span=", .what = "of the span"        \
+	}
+#define STACKS(rec, member, what_)                                                                 \
+	{IN(rec, member), IS(STACK), .key = "stack", .column = "stack_id", .what = (what_)},       \
+		{IS(KSTACK), .key = "kernel_stack", .column = "kernel_stack_id",                   \
+		 .what = "joins stacks and frames"},                                               \
+		{IS(FUNCTION), .column = "function",                                               \
+		 .what = "innermost function, of the kernel if it was there"},                     \
+	{                                                                                          \
+		IS(FUNCTIONS), .column = "stack",                                                  \
+			       .what = "functions, outermost first, separated by ';'"              \
+	}
+
+static const struct tapir_member event[] = {
+	CPU,
+	WHO(event),
+	{IN(event, probe_id), IS(PROVIDER), AS("provider"), .what = "who defines the event"},
+	{IN(event, probe_id), IS(EVENT), AS("event"), .what = "name of the event"},
+	{IS(ARGS), AS("args"), .what = "its fields as JSON: args ->> 'name'"},
+	{IN(event, probe_id), IS(LANE), AS("lane"), .what = "how it was captured: probe or ring"},
+	TRACE,
+	STACKS(event, stack_id, "joins stacks and frames"),
+	{}};
+
+static const struct tapir_member sample[] = {
+	CPU,
+	WHO(sample),
+	{IN(sample, period), AS("period"), .lead = " period=",
+	 .what = "what it stands for: nanoseconds of CPU time, or what the sampling event counts"},
+	TRACE,
+	STACKS(sample, stack_id, "joins stacks and frames"),
+	{}};
+
+static const struct tapir_member switch_[] = {
+	CPU,
+	{IN(switch, out_tgid), AS("pid"), MAY_MISS,
+	 .what = "process of the thread that leaves its CPU; NULL: it is not recorded"},
+	{IN(switch, out_tid), AS("tid"), MAY_MISS, .what = "the thread"},
+	{IN(switch, out_tgid), IS(COMM), .key = "comm", .column = "process",
+	 .aux = AT(switch, out_tid), .what = "name of its process"},
+	{IN(switch, out_tid), IS(THREAD), .column = "thread", .what = "its name"},
+	{IN(switch, out_state), IS(WORD), AS("state"), .word = switch_state,
+	 .what = "why it leaves: sleeping, preempted, ..."},
+	{IN(switch, out_state), .key = "state_bits"},
+	{.value = switch_futex,
+	 .column = "futex",
+	 MAY_MISS,
+	 .what = "address of the futex that it waits for"},
+	{IN(switch, in_tgid), AS("in_pid"), MAY_MISS,
+	 .what = "process of the thread that comes; NULL: it is not recorded"},
+	{IN(switch, in_tid), AS("in_tid"), MAY_MISS, .what = "the thread"},
+	{IN(switch, in_tgid), IS(COMM), .key = "in_comm", .column = "in_process",
+	 .aux = AT(switch, in_tid), .what = "name of its process"},
+	{IN(switch, in_wake_ns), .key = "in_wake_ns", .column = "wake_ns", MAY_MISS,
+	 .what = "when it was woken"},
+	{IN(switch, in_waker_tid), .key = "in_waker_tid", .column = "waker_tid", MAY_MISS,
+	 .what = "thread that woke it"},
+	{.value = switch_is_snapshot,
+	 .column = "is_snapshot",
+	 .what = "1: no switch, but how the thread was when the recording began or ended"},
+	{IN(switch, flags), IS(FLAG), .aux = TAPIR_SWITCH_WOKEN_BY_IRQ, .key = "in_woken_by_irq"},
+	{.value = switch_futex, IS(HEX), IF_ANY, .key = "futex"},
+	TRACE,
+	{IN(switch, flags), IS(FLAG), .aux = TAPIR_SWITCH_SNAPSHOT, IF_ANY, .key = "snapshot"},
+	{IN(switch, flags), IS(FLAG), .aux = TAPIR_SWITCH_AT_END, IF_ANY, .key = "at_end"},
+	{IN(switch, flags), IS(WORD), .word = switch_mark, IF_ANY, .key = "stack_mark"},
+	STACKS(switch, out_stack_id, "of the thread that leaves"),
+	{}};
+
+static const struct tapir_member process[] = {
+	PROCESS(process),
+	{IN(process, kind), IS(WORD), .word = process_kind, AS("kind")},
+	{IN(process, parent_tgid), AS("parent_pid")},
+	{IN(process, ns_tgid), AS("ns_pid")},
+	{IN(process, uid), AS("uid")},
+	{IN(process, exe_len), IS(TEXT), AS("exe")},
+	{IN(process, cmdline_len), IS(LIST), AS("cmdline")},
+	{IN(process, flags), IS(FLAG), .aux = TAPIR_PROCESS_CMDLINE_CUT, IF_ANY,
+	 AS("cmdline_is_cut")},
+	{IN(process, cgroup_len), IS(TEXT), AS("cgroup")},
+	{IN(process, exit_status), IS(INT), IF_ANY, .is_there = has_ended, AS("exit_status")},
+	{}};
+
+static const struct tapir_member mapping[] = {
+	PROCESS(mapping),
+	{IN(mapping, path_len), IS(TEXT), .column = "path", .what = "the file"},
+	{IN(mapping, start_va), AS("start"), .what = "first address"},
+	{IN(mapping, end_va), AS("end"), .what = "first address after it"},
+	{IN(mapping, file_off), AS("offset"), .what = "in the file"},
+	{IN(mapping, path_len), IS(TEXT), .key = "path"},
+	{IN(mapping, build_id), IS(BYTES), .aux = AT(mapping, build_id_bytes), AS("build_id"),
+	 .what = "of the file"},
+	{}};
+
+static const struct tapir_member counter[] = {
+	PROCESS(counter),
+	{IN(counter, tgid), IS(COMM), .column = "process", .aux = AT(counter, tgid),
+	 .what = "name of the process"},
+	{IN(counter, provider_len), IS(TEXT), AS("provider"), .what = "who counts"},
+	{IN(counter, name_len), IS(TEXT), AS("name"), .what = "of the counter"},
+	{IN(counter, kind), IS(WORD), .word = counter_kind, .key = "kind"},
+	{IN(counter, value), IS(REAL), AS("value"), .what = "the value"},
+	{IN(counter, unit_len), IS(TEXT), AS("unit"), .what = "of the value"},
+	{IN(counter, tags_len), IS(TEXT), AS("tags"),
+	 .what = "what tells it from others of its name"},
+	{IN(counter, interval_ns), ID, AS("interval_ns"), .what = "in which it was counted"},
+	{}};
+
+static const struct tapir_member loss[] = {
+	{IN(loss, probe_id), IS(PROVIDER), .key = "provider"},
+	{IN(loss, probe_id), IS(EVENT), .key = "event"},
+	{IN(loss, cause), IS(WORD), .word = loss_cause, AS("cause"),
+	 .what = "why, as in 'tapir report --json'"},
+	{IN(loss, cause), IS(WORD), .word = loss_text, AS("text"), .what = "the same in words"},
+	{.value = loss_is_whole,
+	 .column = "is_whole",
+	 .what = "1: complete records were lost, not parts"},
+	{IN(loss, cause), IS(WORD), .word = loss_kind, .key = "kind"},
+	{IN(loss, count), AS("count"), .what = "how many"},
+	{IN(loss, from_ns), AS("from_ns"), .what = "the first"},
+	{IN(loss, until_ns), AS("until_ns"), .what = "the last"},
+	{IN(loss, probe_id), IS(PROVIDER), .column = "provider", .what = "of the event"},
+	{IN(loss, probe_id), IS(EVENT), .column = "event", .what = "whose records were lost"},
+	{}};
+
+static const struct tapir_member gap[] = {
+	PROCESS(gap),
+	{IN(gap, reason), IS(WORD), .word = gap_reason, AS("reason"),
+	 .what = "why probes of a file were missing"},
+	{IN(gap, path_len), IS(TEXT), AS("path"), .what = "the file"},
+	{IN(gap, from_ns), AS("from_ns"), .what = "since when"},
+	{IN(gap, until_ns), AS("until_ns"), .what = "until when"},
+	{}};
+
+static const struct tapir_member wait[] = {WHO(wait),
+					   {IN(wait, syscall), AS("syscall")},
+					   {IN(wait, text_len), IS(TEXT), AS("call")},
+					   {IN(wait, object_va), MAY_MISS, AS("object")},
+					   {IN(wait, owner_tid), MAY_MISS, AS("owner_tid")},
+					   {IS(TAIL), .aux = 0, IF_ANY, AS("object_type")},
+					   {IS(TAIL), .aux = 1, IF_ANY, AS("statement")},
+					   {IS(TAIL), .aux = 2, IF_ANY, AS("holder_statement")},
+					   {IS(SESSION), .aux = 3, AS("session")},
+					   {}};
+
+static const struct tapir_member resource[] = {
+	PROCESS(resource), {IN(resource, payload_bytes), IS(RESOURCE), AS("resource")}, {}};
+
+static const struct tapir_member look[] = {
+	WHO(look), {IN(look, stack_id), IS(STACK), .key = "stack", .column = "stack_id"}, {}};
+
+static const struct tapir_member none[] = {{}};
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+#define SIZE(rec) .bytes = sizeof(struct tapir_rec_##rec)
+#define UNITS(rec, member, cnt)                                                                    \
+	{                                                                                          \
+		AT(rec, member), BYTES(rec, member), cnt                                           \
+	}
+#define LEN(rec, member) UNITS(rec, member, 1)
+
+const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
+	[TAPIR_REC_NONE] = {.name = "unknown", .members = none},
+	[TAPIR_REC_EVENT] = {.name = "event",
+			     SIZE(event),
+			     .has_line = true,
+			     .has_trace_ids = true,
+			     .table = "events",
+			     .table_what = "all events. One kind also has a table of its own, "
+					   "gc__begin or \"provider:event\", with its fields as "
+					   "columns",
+			     .usual_rows = 1000000,
+			     .who = {{AT(event, tgid), AT(event, tid), AT(event, stack_id), 0}},
+			     .members = event},
+	[TAPIR_REC_PROBE] = {.name = "probe", SIZE(probe), .describes = true, .members = none},
+	[TAPIR_REC_METADATA] = {.name = "metadata",
+				SIZE(metadata),
+				.describes = true,
+				.parts = {LEN(metadata, blob_bytes)},
+				.members = none},
+	[TAPIR_REC_SAMPLE] = {.name = "sample",
+			      SIZE(sample),
+			      .has_line = true,
+			      .has_trace_ids = true,
+			      .table = "samples",
+			      .table_what = "CPU samples",
+			      .usual_rows = 1000000,
+			      .who = {{AT(sample, tgid), AT(sample, tid), AT(sample, stack_id),
+				       AT(sample, kstack_id)}},
+			      .members = sample},
+	/* The thread that comes in needs a name as well: its switch out may be in another segment.
+	 */
+	[TAPIR_REC_SWITCH] = {.name = "switch",
+			      SIZE(switch),
+			      .has_line = true,
+			      .has_trace_ids = true,
+			      .table = "switches",
+			      .table_what = "context switches: a thread leaves its CPU, another "
+					    "comes",
+			      .usual_rows = 1000000,
+			      .who = {{AT(switch, out_tgid), AT(switch, out_tid),
+				       AT(switch, out_stack_id), AT(switch, out_kstack_id)},
+				      {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}},
+			      .members = switch_},
+	[TAPIR_REC_STACK] = {.name = "stack",
+			     SIZE(stack),
+			     .describes = true,
+			     .parts = {UNITS(stack, frame_cnt, sizeof(uint64_t))},
+			     .members = none},
+	[TAPIR_REC_THREAD] = {.name = "thread",
+			      SIZE(thread),
+			      .describes = true,
+			      .who = {{AT(thread, tgid), AT(thread, tid), 0, 0}},
+			      .members = none},
+	[TAPIR_REC_PROCESS] = {.name = "process",
+			       SIZE(process),
+			       .has_line = true,
+			       .describes = true,
+			       .parts = {LEN(process, comm_len), LEN(process, exe_len),
+					 LEN(process, cmdline_len), LEN(process, cgroup_len)},
+			       .who = {{AT(process, tgid), 0, 0, 0}},
+			       .members = process},
+	[TAPIR_REC_MAPPING] = {.name = "mapping",
+			       SIZE(mapping),
+			       .has_line = true,
+			       .describes = true,
+			       .table = "mappings",
+			       .table_what = "files that processes have mapped to execute them",
+			       .usual_rows = 1000,
+			       .parts = {LEN(mapping, path_len)},
+			       .members = mapping},
+	[TAPIR_REC_SYMBOL] = {.name = "symbol",
+			      SIZE(symbol),
+			      .describes = true,
+			      .parts = {LEN(symbol, name_len)},
+			      .members = none},
+	[TAPIR_REC_JIT] = {.name = "jit",
+			   SIZE(jit),
+			   .describes = true,
+			   .parts = {LEN(jit, name_len)},
+			   .members = none},
+	[TAPIR_REC_COUNTER] = {.name = "counter",
+			       SIZE(counter),
+			       .has_line = true,
+			       .table = "counters",
+			       .table_what = "values of counters",
+			       .usual_rows = 10000,
+			       .parts = {LEN(counter, provider_len), LEN(counter, name_len),
+					 LEN(counter, unit_len), LEN(counter, tags_len)},
+			       .members = counter},
+	[TAPIR_REC_LOSS] = {.name = "loss",
+			    SIZE(loss),
+			    .has_line = true,
+			    .table = "losses",
+			    .table_what = "records that were lost, and why",
+			    .usual_rows = 100,
+			    .members = loss},
+	[TAPIR_REC_GAP] = {.name = "gap",
+			   SIZE(gap),
+			   .has_line = true,
+			   .table = "gaps",
+			   .table_what = "times in which probes of a file were not on",
+			   .usual_rows = 10,
+			   .parts = {LEN(gap, path_len)},
+			   .who = {{AT(gap, tgid), 0, 0, 0}},
+			   .members = gap},
+	[TAPIR_REC_CLOCK] = {.name = "clock", SIZE(clock), .describes = true, .members = none},
+	[TAPIR_REC_META] = {.name = "meta",
+			    SIZE(meta),
+			    .describes = true,
+			    .parts = {LEN(meta, key_len), LEN(meta, value_len)},
+			    .members = none},
+	[TAPIR_REC_WAIT] = {.name = "wait",
+			    SIZE(wait),
+			    .has_line = true,
+			    .parts = {LEN(wait, text_len)},
+			    .who = {{AT(wait, tgid), AT(wait, tid), 0, 0}},
+			    .members = wait},
+	[TAPIR_REC_RESOURCE] = {.name = "resource",
+				SIZE(resource),
+				.has_line = true,
+				.describes = true,
+				.parts = {LEN(resource, payload_bytes)},
+				.members = resource},
+	[TAPIR_REC_INLINED] = {.name = "inlined",
+			       SIZE(jit),
+			       .describes = true,
+			       .parts = {LEN(jit, name_len)},
+			       .members = none},
+	[TAPIR_REC_LOOK] = {.name = "look",
+			    SIZE(look),
+			    .has_line = true,
+			    .title = "interpreter stack",
+			    .who = {{AT(look, tgid), AT(look, tid), AT(look, stack_id), 0}},
+			    .members = look},
+};
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+/* Little-endian, as every record. */
+static uint64_t number_at(const struct tapir_rec *rec, unsigned offset, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, (const char *)rec + offset, bytes);
+	return value;
+}
+
+static uint64_t bytes_of(const struct tapir_schema_part *part, const struct tapir_rec *rec)
+{
+	return number_at(rec, part->offset, part->bytes) * part->unit;
+}
+
+uint64_t tapir_schema__part_bytes(const struct tapir_schema *schema, const struct tapir_rec *rec)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TAPIR_SCHEMA_PARTS && schema->parts[i].bytes; i++)
+		sum += bytes_of(&schema->parts[i], rec);
+	return sum;
+}
+
+static struct tapir_sv part_at(const struct tapir_schema *schema, const struct tapir_rec *rec,
+			       unsigned offset)
+{
+	const struct tapir_schema_part *part = schema->parts;
+	const char *at = (const char *)rec + schema->bytes;
+
+	for (; part->offset != offset; part++)
+		at += bytes_of(part, rec);
+	return (struct tapir_sv){at, bytes_of(part, rec)};
+}
+
+/* The text with this number after all parts, each of which ends with a NUL or with the record. */
+static struct tapir_sv tail_at(const struct tapir_schema *schema, const struct tapir_rec *rec,
+			       unsigned idx)
+{
+	const char *end = (const char *)rec + rec->size;
+	const char *at = (const char *)rec + schema->bytes + tapir_schema__part_bytes(schema, rec);
+	size_t len = strnlen(at, (size_t)(end - at));
+
+	for (; idx; idx--) {
+		at += len + (at + len < end);
+		len = strnlen(at, (size_t)(end - at));
+	}
+	return (struct tapir_sv){at, len};
+}
+
+struct tapir_member_value tapir_member_value__of_text(struct tapir_sv text)
+{
+	return (struct tapir_member_value){.kind = text.data && text.len ? TAPIR_MEMBER_IS_TEXT
+									 : TAPIR_MEMBER_IS_NULL,
+					   .text = text};
+}
+
+static struct tapir_member_value number_of(const struct tapir_member *member,
+					   const struct tapir_rec *rec)
+{
+	struct tapir_member_value out = {.kind = TAPIR_MEMBER_IS_U64};
+
+	out.u64 =
+		member->value ? member->value(rec) : number_at(rec, member->offset, member->bytes);
+	if (!out.u64 && member->flags & (TAPIR_MEMBER_0_IS_NULL | TAPIR_MEMBER_OPTIONAL))
+		out.kind = TAPIR_MEMBER_IS_NULL;
+	return out;
+}
+
+static struct tapir_member_value text_of(const char *word)
+{
+	return tapir_member_value__of_text((struct tapir_sv){word, word ? strlen(word) : 0});
+}
+
+struct tapir_member_value tapir_member__read(const struct tapir_member *member,
+					     const struct tapir_rec *rec)
+{
+	const struct tapir_schema *schema = tapir_schema__of(rec->type);
+	struct tapir_member_value out = {};
+
+	if (member->is_there && !member->is_there(rec))
+		return out;
+	switch (member->type) {
+	case TAPIR_MEMBER_UINT:
+	case TAPIR_MEMBER_HEX:
+		return number_of(member, rec);
+	case TAPIR_MEMBER_INT:
+		out.kind = TAPIR_MEMBER_IS_I64;
+		out.u64 = number_at(rec, member->offset, member->bytes);
+		if (member->bytes == sizeof(int32_t))
+			out.i64 = (int32_t)out.u64;
+		return out;
+	case TAPIR_MEMBER_REAL:
+		out.kind = TAPIR_MEMBER_IS_F64;
+		memcpy(&out.f64, (const char *)rec + member->offset, sizeof(out.f64));
+		return out;
+	case TAPIR_MEMBER_FLAG:
+		out.kind = TAPIR_MEMBER_IS_BOOL;
+		out.u64 = (number_at(rec, member->offset, member->bytes) & member->aux) != 0;
+		return out;
+	case TAPIR_MEMBER_WORD:
+		return text_of(member->word(rec));
+	case TAPIR_MEMBER_TEXT:
+	case TAPIR_MEMBER_LIST:
+	case TAPIR_MEMBER_RESOURCE:
+		return tapir_member_value__of_text(part_at(schema, rec, member->offset));
+	case TAPIR_MEMBER_TAIL:
+	case TAPIR_MEMBER_SESSION:
+		return tapir_member_value__of_text(tail_at(schema, rec, member->aux));
+	default:
+		return out;
+	}
+}
