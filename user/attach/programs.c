@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -41,7 +42,7 @@ struct tapir_programs {
 	size_t losses_bytes;
 	uint32_t site_cap;
 	atomic_uint site_cnt;
-	struct tapir_vec(struct bpf_link *) tracepoints;
+	struct tapir_vec(struct bpf_link *) links; /* of families and tracepoints */
 	unsigned ring_cnt;
 	int ring_fds[]; /* ring_cnt, by CPU pair */
 };
@@ -84,6 +85,30 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 	bpf_map__set_autocreate(skel->maps.calls, is_any);
 	if (is_any)
 		bpf_map__set_max_entries(skel->maps.machine_sites, opts->machine_cap + 1);
+}
+
+/* NULL: the family has no more. */
+static struct bpf_program *program_of(const struct tapir_bpf *skel,
+				      const struct tapir_family *family, int idx)
+{
+	struct bpf_program *program;
+
+	if (idx >= TAPIR_FAMILY_PROGRAMS || !family->programs[idx])
+		return NULL;
+	program = bpf_object__find_program_by_name(skel->obj, family->programs[idx]);
+	assert(program);
+	return program;
+}
+
+static void set_family(struct tapir_bpf *skel, const struct tapir_family *family, bool is_wanted)
+{
+	struct bpf_program *program;
+
+	for (int i = 0; (program = program_of(skel, family, i)); i++)
+		bpf_program__set_autoload(program, is_wanted);
+	for (int i = 0; i < TAPIR_FAMILY_MAPS && family->maps[i]; i++)
+		bpf_map__set_autocreate(bpf_object__find_map_by_name(skel->obj, family->maps[i]),
+					is_wanted);
 }
 
 static void leave_out_processes(struct tapir_bpf *skel)
@@ -137,11 +162,8 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	set_frames(p->skel, opts->frames);
 	set_machine(p->skel, opts);
 	set_conditions(p->skel, opts);
-	bpf_program__set_autoload(p->skel->progs.tapir_sample, opts->families[TAPIR_FAMILY_SAMPLE]);
-	bpf_program__set_autoload(p->skel->progs.tapir_switch, opts->families[TAPIR_FAMILY_SWITCH]);
-	bpf_program__set_autoload(p->skel->progs.tapir_waking, opts->families[TAPIR_FAMILY_SWITCH]);
-	bpf_program__set_autoload(p->skel->progs.tapir_wake_new,
-				  opts->families[TAPIR_FAMILY_SWITCH]);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		set_family(p->skel, &tapir_families[i], opts->families[i]);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
 	bpf_program__set_autoload(p->skel->progs.tapir_hold_exec, opts->with_holds);
 	bpf_program__set_autoload(p->skel->progs.tapir_sys_exit, opts->with_holds);
@@ -310,9 +332,9 @@ void tapir_programs__free(struct tapir_programs *p)
 	tapir_guard__fd(&p->rings_fd);
 	tapir_deferred_program__free(p->usdt);
 	tapir_deferred_program__free(p->sample);
-	for (size_t i = 0; i < p->tracepoints.cnt; i++)
-		bpf_link__destroy(p->tracepoints.data[i]);
-	tapir_vec__fini(&p->tracepoints);
+	for (size_t i = 0; i < p->links.cnt; i++)
+		bpf_link__destroy(p->links.data[i]);
+	tapir_vec__fini(&p->links);
 	tapir_bpf__destroy(p->skel);
 	free(p);
 }
@@ -391,16 +413,23 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold)
 									   : 0;
 }
 
-/* Wake-ups first: the first switch may already contain its waker. */
-int tapir_programs__attach_switches(struct tapir_programs *p)
+int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id family)
 {
-	const struct attachment all[] = {
-		{p->skel->progs.tapir_waking, &p->skel->links.tapir_waking, true},
-		{p->skel->progs.tapir_wake_new, &p->skel->links.tapir_wake_new, true},
-		{p->skel->progs.tapir_switch, &p->skel->links.tapir_switch, true},
-	};
+	struct bpf_program *program;
 
-	return attach(all, sizeof(all) / sizeof(all[0]), "context switches");
+	for (int i = 0; (program = program_of(p->skel, &tapir_families[family], i)); i++) {
+		struct bpf_link *link = NULL;
+		const struct attachment one = {program, &link, true};
+		int err = attach(&one, 1, tapir_families[family].things);
+
+		if (err)
+			return err;
+		if (!tapir_vec__push(&p->links, link)) {
+			bpf_link__destroy(link);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 int tapir_programs__attach_calls(struct tapir_programs *p)
@@ -444,7 +473,7 @@ int tapir_programs__attach_tracepoint(struct tapir_programs *p, const struct tap
 	if (!link)
 		return tapir_diag__fail(-errno, "cannot attach to tracepoint %s:%s: %s",
 					t->category, t->name, tapir_errno__text(errno));
-	if (tapir_vec__push(&p->tracepoints, link))
+	if (tapir_vec__push(&p->links, link))
 		return 0;
 	bpf_link__destroy(link);
 	return -ENOMEM;
@@ -638,14 +667,15 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 	return p->losses ? p->losses[probe_id].cnt : none.cnt;
 }
 
-static enum tapir_loss_cause miss_cause(const struct tapir_programs *p,
-					const struct bpf_program *prog)
+static enum tapir_loss_cause miss_cause(const struct bpf_program *prog)
 {
-	enum tapir_family_id family = prog == p->skel->progs.tapir_sample   ? TAPIR_FAMILY_SAMPLE
-				      : prog == p->skel->progs.tapir_switch ? TAPIR_FAMILY_SWITCH
-									    : TAPIR_FAMILY_EVENT;
+	const char *name = bpf_program__name(prog);
 
-	return tapir_families[family].skipped_cause;
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		for (int k = 0; k < TAPIR_FAMILY_PROGRAMS && tapir_families[i].programs[k]; k++)
+			if (!strcmp(tapir_families[i].programs[k], name))
+				return tapir_families[i].skipped_cause;
+	return tapir_families[TAPIR_FAMILY_EVENT].skipped_cause;
 }
 
 /* Negative as long as it is not loaded. */
@@ -671,7 +701,7 @@ uint64_t tapir_programs__misses(const struct tapir_programs *p, enum tapir_loss_
 		uint32_t len = sizeof(info);
 		int fd = fd_now(p, prog);
 
-		if (miss_cause(p, prog) == cause && !bpf_obj_get_info_by_fd(fd, &info, &len))
+		if (miss_cause(prog) == cause && !bpf_obj_get_info_by_fd(fd, &info, &len))
 			misses += info.recursion_misses;
 	}
 	return misses;

@@ -52,8 +52,8 @@ void tapir_programs__free(struct tapir_programs *p); /* detaches what is attache
 int tapir_programs__new_without(struct tapir_programs **out);
 bool tapir_programs__are_there(const struct tapir_programs *p);
 
-/* Context switches and wake-ups; TAPIR_FAMILY_SWITCH only. */
-int tapir_programs__attach_switches(struct tapir_programs *p);
+/* Attaches the programs of a family that was loaded, in the order of its row. */
+int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id family);
 
 /*
  * A word that the reader of ring lanes sets to 1 before it sleeps. The next traced thread that runs

@@ -82,14 +82,11 @@ static int start_sampling(struct recording *r)
 	return err ? err : tapir_meta__post_one(r->queue, "sample_hz", hz);
 }
 
-static int start_switches(struct recording *r)
+static void let_rings_sleep(struct recording *r)
 {
-	int err = tapir_programs__attach_switches(r->programs);
-
 	/* Not by name or cgroup: a process that changes those keeps its lane. */
-	if (!err && r->rings && (r->rules.all || r->rules.pids.cnt))
+	if (r->rings && (r->rules.all || r->rules.pids.cnt))
 		tapir_ring_reader__sleep_by(r->rings, tapir_programs__rings_asleep(r->programs));
-	return err ? err : tapir_meta__post_one(r->queue, "switches", "on");
 }
 
 /* ---- the families that are captured without probes ----------------------------------------- */
@@ -105,28 +102,50 @@ static bool wants_switches(const struct tapir_recording_opts *opts)
 	return opts->with_switches && !opts->snapshot_looks;
 }
 
-/* Events have no row: what starts those are probes, rings and streams. */
+/*
+ * A family without a row is wanted where opts.captures says so, and its programs are attached.
+ * Events are not: what starts those are probes, rings and streams.
+ */
 static const struct {
 	bool (*is_wanted)(const struct tapir_recording_opts *opts);
-	int (*start)(struct recording *r);
-	bool needs_programs; /* without BPF, it is left out */
+	int (*start)(struct recording *r);     /* in place of attaching the programs */
+	void (*on_start)(struct recording *r); /* once they are attached; may be NULL */
+	bool goes_unprivileged;		       /* without BPF it is captured otherwise */
 } sources[TAPIR_FAMILY_CNT] = {
-	[TAPIR_FAMILY_SAMPLE] = {wants_samples, start_sampling, false},
-	[TAPIR_FAMILY_SWITCH] = {wants_switches, start_switches, true},
+	[TAPIR_FAMILY_SAMPLE] = {wants_samples, start_sampling, NULL, true},
+	[TAPIR_FAMILY_SWITCH] = {wants_switches, NULL, let_rings_sleep, false},
 };
+
+static int start_source(struct recording *r, enum tapir_family_id family)
+{
+	int err = sources[family].start ? sources[family].start(r)
+					: tapir_programs__attach_family(r->programs, family);
+
+	if (!err && sources[family].on_start)
+		sources[family].on_start(r);
+	return err || !tapir_families[family].meta
+		       ? err
+		       : tapir_meta__post_one(r->queue, tapir_families[family].meta, "on");
+}
 
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family)
 {
-	return sources[family].is_wanted && sources[family].is_wanted(opts);
+	return sources[family].is_wanted ? sources[family].is_wanted(opts)
+					 : opts->captures[family] && !opts->snapshot_looks;
+}
+
+bool tapir_recording__wants_any(const struct tapir_recording_opts *opts)
+{
+	bool is_any = false;
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		is_any |= tapir_recording__wants(opts, i);
+	return is_any;
 }
 
 bool tapir_recording__has_samplers(const struct recording *r)
 {
-	bool is_any = r->opts->snapshot_looks;
-
-	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		is_any |= tapir_recording__wants(r->opts, i);
-	return is_any;
+	return r->opts->snapshot_looks || tapir_recording__wants_any(r->opts);
 }
 
 int tapir_recording__start_samplers(struct recording *r)
@@ -138,8 +157,8 @@ int tapir_recording__start_samplers(struct recording *r)
 		err = post_kernel(r);
 	for (int i = 0; i < TAPIR_FAMILY_CNT && !err; i++)
 		if (tapir_recording__wants(r->opts, i) &&
-		    !(sources[i].needs_programs && r->is_unprivileged))
-			err = sources[i].start(r);
+		    (!r->is_unprivileged || sources[i].goes_unprivileged))
+			err = start_source(r, i);
 	if (!err)
 		err = tapir_recording__begin_snapshots(r);
 	if (!err && tapir_recording__has_samplers(r) && !r->opts->snapshot_looks)

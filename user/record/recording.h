@@ -83,7 +83,9 @@ struct tapir_recording_opts {
 	enum tapir_lanes lanes;
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
-	bool with_switches;	 /* context switches of the processes, and snapshots of threads */
+	bool with_switches; /* context switches of the processes, and snapshots of threads */
+	bool captures[TAPIR_FAMILY_CNT]; /* families that have no settings: rows of trace/family.c
+					  */
 	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
 				    threads that run are copied that often */
 	bool with_jvm_locks; /* snapshots have the owners of Java locks: each takes a safepoint */
@@ -122,6 +124,7 @@ struct tapir_recording_opts {
 
 /* Returns true if a family is captured that needs no probe: of events, never. */
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family);
+bool tapir_recording__wants_any(const struct tapir_recording_opts *opts);
 
 struct tapir_recording_result {
 	struct tapir_session_stats stats;

@@ -82,10 +82,19 @@ static int check_features(const struct tapir_features *features)
 	return 0;
 }
 
+/* Returns true if a family is wanted that is no default: who names it is to get it. */
+static bool wants_more(const struct recording *r)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (!tapir_families[i].is_default && tapir_recording__wants(r->opts, i))
+			return true;
+	return false;
+}
+
 /* Rings, and samples of the user's own processes, need no programs; probes and switches do. */
 static bool may_do_without(const struct recording *r)
 {
-	return !r->opts->machine &&
+	return !r->opts->machine && !wants_more(r) &&
 	       (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
 	       tapir_target_rules__are_named(&r->rules);
 }
@@ -186,7 +195,7 @@ int tapir_recording__prepare(void)
 	err = check_features(&features);
 	opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		opts.families[i] = true;
+		opts.families[i] = tapir_families[i].is_default;
 	if (!err)
 		err = tapir_programs__load(&opts, &ready.programs);
 	if (!err && tapir_programs__usdt_fd(ready.programs) < 0)
@@ -205,8 +214,8 @@ int tapir_recording__prepare(void)
 /* Programs and maps that this recording does not use do no harm: they are not attached. */
 static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
 {
-	if (!ready.programs || opts->no_processes || opts->machine_cap || opts->with_conditions ||
-	    !opts->probes_later || opts->frames != ready.opts.frames ||
+	if (!ready.programs || opts->no_processes || wants_more(r) || opts->machine_cap ||
+	    opts->with_conditions || !opts->probes_later || opts->frames != ready.opts.frames ||
 	    opts->ring_bytes != ready.opts.ring_bytes || opts->use_multi != ready.opts.use_multi ||
 	    tapir_programs__set_filter(ready.programs, &opts->filter))
 		return false;

@@ -99,9 +99,7 @@ static int start_threads(struct recording *r)
 		.counters = r->opts->counters,
 		.jvm_counters = r->opts->jvm_counters,
 		.no_names = r->opts->no_names,
-		.with_unwinding = r->opts->with_stack ||
-				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE) ||
-				  tapir_recording__wants(r->opts, TAPIR_FAMILY_SWITCH),
+		.with_unwinding = r->opts->with_stack || tapir_recording__wants_any(r->opts),
 		.unwind_bytes = r->opts->unwind_bytes,
 		.cover = r->cover,
 		.dotnet_reports_methods =

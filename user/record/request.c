@@ -307,6 +307,7 @@ static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_re
 		return tapir_diag__fail(-EINVAL, "--sched excludes --no-sched");
 	p->opts.with_jvm_locks = q->jvm_locks;
 	p->opts.with_switches = q->sched || (!q->no_sched && !q->rules.all);
+	memcpy(p->opts.captures, q->captures, sizeof(q->captures));
 	return choose_samples(p, q);
 }
 

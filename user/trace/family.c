@@ -10,6 +10,9 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_EVENT] = {.type = TAPIR_REC_EVENT,
 				.one = "event",
 				.many = "events",
+				.thing = "event",
+				.things = "events",
+				.is_default = true,
 				.title = ">EVENTS",
 				.loss_kind = TAPIR_LOSS_KIND_EVENT,
 				.disk_cause = TAPIR_LOSS_DISK,
@@ -17,6 +20,10 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_SAMPLE] = {.type = TAPIR_REC_SAMPLE,
 				 .one = "sample",
 				 .many = "samples",
+				 .thing = "CPU sample",
+				 .things = "CPU samples",
+				 .is_default = true,
+				 .programs = {"tapir_sample"},
 				 .title = ">SAMPLES",
 				 .loss_kind = TAPIR_LOSS_KIND_SAMPLE,
 				 .disk_cause = TAPIR_LOSS_SAMPLE_DISK,
@@ -24,6 +31,12 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
 				 .one = "switch",
 				 .many = "switches",
+				 .thing = "context switch",
+				 .things = "context switches",
+				 .is_default = true,
+				 /* The first switch may already contain its waker. */
+				 .programs = {"tapir_waking", "tapir_wake_new", "tapir_switch"},
+				 .meta = "switches",
 				 .title = ">SWITCHES",
 				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
 				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
@@ -36,6 +49,16 @@ int tapir_family__of(unsigned rec_type)
 		if (tapir_families[i].type == rec_type)
 			return i;
 	return -1;
+}
+
+const char *tapir_loss_kind__thing(int kind, bool is_many)
+{
+	const struct tapir_family *family = &tapir_families[TAPIR_FAMILY_EVENT];
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (tapir_families[i].loss_kind == kind)
+			family = &tapir_families[i];
+	return is_many ? family->things : family->thing;
 }
 
 static uint64_t read_at(const struct tapir_rec *rec, uint16_t off, size_t bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * family.h - the records that are captured, as opposed to those that describe: events, CPU samples,
- * context switches. Capturing, counting, losses and reports loop over this table; what such a
- * record holds is in trace/schema.c, what starts a family's capture in record/capture_sources.c.
+ * context switches. Loading and attaching programs, counting, losses and reports loop over this
+ * table; what such a record holds is in trace/schema.c, who wants it in record/capture_sources.c.
  */
 #ifndef TAPIR_USER_FAMILY_H
 #define TAPIR_USER_FAMILY_H
@@ -18,19 +18,33 @@ enum tapir_family_id {
 	TAPIR_FAMILY_CNT
 };
 
+#define TAPIR_FAMILY_PROGRAMS 6
+#define TAPIR_FAMILY_MAPS     6
+
 struct tapir_family {
-	uint16_t type;		/* enum tapir_rec_type */
-	const char *one, *many; /* "switch", "switches": also its name in a report's JSON */
-	const char *title;	/* of a table's column: ">SWITCHES" */
-	uint16_t loss_kind;	/* TAPIR_LOSS_KIND_* of its causes */
-	uint16_t disk_cause;	/* what the file had no room for */
-	uint16_t skipped_cause; /* the kernel did not run its BPF program */
+	uint16_t type;		    /* enum tapir_rec_type */
+	const char *one, *many;	    /* "switch", "switches": also its name in a report's JSON */
+	const char *thing, *things; /* "context switch", "context switches" */
+	const char *title;	    /* of a table's column: ">SWITCHES" */
+	uint16_t loss_kind;	    /* TAPIR_LOSS_KIND_* of its causes */
+	uint16_t disk_cause;	    /* what the file had no room for */
+	uint16_t skipped_cause;	    /* the kernel did not run one of its BPF programs */
+	bool is_default;	    /* most recordings have it: it is loaded ahead (tapir serve) */
+	/*
+	 * The programs that capture it, which are loaded for it alone, in the order in which they
+	 * are attached, and the maps that no other program uses; up to a NULL. Where libbpf cannot
+	 * attach them by itself, the family's row in record/capture_sources.c does.
+	 */
+	const char *programs[TAPIR_FAMILY_PROGRAMS], *maps[TAPIR_FAMILY_MAPS];
+	const char *meta; /* a key of META: it was captured; NULL: it says so otherwise */
 };
 
 extern const struct tapir_family tapir_families[TAPIR_FAMILY_CNT];
 
 /* enum tapir_family_id; -1: a record that is not captured. */
 int tapir_family__of(unsigned rec_type);
+/* Returns what a loss of this kind is of: "context switch", or several; events, if of no family. */
+const char *tapir_loss_kind__thing(int kind, bool is_many);
 
 /* The sum over all families. */
 static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_CNT])

@@ -72,8 +72,7 @@ bool tapir_loss__is_whole(unsigned cause)
 {
 	int kind = tapir_loss__kind(cause);
 
-	return kind == TAPIR_LOSS_KIND_EVENT || kind == TAPIR_LOSS_KIND_SAMPLE ||
-	       kind == TAPIR_LOSS_KIND_SWITCH;
+	return kind >= 0 && kind != TAPIR_LOSS_KIND_PART && kind != TAPIR_LOSS_KIND_INFO;
 }
 
 int tapir_loss__kind(unsigned cause)

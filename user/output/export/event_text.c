@@ -337,11 +337,8 @@ static void add_loss(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_time(l, out, rec->time_ns);
 	tapir_str__adds(out, kind == TAPIR_LOSS_KIND_PART ? "*** INCOMPLETE " : "*** LOST ");
 	tapir_str__addu(out, loss->count);
-	tapir_str__adds(out, kind == TAPIR_LOSS_KIND_SAMPLE   ? " CPU sample"
-			     : kind == TAPIR_LOSS_KIND_SWITCH ? " context switch"
-							      : " event");
-	if (loss->count != 1)
-		tapir_str__adds(out, kind == TAPIR_LOSS_KIND_SWITCH ? "es" : "s");
+	tapir_str__addc(out, ' ');
+	tapir_str__adds(out, tapir_loss_kind__thing(kind, loss->count != 1));
 	if (probe) {
 		tapir_str__adds(out, " of ");
 		add_sv(out, probe->view.provider);
