@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/schema.h"
@@ -81,6 +82,71 @@ static void no_name_stands_twice_in_a_record(void **state)
 					     !strcmp(a->column, b->column));
 			}
 }
+
+/* ---- against abi.h ---------------------------------------------------------------------------- */
+
+#define ABI "include/tapir/abi.h" /* tests run at the root of the tree */
+
+static const struct tapir_schema *schema_called(const char *name)
+{
+	for (unsigned i = 1; i < TAPIR_REC_TYPE_CNT; i++)
+		if (!strcmp(tapir_schemas[i].name, name))
+			return &tapir_schemas[i];
+	return NULL;
+}
+
+static bool tells_of(const struct tapir_schema *s, const char *member)
+{
+	for (const struct tapir_member *m = s->members; !tapir_member__ends(m); m++)
+		if (m->name && m->what && !strcmp(m->name, member))
+			return true;
+	return false;
+}
+
+/* The page of records has each member that a struct of abi.h has, but padding and the header. */
+static void every_member_of_abi_h_is_described(void **state)
+{
+	char line[256], word[64], member[64];
+	const struct tapir_schema *schema = NULL;
+	unsigned record_cnt = 0, member_cnt = 0;
+	FILE *f = fopen(ABI, "r");
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "struct tapir_rec_%63[a-z_] %1[{]", word, member) == 2) {
+			schema = schema_called(word);
+			if (!schema)
+				fail_msg("%s: struct tapir_rec_%s has no row", ABI, word);
+			record_cnt++;
+		} else if (line[0] == '}') {
+			schema = NULL;
+		} else if (schema && line[0] == '\t' &&
+			   sscanf(line, "\t%63[a-z0-9_] %63[a-z0-9_]%1[;[]", word, member, word) ==
+				   3 &&
+			   strncmp(member, "pad", 3)) {
+			if (!tells_of(schema, member))
+				fail_msg("%s: %s of %s is not described", ABI, member,
+					 schema->name);
+			member_cnt++;
+		}
+	}
+	fclose(f);
+	assert_int_equal(record_cnt,
+			 TAPIR_REC_TYPE_CNT - 2); /* INLINED is a struct tapir_rec_jit */
+	assert_true(member_cnt > 100);
+}
+
+static void every_record_is_explained(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < TAPIR_REC_TYPE_CNT; i++) {
+		assert_non_null(tapir_schemas[i].what);
+		assert_true(!tapir_schemas[i].parts[0].bytes || tapir_schemas[i].after);
+	}
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
 
 /* Each length in turn says one unit more than there is. */
 static void record_is_refused_when_a_part_reaches_out(void **state)
@@ -177,6 +243,8 @@ int main(void)
 		cmocka_unit_test(every_type_has_a_row_of_a_name_and_a_size),
 		cmocka_unit_test(members_lie_in_their_record),
 		cmocka_unit_test(no_name_stands_twice_in_a_record),
+		cmocka_unit_test(every_member_of_abi_h_is_described),
+		cmocka_unit_test(every_record_is_explained),
 		cmocka_unit_test(record_is_refused_when_a_part_reaches_out),
 		cmocka_unit_test(members_of_a_process_are_read),
 		cmocka_unit_test(tails_of_a_wait_end_with_the_record),

@@ -5,6 +5,7 @@
 
 #include "analyze/interval_names.h"
 #include "output/query/query.h"
+#include "output/render/record_page.h"
 #include "output/render/views.h"
 #include "output/export/formats.h"
 #include "cli/help.h"
@@ -62,6 +63,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"formats", topic_formats, add_formats},
 	{"tables", topic_tables, tapir_query__add_schema},
 	{"queries", topic_queries, NULL},
+	{"records", topic_records, tapir_record_page__add},
 	{"symbols", topic_symbols, NULL},
 	{"publish", topic_publish, NULL},
 	{"limits", topic_limits, NULL},

@@ -69,6 +69,12 @@ static bool has_ended(const struct tapir_rec *rec)
 #define IF_ANY		   .flags = TAPIR_MEMBER_OPTIONAL
 #define ID		   .flags = TAPIR_MEMBER_0_IS_NULL | TAPIR_MEMBER_JSON_0
 
+/* A member that no output shows. */
+#define HIDDEN(rec, member, what_)                                                                 \
+	{                                                                                          \
+		IN(rec, member), IS(HIDDEN), .what = (what_)                                       \
+	}
+
 #define CPU                                                                                        \
 	{                                                                                          \
 		IS(CPU), .column = "cpu", .what = "the CPU"                                        \
@@ -108,12 +114,17 @@ static bool has_ended(const struct tapir_rec *rec)
 static const struct tapir_member event[] = {
 	CPU,
 	WHO(event),
+	HIDDEN(event, probe_id, "of a probe record, which has its name and fields"),
 	{IN(event, probe_id), IS(PROVIDER), AS("provider"), .what = "who defines the event"},
 	{IN(event, probe_id), IS(EVENT), AS("event"), .what = "name of the event"},
 	{IS(ARGS), AS("args"), .what = "its fields as JSON: args ->> 'name'"},
 	{IN(event, probe_id), IS(LANE), AS("lane"), .what = "how it was captured: probe or ring"},
 	TRACE,
 	STACKS(event, stack_id, "joins stacks and frames"),
+	HIDDEN(event, flags, "which optional parts follow, and what is missing"),
+	HIDDEN(event, lane, "0: probe, 1: ring, 2: stream"),
+	HIDDEN(event, payload_bytes, "of the payload"),
+	HIDDEN(event, fault_mask, "bit n: field n could not be read"),
 	{}};
 
 static const struct tapir_member sample[] = {
@@ -123,6 +134,7 @@ static const struct tapir_member sample[] = {
 	 .what = "what it stands for: nanoseconds of CPU time, or what the sampling event counts"},
 	TRACE,
 	STACKS(sample, stack_id, "joins stacks and frames"),
+	HIDDEN(sample, kstack_id, "stack in the kernel; 0: none"),
 	{}};
 
 static const struct tapir_member switch_[] = {
@@ -135,7 +147,8 @@ static const struct tapir_member switch_[] = {
 	{IN(switch, out_tid), IS(THREAD), .column = "thread", .what = "its name"},
 	{IN(switch, out_state), IS(WORD), AS("state"), .word = switch_state,
 	 .what = "why it leaves: sleeping, preempted, ..."},
-	{IN(switch, out_state), .key = "state_bits"},
+	{IN(switch, out_state), .key = "state_bits",
+	 .what = "the kernel's bits of its state; 0: it could run"},
 	{.value = switch_futex,
 	 .column = "futex",
 	 MAY_MISS,
@@ -159,20 +172,30 @@ static const struct tapir_member switch_[] = {
 	{IN(switch, flags), IS(FLAG), .aux = TAPIR_SWITCH_AT_END, IF_ANY, .key = "at_end"},
 	{IN(switch, flags), IS(WORD), .word = switch_mark, IF_ANY, .key = "stack_mark"},
 	STACKS(switch, out_stack_id, "of the thread that leaves"),
+	HIDDEN(switch, flags,
+	       "1: preempted, 2: woken by an interrupt, 4: a stack is missing, 8: no "
+	       "switch but a snapshot, 16: at the end, 32: a futex follows"),
+	HIDDEN(switch, out_kstack_id, "its stack in the kernel"),
 	{}};
 
 static const struct tapir_member process[] = {
 	PROCESS(process),
-	{IN(process, kind), IS(WORD), .word = process_kind, AS("kind")},
-	{IN(process, parent_tgid), AS("parent_pid")},
-	{IN(process, ns_tgid), AS("ns_pid")},
-	{IN(process, uid), AS("uid")},
-	{IN(process, exe_len), IS(TEXT), AS("exe")},
-	{IN(process, cmdline_len), IS(LIST), AS("cmdline")},
+	{IN(process, kind), IS(WORD), .word = process_kind, AS("kind"),
+	 .what = "0: existing, 1: fork, 2: exec, 3: exit"},
+	{IN(process, parent_tgid), AS("parent_pid"), .what = "of its parent"},
+	{IN(process, ns_tgid), AS("ns_pid"), .what = "in its own pid namespace; 0: not known"},
+	{IN(process, uid), AS("uid"), .what = "user id"},
+	{IN(process, exe_len), IS(TEXT), AS("exe"), .what = "its program"},
+	{IN(process, cmdline_len), IS(LIST), AS("cmdline"), .what = "its arguments"},
 	{IN(process, flags), IS(FLAG), .aux = TAPIR_PROCESS_CMDLINE_CUT, IF_ANY,
 	 AS("cmdline_is_cut")},
-	{IN(process, cgroup_len), IS(TEXT), AS("cgroup")},
-	{IN(process, exit_status), IS(INT), IF_ANY, .is_there = has_ended, AS("exit_status")},
+	{IN(process, cgroup_len), IS(TEXT), AS("cgroup"), .what = "path of its cgroup"},
+	{IN(process, exit_status), IS(INT), IF_ANY, .is_there = has_ended, AS("exit_status"),
+	 .what = "as wait(2) has it, when it ended"},
+	HIDDEN(process, start_ns, "when it began"),
+	HIDDEN(process, cgroup_id, "of cgroup v2; 0: not known"),
+	HIDDEN(process, flags, "1: with program and arguments, 2: arguments are cut"),
+	HIDDEN(process, comm_len, "bytes of its name"),
 	{}};
 
 static const struct tapir_member mapping[] = {
@@ -184,6 +207,12 @@ static const struct tapir_member mapping[] = {
 	{IN(mapping, path_len), IS(TEXT), .key = "path"},
 	{IN(mapping, build_id), IS(BYTES), .aux = AT(mapping, build_id_bytes), AS("build_id"),
 	 .what = "of the file"},
+	HIDDEN(mapping, flags, "1: executable, 2: no file"),
+	HIDDEN(mapping, file_id, "the same for the same content: joins symbols"),
+	HIDDEN(mapping, inode, "of the file"),
+	HIDDEN(mapping, dev, "major << 20 | minor"),
+	HIDDEN(mapping, build_id_bytes, "of build_id"),
+	HIDDEN(mapping, vaddr_pages, "p_vaddr less p_offset of its code, in 4,096 bytes; signed"),
 	{}};
 
 static const struct tapir_member counter[] = {
@@ -192,7 +221,8 @@ static const struct tapir_member counter[] = {
 	 .what = "name of the process"},
 	{IN(counter, provider_len), IS(TEXT), AS("provider"), .what = "who counts"},
 	{IN(counter, name_len), IS(TEXT), AS("name"), .what = "of the counter"},
-	{IN(counter, kind), IS(WORD), .word = counter_kind, .key = "kind"},
+	{IN(counter, kind), IS(WORD), .word = counter_kind, .key = "kind",
+	 .what = "0: gauge, 1: rate, 2: sum"},
 	{IN(counter, value), IS(REAL), AS("value"), .what = "the value"},
 	{IN(counter, unit_len), IS(TEXT), AS("unit"), .what = "of the value"},
 	{IN(counter, tags_len), IS(TEXT), AS("tags"),
@@ -201,8 +231,10 @@ static const struct tapir_member counter[] = {
 	{}};
 
 static const struct tapir_member loss[] = {
+	HIDDEN(loss, probe_id, "of a probe record; 0: of no probe"),
 	{IN(loss, probe_id), IS(PROVIDER), .key = "provider"},
 	{IN(loss, probe_id), IS(EVENT), .key = "event"},
+	HIDDEN(loss, cause, "its place in TAPIR_LOSS_CAUSES (losses.h)"),
 	{IN(loss, cause), IS(WORD), .word = loss_cause, AS("cause"),
 	 .what = "why, as in 'tapir report --json'"},
 	{IN(loss, cause), IS(WORD), .word = loss_text, AS("text"), .what = "the same in words"},
@@ -226,22 +258,98 @@ static const struct tapir_member gap[] = {
 	{IN(gap, until_ns), AS("until_ns"), .what = "until when"},
 	{}};
 
-static const struct tapir_member wait[] = {WHO(wait),
-					   {IN(wait, syscall), AS("syscall")},
-					   {IN(wait, text_len), IS(TEXT), AS("call")},
-					   {IN(wait, object_va), MAY_MISS, AS("object")},
-					   {IN(wait, owner_tid), MAY_MISS, AS("owner_tid")},
-					   {IS(TAIL), .aux = 0, IF_ANY, AS("object_type")},
-					   {IS(TAIL), .aux = 1, IF_ANY, AS("statement")},
-					   {IS(TAIL), .aux = 2, IF_ANY, AS("holder_statement")},
-					   {IS(SESSION), .aux = 3, AS("session")},
-					   {}};
+static const struct tapir_member wait[] = {
+	WHO(wait),
+	{IN(wait, syscall), AS("syscall"), .what = "number of the system call"},
+	{IN(wait, text_len), IS(TEXT), AS("call"), .what = "the call with its arguments"},
+	{IN(wait, object_va), MAY_MISS, AS("object"),
+	 .what = "address of the futex; 0: it waits for something else"},
+	{IN(wait, owner_tid), MAY_MISS, AS("owner_tid"),
+	 .what = "thread that holds the lock; 0: not known"},
+	{IS(TAIL), .aux = 0, IF_ANY, AS("object_type")},
+	{IS(TAIL), .aux = 1, IF_ANY, AS("statement")},
+	{IS(TAIL), .aux = 2, IF_ANY, AS("holder_statement")},
+	{IS(SESSION), .aux = 3, AS("session")},
+	{}};
 
 static const struct tapir_member resource[] = {
-	PROCESS(resource), {IN(resource, payload_bytes), IS(RESOURCE), AS("resource")}, {}};
+	PROCESS(resource),
+	{IN(resource, payload_bytes), IS(RESOURCE), AS("resource"), .what = "of the message"},
+	{}};
 
-static const struct tapir_member look[] = {
-	WHO(look), {IN(look, stack_id), IS(STACK), .key = "stack", .column = "stack_id"}, {}};
+static const struct tapir_member look[] = {WHO(look),
+					   {IN(look, stack_id), IS(STACK), .key = "stack",
+					    .column = "stack_id",
+					    .what = "of these functions alone"},
+					   {}};
+
+static const struct tapir_member probe[] = {
+	HIDDEN(probe, probe_id, "of events; sites of one name may have several"),
+	HIDDEN(probe, event_id, "the runtime's number; 0: it has none"),
+	HIDDEN(probe, version, "of the event"),
+	HIDDEN(probe, level, "of the event"),
+	HIDDEN(probe, keywords, "of the event"),
+	HIDDEN(probe, site_off, "in the file"),
+	HIDDEN(probe, semaphore_off, "in the file; 0: none"),
+	HIDDEN(probe, encoding, "0: slots, 1: packed"),
+	HIDDEN(probe, lane, "0: probe, 1: ring, 2: stream"),
+	HIDDEN(probe, field_cnt, "structs tapir_field that follow"),
+	HIDDEN(probe, provider_len, "bytes of the provider's name"),
+	HIDDEN(probe, event_len, "bytes of the event's name"),
+	HIDDEN(probe, file_len, "bytes of the file's path"),
+	HIDDEN(probe, build_id_bytes, "of the file's build ID"),
+	HIDDEN(probe, flags, "1: for names alone, 2: tells what a ring has"),
+	{}};
+
+static const struct tapir_member metadata[] = {
+	HIDDEN(metadata, probe_id, "which it describes"),
+	HIDDEN(metadata, format, "1: EventPipe's, 2: libtapir's, 3: a counter"),
+	HIDDEN(metadata, blob_bytes, "of the description"),
+	{}};
+
+static const struct tapir_member stack[] = {
+	HIDDEN(stack, stack_id, "never 0"),
+	HIDDEN(stack, frame_cnt, "addresses, innermost first"),
+	HIDDEN(stack, flags, "1: of the kernel, 2: deeper, 4: a frame could not be read"),
+	HIDDEN(stack, end, "how it ends"),
+	{}};
+
+static const struct tapir_member thread[] = {
+	HIDDEN(thread, tgid, "process id"),
+	HIDDEN(thread, tid, "thread id"),
+	HIDDEN(thread, ns_tgid, "process id in its own pid namespace; 0: not known"),
+	HIDDEN(thread, ns_tid, "thread id there"),
+	HIDDEN(thread, start_ns, "when it began; 0: not known"),
+	HIDDEN(thread, leader_start_ns, "when its process began"),
+	HIDDEN(thread, comm, "its name, padded with NUL"),
+	HIDDEN(thread, leader_comm, "name of its process"),
+	{}};
+
+static const struct tapir_member symbol[] = {
+	HIDDEN(symbol, file_id, "of mappings"),
+	HIDDEN(symbol, start_off, "in the file"),
+	HIDDEN(symbol, size, "0: up to the next symbol"),
+	HIDDEN(symbol, name_len, "bytes of the name"),
+	HIDDEN(symbol, flags, "1: known by unwind data, without a name"),
+	{}};
+
+static const struct tapir_member jit[] = {
+	HIDDEN(jit, tgid, "process id"),
+	HIDDEN(jit, source, "1: perf map, 2: jitdump, 3: events, 4: an interpreter's"),
+	HIDDEN(jit, name_len, "bytes of the name"),
+	HIDDEN(jit, start_va, "first address"),
+	HIDDEN(jit, size, "bytes of code"),
+	HIDDEN(jit, from_ns, "since when the name holds"),
+	HIDDEN(jit, until_ns, "until when; 0: it still does"),
+	{}};
+
+static const struct tapir_member clock_[] = {HIDDEN(clock, utc_ns, "CLOCK_REALTIME at time_ns"),
+					     HIDDEN(clock, boot_ns, "CLOCK_BOOTTIME at time_ns"),
+					     {}};
+
+static const struct tapir_member meta[] = {HIDDEN(meta, key_len, "bytes of the name of a fact"),
+					   HIDDEN(meta, value_len, "bytes of the fact"),
+					   {}};
 
 static const struct tapir_member none[] = {{}};
 
@@ -256,24 +364,38 @@ static const struct tapir_member none[] = {{}};
 
 const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_NONE] = {.name = "unknown", .members = none},
-	[TAPIR_REC_EVENT] = {.name = "event",
-			     SIZE(event),
-			     .has_line = true,
-			     .has_trace_ids = true,
-			     .table = "events",
-			     .table_what = "all events. One kind also has a table of its own, "
-					   "gc__begin or \"provider:event\", with its fields as "
-					   "columns",
-			     .usual_rows = 1000000,
-			     .who = {{AT(event, tgid), AT(event, tid), AT(event, stack_id), 0}},
-			     .members = event},
-	[TAPIR_REC_PROBE] = {.name = "probe", SIZE(probe), .describes = true, .members = none},
+	[TAPIR_REC_EVENT] =
+		{.name = "event",
+		 .what = "a probe fired",
+		 .after =
+			 "by flags: id of the kernel stack (8), activity and related activity (16 each); the payload; by flags, at the end: trace and span (24)",
+		 SIZE(event),
+		 .has_line = true,
+		 .has_trace_ids = true,
+		 .table = "events",
+		 .table_what = "all events. One kind also has a table of its own, "
+			       "gc__begin or \"provider:event\", with its fields as "
+			       "columns",
+		 .usual_rows = 1000000,
+		 .who = {{AT(event, tgid), AT(event, tid), AT(event, stack_id), 0}},
+		 .members = event},
+	[TAPIR_REC_PROBE] =
+		{.name = "probe",
+		 .what = "what a probe id means",
+		 .after = "the fields, then provider, event, file, build ID, names of fields",
+		 SIZE(probe),
+		 .describes = true,
+		 .members = probe},
 	[TAPIR_REC_METADATA] = {.name = "metadata",
+				.what = "a runtime's own description of an event",
+				.after = "the description",
 				SIZE(metadata),
 				.describes = true,
 				.parts = {LEN(metadata, blob_bytes)},
-				.members = none},
+				.members = metadata},
 	[TAPIR_REC_SAMPLE] = {.name = "sample",
+			      .what = "a CPU sample",
+			      .after = "trace and span (24), if it is that much larger",
 			      SIZE(sample),
 			      .has_line = true,
 			      .has_trace_ids = true,
@@ -285,29 +407,38 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			      .members = sample},
 	/* The thread that comes in needs a name as well: its switch out may be in another segment.
 	 */
-	[TAPIR_REC_SWITCH] = {.name = "switch",
-			      SIZE(switch),
-			      .has_line = true,
-			      .has_trace_ids = true,
-			      .table = "switches",
-			      .table_what = "context switches: a thread leaves its CPU, another "
-					    "comes",
-			      .usual_rows = 1000000,
-			      .who = {{AT(switch, out_tgid), AT(switch, out_tid),
-				       AT(switch, out_stack_id), AT(switch, out_kstack_id)},
-				      {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}},
-			      .members = switch_},
+	[TAPIR_REC_SWITCH] =
+		{.name = "switch",
+		 .what = "a context switch",
+		 .after =
+			 "by flags: address of a futex (8); trace and span (24), if it is that much larger",
+		 SIZE(switch),
+		 .has_line = true,
+		 .has_trace_ids = true,
+		 .table = "switches",
+		 .table_what = "context switches: a thread leaves its CPU, another "
+			       "comes",
+		 .usual_rows = 1000000,
+		 .who = {{AT(switch, out_tgid), AT(switch, out_tid), AT(switch, out_stack_id),
+			  AT(switch, out_kstack_id)},
+			 {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}},
+		 .members = switch_},
 	[TAPIR_REC_STACK] = {.name = "stack",
+			     .what = "what a stack id means",
+			     .after = "the addresses",
 			     SIZE(stack),
 			     .describes = true,
 			     .parts = {UNITS(stack, frame_cnt, sizeof(uint64_t))},
-			     .members = none},
+			     .members = stack},
 	[TAPIR_REC_THREAD] = {.name = "thread",
+			      .what = "who a thread is",
 			      SIZE(thread),
 			      .describes = true,
 			      .who = {{AT(thread, tgid), AT(thread, tid), 0, 0}},
-			      .members = none},
+			      .members = thread},
 	[TAPIR_REC_PROCESS] = {.name = "process",
+			       .what = "a process began, changed or ended",
+			       .after = "name, program, arguments, cgroup",
 			       SIZE(process),
 			       .has_line = true,
 			       .describes = true,
@@ -316,6 +447,8 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			       .who = {{AT(process, tgid), 0, 0, 0}},
 			       .members = process},
 	[TAPIR_REC_MAPPING] = {.name = "mapping",
+			       .what = "a file or code in an address space",
+			       .after = "the path",
 			       SIZE(mapping),
 			       .has_line = true,
 			       .describes = true,
@@ -325,16 +458,22 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			       .parts = {LEN(mapping, path_len)},
 			       .members = mapping},
 	[TAPIR_REC_SYMBOL] = {.name = "symbol",
+			      .what = "a name in a file",
+			      .after = "the name",
 			      SIZE(symbol),
 			      .describes = true,
 			      .parts = {LEN(symbol, name_len)},
-			      .members = none},
+			      .members = symbol},
 	[TAPIR_REC_JIT] = {.name = "jit",
+			   .what = "a name at an address, for a time",
+			   .after = "the name",
 			   SIZE(jit),
 			   .describes = true,
 			   .parts = {LEN(jit, name_len)},
-			   .members = none},
+			   .members = jit},
 	[TAPIR_REC_COUNTER] = {.name = "counter",
+			       .what = "a measured value",
+			       .after = "provider, name, unit, tags",
 			       SIZE(counter),
 			       .has_line = true,
 			       .table = "counters",
@@ -344,6 +483,7 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 					 LEN(counter, unit_len), LEN(counter, tags_len)},
 			       .members = counter},
 	[TAPIR_REC_LOSS] = {.name = "loss",
+			    .what = "what was not recorded, and why",
 			    SIZE(loss),
 			    .has_line = true,
 			    .table = "losses",
@@ -351,6 +491,8 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			    .usual_rows = 100,
 			    .members = loss},
 	[TAPIR_REC_GAP] = {.name = "gap",
+			   .what = "a file or process that was seen too late",
+			   .after = "the path",
 			   SIZE(gap),
 			   .has_line = true,
 			   .table = "gaps",
@@ -359,30 +501,45 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			   .parts = {LEN(gap, path_len)},
 			   .who = {{AT(gap, tgid), 0, 0, 0}},
 			   .members = gap},
-	[TAPIR_REC_CLOCK] = {.name = "clock", SIZE(clock), .describes = true, .members = none},
+	[TAPIR_REC_CLOCK] = {.name = "clock",
+			     .what = "CLOCK_MONOTONIC and UTC at one moment",
+			     SIZE(clock),
+			     .describes = true,
+			     .members = clock_},
 	[TAPIR_REC_META] = {.name = "meta",
+			    .what = "a fact about the recording",
+			    .after = "its name, the fact",
 			    SIZE(meta),
 			    .describes = true,
 			    .parts = {LEN(meta, key_len), LEN(meta, value_len)},
-			    .members = none},
-	[TAPIR_REC_WAIT] = {.name = "wait",
-			    SIZE(wait),
-			    .has_line = true,
-			    .parts = {LEN(wait, text_len)},
-			    .who = {{AT(wait, tgid), AT(wait, tid), 0, 0}},
-			    .members = wait},
+			    .members = meta},
+	[TAPIR_REC_WAIT] =
+		{.name = "wait",
+		 .what = "what a thread of a snapshot waits for",
+		 .after = "the call; then, each up to a NUL: type of the object, statement, statement of the holder, the session of each",
+		 SIZE(wait),
+		 .has_line = true,
+		 .parts = {LEN(wait, text_len)},
+		 .who =
+			 {{AT(wait, tgid), AT(wait, tid), 0, 0}},
+		 .members = wait},
 	[TAPIR_REC_RESOURCE] = {.name = "resource",
+				.what = "what a process publishes of itself",
+				.after = "the message of OpenTelemetry's process context",
 				SIZE(resource),
 				.has_line = true,
 				.describes = true,
 				.parts = {LEN(resource, payload_bytes)},
 				.members = resource},
 	[TAPIR_REC_INLINED] = {.name = "inlined",
+			       .what = "what a compiler inlined at an address",
+			       .after = "the functions, innermost first, separated by line feeds",
 			       SIZE(jit),
 			       .describes = true,
 			       .parts = {LEN(jit, name_len)},
-			       .members = none},
+			       .members = jit},
 	[TAPIR_REC_LOOK] = {.name = "look",
+			    .what = "the interpreted functions that a thread was in",
 			    SIZE(look),
 			    .has_line = true,
 			    .title = "interpreter stack",

@@ -14,12 +14,13 @@
 #include "trace/record.h"
 
 enum tapir_member_type {
-	TAPIR_MEMBER_UINT, /* 1, 2, 4 or 8 bytes; or .value has it */
-	TAPIR_MEMBER_INT,  /* 4 or 8 bytes */
-	TAPIR_MEMBER_REAL, /* a double */
-	TAPIR_MEMBER_FLAG, /* of a UINT, the bits of .aux */
-	TAPIR_MEMBER_HEX,  /* an address, for people */
-	TAPIR_MEMBER_WORD, /* .word has it; NULL: it has none */
+	TAPIR_MEMBER_UINT,   /* 1, 2, 4 or 8 bytes; or .value has it */
+	TAPIR_MEMBER_INT,    /* 4 or 8 bytes */
+	TAPIR_MEMBER_REAL,   /* a double */
+	TAPIR_MEMBER_HIDDEN, /* not shown */
+	TAPIR_MEMBER_FLAG,   /* of a UINT, the bits of .aux */
+	TAPIR_MEMBER_HEX,    /* an address, for people */
+	TAPIR_MEMBER_WORD,   /* .word has it; NULL: it has none */
 	/* Texts after the fixed part. */
 	TAPIR_MEMBER_TEXT, /* the member is the length of a part */
 	TAPIR_MEMBER_LIST, /* the same: texts that are separated by NUL */
@@ -79,6 +80,8 @@ struct tapir_schema_who {
 
 struct tapir_schema {
 	const char *name;   /* "switch" */
+	const char *what;   /* "a context switch" */
+	const char *after;  /* what follows its fixed part, for people; NULL: nothing */
 	uint16_t bytes;	    /* of its fixed part; 0: there is no such type */
 	bool describes;	    /* what ids mean: it is in DESCRIPTIONS chunks (trace_format.h) */
 	bool has_line;	    /* of text and JSON; of a type that describes, JSON alone */
