@@ -334,4 +334,21 @@ struct tapir_thread_seen {
 	uint64_t kernel_frames[TAPIR_THREAD_KFRAMES];
 };
 
+#define TAPIR_THREAD_IO_WAIT (1u << 3)
+
+/* A thread of the machine: what it has used since it began, and what it does. */
+struct tapir_thread_use {
+	uint32_t tgid, tid;
+	uint64_t start_ns;		    /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns, runnable_ns;	    /* it ran; it waited for a CPU */
+	uint64_t read_bytes, written_bytes; /* of disks; 0 where the kernel does not count */
+	/* In a process's first thread: the same of its threads that have ended. */
+	uint64_t ended_cpu_ns, ended_read_bytes, ended_written_bytes;
+	int64_t syscall; /* negative: none */
+	uint32_t state;	 /* the kernel's task state bits */
+	uint32_t flags;	 /* TAPIR_THREAD_* */
+	char comm[TAPIR_COMM_BYTES];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_thread_use) == 104, "tapir_thread_use");
+
 #endif /* TAPIR_BPF_CONTROL_H */

@@ -4,6 +4,9 @@
  * struct tapir_thread_seen each, with the registers of user code and the kernel stack. It stops
  * no thread.
  *
+ * tapir_uses is one over all threads of the machine, without registers and stacks: what each has
+ * used so far, as the kernel counts it in any case.
+ *
  * A thread that is on a CPU has registers of its last entry to the kernel and a stack that has
  * changed since: it is marked, and has neither.
  */
@@ -68,5 +71,67 @@ int tapir_threads(struct bpf_iter__task *ctx)
 		set_kernel_stack(seen, task);
 	}
 	bpf_seq_write(ctx->meta->seq, seen, sizeof(*seen));
+	return 0;
+}
+
+static __always_inline bool is_kernels(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm);
+}
+
+static __always_inline void set_io(struct tapir_thread_use *use, struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->ioac.read_bytes))
+		return;
+	use->read_bytes = BPF_CORE_READ(task, ioac.read_bytes);
+	use->written_bytes = BPF_CORE_READ(task, ioac.write_bytes);
+}
+
+static __always_inline void set_ended(struct tapir_thread_use *use, struct task_struct *task)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+
+	use->ended_cpu_ns = BPF_CORE_READ(signal, sum_sched_runtime);
+	if (!bpf_core_field_exists(signal->ioac.read_bytes))
+		return;
+	use->ended_read_bytes = BPF_CORE_READ(signal, ioac.read_bytes);
+	use->ended_written_bytes = BPF_CORE_READ(signal, ioac.write_bytes);
+}
+
+/* The number of the call in which a thread sleeps; it is kept where its user registers are. */
+static __always_inline void set_activity(struct tapir_thread_use *use, struct task_struct *task)
+{
+	use->state = BPF_CORE_READ(task, __state);
+	use->syscall = -1;
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		use->flags |= TAPIR_THREAD_IO_WAIT;
+	if (BPF_CORE_READ(task, on_cpu))
+		use->flags |= TAPIR_THREAD_ON_CPU;
+	if (is_kernels(task))
+		use->flags |= TAPIR_THREAD_IS_KERNELS;
+	else if (!(use->flags & TAPIR_THREAD_ON_CPU))
+		use->syscall = BPF_CORE_READ((struct pt_regs *)bpf_task_pt_regs(task), orig_ax);
+}
+
+SEC("iter/task")
+int tapir_uses(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct tapir_thread_use use = {};
+
+	if (!task)
+		return 0;
+	use.tgid = task->tgid;
+	use.tid = task->pid;
+	use.start_ns = BPF_CORE_READ(task, start_time);
+	use.cpu_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	if (bpf_core_field_exists(task->sched_info.run_delay))
+		use.runnable_ns = BPF_CORE_READ(task, sched_info.run_delay);
+	set_io(&use, task);
+	if (use.tgid == use.tid)
+		set_ended(&use, task);
+	set_activity(&use, task);
+	bpf_core_read_str(use.comm, sizeof(use.comm), &task->comm);
+	bpf_seq_write(ctx->meta->seq, &use, sizeof(use));
 	return 0;
 }

@@ -17,6 +17,7 @@ int main(void)
 					   .site_cap = 16,
 					   .ring_bytes = 4096,
 					   .with_threads = true,
+					   .with_uses = true,
 					   .with_holds = true,
 					   .with_conditions = true,
 					   .machine_cap = 16,

@@ -165,6 +165,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
+	bpf_program__set_autoload(p->skel->progs.tapir_uses, opts->with_uses);
 	bpf_program__set_autoload(p->skel->progs.tapir_hold_exec, opts->with_holds);
 	bpf_program__set_autoload(p->skel->progs.tapir_sys_exit, opts->with_holds);
 	if (opts->no_processes)
@@ -359,22 +360,33 @@ static int attach(const struct attachment *all, size_t cnt, const char *what)
 	return 0;
 }
 
-int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid)
+static int iterate(const struct bpf_program *program, const struct bpf_iter_attach_opts *opts)
 {
-	union bpf_iter_link_info info = {.task.pid = tgid};
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
 	struct bpf_link *link;
 	int fd;
 
-	if (!p->skel || !bpf_program__autoload(p->skel->progs.tapir_threads))
+	if (!bpf_program__autoload(program))
 		return -EOPNOTSUPP;
-	link = bpf_program__attach_iter(p->skel->progs.tapir_threads, &opts);
+	link = bpf_program__attach_iter(program, opts);
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
 	fd = fd < 0 ? -errno : fd;
 	bpf_link__destroy(link);
 	return fd;
+}
+
+int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid)
+{
+	union bpf_iter_link_info info = {.task.pid = tgid};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+
+	return p->skel ? iterate(p->skel->progs.tapir_threads, &opts) : -EOPNOTSUPP;
+}
+
+int tapir_programs__iterate_uses(struct tapir_programs *p)
+{
+	return p->skel ? iterate(p->skel->progs.tapir_uses, NULL) : -EOPNOTSUPP;
 }
 
 int tapir_programs__new_without(struct tapir_programs **out)

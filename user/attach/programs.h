@@ -30,6 +30,7 @@ struct tapir_programs_opts {
 	bool use_multi;	      /* programs will be attached by uprobe_multi links */
 	bool families[TAPIR_FAMILY_CNT]; /* load what captures them; events: always */
 	bool with_threads;		 /* load the iterator over threads, too */
+	bool with_uses;			 /* and the one over what all threads have used */
 	bool with_holds;		 /* load what asks the holder to hold, too */
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may continue after
@@ -71,6 +72,9 @@ int tapir_programs__attach_process(struct tapir_programs *p, bool hold);
  * -EOPNOTSUPP: not loaded. No line.
  */
 int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid);
+
+/* The same to read struct tapir_thread_use from, of all threads of the machine. Any thread. */
+int tapir_programs__iterate_uses(struct tapir_programs *p);
 
 /* In place of the one of opts, before anything is attached. */
 int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filter *filter);

@@ -113,6 +113,7 @@ struct tapir_recording_opts {
 	tapir_session_fn on_record;		 /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
 	bool with_conditions; /* tapir_programs__set_condition will be called */
+	bool with_uses;	      /* tapir_programs__iterate_uses will be */
 	/* They are there until the recording has ended; control thread; may be NULL. */
 	void (*on_programs)(void *ctx, struct tapir_programs *programs);
 	void (*on_exit)(void *ctx, uint32_t tgid); /* of a process; session thread; may be NULL */

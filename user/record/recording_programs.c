@@ -215,8 +215,9 @@ int tapir_recording__prepare(void)
 static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
 {
 	if (!ready.programs || opts->no_processes || wants_more(r) || opts->machine_cap ||
-	    opts->with_conditions || !opts->probes_later || opts->frames != ready.opts.frames ||
-	    opts->ring_bytes != ready.opts.ring_bytes || opts->use_multi != ready.opts.use_multi ||
+	    opts->with_conditions || opts->with_uses || !opts->probes_later ||
+	    opts->frames != ready.opts.frames || opts->ring_bytes != ready.opts.ring_bytes ||
+	    opts->use_multi != ready.opts.use_multi ||
 	    tapir_programs__set_filter(ready.programs, &opts->filter))
 		return false;
 	r->programs = ready.programs;
@@ -259,6 +260,7 @@ int tapir_recording__load_programs(struct recording *r)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
 	tapir_machine__plan(r->machine, &opts);
 	opts.with_conditions = r->opts->with_conditions;
+	opts.with_uses = r->opts->with_uses;
 	opts.with_threads = r->opts->with_switches;
 	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_looks;
