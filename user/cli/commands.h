@@ -22,6 +22,7 @@ extern const struct tapir_command tapir_cmd_report;
 extern const struct tapir_command tapir_cmd_serve;
 extern const struct tapir_command tapir_cmd_stacks;
 extern const struct tapir_command tapir_cmd_symbolize;
+extern const struct tapir_command tapir_cmd_top;
 extern const struct tapir_command tapir_cmd_trace;
 
 #endif

@@ -14,6 +14,7 @@
 static const struct tapir_command *const commands[] = {
 	&tapir_cmd_doctor,
 	&tapir_cmd_ps,
+	&tapir_cmd_top,
 	&tapir_cmd_stacks,
 	&tapir_cmd_heap,
 	&tapir_cmd_list,

@@ -83,7 +83,7 @@ void tapir_counter_maker__free(struct tapir_counter_maker *m)
 void tapir_counter_maker__finish(const struct tapir_counter_maker *m)
 {
 	for (size_t i = 0; m->choice && i < m->choice->globs.cnt; i++)
-		if (!m->value_cnts[i])
+		if (!m->value_cnts[i] && !m->choice->are_optional)
 			tapir_warn(
 				"no value of --counters %s arrived: no EventSource or Meter of a .NET process has such a counter, or the recording was shorter than one --interval",
 				m->choice->globs.data[i].text);

@@ -424,7 +424,7 @@ static void say_what_else_is_there(const struct recording *r)
 	const struct tapir_seen_names *seen = tapir_images__seen(r->images);
 
 	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
-	    r->opts->specs->cnt && !tapir_images__site_cnt(r->images) &&
+	    !r->opts->with_uses && r->opts->specs->cnt && !tapir_images__site_cnt(r->images) &&
 	    !tapir_dotnet_lanes__may_come(r->dotnet.lanes))
 		tapir_info(
 			"no default events in this process; %zu other probes can be named (%s ...): 'tapir list -p %u' shows them",

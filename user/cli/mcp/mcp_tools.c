@@ -97,6 +97,14 @@ static const struct tool tools[] = {
 	{.name = "processes",
 	 .what = "Processes of this machine that can be recorded: runtime, version, user, container",
 	 .words = {"ps", "--json"}},
+	{.name = "top",
+	 .what = "What the busiest processes or one of them use now: CPUs, divided into own code, "
+		 "runtime, gc, jit and kernel; how many threads wait, and in which calls; disk; "
+		 "allocations, exceptions and pauses where a runtime says so",
+	 .words = {"top", "--once", "--json"},
+	 .arguments = {{"pid", PID, false, "--pid", "only this process"},
+		       {"seconds", DURATION, false, "--interval", "how long (default: 5)"},
+		       {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}}},
 	{.name = "record",
 	 .what = "Records a running process for some seconds, without stopping or restarting it: CPU "
 		 "samples, waits, events of its runtime. Returns the recording's name and findings, "

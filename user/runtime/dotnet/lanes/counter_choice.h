@@ -29,6 +29,7 @@ struct tapir_counter_glob {
 struct tapir_counter_choice {
 	struct tapir_vec(struct tapir_counter_glob) globs;
 	uint64_t interval_ns;
+	bool are_optional; /* it is no news if none of them arrives */
 };
 
 /* -EINVAL with a line: it is empty, or has a ':' or ';', or a part is too long. -ENOMEM. */
