@@ -33,6 +33,25 @@ struct tapir_check *tapir_checkup__add(struct tapir_checkup *checkup, const char
 	return check;
 }
 
+static void run_row(struct tapir_check *check, const struct tapir_check_row *row, uint32_t tgid)
+{
+	if (row->is_well(check, tgid))
+		return;
+	if (check->state == TAPIR_CHECK_OK)
+		check->state = row->without;
+	if (check->means == row->means && row->without_means)
+		check->means = row->without_means;
+	if (!check->remedy)
+		check->remedy = row->remedy;
+}
+
+void tapir_checkup__run(struct tapir_checkup *checkup, const struct tapir_check_row *rows,
+			size_t cnt, uint32_t tgid)
+{
+	for (size_t i = 0; i < cnt; i++)
+		run_row(tapir_checkup__add(checkup, rows[i].name, rows[i].means), &rows[i], tgid);
+}
+
 bool tapir_doctor__has_cap(cap_value_t cap)
 {
 	cap_t mine = cap_get_proc();
@@ -66,17 +85,11 @@ static bool read_setting(const char *path, struct tapir_check *check)
 	return true;
 }
 
-static void check_paranoid(struct tapir_checkup *checkup)
+static bool is_paranoid_well(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "perf_event_paranoid", "irrelevant with cap_perfmon");
-
-	if (!read_setting("/proc/sys/kernel/perf_event_paranoid", check) || may_trace() ||
-	    atoi(check->found) <= -1)
-		return;
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "without cap_perfmon, only your own processes can be sampled, or none";
-	check->remedy = "cap_perfmon (better than lowering the setting for all users)";
+	(void)tgid;
+	return !read_setting("/proc/sys/kernel/perf_event_paranoid", check) || may_trace() ||
+	       atoi(check->found) <= -1;
 }
 
 /* Symbols of per-CPU data are at 0 for every user, so more than the first are read. */
@@ -91,45 +104,31 @@ static bool has_kernel_addresses(FILE *kallsyms)
 }
 
 /* Not the setting is asked but what it does. */
-static void check_kernel_names(struct tapir_checkup *checkup)
+static bool are_kernel_names_shown(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "kernel_names", "kernel frames have names");
 	tapir_autofile FILE *f = fopen("/proc/kallsyms", "re");
+	bool is_well = f && has_kernel_addresses(f);
 
-	if (f && has_kernel_addresses(f)) {
-		strcpy(check->found, "yes");
-		return;
-	}
-	strcpy(check->found, f ? "addresses are hidden" : "no /proc/kallsyms");
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "kernel frames are shown as addresses";
-	check->remedy = "sysctl kernel.kptr_restrict=0, or cap_syslog";
+	(void)tgid;
+	strcpy(check->found, is_well ? "yes" : f ? "addresses are hidden" : "no /proc/kallsyms");
+	return is_well;
 }
 
-static void check_lockdown(struct tapir_checkup *checkup)
+static bool is_lockdown_well(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "lockdown", "BPF programs may read memory");
-
-	if (!read_setting("/sys/kernel/security/lockdown", check)) {
-		strcpy(check->found, "none");
-		return;
-	}
-	if (!strstr(check->found, "[confidentiality]"))
-		return;
-	check->state = TAPIR_CHECK_MISSING;
-	check->means = "BPF programs cannot read memory: no arguments, no stacks";
-	check->remedy = "boot with lockdown=integrity, or disable Secure Boot's lockdown";
+	(void)tgid;
+	if (read_setting("/sys/kernel/security/lockdown", check))
+		return !strstr(check->found, "[confidentiality]");
+	strcpy(check->found, "none");
+	return true;
 }
 
-static void check_memlock(struct tapir_checkup *checkup)
+static bool is_memlock_well(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "memlock", "memory for sample buffers");
 	bool may_exceed = tapir_doctor__has_cap(CAP_IPC_LOCK);
 	struct rlimit limit = {};
 
+	(void)tgid;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		strcpy(check->found, "unlimited");
@@ -137,20 +136,15 @@ static void check_memlock(struct tapir_checkup *checkup)
 		snprintf(check->found, sizeof(check->found), "%llu KiB%s",
 			 (unsigned long long)limit.rlim_cur / 1024,
 			 may_exceed ? ", lifted by cap_ipc_lock" : "");
-	if (may_exceed || limit.rlim_cur >= 8ull << 20)
-		return;
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "sample buffers may be refused or small";
-	check->remedy = "ulimit -l 65536, or cap_ipc_lock";
+	return may_exceed || limit.rlim_cur >= 8ull << 20;
 }
 
-static void check_cgroup(struct tapir_checkup *checkup)
+static bool is_cgroup_mounted(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "cgroup_v2", "--cgroup is filtered in the kernel");
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent *m;
 
+	(void)tgid;
 	while (mounts && (m = getmntent(mounts)) && strcmp(m->mnt_type, "cgroup2") != 0)
 		;
 	if (mounts && m)
@@ -158,102 +152,101 @@ static void check_cgroup(struct tapir_checkup *checkup)
 	if (mounts)
 		endmntent(mounts);
 	if (*check->found)
-		return;
+		return true;
 	strcpy(check->found, "not mounted");
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "--cgroup is scanned for processes every 0.5 s";
-	check->remedy = "mount -t cgroup2 none /sys/fs/cgroup/unified";
+	return false;
 }
 
 /* Without it, all but tracepoints can be recorded. */
-static void check_tracefs(struct tapir_checkup *checkup)
+static bool is_tracefs_there(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check = tapir_checkup__add(
-		checkup, "tracefs",
-		"tracepoints of the kernel, and names of arguments of system calls");
 	int err = tapir_tracepoints__check();
 
-	if (!err) {
-		snprintf(check->found, sizeof(check->found), "%s", tapir_tracepoints__where());
-		return;
-	}
+	(void)tgid;
 	snprintf(check->found, sizeof(check->found), "%s",
-		 err == -ENOENT ? "not mounted" : tapir_errno__text(err));
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "no tracepoints; arguments of system calls are called arg0 to arg5";
-	check->remedy = err == -ENOENT ? "mount -t tracefs tracefs /sys/kernel/tracing"
-				       : "run as root: its files are root's";
+		 !err		  ? tapir_tracepoints__where()
+		 : err == -ENOENT ? "not mounted"
+				  : tapir_errno__text(err));
+	if (err && err != -ENOENT)
+		check->remedy = "run as root: its files are root's";
+	return !err;
 }
 
-static void check_clock(struct tapir_checkup *checkup)
+static bool is_clock_synchronized(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "clock", "UTC times agree with other machines");
 	struct timex now = {};
 
+	(void)tgid;
 	if (adjtimex(&now) >= 0 && !(now.status & STA_UNSYNC)) {
 		snprintf(check->found, sizeof(check->found), "synchronized, error below %ld us",
 			 now.maxerror);
-		return;
+		return true;
 	}
 	strcpy(check->found, "not synchronized");
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "UTC times can be off; the order of events is not affected";
-	check->remedy = "run chrony or systemd-timesyncd";
+	return false;
 }
 
-static void check_pid_namespace(struct tapir_checkup *checkup)
+static bool are_pids_the_kernels(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "pid_namespace", "pids here are the kernel's");
+	bool is_well = tapir_proc__sees_kernel_pids();
 
-	if (tapir_proc__sees_kernel_pids()) {
-		strcpy(check->found, "the host's");
-		return;
-	}
-	strcpy(check->found, "a container's");
-	check->state = TAPIR_CHECK_LIMITED;
-	check->means = "pids here differ from the kernel's";
-	check->remedy = "run in the host's pid namespace (podman run --pid=host, hostPID: true)";
+	(void)tgid;
+	strcpy(check->found, is_well ? "the host's" : "a container's");
+	return is_well;
 }
+
+static const struct tapir_check_row of_machine[] = {
+	{"perf_event_paranoid", "irrelevant with cap_perfmon", is_paranoid_well,
+	 TAPIR_CHECK_LIMITED,
+	 "without cap_perfmon, only your own processes can be sampled, or none",
+	 "cap_perfmon (better than lowering the setting for all users)"},
+	{"kernel_names", "kernel frames have names", are_kernel_names_shown, TAPIR_CHECK_LIMITED,
+	 "kernel frames are shown as addresses", "sysctl kernel.kptr_restrict=0, or cap_syslog"},
+	{"lockdown", "BPF programs may read memory", is_lockdown_well, TAPIR_CHECK_MISSING,
+	 "BPF programs cannot read memory: no arguments, no stacks",
+	 "boot with lockdown=integrity, or disable Secure Boot's lockdown"},
+	{"memlock", "memory for sample buffers", is_memlock_well, TAPIR_CHECK_LIMITED,
+	 "sample buffers may be refused or small", "ulimit -l 65536, or cap_ipc_lock"},
+	{"cgroup_v2", "--cgroup is filtered in the kernel", is_cgroup_mounted, TAPIR_CHECK_LIMITED,
+	 "--cgroup is scanned for processes every 0.5 s",
+	 "mount -t cgroup2 none /sys/fs/cgroup/unified"},
+	{"tracefs", "tracepoints of the kernel, and names of arguments of system calls",
+	 is_tracefs_there, TAPIR_CHECK_LIMITED,
+	 "no tracepoints; arguments of system calls are called arg0 to arg5",
+	 "mount -t tracefs tracefs /sys/kernel/tracing"},
+	{"clock", "UTC times agree with other machines", is_clock_synchronized, TAPIR_CHECK_LIMITED,
+	 "UTC times can be off; the order of events is not affected",
+	 "run chrony or systemd-timesyncd"},
+	{"pid_namespace", "pids here are the kernel's", are_pids_the_kernels, TAPIR_CHECK_LIMITED,
+	 "pids here differ from the kernel's",
+	 "run in the host's pid namespace (podman run --pid=host, hostPID: true)"},
+};
 
 void tapir_doctor__check_system(struct tapir_checkup *checkup)
 {
-	check_paranoid(checkup);
-	check_kernel_names(checkup);
-	check_lockdown(checkup);
-	check_memlock(checkup);
-	check_cgroup(checkup);
-	check_tracefs(checkup);
-	check_clock(checkup);
-	check_pid_namespace(checkup);
+	tapir_checkup__run(checkup, of_machine, sizeof(of_machine) / sizeof(of_machine[0]), 0);
 }
 
 /* ---- one process ------------------------------------------------------------------------- */
 
-static void check_probes(struct tapir_checkup *checkup, uint32_t tgid)
+static bool has_probes(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check =
-		tapir_checkup__add(checkup, "process_probes", "see 'tapir list -p'");
 	struct tapir_discovery d = {};
 	int diag_cnt = tapir_diag__cnt();
 	int err = tapir_discover__process(tgid, &d);
+	bool is_any = d.sites.cnt;
 
 	tapir_diag__rewind(diag_cnt);
 	snprintf(check->found, sizeof(check->found),
 		 "%zu sites in %zu of %zu files, %zu unreadable", d.sites.cnt, d.files.cnt,
 		 d.file_cnt, d.skipped_file_cnt);
-	if (err) {
-		snprintf(check->found, sizeof(check->found), "unreadable: %s",
-			 tapir_errno__text(err));
-		check->state = TAPIR_CHECK_MISSING;
-		check->remedy = "run as its user, or with cap_sys_ptrace";
-	} else if (!d.sites.cnt) {
-		check->state = TAPIR_CHECK_LIMITED;
-		check->means = "no events; samples and switches can be recorded";
-		check->remedy = "a build with probes (configure --enable-dtrace, --with-dtrace)";
-	}
 	tapir_discovery__fini(&d);
+	if (!err)
+		return is_any;
+	snprintf(check->found, sizeof(check->found), "unreadable: %s", tapir_errno__text(err));
+	check->state = TAPIR_CHECK_MISSING;
+	check->remedy = "run as its user, or with cap_sys_ptrace";
+	return true;
 }
 
 /* Public lanes, and lanes made for one tracer each, which alone reads them. */
@@ -282,10 +275,8 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 }
 
 /* Every process has the probe lane; a ring is offered by tapir's library. */
-static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
+static bool say_lanes(struct tapir_check *check, uint32_t tgid)
 {
-	struct tapir_check *check = tapir_checkup__add(
-		checkup, "lanes", "how its events are captured; rings cost less");
 	struct tapir_ring_lanes lanes = {};
 	int err = tapir_ring_lanes__find(tgid, &lanes);
 
@@ -300,7 +291,16 @@ static void check_lanes(struct tapir_checkup *checkup, uint32_t tgid)
 	else
 		snprintf(check->found, sizeof(check->found), "probe");
 	tapir_ring_lanes__fini(&lanes);
+	return true;
 }
+
+static const struct tapir_check_row of_process[] = {
+	{"process_probes", "see 'tapir list -p'", has_probes, TAPIR_CHECK_LIMITED,
+	 "no events; samples and switches can be recorded",
+	 "a build with probes (configure --enable-dtrace, --with-dtrace)"},
+	{"lanes", "how its events are captured; rings cost less", say_lanes, TAPIR_CHECK_OK, NULL,
+	 NULL},
+};
 
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 {
@@ -318,8 +318,8 @@ int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)
 		check->means = "kernel threads have no user-space probes";
 		check->remedy = "choose a user-space process";
 	} else {
-		check_probes(checkup, tgid);
-		check_lanes(checkup, tgid);
+		tapir_checkup__run(checkup, of_process, sizeof(of_process) / sizeof(of_process[0]),
+				   tgid);
 	}
 	tapir_proc__fini(&proc);
 	return 0;
