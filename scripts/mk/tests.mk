@@ -57,6 +57,11 @@ bench-hold: ## what it costs a program to be held; a few minutes
 	$(Q)$(MAKE) --no-print-directory all targets
 	$(Q)$(PYTHON) tests/bench/hold.py --build $(BUILD)
 
+.PHONY: check-touch
+check-touch: ## what a stranger adds (tests/touch) built in a copy, with its tests; a few minutes
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/touch/touch.py --build
+
 .PHONY: costs
 costs: ## count again what make check holds to tests/costs/*.tsv, and write it there
 	$(Q)scripts/bootstrap build test

@@ -26,7 +26,7 @@ void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl
 
 void tapir_view__free(const struct tapir_view *view, void *ctx)
 {
-	if (ctx)
+	if (ctx && view->fini)
 		view->fini(ctx);
 	free(ctx);
 }

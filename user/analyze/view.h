@@ -29,22 +29,30 @@ struct tapir_view {
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */
 	int (*finish)(void *ctx, struct tapir_view_result *result);
-	void (*fini)(void *ctx);
+	void (*fini)(void *ctx); /* NULL: it holds nothing */
 };
 
-extern const struct tapir_view tapir_view_slow;
-extern const struct tapir_view tapir_view_cpu;
-extern const struct tapir_view tapir_view_gc;
-extern const struct tapir_view tapir_view_jit;
-extern const struct tapir_view tapir_view_contention;
-extern const struct tapir_view tapir_view_offcpu;
-extern const struct tapir_view tapir_view_exceptions;
-extern const struct tapir_view tapir_view_threadpool;
-extern const struct tapir_view tapir_view_allocations;
-extern const struct tapir_view tapir_view_memory;
-extern const struct tapir_view tapir_view_counters;
-extern const struct tapir_view tapir_view_stacks;
-extern const struct tapir_view tapir_view_stacks_end;
+/* All views, in the order in which help and errors list them: analyze/view_NAME.c. */
+#define TAPIR_VIEWS(X)                                                                             \
+	X(cpu)                                                                                     \
+	X(gc)                                                                                      \
+	X(jit)                                                                                     \
+	X(exceptions)                                                                              \
+	X(contention)                                                                              \
+	X(offcpu)                                                                                  \
+	X(stacks)                                                                                  \
+	X(stacks_end)                                                                              \
+	X(threadpool)                                                                              \
+	X(allocations)                                                                             \
+	X(memory)                                                                                  \
+	X(counters)                                                                                \
+	X(requests)                                                                                \
+	X(slow)                                                                                    \
+	/* A view is a row above this line. */
+
+#define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;
+TAPIR_VIEWS(TAPIR_X)
+#undef TAPIR_X
 extern const struct tapir_view tapir_view_stacks_each; /* of 'tapir stacks' alone */
 
 /*

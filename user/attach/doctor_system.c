@@ -195,6 +195,7 @@ static bool are_pids_the_kernels(struct tapir_check *check, uint32_t tgid)
 	return is_well;
 }
 
+/* A check of the machine has its function above this line. */
 static const struct tapir_check_row of_machine[] = {
 	{"perf_event_paranoid", "irrelevant with cap_perfmon", is_paranoid_well,
 	 TAPIR_CHECK_LIMITED,
@@ -220,6 +221,7 @@ static const struct tapir_check_row of_machine[] = {
 	{"pid_namespace", "pids here are the kernel's", are_pids_the_kernels, TAPIR_CHECK_LIMITED,
 	 "pids here differ from the kernel's",
 	 "run in the host's pid namespace (podman run --pid=host, hostPID: true)"},
+	/* A check of the machine is a row above this line. */
 };
 
 void tapir_doctor__check_system(struct tapir_checkup *checkup)

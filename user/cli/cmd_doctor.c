@@ -18,11 +18,13 @@
 struct args {
 	struct tapir_pids pids;
 	bool json;
+	/* An option sets a member above this line. */
 };
 
 static const struct tapir_option options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "also check this process", struct args, pids),
 	TAPIR_FLAG("json", 0, "one JSON document", struct args, json),
+	/* An option is a row above this line. */
 	{}};
 
 static const char *const states[] = {"ok", "limited", "missing"};
@@ -174,6 +176,7 @@ static int run(struct tapir_cli *cli)
 	err = tapir_doctor__run(args->pids.cnt ? args->pids.data[0] : 0, &checkup);
 	if (!err && args->pids.cnt)
 		check_runtime(&checkup, args->pids.data[0]);
+	/* An option acts above this line. */
 	if (!err) {
 		(args->json ? write_json : write_plain)(&checkup, &out);
 		err = tapir_terminal__flush(&out);

@@ -6,7 +6,7 @@
  * known where it began and ended on one thread. Own times and waits add up to the request; rows of
  * the kind "after" are not part of it.
  */
-#include "analyze/spans/view_requests.h"
+#include "analyze/view.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See views.h. The registry of views, in the order in which help and errors list them. */
+/* See views.h. */
 #include "output/render/views.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/spans/view_requests.h"
-
 const struct tapir_view *const tapir_views[] = {
-	&tapir_view_cpu,	 &tapir_view_gc,	 &tapir_view_jit,
-	&tapir_view_exceptions,	 &tapir_view_contention, &tapir_view_offcpu,
-	&tapir_view_stacks,	 &tapir_view_stacks_end, &tapir_view_threadpool,
-	&tapir_view_allocations, &tapir_view_memory,	 &tapir_view_counters,
-	&tapir_view_requests,	 &tapir_view_slow,	 NULL};
+#define TAPIR_X(name) &tapir_view_##name,
+	TAPIR_VIEWS(TAPIR_X)
+#undef TAPIR_X
+		NULL};
 
 static bool is_called(const char *name, const char *text, size_t len)
 {

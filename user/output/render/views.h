@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* views.h - all views: what tapir report --view takes. A new view is a row of this table. */
+/* views.h - all views, which tapir report --view takes: TAPIR_VIEWS in analyze/view.h. */
 #ifndef TAPIR_USER_VIEWS_H
 #define TAPIR_USER_VIEWS_H
 
