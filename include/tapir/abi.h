@@ -71,6 +71,7 @@ enum tapir_rec_type {
 	TAPIR_REC_RESOURCE = 18, /* what a process says that it is */
 	TAPIR_REC_INLINED = 19,	 /* what a compiler inlined at an address */
 	TAPIR_REC_LOOK = 20,	 /* which interpreted functions a thread was in */
+	TAPIR_REC_IO = 21,	 /* a request to a block device */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -363,6 +364,77 @@ struct tapir_rec_switch {
 	uint16_t flags;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
+
+/* ---- IO ------------------------------------------------------------------------------- */
+
+/* The operation that a request asks of its device. */
+#define TAPIR_IO_OPS(X)                                                                            \
+	X(READ, "read")                                                                            \
+	X(WRITE, "write")                                                                          \
+	X(FLUSH, "flush")                                                                          \
+	X(DISCARD, "discard")                                                                      \
+	X(ZERO, "zero")                                                                            \
+	X(OTHER, "other")
+
+enum tapir_io_op {
+#define TAPIR_X(name, text) TAPIR_IO_##name,
+	TAPIR_IO_OPS(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_IO_OP_CNT
+};
+
+/* The owner of its bytes. */
+enum tapir_io_object {
+	TAPIR_IO_OF_NOTHING = 0, /* not known, or there are none */
+	TAPIR_IO_OF_FILE = 1,
+	TAPIR_IO_OF_DEVICE = 2 /* the device's own pages: what a file system keeps about files */
+};
+
+#define TAPIR_IO_SYNC	(1u << 0) /* a thread waits for it */
+#define TAPIR_IO_META	(1u << 1) /* the file system says that it is not a file's data */
+#define TAPIR_IO_FUA	(1u << 2) /* complete only on the medium */
+#define TAPIR_IO_AHEAD	(1u << 3) /* read ahead of what was asked for */
+#define TAPIR_IO_DIRECT (1u << 4) /* between the device and a process's memory (O_DIRECT) */
+#define TAPIR_IO_KERNEL_THREAD                                                                     \
+	(1u << 5)		      /* a kernel thread made it: for which other is not known     \
+				       */
+#define TAPIR_IO_DELETED    (1u << 6) /* the file has no name: path is its last one */
+#define TAPIR_IO_PATH_CUT   (1u << 7) /* the path lacks its beginning */
+#define TAPIR_IO_STACK_LOST (1u << 8) /* its stack could not be sent */
+
+#define TAPIR_IO_PATH_BYTES 512 /* as the kernel's programs send it: longer ones are cut */
+#define TAPIR_IO_PATH_PARTS 16
+#define TAPIR_IO_DISK_BYTES 32 /* the kernel's DISK_NAME_LEN */
+
+/*
+ * One record per request, at the time at which the device had completed it. tgid and tid are the
+ * thread that made the request, 0: not known, as for a flush that the kernel decided on. A request
+ * of several files' pages, which elevators make, counts for the first one's file. path is absolute
+ * in the namespace of the recorder, or, of file systems that are mounted nowhere there, begins at
+ * the file system's root without '/'.
+ */
+struct tapir_rec_io {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t stack_id;
+	uint64_t queue_ns;  /* from when the request was made to when its device had it */
+	uint64_t device_ns; /* from then on; h.time_ns is its end */
+	uint64_t sector;    /* of 512 bytes, on the disk */
+	uint64_t inode;	    /* 0: no file */
+	uint32_t file_dev;  /* the file system; major << 20 | minor */
+	uint32_t dev;	    /* the disk */
+	uint32_t bytes;
+	uint16_t flags;
+	uint16_t path_len;
+	uint8_t op;	/* enum tapir_io_op */
+	uint8_t object; /* enum tapir_io_object */
+	uint8_t error;	/* the kernel's blk_status_t; 0: none */
+	uint8_t pad0[5];
+	char disk[TAPIR_IO_DISK_BYTES]; /* its name, NUL-padded */
+					/* path */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_io) == 120, "tapir_rec_io");
 
 /* ---- WAIT, LOOK ------------------------------------------------------------------------ */
 

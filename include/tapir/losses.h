@@ -8,7 +8,7 @@
 /*
  * Every way to lose something has a name and is counted where it happens.
  * EVENT: the whole event is missing. PART: the event is there, a part of it is not.
- * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing.
+ * SAMPLE: a CPU sample is missing. SWITCH: a context switch is missing. IO: a block request.
  * INFO: nothing is missing that was requested. The kinds decide what adds up:
  * captured + the sum of EVENT causes = fired.
  */
@@ -67,12 +67,19 @@
 	X(UNWIND_FILE_CHANGED, PART,                                                               \
 	  "a file was rewritten while it was mapped: stacks through it may be wrong, then end")    \
 	X(RESOURCE_UNREADABLE, PART, "what a process publishes of itself could not be read")       \
-	X(USER_STACK_STALE, PART, "a cached user stack was stale")
+	X(USER_STACK_STALE, PART, "a cached user stack was stale")                                 \
+	X(IO_RING_FULL, IO, "no space in the ring buffer for a block request")                     \
+	X(IO_NO_ROOM, IO, "more block requests in flight than there is room for")                  \
+	X(IO_LIMITED, IO, "more block requests a second than a CPU may record")                    \
+	X(IO_SKIPPED, IO, "the kernel skipped the block request programs: one was running")        \
+	X(IO_DISK, IO, "the file could not be written: a block request")                           \
+	X(IO_STACK_LOST, PART, "no space in the ring buffer for a block request's stack")
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1
 #define TAPIR_LOSS_KIND_INFO   2
 #define TAPIR_LOSS_KIND_SAMPLE 3
 #define TAPIR_LOSS_KIND_SWITCH 4
+#define TAPIR_LOSS_KIND_IO     5
 
 #endif

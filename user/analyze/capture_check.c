@@ -21,11 +21,11 @@ static const struct need pooled[] = {
 	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
 	{}};
 
-enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE };
+enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE };
 
 /*
  * The views, each with the events or the cause whose pairs it needs, and its use of context
- * switches.
+ * switches or block requests.
  */
 static const struct subject {
 	const struct tapir_view *view;
@@ -51,6 +51,8 @@ static const struct subject {
 	 SWITCHES_NEVER},
 	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
 	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, SWITCHES_ALONE},
+	{&tapir_view_io, "block requests", "`tapir record --io`", TAPIR_CAUSE_NONE, NULL,
+	 TAPIR_TALLY_NONE, IO_ALONE},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */
@@ -209,7 +211,7 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 static void say_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
 			     struct tapir_view_result *result)
 {
-	bool has_none = s->switches != SWITCHES_ALONE && r->runtimes_seen &&
+	bool has_none = s->switches < SWITCHES_ALONE && r->runtimes_seen &&
 			!(r->runtimes_seen & reporters(s));
 	struct tapir_fact *fact;
 
@@ -255,7 +257,8 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
-	bool has_switches = tapir_catalog__meta_value(catalog, "switches").len > 0;
+	const char *source = view == &tapir_view_io ? "io" : "switches";
+	bool has_switches = tapir_catalog__meta_value(catalog, source).len > 0;
 	const struct tapir_tally_event *counted;
 
 	while (s < end && s->view != view)

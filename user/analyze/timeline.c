@@ -119,6 +119,17 @@ static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, look, look, tapir_timeline__node(tl, &ref));
 }
 
+static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_io *io = (const void *)rec;
+	struct tapir_stack_ref ref = {
+		.tgid = io->tgid, .time_ns = rec->time_ns, .stack_id = io->stack_id};
+
+	if (tapir_timeline__in_range(tl, rec->time_ns) &&
+	    tapir_timeline__reports(tl, io->tgid, io->tid))
+		TELL(tl, io, rec, tapir_timeline__node(tl, &ref));
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -168,6 +179,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	case TAPIR_REC_LOOK:
 		add_look(tl, rec);
+		break;
+	case TAPIR_REC_IO:
+		add_io(tl, rec);
 		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);

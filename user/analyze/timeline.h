@@ -164,6 +164,8 @@ struct tapir_timeline_fns {
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
 	/* The interpreted functions in which a thread was that ran or waited for a CPU. */
 	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
+	/* A request to a block device, of a traced thread or of no thread; node: of its stack. */
+	void (*io)(void *ctx, const struct tapir_rec *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
 };

@@ -48,6 +48,7 @@ struct tapir_view {
 	X(counters)                                                                                \
 	X(requests)                                                                                \
 	X(slow)                                                                                    \
+	X(io)                                                                                      \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;

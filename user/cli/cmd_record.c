@@ -32,6 +32,7 @@ struct args {
 	bool no_samples;
 	bool jvm_locks, activities;
 	bool sched, no_sched;
+	bool io;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	uint64_t unwind_mb;
@@ -62,6 +63,10 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
 	TAPIR_FLAG("sched", 0, "with -a: also record context switches", struct args, sched),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
+	TAPIR_FLAG("io", 0,
+		   "record each request to a block device: its file, who made it, how long it took "
+		   "('tapir help io')",
+		   struct args, io),
 	TAPIR_FLAG("activities", 0,
 		   ".NET: follow Start and Stop events of EventSources across awaits; the runtime "
 		   "keeps part of this switched on afterwards ('tapir help dotnet')",
@@ -353,6 +358,7 @@ static int run(struct tapir_cli *cli)
 	request.sample_hz = args->sample_hz;
 	request.sched = args->sched;
 	request.no_sched = args->no_sched;
+	request.captures[TAPIR_FAMILY_IO] = args->io;
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
 	if (!err)

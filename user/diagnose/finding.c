@@ -208,6 +208,14 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 	tapir_finding_jvm__counter(ctx, counter);
 }
 
+static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
+{
+	struct tapir_finding *f = ctx;
+
+	(void)node;
+	tapir_io_tally__add(&f->io, tapir_timeline__catalog(f->tl), rec);
+}
+
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
 	tapir_finding_either__snapshot(ctx, rec, node);
@@ -236,6 +244,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .cut_wait = on_cut_wait,
 						     .event = on_event,
 						     .counter = on_counter,
+						     .io = on_io,
 						     .snapshot = on_snapshot,
 						     .look = on_look,
 						     .call = on_call,
@@ -344,6 +353,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_own_code__fini(&f->own);
 	tapir_wait_reasons__fini(&f->reasons);
 	tapir_overview_waits__fini(&f->overview);
+	tapir_io_tally__fini(&f->io);
 	tapir_map__fini(&f->meaning_by_probe);
 	tapir_node_facts__fini(f);
 	tapir_map__fini(&f->role_by_tid);

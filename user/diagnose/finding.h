@@ -7,6 +7,7 @@
 #define TAPIR_USER_FINDING_H
 
 #include "analyze/allocators.h"
+#include "analyze/io_tally.h"
 #include "diagnose/cut_waits.h"
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_blocked.h"
@@ -186,6 +187,7 @@ struct tapir_finding {
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
 	struct tapir_overview_waits overview;
+	struct tapir_io_tally io;
 	/* for the finding alone */
 	struct tapir_works works;
 	struct tapir_own_code own;

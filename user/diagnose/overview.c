@@ -253,6 +253,30 @@ static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
+static void add_io(struct tapir_finding *f, struct tapir_overview *o)
+{
+	const struct tapir_io_row *row;
+
+	o->io_requests = f->io.cnt;
+	o->io_read_bytes = f->io.read_bytes;
+	o->io_written_bytes = f->io.written_bytes;
+	o->failed |= f->io.failed;
+	tapir_io_tally__sort(&f->io);
+	tapir_vec_for_each (row, &f->io.rows) {
+		struct tapir_overview_io io = {.pid = row->pid,
+					       .read_bytes = row->read_bytes,
+					       .written_bytes = row->written_bytes};
+
+		if (o->io_cnt == TAPIR_OVERVIEW_ROWS || f->io.failed ||
+		    !(row->read_bytes + row->written_bytes))
+			break;
+		io.who = strdup(row->who);
+		io.file = strdup(row->file);
+		o->failed |= !io.who || !io.file;
+		o->ios[o->io_cnt++] = io;
+	}
+}
+
 void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
@@ -260,6 +284,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 	add_requests(f, o);
 	add_functions(f, o);
 	add_places(f, o);
+	add_io(f, o);
 }
 
 void tapir_overview__fini(struct tapir_overview *o)
@@ -271,6 +296,8 @@ void tapir_overview__fini(struct tapir_overview *o)
 		free(o->places[i].name);
 		free(o->places[i].thread);
 		free(o->places[i].ended_by);
+		free(o->ios[i].who);
+		free(o->ios[i].file);
 	}
 	free(o->looked_at);
 }

@@ -55,11 +55,20 @@ struct tapir_overview_place {
 	uint64_t ns;
 };
 
+/* Bytes of one process and file. */
+struct tapir_overview_io {
+	char *who, *file;
+	uint32_t pid; /* 0: no process */
+	uint64_t read_bytes, written_bytes;
+};
+
 struct tapir_overview {
 	struct tapir_overview_request requests[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_function functions[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_place places[TAPIR_OVERVIEW_ROWS];
-	size_t request_cnt, function_cnt, place_cnt;
+	struct tapir_overview_io ios[TAPIR_OVERVIEW_ROWS];
+	size_t request_cnt, function_cnt, place_cnt, io_cnt;
+	uint64_t io_requests, io_read_bytes, io_written_bytes; /* of all */
 	uint64_t sample_cnt, span_ns;
 	char *looked_at; /* "most in draw shop.py (72 of 72 times ...)" of an interpreter; NULL */
 	bool has_shares; /* there are enough samples for shares of functions */

@@ -60,6 +60,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "record/counter_maker.h"
+#include "record/io_paths.h"
 #include "record/lane_dedup.h"
 #include "record/pg_lock_names.h"
 #include "record/loss_poll.h"
@@ -84,6 +85,7 @@ struct tapir_session {
 	struct tapir_pg_lock_names *locks;	 /* NULL: no file */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
+	struct tapir_io_paths io_paths;
 	pthread_t thread;
 	bool is_running;
 	int err;	 /* of the sink, the first one */
@@ -180,7 +182,7 @@ static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec
 		if (use.tid || use.stack_id || use.kstack_id)
 			note_write(s, tapir_catalog__use(s->catalog, &use));
 	}
-	put(s, rec);
+	put(s, rec->type == TAPIR_REC_IO ? tapir_io_paths__complete(&s->io_paths, rec) : rec);
 }
 
 static bool is_exit(const struct tapir_rec *rec)
@@ -630,6 +632,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_interp_stacks__free(s->interp_stacks);
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
+	tapir_io_paths__fini(&s->io_paths);
 	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);

@@ -41,6 +41,20 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
 				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
 				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED},
+	[TAPIR_FAMILY_IO] = {.type = TAPIR_REC_IO,
+			     .one = "block request",
+			     .many = "block requests",
+			     .thing = "block request",
+			     .things = "block requests",
+			     /* The end comes first: what is begun has one. */
+			     .programs = {"tapir_io_done", "tapir_io_issue", "tapir_io_make"},
+			     .maps = {"io_makers", "io_requests", "io_scratches"},
+			     .meta = "io",
+			     .key = "io",
+			     .title = ">DISK",
+			     .loss_kind = TAPIR_LOSS_KIND_IO,
+			     .disk_cause = TAPIR_LOSS_IO_DISK,
+			     .skipped_cause = TAPIR_LOSS_IO_SKIPPED},
 };
 
 int tapir_family__of(unsigned rec_type)

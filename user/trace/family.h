@@ -15,6 +15,7 @@ enum tapir_family_id {
 	TAPIR_FAMILY_EVENT,
 	TAPIR_FAMILY_SAMPLE,
 	TAPIR_FAMILY_SWITCH,
+	TAPIR_FAMILY_IO,
 	TAPIR_FAMILY_CNT
 };
 
@@ -23,7 +24,8 @@ enum tapir_family_id {
 
 struct tapir_family {
 	uint16_t type;		    /* enum tapir_rec_type */
-	const char *one, *many;	    /* "switch", "switches": also its name in a report's JSON */
+	const char *one, *many;	    /* "switch", "switches" */
+	const char *key;	    /* its name in a report's JSON; NULL: many is */
 	const char *thing, *things; /* "context switch", "context switches" */
 	const char *title;	    /* of a table's column: ">SWITCHES" */
 	uint16_t loss_kind;	    /* TAPIR_LOSS_KIND_* of its causes */
@@ -40,6 +42,12 @@ struct tapir_family {
 };
 
 extern const struct tapir_family tapir_families[TAPIR_FAMILY_CNT];
+
+/* The name of a number of them in JSON. */
+static inline const char *tapir_family__key(const struct tapir_family *family)
+{
+	return family->key ? family->key : family->many;
+}
 
 /* enum tapir_family_id; -1: a record that is not captured. */
 int tapir_family__of(unsigned rec_type);

@@ -186,6 +186,16 @@ const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct t
 	return build(b, TAPIR_REC_GAP, &g, sizeof(g), &path, 1);
 }
 
+const struct tapir_rec *tapir_recbuf__io(struct tapir_recbuf *b, const struct tapir_rec_io *fixed,
+					 struct tapir_sv path_start, struct tapir_sv path_rest)
+{
+	const struct tapir_sv parts[] = {STR(path_start), STR(path_rest)};
+	struct tapir_rec_io io = *fixed;
+
+	io.path_len = (uint16_t)(parts[0].len + parts[1].len);
+	return build(b, TAPIR_REC_IO, &io, sizeof(io), parts, 2);
+}
+
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
 					   const struct tapir_wait_view *view)
 {

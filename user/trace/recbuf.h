@@ -57,6 +57,9 @@ const struct tapir_rec *tapir_recbuf__counter(struct tapir_recbuf *b,
 					      struct tapir_sv unit, struct tapir_sv tags);
 const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct tapir_rec_gap *fixed,
 					  struct tapir_sv path);
+/* The path in two parts. */
+const struct tapir_rec *tapir_recbuf__io(struct tapir_recbuf *b, const struct tapir_rec_io *fixed,
+					 struct tapir_sv path_start, struct tapir_sv path_rest);
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
 					   const struct tapir_wait_view *view);
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,

@@ -322,6 +322,14 @@ void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *vi
 	view->holder_session = up_to_zero(&at, end);
 }
 
+void tapir_io_view__of(const struct tapir_rec *rec, struct tapir_io_view *view)
+{
+	view->rec = (const struct tapir_rec_io *)rec;
+	view->disk = (struct tapir_sv){view->rec->disk,
+				       strnlen(view->rec->disk, sizeof(view->rec->disk))};
+	view->path = (struct tapir_sv){(const char *)(view->rec + 1), view->rec->path_len};
+}
+
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view)
 {
 	const struct tapir_rec_meta *m = (const struct tapir_rec_meta *)rec;

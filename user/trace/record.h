@@ -154,6 +154,11 @@ struct tapir_wait_view {
 	struct tapir_sv text, object, statement, holder_statement, session, holder_session;
 };
 
+struct tapir_io_view {
+	const struct tapir_rec_io *rec;
+	struct tapir_sv disk, path;
+};
+
 struct tapir_meta_view {
 	const struct tapir_rec_meta *rec;
 	struct tapir_sv key, value;
@@ -173,6 +178,7 @@ void tapir_jit_view__of(const struct tapir_rec *rec, struct tapir_jit_view *view
 void tapir_counter_view__of(const struct tapir_rec *rec, struct tapir_counter_view *view);
 void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view);
 void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *view);
+void tapir_io_view__of(const struct tapir_rec *rec, struct tapir_io_view *view);
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view);
 
 /* The name of field idx, empty if it has none ("argN"). Walks: cache it for a hot path. */
@@ -186,13 +192,17 @@ const char *tapir_loss__name(unsigned cause);	 /* "ring_full" */
 const char *tapir_loss__text(unsigned cause);	 /* "no space in the ring buffer" */
 int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
-/* Returns true if a complete event, sample or switch is missing, not only a part of one. */
+/* Returns true if a complete event, sample, switch or block request is missing, not only a part of
+ * one. */
 bool tapir_loss__is_whole(unsigned cause);
 
 /* The address of the futex for which the thread that leaves its CPU waits; 0: none. */
 uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec);
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
+
+/* "read"; a value outside the enum gives "unknown". */
+const char *tapir_io_op__name(unsigned op);
 
 /* META's sample_event (empty: the default one): whether a sample's period is a time in ns. */
 bool tapir_sample_event__is_clock(struct tapir_sv event);

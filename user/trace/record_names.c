@@ -36,6 +36,17 @@ const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)
 	return rec->out_state ? "waiting" : "runnable";
 }
 
+const char *tapir_io_op__name(unsigned op)
+{
+	static const char *const names[TAPIR_IO_OP_CNT] = {
+#define TAPIR_X(name, text) [TAPIR_IO_##name] = text,
+		TAPIR_IO_OPS(TAPIR_X)
+#undef TAPIR_X
+	};
+
+	return op < TAPIR_IO_OP_CNT ? names[op] : "unknown";
+}
+
 struct loss_entry {
 	const char *upper; /* as the enum spells it */
 	const char *text;

@@ -35,11 +35,10 @@ static const char *const process_kinds[] = {[TAPIR_PROCESS_EXISTING] = "existing
 static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 					    [TAPIR_COUNTER_RATE] = "rate",
 					    [TAPIR_COUNTER_SUM] = "sum"};
-static const char *const loss_kinds[] = {[TAPIR_LOSS_KIND_EVENT] = "event",
-					 [TAPIR_LOSS_KIND_PART] = "part",
-					 [TAPIR_LOSS_KIND_INFO] = "info",
-					 [TAPIR_LOSS_KIND_SAMPLE] = "sample",
-					 [TAPIR_LOSS_KIND_SWITCH] = "switch"};
+static const char *const loss_kinds[] = {
+	[TAPIR_LOSS_KIND_EVENT] = "event",   [TAPIR_LOSS_KIND_PART] = "part",
+	[TAPIR_LOSS_KIND_INFO] = "info",     [TAPIR_LOSS_KIND_SAMPLE] = "sample",
+	[TAPIR_LOSS_KIND_SWITCH] = "switch", [TAPIR_LOSS_KIND_IO] = "io"};
 
 WORD_OF(process_kind, process, NAME_AT(process_kinds, r->kind))
 WORD_OF(counter_kind, counter, NAME_AT(counter_kinds, r->kind))
@@ -49,6 +48,8 @@ WORD_OF(loss_kind, loss, NAME_AT(loss_kinds, tapir_loss__kind(r->cause)))
 WORD_OF(gap_reason, gap, tapir_gap__name(r->reason))
 WORD_OF(switch_state, switch, r->out_tid ? tapir_switch__state_name(r) : NULL)
 WORD_OF(switch_mark, switch, r->flags &TAPIR_SWITCH_STACK_LOST ? "lost" : NULL)
+WORD_OF(io_op, io, tapir_io_op__name(r->op))
+WORD_OF(io_mark, io, r->flags &TAPIR_IO_STACK_LOST ? "lost" : NULL)
 VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
 VALUE_OF(switch_is_snapshot, switch, (r->flags & TAPIR_SWITCH_SNAPSHOT) != 0)
 VALUE_OF(loss_is_whole, loss, tapir_loss__is_whole(r->cause))
@@ -351,6 +352,39 @@ static const struct tapir_member meta[] = {HIDDEN(meta, key_len, "bytes of the n
 					   HIDDEN(meta, value_len, "bytes of the fact"),
 					   {}};
 
+static const struct tapir_member io[] = {
+	{IN(io, tgid), AS("pid"), MAY_MISS, .what = "process of the thread that made it"},
+	{IN(io, tid), AS("tid"), MAY_MISS, .what = "the thread"},
+	{IN(io, tgid), IS(COMM), .key = "comm", .column = "process", .aux = AT(io, tid),
+	 .what = "name of the process"},
+	{IN(io, tid), IS(THREAD), .column = "thread", .what = "name of the thread"},
+	{IN(io, op), IS(WORD), .word = io_op, AS("op"),
+	 .what = "read, write, flush, discard, zero or other"},
+	{IN(io, bytes), AS("bytes"), .what = "its size"},
+	{IN(io, disk), IS(CHARS), AS("disk"), .what = "the device's name"},
+	{IN(io, path_len), IS(IO_FILE), AS("file"),
+	 .what = "path; [metadata of DISK], [blocks of DISK], [inode N of MAJOR:MINOR]"},
+	{IN(io, queue_ns), AS("queue_ns"),
+	 .what = "from when it was made to when its device had it"},
+	{IN(io, device_ns), AS("device_ns"), .what = "from then to its end, which is time_ns"},
+	{IN(io, flags), IS(IO_FLAGS), AS("flags"),
+	 .what = "sync, metadata, fua, readahead, direct, write-back"},
+	{IN(io, error), AS("error"), .what = "the kernel's blk_status_t; 0: none"},
+	{IN(io, sector), AS("sector"), .what = "where, in 512 bytes"},
+	{IN(io, inode), MAY_MISS, AS("inode"), .what = "of the file"},
+	{IN(io, file_dev), MAY_MISS, AS("file_dev"),
+	 .what = "its file system: major * 1048576 + minor"},
+	{IN(io, flags), IS(WORD), .word = io_mark, IF_ANY, .key = "stack_mark"},
+	{IN(io, stack_id), IS(STACK), .key = "stack", .column = "stack_id",
+	 .what = "of the thread that made it; joins stacks and frames"},
+	HIDDEN(io, dev, "the device; major << 20 | minor"),
+	HIDDEN(io, object, "1: its bytes are a file's, 2: the device's own pages"),
+	HIDDEN(io, flags, "sync, metadata, ..."),
+	HIDDEN(io, path_len, "bytes of the file's path"),
+	{IS(FUNCTION), .column = "function", .what = "innermost function of it"},
+	{IS(FUNCTIONS), .column = "stack", .what = "functions, outermost first, separated by ';'"},
+	{}};
+
 static const struct tapir_member none[] = {{}};
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -545,6 +579,17 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			    .title = "interpreter stack",
 			    .who = {{AT(look, tgid), AT(look, tid), AT(look, stack_id), 0}},
 			    .members = look},
+	[TAPIR_REC_IO] = {.name = "io",
+			  .what = "a request to a block device, when it is complete",
+			  .after = "the file's path",
+			  SIZE(io),
+			  .has_line = true,
+			  .table = "io",
+			  .table_what = "requests to block devices ('tapir help io')",
+			  .usual_rows = 50000,
+			  .parts = {LEN(io, path_len)},
+			  .who = {{AT(io, tgid), AT(io, tid), AT(io, stack_id), 0}},
+			  .members = io},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */
@@ -648,6 +693,10 @@ struct tapir_member_value tapir_member__read(const struct tapir_member *member,
 		out.kind = TAPIR_MEMBER_IS_BOOL;
 		out.u64 = (number_at(rec, member->offset, member->bytes) & member->aux) != 0;
 		return out;
+	case TAPIR_MEMBER_CHARS:
+		return tapir_member_value__of_text((struct tapir_sv){
+			(const char *)rec + member->offset,
+			strnlen((const char *)rec + member->offset, member->bytes)});
 	case TAPIR_MEMBER_WORD:
 		return text_of(member->word(rec));
 	case TAPIR_MEMBER_TEXT:

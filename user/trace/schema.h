@@ -17,6 +17,7 @@ enum tapir_member_type {
 	TAPIR_MEMBER_UINT,   /* 1, 2, 4 or 8 bytes; or .value has it */
 	TAPIR_MEMBER_INT,    /* 4 or 8 bytes */
 	TAPIR_MEMBER_REAL,   /* a double */
+	TAPIR_MEMBER_CHARS,  /* an array of char, NUL-padded */
 	TAPIR_MEMBER_HIDDEN, /* not shown */
 	TAPIR_MEMBER_FLAG,   /* of a UINT, the bits of .aux */
 	TAPIR_MEMBER_HEX,    /* an address, for people */
@@ -42,6 +43,8 @@ enum tapir_member_type {
 	TAPIR_MEMBER_FUNCTIONS,
 	TAPIR_MEMBER_SESSION,  /* a TAIL: decode/postgresql_text.h */
 	TAPIR_MEMBER_RESOURCE, /* a TEXT: decode/otel_resource.h */
+	TAPIR_MEMBER_IO_FILE,  /* of a block request: decode/io_text.h */
+	TAPIR_MEMBER_IO_FLAGS,
 };
 
 #define TAPIR_MEMBER_0_IS_NULL (1u << 0) /* 0: not known */

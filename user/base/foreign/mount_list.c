@@ -106,8 +106,10 @@ bool tapir_mount__parse(const char *line, struct tapir_mount *out)
 	struct tapir_mount mount = {};
 
 	if (!type || type >= end || sscanf(type + 3, "%31[^ \n]", mount.type) != 1 ||
-	    sscanf(line, "%*u %*u %23[^ \n] %*s %255[^ \n]", mount.dev, mount.point) != 2)
+	    sscanf(line, "%*u %*u %23[^ \n] %255[^ \n]", mount.dev, mount.root) != 2 ||
+	    sscanf(line, "%*u %*u %*s %*s %255[^ \n]", mount.point) != 1)
 		return false;
+	unescape(mount.root);
 	unescape(mount.point);
 	*out = mount;
 	return true;

@@ -2,6 +2,7 @@
 /* Members of any record as values: with the names that the catalog has for their ids. */
 #include <string.h>
 
+#include "decode/io_text.h"
 #include "output/export/event_lines_impl.h"
 
 static uint32_t id_at(const struct tapir_rec *rec, unsigned offset)
@@ -69,6 +70,19 @@ static struct tapir_member_value of_bytes(const struct tapir_member *member,
 	return tapir_member_value__of_text((struct tapir_sv){room->data, room->len});
 }
 
+static struct tapir_member_value of_io(const struct tapir_rec *rec, bool is_file,
+				       struct tapir_str *room)
+{
+	struct tapir_io_view io;
+
+	tapir_io_view__of(rec, &io);
+	if (is_file)
+		tapir_io__add_file(room, &io);
+	else
+		tapir_io__add_flags(room, io.rec);
+	return tapir_member_value__of_text((struct tapir_sv){room->data, room->len});
+}
+
 struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines *l,
 						  const struct tapir_rec *rec,
 						  const struct tapir_member *member,
@@ -90,6 +104,9 @@ struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines
 	case TAPIR_MEMBER_TRACE_ID:
 	case TAPIR_MEMBER_SPAN_ID:
 		return of_trace(rec, member->type == TAPIR_MEMBER_SPAN_ID, room);
+	case TAPIR_MEMBER_IO_FILE:
+	case TAPIR_MEMBER_IO_FLAGS:
+		return of_io(rec, member->type == TAPIR_MEMBER_IO_FILE, room);
 	case TAPIR_MEMBER_BYTES:
 		return of_bytes(member, rec, room);
 	default:

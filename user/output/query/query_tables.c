@@ -391,6 +391,7 @@ static const struct tapir_table_desc in_order[] = {
 	{.rec_type = TAPIR_REC_EVENT},
 	{.rec_type = TAPIR_REC_SAMPLE},
 	{.rec_type = TAPIR_REC_SWITCH},
+	{.rec_type = TAPIR_REC_IO},
 	{.name = "waits",
 	 .what = "times in which a thread was away from its CPU, from switch to switch",
 	 .columns = waits,

@@ -433,6 +433,35 @@ static void write_places(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
+/* "72% of 41.0 MB/s: java (4711) writes /srv/db/t1" */
+static void write_io(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	uint64_t all = o->io_read_bytes + o->io_written_bytes;
+	double mb = o->span_ns ? (double)all * 1e3 / (double)o->span_ns : 0;
+	struct tapir_str text = {};
+
+	for (size_t i = 0; i < o->io_cnt; i++) {
+		const struct tapir_overview_io *io = &o->ios[i];
+		uint64_t bytes = io->read_bytes + io->written_bytes;
+
+		if (i && tapir_report__percent(bytes, all) < 5)
+			break;
+		begin_row(w, "Disk", i);
+		tapir_str__addf(&text, "%3.0f%% ", tapir_report__percent(bytes, all));
+		if (!i)
+			tapir_str__addf(&text, "of %.1f MB/s: ", mb);
+		tapir_report__add_printable(&text, io->who);
+		if (io->pid)
+			tapir_str__addf(&text, " (%u)", io->pid);
+		tapir_str__adds(&text,
+				io->written_bytes >= io->read_bytes ? " writes " : " reads ");
+		tapir_report__add_printable(&text, io->file);
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
 /* "48 GCs; 1,204 exceptions", "1,234 events, 78% of them shop:sold" */
 static void write_events(const struct writer *w)
 {
@@ -511,6 +540,7 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_functions(&w);
 		write_places(&w);
 	}
+	write_io(&w);
 	write_events(&w);
 	tapir_str__adds(out, "more: ");
 	add_command(&w);

@@ -45,7 +45,7 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, '}');
 	tapir_json__close(j, '}');
 	for (int i = TAPIR_FAMILY_SAMPLE + 1; i < TAPIR_FAMILY_CNT; i++) {
-		tapir_json__open(j, tapir_families[i].many, '{');
+		tapir_json__open(j, tapir_family__key(&tapir_families[i]), '{');
 		tapir_json__u64(j, "captured", s->captured[i]);
 		tapir_json__u64(j, "lost", tapir_summary__lost(s, tapir_families[i].loss_kind));
 		tapir_json__close(j, '}');
@@ -55,7 +55,7 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 static void json_captured(struct tapir_json *j, const uint64_t captured[TAPIR_FAMILY_CNT])
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		tapir_json__u64(j, tapir_families[i].many, captured[i]);
+		tapir_json__u64(j, tapir_family__key(&tapir_families[i]), captured[i]);
 }
 
 static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends *ends)
@@ -64,7 +64,7 @@ static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends 
 		return;
 	tapir_json__open(j, "stack_ends", '{');
 	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
-		tapir_json__open(j, tapir_families[of].many, '{');
+		tapir_json__open(j, tapir_family__key(&tapir_families[of]), '{');
 		tapir_json__u64(j, "known", ends->known[of]);
 		tapir_json__u64(j, "whole", ends->whole[of]);
 		tapir_json__u64(j, "by_frame_pointers", ends->by_fp[of]);
@@ -80,7 +80,7 @@ static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends 
 		tapir_json__str(j, "runtime", row->runtime ? row->runtime->name : NULL);
 		tapir_json__str(j, "remedy", tapir_remedies__of(row));
 		for (int of = 0; of < TAPIR_FAMILY_CNT; of++)
-			tapir_json__u64(j, tapir_families[of].many, row->cnt[of]);
+			tapir_json__u64(j, tapir_family__key(&tapir_families[of]), row->cnt[of]);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
@@ -360,6 +360,22 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+	tapir_json__open(j, "io", '{');
+	tapir_json__u64(j, "requests", o->io_requests);
+	tapir_json__u64(j, "read_bytes", o->io_read_bytes);
+	tapir_json__u64(j, "written_bytes", o->io_written_bytes);
+	tapir_json__open(j, "most", '[');
+	for (size_t i = 0; i < o->io_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "process", o->ios[i].who);
+		tapir_json__u64(j, "pid", o->ios[i].pid);
+		tapir_json__str(j, "file", o->ios[i].file);
+		tapir_json__u64(j, "read_bytes", o->ios[i].read_bytes);
+		tapir_json__u64(j, "written_bytes", o->ios[i].written_bytes);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__close(j, '}');
 	tapir_json__close(j, '}');
 }
 

@@ -246,10 +246,18 @@ static void write_modules(const struct tapir_report_view *v, const struct tapir_
 
 /* ---- whose it was ----------------------------------------------------------------------------- */
 
+/* Returns false for a family that is recorded on request alone, and was not: no column of zeros. */
+static bool has_column(const struct tapir_summary *s, int family)
+{
+	return tapir_families[family].is_default || s->captured[family];
+}
+
 /* The titles of cells_of_activity; behind the last one. */
-static const char **add_titles(const char **at)
+static const char **add_titles(const struct tapir_summary *s, const char **at)
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		if (!has_column(s, i))
+			continue;
 		*at++ = tapir_families[i].title;
 		if (i == TAPIR_FAMILY_SAMPLE)
 			*at++ = ">CPU";
@@ -261,6 +269,8 @@ static void cells_of_activity(const struct tapir_summary *s, struct tapir_table 
 			      const uint64_t captured[TAPIR_FAMILY_CNT])
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		if (!has_column(s, i))
+			continue;
 		cell_count(table, captured[i]);
 		if (i == TAPIR_FAMILY_SAMPLE)
 			cell_share(table, captured[i], s->captured[i]);
@@ -270,7 +280,8 @@ static void cells_of_activity(const struct tapir_summary *s, struct tapir_table 
 static void write_processes(const struct tapir_report_view *v, const struct tapir_palette *p,
 			    struct tapir_str *out)
 {
-	const char *titles[TAPIR_FAMILY_CNT + 5] = {">PID"}, **title = add_titles(titles + 1);
+	const char *titles[TAPIR_FAMILY_CNT + 5] = {">PID"};
+	const char **title = add_titles(v->summary, titles + 1);
 	struct tapir_table table = {.titles = titles};
 	size_t cnt = v->summary->processes.cnt;
 	size_t shown = shown_cnt(v, cnt, ROWS_SHOWN);
@@ -298,7 +309,7 @@ static void write_threads(const struct tapir_report_view *v, const struct tapir_
 			  struct tapir_str *out)
 {
 	const char *titles[TAPIR_FAMILY_CNT + 5] = {">PID", ">TID"};
-	const char **title = add_titles(titles + 2);
+	const char **title = add_titles(v->summary, titles + 2);
 	struct tapir_table table = {.titles = titles};
 	const struct tapir_summary *s = v->summary;
 	size_t cnt = 0, shown;

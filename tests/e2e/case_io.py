@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Requests to block devices: the bytes of each file are those that the program says it moved."""
+import json
+import os
+
+
+def need_disk(t):
+    """A directory whose files are on a block device, by name."""
+    dev = os.stat(t.tmp).st_dev
+    if not os.path.exists(f"/sys/dev/block/{os.major(dev)}:{os.minor(dev)}"):
+        t.skip("the tests' directory is on no block device")
+    os.mkdir(t.path("disk"))
+    return os.path.realpath(t.path("disk"))
+
+
+def record(t, *options):
+    """The program's own counts, its pid, the requests and their file."""
+    directory, file = need_disk(t), t.path("io.tapir")
+    result = t.tapir("record", "--io", "--no-samples", "--no-sched", *options, "-o", file, "--", t.target_path("disker"), directory)
+    said = result.json_lines()[0]
+    pid = int(next(line for line in result.out.splitlines() if line.startswith("pid ")).split()[1])
+    return directory, said, pid, t.events(file, "io"), file
+
+
+def bytes_of(requests, op, name):
+    return sum(r["bytes"] for r in requests if r["op"] == op and r["file"] == name)
+
+
+def test_each_file_has_the_bytes_that_were_moved(t):
+    directory, said, pid, requests, file = record(t, "-a")
+    for op, name, count in (("write", "buffered", "written"), ("read", "buffered", "read"), ("write", "direct", "direct_written"),
+                            ("read", "direct", "direct_read"), ("write", "gone (deleted)", "gone")):
+        t.eq(bytes_of(requests, op, f"{directory}/{name}"), said[count], f"{op} {name}")
+    deep = [r for r in requests if r["file"] and r["file"].startswith("...") and r["file"].endswith("/d19/d20/deep") and r["pid"] == pid]
+    t.eq(sum(r["bytes"] for r in deep), said["deep"], "a path of more than 16 parts")
+    direct = [r for r in requests if r["file"] == f"{directory}/direct"]
+    t.eq({r["pid"] for r in direct}, {pid}, "who made them")
+    t.ok(all("direct" in r["flags"] for r in direct), "O_DIRECT")
+    t.ok(all(r["device_ns"] > 0 and not r["error"] for r in direct), "they took a time")
+    t.ok(any(f["name"] and "pwrite" in f["name"] for r in direct for f in r["stack"]), "their stack")
+    check_view(t, file, f"{directory}/direct", said)
+
+
+def check_view(t, file, path, said):
+    view = json.loads(t.tapir("report", file, "--view", "io", "--top", 100000, "--json").out)
+    row = next(row for row in view["files"] if row["file"] == path)
+    t.eq((row["read_bytes"], row["written_bytes"]), (said["direct_read"], said["direct_written"]), "of the view")
+    t.ok(row["p50_ns"] <= row["p99_ns"] <= row["max_ns"], "percentiles")
+    rows = t.tapir("query", file, f"SELECT sum(bytes) FROM io WHERE file = '{path}' AND op = 'write'", "--json").out
+    t.eq(json.loads(rows)[0], {"sum(bytes)": said["direct_written"]}, "of the table")
+
+
+def test_only_the_target_s_requests(t):
+    directory, said, pid, requests, file = record(t)
+    t.eq({r["pid"] for r in requests}, {pid}, "processes")
+    t.eq(bytes_of(requests, "write", f"{directory}/direct"), said["direct_written"], "O_DIRECT")
+    t.ok("block requests were not recorded" not in t.tapir("report", file, "--view", "io").out, "the view")
+    text = t.tapir("report", file).out
+    t.ok("Disk " in text and "MB/s: disker" in text, text)
+
+
+def test_requests_that_nobody_asked_for(t):
+    file = t.path("no.tapir")
+    t.tapir("record", "-o", file, "--", "true")
+    out = t.tapir("report", file, "--view", "io").out
+    t.ok("block requests were not recorded: `tapir record --io` records them" in out, out)

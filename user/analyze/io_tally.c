@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A row for each process and file. */
+#include "analyze/io_tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyed.h"
+#include "decode/io_text.h"
+
+#define MAX_ROWS 65536u
+
+struct tapir_sv tapir_io__who(const struct tapir_catalog *catalog, const struct tapir_rec_io *io,
+			      uint32_t *pid)
+{
+	static const char worker[] = "kworker/";
+	const struct tapir_rec_thread *thread =
+		io->tid ? tapir_catalog__thread(catalog, io->tid, io->h.time_ns) : NULL;
+	const char *comm = thread ? thread->leader_comm : "";
+
+	*pid = 0;
+	if (tapir_io__is_write_back(io))
+		return tapir_sv__of("[write-back]");
+	if (!io->tgid)
+		return tapir_sv__of("[the kernel]");
+	if (!strncmp(comm, worker, sizeof(worker) - 1))
+		return tapir_sv__of("[kworkers]");
+	*pid = io->tgid;
+	return *comm ? (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)} : tapir_sv__of("?");
+}
+
+static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
+				   const struct tapir_catalog *catalog,
+				   const struct tapir_io_view *io)
+{
+	struct tapir_io_row made = {}, *row;
+	struct tapir_str file = {};
+	struct tapir_sv who = tapir_io__who(catalog, io->rec, &made.pid);
+	uint64_t key = tapir_hash__bytes(made.pid, who.data, who.len);
+
+	tapir_io__add_file(&file, io);
+	if (!file.len)
+		tapir_str__adds(&file, "[no data]");
+	tally->failed |= file.failed;
+	if (file.failed)
+		return NULL;
+	key = tapir_hash__bytes(key, file.data, file.len);
+	row = tapir_keyed__row(&tally->rows, &tally->by_key, key, MAX_ROWS, made);
+	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
+	if (row && !row->file) {
+		row->who = strndup(who.data, who.len);
+		row->file = strndup(file.data, file.len);
+		tally->failed |= !row->who || !row->file;
+	}
+	tapir_str__fini(&file);
+	return row;
+}
+
+void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,
+			 const struct tapir_rec *rec)
+{
+	struct tapir_io_row *row;
+	struct tapir_io_view io;
+	uint64_t read, written;
+
+	tapir_io_view__of(rec, &io);
+	read = io.rec->op == TAPIR_IO_READ ? io.rec->bytes : 0;
+	written = io.rec->op == TAPIR_IO_WRITE ? io.rec->bytes : 0;
+	tally->cnt++;
+	tally->read_bytes += read;
+	tally->written_bytes += written;
+	row = row_of(tally, catalog, &io);
+	if (!row)
+		return;
+	row->cnt++;
+	row->read_bytes += read;
+	row->written_bytes += written;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct tapir_io_row *x = a, *y = b;
+	uint64_t of_x = x->read_bytes + x->written_bytes, of_y = y->read_bytes + y->written_bytes;
+
+	if (of_x != of_y)
+		return of_x < of_y ? 1 : -1;
+	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : strcmp(x->file, y->file);
+}
+
+/* The map's places are wrong afterwards: nothing is added. */
+void tapir_io_tally__sort(struct tapir_io_tally *tally)
+{
+	if (tally->rows.cnt && !tally->failed)
+		qsort(tally->rows.data, tally->rows.cnt, sizeof(*tally->rows.data), by_bytes);
+}
+
+void tapir_io_tally__fini(struct tapir_io_tally *tally)
+{
+	struct tapir_io_row *row;
+
+	tapir_vec_for_each (row, &tally->rows) {
+		free(row->who);
+		free(row->file);
+	}
+	tapir_vec__fini(&tally->rows);
+	tapir_map__fini(&tally->by_key);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * io_tally.h - bytes that went to and came from block devices, by who made the requests and by
+ * file. Bounded memory; one thread.
+ */
+#ifndef TAPIR_USER_IO_TALLY_H
+#define TAPIR_USER_IO_TALLY_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+struct tapir_io_row {
+	char *who, *file; /* "dd", "[write-back]"; "/tmp/x" */
+	uint32_t pid;	  /* 0: no process, or the kernel's */
+	uint64_t cnt, read_bytes, written_bytes;
+};
+
+struct tapir_io_tally {
+	struct tapir_vec(struct tapir_io_row) rows;
+	struct tapir_map by_key;
+	uint64_t cnt, read_bytes, written_bytes; /* of all, also those without a row */
+	bool failed;				 /* out of memory */
+};
+
+/*
+ * Returns the maker of a request: the process's name, borrowed, and its *pid; or "[write-back]",
+ * "[kworkers]" or "[the kernel]" with 0: which of the kernel's workers it was says nothing.
+ */
+struct tapir_sv tapir_io__who(const struct tapir_catalog *catalog, const struct tapir_rec_io *io,
+			      uint32_t *pid);
+
+void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,
+			 const struct tapir_rec *rec);
+/* The rows with the most bytes come first. */
+void tapir_io_tally__sort(struct tapir_io_tally *tally);
+void tapir_io_tally__fini(struct tapir_io_tally *tally);
+
+#endif
