@@ -73,7 +73,8 @@
 	X(IO_LIMITED, IO, "more block requests a second than a CPU may record")                    \
 	X(IO_SKIPPED, IO, "the kernel skipped the block request programs: one was running")        \
 	X(IO_DISK, IO, "the file could not be written: a block request")                           \
-	X(IO_STACK_LOST, PART, "no space in the ring buffer for a block request's stack")
+	X(IO_STACK_LOST, PART, "no space in the ring buffer for a block request's stack")          \
+	/* A cause is a row above this line. */
 
 #define TAPIR_LOSS_KIND_EVENT  0
 #define TAPIR_LOSS_KIND_PART   1
@@ -81,5 +82,6 @@
 #define TAPIR_LOSS_KIND_SAMPLE 3
 #define TAPIR_LOSS_KIND_SWITCH 4
 #define TAPIR_LOSS_KIND_IO     5
+#define TAPIR_LOSS_KIND_CNT    6
 
 #endif

@@ -139,6 +139,12 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, counter, counter);
 }
 
+static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	return tapir_timeline__in_range(tl, rec->time_ns) &&
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0));
+}
+
 /* In the order of time. */
 static void out(void *ctx, const struct tapir_rec *rec)
 {
@@ -173,8 +179,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		tapir_timeline__switch(tl, (const void *)rec);
 		break;
 	case TAPIR_REC_WAIT:
-		if (tapir_timeline__in_range(tl, rec->time_ns) &&
-		    tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
+		if (is_reported(tl, rec))
 			TELL(tl, call, rec);
 		break;
 	case TAPIR_REC_LOOK:
@@ -186,6 +191,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);
 		break;
+	default:
+		if (is_reported(tl, rec))
+			TELL(tl, record, rec);
 	}
 }
 

@@ -168,6 +168,8 @@ struct tapir_timeline_fns {
 	void (*io)(void *ctx, const struct tapir_rec *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
+	/* A captured record of a type that nothing above is told of. */
+	void (*record)(void *ctx, const struct tapir_rec *rec);
 };
 
 struct tapir_timeline_opts {
