@@ -7,7 +7,7 @@
 
 #include "base/diag.h"
 #include "base/json.h"
-#include "output/export/formats.h"
+#include "output/sink/sinks.h"
 
 int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
 		       int flags)
@@ -83,9 +83,9 @@ json_t *tapir_answer__parse(const char *text, size_t len)
 /* ---- forms of a recording, by the commands that make them ------------------------------------ */
 
 static const enum tapir_mime mimes[] = {
-	[TAPIR_FORMAT_IS_BINARY] = TAPIR_MIME_BINARY,
-	[TAPIR_FORMAT_IS_TEXT] = TAPIR_MIME_TEXT,
-	[TAPIR_FORMAT_IS_JSON] = TAPIR_MIME_JSON,
+	[TAPIR_SINK_IS_BINARY] = TAPIR_MIME_BINARY,
+	[TAPIR_SINK_IS_TEXT] = TAPIR_MIME_TEXT,
+	[TAPIR_SINK_IS_JSON] = TAPIR_MIME_JSON,
 };
 
 /* In addition to those of `tapir export`; the first is the recording itself. */
@@ -100,7 +100,7 @@ static const struct tapir_answer_format others[] = {
 
 bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out)
 {
-	const struct tapir_format *f = tapir_format__find(name);
+	const struct tapir_sink *f = tapir_sink__find(name);
 
 	if (f) {
 		*out = (struct tapir_answer_format){f->name,
@@ -121,5 +121,5 @@ const char *tapir_answer_format__name(size_t i)
 {
 	if (i < OTHER_CNT)
 		return others[i].name;
-	return tapir_format__name(i - OTHER_CNT);
+	return tapir_sink__name(i - OTHER_CNT);
 }

@@ -9,13 +9,14 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/export_job.h"
 #include "output/render/record_finding.h"
 #include "output/render/human_units.h"
+#include "cli/long_read.h"
+#include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
-#include "output/export/formats.h"
 #include "output/render/screen.h"
+#include "output/sink/sinks.h"
 
 struct args {
 	const char *format;
@@ -26,19 +27,9 @@ struct args {
 	struct tapir_symbol_args symbols;
 };
 
-/* Each reads all of a recording and leaves the last bytes in job->out. 0 or -errno, with a line. */
-static int (*const writers[TAPIR_FORMAT_CNT])(struct tapir_export_job *job) = {
-	[TAPIR_FORMAT_NETTRACE] = tapir_export__nettrace,
-	[TAPIR_FORMAT_SPEEDSCOPE] = tapir_export__speedscope,
-	[TAPIR_FORMAT_FOLDED] = tapir_export__folded,
-	[TAPIR_FORMAT_PPROF] = tapir_export__pprof,
-	[TAPIR_FORMAT_OTLP] = tapir_export__otlp,
-	[TAPIR_FORMAT_PERFSCRIPT] = tapir_export__perf_script,
-};
-
 static const struct tapir_option options[] = {
 	TAPIR_CHOICE("format", 0, "FORMAT", "output format ('tapir help formats')", struct args,
-		     format, tapir_format__name),
+		     format, tapir_sink__name),
 	TAPIR_STRING("output", 'o', "OUT",
 		     "write to OUT, which is replaced atomically; default, or '-': standard output",
 		     struct args, output),
@@ -66,87 +57,124 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
+/* The host of a sink: its bytes go to a file, or to standard output. */
+struct way_out {
+	struct tapir_long_read read;
+	struct tapir_output_file file;
+};
+
+static int next_record(void *ctx, const struct tapir_rec **rec)
+{
+	return tapir_long_read__next(&((struct way_out *)ctx)->read, rec);
+}
+
+static int write_out(void *ctx, struct tapir_str *out)
+{
+	struct way_out *way = ctx;
+	int err = tapir_long_read__check(&way->read);
+
+	return err ? err : tapir_output_file__flush(&way->file, out);
+}
+
 /* One line a failure: that of a write names the file already. */
-static void say_end(const struct tapir_export_job *job, int mark, int err)
+static void say_end(const struct tapir_output_file *file, int mark, int err)
 {
 	struct tapir_str size = {};
 
-	tapir_human__add_bytes(&size, job->file.bytes);
-	if (!err && job->file.path && size.data)
-		tapir_info("%s: %s", job->file.path, size.data);
-	else if (job->file.path)
-		tapir_long_read__name_output(job->file.path, mark, err);
-	else if (err && job->file.bytes && !job->file.is_unwritable)
+	tapir_human__add_bytes(&size, file->bytes);
+	if (!err && file->path && size.data)
+		tapir_info("%s: %s", file->path, size.data);
+	else if (file->path)
+		tapir_long_read__name_output(file->path, mark, err);
+	else if (err && file->bytes && !file->is_unwritable)
 		tapir_diag__add("the data on standard output is incomplete");
 	tapir_str__fini(&size);
+}
+
+/*
+ * The finding is read from the whole recording first: not for a part of it, and not where symbols
+ * change its names.
+ */
+static bool wants_head(const struct tapir_sink *sink, const struct args *args)
+{
+	return sink->has_head && !args->event && !args->trace_id &&
+	       !args->symbols.places.words.cnt && !args->symbols.places.has_default;
+}
+
+static int run_sink(const struct tapir_sink *sink, struct tapir_export *x, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	int err = 0;
+
+	if (wants_head(sink, args))
+		err = tapir_record_finding__add(cli->words.data[0], true, &x->head);
+	if (!err)
+		err = tapir_sink__run(sink, x);
+	if (!err && x->choice.glob && !x->chosen_cnt)
+		tapir_warn("no event of %s matches %s", cli->words.data[0], x->choice.glob);
+	if (!err && args->trace_id && !x->chosen_cnt)
+		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
+				       cli->words.data[0], args->trace_id);
+	return err;
 }
 
 static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *slash = strrchr(cli->words.data[0], '/');
-	struct tapir_export_job job = {.reader = reader,
-				       .title = slash ? slash + 1 : cli->words.data[0],
-				       .of_offcpu = is_offcpu(args),
-				       .choice.glob = is_offcpu(args) ? NULL : args->event};
-	const struct tapir_format *format = tapir_format__find(args->format);
+	struct way_out way;
+	const struct tapir_sink_host host = {&way, next_record, write_out};
+	struct tapir_export x = {.host = &host,
+				 .reader = reader,
+				 .catalog = tapir_reader__catalog(reader),
+				 .title = slash ? slash + 1 : cli->words.data[0],
+				 .of_offcpu = is_offcpu(args),
+				 .choice.glob = is_offcpu(args) ? NULL : args->event};
 	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
-		&job.file,
+		&way.file,
 		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
 
 	if (err)
 		return err;
-	tapir_long_read__start(&job.read, reader, cli);
-	(void)tapir_trace_filter__parse(args->trace_id, &job.trace); /* which run has checked */
-	/* With symbols to fetch, it would have other names than the stacks. */
-	if (format->has_head && !args->trace_id && !args->symbols.places.words.cnt &&
-	    !args->symbols.places.has_default)
-		err = tapir_record_finding__add(cli->words.data[0], true, &job.head);
-	if (!err)
-		err = writers[format - tapir_formats](&job);
-	if (!err && job.choice.glob && !job.chosen_cnt)
-		tapir_warn("no event of %s matches %s", cli->words.data[0], job.choice.glob);
-	if (!err && args->trace_id && !job.chosen_cnt)
-		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
-				       cli->words.data[0], args->trace_id);
+	tapir_long_read__start(&way.read, reader, cli);
+	(void)tapir_trace_filter__parse(args->trace_id, &x.trace); /* which run has checked */
+	err = run_sink(tapir_sink__find(args->format), &x, cli);
 	if (!err) /* names may have been fetched after the last record */
-		err = tapir_long_read__check(&job.read);
+		err = write_out(&way, &x.out);
+	tapir_long_read__stop(&way.read);
 	if (!err)
-		err = tapir_output_file__flush(&job.file, &job.out);
-	tapir_long_read__stop(&job.read);
-	if (!err)
-		err = tapir_output_file__finish(&job.file);
-	say_end(&job, mark, err);
-	tapir_output_file__close(&job.file);
-	tapir_event_filter__fini(&job.choice);
-	tapir_str__fini(&job.head);
-	tapir_str__fini(&job.out);
+		err = tapir_output_file__finish(&way.file);
+	say_end(&way.file, mark, err);
+	tapir_output_file__close(&way.file);
+	tapir_event_filter__fini(&x.choice);
+	tapir_str__fini(&x.head);
+	tapir_str__fini(&x.out);
 	return err;
 }
 
-static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_format *format)
+static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_sink *sink)
 {
 	int err;
 
-	if (!format)
+	if (!sink)
 		return tapir_cli__usage(cli, "--format FORMAT is required ('tapir help formats')");
-	if (args->trace_id && format == &tapir_formats[TAPIR_FORMAT_NETTRACE])
+	if (args->trace_id && sink->no_trace)
 		return tapir_cli__usage(
 			cli,
 			"--trace-id cannot be used with --format %s: it holds the whole "
 			"recording, with ids",
-			format->name);
-	if (args->event && format->is_whole)
+			sink->name);
+	if (args->event && sink->is_whole)
 		return tapir_cli__usage(
 			cli,
 			"--event cannot be used with --format %s: it holds the whole recording",
-			format->name);
-	if (is_offcpu(args) && format != &tapir_formats[TAPIR_FORMAT_FOLDED])
+			sink->name);
+	if (is_offcpu(args) && sink != tapir_sink__find("folded"))
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
-	if (format->content == TAPIR_FORMAT_IS_BINARY && is_stdout(args) &&
+	if (sink->content == TAPIR_SINK_IS_BINARY && is_stdout(args) &&
 	    tapir_screen__is_tty(stdout))
-		return tapir_cli__usage(cli, "%s is binary: use -o OUT", format->name);
+		return tapir_cli__usage(cli, "%s is binary: use -o OUT", sink->name);
 	err = tapir_trace_option__check(cli, args->trace_id);
 	return err ? err : tapir_recording_file__choose(cli, false);
 }
@@ -154,7 +182,7 @@ static int check(struct tapir_cli *cli, const struct args *args, const struct ta
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = check(cli, args, tapir_format__find(args->format));
+	int err = check(cli, args, tapir_sink__find(args->format));
 
 	if (err)
 		return err;

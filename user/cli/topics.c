@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The topics of `tapir help`: texts from topics/NAME.txt, lists from the tables that define them.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/interval_names.h"
 #include "output/query/query.h"
 #include "output/render/record_page.h"
 #include "output/render/views.h"
-#include "output/export/formats.h"
+#include "output/sink/sinks.h"
 #include "cli/help.h"
 #include "decode/profiles.h"
 #include "topics.gen.h"
@@ -45,8 +46,14 @@ static void add_views(struct tapir_str *out)
 
 static void add_formats(struct tapir_str *out)
 {
-	for (size_t i = 0; i < TAPIR_FORMAT_CNT; i++)
-		add_row(out, tapir_formats[i].name, NULL, tapir_formats[i].what);
+	char limit[32];
+
+	for (const struct tapir_sink *const *s = tapir_sinks; *s; s++) {
+		add_row(out, (*s)->name, NULL, (*s)->what);
+		snprintf(limit, sizeof(limit), "; at most %u MB", (*s)->max_bytes >> 20);
+		tapir_str__addf(out, "%*swithout %s%s\n", NAME_COLUMNS + 2, "", (*s)->lacks,
+				(*s)->max_bytes ? limit : "");
+	}
 }
 
 const struct tapir_topic tapir_topics[] = {

@@ -2,7 +2,7 @@
 /* Sessions: the list, one of them with what it says, and its flame graph. */
 #include <stdio.h>
 
-#include "output/export/formats.h"
+#include "output/sink/sinks.h"
 #include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 
@@ -33,8 +33,8 @@ static void add_download(struct tapir_str *out, const json_t *s)
 			tapir_member__text(s, "id"));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		tapir_html__add(out, "<option>%s</option>", others[i]);
-	for (size_t i = 0; i < TAPIR_FORMAT_CNT; i++)
-		tapir_html__add(out, "<option>%s</option>", tapir_formats[i].name);
+	for (size_t i = 0; tapir_sink__name(i); i++)
+		tapir_html__add(out, "<option>%s</option>", tapir_sink__name(i));
 	tapir_str__adds(out, "</select> <button>Download</button></form>\n");
 }
 

@@ -21,6 +21,7 @@
 
 #define MAX_BYTES (256ll << 20)
 #define MAX_NS	  (2 * TAPIR_NS_PER_SEC)
+#define PROBE_NS  (100 * TAPIR_NS_PER_MS) /* before that, the speed is not known */
 
 static volatile sig_atomic_t was_interrupted;
 
@@ -30,11 +31,22 @@ static void on_signal(int number)
 	was_interrupted = 1;
 }
 
+struct budget {
+	const struct tapir_reader *reader;
+	uint64_t began_ns;
+};
+
+/* Gives up as soon as it can be told that the file takes too long, not when the time is up. */
 static bool goes_on(void *ctx)
 {
-	const uint64_t *until_ns = ctx;
+	const struct budget *b = ctx;
+	const struct tapir_reader_stats *stats = tapir_reader__stats(b->reader);
+	uint64_t took_ns = tapir_clock__now_ns() - b->began_ns;
 
-	return !was_interrupted && tapir_clock__now_ns() < *until_ns;
+	if (was_interrupted || took_ns > MAX_NS)
+		return false;
+	return took_ns < PROBE_NS || !stats->read_bytes ||
+	       (double)took_ns / (double)stats->read_bytes * (double)stats->file_bytes < MAX_NS;
 }
 
 /* Nothing else can be read a second time. */
@@ -67,10 +79,10 @@ static void said__fini(struct said *said)
  * there is none. */
 static int read_headline(const char *path, struct said *said, bool *has_stacks)
 {
-	uint64_t until_ns = tapir_clock__now_ns() + MAX_NS;
+	struct budget budget = {.began_ns = tapir_clock__now_ns()};
 	struct tapir_pids none = {};
 	struct tapir_report_request rq = {
-		.path = path, .pids = &none, .tids = &none, .goes_on = goes_on, .ctx = &until_ns};
+		.path = path, .pids = &none, .tids = &none, .goes_on = goes_on, .ctx = &budget};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
 	struct tapir_reader *reader = NULL;
@@ -78,6 +90,7 @@ static int read_headline(const char *path, struct said *said, bool *has_stacks)
 
 	if (err)
 		return err;
+	budget.reader = reader;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	err = tapir_report__read(&report, reader, &pairs, &rq);
 	if (!err) {

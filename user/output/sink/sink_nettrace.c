@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Everything, for PerfView and what reads with TraceEvent. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "output/export/nettrace.h"
+#include "output/sink/sink.h"
+
+static void say_what_lacks(const struct tapir_nettrace_stats *stats)
+{
+	if (stats->late)
+		tapir_warn(
+			"%" PRIu64
+			" records arrived much later than others of their time and are out of order",
+			stats->late);
+	if (stats->too_long)
+		tapir_warn(
+			"%" PRIu64
+			" events are left out: larger than the 64 KB that nettrace readers accept",
+			stats->too_long);
+	if (stats->undescribed)
+		tapir_warn("%" PRIu64 " events are left out: the recording lost their descriptions",
+			   stats->undescribed);
+	if (stats->unnamed)
+		tapir_warn("some frames have no name: the limit of %u names is reached",
+			   TAPIR_NETTRACE_NAMES_MAX);
+}
+
+static int begin(struct tapir_export *x)
+{
+	x->state = tapir_nettrace__new(x->reader, x->head.data);
+	return x->state ? 0 : -ENOMEM;
+}
+
+static int add(struct tapir_export *x, const struct tapir_rec *rec)
+{
+	return tapir_nettrace__add(x->state, rec, &x->out);
+}
+
+static int end(struct tapir_export *x)
+{
+	int err = tapir_nettrace__finish(x->state, &x->out);
+
+	if (!err)
+		say_what_lacks(tapir_nettrace__stats(x->state));
+	return err;
+}
+
+static void free_nettrace(struct tapir_export *x)
+{
+	tapir_nettrace__free(x->state);
+}
+
+const struct tapir_sink tapir_sink_nettrace = {
+	.name = "nettrace",
+	.what = "everything, for PerfView and TraceEvent",
+	.lacks = "events with more than 64 KB of fields",
+	.suffix = "nettrace",
+	.content = TAPIR_SINK_IS_BINARY,
+	.is_whole = true,
+	.has_head = true,
+	.no_trace = true,
+	.takes_all = true,
+	.begin = begin,
+	.add = add,
+	.end = end,
+	.free = free_nettrace,
+};

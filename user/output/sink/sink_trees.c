@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sinks made of a tree of calls, whose first frame is the name of the process: folded, one stack
+ * per line, outermost first, with its count, as stackcollapse-perf.pl writes it and flame graph
+ * scripts take it; pprof, the same as a profile of pprof.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "output/render/offcpu_tree.h"
+#include "output/render/pprof.h"
+#include "output/sink/sink.h"
+
+/* Records of one kind. */
+struct folded {
+	struct tapir_stack_tree tree;
+	struct tapir_pprof_spans spans; /* for pprof alone */
+};
+
+struct trees {
+	struct folded samples, events;
+	struct tapir_offcpu_tree *offcpu; /* adds to events; NULL: not requested */
+};
+
+static int begin(struct tapir_export *x)
+{
+	struct trees *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	x->state = t;
+	t->samples.tree.process_frame = t->events.tree.process_frame = TAPIR_PROCESS_FRAME_NAME;
+	if (x->of_offcpu)
+		t->offcpu = tapir_offcpu_tree__new(&t->events.tree, x->catalog, &x->trace);
+	return x->of_offcpu && !t->offcpu ? -ENOMEM : 0;
+}
+
+static void folded__fini(struct folded *f)
+{
+	tapir_stack_tree__fini(&f->tree);
+	tapir_pprof_spans__fini(&f->spans);
+}
+
+static void free_trees(struct tapir_export *x)
+{
+	struct trees *t = x->state;
+
+	if (!t)
+		return;
+	tapir_offcpu_tree__free(t->offcpu);
+	folded__fini(&t->samples);
+	folded__fini(&t->events);
+	free(t);
+}
+
+static int fold_record(struct tapir_export *x, const struct tapir_rec *rec, bool has_spans)
+{
+	struct trees *t = x->state;
+	struct folded *f = rec->type == TAPIR_REC_SAMPLE ? &t->samples : &t->events;
+	uint32_t node;
+
+	if (t->offcpu)
+		return tapir_offcpu_tree__add(t->offcpu, rec, NULL, NULL);
+	node = tapir_stack_tree__record_node(&f->tree, x->catalog, rec);
+	if (node == UINT32_MAX)
+		return 0;
+	f->tree.nodes.data[node].self++;
+	if (has_spans)
+		tapir_pprof_spans__add(&f->spans, node, tapir_rec__trace_ids(rec));
+	return 0;
+}
+
+/* Samples, or events where there are none. -ENOMEM: they are not complete. */
+static int finish(struct tapir_export *x, struct folded **out)
+{
+	struct trees *t = x->state;
+	int err = t->offcpu ? tapir_offcpu_tree__finish(t->offcpu) : 0;
+
+	*out = t->samples.tree.nodes.cnt ? &t->samples : &t->events;
+	tapir_stack_tree__sort(&(*out)->tree);
+	if (!err && (t->samples.tree.failed || t->events.tree.failed || t->samples.spans.failed ||
+		     t->events.spans.failed))
+		err = -ENOMEM;
+	return err;
+}
+
+static void say_what_lacks(const struct folded *f)
+{
+	if (f->tree.folded_cnt)
+		tapir_warn("%" PRIu64 TAPIR_SINK_FOLDED_TEXT, f->tree.folded_cnt,
+			   TAPIR_STACK_TREE_MAX_NODES);
+	if (f->spans.untied)
+		tapir_warn(
+			"%" PRIu64
+			" samples are written without their span: the limit of %u stacks is reached",
+			f->spans.untied, TAPIR_PPROF_MAX_SPANS);
+}
+
+/* ---- folded ---------------------------------------------------------------------------------- */
+
+/* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
+static void add_name(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_str name = {};
+	size_t at = out->len;
+
+	tapir_stack_tree__add_label(&name, tree, node);
+	tapir_str__add_printable(out, name.data ? name.data : "?", name.data ? name.len : 1);
+	out->failed |= name.failed;
+	tapir_str__fini(&name);
+	for (; at < out->len; at++)
+		if (out->data[at] == ';')
+			out->data[at] = ':';
+}
+
+static int write_node(struct tapir_export *x, const struct tapir_stack_tree *tree, uint32_t idx,
+		      struct tapir_str *path)
+{
+	const struct tapir_tree_node *node = &tree->nodes.data[idx];
+	size_t len = path->len;
+	int err = 0;
+
+	if (idx != TAPIR_STACK_TREE_ROOT) {
+		if (len)
+			tapir_str__addc(path, ';');
+		add_name(path, tree, idx);
+	}
+	if (node->self && path->len) {
+		tapir_str__add(&x->out, path->data, path->len);
+		tapir_str__addc(&x->out, ' ');
+		tapir_str__addu(&x->out, node->self);
+		tapir_str__addc(&x->out, '\n');
+	}
+	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
+		err = write_node(x, tree, c, path);
+	if (!err)
+		err = tapir_sink__flush_much(x);
+	path->len = len;
+	return err;
+}
+
+static int add_folded(struct tapir_export *x, const struct tapir_rec *rec)
+{
+	return fold_record(x, rec, false);
+}
+
+static int end_folded(struct tapir_export *x)
+{
+	struct tapir_str path = {};
+	struct folded *f;
+	int err = finish(x, &f);
+
+	if (!err && f->tree.nodes.cnt)
+		err = write_node(x, &f->tree, TAPIR_STACK_TREE_ROOT, &path);
+	tapir_str__fini(&path);
+	if (!err)
+		say_what_lacks(f);
+	return err;
+}
+
+const struct tapir_sink tapir_sink_folded = {
+	.name = "folded",
+	.what = "one stack per line with its count, for flame graph scripts",
+	.lacks = "times, threads, fields of events, trace ids, losses",
+	.suffix = "folded",
+	.content = TAPIR_SINK_IS_TEXT,
+	.begin = begin,
+	.add = add_folded,
+	.end = end_folded,
+	.free = free_trees,
+};
+
+/* ---- pprof ----------------------------------------------------------------------------------- */
+
+/* CPU time of a sample; 0: samples are taken on another event. */
+static uint64_t period_ns(const struct tapir_catalog *catalog)
+{
+	struct tapir_sv hz = tapir_catalog__meta_value(catalog, "sample_hz");
+	char text[24];
+	uint64_t value;
+
+	snprintf(text, sizeof(text), "%.*s", (int)(hz.len < 20 ? hz.len : 20), hz.data);
+	if (!tapir_sample_event__is_clock(tapir_catalog__meta_value(catalog, "sample_event")) ||
+	    !tapir_str__to_u64(text, 1, TAPIR_NS_PER_SEC, &value))
+		return 0;
+	return TAPIR_NS_PER_SEC / value;
+}
+
+static int add_pprof(struct tapir_export *x, const struct tapir_rec *rec)
+{
+	return fold_record(x, rec, true);
+}
+
+static int end_pprof(struct tapir_export *x)
+{
+	struct folded *f;
+	int err = finish(x, &f);
+	bool is_of_samples = f == &((struct trees *)x->state)->samples;
+	struct tapir_pprof_opts opts = {.utc_ns = tapir_reader__stats(x->reader)->created_utc_ns,
+					.counts = is_of_samples ? "samples" : "events",
+					.period_ns = is_of_samples ? period_ns(x->catalog) : 0,
+					.lines = x->head.data};
+
+	if (!err)
+		err = tapir_pprof__write(&f->tree, &f->spans, &opts, &x->out);
+	if (!err)
+		say_what_lacks(f);
+	return err;
+}
+
+const struct tapir_sink tapir_sink_pprof = {
+	.name = "pprof",
+	.what = "one count per stack, for go tool pprof",
+	.lacks = "times, threads, fields of events, losses",
+	.suffix = "pb.gz",
+	.content = TAPIR_SINK_IS_BINARY,
+	.is_whole = true,
+	.has_head = true,
+	.begin = begin,
+	.add = add_pprof,
+	.end = end_pprof,
+	.free = free_trees,
+};

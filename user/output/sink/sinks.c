@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of sinks, in the order in which help and errors list them, and the loop around each. */
+#include "output/sink/sinks.h"
+
+#include <string.h>
+
+extern const struct tapir_sink tapir_sink_nettrace, tapir_sink_speedscope, tapir_sink_folded,
+	tapir_sink_pprof, tapir_sink_otlp, tapir_sink_perfscript;
+
+const struct tapir_sink *const tapir_sinks[] = {&tapir_sink_nettrace,
+						&tapir_sink_speedscope,
+						&tapir_sink_folded,
+						&tapir_sink_pprof,
+						&tapir_sink_otlp,
+						&tapir_sink_perfscript,
+						NULL};
+
+const char *tapir_sink__name(size_t i)
+{
+	return i < sizeof(tapir_sinks) / sizeof(tapir_sinks[0]) - 1 ? tapir_sinks[i]->name : NULL;
+}
+
+const struct tapir_sink *tapir_sink__find(const char *name)
+{
+	for (const struct tapir_sink *const *s = tapir_sinks; name && *s; s++)
+		if (!strcmp((*s)->name, name))
+			return *s;
+	return NULL;
+}
+
+/* A glob chooses among events, and nothing else is of them then. */
+static bool is_chosen(const struct tapir_sink *sink, struct tapir_export *x,
+		      const struct tapir_rec *rec)
+{
+	if (!sink->takes_all && x->choice.glob &&
+	    (rec->type != TAPIR_REC_EVENT ||
+	     !tapir_event_filter__has(&x->choice, x->catalog, (const void *)rec)))
+		return false;
+	return tapir_trace_filter__has(&x->trace, rec);
+}
+
+static int add_all(const struct tapir_sink *sink, struct tapir_export *x)
+{
+	const struct tapir_rec *rec;
+	int err = 0;
+
+	while (!err && (err = x->host->next(x->host->ctx, &rec)) > 0) {
+		bool is_given = is_chosen(sink, x, rec);
+
+		x->chosen_cnt += is_given;
+		err = is_given || sink->takes_all || x->of_offcpu ? sink->add(x, rec) : 0;
+		if (!err)
+			err = tapir_sink__flush_much(x);
+	}
+	return err;
+}
+
+int tapir_sink__run(const struct tapir_sink *sink, struct tapir_export *x)
+{
+	int err;
+
+	if (sink->describes)
+		tapir_reader__deliver_descriptions(x->reader, true);
+	err = sink->begin(x);
+	if (!err)
+		err = add_all(sink, x);
+	if (!err)
+		err = sink->end(x);
+	sink->free(x);
+	x->state = NULL;
+	return err;
+}
