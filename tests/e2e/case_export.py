@@ -499,3 +499,32 @@ def test_otlp_takes_hostile_names_and_files_without_samples(t):
     profiles = otlp(t, file)
     t.eq([profile.type for profile in profiles], [("events", "count")], "events")
     t.eq((sum_of(profiles), profiles[0].period_type, profiles[0].period), (folded_counts(t, file), ("events", "count"), 1), "their stacks")
+
+
+def rows(t, file, table, where="1"):
+    out = t.tapir("query", file, f"SELECT count(*) FROM {table} WHERE {where}", "--csv").out
+    return int(out.split()[1])
+
+
+def test_chrome_has_what_the_tables_count(t):
+    """Structural: no reader of this format runs without a browser."""
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000, "--requests", 1000, "--stacks", 200, "--hostile")
+    with open(export(t, file, "chrome"), encoding="utf-8") as out:
+        document = json.load(out)
+    events = collections.defaultdict(list)
+    for event in document["traceEvents"]:
+        events[event["ph"]].append(event)
+    t.eq(len(events["P"]), rows(t, file, "samples"), "samples")
+    t.eq(len(events["i"]), rows(t, file, "events"), "events")
+    t.eq(len(events["X"]) + len(events["b"]), rows(t, file, "intervals"), "intervals")
+    t.eq(collections.Counter(e["id"] for e in events["b"]), collections.Counter(e["id"] for e in events["e"]), "pairs")
+    lost = {event["name"]: event["args"]["value"] for event in events["C"] if event["name"].startswith("lost: ")}
+    t.eq(sum(lost.values()), sum(loss["count"] for loss in t.events(file, "loss")), "losses")
+    t.eq(len(events["C"]) - rows(t, file, "losses"), rows(t, file, "counters"), "counters")
+    frames = document["stackFrames"]
+    t.ok(all(str(e["sf"]) in frames for e in events["P"] if "sf" in e), "each sample's stack is described")
+    t.ok(all(str(f["parent"]) in frames for f in frames.values() if "parent" in f), "each frame's caller is, too")
+    t.eq({(e["pid"], e["tid"]) for kind in "PiX" for e in events[kind]} -
+         {(e["pid"], e["tid"]) for e in events["M"] if e["name"] == "thread_name"}, set(), "threads without a name")
+    t.ok(all(0 <= e["ts"] for kind in "PiXbeC" for e in events[kind]), "times since the recording began")

@@ -202,7 +202,8 @@ const struct tapir_command tapir_cmd_export = {
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
-		"library open it. The other formats hold CPU samples with their stacks, "
+		"library open it. chrome holds events, intervals, samples and counters. The "
+		"other formats hold CPU samples with their stacks, "
 		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){TAPIR_FILE_POSITIONAL, {}},
@@ -223,6 +224,8 @@ const struct tapir_command tapir_cmd_export = {
 			 "the stacks of one request, by its id of 32 hexadecimal digits"},
 			{"export --format perfscript slow.tapir > slow.perf",
 			 "for Firefox Profiler"},
+			{"export --format chrome slow.tapir -o slow.trace.json",
+			 "for https://ui.perfetto.dev"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,
