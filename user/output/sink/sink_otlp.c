@@ -102,7 +102,7 @@ static void free_samples(struct tapir_export *x)
 const struct tapir_sink tapir_sink_otlp = {
 	.name = "otlp",
 	.what = "samples and off-CPU time, for OpenTelemetry's receivers",
-	.lacks = "counters, event fields, losses",
+	.lacks = "counters, fields, losses",
 	.suffix = "otlp.pb",
 	.content = TAPIR_SINK_IS_BINARY,
 	.is_whole = true,
