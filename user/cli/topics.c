@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The topics of `tapir help`: texts from topics/NAME.txt, lists from the tables that define them.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "analyze/interval_names.h"
@@ -46,13 +45,12 @@ static void add_views(struct tapir_str *out)
 
 static void add_formats(struct tapir_str *out)
 {
-	char limit[32];
-
 	for (const struct tapir_sink *const *s = tapir_sinks; *s; s++) {
 		add_row(out, (*s)->name, NULL, (*s)->what);
-		snprintf(limit, sizeof(limit), "; at most %u MB", (*s)->max_bytes >> 20);
-		tapir_str__addf(out, "%*swithout %s%s\n", NAME_COLUMNS + 2, "", (*s)->lacks,
-				(*s)->max_bytes ? limit : "");
+		tapir_str__addf(out, "%*swithout %s\n", NAME_COLUMNS + 2, "", (*s)->lacks);
+		if ((*s)->max_bytes)
+			tapir_str__addf(out, "%*sat most %u MB\n", NAME_COLUMNS + 2, "",
+					(*s)->max_bytes >> 20);
 	}
 }
 
