@@ -76,12 +76,23 @@
 	X(IO_STACK_LOST, PART, "no space in the ring buffer for a block request's stack")          \
 	/* A cause is a row above this line. */
 
-#define TAPIR_LOSS_KIND_EVENT  0
-#define TAPIR_LOSS_KIND_PART   1
-#define TAPIR_LOSS_KIND_INFO   2
-#define TAPIR_LOSS_KIND_SAMPLE 3
-#define TAPIR_LOSS_KIND_SWITCH 4
-#define TAPIR_LOSS_KIND_IO     5
-#define TAPIR_LOSS_KIND_CNT    6
+/*
+ * The families of records that are captured, each with a kind of loss: a whole one is missing.
+ * PART: a record is there, a part of it is not. INFO: nothing that was requested is missing.
+ */
+#define TAPIR_FAMILIES(X)                                                                          \
+	X(EVENT, "event")                                                                          \
+	X(SAMPLE, "sample")                                                                        \
+	X(SWITCH, "switch")                                                                        \
+	X(IO, "io")                                                                                \
+	/* A family is a row above this line. */
+
+enum tapir_loss_kind {
+#define TAPIR_X(name, word) TAPIR_LOSS_KIND_##name,
+	TAPIR_FAMILIES(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_LOSS_KIND_PART,
+	TAPIR_LOSS_KIND_INFO
+};
 
 #endif

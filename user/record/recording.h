@@ -84,7 +84,7 @@ struct tapir_recording_opts {
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
 	bool with_switches; /* context switches of the processes, and snapshots of threads */
-	bool captures[TAPIR_FAMILY_CNT]; /* families that have no settings: rows of trace/family.c
+	bool captures[TAPIR_FAMILY_CNT]; /* families that have no settings: rows of tapir_families
 					  */
 	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
 				    threads that run are copied that often */

@@ -34,7 +34,7 @@ struct tapir_request {
 	bool activities; /* ids of EventSources' Start and Stop over awaits: lore's */
 	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
-	bool captures[TAPIR_FAMILY_CNT];  /* families that are no default (trace/family.c) */
+	bool captures[TAPIR_FAMILY_CNT];  /* families that are no default (tapir_families) */
 	const char *sample_event;	  /* NULL: the CPU clock */
 	uint64_t sample_hz;		  /* 0: a default */
 	bool no_command_lines;		  /* arguments of processes may have passwords */

@@ -1,61 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table, and the members of records whose places trace/schema.c has. */
+/* The family of a record, and the threads that it names: trace/schema.c has their places. */
 #include "trace/family.h"
 
 #include <string.h>
 
 #include "trace/schema.h"
-
-const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
-	[TAPIR_FAMILY_EVENT] = {.type = TAPIR_REC_EVENT,
-				.one = "event",
-				.many = "events",
-				.thing = "event",
-				.things = "events",
-				.is_default = true,
-				.title = ">EVENTS",
-				.loss_kind = TAPIR_LOSS_KIND_EVENT,
-				.disk_cause = TAPIR_LOSS_DISK,
-				.skipped_cause = TAPIR_LOSS_RECURSION},
-	[TAPIR_FAMILY_SAMPLE] = {.type = TAPIR_REC_SAMPLE,
-				 .one = "sample",
-				 .many = "samples",
-				 .thing = "CPU sample",
-				 .things = "CPU samples",
-				 .is_default = true,
-				 .programs = {"tapir_sample"},
-				 .title = ">SAMPLES",
-				 .loss_kind = TAPIR_LOSS_KIND_SAMPLE,
-				 .disk_cause = TAPIR_LOSS_SAMPLE_DISK,
-				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED},
-	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
-				 .one = "switch",
-				 .many = "switches",
-				 .thing = "context switch",
-				 .things = "context switches",
-				 .is_default = true,
-				 /* The first switch may already contain its waker. */
-				 .programs = {"tapir_waking", "tapir_wake_new", "tapir_switch"},
-				 .meta = "switches",
-				 .title = ">SWITCHES",
-				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
-				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
-				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED},
-	[TAPIR_FAMILY_IO] = {.type = TAPIR_REC_IO,
-			     .one = "block request",
-			     .many = "block requests",
-			     .thing = "block request",
-			     .things = "block requests",
-			     /* The end comes first: what is begun has one. */
-			     .programs = {"tapir_io_done", "tapir_io_issue", "tapir_io_make"},
-			     .maps = {"io_makers", "io_requests", "io_scratches"},
-			     .meta = "io",
-			     .key = "io",
-			     .title = ">DISK",
-			     .loss_kind = TAPIR_LOSS_KIND_IO,
-			     .disk_cause = TAPIR_LOSS_IO_DISK,
-			     .skipped_cause = TAPIR_LOSS_IO_SKIPPED},
-};
 
 int tapir_family__of(unsigned rec_type)
 {

@@ -2,7 +2,8 @@
 /*
  * family.h - the records that are captured, as opposed to those that describe: events, CPU samples,
  * context switches. Loading and attaching programs, counting, losses and reports loop over this
- * table; what such a record holds is in trace/schema.c, who wants it in record/capture_sources.c.
+ * table, which is in trace/schema.c beside the members of such a record; who wants it is in
+ * record/capture_sources.c.
  */
 #ifndef TAPIR_USER_FAMILY_H
 #define TAPIR_USER_FAMILY_H
@@ -12,11 +13,10 @@
 #include "tapir/abi.h"
 
 enum tapir_family_id {
-	TAPIR_FAMILY_EVENT,
-	TAPIR_FAMILY_SAMPLE,
-	TAPIR_FAMILY_SWITCH,
-	TAPIR_FAMILY_IO,
-	TAPIR_FAMILY_CNT
+#define TAPIR_X(name, word) TAPIR_FAMILY_##name,
+	TAPIR_FAMILIES(TAPIR_X)
+#undef TAPIR_X
+		TAPIR_FAMILY_CNT
 };
 
 #define TAPIR_FAMILY_PROGRAMS 6

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table, in the order of the types' numbers, and how a member is read. */
+/* The tables, of types and of families, and how a member is read. */
 #include "trace/schema.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "trace/family.h"
 
 /* ---- words ------------------------------------------------------------------------------------ */
 
@@ -36,9 +38,11 @@ static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 					    [TAPIR_COUNTER_RATE] = "rate",
 					    [TAPIR_COUNTER_SUM] = "sum"};
 static const char *const loss_kinds[] = {
-	[TAPIR_LOSS_KIND_EVENT] = "event",   [TAPIR_LOSS_KIND_PART] = "part",
-	[TAPIR_LOSS_KIND_INFO] = "info",     [TAPIR_LOSS_KIND_SAMPLE] = "sample",
-	[TAPIR_LOSS_KIND_SWITCH] = "switch", [TAPIR_LOSS_KIND_IO] = "io"};
+#define TAPIR_X(name, word) [TAPIR_LOSS_KIND_##name] = word,
+	TAPIR_FAMILIES(TAPIR_X)
+#undef TAPIR_X
+		[TAPIR_LOSS_KIND_PART] = "part",
+	[TAPIR_LOSS_KIND_INFO] = "info"};
 
 WORD_OF(process_kind, process, NAME_AT(process_kinds, r->kind))
 WORD_OF(counter_kind, counter, NAME_AT(counter_kinds, r->kind))
@@ -589,6 +593,59 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			  .parts = {LEN(io, path_len)},
 			  .who = {{AT(io, tgid), AT(io, tid), AT(io, stack_id), 0}},
 			  .members = io},
+};
+
+/* ---- those that are captured ------------------------------------------------------------------ */
+
+const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
+	[TAPIR_FAMILY_EVENT] = {.type = TAPIR_REC_EVENT,
+				.one = "event",
+				.many = "events",
+				.thing = "event",
+				.things = "events",
+				.is_default = true,
+				.title = ">EVENTS",
+				.loss_kind = TAPIR_LOSS_KIND_EVENT,
+				.disk_cause = TAPIR_LOSS_DISK,
+				.skipped_cause = TAPIR_LOSS_RECURSION},
+	[TAPIR_FAMILY_SAMPLE] = {.type = TAPIR_REC_SAMPLE,
+				 .one = "sample",
+				 .many = "samples",
+				 .thing = "CPU sample",
+				 .things = "CPU samples",
+				 .is_default = true,
+				 .programs = {"tapir_sample"},
+				 .title = ">SAMPLES",
+				 .loss_kind = TAPIR_LOSS_KIND_SAMPLE,
+				 .disk_cause = TAPIR_LOSS_SAMPLE_DISK,
+				 .skipped_cause = TAPIR_LOSS_SAMPLE_SKIPPED},
+	[TAPIR_FAMILY_SWITCH] = {.type = TAPIR_REC_SWITCH,
+				 .one = "switch",
+				 .many = "switches",
+				 .thing = "context switch",
+				 .things = "context switches",
+				 .is_default = true,
+				 /* The first switch may already contain its waker. */
+				 .programs = {"tapir_waking", "tapir_wake_new", "tapir_switch"},
+				 .meta = "switches",
+				 .title = ">SWITCHES",
+				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,
+				 .disk_cause = TAPIR_LOSS_SWITCH_DISK,
+				 .skipped_cause = TAPIR_LOSS_SWITCH_SKIPPED},
+	[TAPIR_FAMILY_IO] = {.type = TAPIR_REC_IO,
+			     .one = "block request",
+			     .many = "block requests",
+			     .thing = "block request",
+			     .things = "block requests",
+			     /* The end comes first: what is begun has one. */
+			     .programs = {"tapir_io_done", "tapir_io_issue", "tapir_io_make"},
+			     .maps = {"io_makers", "io_requests", "io_scratches"},
+			     .meta = "io",
+			     .key = "io",
+			     .title = ">DISK",
+			     .loss_kind = TAPIR_LOSS_KIND_IO,
+			     .disk_cause = TAPIR_LOSS_IO_DISK,
+			     .skipped_cause = TAPIR_LOSS_IO_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */
