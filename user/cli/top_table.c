@@ -137,8 +137,8 @@ static const struct {
 } columns[] = {
 	{"PID", 7, 0, put_pid},		  {"TID", 8, 0, put_tid},
 	{"CPU%", 6, 0, put_cpu},	  {"OWN", 6, 1, put_own},
-	{"RUNTIME", 8, 4, put_runtime},	  {"GC", 5, 2, put_gc},
-	{"JIT", 5, 5, put_jit},		  {"KERNEL", 7, 2, put_kernel},
+	{"RUNTIME", 8, 4, put_runtime},	  {"GC", 6, 2, put_gc},
+	{"JIT", 6, 5, put_jit},		  {"KERNEL", 7, 2, put_kernel},
 	{"QUEUE", 6, 6, put_queued},	  {"FUTEX", 6, 8, put_futex},
 	{"DISK", 5, 7, put_disk_waits},	  {"NET", 5, 9, put_net},
 	{"ALLOC/s", 8, 3, put_allocated}, {"PAUSE%", 7, 3, put_paused},
