@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * machine.bpf.c - sources of the machine: tracepoints of the kernel, whose fields are copied by the
- * places that their formats name, and system calls from enter to exit. Each makes an EVENT, as a
- * probe does.
+ * places that their formats name, system calls from enter to exit, and counters of CPUs at each
+ * period. Each makes an EVENT, as a probe does.
  *
  * Every thread of the machine passes here: one that is not traced is recognized by a few loads. The
  * programs do not sleep, and nothing of their own kind interrupts them: a per-CPU place is private.
@@ -37,7 +37,7 @@ struct {
 	(sizeof(struct tapir_rec_event) + 8 + 8 * TAPIR_MACHINE_FIELDS + VAR_BYTES + FIELD_BYTES + \
 	 sizeof(struct tapir_trace_ids))
 
-enum machine_user { OF_TRACEPOINT, OF_CALL, MACHINE_USERS };
+enum machine_user { OF_TRACEPOINT, OF_CALL, OF_COUNTER, MACHINE_USERS };
 
 struct machine_scratch {
 	struct cpu_stacks stacks;
@@ -316,6 +316,76 @@ int tapir_tracepoint(void *ctx)
 		take_stacks(s, now, ctx, task, STACK_OF_TRACEPOINT);
 	s->ctx_va = (__u64)ctx;
 	copy_fields(s, site);
+	if (!has_conditions || !is_rejected(s, site))
+		send_event(s, site->field_cnt);
+	return 0;
+}
+
+/* ---- counters of CPUs ------------------------------------------------------------------- */
+
+#define USER_MODE 3 /* the privilege level in cs (Intel SDM 3A, 5.5) */
+
+/* The user's registers are the interrupted ones, or those with which it entered the kernel. */
+static __always_inline void take_counter_stacks(struct machine_scratch *s, struct tapir_live *now,
+						struct bpf_perf_event_data *ctx,
+						struct task_struct *task)
+{
+	const __u64 *regs = (const __u64 *)ctx; /* as enum tapir_reg names them */
+	int in_user = (regs[TAPIR_REG_CS] & USER_MODE) == USER_MODE;
+	struct tapir_rec_event *ev = event_of(s);
+	struct user_stack *u = &s->stacks.user;
+	long err = 0;
+
+	if (tapir_task__has_memory(task)) {
+		u->owner = STACK_OF_TRACEPOINT;
+		if (in_user) {
+			u->ip = regs[TAPIR_REG_IP];
+			u->sp = regs[TAPIR_REG_SP];
+			u->fp = regs[TAPIR_REG_BP];
+			barrier(); /* or loads become one of a moved ctx, which is not allowed */
+		} else {
+			set_user_regs(u, task);
+		}
+		ev->stack_id = take_user_stack(&s->stacks, now, &ev->h, &err);
+	}
+	if (!err && !in_user) {
+		s->word = take_kernel_stack(&s->stacks, now, ctx, 0, &ev->h, &err);
+		__builtin_memcpy(s->rec + sizeof(*ev), &s->word, sizeof(s->word));
+		ev->flags |= TAPIR_EVENT_KSTACK;
+		s->payload_at = sizeof(*ev) + 8;
+	}
+	if (err) {
+		ev->flags |= TAPIR_EVENT_STACK_LOST;
+		tapir_lose(&ev->probe_id, TAPIR_LOSS_STACK_RING_FULL);
+	}
+}
+
+/*
+ * An NMI may interrupt the programs above: then the kernel skips this one, as it does for any two
+ * programs of tracepoints and counters on one CPU.
+ */
+SEC("perf_event")
+int tapir_counter(struct bpf_perf_event_data *ctx)
+{
+	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tapir_live *now = tapir_live();
+	const struct tapir_machine_site *site;
+	struct machine_scratch *s;
+	__u32 idx;
+
+	if (!f || !now || !now->enabled || !is_asked(f, task))
+		return 0;
+	idx = bpf_get_attach_cookie(ctx);
+	site = bpf_map_lookup_elem(&machine_sites, &idx);
+	s = scratch_of(OF_COUNTER);
+	if (!s || !site || !site->probe_id)
+		return 0;
+	begin_event(s, task, site);
+	if (machine_stacks && site->flags & TAPIR_SITE_STACK)
+		take_counter_stacks(s, now, ctx, task);
+	*slot_of(s, 0) = ctx->sample_period;
+	*slot_of(s, 1) = ctx->addr; /* of a fault; else nothing, and not sent */
 	if (!has_conditions || !is_rejected(s, site))
 		send_event(s, site->field_cnt);
 	return 0;

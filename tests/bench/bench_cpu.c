@@ -347,13 +347,13 @@ enum sampling { NO_SAMPLES, EMPTY_SAMPLES, FULL_SAMPLES, SAMPLING_CNT };
 
 static double work_once(struct tapir_bpf *skel, enum sampling sampling)
 {
+	const struct tapir_sampler_plan fast = {.event = tapir_sample_events, .hz = FAST_HZ};
 	struct tapir_sampler *sampler = NULL;
 	uint64_t took;
 
 	enable(skel, sampling == FULL_SAMPLES);
 	if (sampling != NO_SAMPLES &&
-	    tapir_sampler__start(bpf_program__fd(skel->progs.tapir_sample), tapir_sample_events,
-				 FAST_HZ, &sampler))
+	    tapir_sampler__start(bpf_program__fd(skel->progs.tapir_sample), &fast, &sampler))
 		die("sampler");
 	work(FRAMES - OUTER_FRAMES); /* warm again after the calls above */
 	took = work(FRAMES - OUTER_FRAMES);
@@ -384,6 +384,7 @@ static void measure_samples(struct tapir_bpf *skel, double *empty_ns, double *fu
 /* By the kernel's measure of the program. */
 static double measure_sample_program(struct tapir_bpf *skel)
 {
+	const struct tapir_sampler_plan plan = {.event = tapir_sample_events, .hz = SAMPLE_HZ};
 	int stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	struct tapir_filter all = {.self_tgid = (uint32_t)getppid()};
 	struct tapir_sampler *sampler;
@@ -393,8 +394,7 @@ static double measure_sample_program(struct tapir_bpf *skel)
 	bpf_map_update_elem(bpf_map__fd(skel->maps.filter), &zero, &all, BPF_ANY);
 	enable(skel, true);
 	before = stats_of(skel->progs.tapir_sample);
-	if (tapir_sampler__start(bpf_program__fd(skel->progs.tapir_sample), tapir_sample_events,
-				 SAMPLE_HZ, &sampler))
+	if (tapir_sampler__start(bpf_program__fd(skel->progs.tapir_sample), &plan, &sampler))
 		die("sampler");
 	for (int i = 0; i < SAMPLE_TURNS; i++)
 		work(FRAMES - OUTER_FRAMES);

@@ -23,6 +23,7 @@ int main(void)
 					   .machine_cap = 16,
 					   .with_tracepoints = true,
 					   .with_calls = true,
+					   .with_counters = true,
 					   .with_machine_stacks = true};
 	struct tapir_programs *programs;
 

@@ -2,8 +2,10 @@
 """Tracepoints and system calls as sources: every number equals what the program says of itself."""
 import shutil
 import signal
+import subprocess
+import sys
 
-from harness import named
+from harness import PATIENCE, named
 
 THREADS, CALLS = 4, 250
 PROGRAM = ("caller", THREADS, CALLS)
@@ -118,6 +120,39 @@ def test_of_two_processes_one_is_recorded(t):
     check_but_for_lost(t, table, said["getppid"] + said["renames"], "events")
 
 
+FAULTING = """
+import ctypes, mmap, sys
+memory = mmap.mmap(-1, 4096 * 3000)
+memory.madvise(15)  # MADV_NOHUGEPAGE
+print(ctypes.addressof(ctypes.c_char.from_buffer(memory)), flush=True)
+sys.stdin.readline()
+for page in range(3000):
+    memory[4096 * page] = 1
+"""
+
+
+def test_each_fault_has_its_address(t):
+    program = subprocess.Popen([sys.executable, "-c", FAULTING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    at = int(program.stdout.readline())
+    tapir = t.start_tapir("trace", "perf:minor-faults@1", "--where", f"addr >= {at} && addr < {at + 4096 * 3000}", "--sum", "period",
+                          "--by", "comm", "--json", "-p", program.pid)
+    tapir.wait_ready()
+    program.communicate("\n", timeout=60 * PATIENCE)
+    table = next(line for line in tapir.wait().json_lines() if line.get("type") == "total")
+    t.eq([(row["count"], row["values"][0]["sum"]) for row in table["rows"]], [(3000, 3000)], "pages that it touches")
+
+
+def test_timer_finds_who_runs(t):
+    burner = t.target("burner", "--wait", 300)
+    tapir = t.start_tapir("trace", "timer:997", "--sum", "period", "--by", "comm", "--stack", "--json", "-p", burner.pid)
+    tapir.wait_ready()
+    burner.go()
+    used = burner.wait().witness()
+    row, = next(line for line in tapir.wait().json_lines() if line.get("type") == "total")["rows"]
+    used_ns = 1_000_000 * (used["user_ms"] + used["kernel_ms"])
+    t.ok(row["key"]["comm"] == "burner" and used_ns / 3 < row["values"][0]["sum"] < 3 * used_ns, f"{used}: {row}")
+
+
 def test_interval_from_one_call_to_another(t):
     rows, said = ask(t, "syscall:getppid", "--until", "syscall:openat", "--hist", "took")
     t.eq(rows[0]["count"], said["getppid"], "intervals")
@@ -134,7 +169,8 @@ def test_events_are_listed_with_names(t):
 
 def test_what_does_not_exist_is_said_in_one_line(t):
     for source, words in (("syscall:no_such", "no system call matches"), ("tracepoint:sched:no_such", "no tracepoint"),
-                          ("tracepoint:sched", "is not tracepoint:CATEGORY:NAME")):
+                          ("tracepoint:sched", "is not tracepoint:CATEGORY:NAME"), ("perf:nope", "no event matches 'perf:nope'"),
+                          ("perf:cpu-clock@1", "must be at least"), ("timer:0", "is not timer:HZ")):
         result = t.tapir("trace", source, "-a", expect=None)
         t.ok(result.rc in (1, 2), f"exit {result.rc}")
         t.eq(len(result.err.splitlines()), 1, result.err)

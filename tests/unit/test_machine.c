@@ -47,6 +47,10 @@ static void source_means_events_by_their_names(void **state)
 	assert_true(matches("uprobe:/a\\:b:ns::f(int)", "uprobe:/a:b", "ns::f(int)"));
 	assert_true(matches("uretprobe:x:operator new", "uretprobe:x", "operator new"));
 	assert_true(matches("tracepoint:*:task_*", "tracepoint:task", "task_rename"));
+	assert_true(matches("perf:*-faults@5", "perf", "page-faults"));
+	assert_false(matches("perf:page-faults", "timer", "page-faults"));
+	assert_true(matches("timer:99", "timer", "99"));
+	assert_false(matches("timer:99", "timer", "100"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "getppid"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "openat"));
 	assert_false(matches("syscall:openat", "syscall", "open"));
@@ -55,13 +59,34 @@ static void source_means_events_by_their_names(void **state)
 
 static void mistakes_in_sources_are_one_line(void **state)
 {
-	static const char *const texts[] = {
-		"tracepoint:",	     "tracepoint:sched",     "tracepoint::sched_switch",
-		"tracepoint:sched:", "tracepoint:sched:a:b", "tracepoint:../etc:passwd",
-		"syscall:",	     "syscall:openat/../x",  "syscall:open at",
-		"syscall:a:b",	     "uprobe:libc",	     "uprobe::malloc",
-		"uprobe:libc:",	     "uretprobe:a:\033[2J",  "tracepoint:a/b:c",
-		"syscall:\033[2J"};
+	static const char *const texts[] = {"timer:",
+					    "timer:0",
+					    "timer:x",
+					    "timer:20001",
+					    "timer:9@9",
+					    "perf:",
+					    "perf:@1",
+					    "perf:a@",
+					    "perf:a@0",
+					    "perf:a@1@2",
+					    "perf:a@-1",
+					    "perf:a b",
+					    "tracepoint:",
+					    "tracepoint:sched",
+					    "tracepoint::sched_switch",
+					    "tracepoint:sched:",
+					    "tracepoint:sched:a:b",
+					    "tracepoint:../etc:passwd",
+					    "syscall:",
+					    "syscall:openat/../x",
+					    "syscall:open at",
+					    "syscall:a:b",
+					    "uprobe:libc",
+					    "uprobe::malloc",
+					    "uprobe:libc:",
+					    "uretprobe:a:\033[2J",
+					    "tracepoint:a/b:c",
+					    "syscall:\033[2J"};
 
 	(void)state;
 	for (size_t i = 0; i < CNT(texts); i++) {

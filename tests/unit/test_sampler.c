@@ -22,6 +22,7 @@ static struct tapir_sampler *sampler;
 static int setup(void **state)
 {
 	const struct bpf_insn insns[] = {TAPIR_INSN_MOV(BPF_REG_0, 0), TAPIR_INSN_EXIT()};
+	const struct tapir_sampler_plan plan = {.event = &tapir_sample_events[0], .hz = 99};
 
 	(void)state;
 	tapir_diag__clear();
@@ -30,7 +31,7 @@ static int setup(void **state)
 	prog_fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "tapir_try", "GPL", insns, 2, NULL);
 	if (prog_fd < 0)
 		return -1;
-	return tapir_sampler__start(prog_fd, &tapir_sample_events[0], 99, &sampler);
+	return tapir_sampler__start(prog_fd, &plan, &sampler);
 }
 
 static int teardown(void **state)

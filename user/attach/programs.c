@@ -77,6 +77,7 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 
 	skel->rodata->machine_stacks = opts->with_machine_stacks;
 	bpf_program__set_autoload(skel->progs.tapir_tracepoint, is_any && opts->with_tracepoints);
+	bpf_program__set_autoload(skel->progs.tapir_counter, is_any && opts->with_counters);
 	bpf_program__set_autoload(skel->progs.tapir_call_begins, is_any && opts->with_calls);
 	bpf_program__set_autoload(skel->progs.tapir_call_ends, is_any && opts->with_calls);
 	bpf_map__set_autocreate(skel->maps.machine_sites, is_any);
@@ -503,6 +504,11 @@ int tapir_programs__sample_fd(struct tapir_programs *p)
 {
 	return p->sample ? tapir_deferred_program__fd(p->sample)
 			 : bpf_program__fd(p->skel->progs.tapir_sample);
+}
+
+int tapir_programs__counter_fd(const struct tapir_programs *p)
+{
+	return bpf_program__fd(p->skel->progs.tapir_counter);
 }
 
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p)

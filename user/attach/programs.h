@@ -37,7 +37,7 @@ struct tapir_programs_opts {
 			      __load: no process is forked until they have ended */
 	bool with_conditions; /* hits can be rejected by their numbers: __set_condition */
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
-	bool with_tracepoints, with_calls, with_machine_stacks; /* of those */
+	bool with_tracepoints, with_calls, with_counters, with_machine_stacks; /* of those */
 	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
 			       */
 };
@@ -113,6 +113,8 @@ int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx
 int tapir_programs__attach_tracepoint(struct tapir_programs *p,
 				      const struct tapir_tracepoint *tracepoint, uint32_t idx);
 int tapir_programs__attach_calls(struct tapir_programs *p);
+/* The program that a sampler runs with idx as its cookie; borrowed. */
+int tapir_programs__counter_fd(const struct tapir_programs *p);
 
 /* Makes a process a named target: its hits count from now on. 0 or -errno with a line. */
 int tapir_programs__add_tgid(struct tapir_programs *p, uint32_t tgid);

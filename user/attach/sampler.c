@@ -25,38 +25,44 @@ struct cpu {
 
 struct tapir_sampler {
 	int prog_fd;
-	const struct tapir_sample_event *event;
-	unsigned hz;
+	struct tapir_sampler_plan plan;
 	struct tapir_vec(struct cpu) cpus;
 };
 
-static int open_event(unsigned cpu, const struct tapir_sample_event *event, unsigned hz)
+static int open_event(unsigned cpu, const struct tapir_sampler_plan *plan)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = event->type,
-		.config = event->config,
-		.freq = 1,
-		.sample_freq = hz,
+		.type = plan->event->type,
+		.config = plan->event->config,
+		.freq = !plan->period,
 		.exclude_idle = 1,
 	};
-	long fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	long fd;
+
+	if (plan->period)
+		attr.sample_period = plan->period;
+	else
+		attr.sample_freq = plan->hz;
+	fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int open_error(int err, const struct tapir_sample_event *event, unsigned hz)
+static int open_error(int err, const struct tapir_sampler_plan *plan)
 {
+	const struct tapir_sample_event *event = plan->event;
+
 	if (event->is_hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
 		return tapir_diag__fail(
 			-EOPNOTSUPP,
 			"cannot sample %s: this machine has no such hardware counter, like most virtual ones (use cpu-clock)",
 			event->name);
-	if (err == -EINVAL)
+	if (err == -EINVAL && !plan->period)
 		return tapir_diag__fail(
 			-EINVAL,
 			"cannot sample %u times per second: /proc/sys/kernel/perf_event_max_sample_rate is lower",
-			hz);
+			plan->hz);
 	if (err == -EPERM || err == -EACCES)
 		return tapir_diag__fail(
 			-EPERM,
@@ -78,19 +84,20 @@ static void stop_cpu(struct cpu *cpu)
 /* 0 also: it is not online. */
 static int start_cpu(const struct tapir_sampler *s, unsigned nr, struct cpu *cpu)
 {
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = s->plan.cookie);
 	int err;
 
-	cpu->event_fd = open_event(nr, s->event, s->hz);
-	if (cpu->event_fd == -ENXIO || (cpu->event_fd == -ENODEV && !s->event->is_hardware)) {
+	cpu->event_fd = open_event(nr, &s->plan);
+	if (cpu->event_fd == -ENXIO || (cpu->event_fd == -ENODEV && !s->plan.event->is_hardware)) {
 		cpu->event_fd = -1;
 		return 0;
 	}
 	if (cpu->event_fd < 0) {
-		err = open_error(cpu->event_fd, s->event, s->hz);
+		err = open_error(cpu->event_fd, &s->plan);
 		cpu->event_fd = -1;
 		return err;
 	}
-	cpu->link_fd = bpf_link_create(s->prog_fd, cpu->event_fd, BPF_PERF_EVENT, NULL);
+	cpu->link_fd = bpf_link_create(s->prog_fd, cpu->event_fd, BPF_PERF_EVENT, &opts);
 	if (cpu->link_fd >= 0)
 		return 0;
 	err = tapir_diag__fail(cpu->link_fd, "cannot attach the sampler to CPU %u: %s", nr,
@@ -188,7 +195,7 @@ unsigned tapir_sampler__max_hz(void)
 	return hz ? (unsigned)hz : TAPIR_SAMPLER_MAX_HZ;
 }
 
-int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, unsigned hz,
+int tapir_sampler__start(int prog_fd, const struct tapir_sampler_plan *plan,
 			 struct tapir_sampler **out)
 {
 	long cpu_cnt = sysconf(_SC_NPROCESSORS_CONF);
@@ -196,7 +203,7 @@ int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, un
 	int err = s ? 0 : -ENOMEM;
 
 	if (s)
-		*s = (struct tapir_sampler){.prog_fd = prog_fd, .event = event, .hz = hz};
+		*s = (struct tapir_sampler){.prog_fd = prog_fd, .plan = *plan};
 	for (long nr = 0; !err && nr < cpu_cnt; nr++) {
 		struct cpu *cpu = cpu_at(s, (unsigned)nr);
 

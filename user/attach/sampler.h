@@ -17,13 +17,21 @@ struct tapir_sampler;
 /* The rate that the kernel allows now; it lowers the limit itself when sampling takes too long. */
 unsigned tapir_sampler__max_hz(void);
 
+/* When the program runs. */
+struct tapir_sampler_plan {
+	const struct tapir_sample_event *event;
+	unsigned hz;	 /* a second, 1 ... TAPIR_SAMPLER_MAX_HZ; or */
+	uint64_t period; /* each time the event has counted that */
+	uint64_t cookie; /* of its links */
+};
+
 /*
- * Runs the program prog_fd (borrowed until the end) hz times a second, 1 ... TAPIR_SAMPLER_MAX_HZ,
- * on every CPU that is online now; where the event counts something, the kernel adapts the period
- * to come near that. With a line: -EINVAL more than the kernel's perf_event_max_sample_rate,
- * -EOPNOTSUPP the machine does not have the event, -EPERM.
+ * Runs the program prog_fd (borrowed until the end) on every CPU that is online now; with hz, where
+ * the event counts something, the kernel adapts the period to come near that. With a line: -EINVAL
+ * more than the kernel's perf_event_max_sample_rate, -EOPNOTSUPP the machine does not have the
+ * event, -EPERM.
  */
-int tapir_sampler__start(int prog_fd, const struct tapir_sample_event *event, unsigned hz,
+int tapir_sampler__start(int prog_fd, const struct tapir_sampler_plan *plan,
 			 struct tapir_sampler **out);
 
 /*

@@ -162,6 +162,56 @@ static int take_category(void *ctx, const char *name)
 	return each_entry(path, take_name, s);
 }
 
+#define DEFAULT_PERIOD	   1000000u /* of what counts fast: clocks in ns, hardware */
+#define LEAST_CLOCK_PERIOD 50000u   /* as often as TAPIR_TIMER_MAX_HZ */
+#define LEAST_COUNT_PERIOD 1000u
+
+static bool is_clock(const struct tapir_sample_event *e)
+{
+	return !strcmp(e->name, "cpu-clock") || !strcmp(e->name, "task-clock");
+}
+
+static int add_counter(const struct tapir_machine_source *source,
+		       const struct tapir_sample_event *event, struct tapir_tracepoint_list *out)
+{
+	bool counts_fast = event->is_hardware || is_clock(event);
+	uint64_t least = is_clock(event)      ? LEAST_CLOCK_PERIOD
+			 : event->is_hardware ? LEAST_COUNT_PERIOD
+					      : 1;
+	uint64_t period = source->rate ? source->rate : counts_fast ? DEFAULT_PERIOD : 1;
+	int err;
+
+	if (period < least)
+		return tapir_diag__fail(-EINVAL, "%s: the period of %s must be at least %u",
+					source->text, event->name, (unsigned)least);
+	err = add_tracepoint(out, NULL, event->name, 0);
+	if (!err) {
+		out->data[out->cnt - 1].event = event;
+		out->data[out->cnt - 1].period = period;
+	}
+	return err;
+}
+
+static int find_counters(const struct tapir_machine_source *source,
+			 struct tapir_tracepoint_list *out)
+{
+	const struct tapir_sample_event *e = tapir_sample_events;
+	int err = 0;
+
+	if (source->kind == TAPIR_MACHINE_TIMER) {
+		err = add_tracepoint(out, NULL, source->names, 0);
+		if (!err) {
+			out->data[out->cnt - 1].event = e;
+			out->data[out->cnt - 1].rate_hz = (unsigned)source->rate;
+		}
+		return err;
+	}
+	for (; e->name && !err; e++)
+		if (tapir_machine_source__has_name(source, e->name))
+			err = add_counter(source, e, out);
+	return err;
+}
+
 int tapir_tracepoints__find(const struct tapir_machine_source *source,
 			    struct tapir_tracepoint_list *out)
 {
@@ -171,6 +221,8 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 
 	if (source->kind == TAPIR_MACHINE_TRACEPOINT)
 		err = each_entry(events(), take_category, &search);
+	else if (source->kind != TAPIR_MACHINE_SYSCALL)
+		err = find_counters(source, out);
 	else
 		for (unsigned i = 0; i < CALL_CNT && !err; i++)
 			if (call_names[i] && tapir_machine_source__has_name(source, call_names[i]))
@@ -195,7 +247,10 @@ void tapir_tracepoint__provider(const struct tapir_tracepoint *t,
 				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES])
 {
 	snprintf(out, TAPIR_TRACEPOINT_PROVIDER_BYTES, "%s%s",
-		 t->category ? TAPIR_TRACEPOINT_WORD : TAPIR_SYSCALL_WORD,
+		 t->category  ? TAPIR_TRACEPOINT_WORD
+		 : !t->event  ? TAPIR_SYSCALL_WORD
+		 : t->rate_hz ? TAPIR_TIMER_WORD
+			      : TAPIR_PERF_WORD,
 		 t->category ? t->category : "");
 }
 
@@ -308,11 +363,27 @@ static int call_format(const char *name, struct tapir_tracepoint_format *out)
 	return 0;
 }
 
+/* These are the slots that bpf/machine.bpf.c fills: only faults have an address. */
+static int counter_format(const struct tapir_sample_event *event,
+			  struct tapir_tracepoint_format *out)
+{
+	static const struct tapir_tracepoint_field fields[] = {
+		{.name = "period", .type = "u64", .place.size = 8, .field_type = TAPIR_FIELD_UINT},
+		{.name = "addr", .type = "u64", .place.size = 8, .field_type = TAPIR_FIELD_PTR}};
+
+	*out = (struct tapir_tracepoint_format){.field_cnt =
+							strstr(event->name, "-faults") ? 2 : 1};
+	memcpy(out->fields, fields, sizeof(fields));
+	return 0;
+}
+
 int tapir_tracepoint__format(const struct tapir_tracepoint *t, struct tapir_tracepoint_format *out)
 {
 	char path[512];
 	int err;
 
+	if (t->event)
+		return counter_format(t->event, out);
 	if (!t->category)
 		return call_format(t->name, out);
 	err = read_format(t->category, "", t->name, out, path);

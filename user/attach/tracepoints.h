@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tracepoints.h - which tracepoints and system calls the kernel has, and the fields of each, by its
- * tracefs. Reading that is root's, unless the administrator mounted it otherwise; where it is not
- * mounted, root of the initial user namespace reads it by a mount that no other process sees. The
- * names of system calls are known without it.
+ * tracepoints.h - which tracepoints, system calls and counters the kernel has, and the fields of
+ * each, of tracepoints by its tracefs. Reading that is root's, unless the administrator mounted it
+ * otherwise; where it is not mounted, root of the initial user namespace reads it by a mount that
+ * no other process sees. The names of system calls are known without it.
  */
 #ifndef TAPIR_USER_TRACEPOINTS_H
 #define TAPIR_USER_TRACEPOINTS_H
 
+#include "attach/sample_events.h"
 #include "base/vec.h"
 #include "decode/tracepoint_format.h"
 #include "spec/machine_source.h"
@@ -15,13 +16,17 @@
 struct tapir_tracepoint {
 	char *category, *name; /* of a system call: category NULL */
 	unsigned nr;	       /* of a system call */
+	/* A counter of CPUs, or their clock, which has a rate: category NULL */
+	const struct tapir_sample_event *event;
+	uint64_t period; /* 0: rate_hz times a second */
+	unsigned rate_hz;
 };
 
 struct tapir_tracepoint_list tapir_vec(struct tapir_tracepoint);
 
 #define TAPIR_TRACEPOINT_PROVIDER_BYTES 288u
 
-/* The name of the provider of its events: "tracepoint:sched", "syscall". */
+/* The name of the provider of its events: "tracepoint:sched", "syscall", "perf", "timer". */
 void tapir_tracepoint__provider(const struct tapir_tracepoint *tracepoint,
 				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES]);
 

@@ -153,7 +153,11 @@ static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
 		tapir_machine_source__provider(source, function, sizeof(function));
 		*provider = keep_text(asked, function, strlen(function));
 	} else {
-		*provider = keep_text(asked, text, strlen(text) - strlen(source->names) - 1);
+		size_t word_len = strcspn(text, ":");
+
+		*provider = keep_text(asked, text,
+				      source->category ? word_len + 1 + strlen(source->category)
+						       : word_len);
 	}
 	*events = keep_text(asked, source->names, strlen(source->names));
 	tapir_machine_source__free(source);

@@ -51,13 +51,14 @@ static int start_unprivileged_sampler(struct recording *r)
 
 static int start_sampler(struct recording *r)
 {
-	const struct tapir_sampling *sampling = &r->opts->sampling;
+	const struct tapir_sampler_plan plan = {.event = r->opts->sampling.event,
+						.hz = r->opts->sampling.hz};
 	int fd;
 
 	if (r->is_unprivileged)
 		return start_unprivileged_sampler(r);
 	fd = tapir_programs__sample_fd(r->programs);
-	return fd < 0 ? fd : tapir_sampler__start(fd, sampling->event, sampling->hz, &r->sampler);
+	return fd < 0 ? fd : tapir_sampler__start(fd, &plan, &r->sampler);
 }
 
 /* The file records what was sampled, not what was intended. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -24,7 +25,8 @@ struct one {
 
 struct tapir_machine {
 	struct tapir_tracepoint_list tracepoints;
-	struct one *all; /* as many */
+	struct one *all;				   /* as many */
+	struct tapir_vec(struct tapir_sampler *) samplers; /* of counters */
 };
 
 /* ---- which ones ----------------------------------------------------------------------------- */
@@ -37,6 +39,10 @@ static int fail_unknown(const struct tapir_machine_source *source)
 					"no system call matches '%s' ('tapir list syscall:*' shows "
 					"them)",
 					source->text);
+	if (source->kind == TAPIR_MACHINE_PERF)
+		return tapir_diag__fail(-ENOENT,
+					"no event matches '%s' ('tapir list perf:*' shows them)",
+					source->text);
 	return tapir_diag__fail(-ENOENT,
 				"no tracepoint of this kernel matches '%s' ('tapir list "
 				"tracepoint:*:*' shows them)",
@@ -45,7 +51,7 @@ static int fail_unknown(const struct tapir_machine_source *source)
 
 static bool is_same(const struct tapir_tracepoint *a, const struct tapir_tracepoint *b)
 {
-	return !strcmp(a->name, b->name) &&
+	return !strcmp(a->name, b->name) && a->event == b->event && !a->rate_hz == !b->rate_hz &&
 	       (!a->category || !b->category ? a->category == b->category
 					     : !strcmp(a->category, b->category));
 }
@@ -128,7 +134,7 @@ static int plan_one(struct one *one, const struct tapir_tracepoint *tracepoint, 
 	one->site.field_cnt = (uint8_t)one->format.field_cnt;
 	for (unsigned i = 0; i < one->format.field_cnt; i++)
 		one->site.fields[i] = one->format.fields[i].place;
-	if (!tracepoint->category)
+	if (!tracepoint->category && !tracepoint->event)
 		plan_call(one);
 	if (one->format.left_out_cnt)
 		tapir_info("%s:%s: only the first %u of its %u fields are recorded",
@@ -170,9 +176,14 @@ int tapir_machine__new(const struct tapir_machine_source_list *sources, bool wit
 
 void tapir_machine__free(struct tapir_machine *m)
 {
+	struct tapir_sampler **sampler;
+
 	if (!m)
 		return;
 	tapir_tracepoint_list__fini(&m->tracepoints);
+	tapir_vec_for_each (sampler, &m->samplers)
+		tapir_sampler__stop(*sampler);
+	tapir_vec__fini(&m->samplers);
 	free(m->all);
 	free(m);
 }
@@ -190,7 +201,9 @@ void tapir_machine__plan(const struct tapir_machine *m, struct tapir_programs_op
 	if (!m)
 		return;
 	tapir_vec_for_each (t, &m->tracepoints)
-		*(t->category ? &out->with_tracepoints : &out->with_calls) = true;
+		*(t->category ? &out->with_tracepoints
+		  : t->event  ? &out->with_counters
+			      : &out->with_calls) = true;
 	out->with_machine_stacks = m->all[0].site.flags & TAPIR_SITE_STACK;
 }
 
@@ -217,7 +230,7 @@ static int announce(const struct one *one, struct tapir_recbuf *buf, struct tapi
 	for (unsigned i = 0; i < cnt; i++)
 		add_field(&fields[i], &names[i], one->format.fields[i].field_type,
 			  (uint8_t)one->format.fields[i].place.size, one->format.fields[i].name);
-	if (!one->tracepoint->category) {
+	if (!one->tracepoint->category && !one->tracepoint->event) {
 		add_field(&fields[cnt], &names[cnt], TAPIR_FIELD_INT, 8, "ret");
 		add_field(&fields[cnt + 1], &names[cnt + 1], TAPIR_FIELD_UINT, 4, "err");
 		add_field(&fields[cnt + 2], &names[cnt + 2], TAPIR_FIELD_UINT, 8, "took");
@@ -231,7 +244,24 @@ static int announce(const struct one *one, struct tapir_recbuf *buf, struct tapi
 	return rec ? tapir_queue__post(queue, rec, -1) : -ENOMEM;
 }
 
-static int start_one(const struct one *one, struct tapir_programs *programs)
+static int start_counter(struct tapir_machine *m, const struct one *one, int prog_fd)
+{
+	const struct tapir_tracepoint *t = one->tracepoint;
+	const struct tapir_sampler_plan plan = {.event = t->event,
+						.hz = t->rate_hz,
+						.period = t->period,
+						.cookie = one->site.probe_id};
+	struct tapir_sampler *sampler;
+	int err = tapir_sampler__start(prog_fd, &plan, &sampler);
+
+	if (err || tapir_vec__push(&m->samplers, sampler))
+		return err;
+	tapir_sampler__stop(sampler);
+	return -ENOMEM;
+}
+
+static int start_one(struct tapir_machine *m, const struct one *one,
+		     struct tapir_programs *programs)
 {
 	const struct tapir_tracepoint *t = one->tracepoint;
 	uint32_t idx = one->site.probe_id;
@@ -239,6 +269,8 @@ static int start_one(const struct one *one, struct tapir_programs *programs)
 
 	if (err)
 		return err;
+	if (t->event)
+		return start_counter(m, one, tapir_programs__counter_fd(programs));
 	return t->category ? tapir_programs__attach_tracepoint(programs, t, idx)
 			   : tapir_programs__set_call(programs, t->nr, idx);
 }
@@ -253,8 +285,8 @@ int tapir_machine__start(struct tapir_machine *m, struct tapir_programs *program
 	for (uint32_t i = 0; !err && i < tapir_machine__cnt(m); i++) {
 		err = announce(&m->all[i], &buf, queue);
 		if (!err)
-			err = start_one(&m->all[i], programs);
-		has_calls |= !m->all[i].tracepoint->category;
+			err = start_one(m, &m->all[i], programs);
+		has_calls |= !m->all[i].tracepoint->category && !m->all[i].tracepoint->event;
 	}
 	tapir_recbuf__fini(&buf);
 	return !err && has_calls ? tapir_programs__attach_calls(programs) : err;

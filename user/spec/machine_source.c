@@ -29,6 +29,10 @@ static const struct kind {
 				  "uprobe:FILE:SYMBOL, such as uprobe:libc:malloc"},
 	[TAPIR_MACHINE_URETPROBE] = {"uretprobe:", PART_FILE,
 				     "uretprobe:FILE:SYMBOL, such as uretprobe:libc:malloc"},
+	[TAPIR_MACHINE_PERF] = {"perf:", PART_NONE,
+				"perf:EVENT[@PERIOD], such as perf:page-faults or "
+				"perf:cycles@1000000"},
+	[TAPIR_MACHINE_TIMER] = {"timer:", PART_NONE, "timer:HZ, such as timer:99, at most 20000"},
 };
 #define KIND_CNT (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -94,6 +98,19 @@ static bool are_names(const struct tapir_machine_source *s)
 	return is_globs(s->names) && (!s->category || is_globs(s->category));
 }
 
+/* Takes what follows the '@', or all of it, as a number. */
+static bool take_rate(struct tapir_machine_source *s)
+{
+	char *at = strchr(s->names, '@');
+
+	if (s->kind == TAPIR_MACHINE_TIMER)
+		return tapir_str__to_u64(s->names, 1, TAPIR_TIMER_MAX_HZ, &s->rate);
+	if (s->kind != TAPIR_MACHINE_PERF || !at)
+		return true;
+	*at = '\0';
+	return tapir_str__to_u64(at + 1, 1, INT64_MAX, &s->rate);
+}
+
 static int take_parts(struct tapir_machine_source *s, const struct kind *kind)
 {
 	const char *at = s->text + strlen(kind->word), *colon = find_colon(at);
@@ -107,7 +124,7 @@ static int take_parts(struct tapir_machine_source *s, const struct kind *kind)
 	s->names = strdup(kind->part == PART_NONE ? at : colon + 1);
 	if (!s->names || (kind->part != PART_NONE && !s->category && !s->file))
 		return -ENOMEM;
-	return are_names(s) ? 0 : -EINVAL;
+	return take_rate(s) && are_names(s) ? 0 : -EINVAL;
 }
 
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out)
@@ -193,6 +210,11 @@ bool tapir_machine_source__matches(const struct tapir_machine_source *s, const c
 	case TAPIR_MACHINE_SYSCALL:
 		return !strcmp(provider, TAPIR_SYSCALL_WORD) &&
 		       tapir_machine_source__has_name(s, event);
+	case TAPIR_MACHINE_PERF:
+	case TAPIR_MACHINE_TIMER:
+		snprintf(own, sizeof(own), "%s",
+			 s->kind == TAPIR_MACHINE_PERF ? TAPIR_PERF_WORD : TAPIR_TIMER_WORD);
+		return !strcmp(provider, own) && tapir_machine_source__has_name(s, event);
 	case TAPIR_MACHINE_TRACEPOINT:
 		return !strncmp(provider, TAPIR_TRACEPOINT_WORD, len) &&
 		       tapir_glob__match(s->category, provider + len) &&

@@ -4,6 +4,7 @@
  *
  *  tracepoint:CATEGORY:NAME{,NAME} | syscall:NAME{,NAME}
  *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL
+ *  perf:EVENT{,EVENT}[@PERIOD] | timer:HZ
  *
  * CATEGORY and NAME are shell globs. FILE is the path that a process maps, or the beginning of its
  * name, which '.' or '-' ends: libc. A ':' in it is written '\:'. SYMBOL is the remaining
@@ -14,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/vec.h"
 
@@ -22,11 +24,16 @@ enum tapir_machine_kind {
 	TAPIR_MACHINE_SYSCALL,
 	TAPIR_MACHINE_UPROBE,	 /* a function begins */
 	TAPIR_MACHINE_URETPROBE, /* it returns */
+	TAPIR_MACHINE_PERF,	 /* each time a CPU has counted PERIOD of an event */
+	TAPIR_MACHINE_TIMER,	 /* the clock of a CPU */
 };
 
 /* Provider names of such events; a tracepoint's category follows its word. */
 #define TAPIR_TRACEPOINT_WORD "tracepoint:"
 #define TAPIR_SYSCALL_WORD    "syscall"
+#define TAPIR_PERF_WORD	      "perf"
+#define TAPIR_TIMER_WORD      "timer"
+#define TAPIR_TIMER_MAX_HZ    20000u
 
 struct tapir_machine_source {
 	char *text; /* as it was given */
@@ -34,6 +41,7 @@ struct tapir_machine_source {
 	char *category; /* of a tracepoint; else NULL */
 	char *file;	/* of a function; else NULL */
 	char *names;	/* globs, with ',' between them; of a function its symbol */
+	uint64_t rate;	/* PERIOD, 0: not given; HZ */
 };
 
 struct tapir_machine_source_list tapir_vec(struct tapir_machine_source *);
