@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import struct
 import subprocess
 import time
@@ -528,3 +529,30 @@ def test_chrome_has_what_the_tables_count(t):
     t.eq({(e["pid"], e["tid"]) for kind in "PiX" for e in events[kind]} -
          {(e["pid"], e["tid"]) for e in events["M"] if e["name"] == "thread_name"}, set(), "threads without a name")
     t.ok(all(0 <= e["ts"] for kind in "PiXbeC" for e in events[kind]), "times since the recording began")
+
+
+TABLES = ("events", "samples", "switches", "waits", "intervals", "processes", "threads", "stacks", "frames", "counters",
+          "losses", "gaps", "findings", "mappings", "meta", "gc", "requests")
+
+
+def test_sqlite_opens_a_database_with_the_rows_of_query(t):
+    made, fired = t.path("made.tapir"), record(t)
+    t.run(f"{t.build}/tests/bench/make_trace", made, "--samples", 2000, "--requests", 500, "--stacks", 200, "--hostile")
+    for file in (made, fired):
+        database = sqlite3.connect(export(t, file, "sqlite"))
+        t.eq(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], "the database is sound")
+        asked = ", ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)
+        want = t.tapir("query", file, f"SELECT {asked}", "--csv").out.splitlines()[1]
+        t.eq(",".join(str(cnt) for cnt in database.execute(f"SELECT {asked}").fetchone()), want, f"rows of {TABLES}")
+        lost = database.execute("SELECT coalesce(sum(count), 0) FROM losses").fetchone()[0]
+        t.eq(lost, sum(loss["count"] for loss in t.events(file, "loss")), "lost records")
+    sql = 'SELECT count(*), count(DISTINCT arg0), max(arg0) FROM "depth:hit"'
+    want = t.tapir("query", fired, sql, "--csv").out.splitlines()[1]
+    t.eq(",".join(str(value) for value in database.execute(sql).fetchone()), want, "fields of an event")
+
+
+def test_sqlite_says_when_its_temporary_file_cannot_grow(t):
+    out = t.path("out.sqlite")
+    result = t.run("sh", "-c", 'ulimit -f 16; exec "$@"', "sh", t.tapir_path, "export", "--format", "sqlite", record(t), "-o", out)
+    t.eq((result.rc, os.path.exists(out)), (1, False), f"exit status, and no file: {result.err}")
+    t.ok("cannot write the database to a temporary file: " in result.err, result.err)

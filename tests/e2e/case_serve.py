@@ -64,6 +64,7 @@ def test_profile_is_the_recording_of_a_process(t):
         file.write(trace)
     report = t.report(t.path("got.tapir"))
     t.eq([p["pid"] for p in report["processes"]], [target.pid], "processes of the trace")
+    t.ok(server.ask(path + "&format=sqlite")[2].startswith(b"SQLite format 3\0"), "a database")
     scope = server.json(path + "&format=speedscope")
     t.ok(scope["name"].startswith("recording of 20"), f"its name: {scope['name']}")
     t.ok(scope["profiles"] and scope["$schema"].startswith("https://www.speedscope.app"), "a speedscope file")

@@ -59,6 +59,8 @@ static bool is_offcpu(const struct args *args)
 
 /* The host of a sink: its bytes go to a file, or to standard output. */
 struct way_out {
+	struct tapir_cli *cli;
+	struct tapir_reader *reader;
 	struct tapir_long_read read;
 	struct tapir_output_file file;
 };
@@ -74,6 +76,13 @@ static int write_out(void *ctx, struct tapir_str *out)
 	int err = tapir_long_read__check(&way->read);
 
 	return err ? err : tapir_output_file__flush(&way->file, out);
+}
+
+static int open_again(void *ctx, struct tapir_reader **out)
+{
+	const struct way_out *way = ctx;
+
+	return tapir_recording_file__open_again(way->cli, way->reader, out);
 }
 
 /* One line a failure: that of a write names the file already. */
@@ -122,8 +131,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *slash = strrchr(cli->words.data[0], '/');
-	struct way_out way;
-	const struct tapir_sink_host host = {&way, next_record, write_out};
+	struct way_out way = {.cli = cli, .reader = reader};
+	const struct tapir_sink_host host = {&way, next_record, write_out, open_again};
 	struct tapir_export x = {.host = &host,
 				 .reader = reader,
 				 .catalog = tapir_reader__catalog(reader),
@@ -202,7 +211,7 @@ const struct tapir_command tapir_cmd_export = {
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
-		"library open it. chrome holds events, intervals, samples and counters. The "
+		"library open it. chrome holds events, intervals, samples and counters; sqlite the tables of 'tapir query'. The "
 		"other formats hold CPU samples with their stacks, "
 		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -226,6 +235,8 @@ const struct tapir_command tapir_cmd_export = {
 			 "for Firefox Profiler"},
 			{"export --format chrome slow.tapir -o slow.trace.json",
 			 "for https://ui.perfetto.dev"},
+			{"export --format sqlite slow.tapir -o slow.sqlite",
+			 "for sqlite3, pandas and other tools that read SQL"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

@@ -21,6 +21,8 @@ struct tapir_sink_host {
 	/* Writes the sink's output and empties it. 0 or -errno with a line, also when interrupted.
 	 */
 	int (*write)(void *ctx, struct tapir_str *out);
+	/* The recording from its beginning, for a sink that reads it again. 0 or -errno. */
+	int (*open_again)(void *ctx, struct tapir_reader **out);
 };
 
 struct tapir_export {

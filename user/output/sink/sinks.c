@@ -5,11 +5,13 @@
 #include <string.h>
 
 extern const struct tapir_sink tapir_sink_nettrace, tapir_sink_speedscope, tapir_sink_folded,
-	tapir_sink_pprof, tapir_sink_otlp, tapir_sink_perfscript, tapir_sink_chrome;
+	tapir_sink_pprof, tapir_sink_otlp, tapir_sink_perfscript, tapir_sink_chrome,
+	tapir_sink_sqlite;
 
 const struct tapir_sink *const tapir_sinks[] = {
-	&tapir_sink_nettrace, &tapir_sink_speedscope, &tapir_sink_folded, &tapir_sink_pprof,
-	&tapir_sink_otlp,     &tapir_sink_perfscript, &tapir_sink_chrome, NULL};
+	&tapir_sink_nettrace, &tapir_sink_speedscope, &tapir_sink_folded,
+	&tapir_sink_pprof,    &tapir_sink_otlp,	      &tapir_sink_perfscript,
+	&tapir_sink_chrome,   &tapir_sink_sqlite,     NULL};
 
 const char *tapir_sink__name(size_t i)
 {
