@@ -210,6 +210,66 @@ static void tally_is_bounded_by_nothing_but_its_sums(void **state)
 	tapir_io_tally__fini(&tally);
 }
 
+/* ---- processes ---------------------------------------------------------------------------------- */
+
+static void feed_switch(uint16_t cpu, uint32_t out, uint32_t in, uint64_t at_ns)
+{
+	struct tapir_rec_switch rec = {
+		.out_tgid = out, .out_tid = out, .in_tgid = in, .in_tid = in};
+
+	tapir_rec__init(&rec.h, TAPIR_REC_SWITCH, sizeof(rec), at_ns);
+	rec.h.cpu = cpu;
+	feeder_add(&f, &rec.h);
+}
+
+/* Thread 9 comes to CPU 1 and is not seen to leave: it has no more than the CPU had. */
+static void cpu_time_is_that_of_the_cpus(void **state)
+{
+	const struct tapir_view_result_table *t;
+
+	(void)state;
+	name_thread(100, "db");
+	name_thread(7, "sh");
+	name_thread(8, "sh");
+	name_thread(9, "ghost");
+	ask("processes", 0);
+	feed_switch(0, 0, 100, 1 * MS);
+	feed_switch(1, 0, 9, 1 * MS);
+	feed_switch(1, 7, 8, 11 * MS);
+	feed_switch(1, 8, 0, 12 * MS);
+	feeder_add(&f, request(&plain, 13 * MS, "/srv/db"));
+	feed_switch(0, 100, 0, 51 * MS);
+	assert_int_equal(answer(), 0);
+	t = table("processes", 0);
+	assert_string_equal(cell(t, 0, "process")->text, "db (100)");
+	assert_int_equal(cell(t, 0, "cpu_ns")->u64, 50 * MS);
+	assert_string_equal(cell(t, 1, "process")->text, "sh (7)");
+	assert_int_equal(cell(t, 1, "cpu_ns")->u64, 10 * MS);
+	assert_string_equal(cell(t, 2, "process")->text, "sh (8)");
+	assert_false(cell(t, 0, "written_bytes")->is_there);
+	assert_int_equal(fact("cpu_ns"), 61 * MS);
+}
+
+static void processes_of_a_name_share_a_row(void **state)
+{
+	const struct tapir_view_result_table *t;
+
+	(void)state;
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv("io"), feeder_sv("on")));
+	for (uint32_t i = 0; i < 60; i++)
+		name_thread(200 + i, "bash");
+	ask("processes", 0);
+	for (uint32_t i = 0; i < 60; i++)
+		feeder_sample(&f, 200 + i, 200 + i, (i + 1) * MS, 0);
+	feeder_add(&f, request(&plain, 100 * MS, "/srv/db"));
+	assert_int_equal(answer(), 0);
+	t = table("processes", 0);
+	assert_string_equal(cell(t, 0, "process")->text, "bash ×60");
+	assert_int_equal(cell(t, 0, "processes")->u64, 60);
+	assert_false(cell(t, 0, "runnable_ns")->is_there);
+	assert_int_equal(cell(t, 1, "written_bytes")->u64, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +279,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(path_is_where_its_file_system_is_mounted, setup,
 						teardown_io),
 		cmocka_unit_test_setup_teardown(view_adds_up_by_file_process_and_device, setup,
+						teardown_io),
+		cmocka_unit_test_setup_teardown(cpu_time_is_that_of_the_cpus, setup, teardown_io),
+		cmocka_unit_test_setup_teardown(processes_of_a_name_share_a_row, setup,
 						teardown_io),
 		cmocka_unit_test_setup_teardown(tally_is_bounded_by_nothing_but_its_sums, setup,
 						teardown_io),

@@ -164,6 +164,13 @@ struct tapir_timeline_fns {
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
 	/* The interpreted functions in which a thread was that ran or waited for a CPU. */
 	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
+	/* A context switch as it was recorded, no snapshot; of any thread. */
+	void (*switched)(void *ctx, const struct tapir_rec_switch *rec);
+	/*
+	 * A thread ended, or the recording: its parts are whole, of all its time. Not where a part
+	 * of the time is asked for.
+	 */
+	void (*ended)(void *ctx, const struct tapir_tl_thread *thread);
 	/* A request to a block device, of a traced thread or of no thread; node: of its stack. */
 	void (*io)(void *ctx, const struct tapir_rec *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */

@@ -151,6 +151,8 @@ static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, ui
 		tell_cut_wait(tl, t, t->out_ns, now_ns);
 	tapir_timeline__close_thread(tl, t, now_ns);
 	count_time(tl, t);
+	if (!tl->opts.from_ns && !tl->opts.until_ns && tapir_timeline__reports(tl, t->tgid, t->tid))
+		TELL(tl, ended, t);
 	leave_process(t);
 	t->has_exited = true;
 	retire_thread(tl, t);
@@ -550,6 +552,8 @@ void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_sw
 		return;
 	}
 	tl->stats.switches++;
+	if (tapir_timeline__in_range(tl, rec->h.time_ns))
+		TELL(tl, switched, rec);
 	if (rec->out_tid)
 		on_switch_out(tl, rec);
 	if (rec->in_tid)

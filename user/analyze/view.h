@@ -49,6 +49,7 @@ struct tapir_view {
 	X(requests)                                                                                \
 	X(slow)                                                                                    \
 	X(io)                                                                                      \
+	X(processes)                                                                               \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;
