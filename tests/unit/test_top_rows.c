@@ -204,6 +204,41 @@ static void samples_divide_the_cpu_time(void **state)
 	assert_true(tapir_top_row__samples(row) == 0);
 }
 
+static void tell(const char *provider, const char *name, double value, uint64_t interval_ns)
+{
+	const struct tapir_rec_counter rec = {
+		.tgid = 7, .kind = TAPIR_COUNTER_RATE, .value = value, .interval_ns = interval_ns};
+	const struct tapir_counter_view view = {
+		.rec = &rec, .provider = tapir_sv__of(provider), .name = tapir_sv__of(name)};
+
+	tapir_top_rows__counter(rows, &view);
+}
+
+static void runtimes_tell_of_themselves(void **state)
+{
+	struct tapir_thread_use uses[] = {use(7, 7, 0), use(8, 8, 0)};
+	const struct tapir_top_row *row;
+
+	(void)state;
+	look(uses, 2);
+	tapir_top_rows__begin(rows, BEGAN);
+	look(uses, 2);
+	tell("System.Runtime", "alloc-rate", 500, 500000000);
+	tell("System.Runtime", "exception-count", 3, 1000000000);
+	tell("System.Runtime", "total-pause-time-by-gc", 10, 500000000);
+	tell("System.Runtime", "gc-time", 99, 500000000); /* that is a JVM's */
+	tapir_top_rows__end_interval(rows, BEGAN + 1000000000);
+	row = row_of(&rows->processes, 7, 0);
+	assert_true(row->allocated == 1000 && row->exceptions == 3 && row->paused_ns == 20e6);
+	row = row_of(&rows->processes, 8, 0);
+	assert_true(row->allocated < 0 && row->exceptions < 0 && row->paused_ns < 0);
+	look(uses, 2);
+	tell("hsperfdata", "gc-time", 10, 500000000);
+	tell("hsperfdata", "gc-time", 5, 500000000); /* of another cause */
+	tapir_top_rows__end_interval(rows, BEGAN + 2000000000);
+	assert_true(row_of(&rows->processes, 7, 0)->paused_ns == 15e6);
+}
+
 static void lines_fit_and_names_are_printable(void **state)
 {
 	struct tapir_thread_use u = use(4194304, 4194304, 1);
@@ -247,6 +282,7 @@ int main(void)
 		TEST(process_that_ends_stays_for_its_interval),
 		TEST(waits_are_known_by_their_calls),
 		TEST(samples_divide_the_cpu_time),
+		TEST(runtimes_tell_of_themselves),
 		TEST(lines_fit_and_names_are_printable),
 	};
 

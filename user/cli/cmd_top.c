@@ -559,6 +559,16 @@ static unsigned sampling_hz(void)
 	return hz < MIN_HZ ? MIN_HZ : hz > MAX_HZ ? MAX_HZ : hz;
 }
 
+/* Some values are to come in the first interval, which may be the only one. */
+static uint64_t counter_interval_ns(uint64_t interval_ns)
+{
+	uint64_t half_ns = interval_ns / 2;
+
+	return half_ns < TAPIR_COUNTER_MIN_NS ? TAPIR_COUNTER_MIN_NS
+	       : half_ns > TAPIR_NS_PER_SEC   ? TAPIR_NS_PER_SEC
+					      : half_ns;
+}
+
 static int record(struct top *t)
 {
 	static const char *const counters[] = {"System.Runtime/alloc-rate",
@@ -570,8 +580,7 @@ static int record(struct top *t)
 		.has_no_default = true,
 		.has_counters = true,
 		.counters = {.data = (const char **)counters, .cnt = 3, .cap = 3},
-		.interval_ns = t->args->interval_ns < TAPIR_NS_PER_SEC ? TAPIR_NS_PER_SEC
-								       : t->args->interval_ns,
+		.interval_ns = counter_interval_ns(t->args->interval_ns),
 		.lane = "stream",
 		.sample_hz = sampling_hz(),
 		.no_sched = true,

@@ -221,7 +221,10 @@ static void end_interval_of(struct tapir_top_rows *rows, struct tapir_top_row *r
 		row->wait_looks[i] = 0;
 	}
 	row->paused_ns = row->pausing_ns;
+	if (row->pausing_of_ns > 0)
+		row->paused_ns *= (double)tapir_top_rows__interval_ns(rows) / row->pausing_of_ns;
 	row->pausing_ns = row->pausing_ns < 0 ? -1 : 0;
+	row->pausing_of_ns = 0;
 }
 
 /* Forgets those that no look of the interval has seen; last: the look before it. */
@@ -266,14 +269,14 @@ void tapir_top_rows__end_interval(struct tapir_top_rows *rows, uint64_t now_ns)
 	uint64_t last = rows->look - rows->look_cnt;
 	struct tapir_top_row *row;
 
+	rows->from_ns = rows->began_ns;
+	rows->until_ns = rows->began_ns = now_ns;
 	forget(rows, &rows->processes, &rows->process_by_tgid, last);
 	forget(rows, &rows->threads, &rows->thread_by_tid, last);
 	tapir_vec_for_each (row, &rows->processes)
 		end_interval_of(rows, row);
 	tapir_vec_for_each (row, &rows->threads)
 		end_interval_of(rows, row);
-	rows->from_ns = rows->began_ns;
-	rows->until_ns = rows->began_ns = now_ns;
 	rows->look_cnt = 0;
 }
 
@@ -340,24 +343,39 @@ static double per_second(const struct tapir_rec_counter *rec)
 	return rec->interval_ns ? rec->value * 1e9 / (double)rec->interval_ns : rec->value;
 }
 
+static void add_pause(struct tapir_top_row *row, const struct tapir_rec_counter *rec)
+{
+	row->pausing_ns = (row->pausing_ns < 0 ? 0 : row->pausing_ns) + rec->value * 1e6;
+}
+
+static void take_jvms(struct tapir_top_row *row, const struct tapir_counter_view *counter)
+{
+	if (row->pausing_ns < 0) /* it has not collected */
+		row->pausing_ns = 0;
+	if (tapir_sv__is(counter->name, "gc-time"))
+		add_pause(row, counter->rec);
+}
+
+static void take_dotnets(struct tapir_top_row *row, const struct tapir_counter_view *counter)
+{
+	if (tapir_sv__is(counter->name, "total-pause-time-by-gc")) {
+		add_pause(row, counter->rec);
+		row->pausing_of_ns += (double)counter->rec->interval_ns;
+	} else if (tapir_sv__is(counter->name, "alloc-rate")) {
+		row->allocated = per_second(counter->rec);
+	} else if (tapir_sv__is(counter->name, "exception-count")) {
+		row->exceptions = per_second(counter->rec);
+	}
+}
+
 void tapir_top_rows__counter(struct tapir_top_rows *rows, const struct tapir_counter_view *counter)
 {
 	struct tapir_top_row *row = row_of(rows, counter->rec->tgid, 0);
-	bool is_jvms = tapir_sv__is(counter->provider, "hsperfdata");
 
-	if (!row || counter->rec->kind != TAPIR_COUNTER_RATE) {
-		if (row && is_jvms && row->pausing_ns < 0) /* a JVM that has not collected */
-			row->pausing_ns = 0;
-		return;
-	}
-	if (tapir_sv__is(counter->name, "gc-time") ||
-	    tapir_sv__is(counter->name, "total-pause-time-by-gc"))
-		row->pausing_ns =
-			(row->pausing_ns < 0 ? 0 : row->pausing_ns) + counter->rec->value * 1e6;
-	else if (tapir_sv__is(counter->name, "alloc-rate"))
-		row->allocated = per_second(counter->rec);
-	else if (tapir_sv__is(counter->name, "exception-count"))
-		row->exceptions = per_second(counter->rec);
+	if (row && tapir_sv__is(counter->provider, "hsperfdata"))
+		take_jvms(row, counter);
+	else if (row && counter->rec->kind == TAPIR_COUNTER_RATE)
+		take_dotnets(row, counter);
 }
 
 void tapir_top_rows__fini(struct tapir_top_rows *rows)

@@ -63,7 +63,7 @@ struct tapir_top_row {
 	struct tapir_top_sums now, base;
 	uint64_t seen; /* the look */
 	uint32_t wait_looks[TAPIR_TOP_WAIT_CNT], samples[TAPIR_TOP_WORK_CNT];
-	double pausing_ns;
+	double pausing_ns, pausing_of_ns; /* of_ns: the time that .NET said it of */
 };
 
 struct tapir_top_list tapir_vec(struct tapir_top_row);
