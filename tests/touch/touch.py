@@ -25,6 +25,7 @@ PAGE = "user/README.md"
 # The most files of a sample, and how the bullet of PAGE begins that tells of it.
 LIMITS = {
     "view": (2, "A view"),
+    "export": (3, "An export format"),
     "option": (2, "An option of a command"),
     "doctor_check": (1, "A check of `tapir doctor`"),
     "record_type": (9, "A kind of record that is captured"),  # issue 38 asks for 8

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of sinks, in the order in which help and errors list them, and the loop around each. */
+/* The table of sinks, and the loop around each. */
 #include "output/sink/sinks.h"
 
 #include <string.h>
 
-extern const struct tapir_sink tapir_sink_nettrace, tapir_sink_speedscope, tapir_sink_folded,
-	tapir_sink_pprof, tapir_sink_otlp, tapir_sink_perfscript, tapir_sink_chrome,
-	tapir_sink_sqlite;
+/* In the order in which help and errors list them: sink_NAME.c. */
+#define SINKS(X)                                                                                   \
+	X(nettrace)                                                                                \
+	X(speedscope)                                                                              \
+	X(folded)                                                                                  \
+	X(pprof)                                                                                   \
+	X(otlp)                                                                                    \
+	X(perfscript)                                                                              \
+	X(chrome)                                                                                  \
+	X(sqlite)                                                                                  \
+	/* A sink is a row above this line. */
 
-const struct tapir_sink *const tapir_sinks[] = {
-	&tapir_sink_nettrace, &tapir_sink_speedscope, &tapir_sink_folded,
-	&tapir_sink_pprof,    &tapir_sink_otlp,	      &tapir_sink_perfscript,
-	&tapir_sink_chrome,   &tapir_sink_sqlite,     NULL};
+#define DECLARE(name) extern const struct tapir_sink tapir_sink_##name;
+SINKS(DECLARE)
+
+#define ROW(name) &tapir_sink_##name,
+const struct tapir_sink *const tapir_sinks[] = {SINKS(ROW) NULL};
 
 const char *tapir_sink__name(size_t i)
 {
