@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a recording adds up to: against what the program says it fired, and the file's own lines."""
+import csv
 import collections
 import json
 import re
@@ -355,3 +356,28 @@ def test_no_cpu_time_is_known_when_no_samples_were_taken(t):
     target = t.target_path("storm")
     t.tapir("record", "storm:hit", "--no-samples", "-f", "-o", file, "--", target, 0, 100000, 1)
     t.ok("CPU" not in t.tapir("report", file, "--all").out.splitlines()[0], "the first line of a busy program that was not sampled")
+
+
+def rows_of(tables):
+    """How many rows the tables of a view's JSON have: (of the view, of rows)."""
+    below = [cell for table in tables for row in table for cell in row.values()
+             if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
+    return sum(len(table) for table in tables), sum(sum(rows_of([table])) for table in below)
+
+
+def test_views_have_the_same_rows_in_json_lines_and_csv(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 500, "--requests", 500, "--stacks", 100, "--hostile")
+    for view in ("cpu", "gc", "offcpu", "requests"):
+        document = json.loads(t.tapir("report", file, "--view", view, "--json").out)
+        tables = [value for value in document.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+        own, below = rows_of(tables)
+        lines = [json.loads(line) for line in t.tapir("report", file, "--view", view, "--jsonl").out.splitlines()]
+        t.eq(len(lines), own + below, f"rows of {view} as JSON lines")
+        t.ok(all("table" in line for line in lines), f"{view}: each row names its table")
+        parts = [list(csv.reader(part.splitlines()))
+                 for part in t.tapir("report", file, "--view", view, "--csv").out.strip().split("\r\n\r\n")]
+        t.eq(sum(max(len(part) - 1, 0) for part in parts), own, f"rows of {view} as CSV")
+        t.ok(all(len(row) == len(part[0]) for part in parts for row in part), f"{view}: all rows have all columns")
+        t.ok(not any(cell[:1] in ("=", "+", "@") for part in parts for row in part for cell in row), f"{view}: no formula")
+    t.eq(t.tapir("report", file, "--csv", expect=2).rc, 2, "CSV is of a view")

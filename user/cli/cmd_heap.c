@@ -70,7 +70,8 @@ static int show(const struct tapir_heap_snapshot *before, const struct tapir_hea
 			 : tapir_heap_tables__one(s, &opts, &result);
 
 	if (!err)
-		err = tapir_view_result__print(&result, args->json);
+		err = tapir_view_result__print(&result,
+					       args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT);
 	tapir_view_result__fini(&result);
 	return err;
 }
@@ -139,7 +140,10 @@ static int print_live(const struct tapir_heap_live *live, const struct args *arg
 	tapir_heap_live__add_headline(live, &result.headline);
 	tapir_heap_live__add_table(live, args->top, &result);
 	tapir_view_result__note(&result, "%s", note);
-	err = result.headline.failed ? -ENOMEM : tapir_view_result__print(&result, args->json);
+	err = result.headline.failed
+		      ? -ENOMEM
+		      : tapir_view_result__print(&result,
+						 args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT);
 	tapir_view_result__fini(&result);
 	return err;
 }

@@ -18,7 +18,7 @@
 #include "cli/view_run.h"
 
 struct args {
-	bool json;
+	bool json, jsonl, csv;
 	bool all;
 	uint64_t top;
 	struct tapir_pids pids, tids;
@@ -35,6 +35,12 @@ struct args {
 
 static const struct tapir_option options[] = {
 	TAPIR_FLAG("json", 0, "one JSON document, with every row", struct args, json),
+	TAPIR_FLAG("jsonl", 0, "with --view: one JSON object per row", struct args, jsonl),
+	TAPIR_FLAG(
+		"csv", 0,
+		"with --view: its tables as comma-separated values, an empty line between two; a "
+		"text that a spreadsheet would calculate begins with an apostrophe",
+		struct args, csv),
 	TAPIR_TOP(
 		"show N rows of each table, 0: all; with --json, of functions, modules and stacks",
 		struct args, top),
@@ -77,6 +83,14 @@ static const struct tapir_option options[] = {
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
+static enum tapir_view_form form_of(const struct args *args)
+{
+	return args->json    ? TAPIR_VIEW_JSON
+	       : args->jsonl ? TAPIR_VIEW_JSONL
+	       : args->csv   ? TAPIR_VIEW_CSV
+			     : TAPIR_VIEW_TEXT;
+}
+
 static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -88,7 +102,7 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 					.from_ns = args->from_ns,
 					.until_ns = args->until_ns,
 					.top = args->all ? UINT32_MAX : args->top,
-					.json = args->json,
+					.form = form_of(args),
 					.all_frames = args->all_frames};
 
 	rq.view = tapir_view__find(args->view, &rq.arg);
@@ -190,6 +204,10 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 		return tapir_cli__usage(cli, "--all-frames requires --view or --stacks");
 	if (args->trace_id && !args->view)
 		return tapir_cli__usage(cli, "--trace-id requires --view, as in --view cpu");
+	if ((args->jsonl || args->csv) && !args->view)
+		return tapir_cli__usage(cli, "--jsonl and --csv require --view, as in --view gc");
+	if (args->json + args->jsonl + args->csv > 1)
+		return tapir_cli__usage(cli, "one of --json, --jsonl and --csv");
 	if (args->stacks && args->view)
 		return tapir_cli__usage(cli, "--stacks cannot be used with --view");
 	if (args->fail_on.cnt && args->view)
@@ -206,21 +224,23 @@ static int run(struct tapir_cli *cli)
 		err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
-	return tapir_recording_file__show(cli,
-					  &(struct tapir_show_opts){.symbols = &args->symbols,
-								    .manifests = &args->manifests,
-								    .raw_names = args->raw_names,
-								    .is_async = args->is_async,
-								    .has_pager = !args->json},
-					  report);
+	return tapir_recording_file__show(
+		cli,
+		&(struct tapir_show_opts){.symbols = &args->symbols,
+					  .manifests = &args->manifests,
+					  .raw_names = args->raw_names,
+					  .is_async = args->is_async,
+					  .has_pager = form_of(args) == TAPIR_VIEW_TEXT},
+		report);
 }
 
 const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "summarize a recording, or answer one question about it",
-	.synopsis = "[FILE] [--view VIEW | --stacks] [--json] [--top N | --all] [--pid PID] "
-		    "[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
-		    "[--pair A,B[,key=ARG]]...",
+	.synopsis =
+		"[FILE] [--view VIEW | --stacks] [--json | --jsonl | --csv] [--top N | --all] [--pid PID] "
+		"[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
+		"[--pair A,B[,key=ARG]]...",
 	.text = "Shows one screen: what was recorded, up to three findings, each with the command "
 		"that shows what is behind it, and the largest figures: the processes that used "
 		"most CPU, the requests that took most time, the program's own functions with most "

@@ -170,7 +170,7 @@ static int show(struct tapir_cli *cli, struct tapir_reader *reader)
 		.pids = &none,
 		.tids = &none,
 		.top = args->all ? UINT32_MAX : args->top,
-		.json = args->json,
+		.form = args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT,
 	};
 
 	if (!args->json)

@@ -90,18 +90,22 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, stru
 	return err ? err : tapir_timeline__finish(tl);
 }
 
-int tapir_view_result__print(struct tapir_view_result *result, bool json)
+int tapir_view_result__print(struct tapir_view_result *result, enum tapir_view_form form)
 {
 	struct tapir_str out = {};
 	int err;
 
 	if (result->failed)
 		return -ENOMEM;
-	if (json)
+	if (form == TAPIR_VIEW_JSON)
 		tapir_view_result__write_json(result, &out);
+	else if (form == TAPIR_VIEW_JSONL)
+		tapir_view_result__write_jsonl(result, &out);
+	else if (form == TAPIR_VIEW_CSV)
+		tapir_view_result__write_csv(result, &out);
 	else
 		tapir_view_result__write_text(result, tapir_screen__palette(stdout), &out);
-	if (!json)
+	if (form == TAPIR_VIEW_TEXT)
 		tapir_text__fit(&out, tapir_screen__fit_columns());
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
@@ -224,7 +228,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
 		add_coverage(tapir_timeline__stats(tl), rq, &result);
-		err = tapir_view_result__print(&result, rq->json);
+		err = tapir_view_result__print(&result, rq->form);
 	}
 	tapir_timeline__free(tl);
 	tapir_view__free(rq->view, ctx);

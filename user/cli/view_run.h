@@ -7,6 +7,8 @@
 #include "cli/options.h"
 #include "trace/reader.h"
 
+enum tapir_view_form { TAPIR_VIEW_TEXT, TAPIR_VIEW_JSON, TAPIR_VIEW_JSONL, TAPIR_VIEW_CSV };
+
 struct tapir_view_request {
 	const struct tapir_view *view;
 	const char *path;		 /* of the recording, for messages */
@@ -16,7 +18,7 @@ struct tapir_view_request {
 	const char *trace_id;	    /* 32 digits; NULL: of every trace */
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
 	uint64_t top;
-	bool json;
+	enum tapir_view_form form;
 	bool all_frames;
 };
 
@@ -34,9 +36,9 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *request);
 
 /*
- * Prints the result as text or JSON to standard output. 0 or -errno; -ENOMEM also when memory ran
+ * Prints the result to standard output. 0 or -errno; -ENOMEM also when memory ran
  * out while it was made.
  */
-int tapir_view_result__print(struct tapir_view_result *result, bool json);
+int tapir_view_result__print(struct tapir_view_result *result, enum tapir_view_form form);
 
 #endif

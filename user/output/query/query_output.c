@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "decode/value.h"
+#include "output/render/csv.h"
 #include "output/render/table.h"
 
 /* ---- columns ------------------------------------------------------------------------------------- */
@@ -38,25 +39,6 @@ static char *name_of(const struct tapir_query_output *o, unsigned column)
 
 /* ---- CSV ----------------------------------------------------------------------------------------- */
 
-/* A text that a spreadsheet would calculate begins with an apostrophe. */
-static void add_csv_text(struct tapir_str *out, const char *text, size_t len)
-{
-	struct tapir_str printable = {};
-
-	tapir_str__addc(out, '"');
-	if (len && strchr("=+-@\t\r\n", *text))
-		tapir_str__addc(out, '\'');
-	tapir_str__add_printable(&printable, text, len);
-	for (size_t i = 0; i < printable.len; i++) {
-		if (printable.data[i] == '"')
-			tapir_str__addc(out, '"');
-		tapir_str__addc(out, printable.data[i]);
-	}
-	tapir_str__addc(out, '"');
-	out->failed |= printable.failed;
-	tapir_str__fini(&printable);
-}
-
 static void add_csv_cell(struct tapir_str *out, const struct tapir_sql_value *cell)
 {
 	const struct tapir_value real = {
@@ -71,7 +53,7 @@ static void add_csv_cell(struct tapir_str *out, const struct tapir_sql_value *ce
 			tapir_value__add_text(out, &real);
 		break;
 	case TAPIR_SQL_TEXT:
-		add_csv_text(out, cell->text, cell->len);
+		tapir_csv__add_text(out, cell->text, cell->len);
 		break;
 	default:
 		break;
@@ -212,7 +194,7 @@ static void add_head(const struct tapir_query_output *o, struct tapir_str *out)
 	for (unsigned i = 0; o->format == TAPIR_QUERY_CSV && i < o->column_cnt; i++) {
 		if (i)
 			tapir_str__addc(out, ',');
-		add_csv_text(out, o->names[i], strlen(o->names[i]));
+		tapir_csv__add_text(out, o->names[i], strlen(o->names[i]));
 	}
 	if (o->format == TAPIR_QUERY_CSV)
 		tapir_str__adds(out, "\r\n");

@@ -18,8 +18,8 @@ static void json_stack(struct tapir_json *j, const char *key, const struct tapir
 	tapir_str__fini(&label);
 }
 
-static void json_cell(struct tapir_json *j, const struct tapir_view_result *result,
-		      const struct tapir_column *column, const struct tapir_cell *cell)
+void tapir_view_result__json_cell(struct tapir_json *j, const struct tapir_view_result *result,
+				  const struct tapir_column *column, const struct tapir_cell *cell)
 {
 	if (!cell->is_there)
 		tapir_json__null(j, column->key);
@@ -53,8 +53,8 @@ static void json_table(struct tapir_json *j, const struct tapir_view_result *res
 	for (size_t row = 0; row < tapir_view_result_table__rows(t); row++) {
 		tapir_json__open(j, NULL, '{');
 		for (unsigned c = 0; c < t->column_cnt; c++)
-			json_cell(j, result, &t->columns[c],
-				  &t->cells.data[row * t->column_cnt + c]);
+			tapir_view_result__json_cell(j, result, &t->columns[c],
+						     &t->cells.data[row * t->column_cnt + c]);
 		json_tables_of(j, result, idx, row);
 		tapir_json__close(j, '}');
 	}
@@ -71,7 +71,8 @@ void tapir_view_result__write_json(const struct tapir_view_result *result, struc
 	if (result->is_unrecorded)
 		tapir_json__bool(&j, "recorded", false);
 	for (size_t i = 0; i < result->facts.cnt; i++)
-		json_cell(&j, result, &result->facts.data[i].column, &result->facts.data[i].cell);
+		tapir_view_result__json_cell(&j, result, &result->facts.data[i].column,
+					     &result->facts.data[i].cell);
 	json_tables_of(&j, result, TAPIR_VIEW_RESULT_NO_PARENT, 0);
 	tapir_json__open(&j, "notes", '[');
 	for (size_t i = 0; i < result->notes.cnt; i++)
