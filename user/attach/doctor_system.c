@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Settings of the machine, and of one process, that change what tracing can see; what all checks
    share. */
+#include <bpf/btf.h>
 #include <errno.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -195,6 +196,18 @@ static bool are_pids_the_kernels(struct tapir_check *check, uint32_t tgid)
 	return is_well;
 }
 
+/* A kernel without CONFIG_BLOCK, or another that has no such tracepoint. */
+static bool has_block_requests(struct tapir_check *check, uint32_t tgid)
+{
+	struct btf *types = btf__load_vmlinux_btf();
+	bool is_there = types && btf__find_by_name(types, "btf_trace_block_getrq") > 0;
+
+	(void)tgid;
+	btf__free(types);
+	strcpy(check->found, is_there ? "yes" : "no");
+	return is_there;
+}
+
 /* A check of the machine has its function above this line. */
 static const struct tapir_check_row of_machine[] = {
 	{"perf_event_paranoid", "irrelevant with cap_perfmon", is_paranoid_well,
@@ -221,6 +234,8 @@ static const struct tapir_check_row of_machine[] = {
 	{"pid_namespace", "pids here are the kernel's", are_pids_the_kernels, TAPIR_CHECK_LIMITED,
 	 "pids here differ from the kernel's",
 	 "run in the host's pid namespace (podman run --pid=host, hostPID: true)"},
+	{"block_requests", "requests to block devices can be recorded (--io)", has_block_requests,
+	 TAPIR_CHECK_LIMITED, "record --io is refused", "a kernel with CONFIG_BLOCK and BTF"},
 	/* A check of the machine is a row above this line. */
 };
 
