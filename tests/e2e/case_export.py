@@ -556,3 +556,17 @@ def test_sqlite_says_when_its_temporary_file_cannot_grow(t):
     result = t.run("sh", "-c", 'ulimit -f 16; exec "$@"', "sh", t.tapir_path, "export", "--format", "sqlite", record(t), "-o", out)
     t.eq((result.rc, os.path.exists(out)), (1, False), f"exit status, and no file: {result.err}")
     t.ok("cannot write the database to a temporary file: " in result.err, result.err)
+
+
+def test_no_format_leaves_a_file_when_its_output_fails(t):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 500, "--stacks", 50)
+    listed = t.tapir("export", "--format", "none", file, expect=2).err
+    forms = ("nettrace", "speedscope", "folded", "pprof", "otlp", "perfscript", "chrome", "sqlite")
+    t.ok(all(form in listed for form in forms), f"formats are listed: {listed}")
+    for form in forms:
+        out = t.path(f"limited.{form}")
+        full = t.run("sh", "-c", 'exec "$@" > /dev/full', "sh", t.tapir_path, "export", "--format", form, file)
+        t.ok(full.rc == 1 and "No space left on device" in full.err, f"{form} on a full disk: {full.rc}, {full.err}")
+        short = t.run("sh", "-c", 'ulimit -f 1; exec "$@"', "sh", t.tapir_path, "export", "--format", form, file, "-o", out)
+        t.eq(os.path.exists(out), short.rc == 0, f"{form} beyond a limit: {short.err}")
