@@ -72,6 +72,7 @@ enum tapir_rec_type {
 	TAPIR_REC_INLINED = 19,	 /* what a compiler inlined at an address */
 	TAPIR_REC_LOOK = 20,	 /* which interpreted functions a thread was in */
 	TAPIR_REC_IO = 21,	 /* a request to a block device */
+	TAPIR_REC_EXCHANGE = 22, /* a request and its answer on a TCP connection */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -435,6 +436,46 @@ struct tapir_rec_io {
 					/* path */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_io) == 120, "tapir_rec_io");
+
+/* ---- EXCHANGE -------------------------------------------------------------------------- */
+
+enum tapir_exchange_kind {
+	TAPIR_EXCHANGE_ANSWERED = 1, /* the first byte of an answer has passed */
+	TAPIR_EXCHANGE_CLOSED = 2    /* the connection has ended */
+};
+
+#define TAPIR_EXCHANGE_OPENED	(1u << 0) /* the process opened the connection; else accepted it */
+/* Another request may have begun before this one was answered: its times mean nothing. */
+#define TAPIR_EXCHANGE_OVERLAPS (1u << 1)
+#define TAPIR_EXCHANGE_REFUSED	(1u << 2) /* the connection was never made */
+
+/*
+ * One record per answered request, and one at the end of a connection. Bytes are those since the
+ * connection's last record. Addresses are IPv6; an IPv4 one is ::ffff:a.b.c.d.
+ */
+struct tapir_rec_exchange {
+	struct tapir_rec h; /* at the answer's first byte, or the end */
+	uint32_t tgid;
+	uint32_t tid;	     /* that received the answer, or sent it; or used it last */
+	uint64_t connection; /* the socket's cookie, as ss -e shows it */
+	uint64_t begin_ns;   /* the request's last byte; 0: not seen, or none is open */
+	uint64_t nr;	     /* answered requests of the connection so far, with this one */
+	uint64_t sent_bytes;
+	uint64_t received_bytes;
+	uint32_t retransmits; /* of the connection so far */
+	uint32_t ask_tid;     /* the thread that sent the request, or received it */
+	uint32_t netns;	      /* inode number of the network namespace */
+	uint16_t local_port;
+	uint16_t peer_port;
+	uint8_t local[16];
+	uint8_t peer[16];
+	uint8_t kind; /* enum tapir_exchange_kind */
+	uint8_t pad0;
+	uint16_t flags;
+	uint16_t error; /* errno of the socket at its end: 104 reset, 111 refused, 110 timed out */
+	uint16_t pad1;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_exchange) == 120, "tapir_rec_exchange");
 
 /* ---- WAIT, LOOK ------------------------------------------------------------------------ */
 

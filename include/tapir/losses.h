@@ -74,6 +74,11 @@
 	X(IO_SKIPPED, IO, "the kernel skipped the block request programs: one was running")        \
 	X(IO_DISK, IO, "the file could not be written: a block request")                           \
 	X(IO_STACK_LOST, PART, "no space in the ring buffer for a block request's stack")          \
+	X(EXCHANGE_RING_FULL, EXCHANGE, "no space in the ring buffer for an exchange")             \
+	X(EXCHANGE_NO_ROOM, EXCHANGE, "no memory for the state of a connection")                   \
+	X(EXCHANGE_LIMITED, EXCHANGE, "more exchanges a second than a CPU may record")             \
+	X(EXCHANGE_SKIPPED, EXCHANGE, "the kernel skipped the socket programs: one was running")   \
+	X(EXCHANGE_DISK, EXCHANGE, "the file could not be written: an exchange")                   \
 	/* A cause is a row above this line. */
 
 /*
@@ -85,6 +90,7 @@
 	X(SAMPLE, "sample")                                                                        \
 	X(SWITCH, "switch")                                                                        \
 	X(IO, "io")                                                                                \
+	X(EXCHANGE, "exchange")                                                                    \
 	/* A family is a row above this line. */
 
 enum tapir_loss_kind {

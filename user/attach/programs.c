@@ -3,6 +3,7 @@
 #include "attach/programs.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <assert.h>
 #include <errno.h>
@@ -276,11 +277,25 @@ static int end_loading(struct tapir_programs *p, bool may_go_on, int err)
 	return err;
 }
 
+/* Since 6.3, commit 6e6eda44b939 "sock: add tracepoint for send recv length". */
+static int check_net(const struct tapir_programs_opts *opts)
+{
+	struct btf *btf = opts->families[TAPIR_FAMILY_EXCHANGE] ? btf__load_vmlinux_btf() : NULL;
+	bool is_there = !btf || btf__find_by_name(btf, "btf_trace_sock_send_length") > 0;
+
+	btf__free(btf);
+	return is_there ? 0
+			: tapir_diag__fail(-EOPNOTSUPP, "cannot record requests on connections: "
+							"--net requires Linux 6.3 or newer");
+}
+
 static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	tapir_autofd int types_fd = -1;
-	int err = open_skel(p, opts, &types_fd);
+	int err = check_net(opts);
 
+	if (!err)
+		err = open_skel(p, opts, &types_fd);
 	if (!err)
 		err = load_skel(p, opts);
 	err = end_loading(p, opts->probes_later, err);

@@ -32,7 +32,7 @@ struct args {
 	bool no_samples;
 	bool jvm_locks, activities;
 	bool sched, no_sched;
-	bool io;
+	bool io, net;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	uint64_t unwind_mb;
@@ -67,6 +67,10 @@ static const struct tapir_option options[] = {
 		   "record each request to a block device: its file, who made it, how long it took "
 		   "('tapir help io')",
 		   struct args, io),
+	TAPIR_FLAG("net", 0,
+		   "record each request and answer on TCP connections: peer, time, bytes "
+		   "('tapir help net')",
+		   struct args, net),
 	TAPIR_FLAG("activities", 0,
 		   ".NET: follow Start and Stop events of EventSources across awaits; the runtime "
 		   "keeps part of this switched on afterwards ('tapir help dotnet')",
@@ -359,6 +363,7 @@ static int run(struct tapir_cli *cli)
 	request.sched = args->sched;
 	request.no_sched = args->no_sched;
 	request.captures[TAPIR_FAMILY_IO] = args->io;
+	request.captures[TAPIR_FAMILY_EXCHANGE] = args->net;
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
 	if (!err)

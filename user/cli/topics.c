@@ -65,6 +65,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"profiles", topic_profiles, add_profiles},
 	{"async", topic_async, NULL},
 	{"io", topic_io, NULL},
+	{"net", topic_net, NULL},
 	{"views", topic_views, add_views},
 	{"formats", topic_formats, add_formats},
 	{"tables", topic_tables, tapir_query__add_schema},

@@ -54,6 +54,11 @@ WORD_OF(switch_state, switch, r->out_tid ? tapir_switch__state_name(r) : NULL)
 WORD_OF(switch_mark, switch, r->flags &TAPIR_SWITCH_STACK_LOST ? "lost" : NULL)
 WORD_OF(io_op, io, tapir_io_op__name(r->op))
 WORD_OF(io_mark, io, r->flags &TAPIR_IO_STACK_LOST ? "lost" : NULL)
+WORD_OF(exchange_kind, exchange, r->kind == TAPIR_EXCHANGE_CLOSED ? "closed" : "answered")
+WORD_OF(exchange_role, exchange, r->flags &TAPIR_EXCHANGE_OPENED ? "opened" : "accepted")
+VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
+VALUE_OF(exchange_took, exchange,
+	 r->begin_ns && r->begin_ns < r->h.time_ns ? r->h.time_ns - r->begin_ns : 0)
 VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
 VALUE_OF(switch_is_snapshot, switch, (r->flags & TAPIR_SWITCH_SNAPSHOT) != 0)
 VALUE_OF(loss_is_whole, loss, tapir_loss__is_whole(r->cause))
@@ -388,6 +393,38 @@ static const struct tapir_member io[] = {
 	{IS(FUNCTIONS), .column = "stack", .what = "functions, outermost first, separated by ';'"},
 	{}};
 
+static const struct tapir_member exchange[] = {
+	{IN(exchange, tgid), AS("pid"), .what = "process that used the connection"},
+	{IN(exchange, tid), AS("tid"),
+	 .what = "the thread that received the answer, or sent it; or used the connection last"},
+	{IN(exchange, tgid), IS(COMM), .key = "comm", .column = "process", .aux = AT(exchange, tid),
+	 .what = "name of the process"},
+	{IN(exchange, tid), IS(THREAD), .column = "thread", .what = "name of the thread"},
+	{IN(exchange, kind), IS(WORD), .word = exchange_kind, AS("kind"),
+	 .what = "answered; closed: the connection has ended"},
+	{IN(exchange, flags), IS(WORD), .word = exchange_role, AS("role"),
+	 .what = "opened: the process asks; accepted: it answers"},
+	{IN(exchange, local), IS(ADDRESS), .aux = AT(exchange, local_port), AS("local"),
+	 .what = "address and port of this end"},
+	{IN(exchange, peer), IS(ADDRESS), .aux = AT(exchange, peer_port), AS("peer"),
+	 .what = "address and port of the other end"},
+	{IN(exchange, begin_ns), IS(UINT), .value = exchange_took, MAY_MISS, AS("took_ns"),
+	 .what = "from the request's last byte to the answer's first; closed: without an answer"},
+	{IN(exchange, nr), AS("nr"), .what = "answered requests of the connection so far"},
+	{IN(exchange, sent_bytes), AS("sent_bytes"), .what = "since its record before"},
+	{IN(exchange, received_bytes), AS("received_bytes"), .what = "since its record before"},
+	{IN(exchange, flags), IS(UINT), .value = exchange_overlaps, AS("overlaps"),
+	 .what = "1: another request may have begun before the answer; the time means nothing"},
+	{IN(exchange, error), MAY_MISS, AS("error"),
+	 .what = "errno of the connection: 104 reset, 111 refused, 110 timed out"},
+	{IN(exchange, retransmits), AS("retransmits"), .what = "of the connection so far"},
+	{IN(exchange, connection), AS("connection"), .what = "the socket's cookie (ss -e)"},
+	{IN(exchange, ask_tid), AS("ask_tid"), .what = "thread that sent or received the request"},
+	{IN(exchange, netns), AS("netns"), .what = "inode number of the network namespace"},
+	HIDDEN(exchange, local_port, "port of this end"),
+	HIDDEN(exchange, peer_port, "port of the other end"),
+	{}};
+
 static const struct tapir_member none[] = {{}};
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -593,6 +630,15 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			  .parts = {LEN(io, path_len)},
 			  .who = {{AT(io, tgid), AT(io, tid), AT(io, stack_id), 0}},
 			  .members = io},
+	[TAPIR_REC_EXCHANGE] = {.name = "exchange",
+				.what = "a request and its answer on a TCP connection, or its end",
+				SIZE(exchange),
+				.has_line = true,
+				.table = "exchanges",
+				.table_what = "requests on TCP connections ('tapir help net')",
+				.usual_rows = 50000,
+				.who = {{AT(exchange, tgid), AT(exchange, tid), 0, 0}},
+				.members = exchange},
 };
 
 /* ---- those that are captured ------------------------------------------------------------------ */
@@ -646,6 +692,19 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 			     .loss_kind = TAPIR_LOSS_KIND_IO,
 			     .disk_cause = TAPIR_LOSS_IO_DISK,
 			     .skipped_cause = TAPIR_LOSS_IO_SKIPPED},
+	[TAPIR_FAMILY_EXCHANGE] = {.type = TAPIR_REC_EXCHANGE,
+				   .one = "exchange",
+				   .many = "exchanges",
+				   .thing = "exchange",
+				   .things = "exchanges",
+				   .programs = {"tapir_net_state", "tapir_net_recv",
+						"tapir_net_send"},
+				   .maps = {"connections", "net_scratches"},
+				   .meta = "net",
+				   .title = ">NET",
+				   .loss_kind = TAPIR_LOSS_KIND_EXCHANGE,
+				   .disk_cause = TAPIR_LOSS_EXCHANGE_DISK,
+				   .skipped_cause = TAPIR_LOSS_EXCHANGE_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ enum tapir_member_type {
 	TAPIR_MEMBER_RESOURCE, /* a TEXT: decode/otel_resource.h */
 	TAPIR_MEMBER_IO_FILE,  /* of a block request: decode/io_text.h */
 	TAPIR_MEMBER_IO_FLAGS,
+	TAPIR_MEMBER_ADDRESS, /* 16 bytes, IPv6; the port is at .aux: decode/net_text.h */
 };
 
 #define TAPIR_MEMBER_0_IS_NULL (1u << 0) /* 0: not known */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/io_text.h"
+#include "decode/net_text.h"
 #include "output/export/event_lines_impl.h"
 
 static uint32_t id_at(const struct tapir_rec *rec, unsigned offset)
@@ -83,6 +84,16 @@ static struct tapir_member_value of_io(const struct tapir_rec *rec, bool is_file
 	return tapir_member_value__of_text((struct tapir_sv){room->data, room->len});
 }
 
+static struct tapir_member_value of_address(const struct tapir_member *member,
+					    const struct tapir_rec *rec, struct tapir_str *room)
+{
+	uint16_t port;
+
+	memcpy(&port, (const char *)rec + member->aux, sizeof(port));
+	tapir_net__add_address(room, (const uint8_t *)rec + member->offset, port);
+	return tapir_member_value__of_text((struct tapir_sv){room->data, room->len});
+}
+
 struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines *l,
 						  const struct tapir_rec *rec,
 						  const struct tapir_member *member,
@@ -107,6 +118,8 @@ struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines
 	case TAPIR_MEMBER_IO_FILE:
 	case TAPIR_MEMBER_IO_FLAGS:
 		return of_io(rec, member->type == TAPIR_MEMBER_IO_FILE, room);
+	case TAPIR_MEMBER_ADDRESS:
+		return of_address(member, rec, room);
 	case TAPIR_MEMBER_BYTES:
 		return of_bytes(member, rec, room);
 	default:

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "decode/io_text.h"
+#include "decode/net_text.h"
 #include "decode/otel_resource.h"
 #include "decode/postgresql_text.h"
 #include "decode/value.h"
@@ -283,6 +284,35 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
 }
 
+/* "answered by 127.0.0.1:80 in 12.1 ms, 120 B sent, 300 B received" */
+static void add_exchange(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			 struct tapir_str *out)
+{
+	const struct tapir_rec_exchange *x = (const void *)rec;
+	bool is_answer = x->kind == TAPIR_EXCHANGE_ANSWERED;
+	bool is_opened = x->flags & TAPIR_EXCHANGE_OPENED;
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, x->tgid, x->tid, rec->time_ns);
+	tapir_str__adds(out, !is_answer	 ? "connection ended, peer "
+			     : is_opened ? "answered by "
+					 : "answered ");
+	tapir_net__add_address(out, x->peer, x->peer_port);
+	if (!is_opened)
+		tapir_str__addf(out, " at port %u", x->local_port);
+	if (x->begin_ns && x->begin_ns < rec->time_ns) {
+		tapir_str__adds(out, is_answer ? " in" : ", no answer for");
+		tapir_str__addf(out, " %.3f ms", (double)(rec->time_ns - x->begin_ns) / 1e6);
+	}
+	tapir_str__addf(out, ", %llu B sent, %llu B received", (unsigned long long)x->sent_bytes,
+			(unsigned long long)x->received_bytes);
+	if (x->flags & TAPIR_EXCHANGE_OVERLAPS)
+		tapir_str__adds(out, ", requests overlap: the time means nothing");
+	if (x->error)
+		tapir_str__addf(out, ", error %u", x->error);
+	tapir_str__addc(out, '\n');
+}
+
 /* "write 4096 B to vda, 12.1 us queued, 310.0 us at the device, sync: /srv/db/t1" */
 static void add_io(struct tapir_event_lines *l, const struct tapir_rec *rec, struct tapir_str *out)
 {
@@ -541,7 +571,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
 		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
-		[TAPIR_REC_IO] = add_io,
+		[TAPIR_REC_IO] = add_io,	   [TAPIR_REC_EXCHANGE] = add_exchange,
 	};
 	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 
