@@ -116,7 +116,8 @@ static int defer_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts,
 	int err;
 
 	opts->prog_flags |= kinds[cookie].flags;
-	if (!l)
+	/* The first of its section is the one: the program of perf:EVENT is in that of samples. */
+	if (!l || l->insns)
 		return 0;
 	err = copy_load_opts(l, prog, opts);
 	if (!err)
