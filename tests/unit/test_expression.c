@@ -79,7 +79,8 @@ static void list(void *ctx, struct tapir_str *out)
 	tapir_str__adds(out, "id, path (text)");
 }
 
-static const struct tapir_scope scope = {"shop:order", find, enumerator, list, NULL};
+static const struct tapir_scope scope = {
+	.subject = "shop:order", .find = find, .enumerator = enumerator, .list = list};
 
 static void fill(const struct tapir_program *p, struct tapir_question_slot *slots)
 {
@@ -258,6 +259,9 @@ static void mistakes_have_a_caret(void **state)
 		{"path == \"a", "closing '\"'", "          ^"},
 		{"stack == 1", "stack cannot be compared", "  ^~~~~"},
 		{"len(path) > 3", "no function 'len'", "  ^~~"},
+		{"p99(\"path\") > 3", "no function 'p99'", "  ^~~~~~~~~~~"},
+		{"p99(\"path\" > 3", "')' is required", "             ^"},
+		{"id > 1.2x", "a number with the unit x", "  ^~~~~~~~~"},
 		{"id in 5", "'(' and values", "        ^"},
 		{"id == NULL", "only a text can be NULL", "  ^~~~~~~~~~"},
 		{"(id == 5) + 1 == 2", "a condition is not a number", "   ^~~~~~~"},

@@ -152,6 +152,7 @@ static const struct {
 	{"s", 1000000000ull, true},
 	{"m", 60000000000ull, true},
 	{"h", 3600000000000ull, true},
+	{"x", 1, false}, /* of another figure */
 	{"B", 1, false},
 	{"k", 1000, false},
 	{"kB", 1000, false},
@@ -180,6 +181,7 @@ static int apply_unit(struct parser *p, struct tapir_node *n, const char *from)
 			continue;
 		p->at += len;
 		n->is_time = units[i].is_time;
+		n->is_ratio = !strcmp(units[i].name, "x");
 		if (n->op == TAPIR_NODE_REAL) {
 			n->real *= (double)units[i].factor;
 			if (n->real < 0 || n->real >= 0x1p63)
@@ -296,6 +298,24 @@ static uint16_t expected(struct parser *p, const char *what)
 	return 0;
 }
 
+/* "p99("GET /x")": which figures there are is the scope's business. */
+static uint16_t parse_figure(struct parser *p, const char *from, size_t len)
+{
+	uint16_t of = parse_text(p, false), made;
+
+	if (!of)
+		return 0;
+	if (!takes_symbol(p, ")"))
+		return expected(p, "')'");
+	made = add_node(p, TAPIR_NODE_FIGURE, from);
+	if (made) {
+		node(p, made)->left = of;
+		node(p, made)->text = from;
+		node(p, made)->text_len = (uint32_t)len;
+	}
+	return made;
+}
+
 /* "str(X, N)", "bucket(X, STEP)": the second is optional for str. */
 static uint16_t parse_call(struct parser *p, const char *from, size_t len)
 {
@@ -304,10 +324,11 @@ static uint16_t parse_call(struct parser *p, const char *from, size_t len)
 							      : 0;
 	uint16_t value, size = 0, made;
 
+	skip_blanks(p);
+	if (!op && *p->at == '"')
+		return parse_figure(p, from, len);
 	if (!op) {
-		fail(p, from, from + len,
-		     "no function '%.*s': there are str(X, N) and bucket(X, STEP)",
-		     (int)(len < 60 ? len : 60), from);
+		fail(p, from, from + len, TAPIR_NO_FUNCTION, (int)(len < 60 ? len : 60), from);
 		return 0;
 	}
 	value = parse_or(p);

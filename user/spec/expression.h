@@ -5,7 +5,8 @@
  *  EXPR  := C's || && ! == != < <= > >= + - * / % & | ^ << >> ( ), X ~ "GLOB", X !~ "GLOB",
  *	     X in (A, B), X == NULL, X == CUT, X == UNREADABLE
  *  X	  := name | .name | begin.name | end.name | "odd name" | str(X, N) | bucket(X, STEP)
- *  VALUE := 5 0x1f 10k 16Ki 4MB 5ms "text" ENOENT SIGTERM, enumerators of the field
+ *	     | FIGURE("ROW"), of scopes that have figures
+ *  VALUE := 5 0x1f 10k 16Ki 4MB 5ms 1.2x "text" ENOENT SIGTERM, enumerators of the field
  *
  * A text is parsed once, and then bound to each kind of event, whose scope knows the fields: the
  * result is a program for bpf/question_logic.bpf.h. Each mistake is three or four lines in the
@@ -53,6 +54,12 @@ struct tapir_scope {
 	bool (*enumerator)(void *ctx, const struct tapir_question_operand *of, const char *name,
 			   size_t len, uint64_t *out);
 	void (*list)(void *ctx, struct tapir_str *out); /* "id, customer (text)" */
+	/*
+	 * FIGURE("ROW"); is_ratio: it is compared with a number that has the unit x. Returns why it
+	 * has none, or NULL. The member is NULL where there are no figures.
+	 */
+	const char *(*figure)(void *ctx, const char *figure, size_t len, const char *row,
+			      bool is_ratio, struct tapir_question_operand *out);
 	void *ctx;
 };
 

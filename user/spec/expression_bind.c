@@ -56,7 +56,8 @@ struct binder {
 	struct label_term labels[TAPIR_QUESTION_TERMS];
 	unsigned label_at[MAX_LABELS];
 	unsigned label_cnt;
-	int err; /* the first one; reported */
+	bool is_ratio; /* the comparison that is bound is with a number that has the unit x */
+	int err;       /* the first one; reported */
 };
 
 static const struct tapir_node *node_of(const struct binder *b, uint16_t idx)
@@ -415,6 +416,24 @@ static struct value cut_text(struct binder *b, const struct tapir_node *n)
 	return slot_of(b, n, &operand);
 }
 
+static struct value figure_value(struct binder *b, const struct tapir_node *n)
+{
+	struct tapir_question_operand operand = {};
+	const char *why;
+
+	if (!b->scope->figure) {
+		fail(b, n, TAPIR_NO_FUNCTION, (int)(n->text_len < 60 ? n->text_len : 60), n->text);
+		return none(n);
+	}
+	why = b->scope->figure(b->scope->ctx, n->text, n->text_len, node_of(b, n->left)->text,
+			       b->is_ratio, &operand);
+	if (why) {
+		fail(b, n, "%s", why);
+		return none(n);
+	}
+	return slot_of(b, n, &operand);
+}
+
 static struct value value_of(struct binder *b, uint16_t idx)
 {
 	const struct tapir_node *n = node_of(b, idx);
@@ -440,6 +459,8 @@ static struct value value_of(struct binder *b, uint16_t idx)
 		return cut_text(b, n);
 	case TAPIR_NODE_BUCKET:
 		return bucket(b, n);
+	case TAPIR_NODE_FIGURE:
+		return figure_value(b, n);
 	default:
 		if (n->op >= TAPIR_NODE_ADD && n->op <= TAPIR_NODE_SHR)
 			return binary_value(b, n);
@@ -753,6 +774,21 @@ static void is_true(struct binder *b, uint16_t idx, uint16_t yes, uint16_t no)
 				      no);
 }
 
+/* A number with the unit x says how much of another figure, so it compares with a figure alone. */
+static bool is_ratio(struct binder *b, const struct tapir_node *n)
+{
+	const struct tapir_node *left = node_of(b, n->left), *right = node_of(b, n->right);
+	const struct tapir_node *other = left->is_ratio ? right : left;
+
+	if (!left->is_ratio && !right->is_ratio)
+		return false;
+	if (other->op != TAPIR_NODE_FIGURE)
+		fail(b, n,
+		     "a number with the unit x is compared with a figure of 'tapir diff', "
+		     "such as p99(\"GET /\")");
+	return true;
+}
+
 static void bind_condition(struct binder *b, uint16_t idx, uint16_t yes, uint16_t no)
 {
 	const struct tapir_node *n = node_of(b, idx);
@@ -785,7 +821,9 @@ static void bind_condition(struct binder *b, uint16_t idx, uint16_t yes, uint16_
 	case TAPIR_NODE_LE:
 	case TAPIR_NODE_GT:
 	case TAPIR_NODE_GE:
+		b->is_ratio = is_ratio(b, n);
 		compare(b, n, n->op, left_value(b, n->left), n->right, yes, no);
+		b->is_ratio = false;
 		return;
 	default:
 		is_true(b, idx, yes, no);

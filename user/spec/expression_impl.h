@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "spec/expression.h"
 
+#define TAPIR_NO_FUNCTION "no function '%.*s': there are str(X, N) and bucket(X, STEP)"
+
 /* Comparisons are between EQ and IN. */
 enum tapir_node_op {
 	TAPIR_NODE_NONE,
@@ -34,6 +36,7 @@ enum tapir_node_op {
 	TAPIR_NODE_NEGATE,
 	TAPIR_NODE_STR,	   /* left; right: a NUMBER, or 0 */
 	TAPIR_NODE_BUCKET, /* left; right: a NUMBER */
+	TAPIR_NODE_FIGURE, /* text: its name; left: the TEXT of which it is */
 	TAPIR_NODE_NAME,   /* text */
 	TAPIR_NODE_FIELD,  /* text: a field, whatever else has the name */
 	TAPIR_NODE_NUMBER,
@@ -48,6 +51,7 @@ struct tapir_span {
 struct tapir_node {
 	uint8_t op;
 	bool is_time;		    /* NUMBER: nanoseconds */
+	bool is_ratio;		    /* NUMBER, REAL: with the unit x */
 	bool is_grouped;	    /* in parentheses */
 	uint16_t left, right, next; /* 0: none */
 	struct tapir_span where;
