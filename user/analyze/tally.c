@@ -139,6 +139,8 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		weight = tapir_allocation_sample__bytes(weight);
 	t->cnt++;
 	t->weight += weight;
+	t->last = NULL;
+	t->last_weight = weight;
 	if (!what || !more) {
 		free(what);
 		free(more);
@@ -157,6 +159,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		free(more);
 	row->cnt++;
 	row->weight += weight;
+	t->last = row;
 	count_way(row, event->rec->stack_id ? thread->last_node : TAPIR_NO_NODE, weight);
 	return true;
 }

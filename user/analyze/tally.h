@@ -41,6 +41,8 @@ struct tapir_tally {
 	uint64_t cnt, weight, more; /* more: in no row, because there were too many */
 	struct tapir_vec(struct tapir_tally_row *) rows;
 	struct tapir_map by_text;
+	struct tapir_tally_row *last; /* to which __add counted; NULL: to none */
+	uint64_t last_weight;
 	struct tapir_map by_probe; /* -> idx of its tapir_lore__tally + 1; 0: it does not count */
 	bool failed;
 };

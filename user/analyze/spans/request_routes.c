@@ -48,9 +48,6 @@ static const char *const part_names[PART_CNT] = {"on CPU",
 						 "queued for a thread",
 						 "not known"};
 
-/* Sources of requests. If a process has several, the last of them counts. */
-enum source { SOURCE_OTHER, SOURCE_KESTREL, SOURCE_DIAGNOSTICS };
-
 struct route {
 	uint32_t tgid, kind;
 	uint8_t source;
@@ -118,11 +115,11 @@ static bool is_call(const struct tapir_kind *kind)
 	return !strcmp(kind->name, "http_request");
 }
 
-static uint8_t source_of(const struct tapir_kind *kind)
+enum tapir_request_source tapir_request__source(const struct tapir_kind *kind)
 {
 	if (!strcmp(kind->provider, "Microsoft-Diagnostics-DiagnosticSource"))
-		return SOURCE_DIAGNOSTICS;
-	return strcmp(kind->name, "server_request") ? SOURCE_OTHER : SOURCE_KESTREL;
+		return TAPIR_REQUEST_DIAGNOSTICS;
+	return strcmp(kind->name, "server_request") ? TAPIR_REQUEST_OTHER : TAPIR_REQUEST_KESTREL;
 }
 
 static bool add_route(struct tapir_request_routes *r, const struct tapir_interval *i,
@@ -131,7 +128,7 @@ static bool add_route(struct tapir_request_routes *r, const struct tapir_interva
 	const struct tapir_kind *kind = kind_of(r, i->kind);
 	struct route route = {.tgid = i->tgid,
 			      .kind = i->kind,
-			      .source = source_of(kind),
+			      .source = (uint8_t)tapir_request__source(kind),
 			      .is_call = !kind->is_request,
 			      .first_ns = i->from_ns,
 			      .name = name->data,

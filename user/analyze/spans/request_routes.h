@@ -10,6 +10,11 @@
 #include "analyze/view_result.h"
 #include "analyze/timeline.h"
 
+/* Sources of requests. If a process has several, the last of them counts. */
+enum tapir_request_source { TAPIR_REQUEST_OTHER, TAPIR_REQUEST_KESTREL, TAPIR_REQUEST_DIAGNOSTICS };
+
+enum tapir_request_source tapir_request__source(const struct tapir_kind *kind);
+
 struct tapir_request_routes;
 
 struct tapir_request_routes *
