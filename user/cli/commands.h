@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 extern const struct tapir_command tapir_cmd_cut;
+extern const struct tapir_command tapir_cmd_diff;
 extern const struct tapir_command tapir_cmd_doctor;
 extern const struct tapir_command tapir_cmd_events;
 extern const struct tapir_command tapir_cmd_export;

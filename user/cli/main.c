@@ -23,6 +23,7 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_report,
 	&tapir_cmd_events,
 	&tapir_cmd_query,
+	&tapir_cmd_diff,
 	&tapir_cmd_flamegraph,
 	&tapir_cmd_html,
 	&tapir_cmd_export,

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Histograms of all rows share one map, since most values of most rows are in a few steps of
+ * base/histogram.h.
+ */
+#include "analyze/diff/diff_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyed.h"
+
+#define STEPS (60 * TAPIR_HISTOGRAM_STEPS)
+
+static uint64_t key_of(enum tapir_diff_kind kind, const char *name, size_t len)
+{
+	return tapir_hash__mix(tapir_hash__bytes(kind + 1, name, len), len);
+}
+
+const struct tapir_diff_row *tapir_diff_rows__find(const struct tapir_diff_rows *rows,
+						   enum tapir_diff_kind kind, const char *name)
+{
+	return tapir_keyed__find(&rows->rows, &rows->by_name, key_of(kind, name, strlen(name)));
+}
+
+size_t tapir_diff_rows__idx(struct tapir_diff_rows *rows, enum tapir_diff_kind kind,
+			    const char *name, size_t len)
+{
+	uint64_t key = key_of(kind, name, len);
+	bool is_new;
+	size_t idx =
+		tapir_keyed__idx(&rows->by_name, key, rows->rows.cnt, TAPIR_DIFF_MAX_ROWS, &is_new);
+	struct tapir_diff_row row = {.kind = kind};
+
+	if (idx == TAPIR_KEYED_NONE) {
+		rows->more++;
+		return TAPIR_DIFF_NO_ROW;
+	}
+	if (!is_new)
+		return idx;
+	row.name = strndup(name, len);
+	if (row.name && tapir_vec__push(&rows->rows, row))
+		return idx;
+	free(row.name);
+	tapir_map__del(&rows->by_name, key);
+	rows->failed = true;
+	return TAPIR_DIFF_NO_ROW;
+}
+
+/* Returns how far into the time a moment is, in parts; it may be outside. */
+static double place_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
+{
+	double span = (double)(rows->until_ns - rows->from_ns);
+
+	return ((double)at_ns - (double)rows->from_ns) * TAPIR_DIFF_PARTS / (span > 0 ? span : 1);
+}
+
+static unsigned part_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
+{
+	double place = place_of(rows, at_ns);
+
+	return place <= 0 ? 0 : place < TAPIR_DIFF_PARTS ? (unsigned)place : TAPIR_DIFF_PARTS - 1;
+}
+
+void tapir_diff_rows__add(struct tapir_diff_rows *rows, size_t idx, uint64_t at_ns, double value)
+{
+	unsigned part = part_of(rows, at_ns);
+	struct tapir_diff_row *row;
+
+	if (idx >= rows->rows.cnt)
+		return;
+	row = &rows->rows.data[idx];
+	row->cnt++;
+	row->cnts[part]++;
+	row->sums[part] += value;
+	row->most = row->cnt == 1 || value > row->most ? value : row->most;
+}
+
+void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t from_ns,
+			     uint64_t until_ns)
+{
+	double from = place_of(rows, from_ns), until = place_of(rows, until_ns), width;
+
+	if (idx >= rows->rows.cnt)
+		return;
+	width = (double)(rows->until_ns - rows->from_ns) / TAPIR_DIFF_PARTS;
+	tapir_diff_rows__add(rows, idx, until_ns, 0);
+	for (unsigned i = 0; i < TAPIR_DIFF_PARTS; i++) {
+		double low = from > i ? from : i, high = until < i + 1 ? until : i + 1;
+
+		if (high > low)
+			rows->rows.data[idx].sums[i] += (high - low) * width;
+	}
+	if ((double)(until_ns - from_ns) > rows->rows.data[idx].most)
+		rows->rows.data[idx].most = (double)(until_ns - from_ns);
+}
+
+static uint64_t step_key(size_t idx, unsigned quarter, unsigned step)
+{
+	return ((uint64_t)idx * TAPIR_DIFF_QUARTERS + quarter) * STEPS + step;
+}
+
+void tapir_diff_rows__took(struct tapir_diff_rows *rows, size_t idx, uint64_t at_ns,
+			   uint64_t took_ns)
+{
+	unsigned quarter = part_of(rows, at_ns) / (TAPIR_DIFF_PARTS / TAPIR_DIFF_QUARTERS);
+	uint64_t key = step_key(idx, quarter, tapir_histogram__step(took_ns)), *cnt;
+
+	if (idx >= rows->rows.cnt)
+		return;
+	tapir_diff_rows__add(rows, idx, at_ns, (double)took_ns);
+	cnt = tapir_map__get(&rows->steps, key);
+	if (!cnt && rows->steps.cnt < TAPIR_DIFF_MAX_STEPS) {
+		cnt = tapir_map__put(&rows->steps, key, NULL);
+		rows->failed |= !cnt;
+	}
+	if (!cnt) {
+		rows->more++;
+		return;
+	}
+	++*cnt;
+	rows->rows.data[idx].timed_cnt++;
+}
+
+void tapir_diff_rows__times(const struct tapir_diff_rows *rows, const struct tapir_diff_row *row,
+			    struct tapir_histogram out[TAPIR_DIFF_QUARTERS])
+{
+	size_t idx = (size_t)(row - rows->rows.data);
+
+	memset(out, 0, sizeof(*out) * TAPIR_DIFF_QUARTERS);
+	for (unsigned q = 0; row->timed_cnt && q < TAPIR_DIFF_QUARTERS; q++)
+		for (unsigned step = 0; step < STEPS; step++) {
+			const uint64_t *cnt = tapir_map__get(&rows->steps, step_key(idx, q, step));
+
+			out[q].counts[step] = cnt ? *cnt : 0;
+			out[q].cnt += out[q].counts[step];
+			out[q].most = (uint64_t)row->most;
+		}
+}
+
+void tapir_diff_rows__fini(struct tapir_diff_rows *rows)
+{
+	struct tapir_diff_row *row;
+
+	tapir_vec_for_each (row, &rows->rows)
+		free(row->name);
+	tapir_vec__fini(&rows->rows);
+	tapir_map__fini(&rows->by_name);
+	tapir_map__fini(&rows->steps);
+}
