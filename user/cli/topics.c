@@ -5,6 +5,7 @@
 
 #include "analyze/interval_names.h"
 #include "output/query/query.h"
+#include "output/render/finding_page.h"
 #include "output/render/record_page.h"
 #include "output/render/views.h"
 #include "output/sink/sinks.h"
@@ -67,6 +68,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"io", topic_io, NULL},
 	{"net", topic_net, NULL},
 	{"views", topic_views, add_views},
+	{"findings", topic_findings, tapir_finding_page__add},
 	{"formats", topic_formats, add_formats},
 	{"tables", topic_tables, tapir_query__add_schema},
 	{"queries", topic_queries, NULL},

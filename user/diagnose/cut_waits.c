@@ -11,7 +11,6 @@
 #define MAX_ROWS    65536u
 #define MAX_DEPTH   32 /* of a thread: more addresses are not distinguished */
 #define FUTEX_SHIFT 3  /* a condition variable waits at two words in turn, side by side */
-#define KNOWN_SHARE 5  /* a thread waits at least a fifth of that time with stacks that tell it */
 
 static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir_cut_wait *like)
 {
@@ -113,7 +112,7 @@ uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const 
 		sum_ns += row->ns;
 		*cnt += row->cnt;
 	}
-	if (sum_ns + ns <= ns * KNOWN_SHARE)
+	if (sum_ns + ns <= ns * TAPIR_LIMIT(CUT_WAITS))
 		return sum_ns;
 	*cnt = 0;
 	return 0;

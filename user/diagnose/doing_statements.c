@@ -8,7 +8,6 @@
 
 #define MAX_PROCESSES	65536u
 #define STATEMENT_BYTES 120u
-#define MOST_PERCENT	50
 
 void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out)
 {
@@ -150,6 +149,6 @@ void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements,
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(statements);
 
-	if (worst && worst->ns * 100 >= of * MOST_PERCENT)
+	if (worst && worst->ns * 100 >= of * TAPIR_LIMIT(MOST))
 		tapir_str__addf(out, ", most for %s", worst->label);
 }

@@ -9,9 +9,7 @@
 #include "diagnose/overview.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_PROBES     65536u
-#define MIN_EXCEPTIONS 10 /* fewer make no rate */
-#define MOST_PERCENT   95 /* of a type: it is thrown by one function */
+#define MAX_PROBES 65536u
 
 /* ---- events --------------------------------------------------------------------------------- */
 
@@ -274,7 +272,7 @@ static void add_type(const struct tapir_finding *f, const struct tapir_found_lab
 	if (!thrower)
 		return;
 	tapir_str__adds(out, ", ");
-	if (type->cnt * 100 < cnt * MOST_PERCENT)
+	if (type->cnt * 100 < cnt * TAPIR_LIMIT(ONE_THROWS))
 		tapir_str__addf(out, "%.0f%% of these ", tapir_finding__percent(type->cnt, cnt));
 	tapir_str__adds(out, "thrown by ");
 	tapir_str__add_printable(out, thrower, strlen(thrower));
@@ -290,7 +288,7 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 				      : NULL;
 	struct tapir_str text = {}, evidence = {};
 
-	if (f->exceptions.cnt < MIN_EXCEPTIONS ||
+	if (f->exceptions.cnt < TAPIR_LIMIT(THROWN) ||
 	    !tapir_found__counts(TAPIR_FOUND_EXCEPTIONS, rate))
 		return;
 	tapir_str__addf(&text, "%.0f exceptions a second", rate);

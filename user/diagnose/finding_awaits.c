@@ -20,9 +20,8 @@
 
 #define MAX_BEGUN    (1u << 20)
 #define MAX_METHODS  4096u
-#define MANY	     3.0 /* at a time: fewer may be loops that wait for work */
-#define ASYNCHRONOUS 2	 /* TaskWaitBegin's Behavior: no thread is blocked */
-#define CONTINUES    2	 /* TraceSynchronousWorkBegin's Work: of a task that is continued */
+#define ASYNCHRONOUS 2 /* TaskWaitBegin's Behavior: no thread is blocked */
+#define CONTINUES    2 /* TraceSynchronousWorkBegin's Work: of a task that is continued */
 
 static uint64_t task_of(const struct tapir_finding_event *e, const char *field)
 {
@@ -241,7 +240,8 @@ void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list
 	struct tapir_str text = {};
 
 	if (!worst || !tapir_found__counts(TAPIR_FOUND_AWAITS, at_once(worst)) ||
-	    (at_once(worst) < MANY && number_of(f, TAPIR_BUDGET_META, worst->tgid)))
+	    (at_once(worst) < TAPIR_LIMIT(AWAITS_OF_LOOPS) &&
+	     number_of(f, TAPIR_BUDGET_META, worst->tgid)))
 		return;
 	add_method(f, worst, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_AWAITS, at_once(worst),

@@ -16,10 +16,8 @@
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_KINDS     64u
-#define MAX_THREADS   65536u
-#define STUCK_PERCENT 85  /* of the recording: the first stacks may lack their callers */
-#define WAKES	      3.0 /* a second, at most: those that only look whether the lock is free */
+#define MAX_KINDS   64u
+#define MAX_THREADS 65536u
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -182,9 +180,9 @@ void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_in
 
 static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_t span_ns)
 {
-	return thread->ns * 100 >= span_ns * STUCK_PERCENT &&
-	       thread->other_ns * 100 <= span_ns * (100 - STUCK_PERCENT) &&
-	       (double)thread->cnt <= 2 + WAKES * (double)span_ns / 1e9;
+	return thread->ns * 100 >= span_ns * TAPIR_LIMIT(STUCK_SHARE) &&
+	       thread->other_ns * 100 <= span_ns * (100 - TAPIR_LIMIT(STUCK_SHARE)) &&
+	       (double)thread->cnt <= 2 + TAPIR_LIMIT(STUCK_WAKES) * (double)span_ns / 1e9;
 }
 
 /*

@@ -10,18 +10,6 @@
 #include "diagnose/finding_impl.h"
 #include "symbol/frame_kind.h"
 
-#define MIN_CPUS	   0.1
-#define MIN_METHODS	   10.0 /* a second: fewer are compiled for the recorder's own sake */
-#define AGAIN_PERCENT	   60	/* of the methods: the rest is new code */
-#define WARM_UP_MIDDLE	   0.35 /* of the recording: steady work has its middle at a half */
-#define IDLE_PERCENT	   98	/* of the time */
-#define STARVED_CPUS	   0.5	/* that it would have used */
-#define TELLING_PERCENT	   10	/* a function with less explains nothing */
-#define LEAF_PERCENT	   20
-#define MOST_PERCENT	   50
-#define HARDLY_BUSY	   0.5 /* CPUs */
-#define MIN_CPUS_OF_TIMERS 0.03
-
 /* ---- counting ------------------------------------------------------------------------------- */
 
 /* The function a sample was in. Time in the kernel has many names: it explains nothing. */
@@ -132,7 +120,7 @@ static bool has_cpus(const struct tapir_finding *f)
 {
 	double cpus = tapir_finding__cpus(f);
 
-	return f->cpu.samples >= TAPIR_FINDING_MIN_SAMPLES && (cpus < 0 || cpus >= MIN_CPUS);
+	return f->cpu.samples >= TAPIR_LIMIT(SAMPLES) && (cpus < 0 || cpus >= TAPIR_LIMIT(CPUS));
 }
 
 /*
@@ -143,8 +131,8 @@ static bool is_warming_up(const struct tapir_finding *f)
 {
 	double span_ns = (double)tapir_timeline__span_ns(f->tl);
 
-	return f->jit.sum_ns < WARM_UP_MIDDLE * span_ns * (double)f->cpu.jit ||
-	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= AGAIN_PERCENT;
+	return f->jit.sum_ns < TAPIR_LIMIT(JIT_MIDDLE) * span_ns * (double)f->cpu.jit ||
+	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= TAPIR_LIMIT(JIT_AGAIN);
 }
 
 static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
@@ -155,7 +143,8 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 	 * A compiler that worked for itself, without an event, is not the capacity that is missing,
 	 * nor one that will be done: where CPUs are scarce other threads may want them.
 	 */
-	bool is_busy = (double)f->jit.cnt >= MIN_METHODS * seconds && !is_warming_up(f);
+	bool is_busy =
+		(double)f->jit.cnt >= TAPIR_LIMIT(JIT_METHODS) * seconds && !is_warming_up(f);
 	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
 	double cost = share;
 	struct tapir_str text = {};
@@ -165,8 +154,8 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 		cost *= cpus;
 	if (is_warming_up(f))
 		cost /= 2;
-	if (f->cpu.jit < TAPIR_FINDING_MIN_SAMPLES ||
-	    (cpus >= 0 && cpus < MIN_CPUS * 100 / share) ||
+	if (f->cpu.jit < TAPIR_LIMIT(SAMPLES) ||
+	    (cpus >= 0 && cpus < TAPIR_LIMIT(JIT_CPUS) * 100 / share) ||
 	    !tapir_found__counts(TAPIR_FOUND_JIT, cost))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
@@ -186,7 +175,7 @@ static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
 	double cpus = tapir_finding__wanted_cpus(f) * share / 100;
 	struct tapir_str text = {};
 
-	if (f->cpu.timers < TAPIR_FINDING_MIN_SAMPLES || (cpus >= 0 && cpus < MIN_CPUS_OF_TIMERS) ||
+	if (f->cpu.timers < TAPIR_LIMIT(SAMPLES) || (cpus >= 0 && cpus < TAPIR_LIMIT(TIMER_CPUS)) ||
 	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
@@ -211,7 +200,7 @@ static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
 {
 	double share = tapir_finding__percent(f->cpu.kernel, f->cpu.samples);
 
-	if (share < MOST_PERCENT)
+	if (share < TAPIR_LIMIT(MOST))
 		return;
 	tapir_str__addf(out, " (%.0f%% in the kernel", share);
 	tapir_finding__add_most(f, &f->cpu.calls, ", most in ", out);
@@ -224,7 +213,7 @@ static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_
 	const struct tapir_weights *leaf = &f->cpu.leaf;
 	double share = tapir_finding__percent(leaf->best, f->cpu.samples);
 
-	if (!leaf->best || share < LEAF_PERCENT || leaf->best_name == name)
+	if (!leaf->best || share < TAPIR_LIMIT(CPU_LEAF) || leaf->best_name == name)
 		return;
 	tapir_str__addf(out, " (%.0f%% within ", share);
 	tapir_finding__add_name(f, leaf->best_name, out);
@@ -235,11 +224,11 @@ static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_
 static const char *add_function(struct tapir_finding *f, double share,
 				const struct tapir_weights *w, struct tapir_str *out)
 {
-	if (share >= TELLING_PERCENT)
+	if (share >= TAPIR_LIMIT(TELLING))
 		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
 	else if (share >= 1)
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
-	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= MOST_PERCENT)
+	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(MOST))
 		tapir_str__adds(out, "most of the CPU in system calls");
 	else
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
@@ -257,7 +246,7 @@ static const struct tapir_weights *functions_of(const struct tapir_finding *f)
 
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f)
 {
-	return f->cpu.samples < TAPIR_FINDING_MIN_SAMPLES ? NULL : functions_of(f);
+	return f->cpu.samples < TAPIR_LIMIT(SAMPLES) ? NULL : functions_of(f);
 }
 
 static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
@@ -278,7 +267,8 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	name = looked_at ? looked_at : add_function(f, share, w, &text);
 	add_kernel(f, &text);
 	tapir_finding_machine__add_crowd(f, &text);
-	if (!looked_at && share < TELLING_PERCENT && cpus >= 0 && cpus < HARDLY_BUSY)
+	if (!looked_at && share < TAPIR_LIMIT(TELLING) && cpus >= 0 &&
+	    cpus < TAPIR_LIMIT(CPU_HARDLY))
 		add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
 }
@@ -290,13 +280,13 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	struct tapir_str text = {};
 
-	if (list->rows.cnt || cpus < 0 || tapir_finding__wanted_cpus(f) >= STARVED_CPUS ||
+	if (list->rows.cnt || cpus < 0 || tapir_finding__wanted_cpus(f) >= TAPIR_LIMIT(STARVED) ||
 	    !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
 		return;
 	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
-			idle >= IDLE_PERCENT ? "idle" : "nothing stands out",
+			idle >= TAPIR_LIMIT(IDLE_SHARE) ? "idle" : "nothing stands out",
 			(double)f->cpu.ns / 1e9, seconds);
-	if (idle < IDLE_PERCENT)
+	if (idle < TAPIR_LIMIT(IDLE_SHARE))
 		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
 	tapir_finding_either__add_rest(f, &text);
 	tapir_finding_passed__add_parked(f, &text);

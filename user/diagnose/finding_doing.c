@@ -13,12 +13,8 @@
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 
-#define MIN_SAMPLES	50u
-#define MAX_PROCESSES	65536u
-#define MOST_PERCENT	50
-#define MIN_NEW_THREADS 20u /* fewer, and a pool has grown */
-#define MAX_SUMS	4096u
-#define SOURCE_SHARE	20u /* times as many samples as give its rows may be with them */
+#define MAX_PROCESSES 65536u
+#define MAX_SUMS      4096u
 
 /* ---- what for ------------------------------------------------------------------------------- */
 
@@ -124,7 +120,7 @@ static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 		if (sum->doing->gives_rows && is_for_same(sum, with_rows) &&
 		    (!most || sum->cnt > most->cnt))
 			most = sum;
-	return most && most->cnt * SOURCE_SHARE >= with_rows->cnt ? most->doing : NULL;
+	return most && most->cnt * TAPIR_LIMIT(ROWS_SHARE) >= with_rows->cnt ? most->doing : NULL;
 }
 
 /* Sums samples by activity, and by the statements that cause most of them. */
@@ -160,7 +156,8 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 	worst = tapir_found_labels__worst(&whats);
 	share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 	cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
-	if (worst && worst->ns >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_DOING, cost)) {
+	if (worst && worst->ns >= TAPIR_LIMIT(STARTED) &&
+	    tapir_found__counts(TAPIR_FOUND_DOING, cost)) {
 		tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
 		sum_up(f, NULL, &statements, worst->label);
 		tapir_finding_doing__add_worst(&statements, worst->ns, &text);
@@ -179,7 +176,7 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 
-	if (share >= MOST_PERCENT && !f->doings.is_told &&
+	if (share >= TAPIR_LIMIT(MOST) && !f->doings.is_told &&
 	    tapir_finding_doing__is_believed(f, worst->label))
 		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
 }
@@ -221,7 +218,8 @@ static void list_children(struct tapir_finding *f, struct tapir_found_list *list
 	const struct tapir_weights *parents = &f->doings.parents;
 	struct tapir_str text = {};
 
-	if (f->doings.child_cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+	if (f->doings.child_cnt < TAPIR_LIMIT(STARTED) ||
+	    !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
 		return;
 	if (!tapir_finding__most(f, parents))
 		parents = &f->doings.starters;
@@ -252,7 +250,7 @@ static void list_connections(struct tapir_finding *f, struct tapir_found_list *l
 	const struct tapir_weights *who = &f->doings.connectors;
 	struct tapir_str text = {};
 
-	if (f->doings.connect_cnt < MIN_SAMPLES ||
+	if (f->doings.connect_cnt < TAPIR_LIMIT(STARTED) ||
 	    !tapir_found__counts(TAPIR_FOUND_CONNECTIONS, rate))
 		return;
 	if (!tapir_finding__most(f, who))
@@ -292,7 +290,7 @@ static void list_processes(struct tapir_finding *f, struct tapir_found_list *lis
 	double rate = seconds > 0 ? (double)cnt / seconds : 0;
 	struct tapir_str text = {};
 
-	if (cnt < MIN_SAMPLES || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+	if (cnt < TAPIR_LIMIT(STARTED) || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
 		return;
 	tapir_str__addf(&text,
 			"%.0f processes are started a second, each for one connection or task",
@@ -359,7 +357,8 @@ static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list 
 	double rate = seconds > 0 && d->first_thread_cnt ? (double)grown / seconds : 0;
 	struct tapir_str text = {};
 
-	if (grown < MIN_NEW_THREADS || !tapir_found__counts(TAPIR_FOUND_THREAD_GROWTH, rate))
+	if (grown < TAPIR_LIMIT(NEW_THREADS) ||
+	    !tapir_found__counts(TAPIR_FOUND_THREAD_GROWTH, rate))
 		return;
 	tapir_str__addf(&text,
 			"%.0f more threads each second: %" PRIu64 " at the beginning, %" PRIu64
@@ -427,8 +426,9 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	}
 	most = tapir_found_labels__worst(&names);
 	rate = seconds > 0 ? (double)cnt / seconds : 0;
-	if (cnt >= MIN_SAMPLES && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
-		add_starters(f, most && most->ns * 100 >= cnt * MOST_PERCENT ? most->label : "",
+	if (cnt >= TAPIR_LIMIT(STARTED) && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
+		add_starters(f,
+			     most && most->ns * 100 >= cnt * TAPIR_LIMIT(MOST) ? most->label : "",
 			     rate, list);
 	}
 	tapir_found_labels__fini(&names);

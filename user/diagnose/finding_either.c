@@ -15,10 +15,7 @@
 #include "spec/runtime_db/lore.h"
 #include "trace/record.h"
 
-#define MAX_ROWS      65536u
-#define STUCK_PERCENT 95 /* of the recording */
-#define MOST_PERCENT  50
-#define ONE_PERCENT   80 /* of the time that others waited: one thread has it */
+#define MAX_ROWS 65536u
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -232,8 +229,8 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 {
 	const struct tapir_found_label *most = tapir_found_labels__worst(&lock->held_for);
 	double share = tapir_finding__percent(lock->holders.best, lock->holders.sum);
-	bool is_one = share >= ONE_PERCENT,
-	     is_wait = most && most->ns * 100 >= lock->holders.sum * MOST_PERCENT;
+	bool is_one = share >= TAPIR_LIMIT(ONE_HAS_IT),
+	     is_wait = most && most->ns * 100 >= lock->holders.sum * TAPIR_LIMIT(MOST);
 	struct tapir_sv comm;
 
 	if (is_one) {
@@ -308,7 +305,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		seen = seen_of(&f->either, share->tid);
 		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
 		    f->either.locks.data[share->lock].got_cnt ||
-		    share->ns * 100 < span_ns * STUCK_PERCENT)
+		    share->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
 			continue;
 		reason = seen->wait->reason;
 		tapir_weights__add(&places, seen->name, 1);

@@ -9,19 +9,10 @@
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
-#define CLR		 "Microsoft-Windows-DotNETRuntime"
-#define CPU_PERCENT	 10 /* in GC: from there on it is worth a word without long pauses */
-#define CPU_SAMPLES	 50 /* fewer say nothing of a share */
-#define ALLOCATE_PERCENT 10 /* of what was allocated, from one method */
-#define GENERATIONS	 (sizeof(((struct tapir_heap_size *)NULL)->bytes) / sizeof(uint64_t))
-#define LOW_NS		 100000000u
-#define MAX_LOWS	 65536u
-#define STEADY_PERCENT	 25 /* of the growth, at its least in the later half */
-#define GROWTH_GCS	 3  /* collections: a line through fewer is none */
-#define RESTLESS_PERCENT 90 /* of the time: a finalizer thread that hardly ever waits for work */
-#define INDUCED_GCS	 5  /* fewer are no habit */
-#define GROWTH_PERCENT	 20 /* of the heap at the beginning */
-#define MAX_PROCESSES	 4096u
+#define CLR	      "Microsoft-Windows-DotNETRuntime"
+#define GENERATIONS   (sizeof(((struct tapir_heap_size *)NULL)->bytes) / sizeof(uint64_t))
+#define MAX_LOWS      65536u
+#define MAX_PROCESSES 4096u
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -62,7 +53,7 @@ static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *si
 	size_t cnt = gc->heap_lows.cnt;
 	struct tapir_heap_size *last = cnt ? &gc->heap_lows.data[cnt - 1] : NULL;
 
-	if (!last || size->at_ns >= last->at_ns + LOW_NS) {
+	if (!last || size->at_ns >= last->at_ns + TAPIR_LIMIT_NS(HEAP_LOWS)) {
 		if (cnt < MAX_LOWS)
 			(void)tapir_vec__push(&gc->heap_lows, *size);
 	} else if (tapir_heap_size__sum(size, 1) < tapir_heap_size__sum(last, 1)) {
@@ -225,7 +216,7 @@ static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_weights *w = &f->gc.triggers;
 
-	if (w->sum < GROWTH_GCS || !tapir_finding__most(f, w))
+	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_finding__most(f, w))
 		return;
 	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
 			tapir_finding__percent(w->best, w->sum));
@@ -244,7 +235,7 @@ static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
 	const char *method = tapir_allocators__most(&f->allocators, f->tl);
 	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
 
-	if (!method || share < ALLOCATE_PERCENT) {
+	if (!method || share < TAPIR_LIMIT(TELLING)) {
 		add_trigger(f, out);
 		return;
 	}
@@ -255,8 +246,8 @@ static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
 
 static bool has_cpu_share(const struct tapir_finding *f)
 {
-	return f->cpu.gc >= CPU_SAMPLES &&
-	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= CPU_PERCENT;
+	return f->cpu.gc >= TAPIR_LIMIT(SAMPLES) &&
+	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= TAPIR_LIMIT(GC_CPU);
 }
 
 /* " in java (4711)", where others collect, too */
@@ -331,7 +322,8 @@ static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir
 	double rate = span_ns ? (double)gc->induced_cnt * 1e9 / (double)span_ns : 0;
 	struct tapir_str text = {};
 
-	if (gc->induced_cnt < INDUCED_GCS || gc->induced_cnt * 2 < gc->started_cnt ||
+	if (gc->induced_cnt < TAPIR_LIMIT(INDUCED) ||
+	    (double)gc->induced_cnt * 100 < (double)gc->started_cnt * TAPIR_LIMIT(INDUCED_SHARE) ||
 	    !tapir_found__counts(TAPIR_FOUND_INDUCED_GC, rate))
 		return false;
 	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
@@ -385,7 +377,7 @@ static bool is_steady(const struct tapir_collector *gc)
 	tapir_vec_for_each (low, &gc->heap_lows)
 		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
 			least = tapir_heap_size__sum(low, from);
-	return least > first && (least - first) * 100 >= (last - first) * STEADY_PERCENT;
+	return least > first && (least - first) * 100 >= (last - first) * TAPIR_LIMIT(HEAP_STEADY);
 }
 
 /* ", most in gen 2" */
@@ -418,8 +410,9 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
 	struct tapir_str text = {};
 
-	if (gc->heap_cnt < GROWTH_GCS || (to - from) * 100 < from * GROWTH_PERCENT ||
-	    !is_steady(gc) || !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+	if (gc->heap_cnt < TAPIR_LIMIT(HEAP_GCS) ||
+	    (to - from) * 100 < from * TAPIR_LIMIT(GROWTH) || !is_steady(gc) ||
+	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
 		return;
 	tapir_str__adds(&text, "the heap");
 	add_process(f, gc, &text);
@@ -440,8 +433,8 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	double seconds = (double)span_ns / 1e9;
 	struct tapir_str text = {};
 
-	if (gc->finalized_cnt || gc->started_cnt < GROWTH_GCS || !gc->finalizers.sum ||
-	    !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
+	if (gc->finalized_cnt || gc->started_cnt < TAPIR_LIMIT(FINALIZER_GCS) ||
+	    !gc->finalizers.sum || !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);
@@ -464,7 +457,7 @@ static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_coll
 	double share = tapir_finding__percent(ns, span_ns);
 	struct tapir_str text = {};
 
-	if (f->has_dotnet || share < RESTLESS_PERCENT)
+	if (f->has_dotnet || share < TAPIR_LIMIT(FINALIZER_BUSY))
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);

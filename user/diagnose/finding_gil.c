@@ -16,8 +16,6 @@
 #include "symbol/unnamed_frames.h"
 
 #define MAX_THREADS 65536u
-#define MIN_SAMPLES 20u
-#define ONE_PERCENT 80 /* of the samples: one thread has it, the others hardly get it */
 
 static uint8_t is_loop(const char *name)
 {
@@ -100,9 +98,9 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	tapir_vec_for_each (thread, &f->gil.threads)
 		if (!most || samples_of(thread, inside) > samples_of(most, inside))
 			most = thread;
-	if (!most || sum < MIN_SAMPLES)
+	if (!most || sum < TAPIR_LIMIT(HOLDER_SAMPLES))
 		return;
-	if (samples_of(most, inside) * 100 < sum * ONE_PERCENT) {
+	if (samples_of(most, inside) * 100 < sum * TAPIR_LIMIT(ONE_HAS_IT)) {
 		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
 				f->gil.threads.cnt);
 		return;

@@ -5,8 +5,6 @@
 
 #include "diagnose/finding.h"
 
-#define TAPIR_FINDING_MIN_SAMPLES 50u /* fewer say nothing of a share */
-
 /* The meaning of an event here, found once for each probe. */
 enum tapir_meaning {
 	TAPIR_MEANS_NOTHING,

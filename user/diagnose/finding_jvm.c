@@ -8,18 +8,11 @@
 
 #include "diagnose/finding_impl.h"
 
-#define MAX_JVMS	256u
-#define MAX_CAUSES	32u
+#define MAX_JVMS   256u
+#define MAX_CAUSES 32u
 /* A poll knows the cause of the last collection alone and counts all since the poll before by it:
    what one poll says of many may be wrong, what several say is a sample. */
-#define MIN_POLLS	3
-#define MIN_COLLECTIONS 5  /* fewer are no habit */
-#define MOST_PERCENT	50 /* of the collections, for the cause to be the finding */
-#define GROWTH_PERCENT	20 /* of the old generation at the beginning */
-#define FALL_PERCENT	10 /* of its growth: what falls more is collected */
-#define KEPT_PERCENT	10 /* of the classes that were loaded: more are unloaded in time */
-#define MIN_SPAN_NS	1500000000u
-#define MAX_MS		1e12
+#define MAX_MS	   1e12
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -156,9 +149,9 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 	enum tapir_found_kind kind = is_humongous ? TAPIR_FOUND_HUMONGOUS : TAPIR_FOUND_INDUCED_GC;
 	struct tapir_str text = {};
 
-	if ((!is_humongous && !is_induced(cause->name)) || cause->cnt < MIN_COLLECTIONS ||
-	    cause->poll_cnt < MIN_POLLS || cause->cnt * 100 < sum * MOST_PERCENT ||
-	    !tapir_found__counts(kind, rate))
+	if ((!is_humongous && !is_induced(cause->name)) || cause->cnt < TAPIR_LIMIT(INDUCED) ||
+	    cause->poll_cnt < TAPIR_LIMIT(INDUCED_POLLS) ||
+	    cause->cnt * 100 < sum * TAPIR_LIMIT(INDUCED_SHARE) || !tapir_found__counts(kind, rate))
 		return false;
 	if (is_humongous)
 		tapir_str__adds(&text, "humongous allocations, of half a G1 region and more, make "
@@ -181,7 +174,9 @@ static const struct tapir_jvm_series *old_generation_of(const struct tapir_jvm_c
 {
 	const struct tapir_jvm_series *s = &jvm->survived;
 
-	return s->cnt >= 3 && s->last_ns - s->first_ns >= MIN_SPAN_NS ? s : &jvm->old_generation;
+	return s->cnt >= TAPIR_LIMIT(POINTS) && s->last_ns - s->first_ns >= TAPIR_LIMIT_NS(SPAN)
+		       ? s
+		       : &jvm->old_generation;
 }
 
 static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
@@ -191,8 +186,9 @@ static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_l
 	double rate = seconds > 0 ? grown / 1e6 / seconds : 0;
 	struct tapir_str text = {};
 
-	if (s->cnt < 3 || s->last_ns - s->first_ns < MIN_SPAN_NS ||
-	    grown * 100 < s->first * GROWTH_PERCENT || s->fell * 100 > grown * FALL_PERCENT ||
+	if (s->cnt < TAPIR_LIMIT(POINTS) || s->last_ns - s->first_ns < TAPIR_LIMIT_NS(SPAN) ||
+	    grown * 100 < s->first * TAPIR_LIMIT(GROWTH) ||
+	    s->fell * 100 > grown * TAPIR_LIMIT(HEAP_FALL) ||
 	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
 		return;
 	tapir_str__addf(&text,
@@ -210,8 +206,8 @@ static void list_classes(const struct tapir_jvm_counts *jvm, struct tapir_found_
 	double rate = seconds > 0 ? loaded / seconds : 0;
 	struct tapir_str text = {};
 
-	if (s->cnt < 3 || s->last_ns - s->first_ns < MIN_SPAN_NS ||
-	    unloaded * 100 > loaded * KEPT_PERCENT ||
+	if (s->cnt < TAPIR_LIMIT(POINTS) || s->last_ns - s->first_ns < TAPIR_LIMIT_NS(SPAN) ||
+	    unloaded * 100 > loaded * TAPIR_LIMIT(CLASSES_UNLOADED) ||
 	    !tapir_found__counts(TAPIR_FOUND_CLASSES, rate))
 		return;
 	tapir_str__addf(&text, "%.0f classes are loaded a second, ", rate);

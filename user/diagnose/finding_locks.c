@@ -15,13 +15,11 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 
-#define MAX_HELD_UP   65536u
-#define MAX_CYCLE     256u /* threads */
-#define PLACES_SHOWN  3
-#define CLASS_PERCENT 20 /* of the waits: a lock with less is one of many of its kind */
-#define NAMES_SHOWN   4u
-#define STUCK_NS      500000000u /* shorter recordings say nothing of what never happens */
-#define MAX_TYPES     64u
+#define MAX_HELD_UP  65536u
+#define MAX_CYCLE    256u /* threads */
+#define PLACES_SHOWN 3
+#define NAMES_SHOWN  4u
+#define MAX_TYPES    64u
 
 /*
  * ---- which thread waits for which
@@ -372,7 +370,7 @@ static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapi
 				bool is_open)
 {
 	return f->has_dotnet && is_open && w->state && w->flags & TAPIR_SWITCH_SNAPSHOT &&
-	       w->wake_ns - w->from_ns >= STUCK_NS &&
+	       w->wake_ns - w->from_ns >= TAPIR_LIMIT_NS(STUCK) &&
 	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
 }
 
@@ -508,7 +506,7 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	struct tapir_str text = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
-	if (span_ns < STUCK_NS || !nothing_moved(f) ||
+	if (span_ns < TAPIR_LIMIT_NS(STUCK) || !nothing_moved(f) ||
 	    !tapir_found__counts(TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum))
 		return false;
 	tapir_str__addf(&text,
@@ -547,7 +545,7 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (!worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
 		return;
-	if (tapir_finding__percent(worst->ns, f->locks.ns) < CLASS_PERCENT &&
+	if (tapir_finding__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
 	    f->locks.classes.rows.cnt)
 		worst = tapir_found_labels__worst(&f->locks.classes);
 	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",

@@ -11,9 +11,7 @@
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 
-#define MAX_THREADS  65536u
-#define MIN_LOOKS    8u /* fewer tell too little */
-#define MOST_PERCENT 50 /* of the samples */
+#define MAX_THREADS 65536u
 
 void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
 			       uint32_t node)
@@ -41,7 +39,7 @@ void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
 
 static bool tells(const struct tapir_finding *f, const struct tapir_weights *functions)
 {
-	return functions->sum >= MIN_LOOKS && tapir_finding__most(f, functions);
+	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_finding__most(f, functions);
 }
 
 static void add_function(const struct tapir_finding *f, const struct tapir_weights *functions,
@@ -62,7 +60,7 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 
 	tapir_vec_for_each (thread, &f->looks.threads)
 		sample_cnt += thread->sample_cnt;
-	if (!tells(f, functions) || sample_cnt * 100 < f->cpu.samples * MOST_PERCENT)
+	if (!tells(f, functions) || sample_cnt * 100 < f->cpu.samples * TAPIR_LIMIT(MOST))
 		return NULL;
 	add_function(f, functions, out);
 	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];

@@ -19,14 +19,9 @@
 #include "diagnose/loop_spot.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_LOOPS    1024u
-#define MAX_TIMES    4096u
-#define BLOCKED_NS   (TAPIR_LOOP_BLOCKED_MS * 1000000ull)
-#define TOLD_PERCENT 50 /* of a time: with less, too little is known of it */
-#define MAX_KEPT     (1u << 20)
-#define RESTS_OF_ONE 10 /* times as long without a pause: it hardly has any */
-#define TURNS_OF_ONE 4	/* long turns with one such point: fewer, and they are many short ones */
-#define BY_CHANCE    10 /* times the mean time between such points: by chance in one of 20,000 */
+#define MAX_LOOPS 1024u
+#define MAX_TIMES 4096u
+#define MAX_KEPT  (1u << 20)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
@@ -94,7 +89,8 @@ static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 {
 	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
 
-	if (took_ns >= BLOCKED_NS && loop->told_ns * 100 >= took_ns * TOLD_PERCENT)
+	if (took_ns >= TAPIR_LIMIT_NS(LOOP_BLOCKED) &&
+	    loop->told_ns * 100 >= took_ns * TAPIR_LIMIT(LOOP_KNOWN))
 		keep_stand(loop, took_ns, is_open);
 	forget_times(loop);
 }
@@ -102,7 +98,7 @@ static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 /* The thread sleeps in the loop. */
 static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 {
-	if (loop->slept_ns && now_ns >= loop->slept_ns + BLOCKED_NS) {
+	if (loop->slept_ns && now_ns >= loop->slept_ns + TAPIR_LIMIT_NS(LOOP_BLOCKED)) {
 		loop->long_turn_cnt++;
 		loop->long_turns.in_loop += loop->turn.in_loop;
 		loop->long_turns.called += loop->turn.called;
@@ -310,10 +306,10 @@ static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_
 {
 	const struct tapir_loop_points *all = &loop->long_turns;
 
-	if (stand->is_most && loop->idle_ns * RESTS_OF_ONE >= loop->busy.ns)
+	if (stand->is_most && loop->idle_ns * TAPIR_LIMIT(LOOP_RESTS) >= loop->busy.ns)
 		return false;
-	return all->in_loop && all->in_loop * TURNS_OF_ONE >= loop->long_turn_cnt &&
-	       stand->points * all->in_loop < BY_CHANCE * all->called;
+	return all->in_loop && all->in_loop * TAPIR_LIMIT(LOOP_TURNS) >= loop->long_turn_cnt &&
+	       stand->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;
 }
 
 static void count_stands(struct tapir_loop *loop)
@@ -340,7 +336,8 @@ void tapir_finding_loop__end(struct tapir_finding *f)
 	struct tapir_loop *loop;
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
-		end_stand(loop, loop->seen_ns, loop->seen_ns + BLOCKED_NS >= end_ns);
+		end_stand(loop, loop->seen_ns,
+			  loop->seen_ns + TAPIR_LIMIT_NS(LOOP_BLOCKED) >= end_ns);
 		end_turn(loop, loop->seen_ns);
 		count_stands(loop);
 	}

@@ -12,8 +12,6 @@
 #include "diagnose/loop_sync.h"
 #include "diagnose/weights.h"
 
-#define TAPIR_LOOP_BLOCKED_MS 50 /* for less it is not blocked */
-
 struct tapir_finding;
 struct tapir_node_facts;
 struct tapir_rec_look;

@@ -11,20 +11,9 @@
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
-#define MIN_RUNNABLE	 0.2 /* threads, on average */
-#define MIN_WAIT_PERCENT 40  /* of the time that threads want a CPU */
-#define BUSY_SHARE	 0.8 /* of all CPUs */
-#define MIN_POINTS	 4   /* of memory: a line through fewer is none */
-#define GROWTH_PERCENT	 20  /* of what it had at the beginning */
-#define STEADY_PERCENT	 30  /* of the growth is in its second half */
-#define STARTING_SECONDS 10  /* a program takes memory then anyway */
-#define HEAP_EXPLAINS	 50  /* percent of it */
-#define MIN_GROWERS	 3   /* times */
-#define CROWD		 1.5 /* times the CPUs that there are: too many threads compute */
-#define CROWD_PERCENT	 50  /* of their waits are for one another */
-#define ENDED_PERCENT	 25  /* of the time of others: worth a word */
-#define OWN_TIMES	 3   /* as many threads wait for others of their program */
-#define LESSER_PERCENT	 10  /* what it is then worth */
+#define HEAP_EXPLAINS  50 /* percent of it */
+#define OWN_TIMES      3  /* as many threads wait for others of their program */
+#define LESSER_PERCENT 10 /* what it is then worth */
 
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
 {
@@ -87,7 +76,7 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
 		tapir_str__addf(out, " (%u) %.2f", n->rows[i].tgid,
 				(double)n->rows[i].cpu_ns / 1e9 / seconds);
 	}
-	if ((all_ns - n->all_ns) * 100 >= all_ns * ENDED_PERCENT)
+	if ((all_ns - n->all_ns) * 100 >= all_ns * TAPIR_LIMIT(WORTH))
 		tapir_str__addf(out, "%s processes that have ended %.2f", n->cnt ? "," : ":",
 				(double)(all_ns - n->all_ns) / 1e9 / seconds);
 }
@@ -101,7 +90,7 @@ static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbour
 	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
 
 	return others_ns(f, n) >= f->cpu.ns &&
-	       (double)(others_ns(f, n) + f->cpu.ns) >= BUSY_SHARE * all_ns;
+	       (double)(others_ns(f, n) + f->cpu.ns) >= TAPIR_LIMIT(MACHINE_BUSY) / 100 * all_ns;
 }
 
 /*
@@ -168,14 +157,15 @@ static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *li
 	struct tapir_str text = {};
 	double percent, wanted;
 
-	if (!f->has_clock || (double)f->machine.runnable_ns < MIN_RUNNABLE * (double)span_ns ||
+	if (!f->has_clock ||
+	    (double)f->machine.runnable_ns < TAPIR_LIMIT(RUNNABLE) * (double)span_ns ||
 	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n) ||
 	    !are_busy(f, &n))
 		return;
 	own_ns = own_wait_ns(f, &n, span_ns);
 	percent = tapir_finding__percent(f->machine.runnable_ns - own_ns,
 					 f->cpu.ns + f->machine.runnable_ns);
-	if (percent < MIN_WAIT_PERCENT)
+	if (percent < TAPIR_LIMIT(RUNNABLE_SHARE))
 		return;
 	add_wait_for_cpus(f, own_ns, &text);
 	add_others(f, &n, &text);
@@ -197,8 +187,8 @@ void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapi
 		return;
 	own_ns = own_wait_ns(f, &n, span_ns);
 	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
-	if (wanted < CROWD * (double)n.cpu_cnt ||
-	    own_ns * 100 < f->machine.runnable_ns * CROWD_PERCENT)
+	if (wanted < TAPIR_LIMIT(CROWD) * (double)n.cpu_cnt ||
+	    own_ns * 100 < f->machine.runnable_ns * TAPIR_LIMIT(MOST))
 		return;
 	tapir_str__addf(out,
 			"; its threads want %.1f CPUs of %" PRIu64
@@ -222,12 +212,12 @@ static void drop_start(const struct tapir_finding *f, struct tapir_memory_series
 		s->cnt ? tapir_catalog__process(tapir_timeline__catalog(f->tl), s->tgid,
 						s->points[s->cnt - 1].at_ns)
 		       : NULL;
-	const uint64_t starting_ns = STARTING_SECONDS * TAPIR_NS_PER_SEC;
 	unsigned from = 0;
 
 	if (!rec || (rec->kind != TAPIR_PROCESS_FORK && rec->kind != TAPIR_PROCESS_EXEC))
 		return;
-	while (from < s->cnt && s->points[from].at_ns < rec->h.time_ns + starting_ns)
+	while (from < s->cnt &&
+	       s->points[from].at_ns < rec->h.time_ns + TAPIR_LIMIT_NS(MEMORY_START))
 		from++;
 	s->cnt -= from;
 	memmove(s->points, s->points + from, s->cnt * sizeof(*s->points));
@@ -239,14 +229,14 @@ static double growth_of(const struct tapir_finding *f, const struct tapir_memory
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
 	double grown, later;
 
-	if (s->cnt < MIN_POINTS)
+	if (s->cnt < TAPIR_LIMIT(MEMORY_POINTS))
 		return 0;
 	last = &s->points[s->cnt - 1];
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	if (grown * 100 < mb(first->resident_bytes) * GROWTH_PERCENT ||
-	    later * 100 < grown * STEADY_PERCENT ||
+	if (grown * 100 < mb(first->resident_bytes) * TAPIR_LIMIT(GROWTH) ||
+	    later * 100 < grown * TAPIR_LIMIT(MEMORY_STEADY) ||
 	    tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
 		return 0;
 	return grown / ((double)(last->at_ns - first->at_ns) / 1e9);
@@ -272,7 +262,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 	else if (f->has_dotnet && (!gc || !gc->started_cnt))
 		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
 				       "collected");
-	if (growers->sum >= MIN_GROWERS && tapir_finding__most(f, growers)) {
+	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) && tapir_finding__most(f, growers)) {
 		tapir_str__addf(&text, "; the heap took memory %" PRIu64 " times, most for ",
 				growers->sum);
 		tapir_finding__add_name(f, growers->best_name, &text);

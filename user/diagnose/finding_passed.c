@@ -9,9 +9,7 @@
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_ROWS       65536u
-#define PARKED_PERCENT 95 /* of the recording */
-#define MIN_PARKED     2  /* threads of one name */
+#define MAX_ROWS 65536u
 
 static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
 {
@@ -213,7 +211,7 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	tapir_vec_for_each (parked, &f->passed.parked) {
 		struct tapir_str name = {};
 
-		if (parked->ns * 100 < span_ns * PARKED_PERCENT)
+		if (parked->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
 			continue;
 		tapir_finding__add_thread(f, parked->tid, &name);
 		if (name.data)
@@ -221,7 +219,7 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 		tapir_str__fini(&name);
 	}
 	most = tapir_found_labels__worst(&names);
-	if (most && most->cnt >= MIN_PARKED)
+	if (most && most->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,
 				"; %" PRIu64 " threads %s stayed parked throughout (idle, or "
 				"waiting for each other)",

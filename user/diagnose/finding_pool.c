@@ -11,8 +11,6 @@
 #include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 
-#define BLOCKED_PERCENT 50 /* of the time of its threads, where the runtime did not add any */
-
 static bool is_for_starvation(const struct tapir_finding_event *e)
 {
 	struct tapir_str reason = {};
@@ -79,7 +77,7 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 	double share = tapir_finding__percent(blocked_ns, blocked_ns + waits->idle_ns);
 	struct tapir_str text = {}, evidence = {};
 
-	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < BLOCKED_PERCENT) ||
+	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < TAPIR_LIMIT(BLOCKED_SHARE)) ||
 	    !tapir_found__counts(TAPIR_FOUND_STARVATION, threads))
 		return;
 	tapir_str__addf(&text, "%s%.1f of %.1f pool threads are blocked on average",
@@ -104,7 +102,7 @@ void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir
 	char text[TAPIR_NS_TEXT_BYTES];
 
 	if (tapir_finding__percent(blocked_ns, tapir_timeline__switched_ns(f->tl)) <
-	    BLOCKED_PERCENT)
+	    TAPIR_LIMIT(BLOCKED_SHARE))
 		return;
 	tapir_str__addf(out, "; threads of the pool were blocked for %s",
 			tapir_ns__text(blocked_ns, text));

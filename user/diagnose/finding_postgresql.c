@@ -9,10 +9,8 @@
 
 #include "diagnose/finding_impl.h"
 
-#define MIN_CHECKPOINTS	     3u	    /* one or two come by the clock, or at the user's word */
 #define CHECKPOINT_CAUSE_LOG 0x80u  /* of its flags: since max_wal_size was reached */
 #define BLOCK_BYTES	     8192.0 /* of temporary files */
-#define MIN_SORTS	     2u
 
 static void count_sort(struct tapir_finding *f, const struct tapir_finding_event *e)
 {
@@ -44,7 +42,7 @@ static void list_checkpoints(const struct tapir_postgresql_finding *p, double se
 	double rate = (double)p->checkpoint_cnt * 60 / seconds;
 	struct tapir_str text = {};
 
-	if (p->checkpoint_cnt < MIN_CHECKPOINTS ||
+	if (p->checkpoint_cnt < TAPIR_LIMIT(CHECKPOINTS) ||
 	    !tapir_found__counts(TAPIR_FOUND_CHECKPOINTS, rate))
 		return;
 	tapir_str__addf(&text, "%" PRIu64 " checkpoints in %.1f s", p->checkpoint_cnt, seconds);
@@ -59,7 +57,8 @@ static void list_sorts(const struct tapir_postgresql_finding *p, double seconds,
 	double rate = (double)p->file_sort_cnt / seconds;
 	struct tapir_str text = {};
 
-	if (p->file_sort_cnt < MIN_SORTS || !tapir_found__counts(TAPIR_FOUND_FILE_SORTS, rate))
+	if (p->file_sort_cnt < TAPIR_LIMIT(FILE_SORTS) ||
+	    !tapir_found__counts(TAPIR_FOUND_FILE_SORTS, rate))
 		return;
 	tapir_str__addf(
 		&text,

@@ -10,8 +10,7 @@
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
-#define MAX_KINDS    64u
-#define MIN_REQUESTS 3u
+#define MAX_KINDS 64u
 
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 {
@@ -133,7 +132,7 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 	 * known either.
 	 */
 	return !(kind->is_unknown_by_thread && row->by_thread_cnt * 2 > row->took.cnt) &&
-	       row->took.cnt >= MIN_REQUESTS && kind->unbegun <= row->took.cnt;
+	       row->took.cnt >= TAPIR_LIMIT(REQUEST_CNT) && kind->unbegun <= row->took.cnt;
 }
 
 static const struct tapir_request_kind *slowest(const struct tapir_finding *f)

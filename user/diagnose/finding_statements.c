@@ -13,12 +13,7 @@
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 
-#define MAX_ROWS       65536u
-#define SHORT_NS       500000u /* a journey to the client takes as long */
-#define MIN_STATEMENTS 200u
-#define MIN_OF_SESSION 100.0 /* a second: fewer are no loop of a program */
-#define MOST_PERCENT   50
-#define CLIENT_PERCENT 10 /* of a session's time */
+#define MAX_ROWS 65536u
 
 static struct tapir_statement_session *session_of(struct tapir_finding *f, uint32_t tid)
 {
@@ -75,7 +70,7 @@ void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir
 	struct tapir_statement_session *session;
 
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
-	    i->until_ns - i->from_ns > SHORT_NS || !is_statement(f, i))
+	    i->until_ns - i->from_ns > TAPIR_LIMIT_NS(STATEMENT_TIME) || !is_statement(f, i))
 		return;
 	session = session_of(f, i->tid);
 	if (!session)
@@ -110,7 +105,7 @@ static struct tapir_statement_session sum_sessions(const struct tapir_finding *f
 
 	*session_cnt = 0;
 	tapir_vec_for_each (session, &f->statements.sessions) {
-		if ((double)session->cnt < MIN_OF_SESSION * seconds)
+		if ((double)session->cnt < TAPIR_LIMIT(STATEMENT_LOOP) * seconds)
 			continue;
 		++*session_cnt;
 		sum.cnt += session->cnt;
@@ -126,7 +121,7 @@ static const struct tapir_statement_row *most_of(const struct tapir_statements *
 	tapir_vec_for_each (row, &s->rows)
 		if (row->text && (!most || row->cnt > most->cnt))
 			most = row;
-	return most && most->cnt * 100 >= s->cnt * MOST_PERCENT ? most : NULL;
+	return most && most->cnt * 100 >= s->cnt * TAPIR_LIMIT(MOST) ? most : NULL;
 }
 
 void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -139,7 +134,8 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 	struct tapir_str text = {};
 
 	rate = seconds > 0 ? (double)sum.cnt / seconds : 0;
-	if (sum.cnt < MIN_STATEMENTS || !tapir_found__counts(TAPIR_FOUND_STATEMENTS, rate))
+	if (sum.cnt < TAPIR_LIMIT(STATEMENT_CNT) ||
+	    !tapir_found__counts(TAPIR_FOUND_STATEMENTS, rate))
 		return;
 	tapir_str__addf(&text, "%.0f short statements a second, one at a time from %zu session%s",
 			rate, session_cnt, session_cnt == 1 ? "" : "s");
@@ -151,7 +147,7 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 				(double)most->ns / (double)most->cnt / 1e6);
 	client = tapir_finding__percent(sum.client_ns,
 					session_cnt * tapir_timeline__switched_ns(f->tl));
-	if (client >= CLIENT_PERCENT)
+	if (client >= TAPIR_LIMIT(CLIENT_SHARE))
 		tapir_str__addf(&text,
 				"; between them the server waits for the client %.0f%% of the time",
 				client);

@@ -8,10 +8,9 @@
 #include "diagnose/function_name.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_NAMES     65536u
-#define MAX_LABELS    4096u
-#define MAX_THREADS   65536u
-#define TELLING_SHARE 10 /* percent: a function with less than that is no explanation */
+#define MAX_NAMES   65536u
+#define MAX_LABELS  4096u
+#define MAX_THREADS 65536u
 
 void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
 {
@@ -117,7 +116,7 @@ double tapir_finding__percent(uint64_t part, uint64_t of)
 
 const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w)
 {
-	if (!w->best || tapir_finding__percent(w->best, w->sum) < TELLING_SHARE)
+	if (!w->best || tapir_finding__percent(w->best, w->sum) < TAPIR_LIMIT(TELLING))
 		return NULL;
 	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
@@ -201,7 +200,7 @@ double tapir_finding__cpus(const struct tapir_finding *f)
 		return -1;
 	/* More than there are, or much of few samples: the recording is too short to tell. */
 	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
-	    (f->cpu.samples < TAPIR_FINDING_MIN_SAMPLES && cpus > 1))
+	    (f->cpu.samples < TAPIR_LIMIT(SAMPLES) && cpus > 1))
 		return -1;
 	return cpus;
 }

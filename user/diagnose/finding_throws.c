@@ -8,8 +8,6 @@
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 
-#define MIN_SAMPLES 50u
-
 static uint8_t throws(const char *name)
 {
 	tapir_lore_for_each (lore)
@@ -50,7 +48,7 @@ void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list
 	double magnitude = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	struct tapir_str text = {};
 
-	if (f->exceptions.cnt || f->throws.samples < MIN_SAMPLES ||
+	if (f->exceptions.cnt || f->throws.samples < TAPIR_LIMIT(SAMPLES) ||
 	    !tapir_found__counts(TAPIR_FOUND_THROWING, magnitude))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU creates and throws exceptions", share);

@@ -9,8 +9,7 @@
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
-#define MAX_BEGUN    65536u
-#define MIN_TOGETHER 1.5 /* threads: one is the main thread, which waits for the end */
+#define MAX_BEGUN 65536u
 
 static const struct {
 	const char *reason;
@@ -193,7 +192,7 @@ void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct 
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
 
-	if (threads < MIN_TOGETHER)
+	if (threads < TAPIR_LIMIT(TOGETHER))
 		return;
 	tapir_str__addf(out, "; %.1f threads waited in ", threads);
 	tapir_finding__add_name(f, worst->name, out);

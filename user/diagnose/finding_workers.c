@@ -15,12 +15,8 @@
 #include "spec/runtime_db/lore.h"
 #include "base/keyed.h"
 
-#define MAX_WORKERS	65536u
-#define MAX_POOLS	256u
-#define MIN_WORKERS	2u
-#define WAITING_PERCENT 90 /* of the time of all of a pool's threads */
-#define STUCK_PERCENT	95 /* of the recording: no task was ended */
-#define IDLE_PERCENT	1
+#define MAX_WORKERS 65536u
+#define MAX_POOLS   256u
 
 /* The traits that a stack shows. */
 enum { IS_KNOWN = 1, IS_WORKER = 2, IS_IDLE = 4, IS_FOR_TASK = 8 };
@@ -158,7 +154,7 @@ static void find_pools(struct tapir_finding *f, struct pools *pools)
 		if (!pool)
 			continue;
 		pool->thread_cnt++;
-		pool->stuck_cnt += w->longest_task_ns * 100 >= span_ns * STUCK_PERCENT;
+		pool->stuck_cnt += w->longest_task_ns * 100 >= span_ns * TAPIR_LIMIT(THROUGHOUT);
 		pool->idle_ns += w->idle_ns;
 		pool->task_ns += w->task_ns;
 		pool->sleep_ns += w->sleep_ns;
@@ -177,8 +173,10 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 	struct tapir_str text = {}, evidence = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
-	if (pool->thread_cnt < MIN_WORKERS || waited_ns * 100 < all_ns * WAITING_PERCENT ||
-	    pool->idle_ns * 100 > all_ns * IDLE_PERCENT || !tapir_found__counts(kind, threads))
+	if (pool->thread_cnt < TAPIR_LIMIT(POOL_THREADS) ||
+	    waited_ns * 100 < all_ns * TAPIR_LIMIT(POOL_WAITING) ||
+	    pool->idle_ns * 100 > all_ns * TAPIR_LIMIT(POOL_IDLE) ||
+	    !tapir_found__counts(kind, threads))
 		return;
 	tapir_str__addf(&text, "%s%.1f of %zu threads of the pool ",
 			are_stuck ? "thread pool starvation: " : "", threads, pool->thread_cnt);

@@ -8,11 +8,6 @@
 #include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 
-#define SHORT_NS	50000000u
-#define TOLD_PERCENT	50 /* of a time: with less, too little is known of it */
-#define TELLING_PERCENT 10 /* a function with less explains nothing */
-#define WORTH_PERCENT	25 /* for the wait for a CPU to be reported */
-
 void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)
 {
 	busy->told_ns += ns;
@@ -30,7 +25,8 @@ void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint6
 {
 	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;
 
-	if (ns < SHORT_NS || busy->told_ns * 100 >= ns * TOLD_PERCENT) {
+	if (ns < TAPIR_LIMIT_NS(TURN_KNOWN) ||
+	    busy->told_ns * 100 >= ns * TAPIR_LIMIT(LOOP_KNOWN)) {
 		busy->ns += ns;
 		busy->runnable_ns += busy->told_runnable_ns;
 		busy->longest_ns = ns > busy->longest_ns ? ns : busy->longest_ns;
@@ -47,11 +43,11 @@ void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir
 
 	tapir_str__addf(out, " busy %.0f%% of the time, %s at most without a pause", percent,
 			tapir_ns__text(busy->longest_ns, longest));
-	if (share >= TELLING_PERCENT) {
+	if (share >= TAPIR_LIMIT(TELLING)) {
 		tapir_str__addf(out, ": %.0f%% of it in ", share);
 		tapir_finding__add_name(f, busy->own.best_name, out);
 	}
-	if (busy->runnable_ns * 100 >= busy->ns * WORTH_PERCENT)
+	if (busy->runnable_ns * 100 >= busy->ns * TAPIR_LIMIT(WORTH))
 		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
 				tapir_finding__percent(busy->runnable_ns, busy->ns));
 }

@@ -11,12 +11,6 @@
 #include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
 
-#define WORTH_PERCENT  25 /* of the time in which it was blocked, for a cause to be reported */
-#define MOST_PERCENT   50
-#define MORE_PERCENT   120 /* synchronous calls, of the time in which it was blocked for long */
-#define SECOND_PERCENT 25  /* of the time in which it was blocked, by a second function */
-#define STEPS_OF_ONE   50  /* times in callbacks of a queue with one between: one that takes long */
-
 /* The time in which it is known whether it was blocked: not where stacks lack their callers. */
 static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
 {
@@ -36,7 +30,7 @@ static bool counts(const struct tapir_loop *loop, uint64_t ns, uint64_t runnable
 /* Rather than by long calls. */
 static bool is_by_sync(const struct tapir_loop *loop)
 {
-	return loop->sync.ns * 100 > loop->ns * MORE_PERCENT;
+	return loop->sync.ns * 100 > loop->ns * TAPIR_LIMIT(LOOP_CALLS);
 }
 
 static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
@@ -108,8 +102,8 @@ static bool has_name(const struct tapir_finding *f, uint32_t name)
 /* One callback takes long, or there are many: then some of the time is between them. */
 static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
 {
-	if (loop->queue_ns * 100 >= loop->ns * WORTH_PERCENT && loop->lore->loop_queued &&
-	    loop->steps_ns * STEPS_OF_ONE >= loop->queue_ns)
+	if (loop->queue_ns * 100 >= loop->ns * TAPIR_LIMIT(WORTH) && loop->lore->loop_queued &&
+	    loop->steps_ns * TAPIR_LIMIT(LOOP_STEPS) >= loop->queue_ns)
 		tapir_str__addf(out, ", %.0f%% of it %s",
 				tapir_finding__percent(loop->queue_ns, loop->ns),
 				loop->lore->loop_queued);
@@ -122,23 +116,23 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
 
 	add_queue(loop, out);
-	if (loop->own.best * 100 >= loop->ns * WORTH_PERCENT) {
+	if (loop->own.best * 100 >= loop->ns * TAPIR_LIMIT(WORTH)) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
 				tapir_finding__percent(loop->own.best, loop->ns));
 		tapir_finding__add_name(f, loop->own.best_name, out);
 	}
-	if (loop->called.best * 100 >= loop->ns * MOST_PERCENT &&
+	if (loop->called.best * 100 >= loop->ns * TAPIR_LIMIT(MOST) &&
 	    has_name(f, loop->called.best_name)) {
 		tapir_str__adds(out, ", in a call of ");
 		tapir_finding__add_name(f, loop->called.best_name, out);
 	}
-	if (reason && reason->ns * 100 >= loop->ns * MOST_PERCENT) {
+	if (reason && reason->ns * 100 >= loop->ns * TAPIR_LIMIT(MOST)) {
 		if (!strcmp(reason->label, "sleep"))
 			tapir_str__adds(out, ", asleep");
 		else
 			tapir_str__addf(out, ", waiting for a %s", reason->label);
 	}
-	if (loop->runnable_ns * 100 >= loop->ns * WORTH_PERCENT)
+	if (loop->runnable_ns * 100 >= loop->ns * TAPIR_LIMIT(WORTH))
 		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
 				tapir_finding__percent(loop->runnable_ns, loop->ns));
 }
@@ -151,8 +145,8 @@ static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, 
 	tapir_str__addf(out,
 			" blocked %.0f%% of the time: %" PRIu64
 			" time%s for %u ms and more, %s at most",
-			percent, loop->cnt, loop->cnt == 1 ? "" : "s", TAPIR_LOOP_BLOCKED_MS,
-			tapir_ns__text(loop->worst_ns, worst));
+			percent, loop->cnt, loop->cnt == 1 ? "" : "s",
+			(unsigned)TAPIR_LIMIT(LOOP_BLOCKED), tapir_ns__text(loop->worst_ns, worst));
 	add_function(f, loop, out);
 	if (loop->is_open)
 		tapir_str__adds(out, "; it still was when the recording ended");
@@ -161,7 +155,7 @@ static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, 
 static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 		       const struct tapir_weights *own, uint64_t of_ns, struct tapir_str *out)
 {
-	if (own->best * 100 < of_ns * MOST_PERCENT &&
+	if (own->best * 100 < of_ns * TAPIR_LIMIT(MOST) &&
 	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !own->best)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
@@ -216,7 +210,7 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
 	    counts(loop, sync->ns, sync->runnable_ns, span_ns))
 		add_sync_calls(f, loop, TAPIR_FOUND_LOOP_SYNC, list);
-	if (ns * 100 < loop->ns * SECOND_PERCENT || second == sync->own.best_name)
+	if (ns * 100 < loop->ns * TAPIR_LIMIT(WORTH) || second == sync->own.best_name)
 		return;
 	tapir_str__addf(&text,
 			"the event loop of process %u was also blocked %.0f%% of the time in ",

@@ -9,8 +9,6 @@
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 
-#define MOST_PERCENT 50
-
 static bool is_sync(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
@@ -62,9 +60,9 @@ void tapir_loop_sync__add_text(const struct tapir_finding *f, const struct tapir
 		tapir_finding__add_name(f, sync->called.best_name, out);
 	}
 	tapir_finding__add_most(f, &sync->own, " for ", out);
-	if (reason && reason->ns * 100 >= sync->ns * MOST_PERCENT)
+	if (reason && reason->ns * 100 >= sync->ns * TAPIR_LIMIT(MOST))
 		tapir_str__addf(out, ", waiting for a %s", reason->label);
-	if (sync->runnable_ns * 100 >= sync->ns * MOST_PERCENT / 2)
+	if (sync->runnable_ns * 100 >= sync->ns * TAPIR_LIMIT(WORTH))
 		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
 				tapir_finding__percent(sync->runnable_ns, sync->ns));
 }

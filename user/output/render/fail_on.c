@@ -23,14 +23,6 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return tapir_sv__is((struct tapir_sv){text, len}, word);
 }
 
-static bool find_kind(const char *text, size_t len, unsigned *kind)
-{
-	for (*kind = 0; *kind < TAPIR_FOUND_KIND_CNT; ++*kind)
-		if (is_word(text, len, tapir_found__kind_name(*kind)))
-			return true;
-	return false;
-}
-
 static int bad(struct tapir_str *out, const struct tapir_fail_condition *c, const char *why)
 {
 	tapir_str__addf(out, "'%.*s' %s", (int)c->len, c->text, why);
@@ -44,7 +36,7 @@ static int parse_limited(struct tapir_fail_condition *c, struct tapir_str *why)
 	char word[32], *end;
 
 	snprintf(word, sizeof(word), "%.*s", (int)value_len, value);
-	if (find_kind(c->text, c->name_len, &c->kind)) {
+	if (tapir_finding_kind__find(c->text, c->name_len, &c->kind)) {
 		c->subject = TAPIR_FAIL_KIND;
 		c->above = strtod(word, &end);
 		if (value_len && value_len < sizeof(word) && !*end && c->above >= 0)
@@ -67,7 +59,7 @@ static int parse_one(struct tapir_fail_condition *c, struct tapir_str *why)
 		c->subject = TAPIR_FAIL_GAP;
 	else if (is_word(c->text, c->len, "finding"))
 		c->subject = TAPIR_FAIL_FINDING;
-	else if (find_kind(c->text, c->len, &c->kind))
+	else if (tapir_finding_kind__find(c->text, c->len, &c->kind))
 		c->subject = TAPIR_FAIL_KIND;
 	else
 		return bad(why, c,
@@ -317,7 +309,7 @@ static bool find_fact(void *ctx, const char *name, size_t len, bool is_field,
 		return add_fact(f, name, len, v->summary->gap_cnt, out);
 	if (is_word(name, len, "finding"))
 		return add_fact(f, name, len, finding_cnt(v), out);
-	if (find_kind(name, len, &kind)) {
+	if (tapir_finding_kind__find(name, len, &kind)) {
 		out->class = TAPIR_CLASS_FLOAT;
 		return add_fact(f, name, len, worst_magnitude(v, kind), out);
 	}

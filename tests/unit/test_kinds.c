@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of findings: what judging, help and --fail-on rely on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "diagnose/found.h"
+#include "output/render/finding_page.h"
+
+static void each_kind_has_a_name_of_its_own_and_all_words(void **state)
+{
+	unsigned found;
+
+	(void)state;
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+
+		assert_true(tapir_finding_kind__find(kind->name, strlen(kind->name), &found));
+		assert_int_equal(found, i);
+		assert_true(*kind->title && *kind->unit && *kind->view);
+		assert_true(*kind->claims && *kind->measured && *kind->remedy);
+	}
+	assert_false(tapir_finding_kind__find("deadloc", 7, &found));
+	assert_false(tapir_finding_kind__find("deadlocks", 9, &found));
+	assert_false(tapir_finding_kind__find("", 0, &found));
+}
+
+static void a_larger_magnitude_never_weighs_less(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+
+		assert_true(kind->least > 0 && kind->least <= kind->severe);
+		assert_true(kind->low >= 0 && kind->low <= kind->high && kind->high <= 100);
+	}
+}
+
+/* The magnitude that help calls critical is where the level of a finding changes. */
+static void critical_begins_where_help_says(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+		double at = tapir_found__magnitude_at(kind, TAPIR_FOUND_CRITICAL);
+		struct tapir_found_list list = {};
+		struct tapir_str text = {}, less = {};
+
+		if (at < 0) {
+			assert_true(kind->high < TAPIR_FOUND_CRITICAL);
+			continue;
+		}
+		tapir_str__adds(&text, "more");
+		tapir_found_list__add(&list, (enum tapir_found_kind)i, at + 1e-6, NULL, &text, NULL,
+				      NULL);
+		assert_int_equal(list.rows.cnt, 1);
+		assert_string_equal(tapir_found__level(list.rows.data[0].severity), "critical");
+		if (at > kind->least) {
+			tapir_str__adds(&less, "less");
+			tapir_found_list__add(&list, (enum tapir_found_kind)i, at - 1e-6, NULL,
+					      &less, NULL, NULL);
+			assert_int_equal(list.rows.cnt, 2);
+			assert_string_not_equal(tapir_found__level(list.rows.data[1].severity),
+						"critical");
+		}
+		tapir_found_list__fini(&list);
+	}
+}
+
+static void help_has_each_kind_and_each_limit(void **state)
+{
+	struct tapir_str page = {}, head = {};
+
+	(void)state;
+	tapir_finding_page__add(&page);
+	assert_false(page.failed);
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		tapir_str__clear(&head);
+		tapir_str__addf(&head, "\n%s: ", tapir_finding_kinds[i].name);
+		assert_non_null(strstr(page.data, head.data));
+	}
+	for (unsigned i = 0; i < TAPIR_LIMIT_CNT; i++) {
+		tapir_str__clear(&head);
+		tapir_str__add(&head, tapir_limits[i].what, strcspn(tapir_limits[i].what, " "));
+		assert_true(*tapir_limits[i].what && tapir_limits[i].number >= 0);
+		assert_non_null(strstr(page.data, head.data));
+	}
+	for (const char *line = page.data; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		assert_true(strcspn(line, "\n") <= 80);
+	}
+	tapir_str__fini(&page);
+	tapir_str__fini(&head);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_has_a_name_of_its_own_and_all_words),
+		cmocka_unit_test(a_larger_magnitude_never_weighs_less),
+		cmocka_unit_test(critical_begins_where_help_says),
+		cmocka_unit_test(help_has_each_kind_and_each_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The tables of kinds.h. */
+#include "diagnose/kinds.h"
+
+#include <string.h>
+
+const struct tapir_finding_kind tapir_finding_kinds[TAPIR_FOUND_KIND_CNT] = {
+#define TAPIR_KIND_ROW(id, ...) [TAPIR_FOUND_##id] = {__VA_ARGS__},
+	TAPIR_KINDS(TAPIR_KIND_ROW)
+#undef TAPIR_KIND_ROW
+};
+
+bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind)
+{
+	for (*kind = 0; *kind < TAPIR_FOUND_KIND_CNT; ++*kind)
+		if (strlen(tapir_finding_kinds[*kind].name) == len &&
+		    !memcmp(tapir_finding_kinds[*kind].name, name, len))
+			return true;
+	return false;
+}
