@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sink_tracks.h - for sinks of timelines: records as what such formats have, one track per thread
+ * with its events and samples, intervals, and values over time, to which losses belong. Nothing is
+ * held back: a sink is told as records come. One thread.
+ */
+#ifndef TAPIR_USER_SINK_TRACKS_H
+#define TAPIR_USER_SINK_TRACKS_H
+
+#include "analyze/timeline.h"
+#include "output/export/event_lines.h"
+#include "output/sink/sink.h"
+
+/* A value of a counter, or how much of a cause is lost so far. */
+struct tapir_track_value {
+	uint32_t tgid; /* 0: of a loss */
+	uint64_t time_ns;
+	struct tapir_sv name, unit; /* name: "System.Runtime cpu-usage", "lost: ring_full" */
+	double value;
+};
+
+struct tapir_tracks_fns {
+	/* Before the first of a thread, and when its name changes. process: empty unless it is new.
+	 */
+	void (*thread)(void *ctx, uint32_t tgid, uint32_t tid, struct tapir_sv name,
+		       struct tapir_sv process);
+	/* probe NULL: it is not described. */
+	void (*event)(void *ctx, const struct tapir_rec_event *event,
+		      const struct tapir_probe_view *probe);
+	/* node: of its stack in the tree; UINT32_MAX: none. */
+	void (*sample)(void *ctx, const struct tapir_rec_sample *sample, uint32_t node);
+	void (*value)(void *ctx, const struct tapir_track_value *value);
+	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not told */
+	void (*end)(void *ctx, struct tapir_interval *interval, const struct tapir_kind *kind);
+};
+
+struct tapir_tracks {
+	struct tapir_export *x;
+	const struct tapir_tracks_fns *fns;
+	void *ctx;
+	struct tapir_event_lines *lines;
+	struct tapir_stack_tree tree;
+	uint64_t start_ns;
+	uint64_t left_out; /* which a sink counts */
+	bool failed;	   /* out of memory; a sink may set it */
+	/* for the tracks alone */
+	struct tapir_timeline *tl;
+	struct tapir_pairs pairs;
+	struct tapir_map names; /* process and thread -> hash of its name */
+	struct tapir_map lost;	/* cause -> count so far */
+};
+
+/* x and fns are borrowed. 0 or -ENOMEM; fini also then. */
+int tapir_tracks__init(struct tapir_tracks *t, struct tapir_export *x,
+		       const struct tapir_tracks_fns *fns, void *ctx);
+/* Each record of the recording, descriptions included. 0 or -ENOMEM. */
+int tapir_tracks__add(struct tapir_tracks *t, const struct tapir_rec *rec);
+/* Closes what is open. 0 or -ENOMEM. */
+int tapir_tracks__finish(struct tapir_tracks *t);
+void tapir_tracks__fini(struct tapir_tracks *t);
+
+/* While an interval ends: of the event that ended it; NULL: not known. */
+const struct tapir_trace_ids *tapir_tracks__ending_trace(const struct tapir_tracks *t);
+
+/* Returns true for an interval that is not within the work of one thread: others of its kind may
+ * overlap it there. */
+static inline bool tapir_interval__is_loose(const struct tapir_interval *i)
+{
+	return i->is_request || i->activity || i->flags & TAPIR_INTERVAL_CROSSED;
+}
+
+static inline uint64_t tapir_tracks__since_start(const struct tapir_tracks *t, uint64_t time_ns)
+{
+	return time_ns > t->start_ns ? time_ns - t->start_ns : 0;
+}
+
+#endif
