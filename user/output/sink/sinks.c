@@ -13,6 +13,7 @@
 	X(otlp)                                                                                    \
 	X(perfscript)                                                                              \
 	X(chrome)                                                                                  \
+	X(firefox)                                                                                 \
 	X(sqlite)                                                                                  \
 	/* A sink is a row above this line. */
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Formats of timelines hold what the tables of `tapir query` count, and the readers they are for agree."""
+import collections
+import json
+import os
+import time
+
+from harness import EVENTS_ONLY, PATIENCE
+from npm_package import npm_package
+
+
+def made(t, *options):
+    file = t.path("made.tapir")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000, "--requests", 1000, "--stacks", 200, "--hostile", *options)
+    return file
+
+
+def fired(t):
+    file = t.path("fired.tapir")
+    t.tapir("record", "depth:hit", "--stack", *EVENTS_ONLY, "-f", "-o", file, "--", t.target_path("depth"), 3, 40)
+    return file
+
+
+def export(t, file, form, *options):
+    out = t.path(f"out.{form}")
+    t.tapir("export", "--format", form, file, "-f", "-o", out, *options)
+    return out
+
+
+def rows(t, file, *tables):
+    asked = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
+    return dict(zip(tables, (int(cnt) for cnt in t.tapir("query", file, f"SELECT {asked}", "--csv").out.splitlines()[1].split(","))))
+
+
+def lost(t, file):
+    return sum(loss["count"] for loss in t.events(file, "loss"))
+
+
+# ---- firefox ------------------------------------------------------------------------------------------------------
+
+def check_columns(t, table, cnt, name):
+    for key, column in table.items():
+        if isinstance(column, list):
+            t.eq(len(column), cnt, f"length of {name}.{key}")
+
+
+def check_firefox(t, file):
+    """The rules of version 60 of the processed format (docs-developer of firefox-devtools/profiler): each index is one of
+    its table, each marker has a schema, and no value is of another type than its schema says."""
+    with open(file, encoding="utf-8") as text:
+        profile = json.load(text)
+    meta, shared = profile["meta"], profile["shared"]
+    t.eq(meta["preprocessedProfileVersion"], 60, "version")
+    strings = shared["stringArray"]
+    for name in ("stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources"):
+        check_columns(t, shared[name], shared[name]["length"], name)
+    stacks, frames, functions = (shared[name] for name in ("stackTable", "frameTable", "funcTable"))
+    t.ok(all(prefix is None or 0 <= prefix < i for i, prefix in enumerate(stacks["prefix"])), "callers come first")
+    t.ok(all(0 <= frame < frames["length"] for frame in stacks["frame"]), "frames of stacks")
+    t.ok(all(0 <= function < functions["length"] for function in frames["func"]), "functions of frames")
+    t.ok(all(0 <= category < len(meta["categories"]) for category in frames["category"]), "categories of frames")
+    t.ok(all(0 <= name < len(strings) and strings[name] for name in functions["name"]), "functions have names")
+    t.eq(meta["categories"][0]["color"], "grey", "the first category is the default one")
+    schemas = {schema["name"]: schema for schema in meta["markerSchema"]}
+    t.eq(len(schemas), len(meta["markerSchema"]), "names of schemas")
+    for schema in schemas.values():
+        keys = [field["key"] for field in schema["fields"]]
+        t.eq(len(set(keys)), len(keys), f"fields of {schema['name']}")
+        t.ok(all(graph["key"] in keys for graph in schema.get("graphs", [])), "a chart is of a field")
+    for thread in profile["threads"]:
+        samples, markers = thread["samples"], thread["markers"]
+        check_columns(t, samples, samples["length"], "samples")
+        check_columns(t, markers, markers["length"], "markers")
+        t.ok(isinstance(thread["pid"], str) and thread["isMainThread"] == (thread["pid"] == str(thread["tid"])), "who it is")
+        t.ok(all(stack is None or 0 <= stack < stacks["length"] for stack in samples["stack"]), "stacks of samples")
+        t.eq((samples["time"], markers["startTime"]), (sorted(samples["time"]), sorted(markers["startTime"])), "order of time")
+        for data, name, begin, end, phase in zip(*(markers[key] for key in ("data", "name", "startTime", "endTime", "phase"))):
+            t.ok(0 <= name < len(strings), "name of a marker")
+            t.ok(phase == 1 and begin <= end if end is not None else phase == 0, f"times of a marker: {begin}, {end}, {phase}")
+            fields = {field["key"]: field["format"] for field in schemas[data["type"]]["fields"]}
+            if "cause" in data:
+                t.ok(0 <= data["cause"]["stack"] < stacks["length"], "stack of a marker")
+            for key, value in data.items():
+                if key not in ("type", "cause"):
+                    right = {"decimal": (int, float), "string": (str, int, float), "flow-id": int}[fields[key]]
+                    t.ok(isinstance(value, right) and not isinstance(value, bool), f"{data['type']}.{key} is {value!r}")
+    return profile
+
+
+def markers_of(profile):
+    for thread in profile["threads"]:
+        markers = thread["markers"]
+        for name, data, phase in zip(markers["name"], markers["data"], markers["phase"]):
+            yield profile["shared"]["stringArray"][name], data, phase
+
+
+def test_firefox_has_what_the_tables_count(t):
+    file = made(t)
+    profile = check_firefox(t, export(t, file, "firefox"))
+    want = rows(t, file, "samples", "events", "intervals", "counters", "losses")
+    t.eq(sum(thread["samples"]["length"] for thread in profile["threads"]), want["samples"], "samples")
+    markers = list(markers_of(profile))
+    t.eq(sum(phase for _, _, phase in markers), want["intervals"], "intervals")
+    values = [data for _, data, _ in markers if "value" in data]
+    t.eq(len(values), want["counters"] + want["losses"], "values of counters and losses")
+    t.eq(len(markers), want["events"] + want["intervals"] + len(values), "events")
+    t.eq(sum({data["type"]: data["value"] for data in values if data["type"].startswith("lost: ")}.values()), lost(t, file), "losses")
+    t.ok(t.tapir("report", file, "--all").out.splitlines()[0] in profile["meta"]["extra"][0]["entries"][0]["value"], "the finding")
+
+
+def test_firefox_has_the_fields_and_stacks_of_events(t):
+    file = fired(t)
+    profile = check_firefox(t, export(t, file, "firefox"))
+    hits = [data for name, data, _ in markers_of(profile) if name == "hit"]
+    t.eq(sorted(data["arg0"] for data in hits), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
+    shared = profile["shared"]
+    for data in hits:
+        node, names = data["cause"]["stack"], []
+        while node is not None:
+            names.append(shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][shared["stackTable"]["frame"][node]]]])
+            node = shared["stackTable"]["prefix"][node]
+        t.eq(names[:5], ["bottom", "d3", "d2", "d1", "fire_at"], "its stack")
+
+
+PROFILER = "@firefox-devtools/profiler-cli@0.10.0"
+
+
+class Profiler:
+    """The Firefox Profiler's own code, which has loaded a file, and answers questions about it."""
+
+    def __init__(self, t, file):
+        self.t, self.home = t, t.path("profiler")
+        os.makedirs(self.home)
+        node = t.need("node")
+        self.command = [node, os.path.join(npm_package(t, PROFILER), "dist", "profiler-cli.js")]
+        self.env = dict(os.environ, PROFILER_CLI_SESSION_DIR=self.home, PROFILER_CLI_NO_SYMBOLICATE="1")
+        daemon = t.start(*self.command, "--daemon", file, "--session", "s", env=self.env)
+        log, until = os.path.join(self.home, "s.log"), time.monotonic() + 10 * PATIENCE
+        text = ""
+        while "Profile loaded successfully" not in text:
+            t.ok(daemon.child.poll() is None and time.monotonic() < until, f"the profiler loads the file: {text[-500:]}")
+            time.sleep(0.02)
+            if os.path.exists(log):
+                with open(log, encoding="utf-8") as lines:
+                    text = lines.read()
+
+    def ask(self, *words):
+        result = self.t.run(*self.command, *words, "--session", "s", "--json", env=self.env, timeout=60)
+        self.t.eq(result.rc, 0, f"profiler-cli {' '.join(words)}: {result.err[-500:]}")
+        return json.loads(result.out)
+
+
+def test_firefox_opens_in_the_profiler_s_own_loader(t):
+    file = made(t)
+    profiler = Profiler(t, export(t, file, "firefox"))
+    threads = profiler.ask("thread", "list")["threads"]
+    want = rows(t, file, "events", "intervals", "counters", "losses")
+    t.eq(sum(thread["markerCount"] for thread in threads), sum(want.values()), "markers")
+    t.eq({(int(thread["pid"]), thread["tid"]) for thread in threads} - {(0, 0)},
+         {(sample["pid"], sample["tid"]) for sample in t.events(file, "sample")}, "threads")
