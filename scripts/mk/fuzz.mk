@@ -24,7 +24,7 @@ FUZZ_LIB   := $(BUILD)/fuzz/libtapir-user.a
 $(BUILD)/fuzz/user/%.o: user/%.c Makefile scripts/mk/fuzz.mk | $(GEN)
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -include base/exhaustion.h -c $< -o $@
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
 
 $(FUZZ_LIB): $(FUZZ_OBJ)
 	$(call say,AR,$@)

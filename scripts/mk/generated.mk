@@ -61,7 +61,7 @@ TABLES     := $(BUILD)/gen/dotnet_layouts
 
 $(MANIFEST): $(MANIFEST_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ -lm -pthread -o $@
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ -lm -pthread $(WRAPS) -o $@
 
 # The compiler shares modules with tapir: the tables stay as old as they are where it writes the same.
 $(TABLES).stamp: $(MANIFEST) $(filter-out %/Shop.man,$(sort $(wildcard usdt/manifests/*.man)))

@@ -119,7 +119,7 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile scripts/mk/tests.mk | $(GEN)
 
 $(UNIT_BIN): %: %.o $(LIB) $(USDT_LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(LIB) $(USDT_LIB) $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(USDT_LIB) $(LIB) $(LIBS) -lcmocka -o $@
 
 # Tests of the profiler's parts that need no process around them.
 PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload json)

@@ -13,7 +13,12 @@ TAPIR      := $(BUILD)/tapir
 $(BUILD)/user/%.o: user/%.c Makefile scripts/mk/user.mk | $(GEN)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) -include base/exhaustion.h $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
+
+# Calls of these functions of libc come to base/exhaustion_wrap.c, which counts those that fail.
+COUNTED := $(shell sed -n 's/^COUNTED.[^,]*, \([a-z0-9_]*\),.*/\1/p' user/base/exhaustion_wrap.c) open openat asprintf
+WRAPS   := $(COUNTED:%=-Wl,--wrap=%)
+LIBS    += $(WRAPS)
 
 $(LIB): $(USER_OBJ) $(TABLES).o $(PROTO:=.pb-c.o)
 	$(call say,AR,$@)
@@ -25,7 +30,7 @@ $(TAPIR): $(BUILD)/user/cli/main.o $(LIB)
 
 # One file without an interpreter and without libraries: for containers, and systems with another C
 # library. The linker's warnings are of dlopen and getpwuid, which it does not call (base/library.h).
-STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -ljansson -lsqlite3 -lseccomp -lprotobuf-c -lm -pthread
+STATIC_LIBS := -lbpf -ldw -lelf -lzstd -ldeflate -llzma -lbz2 -lz -liberty -lcap -ljansson -lsqlite3 -lseccomp -lprotobuf-c -lm -pthread $(WRAPS)
 
 $(TAPIR)-static: $(BUILD)/static/main.o $(LIB)
 	$(call say,LD,$@)

@@ -27,6 +27,7 @@
 #include <unwind.h>
 
 #include "fault_table.h"
+#include "user/base/exhaustion.h"
 #include "usdt/ring/ring_sys.h"
 
 #define FROM	     ((uint64_t)(uintptr_t)__builtin_return_address(0))
@@ -88,6 +89,14 @@ static int fault(const char *name, long nr, uint64_t from)
 	return err;
 }
 
+static bool is_starved(const char *name, uint64_t from)
+{
+	if (!fault(name, 0, from))
+		return false;
+	tapir_exhaustion__note(errno); /* as base/exhaustion_wrap.c, in whose place this is */
+	return true;
+}
+
 /* A function that fails with `fails` and errno. */
 #define WRAP(type, name, fails, params, args)                                                      \
 	type __real_##name params;                                                                 \
@@ -97,20 +106,29 @@ static int fault(const char *name, long nr, uint64_t from)
 		return CALL_FROM(#name) ? (fails) : __real_##name args;                            \
 	}
 
+/* The same, of a function whose failures base/exhaustion_wrap.c counts. */
+#define WRAP_COUNTED(type, name, fails, params, args)                                              \
+	type __real_##name params;                                                                 \
+	type __wrap_##name params;                                                                 \
+	type __wrap_##name params                                                                  \
+	{                                                                                          \
+		return is_starved(#name, FROM) ? (fails) : __real_##name args;                     \
+	}
+
 /* clang-format off */
-WRAP(void *, malloc, NULL, (size_t n), (n))
-WRAP(void *, calloc, NULL, (size_t n, size_t m), (n, m))
-WRAP(void *, realloc, NULL, (void *p, size_t n), (p, n))
-WRAP(void *, reallocarray, NULL, (void *p, size_t n, size_t m), (p, n, m))
-WRAP(char *, strdup, NULL, (const char *s), (s))
-WRAP(char *, strndup, NULL, (const char *s, size_t n), (s, n))
+WRAP_COUNTED(void *, malloc, NULL, (size_t n), (n))
+WRAP_COUNTED(void *, calloc, NULL, (size_t n, size_t m), (n, m))
+WRAP_COUNTED(void *, realloc, NULL, (void *p, size_t n), (p, n))
+WRAP_COUNTED(void *, reallocarray, NULL, (void *p, size_t n, size_t m), (p, n, m))
+WRAP_COUNTED(char *, strdup, NULL, (const char *s), (s))
+WRAP_COUNTED(char *, strndup, NULL, (const char *s, size_t n), (s, n))
 WRAP(int, vasprintf, -1, (char **out, const char *fmt, va_list ap), (out, fmt, ap))
 WRAP(char *, realpath, NULL, (const char *path, char *out), (path, out))
 WRAP(ssize_t, __getdelim, -1, (char **line, size_t *cap, int end, FILE *f), (line, cap, end, f))
 
-WRAP(FILE *, fopen, NULL, (const char *path, const char *mode), (path, mode))
-WRAP(DIR *, opendir, NULL, (const char *path), (path))
-WRAP(DIR *, fdopendir, NULL, (int fd), (fd))
+WRAP_COUNTED(FILE *, fopen, NULL, (const char *path, const char *mode), (path, mode))
+WRAP_COUNTED(DIR *, opendir, NULL, (const char *path), (path))
+WRAP_COUNTED(DIR *, fdopendir, NULL, (int fd), (fd))
 WRAP(struct dirent *, readdir, NULL, (DIR *dir), (dir))
 WRAP(ssize_t, read, -1, (int fd, void *at, size_t n), (fd, at, n))
 WRAP(ssize_t, pread, -1, (int fd, void *at, size_t n, off_t off), (fd, at, n, off))
@@ -129,15 +147,15 @@ WRAP(int, fchmod, -1, (int fd, mode_t mode), (fd, mode))
 WRAP(int, fchown, -1, (int fd, uid_t uid, gid_t gid), (fd, uid, gid))
 
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t n, int prot, int flags, int fd, off_t off), (at, n, prot, flags, fd, off))
-WRAP(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
-WRAP(int, eventfd, -1, (unsigned n, int flags), (n, flags))
+WRAP_COUNTED(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
+WRAP_COUNTED(int, eventfd, -1, (unsigned n, int flags), (n, flags))
 WRAP(int, epoll_create1, -1, (int flags), (flags))
 WRAP(int, epoll_ctl, -1, (int fd, int op, int of, void *event), (fd, op, of, event))
 WRAP(int, signalfd, -1, (int fd, const void *set, int flags), (fd, set, flags))
-WRAP(int, pipe2, -1, (int fds[2], int flags), (fds, flags))
+WRAP_COUNTED(int, pipe2, -1, (int fds[2], int flags), (fds, flags))
 WRAP(int, dup2, -1, (int fd, int to), (fd, to))
-WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
-WRAP(int, socketpair, -1, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds))
+WRAP_COUNTED(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP_COUNTED(int, socketpair, -1, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds))
 WRAP(int, bind, -1, (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n))
 WRAP(int, listen, -1, (int fd, int n), (fd, n))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n))
@@ -168,14 +186,14 @@ int __wrap_open(const char *path, int flags, int mode);
 int __real_open(const char *path, int flags, int mode);
 int __wrap_open(const char *path, int flags, int mode)
 {
-	return CALL_FROM("open") ? -1 : __real_open(path, flags, mode);
+	return is_starved("open", FROM) ? -1 : __real_open(path, flags, mode);
 }
 
 int __wrap_openat(int at, const char *path, int flags, int mode);
 int __real_openat(int at, const char *path, int flags, int mode);
 int __wrap_openat(int at, const char *path, int flags, int mode)
 {
-	return CALL_FROM("openat") ? -1 : __real_openat(at, path, flags, mode);
+	return is_starved("openat", FROM) ? -1 : __real_openat(at, path, flags, mode);
 }
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -191,7 +209,7 @@ int __wrap_asprintf(char **out, const char *fmt, ...)
 	va_list ap;
 	int n;
 
-	if (CALL_FROM("asprintf"))
+	if (is_starved("asprintf", FROM))
 		return -1;
 	va_start(ap, fmt);
 	n = __real_vasprintf(out, fmt, ap);

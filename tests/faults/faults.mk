@@ -3,7 +3,7 @@
 # Fault injection (make check-faults), included by scripts/mk/tests.mk: tapir and its library, in which one call of one call site fails.
 
 FAULT_DIR   := $(BUILD)/faults
-FAULT_WRAPS := $(shell sed -n 's/^WRAP.[^,]*, \([a-z_0-9]*\),.*/\1/p' tests/faults/faults.c) open openat ioctl asprintf ptrace pthread_create
+FAULT_WRAPS := $(shell sed -n 's/^WRAP[A-Z_]*.[^,]*, \([a-z_0-9]*\),.*/\1/p' tests/faults/faults.c) open openat ioctl asprintf ptrace pthread_create
 FAULT_RING  := -I. -Itests/faults -include tests/faults/ring_faults.h
 FAULT_DEPS  := tests/faults/ring_faults.h tests/faults/fault_table.h Makefile scripts/mk/usdt.mk tests/faults/faults.mk
 FAULT_LIB   := $(USDT_SRC:usdt/%.c=$(FAULT_DIR)/usdt/%.o)

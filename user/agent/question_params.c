@@ -6,6 +6,7 @@
 #include "agent/question_params.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * that ran then has the stack of a sample taken within a moment, if there is one.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

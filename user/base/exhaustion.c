@@ -2,6 +2,7 @@
 /* The counters of exhaustion.h. */
 #include "base/exhaustion.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 static atomic_uint_least64_t memory_cnt, fd_cnt; /* the process has one limit of each */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "base/exhaustion.h"
 #include "cli/terminal.h"
 
 #define MUCH_BYTES (256u * 1024u)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/exhaustion.h"
 #include "record/async_stacks/await_stacks.h"
 #include "base/diag.h"
 #include "base/log.h"

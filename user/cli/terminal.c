@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Writes to the terminal. Text of traced processes is made printable on its way. */
 #include "output/render/help_text.h"
+#include "base/exhaustion.h"
 #include "output/render/screen.h"
 #include "cli/terminal.h"
 

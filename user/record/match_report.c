@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/exhaustion.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"

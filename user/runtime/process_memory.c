@@ -2,6 +2,8 @@
 /* Reads by process_vm_readv(2). */
 #include "runtime/process_memory.h"
 
+#include <errno.h>
+
 #include "base/exhaustion.h"
 
 size_t tapir_process_memory__read_pieces(uint32_t tgid, const struct iovec *pieces, size_t cnt,

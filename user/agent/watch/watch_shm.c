@@ -3,6 +3,7 @@
 #include "agent/watch/watch_shm.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -3,6 +3,7 @@
 #include "output/query/query_events.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * help and the man page have them from here.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "decode/event_fields.h"

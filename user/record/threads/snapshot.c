@@ -3,6 +3,7 @@
 #include "record/threads/snapshot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
