@@ -13,13 +13,22 @@ def need_disk(t):
     return os.path.realpath(t.path("disk"))
 
 
+def from_root(path):
+    """The path from the file system's root, which differs below a bind mount such as that of the tests' tree."""
+    mounts = [line.split() for line in open("/proc/self/mountinfo", encoding="utf-8")]
+    mounts = [(m[2], *(text.encode().decode("unicode_escape") for text in m[3:5])) for m in mounts]
+    device, root, where = max((m for m in mounts if os.path.commonpath([m[2], path]) == m[2]), key=lambda m: len(m[2]))
+    top = next((m[2] for m in mounts if m[:2] == (device, "/")), "/")
+    return "/" + os.path.normpath(f"{top}/{root}/{os.path.relpath(path, where)}").lstrip("/")
+
+
 def record(t, *options):
-    """The program's own counts, its pid, the requests and their file."""
+    """The directory from its file system's root, the program's own counts, its pid, the requests and their file."""
     directory, file = need_disk(t), t.path("io.tapir")
     result = t.tapir("record", "--io", "--no-samples", "--no-sched", *options, "-o", file, "--", t.target_path("disker"), directory)
     said = result.json_lines()[0]
     pid = int(next(line for line in result.out.splitlines() if line.startswith("pid ")).split()[1])
-    return directory, said, pid, t.events(file, "io"), file
+    return from_root(directory), said, pid, t.events(file, "io"), file
 
 
 def bytes_of(requests, op, name):
