@@ -15,7 +15,7 @@ import signal
 import time
 
 from dotnet_program import build_dotnet, download_dotnet, publish_dotnet
-from harness import READY
+from harness import READY, comms
 from serve_agent import until
 
 NOBODY = "65534"
@@ -108,8 +108,7 @@ def open_files(pid):
 
 def threads(pid):
     """But the runtime's own: one compiles methods anew, and comes and goes; one is there since the first events."""
-    comms = [pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text() for tid in os.listdir(f"/proc/{pid}/task")]
-    return sorted(c for c in comms if "Tiered" not in c and "EventPipe" not in c)
+    return sorted(c for c in comms(pid).values() if "Tiered" not in c and "EventPipe" not in c)
 
 
 def goes_on(t, busy):
@@ -298,8 +297,7 @@ def test_killed_process_keeps_the_names_it_told(t):
             break
         time.sleep(0.1)
     time.sleep(5)
-    tids = {int(tid): pathlib.Path(f"/proc/{busy.pid}/task/{tid}/comm").read_text().strip()
-            for tid in os.listdir(f"/proc/{busy.pid}/task")}
+    tids = comms(busy.pid)
     killed_ns = time.monotonic_ns()
     busy.kill()
     t.eq(tapir.wait().rc, 0, "record")

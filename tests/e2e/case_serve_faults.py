@@ -14,7 +14,7 @@ from case_faults import semaphore
 from serve_agent import Server, all_children, begin_session, children, name_of, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
-from harness import maps_of_us
+from harness import comms, maps_of_us
 
 CHECK_SERVE = {
     "test_agent_without_privileges_serves_its_own_user", "test_killed_agent_leaves_nothing_in_its_targets", "test_recording_ends_at_its_cpu_time",
@@ -302,14 +302,6 @@ def test_pid_that_was_given_to_another_process_is_not_touched(t):
         os.waitpid(new, 0)
 
 
-def threads_of(pid):
-    names = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
-            names.append(file.read().strip())
-    return names
-
-
 def test_killed_agent_leaves_nothing_in_its_targets(t):
     """A probe with a semaphore, and a library with its thread: gone a few seconds after SIGKILL; a trace that was finished is kept."""
     native = t.target("storm", 1000, 100000000)
@@ -328,7 +320,7 @@ def test_killed_agent_leaves_nothing_in_its_targets(t):
     until(t, lambda: not semaphore(native.pid, t.target_path("storm")), "the semaphore afterwards")
     until(t, lambda: not breakpoints(native.pid, t.target_path("storm")), "the probe afterwards")
     until(t, lambda: not maps_of_us(managed.pid), "no library in the process")
-    until(t, lambda: "tapir" not in threads_of(managed.pid), "no thread in it")
+    until(t, lambda: "tapir" not in comms(managed.pid).values(), "no thread in it")
     again = Server(t)
     t.eq(again.json(finished)["state"], "finished", "a session that was over")
     t.eq([again.json(path)["state"] for path in sessions], ["cut", "cut"], "those that ran")

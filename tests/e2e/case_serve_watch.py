@@ -12,7 +12,7 @@ import urllib.request
 from serve_agent import Server, children, until, write_config
 from case_serve_pages import Visitor, tokens_file
 from dotnet_program import build_dotnet
-from harness import maps_of_us
+from harness import comms, maps_of_us
 
 CHECK_SERVE = {"test_prometheus_scrapes_watched_runtimes", "test_metrics_of_a_jvm_are_its_own", "test_watching_begins_again_when_it_was_killed",
                "test_page_of_a_watched_process_has_its_counters"}
@@ -139,10 +139,7 @@ def test_metrics_of_a_jvm_are_its_own(t):
     t.ok(1e6 < value(text, "heap_bytes", jvm.pid) <= 64 << 20, "its heap")
     for name in ("gc_time_seconds_total", "jit_time_seconds_total", "lock_contentions_total"):
         t.ok(value(text, name, jvm.pid) >= 0, name)
-    names = []
-    for tid in os.listdir(f"/proc/{jvm.pid}/task"):
-        with open(f"/proc/{jvm.pid}/task/{tid}/comm", encoding="ascii", errors="replace") as file:
-            names.append(file.read().strip())
+    names = list(comms(jvm.pid).values())
     t.ok("Attach Listener" not in names, f"nobody attaches to it: {names}")
     seen = t.run(t.need("jcmd"), str(jvm.pid), "PerfCounter.print").out
     own = sum(map(int, re.findall(r"sun\.gc\.collector\.\d+\.invocations=(\d+)", seen)))

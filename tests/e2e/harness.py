@@ -328,6 +328,18 @@ def named(events, name):
     return [e for e in events if f"{e['provider']}:{e['event']}" == name]
 
 
+def comms(pid):
+    """The names of a process's threads, by tid, without those that end meanwhile."""
+    names = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
+                names[int(tid)] = file.read().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return names
+
+
 def maps_of_us(pid):
     """(line, file) of each mapping of tapir in a process. The repository's own directory may bear any name."""
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
