@@ -323,16 +323,15 @@ static void let_signals_kill(struct recording *r)
 }
 
 /* Only rings were requested: having none is a failure if everything is known. */
-static int check_ring_matches(const struct recording *r)
+static int check_ring_matches(const struct recording *r, const struct tapir_match_report *asked)
 {
-	const struct tapir_match_report asked = tapir_recording__match_report(r);
-	bool none = !tapir_recording__ring_events(r) && !asked.may_be_silent && !asked.is_waiting;
+	bool none = !tapir_recording__ring_events(r) && !asked->may_be_silent && !asked->is_waiting;
 
 	if (r->opts->specs_are_defaults && (!none || tapir_recording__has_samplers(r)))
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
-		return tapir_match_report__fail(&asked);
-	return tapir_match_report__judge(&asked);
+		return tapir_match_report__fail(asked);
+	return tapir_match_report__judge(asked);
 }
 
 /* Sources of the machine were requested, and no file has a probe that was requested with them. */
@@ -349,32 +348,32 @@ static int check_machine(const struct recording *r, const struct tapir_match_rep
 }
 
 /*
- * A SPEC that nothing matched is most likely misspelt. That is a failure for a program that tapir
- * started; elsewhere the process with the probe may not have started yet.
+ * Reports SPECs without a match, when nothing more comes; asked has what is known of processes only
+ * while they are traced. A SPEC that nothing matched is most likely misspelt. That is a failure for
+ * a program that tapir started; elsewhere the process with the probe may not have started yet.
  */
-static int check_matches(const struct recording *r)
+static int check_matches(const struct recording *r, const struct tapir_match_report *asked)
 {
 	bool none = !tapir_images__site_cnt(r->images);
-	const struct tapir_match_report asked = tapir_recording__match_report(r);
 	size_t seen_cnt;
 	int err = 0;
 
 	if (tapir_recording__is_without_probes(r))
-		return check_ring_matches(r);
-	if (tapir_recording__ring_events(r) || asked.may_be_silent || asked.is_waiting)
-		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(&asked);
+		return check_ring_matches(r, asked);
+	if (tapir_recording__ring_events(r) || asked->may_be_silent || asked->is_waiting)
+		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(asked);
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__has_samplers(r))
 		return 0;
 	if (none && r->opts->machine)
-		return check_machine(r, &asked);
+		return check_machine(r, asked);
 	if (none && r->program)
-		return tapir_match_report__fail(&asked);
+		return tapir_match_report__fail(asked);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
 		tapir_warn(
 			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
-		err = tapir_match_report__judge(&asked);
+		err = tapir_match_report__judge(asked);
 	if (err || none || tapir_images__attached_cnt(r->images))
 		return err;
 	if (!tapir_target_rules__are_named(&r->rules))
@@ -560,7 +559,8 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};
-	bool has_begun;
+	struct tapir_match_report asked;
+	bool has_begun, has_ended_well;
 	int err;
 
 	r.rules.children |= opts->program && !opts->program_is_workload;
@@ -574,10 +574,16 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		err = watch(&r);
 		tapir_recording__drain_control(&r); /* what the last process did before it ended */
 	}
-	if (!err)
-		err = check_matches(&r);
+	asked = tapir_recording__match_report(&r);
 	let_signals_kill(&r);
+	has_ended_well = !err;
 	err = finish_file(&r, has_begun, err);
+	/* Now: the last look at a ring can find what a program that ended at once has fired. */
+	if (has_ended_well) {
+		int unmatched = check_matches(&r, &asked);
+
+		err = err ? err : unmatched;
+	}
 	fill_result(&r, out);
 	tear_down(&r);
 	return err;
