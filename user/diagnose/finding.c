@@ -278,7 +278,7 @@ static void add_type(const struct tapir_finding *f, const struct tapir_found_lab
 	tapir_str__add_printable(out, thrower, strlen(thrower));
 }
 
-static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
@@ -288,8 +288,9 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 				      : NULL;
 	struct tapir_str text = {}, evidence = {};
 
-	if (f->exceptions.cnt < TAPIR_LIMIT(THROWN) ||
-	    !tapir_found__counts(TAPIR_FOUND_EXCEPTIONS, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_EXCEPTIONS, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_THROWN, (double)f->exceptions.cnt})))
 		return;
 	tapir_str__addf(&text, "%.0f exceptions a second", rate);
 	if (type && *type->label)
@@ -298,28 +299,33 @@ static void list_exceptions(struct tapir_finding *f, struct tapir_found_list *li
 	tapir_found_list__add(list, TAPIR_FOUND_EXCEPTIONS, rate, thrower, &text, &evidence, NULL);
 }
 
+void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
+						  struct tapir_found_list *list) = {
+#define TAPIR_DETECTOR_ROW(name) tapir_finding_##name##__list,
+	TAPIR_DETECTORS(TAPIR_DETECTOR_ROW)
+#undef TAPIR_DETECTOR_ROW
+};
+
+/*
+ * Sums up what is known only after the last record, and what one cause knows of the waits that
+ * another one counts: detectors change nothing.
+ */
+void tapir_finding__conclude(struct tapir_finding *f)
+{
+	tapir_finding_locks__conclude(f);
+	tapir_finding_blocked__conclude(f);
+	tapir_finding_either__conclude(f);
+	tapir_finding_waits__conclude(f);
+	tapir_finding_doing__conclude(f);
+	tapir_finding_loop__conclude(f);
+}
+
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	tapir_finding_gc__list(f, list, !tapir_finding_jvm__list(f, list));
-	tapir_finding_locks__list(f, list);
-	tapir_finding_passed__list(f, list);
-	tapir_finding_either__list(f, list);
-	tapir_finding_blocked__list(f, list);
-	tapir_finding_pool__list(f, list);
-	tapir_finding_workers__list(f, list);
-	list_exceptions(f, list);
-	tapir_finding_throws__list(f, list);
-	tapir_finding_doing__list(f, list);
-	tapir_finding_loop__list(f, list);
-	tapir_finding_requests__list(f, list);
-	tapir_finding_awaits__list(f, list);
-	tapir_finding_postgresql__list(f, list);
-	tapir_finding_statements__list(f, list);
-	tapir_finding_sessions__list(f, list);
-	tapir_finding_waits__list(f, list);
-	tapir_finding_machine__list(f, list);
-	tapir_finding_cpu__list(f, list); /* idle, when there is nothing else: last */
-	tapir_found_list__rank(list);
+	tapir_finding__conclude(f);
+	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
+		tapir_detectors[i](f, list);
+	tapir_found_list__judge(list);
 }
 
 void tapir_finding__fini(struct tapir_finding *f)

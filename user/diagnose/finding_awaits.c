@@ -237,11 +237,12 @@ static void add_method(const struct tapir_finding *f, const struct tapir_await_m
 void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_await_method *worst = worst_of(f);
+	const struct tapir_check checks[] = {
+		{TAPIR_LIMIT_AWAITS_OF_LOOPS, worst ? at_once(worst) : 0}};
 	struct tapir_str text = {};
 
-	if (!worst || !tapir_found__counts(TAPIR_FOUND_AWAITS, at_once(worst)) ||
-	    (at_once(worst) < TAPIR_LIMIT(AWAITS_OF_LOOPS) &&
-	     number_of(f, TAPIR_BUDGET_META, worst->tgid)))
+	if (!worst || !tapir_found_list__admits(list, TAPIR_FOUND_AWAITS, at_once(worst), checks,
+						number_of(f, TAPIR_BUDGET_META, worst->tgid) != 0))
 		return;
 	add_method(f, worst, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_AWAITS, at_once(worst),

@@ -42,7 +42,6 @@ struct tapir_awaited {
 };
 
 void tapir_finding_awaits__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 1.0 awaits at a time in Shop.Poll (async), 1.00 s each of 5" */
 void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_awaits__fini(struct tapir_finding *f);

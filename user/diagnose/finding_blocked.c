@@ -452,13 +452,19 @@ static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *ki
 	}
 }
 
+void tapir_finding_blocked__conclude(struct tapir_finding *f)
+{
+	struct tapir_blocked_kind *kind;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		add_cut_waits(f, kind);
+}
+
 void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_blocked_kind *kind;
 
-	tapir_vec_for_each (kind, &f->blocked.kinds)
-		add_cut_waits(f, kind);
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
 		struct blocked_sum stuck, others;
 
@@ -469,11 +475,14 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		/* Events know more of the same waits. */
 		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)
 			continue;
-		if (stuck.thread_cnt > 1 && !f->locks.are_deadlocked) /* else it is named */
+		if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)stuck.thread_cnt,
+					     TAPIR_NO_CHECKS) &&
+		    !f->locks.are_deadlocked) /* else it is named */
 			list_stuck(f, kind, &stuck, list);
 		else if (stuck.thread_cnt)
 			others = sum_of_all(kind);
-		if (tapir_found__counts(TAPIR_FOUND_LOCKS, (double)others.ns / (double)span_ns))
+		if (tapir_found_list__admits(list, TAPIR_FOUND_LOCKS,
+					     (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))
 			list_convoy(f, kind, &others, list);
 	}
 }

@@ -62,7 +62,6 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 /* A WAIT record. */
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
-void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_blocked__fini(struct tapir_finding *f);
 
 #endif

@@ -113,17 +113,6 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
 /* ---- findings ------------------------------------------------------------------------------- */
 
 /*
- * Returns true if the CPU time is worth a share. Without a clock it is not known how much there was
- * to share.
- */
-static bool has_cpus(const struct tapir_finding *f)
-{
-	double cpus = tapir_finding__cpus(f);
-
-	return f->cpu.samples >= TAPIR_LIMIT(SAMPLES) && (cpus < 0 || cpus >= TAPIR_LIMIT(CPUS));
-}
-
-/*
  * A program that has just been started compiles less and less, and what is hot once more. It is
  * another thing to generate code all the time.
  */
@@ -135,7 +124,7 @@ static bool is_warming_up(const struct tapir_finding *f)
 	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= TAPIR_LIMIT(JIT_AGAIN);
 }
 
-static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
@@ -154,9 +143,10 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 		cost *= cpus;
 	if (is_warming_up(f))
 		cost /= 2;
-	if (f->cpu.jit < TAPIR_LIMIT(SAMPLES) ||
-	    (cpus >= 0 && cpus < TAPIR_LIMIT(JIT_CPUS) * 100 / share) ||
-	    !tapir_found__counts(TAPIR_FOUND_JIT, cost))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_JIT, cost,
+		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.jit},
+				 {TAPIR_LIMIT_JIT_CPUS, cpus < 0 ? 1 : cpus * share / 100})))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
 	if (f->jit.cnt && seconds > 0)
@@ -169,14 +159,15 @@ static void list_jit(struct tapir_finding *f, struct tapir_found_list *list)
 			      &text, NULL, NULL);
 }
 
-static void list_timers(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
 	double cpus = tapir_finding__wanted_cpus(f) * share / 100;
 	struct tapir_str text = {};
 
-	if (f->cpu.timers < TAPIR_LIMIT(SAMPLES) || (cpus >= 0 && cpus < TAPIR_LIMIT(TIMER_CPUS)) ||
-	    !tapir_found__counts(TAPIR_FOUND_TIMERS, share))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_TIMERS, share,
+				      TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.timers},
+						   {TAPIR_LIMIT_TIMER_CPUS, cpus < 0 ? 1 : cpus})))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
 	tapir_finding__add_most(f, &f->cpu.timer_own, ", most in ", &text);
@@ -249,7 +240,7 @@ const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_find
 	return f->cpu.samples < TAPIR_LIMIT(SAMPLES) ? NULL : functions_of(f);
 }
 
-static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_weights *w = functions_of(f);
 	double cpus = tapir_finding__cpus(f);
@@ -257,7 +248,11 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 	const char *name, *looked_at = NULL;
 	struct tapir_str text = {};
 
-	if (!(w->best || f->cpu.calls.best) || !has_cpus(f))
+	/* Without a clock it is not known how much there was to share. */
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus,
+		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.samples})) ||
+	    !(w->best || f->cpu.calls.best))
 		return;
 	if (cpus >= 0)
 		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
@@ -274,14 +269,15 @@ static void list_busy(struct tapir_finding *f, struct tapir_found_list *list)
 }
 
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
-static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	struct tapir_str text = {};
 
-	if (list->rows.cnt || cpus < 0 || tapir_finding__wanted_cpus(f) >= TAPIR_LIMIT(STARVED) ||
-	    !tapir_found__counts(TAPIR_FOUND_IDLE, idle))
+	if (cpus < 0 || !tapir_found_list__admits(
+				list, TAPIR_FOUND_IDLE, idle,
+				TAPIR_CHECKS({TAPIR_LIMIT_STARVED, tapir_finding__wanted_cpus(f)})))
 		return;
 	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
 			idle >= TAPIR_LIMIT(IDLE_SHARE) ? "idle" : "nothing stands out",
@@ -297,14 +293,6 @@ static void list_idle(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_finding_awaits__add_few(f, &text);
 	add_not_recorded(f, &text);
 	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
-}
-
-void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list)
-{
-	list_jit(f, list);
-	list_timers(f, list);
-	list_busy(f, list);
-	list_idle(f, list);
 }
 
 void tapir_finding_cpu__fini(struct tapir_finding *f)

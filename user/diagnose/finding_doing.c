@@ -145,28 +145,54 @@ static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *wha
 	}
 }
 
+struct purpose {
+	struct tapir_found_labels whats;
+	const struct tapir_found_label *most; /* NULL: there is none */
+	double share, cost; /* of the CPU; what that is worth of a CPU less used */
+};
+
+static struct purpose purpose_of(const struct tapir_finding *f)
+{
+	double cpus = tapir_finding__wanted_cpus(f);
+	struct purpose p = {};
+
+	sum_up(f, &p.whats, NULL, NULL);
+	p.most = tapir_found_labels__worst(&p.whats);
+	p.share = p.most ? tapir_finding__percent(p.most->ns, f->cpu.samples) : 0;
+	p.cost = p.share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	return p;
+}
+
+void tapir_finding_doing__conclude(struct tapir_finding *f)
+{
+	struct purpose p = purpose_of(f);
+	struct tapir_found_labels statements = {};
+
+	if (p.most && p.most->ns >= TAPIR_LIMIT(SAMPLES) &&
+	    tapir_found__counts(TAPIR_FOUND_DOING, p.cost))
+		sum_up(f, NULL, &statements, p.most->label);
+	f->doings.is_told = statements.rows.cnt;
+	tapir_found_labels__fini(&p.whats);
+	tapir_found_labels__fini(&statements);
+}
+
 static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	struct tapir_found_labels whats = {}, statements = {};
-	const struct tapir_found_label *worst;
-	double share, cpus = tapir_finding__wanted_cpus(f), cost;
+	struct purpose p = purpose_of(f);
+	struct tapir_found_labels statements = {};
 	struct tapir_str text = {};
 
-	sum_up(f, &whats, NULL, NULL);
-	worst = tapir_found_labels__worst(&whats);
-	share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
-	cost = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
-	if (worst && worst->ns >= TAPIR_LIMIT(STARTED) &&
-	    tapir_found__counts(TAPIR_FOUND_DOING, cost)) {
-		tapir_str__addf(&text, "%.0f%% of the CPU %s", share, worst->label);
-		sum_up(f, NULL, &statements, worst->label);
-		tapir_finding_doing__add_worst(&statements, worst->ns, &text);
+	if (tapir_found_list__admits(
+		    list, TAPIR_FOUND_DOING, p.cost,
+		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, p.most ? (double)p.most->ns : 0}))) {
+		tapir_str__addf(&text, "%.0f%% of the CPU %s", p.share, p.most->label);
+		sum_up(f, NULL, &statements, p.most->label);
+		tapir_finding_doing__add_worst(&statements, p.most->ns, &text);
 		tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
-		f->doings.is_told = statements.rows.cnt;
-		tapir_found_list__add(list, TAPIR_FOUND_DOING, cost, worst->label, &text, NULL,
+		tapir_found_list__add(list, TAPIR_FOUND_DOING, p.cost, p.most->label, &text, NULL,
 				      NULL);
 	}
-	tapir_found_labels__fini(&whats);
+	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
 
@@ -218,8 +244,9 @@ static void list_children(struct tapir_finding *f, struct tapir_found_list *list
 	const struct tapir_weights *parents = &f->doings.parents;
 	struct tapir_str text = {};
 
-	if (f->doings.child_cnt < TAPIR_LIMIT(STARTED) ||
-	    !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_PROCESSES, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)f->doings.child_cnt})))
 		return;
 	if (!tapir_finding__most(f, parents))
 		parents = &f->doings.starters;
@@ -250,8 +277,9 @@ static void list_connections(struct tapir_finding *f, struct tapir_found_list *l
 	const struct tapir_weights *who = &f->doings.connectors;
 	struct tapir_str text = {};
 
-	if (f->doings.connect_cnt < TAPIR_LIMIT(STARTED) ||
-	    !tapir_found__counts(TAPIR_FOUND_CONNECTIONS, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_CONNECTIONS, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)f->doings.connect_cnt})))
 		return;
 	if (!tapir_finding__most(f, who))
 		who = &f->doings.connecting;
@@ -290,7 +318,8 @@ static void list_processes(struct tapir_finding *f, struct tapir_found_list *lis
 	double rate = seconds > 0 ? (double)cnt / seconds : 0;
 	struct tapir_str text = {};
 
-	if (cnt < TAPIR_LIMIT(STARTED) || !tapir_found__counts(TAPIR_FOUND_PROCESSES, rate))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_PROCESSES, rate,
+				      TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)cnt})))
 		return;
 	tapir_str__addf(&text,
 			"%.0f processes are started a second, each for one connection or task",
@@ -357,8 +386,8 @@ static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list 
 	double rate = seconds > 0 && d->first_thread_cnt ? (double)grown / seconds : 0;
 	struct tapir_str text = {};
 
-	if (grown < TAPIR_LIMIT(NEW_THREADS) ||
-	    !tapir_found__counts(TAPIR_FOUND_THREAD_GROWTH, rate))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_THREAD_GROWTH, rate,
+				      TAPIR_CHECKS({TAPIR_LIMIT_NEW_THREADS, (double)grown})))
 		return;
 	tapir_str__addf(&text,
 			"%.0f more threads each second: %" PRIu64 " at the beginning, %" PRIu64
@@ -426,7 +455,8 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	}
 	most = tapir_found_labels__worst(&names);
 	rate = seconds > 0 ? (double)cnt / seconds : 0;
-	if (cnt >= TAPIR_LIMIT(STARTED) && tapir_found__counts(TAPIR_FOUND_THREADS, rate)) {
+	if (tapir_found_list__admits(list, TAPIR_FOUND_THREADS, rate,
+				     TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)cnt}))) {
 		add_starters(f,
 			     most && most->ns * 100 >= cnt * TAPIR_LIMIT(MOST) ? most->label : "",
 			     rate, list);

@@ -86,7 +86,6 @@ void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements,
 				    struct tapir_str *out);
 /* "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
 void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_doing__fini(struct tapir_finding *f);
 
 #endif

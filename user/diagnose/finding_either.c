@@ -250,7 +250,7 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 }
 
 /* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
-static void count_seen(struct tapir_finding *f)
+void tapir_finding_either__conclude(struct tapir_finding *f)
 {
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
@@ -274,7 +274,8 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
 
-	if (!all.worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
+	    !all.worst)
 		return;
 	tapir_str__addf(&text, "threads waited %s for a %s: %.1f of %zu threads at any time",
 			tapir_ns__text(all.ns, waited), all.worst->wait->reason, threads,
@@ -311,7 +312,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_weights__add(&places, seen->name, 1);
 		cnt++;
 	}
-	if (cnt > 1) {
+	if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)cnt, TAPIR_NO_CHECKS)) {
 		tapir_str__addf(
 			&text,
 			"deadlock, or a lock that is never released: %zu threads waited for "
@@ -328,7 +329,6 @@ void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list
 {
 	list_stuck(f, list);
 	list_locks(f, list);
-	count_seen(f);
 }
 
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out)

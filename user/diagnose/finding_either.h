@@ -69,7 +69,6 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 				bool is_open);
 void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				    uint32_t node);
-void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 4.8 threads waited for a Python lock or for work": of waits that cannot be distinguished. */
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_either__fini(struct tapir_finding *f);

@@ -316,16 +316,18 @@ static const struct tapir_collector *most_induced(const struct tapir_finding *f)
 	return most;
 }
 
-static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
 	const struct tapir_collector *gc = most_induced(f);
 	double rate = span_ns ? (double)gc->induced_cnt * 1e9 / (double)span_ns : 0;
 	struct tapir_str text = {};
 
-	if (gc->induced_cnt < TAPIR_LIMIT(INDUCED) ||
-	    (double)gc->induced_cnt * 100 < (double)gc->started_cnt * TAPIR_LIMIT(INDUCED_SHARE) ||
-	    !tapir_found__counts(TAPIR_FOUND_INDUCED_GC, rate))
-		return false;
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_INDUCED_GC, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_INDUCED, (double)gc->induced_cnt},
+				 {TAPIR_LIMIT_INDUCED_SHARE,
+				  tapir_finding__percent(gc->induced_cnt, gc->started_cnt)})))
+		return;
 	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
 	tapir_finding__add_most(f, &f->gc.callers, " by ", &text);
 	tapir_str__addf(&text, "; %" PRIu64 " of %" PRIu64 " collections are induced; ",
@@ -333,7 +335,6 @@ static bool list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir
 	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &text);
 	tapir_found_list__add(list, TAPIR_FOUND_INDUCED_GC, rate,
 			      tapir_finding__most(f, &f->gc.callers), &text, NULL, NULL);
-	return true;
 }
 
 static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
@@ -347,7 +348,7 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 	/* A share of a CPU that is hardly used is small. */
 	if (has_cpu_share(f) && cpu * (cpus >= 0 && cpus < 1 ? cpus : 1) > magnitude)
 		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
-	if (!tapir_found__counts(TAPIR_FOUND_GC, magnitude))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_GC, magnitude, TAPIR_NO_CHECKS))
 		return;
 	add_times(f, gc, time, &text);
 	add_allocator(f, &text);
@@ -366,7 +367,7 @@ static unsigned youngest_that_counts(const struct tapir_collector *gc)
 /*
  * A heap that goes up and down, and ends high by chance, does not grow: it falls back later, too.
  */
-static bool is_steady(const struct tapir_collector *gc)
+static double steady_percent(const struct tapir_collector *gc)
 {
 	unsigned from = youngest_that_counts(gc);
 	uint64_t first = tapir_heap_size__sum(&gc->heap_first, from),
@@ -377,7 +378,8 @@ static bool is_steady(const struct tapir_collector *gc)
 	tapir_vec_for_each (low, &gc->heap_lows)
 		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
 			least = tapir_heap_size__sum(low, from);
-	return least > first && (least - first) * 100 >= (last - first) * TAPIR_LIMIT(HEAP_STEADY);
+	return last > first && least > first ? tapir_finding__percent(least - first, last - first)
+					     : 0;
 }
 
 /* ", most in gen 2" */
@@ -400,6 +402,11 @@ static void add_generation(const struct tapir_collector *gc, struct tapir_str *o
 		tapir_str__addf(out, ", most in %s", names[where]);
 }
 
+static double grown_percent(double from, double to)
+{
+	return from > 0 ? 100 * (to - from) / from : to > 0 ? 100 : 0;
+}
+
 static void list_growth(struct tapir_finding *f, const struct tapir_collector *gc,
 			struct tapir_found_list *list)
 {
@@ -410,9 +417,10 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
 	struct tapir_str text = {};
 
-	if (gc->heap_cnt < TAPIR_LIMIT(HEAP_GCS) ||
-	    (to - from) * 100 < from * TAPIR_LIMIT(GROWTH) || !is_steady(gc) ||
-	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_HEAP, rate,
+				      TAPIR_CHECKS({TAPIR_LIMIT_HEAP_GCS, (double)gc->heap_cnt},
+						   {TAPIR_LIMIT_GROWTH, grown_percent(from, to)},
+						   {TAPIR_LIMIT_HEAP_STEADY, steady_percent(gc)})))
 		return;
 	tapir_str__adds(&text, "the heap");
 	add_process(f, gc, &text);
@@ -433,8 +441,10 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	double seconds = (double)span_ns / 1e9;
 	struct tapir_str text = {};
 
-	if (gc->finalized_cnt || gc->started_cnt < TAPIR_LIMIT(FINALIZER_GCS) ||
-	    !gc->finalizers.sum || !tapir_found__counts(TAPIR_FOUND_FINALIZER, seconds))
+	if (gc->finalized_cnt || !gc->finalizers.sum ||
+	    !tapir_found_list__admits(
+		    list, TAPIR_FOUND_FINALIZER, seconds,
+		    TAPIR_CHECKS({TAPIR_LIMIT_FINALIZER_GCS, (double)gc->started_cnt})))
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);
@@ -457,7 +467,9 @@ static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_coll
 	double share = tapir_finding__percent(ns, span_ns);
 	struct tapir_str text = {};
 
-	if (f->has_dotnet || share < TAPIR_LIMIT(FINALIZER_BUSY))
+	if (f->has_dotnet ||
+	    !tapir_found_list__admits(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
+				      TAPIR_CHECKS({TAPIR_LIMIT_FINALIZER_BUSY, share})))
 		return;
 	tapir_str__adds(&text, "the finalizer thread");
 	add_process(f, gc, &text);
@@ -467,14 +479,13 @@ static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_coll
 			      tapir_finding__most(f, &gc->finalizers), &text, NULL, "offcpu");
 }
 
-void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
-			    bool with_pauses)
+void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_collector *gc;
 
-	if (!list_induced(f, span_ns, list) && with_pauses)
-		list_pauses(f, span_ns, list);
+	list_induced(f, span_ns, list);
+	list_pauses(f, span_ns, list);
 	tapir_vec_for_each (gc, &f->gc.processes)
 		list_growth(f, gc, list);
 	tapir_vec_for_each (gc, &f->gc.processes)

@@ -28,6 +28,17 @@ enum tapir_meaning {
 	TAPIR_MEANS_SORTED,
 };
 
+/*
+ * After the last record, before anything is listed: sums that only all records give, and what one
+ * cause knows of waits that another one counts.
+ */
+void tapir_finding_locks__conclude(struct tapir_finding *f);
+void tapir_finding_blocked__conclude(struct tapir_finding *f);
+void tapir_finding_either__conclude(struct tapir_finding *f);
+void tapir_finding_waits__conclude(struct tapir_finding *f);
+void tapir_finding_doing__conclude(struct tapir_finding *f);
+void tapir_finding_loop__conclude(struct tapir_finding *f);
+
 struct tapir_finding_event {
 	enum tapir_meaning meaning;
 	struct tapir_tl_thread *thread;
@@ -72,9 +83,6 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
 
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
-/* with_pauses: no other finding says why there are collections. */
-void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list,
-			    bool with_pauses);
 void tapir_finding_gc__fini(struct tapir_finding *f);
 /* function: that the finalizer thread of the process was in, for so many nanoseconds. */
 void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
@@ -96,7 +104,6 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 /* is_open: it has not ended in the recording. True: it was a wait for a lock. */
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 			       bool is_open);
-void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_locks__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
@@ -105,7 +112,6 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 void tapir_finding_throws__sample(struct tapir_finding *f, const struct tapir_node_facts *facts);
 /* The node of a stack that threw, for node_facts.h; 0: none. */
 uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node);
-void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_throws__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
@@ -114,7 +120,6 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
  * own, or if those explain nothing, the innermost ones. NULL: there are too few samples for shares.
  */
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
-void tapir_finding_cpu__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_cpu__fini(struct tapir_finding *f);
 
 void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
@@ -122,14 +127,11 @@ void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_findi
 bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time */
 void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_pool__fini(struct tapir_finding *f);
 
 void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one another" */
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out);
-/* After what the heap's growth is. */
-void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list);
 
 /* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
@@ -145,7 +147,6 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
  * " or "". */
 void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
 				      struct tapir_str *out);
-void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
@@ -154,7 +155,6 @@ void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uin
 				uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */
 bool tapir_finding_waits__is_dependency(const char *reason);
-void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_waits__fini(struct tapir_finding *f);

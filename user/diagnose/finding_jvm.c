@@ -141,7 +141,7 @@ static bool is_induced(const char *cause)
 	       !strncmp(cause, "Heap Inspection", 15);
 }
 
-static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jvm_cause *cause,
+static void list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jvm_cause *cause,
 		       double seconds, struct tapir_found_list *list)
 {
 	double sum = sum_of(jvm), rate = cause->cnt / seconds;
@@ -149,10 +149,13 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 	enum tapir_found_kind kind = is_humongous ? TAPIR_FOUND_HUMONGOUS : TAPIR_FOUND_INDUCED_GC;
 	struct tapir_str text = {};
 
-	if ((!is_humongous && !is_induced(cause->name)) || cause->cnt < TAPIR_LIMIT(INDUCED) ||
-	    cause->poll_cnt < TAPIR_LIMIT(INDUCED_POLLS) ||
-	    cause->cnt * 100 < sum * TAPIR_LIMIT(INDUCED_SHARE) || !tapir_found__counts(kind, rate))
-		return false;
+	if ((!is_humongous && !is_induced(cause->name)) ||
+	    !tapir_found_list__admits(
+		    list, kind, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_INDUCED, cause->cnt},
+				 {TAPIR_LIMIT_INDUCED_POLLS, (double)cause->poll_cnt},
+				 {TAPIR_LIMIT_INDUCED_SHARE, 100 * cause->cnt / sum})))
+		return;
 	if (is_humongous)
 		tapir_str__adds(&text, "humongous allocations, of half a G1 region and more, make "
 				       "the JVM collect ");
@@ -161,7 +164,6 @@ static bool list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jv
 	tapir_str__addf(&text, "%.1f times a second: ", rate);
 	add_collections(cause, sum, seconds, &text);
 	tapir_found_list__add(list, kind, rate, cause->name, &text, NULL, NULL);
-	return true;
 }
 
 /* ---- what grows ----------------------------------------------------------------------------- */
@@ -179,6 +181,12 @@ static const struct tapir_jvm_series *old_generation_of(const struct tapir_jvm_c
 		       : &jvm->old_generation;
 }
 
+/* Returns 100 for any part of nothing. */
+static double percent_of(double part, double of)
+{
+	return of > 0 ? 100 * part / of : part > 0 ? 100 : 0;
+}
+
 static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
@@ -186,10 +194,11 @@ static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_l
 	double rate = seconds > 0 ? grown / 1e6 / seconds : 0;
 	struct tapir_str text = {};
 
-	if (s->cnt < TAPIR_LIMIT(POINTS) || s->last_ns - s->first_ns < TAPIR_LIMIT_NS(SPAN) ||
-	    grown * 100 < s->first * TAPIR_LIMIT(GROWTH) ||
-	    s->fell * 100 > grown * TAPIR_LIMIT(HEAP_FALL) ||
-	    !tapir_found__counts(TAPIR_FOUND_HEAP, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_HEAP, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_POINTS, (double)s->cnt}, {TAPIR_LIMIT_SPAN, seconds},
+				 {TAPIR_LIMIT_GROWTH, percent_of(grown, s->first)},
+				 {TAPIR_LIMIT_HEAP_FALL, percent_of(s->fell, grown)})))
 		return;
 	tapir_str__addf(&text,
 			"the old generation grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
@@ -206,9 +215,10 @@ static void list_classes(const struct tapir_jvm_counts *jvm, struct tapir_found_
 	double rate = seconds > 0 ? loaded / seconds : 0;
 	struct tapir_str text = {};
 
-	if (s->cnt < TAPIR_LIMIT(POINTS) || s->last_ns - s->first_ns < TAPIR_LIMIT_NS(SPAN) ||
-	    unloaded * 100 > loaded * TAPIR_LIMIT(CLASSES_UNLOADED) ||
-	    !tapir_found__counts(TAPIR_FOUND_CLASSES, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_CLASSES, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_POINTS, (double)s->cnt}, {TAPIR_LIMIT_SPAN, seconds},
+				 {TAPIR_LIMIT_CLASSES_UNLOADED, percent_of(unloaded, loaded)})))
 		return;
 	tapir_str__addf(&text, "%.0f classes are loaded a second, ", rate);
 	if (unloaded > 0)
@@ -232,21 +242,20 @@ static double seconds_of(const struct tapir_finding *f, const struct tapir_jvm_c
 	return (double)(read_ns ? read_ns : tapir_timeline__span_ns(f->tl)) / 1e9;
 }
 
-bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_jvm_counts *jvm;
 	const struct tapir_jvm_cause *cause;
-	bool has_cause = false;
 
 	tapir_vec_for_each (jvm, &f->jvm.jvms) {
 		double seconds = seconds_of(f, jvm);
 
 		tapir_vec_for_each (cause, &jvm->causes)
-			has_cause |= seconds > 0 && list_cause(jvm, cause, seconds, list);
+			if (seconds > 0)
+				list_cause(jvm, cause, seconds, list);
 		list_growth(jvm, list);
 		list_classes(jvm, list);
 	}
-	return has_cause;
 }
 
 bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,

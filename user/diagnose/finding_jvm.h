@@ -40,8 +40,6 @@ struct tapir_jvm_findings {
 };
 
 void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
-/* True: a finding of why it collects was added, which needs no other one of collections. */
-bool tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list);
 /*
  * Returns true if a JVM of that size may only touch, for the first time, what its heap had been
  * given at the start. Sizes are resident.

@@ -260,11 +260,12 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 		if (h->seen_tid)
 			add_name(f, h->seen_tid, &d);
 	}
+	(void)tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)d.cycle,
+				       TAPIR_NO_CHECKS);
 	if (d.cycle)
 		add_deadlock(f, &d, list);
 	tapir_weights__fini(&d.where);
 	tapir_str__fini(&d.names);
-	f->locks.are_deadlocked = d.cycle;
 	return d.cycle;
 }
 
@@ -503,11 +504,12 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	double threads = nothing_moved(f) ? (double)f->locks.stuck.sum : 0;
 	struct tapir_str text = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
-	if (span_ns < TAPIR_LIMIT_NS(STUCK) || !nothing_moved(f) ||
-	    !tapir_found__counts(TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, threads,
+				      TAPIR_CHECKS({TAPIR_LIMIT_STUCK, (double)span_ns / 1e9})))
 		return false;
 	tapir_str__addf(&text,
 			"deadlock, or a lock that is never released: %" PRIu64
@@ -535,7 +537,8 @@ static uint64_t watched_ns(const struct tapir_finding *f)
 	return switched_ns + lead_ns < span_ns ? switched_ns + lead_ns : span_ns;
 }
 
-static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
+/* are_in_deadlock: another finding has these waits. */
+static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tapir_found_list *list)
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
@@ -543,7 +546,8 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES];
 
-	if (!worst || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
+	    !worst || are_in_deadlock)
 		return;
 	if (tapir_finding__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
 	    f->locks.classes.rows.cnt)
@@ -562,11 +566,18 @@ static void list_waits(struct tapir_finding *f, struct tapir_found_list *list)
 			      NULL);
 }
 
+void tapir_finding_locks__conclude(struct tapir_finding *f)
+{
+	struct tapir_held_up *h;
+
+	count_untold(f);
+	tapir_vec_for_each (h, &f->locks.held_up)
+		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
+}
+
 void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	count_untold(f);
-	if (!list_deadlock(f, list) && !list_stuck(f, list))
-		list_waits(f, list);
+	list_waits(f, list_deadlock(f, list) || list_stuck(f, list), list);
 }
 
 void tapir_finding_locks__fini(struct tapir_finding *f)

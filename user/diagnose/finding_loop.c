@@ -330,7 +330,7 @@ static void count_stands(struct tapir_loop *loop)
 }
 
 /* Ends the last stay outside the loop with the recording. */
-void tapir_finding_loop__end(struct tapir_finding *f)
+void tapir_finding_loop__conclude(struct tapir_finding *f)
 {
 	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
 	struct tapir_loop *loop;

@@ -92,9 +92,6 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 				  uint32_t node);
 void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
 			      uint32_t node);
-/* After the last record: what was kept of times is summed up. */
-void tapir_finding_loop__end(struct tapir_finding *f);
-void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_loop__fini(struct tapir_finding *f);
 
 #endif

@@ -11,10 +11,6 @@
 #include "diagnose/finding_impl.h"
 #include "analyze/view.h"
 
-#define HEAP_EXPLAINS  50 /* percent of it */
-#define OWN_TIMES      3  /* as many threads wait for others of their program */
-#define LESSER_PERCENT 10 /* what it is then worth */
-
 static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
 {
 	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
@@ -28,17 +24,17 @@ void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wai
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-static bool list_quota(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct tapir_str text = {}, evidence = {};
 	struct tapir_quota_use q;
 	double percent;
 
 	if (!tapir_usage_text__quota(meta_of(f, TAPIR_USAGE_QUOTA), &q))
-		return false;
+		return;
 	percent = tapir_finding__percent(q.throttled_ns, q.wall_ns);
-	if (!tapir_found__counts(TAPIR_FOUND_QUOTA, percent))
-		return false;
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_QUOTA, percent, TAPIR_NO_CHECKS))
+		return;
 	tapir_str__addf(&text, "throttled %.1f s of %.1f s by a quota of %.0f%% of a CPU (cgroup ",
 			(double)q.throttled_ns / 1e9, (double)q.wall_ns / 1e9,
 			tapir_finding__percent(q.quota_us, q.period_us));
@@ -47,7 +43,6 @@ static bool list_quota(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_str__addf(&evidence, "in %" PRIu64 " of %" PRIu64 " periods", q.throttled_cnt,
 			q.period_cnt);
 	tapir_found_list__add(list, TAPIR_FOUND_QUOTA, percent, "quota", &text, &evidence, NULL);
-	return true;
 }
 
 /*
@@ -82,15 +77,16 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
 }
 
 /*
- * Other processes had the CPUs, not the process's own threads, and not a hypervisor, whose share
- * shows nowhere.
+ * The CPUs in use, if other processes had most of them, not the process's own threads, and not a
+ * hypervisor, whose share shows nowhere.
  */
-static bool are_busy(const struct tapir_finding *f, const struct tapir_neighbours *n)
+static double busy_percent(const struct tapir_finding *f, const struct tapir_neighbours *n)
 {
 	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
 
-	return others_ns(f, n) >= f->cpu.ns &&
-	       (double)(others_ns(f, n) + f->cpu.ns) >= TAPIR_LIMIT(MACHINE_BUSY) / 100 * all_ns;
+	if (others_ns(f, n) < f->cpu.ns || all_ns <= 0)
+		return 0;
+	return 100 * (double)(others_ns(f, n) + f->cpu.ns) / all_ns;
 }
 
 /*
@@ -121,58 +117,32 @@ static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, st
 				tapir_ns__text(own_ns, text));
 }
 
-/* Threads, or awaits, that the program's own findings say to wait, of whichever they are most. */
-static double waiting_cnt(const struct tapir_found_list *list)
-{
-	const struct tapir_found *found;
-	double most = 0;
-
-	tapir_vec_for_each (found, &list->rows) {
-		const char *unit = tapir_found__unit(found->kind);
-
-		if ((!strcmp(unit, "threads") || !strcmp(unit, "awaits")) &&
-		    found->magnitude > most)
-			most = found->magnitude;
-	}
-	return most;
-}
-
-/*
- * If threads wait far more for something of the program's own than for a CPU, the neighbours' share
- * is the smaller problem, and a part of the larger one: it is listed after it.
- */
-static double beside_own(const struct tapir_finding *f, const struct tapir_found_list *list,
-			 double percent)
-{
-	double runnable =
-		(double)f->machine.runnable_ns / (double)tapir_timeline__switched_ns(f->tl);
-
-	return waiting_cnt(list) >= OWN_TIMES * runnable ? LESSER_PERCENT : percent;
-}
-
-static void list_neighbours(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
 	struct tapir_neighbours n;
 	struct tapir_str text = {};
-	double percent, wanted;
+	double percent, wanted, threads;
 
-	if (!f->has_clock ||
-	    (double)f->machine.runnable_ns < TAPIR_LIMIT(RUNNABLE) * (double)span_ns ||
-	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n) ||
-	    !are_busy(f, &n))
+	if (!f->has_clock || !span_ns ||
+	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
 		return;
 	own_ns = own_wait_ns(f, &n, span_ns);
 	percent = tapir_finding__percent(f->machine.runnable_ns - own_ns,
 					 f->cpu.ns + f->machine.runnable_ns);
-	if (percent < TAPIR_LIMIT(RUNNABLE_SHARE))
+	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	threads = (double)f->machine.runnable_ns / (double)span_ns;
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
+		    TAPIR_CHECKS({TAPIR_LIMIT_RUNNABLE, threads},
+				 {TAPIR_LIMIT_RUNNABLE_SHARE, percent},
+				 {TAPIR_LIMIT_MACHINE_BUSY, busy_percent(f, &n)})))
 		return;
 	add_wait_for_cpus(f, own_ns, &text);
 	add_others(f, &n, &text);
-	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
-	percent = wanted < 1 ? percent * wanted : percent;
-	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, beside_own(f, list, percent),
+	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
 			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
+	tapir_found_list__set_threads(list, threads);
 }
 
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
@@ -223,23 +193,36 @@ static void drop_start(const struct tapir_finding *f, struct tapir_memory_series
 	memmove(s->points, s->points + from, s->cnt * sizeof(*s->points));
 }
 
-/* Grows all the time: not a program that fills its caches once. In MB/s; 0: it does not. */
-static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s)
+/*
+ * Notes whether it grows all the time: a program that fills its caches once does not. Returns the
+ * MB/s; 0: it does not.
+ */
+static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s,
+			struct tapir_found_list *list)
 {
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
-	double grown, later;
+	double grown, later, rate;
 
-	if (s->cnt < TAPIR_LIMIT(MEMORY_POINTS))
+	if (s->cnt < 2)
 		return 0;
 	last = &s->points[s->cnt - 1];
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	if (grown * 100 < mb(first->resident_bytes) * TAPIR_LIMIT(GROWTH) ||
-	    later * 100 < grown * TAPIR_LIMIT(MEMORY_STEADY) ||
-	    tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
+	rate = last->at_ns > first->at_ns ? grown / ((double)(last->at_ns - first->at_ns) / 1e9)
+					  : 0;
+	if (tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
 		return 0;
-	return grown / ((double)(last->at_ns - first->at_ns) / 1e9);
+	return tapir_found_list__admits(
+		       list, TAPIR_FOUND_MEMORY, rate,
+		       TAPIR_CHECKS(
+			       {TAPIR_LIMIT_MEMORY_POINTS, (double)s->cnt},
+			       {TAPIR_LIMIT_GROWTH,
+				first->resident_bytes ? 100 * grown / mb(first->resident_bytes)
+						      : 100},
+			       {TAPIR_LIMIT_MEMORY_STEADY, grown > 0 ? 100 * later / grown : 0}))
+		       ? rate
+		       : 0;
 }
 
 static void add_growth(struct tapir_finding *f, const struct tapir_memory_series *s, double rate,
@@ -271,19 +254,7 @@ static void add_growth(struct tapir_finding *f, const struct tapir_memory_series
 			      &text, NULL, NULL);
 }
 
-/* Returns true if a finding about the heap already explains the growth. */
-static bool is_explained(const struct tapir_found_list *list, double rate)
-{
-	const struct tapir_found *found;
-
-	tapir_vec_for_each (found, &list->rows)
-		if (found->kind == TAPIR_FOUND_HEAP &&
-		    found->magnitude * 100 >= rate * HEAP_EXPLAINS)
-			return true;
-	return false;
-}
-
-static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_memory__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct tapir_sv text = meta_of(f, TAPIR_USAGE_MEMORY);
 	struct tapir_memory_series series, worst = {};
@@ -291,19 +262,13 @@ static void list_memory(struct tapir_finding *f, struct tapir_found_list *list)
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
 		drop_start(f, &series);
-		rate = tapir_timeline__reports_at(f->tl, series.tgid) ? growth_of(f, &series) : 0;
+		rate = tapir_timeline__reports_at(f->tl, series.tgid) ? growth_of(f, &series, list)
+								      : 0;
 		if (rate <= most)
 			continue;
 		most = rate;
 		worst = series;
 	}
-	if (tapir_found__counts(TAPIR_FOUND_MEMORY, most) && !is_explained(list, most))
+	if (most > 0)
 		add_growth(f, &worst, most, list);
-}
-
-void tapir_finding_machine__list(struct tapir_finding *f, struct tapir_found_list *list)
-{
-	if (!list_quota(f, list))
-		list_neighbours(f, list);
-	list_memory(f, list);
 }

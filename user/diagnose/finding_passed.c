@@ -174,7 +174,8 @@ static void add_finding(struct tapir_finding *f, struct passed_sum *all,
 	struct tapir_str text = {}, evidence = {};
 	char waited[TAPIR_NS_TEXT_BYTES], cut[TAPIR_NS_TEXT_BYTES];
 
-	if (!all->wait || !tapir_found__counts(TAPIR_FOUND_LOCKS, threads))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
+	    !all->wait)
 		return;
 	tapir_str__addf(&text, "threads waited %s for a %s that is used as a lock",
 			tapir_ns__text(all->where.sum, waited),

@@ -59,7 +59,6 @@ struct tapir_passed {
 /* True: it was one for a semaphore. */
 bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				bool is_open);
-void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list);
 /* "; 4 threads pool-* stayed parked throughout ...": what an idle process has, or one that hangs.
  */
 void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out);

@@ -77,8 +77,10 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 	double share = tapir_finding__percent(blocked_ns, blocked_ns + waits->idle_ns);
 	struct tapir_str text = {}, evidence = {};
 
-	if (!f->pool.event_cnt || (!f->pool.starved_cnt && share < TAPIR_LIMIT(BLOCKED_SHARE)) ||
-	    !tapir_found__counts(TAPIR_FOUND_STARVATION, threads))
+	if (!f->pool.event_cnt ||
+	    !tapir_found_list__admits(
+		    list, TAPIR_FOUND_STARVATION, threads,
+		    TAPIR_CHECKS({TAPIR_LIMIT_BLOCKED_SHARE, f->pool.starved_cnt ? 100 : share})))
 		return;
 	tapir_str__addf(&text, "%s%.1f of %.1f pool threads are blocked on average",
 			f->pool.starved_cnt ? "thread pool starvation: " : "", threads,

@@ -42,8 +42,9 @@ static void list_checkpoints(const struct tapir_postgresql_finding *p, double se
 	double rate = (double)p->checkpoint_cnt * 60 / seconds;
 	struct tapir_str text = {};
 
-	if (p->checkpoint_cnt < TAPIR_LIMIT(CHECKPOINTS) ||
-	    !tapir_found__counts(TAPIR_FOUND_CHECKPOINTS, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_CHECKPOINTS, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_CHECKPOINTS, (double)p->checkpoint_cnt})))
 		return;
 	tapir_str__addf(&text, "%" PRIu64 " checkpoints in %.1f s", p->checkpoint_cnt, seconds);
 	if (p->by_log_cnt * 2 > p->checkpoint_cnt)
@@ -57,8 +58,9 @@ static void list_sorts(const struct tapir_postgresql_finding *p, double seconds,
 	double rate = (double)p->file_sort_cnt / seconds;
 	struct tapir_str text = {};
 
-	if (p->file_sort_cnt < TAPIR_LIMIT(FILE_SORTS) ||
-	    !tapir_found__counts(TAPIR_FOUND_FILE_SORTS, rate))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_FILE_SORTS, rate,
+		    TAPIR_CHECKS({TAPIR_LIMIT_FILE_SORTS, (double)p->file_sort_cnt})))
 		return;
 	tapir_str__addf(
 		&text,

@@ -21,7 +21,6 @@ struct tapir_postgresql_finding {
 };
 
 void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_postgresql__fini(struct tapir_finding *f);
 
 #endif

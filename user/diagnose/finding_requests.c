@@ -60,7 +60,8 @@ static void list_headers(const struct tapir_finding *f, struct tapir_found_list 
 {
 	struct tapir_str text = {};
 
-	if (!f->header_cnt)
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_HEADERS, (double)f->header_cnt,
+				      TAPIR_NO_CHECKS))
 		return;
 	tapir_str__addf(&text,
 			"%" PRIu64 " requests were sent with a traceparent header only because "
@@ -217,7 +218,8 @@ static void list_untimed(const struct tapir_finding *f, struct tapir_found_list 
 		if ((kind->is_unknown_by_thread || kind->lacks_key) && kind->unended > kind->cnt &&
 		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
 			most = kind;
-	if (!most)
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_UNTIMED, most ? (double)most->unended : 0,
+				      TAPIR_NO_CHECKS))
 		return;
 	tapir_str__addf(&text, "%" PRIu64 " times %s:%s, how long is not known: ", most->unended,
 			most->provider, most->name);
@@ -244,7 +246,8 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 		return;
 	p50_ns = tapir_histogram__percentile(&row->took, 50);
 	p99_ns = tapir_histogram__percentile(&row->took, 99);
-	if (!tapir_found__counts(TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6,
+				      TAPIR_NO_CHECKS))
 		return;
 	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	if (kind->is_request)

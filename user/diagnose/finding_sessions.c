@@ -118,7 +118,8 @@ void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_li
 
 	tapir_vec_for_each (row, &f->sessions.rows) {
 		if (row->is_of_holder ||
-		    !tapir_found__counts(TAPIR_FOUND_IDLE_SESSIONS, (double)idle_ns(f, row) / 1e9))
+		    !tapir_found_list__admits(list, TAPIR_FOUND_IDLE_SESSIONS,
+					      (double)idle_ns(f, row) / 1e9, TAPIR_NO_CHECKS))
 			continue;
 		cnt++;
 		if (!longest || idle_ns(f, row) > idle_ns(f, longest))

@@ -30,7 +30,6 @@ struct tapir_idle_sessions {
 void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_rec *rec);
 /* ", idle in transaction for 12.345 s, after update ..."; false: the thread is no such session. */
 bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
-void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_sessions__fini(struct tapir_finding *f);
 
 #endif

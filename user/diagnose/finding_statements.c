@@ -134,8 +134,8 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 	struct tapir_str text = {};
 
 	rate = seconds > 0 ? (double)sum.cnt / seconds : 0;
-	if (sum.cnt < TAPIR_LIMIT(STATEMENT_CNT) ||
-	    !tapir_found__counts(TAPIR_FOUND_STATEMENTS, rate))
+	if (!tapir_found_list__admits(list, TAPIR_FOUND_STATEMENTS, rate,
+				      TAPIR_CHECKS({TAPIR_LIMIT_STATEMENT_CNT, (double)sum.cnt})))
 		return;
 	tapir_str__addf(&text, "%.0f short statements a second, one at a time from %zu session%s",
 			rate, session_cnt, session_cnt == 1 ? "" : "s");

@@ -34,7 +34,6 @@ struct tapir_statements {
 
 void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_statements__fini(struct tapir_finding *f);
 
 #endif

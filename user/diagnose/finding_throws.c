@@ -48,8 +48,10 @@ void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list
 	double magnitude = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	struct tapir_str text = {};
 
-	if (f->exceptions.cnt || f->throws.samples < TAPIR_LIMIT(SAMPLES) ||
-	    !tapir_found__counts(TAPIR_FOUND_THROWING, magnitude))
+	if (!tapir_found_list__admits(
+		    list, TAPIR_FOUND_THROWING, magnitude,
+		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->throws.samples},
+				 {TAPIR_LIMIT_EVENTS_OF_THROWS, (double)f->exceptions.cnt})))
 		return;
 	tapir_str__addf(&text, "%.0f%% of the CPU creates and throws exceptions", share);
 	if (!tapir_finding__add_most(f, &f->throws.throwers, ", most in ", &text) &&

@@ -99,7 +99,7 @@ static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, int 
 		(void)tapir_vec__push(&f->waits.begun, begun);
 }
 
-static void count_begun(struct tapir_finding *f)
+void tapir_finding_waits__conclude(struct tapir_finding *f)
 {
 	const struct tapir_begun_wait *begun;
 
@@ -107,7 +107,6 @@ static void count_begun(struct tapir_finding *f)
 		if (tapir_map__get(&f->waits.repeaters,
 				   place_of(f, begun->tid, begun->node, begun->what)))
 			count(f, begun->node, begun->what, begun->ns);
-	f->waits.begun.cnt = 0;
 }
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
@@ -168,7 +167,7 @@ static void list_one(struct tapir_finding *f, int what, struct tapir_found_list 
 	char text_of_ns[TAPIR_NS_TEXT_BYTES];
 	struct tapir_str text = {};
 
-	if (!tapir_found__counts(kind, threads))
+	if (!tapir_found_list__admits(list, kind, threads, TAPIR_NO_CHECKS))
 		return;
 	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(waited->ns, text_of_ns),
 			dependencies[what].reason);
@@ -181,7 +180,6 @@ static void list_one(struct tapir_finding *f, int what, struct tapir_found_list 
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	count_begun(f);
 	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++)
 		list_one(f, what, list);
 }

@@ -173,10 +173,13 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 	struct tapir_str text = {}, evidence = {};
 	char span[TAPIR_NS_TEXT_BYTES];
 
-	if (pool->thread_cnt < TAPIR_LIMIT(POOL_THREADS) ||
-	    waited_ns * 100 < all_ns * TAPIR_LIMIT(POOL_WAITING) ||
-	    pool->idle_ns * 100 > all_ns * TAPIR_LIMIT(POOL_IDLE) ||
-	    !tapir_found__counts(kind, threads))
+	if (!tapir_found_list__admits(
+		    list, kind, threads,
+		    TAPIR_CHECKS(
+			    {TAPIR_LIMIT_POOL_THREADS, (double)pool->thread_cnt},
+			    {TAPIR_LIMIT_POOL_WAITING, tapir_finding__percent(waited_ns, all_ns)},
+			    {TAPIR_LIMIT_POOL_IDLE,
+			     tapir_finding__percent(pool->idle_ns, all_ns)})))
 		return;
 	tapir_str__addf(&text, "%s%.1f of %zu threads of the pool ",
 			are_stuck ? "thread pool starvation: " : "", threads, pool->thread_cnt);

@@ -36,7 +36,6 @@ struct tapir_workers {
 };
 
 void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_list *list);
 void tapir_finding_workers__fini(struct tapir_finding *f);
 
 #endif

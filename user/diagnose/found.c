@@ -105,17 +105,130 @@ void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind 
 	fini_one(&found);
 }
 
+void tapir_found_list__set_threads(struct tapir_found_list *list, double threads)
+{
+	if (list->rows.cnt)
+		list->rows.data[list->rows.cnt - 1].threads = threads;
+}
+
+bool tapir_limit__holds(enum tapir_limit limit, double value)
+{
+	return tapir_limits[limit].role == TAPIR_AT_MOST ? value <= tapir_limits[limit].number
+							 : value >= tapir_limits[limit].number;
+}
+
+/* Returns true if one is closer to a finding than the other, of whichever subjects they are. */
+static bool is_closer(const struct tapir_trial *a, const struct tapir_trial *b)
+{
+	return !b->was_tried ||
+	       (a->was_admitted != b->was_admitted ? a->was_admitted : a->magnitude > b->magnitude);
+}
+
+bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_kind kind,
+			      double magnitude, const struct tapir_check *checks, size_t cnt)
+{
+	struct tapir_trial trial = {.was_tried = true,
+				    .was_admitted = tapir_found__counts(kind, magnitude),
+				    .magnitude = magnitude};
+
+	for (size_t i = 0; i < cnt && i < TAPIR_CHECKS_MAX; i++) {
+		trial.checks[trial.check_cnt++] = checks[i];
+		trial.was_admitted &= tapir_limit__holds(checks[i].limit, checks[i].value);
+	}
+	if (is_closer(&trial, &list->trials[kind]))
+		list->trials[kind] = trial;
+	return trial.was_admitted;
+}
+
+const char *tapir_found__explainer(const struct tapir_explanation *e)
+{
+	return e->by == TAPIR_FOUND_ANY	      ? "any other kind"
+	       : e->by == TAPIR_FOUND_WAITING ? "a kind in threads or awaits"
+					      : tapir_found__kind_name(e->by);
+}
+
+/* ---- judging -------------------------------------------------------------------------------- */
+
+static bool is_of(unsigned by, const struct tapir_found *found, enum tapir_found_kind explained)
+{
+	const char *unit = tapir_found__unit(found->kind);
+
+	if (by == TAPIR_FOUND_WAITING)
+		return !strcmp(unit, "threads") || !strcmp(unit, "awaits");
+	return by == TAPIR_FOUND_ANY ? found->kind != explained : found->kind == by;
+}
+
+static bool is_explained(const struct tapir_found_list *list, const struct tapir_found *found,
+			 const struct tapir_explanation *e)
+{
+	double of = found->threads > 0 ? found->threads : found->magnitude;
+	const struct tapir_found *other;
+
+	if (e->of != found->kind)
+		return false;
+	tapir_vec_for_each (other, &list->rows)
+		if (is_of(e->by, other, e->of) && other->magnitude * 100 >= of * e->at)
+			return true;
+	return false;
+}
+
+static void explain(const struct tapir_found_list *list, struct tapir_found *found)
+{
+	for (const struct tapir_explanation *e = tapir_explanations; e->why; e++)
+		if (is_explained(list, found, e) && (!found->explained || !e->leaves))
+			found->explained = e;
+}
+
+/* Takes out what others explain wholly, and lessens what they explain in part. */
+static void apply(struct tapir_found_list *list)
+{
+	struct tapir_found *found;
+	size_t left = 0;
+
+	tapir_vec_for_each (found, &list->rows) {
+		if (found->explained && !found->explained->leaves) {
+			if (!tapir_vec__push(&list->hidden, *found)) {
+				list->failed = true;
+				fini_one(found);
+			}
+			continue;
+		}
+		if (found->explained && found->magnitude > found->explained->leaves) {
+			found->magnitude = found->explained->leaves;
+			found->severity =
+				severity_of(&tapir_finding_kinds[found->kind], found->magnitude);
+		}
+		list->rows.data[left++] = *found;
+	}
+	list->rows.cnt = left;
+}
+
+/* Compares findings that are as severe as their kinds become. */
+static double excess(const struct tapir_found *found)
+{
+	return found->magnitude / tapir_finding_kinds[found->kind].severe;
+}
+
 static int by_severity(const void *a, const void *b)
 {
 	const struct tapir_found *x = a, *y = b;
 
 	if (x->severity != y->severity)
 		return x->severity < y->severity ? 1 : -1;
-	return (int)x->kind - (int)y->kind;
+	if (x->kind != y->kind)
+		return strcmp(tapir_found__kind_name(x->kind), tapir_found__kind_name(y->kind));
+	if (excess(x) != excess(y))
+		return excess(x) < excess(y) ? 1 : -1;
+	return strcmp(x->text, y->text);
 }
 
-void tapir_found_list__rank(struct tapir_found_list *list)
+void tapir_found_list__judge(struct tapir_found_list *list)
 {
+	struct tapir_found *found;
+
+	tapir_vec_for_each (found, &list->rows)
+		explain(list, found);
+	apply(list);
 	if (list->rows.cnt)
 		qsort(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_severity);
 }
@@ -127,4 +240,7 @@ void tapir_found_list__fini(struct tapir_found_list *list)
 	tapir_vec_for_each (found, &list->rows)
 		fini_one(found);
 	tapir_vec__fini(&list->rows);
+	tapir_vec_for_each (found, &list->hidden)
+		fini_one(found);
+	tapir_vec__fini(&list->hidden);
 }

@@ -15,15 +15,34 @@ struct tapir_found {
 	enum tapir_found_kind kind;
 	double severity;  /* 0 to 100 */
 	double magnitude; /* in the kind's unit */
+	double threads;	  /* that it is about, where another finding may explain it; 0: magnitude */
 	char *subject;	  /* a method, an exception, a lock; NULL: the process */
 	char *text;	  /* "threads waited 20.3 s for locks, ..." */
 	char *evidence;	  /* what else was counted; NULL: nothing */
 	char *view;	  /* for --view; NULL: the report itself */
+	const struct tapir_explanation *explained; /* why its magnitude is less; NULL: it is not */
+};
+
+/* A value that a finding requires, beside its magnitude. */
+struct tapir_check {
+	enum tapir_limit limit;
+	double value;
+};
+#define TAPIR_CHECKS_MAX 5u
+
+/* The values that were measured for a kind, of the subject that came closest to a finding. */
+struct tapir_trial {
+	bool was_tried, was_admitted;
+	double magnitude;
+	unsigned check_cnt;
+	struct tapir_check checks[TAPIR_CHECKS_MAX];
 };
 
 struct tapir_found_list {
-	struct tapir_vec(struct tapir_found) rows; /* the worst first, once ranked */
-	bool failed;				   /* out of memory */
+	struct tapir_vec(struct tapir_found) rows;   /* the worst first, once judged */
+	struct tapir_vec(struct tapir_found) hidden; /* which others explain */
+	struct tapir_trial trials[TAPIR_FOUND_KIND_CNT];
+	bool failed; /* out of memory */
 };
 
 const char *tapir_found__kind_name(unsigned kind); /* "deadlock" */
@@ -34,8 +53,22 @@ const char *tapir_found__level(double severity);
 #define TAPIR_FOUND_CRITICAL 70
 /* The magnitude from which a finding has that severity; negative: none has. */
 double tapir_found__magnitude_at(const struct tapir_finding_kind *kind, double severity);
-/* Is it worth a finding? So that no text is made for what is not. */
+/* "gc", "any other kind" */
+const char *tapir_found__explainer(const struct tapir_explanation *e);
+/* Returns true if the magnitude is worth a finding. */
 bool tapir_found__counts(enum tapir_found_kind kind, double magnitude);
+/* Returns true if the value does not keep a finding from being reported. */
+bool tapir_limit__holds(enum tapir_limit limit, double value);
+/*
+ * Notes what was measured, and returns true if it is to be reported: the magnitude counts and all
+ * checks hold, TAPIR_CHECKS({TAPIR_LIMIT_THROWN, cnt}, ...). Before a sentence is made.
+ */
+#define TAPIR_CHECKS(...)                                                                          \
+	(const struct tapir_check[]){__VA_ARGS__},                                                 \
+		sizeof((const struct tapir_check[]){__VA_ARGS__}) / sizeof(struct tapir_check)
+#define TAPIR_NO_CHECKS NULL, 0
+bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_kind kind,
+			      double magnitude, const struct tapir_check *checks, size_t cnt);
 /*
  * Adds one if it counts. text and evidence are taken; subject and view are copied and may be NULL:
  * the view then is the kind's.
@@ -43,7 +76,10 @@ bool tapir_found__counts(enum tapir_found_kind kind, double magnitude);
 void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
 			   double magnitude, const char *subject, struct tapir_str *text,
 			   struct tapir_str *evidence, const char *view);
-void tapir_found_list__rank(struct tapir_found_list *list);
+/* The number of threads that the finding added last is about. */
+void tapir_found_list__set_threads(struct tapir_found_list *list, double threads);
+/* Applies the explanations and ranks what is left, in whatever order it was added. */
+void tapir_found_list__judge(struct tapir_found_list *list);
 void tapir_found_list__fini(struct tapir_found_list *list);
 
 #endif

@@ -10,6 +10,12 @@ const struct tapir_finding_kind tapir_finding_kinds[TAPIR_FOUND_KIND_CNT] = {
 #undef TAPIR_KIND_ROW
 };
 
+const struct tapir_explanation tapir_explanations[] = {
+#define TAPIR_EXPLANATION_ROW(by, of, ...) {TAPIR_FOUND_##by, TAPIR_FOUND_##of, __VA_ARGS__},
+	TAPIR_EXPLANATIONS(TAPIR_EXPLANATION_ROW)
+#undef TAPIR_EXPLANATION_ROW
+		{}};
+
 bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind)
 {
 	for (*kind = 0; *kind < TAPIR_FOUND_KIND_CNT; ++*kind)

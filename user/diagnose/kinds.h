@@ -202,6 +202,59 @@ extern const struct tapir_finding_kind tapir_finding_kinds[TAPIR_FOUND_KIND_CNT]
 /* Returns true and its number if a kind has that name. */
 bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind);
 
+/*
+ * Kinds that explain others: where `by` was found with at least `at` percent of what a finding of
+ * the kind `of` has (its magnitude, or the threads it is about), that one's magnitude becomes
+ * `leaves`; 0: it is not listed. ANY: of any other kind; WAITING: of any in threads or awaits.
+ *
+ * X(by, of, at, leaves, why)
+ */
+/* clang-format off */
+#define TAPIR_EXPLANATIONS(X) \
+	X(INDUCED_GC, GC, 0, 0, "collections are frequent since they are asked for") \
+	X(HUMONGOUS, GC, 0, 0, "very large objects cause the collections") \
+	X(HEAP, MEMORY, 50, 0, "the memory is the heap's") \
+	X(QUOTA, NEIGHBOUR, 0, 0, "the quota takes the CPUs, not other processes") \
+	X(WAITING, NEIGHBOUR, 300, 10, "far more threads wait for something of the program's own") \
+	X(ANY, IDLE, 0, 0, "a program of which something else was found is not idle") \
+	/* An explanation is a row above this line. */
+/* clang-format on */
+
+enum { TAPIR_FOUND_ANY = TAPIR_FOUND_KIND_CNT, TAPIR_FOUND_WAITING };
+
+struct tapir_explanation {
+	unsigned by; /* enum tapir_found_kind, TAPIR_FOUND_ANY or TAPIR_FOUND_WAITING */
+	enum tapir_found_kind of;
+	double at, leaves;
+	const char *why;
+};
+
+/* Ended by a row without words. */
+extern const struct tapir_explanation tapir_explanations[];
+
+/*
+ * A detector is tapir_finding_NAME__list of the file that counts for it. It reads only what was
+ * counted, so the order of these rows means nothing.
+ */
+/* clang-format off */
+#define TAPIR_DETECTORS(X) \
+	X(gc) X(jvm) X(locks) X(passed) X(either) X(blocked) X(pool) X(workers) X(exceptions) \
+	X(throws) X(doing) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
+	X(waits) X(quota) X(neighbours) X(memory) X(jit) X(timers) X(busy) X(idle) \
+	/* A detector is an X above this line. */
+/* clang-format on */
+
+#define TAPIR_DETECTOR_ONE(name) +1
+#define TAPIR_DETECTOR_CNT	 (0 TAPIR_DETECTORS(TAPIR_DETECTOR_ONE))
+
+struct tapir_finding;
+struct tapir_found_list;
+
+#define TAPIR_DETECTOR(name)                                                                       \
+	void tapir_finding_##name##__list(struct tapir_finding *f, struct tapir_found_list *list);
+TAPIR_DETECTORS(TAPIR_DETECTOR)
+#undef TAPIR_DETECTOR
+
 /* A number of the table of limits decides about one of these. */
 enum tapir_limit_role {
 	TAPIR_AT_LEAST, /* a finding requires as much, in addition to its magnitude, */

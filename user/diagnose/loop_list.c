@@ -17,14 +17,13 @@ static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
 	return loop->unknown_ns < span_ns / 2 ? span_ns - loop->unknown_ns : span_ns;
 }
 
-/* Without the time in which others had the CPU, which is not its own fault. */
-static bool counts(const struct tapir_loop *loop, uint64_t ns, uint64_t runnable_ns,
-		   uint64_t span_ns)
+/* The percentage without the time in which others had the CPU, which is not its own fault. */
+static double own_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t runnable_ns,
+			  uint64_t span_ns)
 {
 	uint64_t own_ns = ns > runnable_ns ? ns - runnable_ns : 0;
 
-	return tapir_found__counts(TAPIR_FOUND_LOOP,
-				   tapir_finding__percent(own_ns, known_ns(loop, span_ns)));
+	return tapir_finding__percent(own_ns, known_ns(loop, span_ns));
 }
 
 /* Rather than by long calls. */
@@ -33,10 +32,10 @@ static bool is_by_sync(const struct tapir_loop *loop)
 	return loop->sync.ns * 100 > loop->ns * TAPIR_LIMIT(LOOP_CALLS);
 }
 
-static bool is_blocked(const struct tapir_loop *loop, uint64_t span_ns)
+static double blocked_percent(const struct tapir_loop *loop, uint64_t span_ns)
 {
-	return is_by_sync(loop) ? counts(loop, loop->sync.ns, loop->sync.runnable_ns, span_ns)
-				: counts(loop, loop->ns, loop->runnable_ns, span_ns);
+	return is_by_sync(loop) ? own_percent(loop, loop->sync.ns, loop->sync.runnable_ns, span_ns)
+				: own_percent(loop, loop->ns, loop->runnable_ns, span_ns);
 }
 
 static uint64_t blocked_ns(const struct tapir_loop *loop)
@@ -54,13 +53,16 @@ static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *lo
 }
 
 /* *cnt: how many are blocked. NULL: none. */
-static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns, size_t *cnt)
+static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns,
+				     struct tapir_found_list *list, size_t *cnt)
 {
 	struct tapir_loop *loop, *worst = NULL;
 
 	*cnt = 0;
 	tapir_vec_for_each (loop, &f->loops.rows) {
-		if (!loop->is_proven || is_worker(f, loop) || !is_blocked(loop, span_ns))
+		if (!loop->is_proven || is_worker(f, loop) ||
+		    !tapir_found_list__admits(list, TAPIR_FOUND_LOOP,
+					      blocked_percent(loop, span_ns), TAPIR_NO_CHECKS))
 			continue;
 		++*cnt;
 		if (!worst || blocked_ns(loop) > blocked_ns(worst))
@@ -75,17 +77,18 @@ static double busy_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t 
 }
 
 /* NULL: each sleeps long enough, but for the time in which others had the CPU. */
-static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns)
+static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns,
+				       struct tapir_found_list *list)
 {
 	struct tapir_loop *loop, *busiest = NULL;
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		struct tapir_loop_busy *busy = &loop->busy;
-		uint64_t own_ns = busy->ns > busy->runnable_ns ? busy->ns - busy->runnable_ns : 0;
-
 		if (loop->is_proven && !is_worker(f, loop) &&
-		    tapir_found__counts(TAPIR_FOUND_LOOP_BUSY,
-					busy_percent(loop, own_ns, span_ns)) &&
+		    tapir_found_list__admits(
+			    list, TAPIR_FOUND_LOOP_BUSY,
+			    own_percent(loop, busy->ns, busy->runnable_ns, span_ns),
+			    TAPIR_NO_CHECKS) &&
 		    (!busiest || busy->ns > busiest->busy.ns))
 			busiest = loop;
 	}
@@ -208,7 +211,8 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	struct tapir_str text = {};
 
 	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
-	    counts(loop, sync->ns, sync->runnable_ns, span_ns))
+	    tapir_found__counts(TAPIR_FOUND_LOOP,
+				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FOUND_LOOP_SYNC, list);
 	if (ns * 100 < loop->ns * TAPIR_LIMIT(WORTH) || second == sync->own.best_name)
 		return;
@@ -243,9 +247,8 @@ void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *
 	/* Without switches it is not known when it slept. */
 	if (!f->has_clock || !span_ns || !tapir_timeline__stats(f->tl)->switches)
 		return;
-	tapir_finding_loop__end(f);
-	worst = worst_loop(f, span_ns, &cnt);
-	busiest = busiest_loop(f, span_ns);
+	worst = worst_loop(f, span_ns, list, &cnt);
+	busiest = busiest_loop(f, span_ns, list);
 	/* Calls may be of less weight than what else keeps it from sleeping. */
 	is_minor = worst && is_by_sync(worst) && busiest && worst->sync.ns * 2 < busiest->busy.ns;
 	if (busiest && (!worst || is_minor))

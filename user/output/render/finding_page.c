@@ -72,6 +72,27 @@ static void add_limits(unsigned kind, struct tapir_str *out)
 	tapir_str__fini(&text);
 }
 
+/* "gc: very large objects cause the collections" */
+static void add_explanations(unsigned kind, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+
+	for (const struct tapir_explanation *e = tapir_explanations; e->why; e++) {
+		if (e->of != kind)
+			continue;
+		tapir_str__clear(&text);
+		tapir_str__addf(&text, "by %s", tapir_found__explainer(e));
+		if (e->at)
+			tapir_str__addf(&text, " with %.4g %% of it", e->at);
+		tapir_str__addf(&text, ": %s", e->why);
+		if (e->leaves)
+			tapir_str__addf(&text, "; it then counts as %.4g %s", e->leaves,
+					tapir_finding_kinds[kind].unit);
+		add_line(out, "explained", &text);
+	}
+	tapir_str__fini(&text);
+}
+
 static void add_text(struct tapir_str *out, const char *name, const char *value)
 {
 	struct tapir_str text = {};
@@ -95,6 +116,7 @@ static void add_kind(unsigned i, struct tapir_str *out)
 	add_line(out, "report", &severity);
 	tapir_str__fini(&severity);
 	add_limits(i, out);
+	add_explanations(i, out);
 	add_text(out, "view", kind->view);
 	add_text(out, "remedy", kind->remedy);
 }
