@@ -549,6 +549,7 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			       .what = "a measured value",
 			       .after = "provider, name, unit, tags",
 			       SIZE(counter),
+			       .who = {{AT(counter, tgid), 0, 0, 0}},
 			       .has_line = true,
 			       .table = "counters",
 			       .table_what = "values of counters",

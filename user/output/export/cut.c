@@ -41,8 +41,6 @@ static bool is_of_chosen(const struct tapir_cut *cut, const struct tapir_rec *re
 {
 	uint32_t tgid = tapir_rec__tgid(rec, 0), other = tapir_rec__tgid(rec, 1);
 
-	if (rec->type == TAPIR_REC_COUNTER)
-		tgid = ((const struct tapir_rec_counter *)rec)->tgid;
 	return (!tgid && !other) || (tgid && is_chosen(cut, tgid)) ||
 	       (other && is_chosen(cut, other));
 }
