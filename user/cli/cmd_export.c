@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "output/render/record_finding.h"
-#include "output/render/human_units.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
@@ -85,21 +84,6 @@ static int open_again(void *ctx, struct tapir_reader **out)
 	return tapir_recording_file__open_again(way->cli, way->reader, out);
 }
 
-/* One line a failure: that of a write names the file already. */
-static void say_end(const struct tapir_output_file *file, int mark, int err)
-{
-	struct tapir_str size = {};
-
-	tapir_human__add_bytes(&size, file->bytes);
-	if (!err && file->path && size.data)
-		tapir_info("%s: %s", file->path, size.data);
-	else if (file->path)
-		tapir_long_read__name_output(file->path, mark, err);
-	else if (err && file->bytes && !file->is_unwritable)
-		tapir_diag__add("the data on standard output is incomplete");
-	tapir_str__fini(&size);
-}
-
 /*
  * The finding is read from the whole recording first: not for a part of it, and not where symbols
  * change its names.
@@ -154,7 +138,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_long_read__stop(&way.read);
 	if (!err)
 		err = tapir_output_file__finish(&way.file);
-	say_end(&way.file, mark, err);
+	tapir_output_file__say_end(&way.file, "", mark, err);
 	tapir_output_file__close(&way.file);
 	tapir_event_filter__fini(&x.choice);
 	tapir_str__fini(&x.head);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
@@ -12,7 +11,6 @@
 #include "cli/symbol_options.h"
 #include "output/page/page.h"
 #include "output/page/page_data.h"
-#include "output/render/human_units.h"
 
 struct args {
 	const char *output;
@@ -105,22 +103,13 @@ static int write_page(struct tapir_output_file *file, const struct tapir_str *da
 	return err;
 }
 
-static void say_size(const struct tapir_output_file *file)
-{
-	struct tapir_str size = {};
-
-	tapir_human__add_bytes(&size, file->bytes);
-	if (file->path && size.data)
-		tapir_info("%s: %s; open it in a browser", file->path, size.data);
-	tapir_str__fini(&size);
-}
-
 static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *path = cli->words.data[0];
 	struct tapir_str data = {}, other = {};
 	struct tapir_output_file file;
+	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
 		&file,
 		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
@@ -132,8 +121,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = add_other(cli, &other);
 	if (!err)
 		err = write_page(&file, &data, &other, name_of(path));
-	if (!err)
-		say_size(&file);
+	tapir_output_file__say_end(&file, "; open it in a browser", mark, err);
 	tapir_output_file__close(&file);
 	tapir_str__fini(&data);
 	tapir_str__fini(&other);

@@ -12,7 +12,10 @@
 
 #include "base/diag.h"
 #include "base/exhaustion.h"
+#include "base/log.h"
+#include "cli/long_read.h"
 #include "cli/terminal.h"
+#include "output/render/human_units.h"
 
 #define MUCH_BYTES (256u * 1024u)
 
@@ -86,4 +89,19 @@ void tapir_output_file__close(struct tapir_output_file *file)
 {
 	tapir_atomic_file__discard(&file->file);
 	file->fd = -1;
+}
+
+void tapir_output_file__say_end(const struct tapir_output_file *file, const char *advice, int mark,
+				int err)
+{
+	struct tapir_str size = {};
+
+	tapir_human__add_bytes(&size, file->bytes);
+	if (!err && file->path && size.data)
+		tapir_info("%s: %s%s", file->path, size.data, advice);
+	else if (file->path)
+		tapir_long_read__name_output(file->path, mark, err);
+	else if (err && file->bytes && !file->is_unwritable)
+		tapir_diag__add("the data on standard output is incomplete");
+	tapir_str__fini(&size);
 }

@@ -42,6 +42,12 @@ int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *o
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
 /* The output is complete: gives it its name. */
 int tapir_output_file__finish(struct tapir_output_file *file);
+/*
+ * Says how writing ended: the size, followed by advice (or ""); after an interruption, in place of
+ * the lines since mark, what was not written. Other failures have their line already.
+ */
+void tapir_output_file__say_end(const struct tapir_output_file *file, const char *advice, int mark,
+				int err);
 /* Without __finish, nothing is left. */
 void tapir_output_file__close(struct tapir_output_file *file);
 
