@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import struct
 import time
 
 from harness import EVENTS_ONLY, PATIENCE
@@ -158,3 +159,120 @@ def test_firefox_opens_in_the_profiler_s_own_loader(t):
     t.eq(sum(thread["markerCount"] for thread in threads), sum(want.values()), "markers")
     t.eq({(int(thread["pid"]), thread["tid"]) for thread in threads} - {(0, 0)},
          {(sample["pid"], sample["tid"]) for sample in t.events(file, "sample")}, "threads")
+
+
+# ---- perfetto -----------------------------------------------------------------------------------------------------
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    """A message of protobuf: field -> its values; bytes of a message, a string or a fixed number stay bytes."""
+    at, message = 0, collections.defaultdict(list)
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            size, at = varint(data, at) if tag & 7 == 2 else (8, at)
+            if tag & 7 not in (1, 2) or at + size > len(data):
+                raise ValueError(f"wire type {tag & 7}, {size} bytes at {at} of {len(data)}")
+            value, at = data[at:at + size], at + size
+        message[tag >> 3].append(value)
+    return message
+
+
+SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
+
+
+class Perfetto:
+    """A trace as trace_processor reads it: what a packet refers to has been interned or described before it (field numbers:
+    protos/perfetto/trace of google/perfetto). No reader of this format is a package of Debian 12 or npm."""
+
+    def __init__(self, t, file):
+        with open(file, "rb") as trace:
+            packets = fields(trace.read())
+        t.eq(set(packets), {1}, "a trace consists of packets")
+        self.interned, self.tracks = collections.defaultdict(dict), {}
+        self.samples, self.events, flags = [], [], collections.Counter()
+        for packet in map(fields, packets[1]):
+            flags.update(packet[13])
+            t.eq(packet[10], [1], "one sequence")
+            for data in map(fields, packet[12]):
+                for kind, entries in data.items():
+                    for entry in map(fields, entries):
+                        t.ok(entry[1][0] and entry[1][0] not in self.interned[kind], f"interned once: {kind} {entry[1]}")
+                        self.interned[kind][entry[1][0]] = entry
+                        self.check_entry(t, kind, entry)
+            for track in map(fields, packet[60]):
+                t.ok(not track[5] or track[5][0] in self.tracks, "a track's parent is described before it")
+                self.tracks[track[1][0]] = track
+            for sample in map(fields, packet[66]):
+                t.ok(not sample[4] or sample[4][0] in self.interned[7], "stack of a sample")
+                self.samples.append((packet[8][0], sample))
+            for event in map(fields, packet[11]):
+                t.ok(event[11][0] in self.tracks, "track of an event")
+                t.ok(all(iid in self.interned[kind] for field, kind in ((3, 1), (10, 2), (56, 7)) for iid in event[field]), "its names")
+                self.events.append((packet[8][0], event))
+        t.eq(flags[1], 1, "packets that forget what was interned: the first")
+
+    def check_entry(self, t, kind, entry):
+        if kind == 6:
+            t.ok(entry[2][0] in self.interned[5] and entry[3][0] in self.interned[19], "function and mapping of a frame")
+        elif kind == 7:
+            t.ok(entry[2] and all(frame in self.interned[6] for frame in entry[2]), "frames of a stack")
+        elif kind in (1, 2, 3, 5):
+            entry[2][0].decode("utf-8")
+
+    def of_type(self, kind):
+        return [(time_ns, event) for time_ns, event in self.events if event[9] == [kind]]
+
+    def stack(self, iid):
+        return [self.interned[5][self.interned[6][frame][2][0]][2][0].decode() for frame in self.interned[7][iid][2]]
+
+
+def check_slices(t, trace):
+    """Slices of a track nest: each end is that of the one that began last, and none is open at the end."""
+    tracks = collections.defaultdict(list)
+    for time_ns, event in sorted(trace.events, key=lambda pair: pair[0]):
+        if event[9][0] in (SLICE_BEGIN, SLICE_END):
+            tracks[event[11][0]].append((time_ns, event[9][0]))
+    for steps in tracks.values():
+        kinds = [kind for _, kind in steps]
+        t.eq(kinds, [SLICE_BEGIN, SLICE_END] * (len(kinds) // 2), "slices of a track follow each other")
+
+
+def test_perfetto_has_what_the_tables_count(t):
+    file = made(t)
+    trace = Perfetto(t, export(t, file, "perfetto"))
+    want = rows(t, file, "samples", "events", "intervals", "counters", "losses")
+    t.eq(len(trace.samples), want["samples"], "samples")
+    t.eq(len(trace.of_type(INSTANT)), want["events"], "events")
+    t.eq((len(trace.of_type(SLICE_BEGIN)), len(trace.of_type(SLICE_END))), (want["intervals"],) * 2, "intervals")
+    t.eq(len(trace.of_type(COUNTER)), want["counters"] + want["losses"], "values of counters and losses")
+    sums = {trace.tracks[event[11][0]][2][0]: struct.unpack("<d", event[44][0])[0] for _, event in trace.of_type(COUNTER)}
+    t.eq(sum(value for name, value in sums.items() if name.startswith(b"lost: ")), lost(t, file), "losses")
+    check_slices(t, trace)
+    samples = t.events(file, "sample")
+    t.eq(collections.Counter((time_ns, sample[2][0], sample[3][0], sample[1][0]) for time_ns, sample in trace.samples),
+         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["cpu"]) for s in samples), "when, who and where")
+    threads = {(fields(track[4][0])[1][0], fields(track[4][0])[2][0]) for track in trace.tracks.values() if track[4]}
+    t.eq(threads, {(s["pid"], s["tid"]) for s in samples}, "threads")
+
+
+def test_perfetto_has_the_fields_and_stacks_of_events(t):
+    file = fired(t)
+    trace = Perfetto(t, export(t, file, "perfetto"))
+    hits = [event for _, event in trace.of_type(INSTANT) if trace.interned[2][event[10][0]][2] == [b"hit"]]
+    values = []
+    for event in hits:
+        arguments = {trace.interned[3][argument[1][0]][2][0]: argument for argument in map(fields, event[4])}
+        values.append((arguments[b"arg0"][3] or arguments[b"arg0"][4])[0])
+        t.eq(trace.stack(event[56][0])[-5:], ["fire_at", "d1", "d2", "d3", "bottom"], "its stack")
+    t.eq(sorted(values), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")

@@ -195,7 +195,7 @@ const struct tapir_command tapir_cmd_export = {
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
-		"library open it. chrome and firefox hold events, intervals, samples and counters; sqlite the tables of 'tapir query'. The "
+		"library open it. chrome, firefox and perfetto hold events, intervals, samples and counters; sqlite the tables of 'tapir query'. The "
 		"other formats hold CPU samples with their stacks, "
 		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -218,9 +218,11 @@ const struct tapir_command tapir_cmd_export = {
 			{"export --format perfscript slow.tapir > slow.perf",
 			 "for Firefox Profiler"},
 			{"export --format chrome slow.tapir -o slow.trace.json",
-			 "for https://ui.perfetto.dev"},
+			 "for chrome://tracing"},
 			{"export --format firefox slow.tapir -o slow.firefox.json",
 			 "for https://profiler.firefox.com"},
+			{"export --format perfetto slow.tapir -o slow.pftrace",
+			 "for https://ui.perfetto.dev"},
 			{"export --format sqlite slow.tapir -o slow.sqlite",
 			 "for sqlite3, pandas and other tools that read SQL"},
 			{}},

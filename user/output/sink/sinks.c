@@ -14,6 +14,7 @@
 	X(perfscript)                                                                              \
 	X(chrome)                                                                                  \
 	X(firefox)                                                                                 \
+	X(perfetto)                                                                                \
 	X(sqlite)                                                                                  \
 	/* A sink is a row above this line. */
 
