@@ -21,11 +21,11 @@ static const struct need pooled[] = {
 	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
 	{}};
 
-enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE };
+enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE, NET_ALONE };
 
 /*
  * The views, each with the events or the cause whose pairs it needs, and its use of context
- * switches or block requests.
+ * switches, block requests or connections.
  */
 static const struct subject {
 	const struct tapir_view *view;
@@ -53,6 +53,8 @@ static const struct subject {
 	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, SWITCHES_ALONE},
 	{&tapir_view_io, "block requests", "`tapir record --io`", TAPIR_CAUSE_NONE, NULL,
 	 TAPIR_TALLY_NONE, IO_ALONE},
+	{&tapir_view_net, "requests on connections", "`tapir record --net`", TAPIR_CAUSE_NONE, NULL,
+	 TAPIR_TALLY_NONE, NET_ALONE},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */
@@ -257,7 +259,9 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
-	const char *source = view == &tapir_view_io ? "io" : "switches";
+	const char *source = view == &tapir_view_io    ? "io"
+			     : view == &tapir_view_net ? "net"
+						       : "switches";
 	bool has_switches = tapir_catalog__meta_value(catalog, source).len > 0;
 	const struct tapir_tally_event *counted;
 

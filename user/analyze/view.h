@@ -50,6 +50,7 @@ struct tapir_view {
 	X(slow)                                                                                    \
 	X(io)                                                                                      \
 	X(processes)                                                                               \
+	X(net)                                                                                     \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * exchange_tally.h - requests on TCP connections: calls by the process that made them and its
+ * peer, and what was asked by port. Processes of one name share a row. Each time is kept, so
+ * percentiles are exact. Bounded memory; one thread.
+ */
+#ifndef TAPIR_USER_EXCHANGE_TALLY_H
+#define TAPIR_USER_EXCHANGE_TALLY_H
+
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "trace/catalog.h"
+#include "trace/record.h"
+
+enum tapir_exchange_error {
+	TAPIR_EXCHANGE_ERROR_REFUSED,
+	TAPIR_EXCHANGE_ERROR_RESET,
+	TAPIR_EXCHANGE_ERROR_TIMED_OUT,
+	TAPIR_EXCHANGE_ERROR_OTHER,
+	TAPIR_EXCHANGE_ERROR_CNT
+};
+
+/* A process, by its name and, unless there are several of that name, its id. */
+struct tapir_exchange_who {
+	char comm[TAPIR_COMM_BYTES];
+	uint32_t tgid; /* 0: several */
+};
+
+struct tapir_exchange_row {
+	uint32_t idx; /* of the rows in the order in which they came: sorting keeps it */
+	struct tapir_exchange_who who;
+	bool is_opened;	     /* the process calls; else it is asked */
+	uint8_t address[16]; /* of the peer that is called */
+	uint16_t port;	     /* of the peer; or at which the process is asked */
+	uint32_t netns;
+	uint64_t cnt, overlap_cnt; /* answered; of those, without a time that means something */
+	uint64_t sent_bytes, received_bytes, sum_ns;
+	uint64_t unanswered_cnt, unanswered_ns;	   /* when their connection ended */
+	uint64_t errors[TAPIR_EXCHANGE_ERROR_CNT]; /* connections that ended with one */
+	struct tapir_vec(uint64_t) took_ns;	   /* in order, once sorted */
+};
+
+struct tapir_exchange_tally {
+	struct tapir_vec(struct tapir_exchange_row) rows;
+	struct tapir_map by_key;
+	struct tapir_vec(struct tapir_exchange_who) listeners;
+	struct tapir_map listener_by_key;
+	uint64_t took_cnt, more; /* more: requests beyond the bounds, without a row or a time */
+	bool is_sorted, failed;	 /* failed: out of memory */
+};
+
+/* The row to which an EXCHANGE was added; NULL: there is no room. Borrowed until the next one. */
+struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally *tally,
+						     const struct tapir_catalog *catalog,
+						     const struct tapir_rec_exchange *rec);
+/* The rows that took most time come first. Nothing is added afterwards. */
+void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally);
+void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally);
+
+/* Returns the nearest rank, as with a sorted list on paper; 0: no time is known. Sort before. */
+uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, unsigned percent);
+/*
+ * Adds "127.0.0.1:5432 (postgres 711)", with the process that answered there in this recording, or
+ * "port 8080", at which the process was asked.
+ */
+void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
+				     const struct tapir_exchange_row *row, struct tapir_str *out);
+/* "refused", "reset", "timed out", "other" */
+const char *tapir_exchange_error__name(enum tapir_exchange_error error);
+
+#endif

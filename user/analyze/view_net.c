@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests on TCP connections: the calls of the recorded processes by peer, what they were asked by
+ * listening port, and connections that ended with an error.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/exchange_tally.h"
+#include "analyze/view.h"
+
+struct net {
+	struct tapir_view_args asked;
+	struct tapir_exchange_tally tally;
+};
+
+/* Sums over one table. */
+struct sums {
+	uint64_t cnt, overlap_cnt, unanswered_cnt, rows;
+};
+
+static void fini(void *ctx)
+{
+	struct net *v = ctx;
+
+	tapir_exchange_tally__fini(&v->tally);
+}
+
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	struct net *v = ctx;
+
+	if (rec->type == TAPIR_REC_EXCHANGE)
+		tapir_exchange_tally__add(&v->tally, tapir_timeline__catalog(v->asked.tl),
+					  (const void *)rec);
+}
+
+static void write_place(const struct net *v, struct tapir_view_result *result, size_t t,
+			const struct tapir_exchange_row *row)
+{
+	struct tapir_str text = {};
+
+	tapir_exchange_tally__add_place(&v->tally, row, &text);
+	tapir_view_result__textn(result, t, (struct tapir_sv){text.data, text.len});
+	result->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
+/* "shop (4711)"; processes that share their name have no id. */
+static void write_who(struct tapir_view_result *result, size_t t,
+		      const struct tapir_exchange_who *who)
+{
+	if (who->tgid)
+		tapir_view_result__name(result, t, who->comm, who->tgid);
+	else
+		tapir_view_result__text(result, t, who->comm);
+}
+
+/* A time that is not known is not 0. */
+static void write_time(struct tapir_view_result *result, size_t t,
+		       const struct tapir_exchange_row *row, uint64_t ns)
+{
+	if (row->took_ns.cnt)
+		tapir_view_result__u64(result, t, ns);
+	else
+		tapir_view_result__none(result, t);
+}
+
+#define NUMBERS(cnt, title)                                                                        \
+	{cnt, title, TAPIR_CELL_COUNT}, {"per_second", ">A SECOND", TAPIR_CELL_NUMBER},            \
+		{"p50_ns", ">P50", TAPIR_CELL_NS}, {"p99_ns", ">P99", TAPIR_CELL_NS},              \
+		{"max_ns", ">MAX", TAPIR_CELL_NS}, {"ns", ">IN ALL", TAPIR_CELL_NS},               \
+		{"bytes", ">BYTES", TAPIR_CELL_BYTES}, {"sent_bytes", NULL, TAPIR_CELL_BYTES},     \
+		{"received_bytes", NULL, TAPIR_CELL_BYTES}, {"overlaps", NULL, TAPIR_CELL_COUNT},  \
+		{"unanswered", NULL, TAPIR_CELL_COUNT},                                            \
+	{                                                                                          \
+		"unanswered_ns", NULL, TAPIR_CELL_NS                                               \
+	}
+
+static void write_numbers(const struct net *v, struct tapir_view_result *result, size_t t,
+			  const struct tapir_exchange_row *row)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+
+	tapir_view_result__u64(result, t, row->cnt);
+	if (span_ns)
+		tapir_view_result__f64(result, t, (double)row->cnt * 1e9 / (double)span_ns);
+	else
+		tapir_view_result__none(result, t);
+	write_time(result, t, row, tapir_exchange_row__percentile(row, 50));
+	write_time(result, t, row, tapir_exchange_row__percentile(row, 99));
+	write_time(result, t, row, tapir_exchange_row__percentile(row, 100));
+	write_time(result, t, row, row->sum_ns);
+	tapir_view_result__u64(result, t, row->sent_bytes + row->received_bytes);
+	tapir_view_result__u64(result, t, row->sent_bytes);
+	tapir_view_result__u64(result, t, row->received_bytes);
+	tapir_view_result__u64(result, t, row->overlap_cnt);
+	tapir_view_result__u64(result, t, row->unanswered_cnt);
+	tapir_view_result__u64(result, t, row->unanswered_ns);
+}
+
+static struct sums write_table(const struct net *v, struct tapir_view_result *result,
+			       bool is_opened, const char *key, const char *title,
+			       const struct tapir_column *columns)
+{
+	const struct tapir_exchange_row *row;
+	struct sums sums = {};
+	size_t t = 0;
+
+	tapir_vec_for_each (row, &v->tally.rows) {
+		if (row->is_opened != is_opened || !(row->cnt + row->unanswered_cnt))
+			continue;
+		sums.cnt += row->cnt;
+		sums.overlap_cnt += row->overlap_cnt;
+		sums.unanswered_cnt += row->unanswered_cnt;
+		if (++sums.rows > v->asked.top)
+			continue;
+		if (!t)
+			t = tapir_view_result__table(result, key, title, columns) + 1;
+		write_numbers(v, result, t - 1, row);
+		if (is_opened)
+			write_place(v, result, t - 1, row);
+		else
+			tapir_view_result__u64(result, t - 1, row->port);
+		write_who(result, t - 1, &row->who);
+	}
+	if (sums.rows > v->asked.top)
+		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
+					key, v->asked.top, sums.rows);
+	return sums;
+}
+
+static uint64_t write_errors(const struct net *v, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {
+		{"connections", ">CONNECTIONS", TAPIR_CELL_COUNT},
+		{"error", "ERROR", TAPIR_CELL_TEXT},
+		{"peer", "PEER", TAPIR_CELL_TEXT},
+		{"process", "PROCESS", TAPIR_CELL_TEXT},
+		{}};
+	const struct tapir_exchange_row *row;
+	uint64_t cnt = 0, rows = 0;
+	size_t t = 0;
+
+	tapir_vec_for_each (row, &v->tally.rows)
+		for (unsigned e = 0; e < TAPIR_EXCHANGE_ERROR_CNT; e++) {
+			cnt += row->errors[e];
+			if (!row->errors[e] || ++rows > v->asked.top)
+				continue;
+			if (!t)
+				t = tapir_view_result__table(result, "errors",
+							     "connections that failed", columns) +
+				    1;
+			tapir_view_result__u64(result, t - 1, row->errors[e]);
+			tapir_view_result__text(result, t - 1, tapir_exchange_error__name(e));
+			write_place(v, result, t - 1, row);
+			write_who(result, t - 1, &row->who);
+		}
+	return cnt;
+}
+
+static void write_notes(const struct net *v, struct tapir_view_result *result,
+			const struct sums *calls, const struct sums *asked)
+{
+	uint64_t overlaps = calls->overlap_cnt + asked->overlap_cnt;
+	uint64_t unanswered = calls->unanswered_cnt + asked->unanswered_cnt;
+
+	if (overlaps)
+		tapir_view_result__note(result,
+					"the time of %" PRIu64 " of %" PRIu64 " requests is not "
+					"known: others may have been under way on their connection "
+					"(HTTP/2, pipelining)",
+					overlaps, calls->cnt + asked->cnt);
+	if (unanswered)
+		tapir_view_result__note(result,
+					"%" PRIu64 " requests were without an answer when their "
+					"connection ended",
+					unanswered);
+	if (v->tally.more)
+		tapir_view_result__note(result, "%" PRIu64 " requests found no room in the tables",
+					v->tally.more);
+}
+
+static int finish(void *ctx, struct tapir_view_result *result)
+{
+	static const struct tapir_column calls_columns[] = {NUMBERS("calls", ">CALLS"),
+							    {"peer", "PEER", TAPIR_CELL_TEXT},
+							    {"process", "BY", TAPIR_CELL_TEXT},
+							    {}};
+	static const struct tapir_column asked_columns[] = {NUMBERS("requests", ">REQUESTS"),
+							    {"port", ">PORT", TAPIR_CELL_ID},
+							    {"process", "PROCESS", TAPIR_CELL_TEXT},
+							    {}};
+	struct net *v = ctx;
+	struct sums calls, asked;
+	uint64_t error_cnt;
+
+	if (!v->tally.rows.cnt) {
+		tapir_view_result__nothing(result, "no request on a TCP connection was seen");
+		return v->tally.failed ? -ENOMEM : 0;
+	}
+	tapir_exchange_tally__sort(&v->tally);
+	calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
+	asked = write_table(v, result, false, "requests", "requests by listening port",
+			    asked_columns);
+	error_cnt = write_errors(v, result);
+	tapir_view_result__fact(result, "calls", NULL, TAPIR_CELL_COUNT, calls.cnt);
+	tapir_view_result__fact(result, "requests", NULL, TAPIR_CELL_COUNT, asked.cnt);
+	tapir_view_result__fact(result, "errors", NULL, TAPIR_CELL_COUNT, error_cnt);
+	write_notes(v, result, &calls, &asked);
+	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s", calls.cnt,
+			calls.cnt == 1 ? "" : "s", asked.cnt, asked.cnt == 1 ? "" : "s");
+	if (error_cnt)
+		tapir_str__addf(&result->headline, ", %" PRIu64 " connection%s failed", error_cnt,
+				error_cnt == 1 ? "" : "s");
+	return v->tally.failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_net = {
+	.name = "net",
+	.summary = "calls by peer and requests by port on TCP connections",
+	.fns = {.record = on_record},
+	.ctx_bytes = sizeof(struct net),
+	.default_top = 10,
+	.finish = finish,
+	.fini = fini,
+};
