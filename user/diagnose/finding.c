@@ -170,8 +170,9 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	if (!tapir_finding_blocked__wait(f, wait, is_open) &&
 	    !tapir_finding_locks__wait(f, wait, is_open) &&
 	    !tapir_finding_passed__wait(f, wait, is_open) &&
-	    !tapir_finding_either__wait(f, wait, is_open))
-		tapir_finding_waits__wait(f, wait, is_open);
+	    !tapir_finding_either__wait(f, wait, is_open) &&
+	    !tapir_finding_calls__wait(f, wait, is_open))
+		tapir_finding_waits__wait(f, wait, wait->thread->tid, is_open);
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *wait)
@@ -214,6 +215,12 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 	tapir_io_tally__add(&f->io, tapir_timeline__catalog(f->tl), rec);
 }
 
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	if (rec->type == TAPIR_REC_EXCHANGE)
+		tapir_finding_calls__exchange(ctx, (const void *)rec);
+}
+
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
 	tapir_finding_either__snapshot(ctx, rec, node);
@@ -243,6 +250,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .event = on_event,
 						     .counter = on_counter,
 						     .io = on_io,
+						     .record = on_record,
 						     .snapshot = on_snapshot,
 						     .look = on_look,
 						     .call = on_call,
@@ -315,6 +323,7 @@ void tapir_finding__conclude(struct tapir_finding *f)
 	tapir_finding_locks__conclude(f);
 	tapir_finding_blocked__conclude(f);
 	tapir_finding_either__conclude(f);
+	tapir_finding_calls__conclude(f);
 	tapir_finding_waits__conclude(f);
 	tapir_finding_doing__conclude(f);
 	tapir_finding_loop__conclude(f);
@@ -350,6 +359,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_pool__fini(f);
 	tapir_finding_cpu__fini(f);
 	tapir_finding_requests__fini(f);
+	tapir_finding_calls__fini(f);
 	tapir_finding_waits__fini(f);
 	tapir_found_labels__fini(&f->exceptions.types);
 	tapir_allocators__fini(&f->allocators);

@@ -11,6 +11,7 @@
 #include "diagnose/cut_waits.h"
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_blocked.h"
+#include "diagnose/finding_calls.h"
 #include "diagnose/finding_doing.h"
 #include "diagnose/finding_either.h"
 #include "diagnose/finding_gil.h"
@@ -188,6 +189,7 @@ struct tapir_finding {
 	struct tapir_allocators allocators;
 	struct tapir_overview_waits overview;
 	struct tapir_io_tally io;
+	struct tapir_calls calls;
 	/* for the finding alone */
 	struct tapir_works works;
 	struct tapir_own_code own;

@@ -149,7 +149,9 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 				      struct tapir_str *out);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
-void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_cut);
+/* wait->thread is not used: the thread may have ended since. */
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
+			       bool is_cut);
 /* Waits of a function for that reason, which their stacks do not tell. */
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
 				uint64_t ns);

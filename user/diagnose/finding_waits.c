@@ -88,12 +88,10 @@ static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t too
  * ended in it where functions have no names: it counts if the thread waits there as well from
  * beginning to end.
  */
-static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, int what)
+static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid, int what)
 {
-	struct tapir_begun_wait begun = {.tid = w->thread->tid,
-					 .node = w->node,
-					 .ns = w->wake_ns - w->from_ns,
-					 .what = what};
+	struct tapir_begun_wait begun = {
+		.tid = tid, .node = w->node, .ns = w->wake_ns - w->from_ns, .what = what};
 
 	if (f->waits.begun.cnt < MAX_BEGUN)
 		(void)tapir_vec__push(&f->waits.begun, begun);
@@ -109,7 +107,8 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 			count(f, begun->node, begun->what, begun->ns);
 }
 
-void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
+			       bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait =
@@ -130,14 +129,13 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 		return;
 	if (!is_no_work && (is_begun || (is_cut && !has_own))) {
 		if (!is_begun || !is_cut)
-			keep_begun(f, w, what);
+			keep_begun(f, w, tid, what);
 		return;
 	}
 	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
-		tapir_map__put(&f->waits.repeaters, place_of(f, w->thread->tid, w->node, what),
-			       NULL);
+		tapir_map__put(&f->waits.repeaters, place_of(f, tid, w->node, what), NULL);
 	if (!has_own)
-		tapir_finding__add_thread(f, w->thread->tid, &name);
+		tapir_finding__add_thread(f, tid, &name);
 	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&name);

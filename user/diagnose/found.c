@@ -143,7 +143,7 @@ bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_ki
 const char *tapir_found__explainer(const struct tapir_explanation *e)
 {
 	return e->by == TAPIR_FOUND_ANY	      ? "any other kind"
-	       : e->by == TAPIR_FOUND_WAITING ? "a kind in threads or awaits"
+	       : e->by == TAPIR_FOUND_WAITING ? "a kind in threads, awaits or calls"
 					      : tapir_found__kind_name(e->by);
 }
 
@@ -154,7 +154,8 @@ static bool is_of(unsigned by, const struct tapir_found *found, enum tapir_found
 	const char *unit = tapir_found__unit(found->kind);
 
 	if (by == TAPIR_FOUND_WAITING)
-		return !strcmp(unit, "threads") || !strcmp(unit, "awaits");
+		return !strcmp(unit, "threads") || !strcmp(unit, "awaits") ||
+		       !strcmp(unit, "calls");
 	return by == TAPIR_FOUND_ANY ? found->kind != explained : found->kind == by;
 }
 

@@ -134,6 +134,10 @@
 	  "all threads of a pool wait in their tasks: further tasks wait as long", \
 	  "threads of it that wait in a task, on average", \
 	  "make the pool larger, or let tasks not wait for each other") \
+	X(CALLS, "calls", "waits for a peer", "calls", "net", 0.5, 4, 20, 52, \
+	  "the process waits for answers to its calls of one peer", \
+	  "calls of that peer at a time, on average (record --net)", \
+	  "make that peer faster, ask it for more at once, or keep its answers") \
 	X(WAITS, "waits", "waits for others", "threads", "offcpu", 0.5, 4, 20, 48, \
 	  "threads wait for another end of a connection, a pipe, a file lock or a name server", \
 	  "threads that wait, on average", \
@@ -205,7 +209,8 @@ bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind);
 /*
  * Kinds that explain others: where `by` was found with at least `at` percent of what a finding of
  * the kind `of` has (its magnitude, or the threads it is about), that one's magnitude becomes
- * `leaves`; 0: it is not listed. ANY: of any other kind; WAITING: of any in threads or awaits.
+ * `leaves`; 0: it is not listed. ANY: of any other kind; WAITING: of any in threads, awaits or
+ * calls.
  *
  * X(by, of, at, leaves, why)
  */
@@ -240,7 +245,7 @@ extern const struct tapir_explanation tapir_explanations[];
 #define TAPIR_DETECTORS(X) \
 	X(gc) X(jvm) X(locks) X(passed) X(either) X(blocked) X(pool) X(workers) X(exceptions) \
 	X(throws) X(doing) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
-	X(waits) X(quota) X(neighbours) X(memory) X(jit) X(timers) X(busy) X(idle) \
+	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(jit) X(timers) X(busy) X(idle) \
 	/* A detector is an X above this line. */
 /* clang-format on */
 
@@ -332,6 +337,8 @@ enum tapir_limit_role {
 	X(RUNNABLE, NEIGHBOUR, TAPIR_AT_LEAST, 0.2, "threads", "without a CPU, on average") \
 	X(RUNNABLE_SHARE, NEIGHBOUR, TAPIR_AT_LEAST, 40, "%", "of the time that threads want a CPU") \
 	X(MACHINE_BUSY, NEIGHBOUR, TAPIR_AT_LEAST, 80, "%", "of all CPUs in use") \
+	X(CALL_CNT, CALLS, TAPIR_AT_LEAST, 3, "calls", "of a time that is known: fewer are no habit") \
+	X(CALL_WAITERS, CALLS, TAPIR_WORDS, 25, "%", "of their time: with less, no thread waits there") \
 	X(TOGETHER, WAITS, TAPIR_WORDS, 1.5, "threads", ": one is the main thread, which waits") \
 	X(CHECKPOINTS, CHECKPOINTS, TAPIR_AT_LEAST, 3, "checkpoints", ": one or two come by the clock") \
 	X(FILE_SORTS, FILE_SORTS, TAPIR_AT_LEAST, 2, "sorts", ": one is no habit") \

@@ -277,6 +277,54 @@ static void add_io(struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
+/* Adds a port at which the process is asked: a row of requests, where no events tell of them. */
+static void add_port(const struct tapir_finding *f, const struct tapir_exchange_row *row,
+		     struct tapir_overview *o)
+{
+	struct tapir_str name = {};
+
+	if (o->request_cnt == TAPIR_OVERVIEW_ROWS || !row->took_ns.cnt)
+		return;
+	tapir_exchange_tally__add_place(&f->calls.tally, row, &name);
+	o->failed |= name.failed;
+	o->requests[o->request_cnt++] =
+		(struct tapir_overview_request){.name = name.data,
+						.cnt = row->cnt,
+						.sum_ns = row->sum_ns,
+						.p50_ns = tapir_exchange_row__percentile(row, 50),
+						.p99_ns = tapir_exchange_row__percentile(row, 99)};
+}
+
+static void add_call(const struct tapir_finding *f, const struct tapir_exchange_row *row,
+		     struct tapir_overview *o)
+{
+	struct tapir_str peer = {}, waiters = {};
+
+	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !row->cnt)
+		return;
+	tapir_exchange_tally__add_place(&f->calls.tally, row, &peer);
+	tapir_finding_calls__add_waiters(f, row, &waiters);
+	o->failed |= peer.failed || waiters.failed;
+	o->calls[o->call_cnt++] = (struct tapir_overview_call){.peer = peer.data,
+							       .waiters = waiters.data,
+							       .cnt = row->cnt,
+							       .timed_cnt = row->took_ns.cnt,
+							       .sum_ns = row->sum_ns};
+}
+
+static void add_calls(const struct tapir_finding *f, struct tapir_overview *o)
+{
+	const struct tapir_exchange_row *row;
+	bool has_requests = o->request_cnt > 0;
+
+	tapir_vec_for_each (row, &f->calls.tally.rows) {
+		if (row->is_opened)
+			add_call(f, row, o);
+		else if (!has_requests)
+			add_port(f, row, o);
+	}
+}
+
 void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
@@ -285,6 +333,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 	add_functions(f, o);
 	add_places(f, o);
 	add_io(f, o);
+	add_calls(f, o);
 }
 
 void tapir_overview__fini(struct tapir_overview *o)
@@ -298,6 +347,8 @@ void tapir_overview__fini(struct tapir_overview *o)
 		free(o->places[i].ended_by);
 		free(o->ios[i].who);
 		free(o->ios[i].file);
+		free(o->calls[i].peer);
+		free(o->calls[i].waiters);
 	}
 	free(o->looked_at);
 }

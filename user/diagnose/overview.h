@@ -62,12 +62,19 @@ struct tapir_overview_io {
 	uint64_t read_bytes, written_bytes;
 };
 
+/* Calls of one peer. */
+struct tapir_overview_call {
+	char *peer, *waiters;		 /* waiters: "8 threads wait in ask_rates", or "" */
+	uint64_t cnt, timed_cnt, sum_ns; /* timed_cnt: whose time is known, which is sum_ns */
+};
+
 struct tapir_overview {
 	struct tapir_overview_request requests[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_function functions[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_place places[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_io ios[TAPIR_OVERVIEW_ROWS];
-	size_t request_cnt, function_cnt, place_cnt, io_cnt;
+	struct tapir_overview_call calls[TAPIR_OVERVIEW_ROWS];
+	size_t request_cnt, function_cnt, place_cnt, io_cnt, call_cnt;
 	uint64_t io_requests, io_read_bytes, io_written_bytes; /* of all */
 	uint64_t sample_cnt, span_ns;
 	char *looked_at; /* "most in draw shop.py (72 of 72 times ...)" of an interpreter; NULL */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
- * add up to a screen: 4 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 5
+ * add up to a screen: 4 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 6
  * groups of 3 rows and what separates them. Texts of traced processes are made printable before
  * their columns are counted, and words that are wider than a line are broken.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -433,6 +434,34 @@ static void write_places(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
+/* "127.0.0.1:5791 (rates 4711)  113 × 300.1 ms, 8 threads wait in ask_rates" */
+static void write_calls(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	struct tapir_str text = {};
+
+	for (size_t i = 0; i < o->call_cnt; i++) {
+		const struct tapir_overview_call *call = &o->calls[i];
+		char each[TAPIR_NS_TEXT_BYTES];
+
+		begin_row(w, "Calls", i);
+		tapir_str__addf(&text, "%s  %" PRIu64, call->peer ? call->peer : "",
+				call->timed_cnt ? call->timed_cnt : call->cnt);
+		if (call->timed_cnt)
+			tapir_str__addf(&text, " \u00d7 %s",
+					tapir_ns__text(call->sum_ns / call->timed_cnt, each));
+		else
+			tapir_str__adds(&text, ", times not known: requests overlap");
+		if (call->waiters)
+			tapir_str__addf(&text, ", %s", call->waiters);
+		else if (call->timed_cnt && o->span_ns)
+			tapir_str__addf(&text, ", %.1f at a time",
+					(double)call->sum_ns / (double)o->span_ns);
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
 /* "72% of 41.0 MB/s: java (4711) writes /srv/db/t1" */
 static void write_io(const struct writer *w)
 {
@@ -537,6 +566,7 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 	write_programs(&w);
 	if (!v->is_machine) { /* places in different programs have nothing to do with one another */
 		write_requests(&w);
+		write_calls(&w);
 		write_functions(&w);
 		write_places(&w);
 	}

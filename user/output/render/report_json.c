@@ -360,6 +360,17 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+	tapir_json__open(j, "calls", '[');
+	for (size_t i = 0; i < o->call_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "peer", o->calls[i].peer);
+		tapir_json__u64(j, "count", o->calls[i].cnt);
+		tapir_json__u64(j, "timed", o->calls[i].timed_cnt);
+		tapir_json__u64(j, "ns", o->calls[i].sum_ns);
+		tapir_json__str(j, "waiters", o->calls[i].waiters);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
 	tapir_json__open(j, "io", '{');
 	tapir_json__u64(j, "requests", o->io_requests);
 	tapir_json__u64(j, "read_bytes", o->io_read_bytes);

@@ -157,6 +157,11 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	PASS_ON(call, tapir_rec__tgid(rec, tapir_rec__whose(rec)), rec);
 }
 
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	PASS_ON(record, tapir_rec__tgid(rec, tapir_rec__whose(rec)), rec);
+}
+
 static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .wait = on_wait,
 					      .cut_wait = on_cut_wait,
@@ -166,7 +171,8 @@ static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .counter = on_counter,
 					      .snapshot = on_snapshot,
 					      .look = on_look,
-					      .call = on_call};
+					      .call = on_call,
+					      .record = on_record};
 
 static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
 		    bool (*goes_on)(void *ctx), void *ctx)

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Calls of other processes. A wait for a socket is explained by the exchange that ends it: the
+ * answer of a peer on a connection that the process opened, a dependency; or a request on one that
+ * it accepted, which is work. Until then it is kept. One that no exchange ends, as at the end of
+ * the recording, is what other waits with the same stack were, if those were all alike.
+ */
+#include "diagnose/finding_calls.h"
+
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "diagnose/finding_impl.h"
+
+#define MAX_THREADS 65536u
+#define MAX_NODES   65536u
+
+/* A stack tells what is waited for with it; from FIRST_ROW on: answers to calls of that row. */
+enum role { ROLE_UNKNOWN, ROLE_MIXED, ROLE_WORK, ROLE_FIRST_ROW };
+
+/* An event loop waits for any of its connections: no thread waits for one peer. */
+static bool is_for_one_socket(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	static const char *const reasons[] = {"socket", "poll", "select"};
+	const char *reason = w->state ? tapir_wait_reasons__of(
+						&f->reasons, tapir_timeline__stacks(f->tl), w->node)
+				      : NULL;
+
+	for (size_t i = 0; reason && i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (!strcmp(reason, reasons[i]))
+			return true;
+	return false;
+}
+
+static bool is_recorded(struct tapir_finding *f)
+{
+	struct tapir_calls *c = &f->calls;
+
+	if (!c->is_known)
+		c->is_recorded =
+			tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), "net").len > 0;
+	c->is_known = true;
+	return c->is_recorded;
+}
+
+static struct tapir_called *called_at(struct tapir_calls *c, uint32_t idx)
+{
+	while (c->called.cnt <= idx) {
+		struct tapir_called *added = tapir_vec__add(&c->called);
+
+		c->tally.failed |= !added;
+		if (!added)
+			return NULL;
+		*added = (struct tapir_called){};
+	}
+	return &c->called.data[idx];
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+static void learn(struct tapir_calls *c, uint32_t node, uint64_t role)
+{
+	uint64_t *known = tapir_map__get(&c->role_by_node, node);
+
+	if (!known && c->role_by_node.cnt < MAX_NODES)
+		known = tapir_map__put(&c->role_by_node, node, NULL);
+	if (known)
+		*known = *known == ROLE_UNKNOWN || *known == role ? role : ROLE_MIXED;
+}
+
+static void charge(struct tapir_finding *f, uint32_t idx, uint32_t tid,
+		   const struct tapir_call_wait *w)
+{
+	struct tapir_called *called = called_at(&f->calls, idx);
+
+	if (!called)
+		return;
+	called->waited_ns += w->wake_ns - w->from_ns;
+	tapir_finding__weigh(f, &called->callers, w->node, w->wake_ns - w->from_ns);
+	if (called->tids.cnt < MAX_THREADS)
+		tapir_map__put(&called->tids, tid, NULL);
+}
+
+/* No exchange has explained it. */
+static void decide(struct tapir_finding *f, uint32_t tid, const struct tapir_call_wait *w)
+{
+	const uint64_t *role = tapir_map__get(&f->calls.role_by_node, w->node);
+	const struct tapir_wait wait = {.from_ns = w->from_ns,
+					.wake_ns = w->wake_ns,
+					.until_ns = w->until_ns,
+					.node = w->node,
+					.state = w->state,
+					.flags = w->flags};
+
+	if (role && *role >= ROLE_FIRST_ROW)
+		charge(f, (uint32_t)(*role - ROLE_FIRST_ROW), tid, w);
+	else if (!role || *role != ROLE_WORK)
+		tapir_finding_waits__wait(f, &wait, tid, w->is_cut);
+}
+
+static void drop(struct tapir_call_thread *t, unsigned at)
+{
+	t->cnt--;
+	memmove(t->waits + at, t->waits + at + 1, (t->cnt - at) * sizeof(*t->waits));
+}
+
+bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+{
+	struct tapir_calls *c = &f->calls;
+	struct tapir_call_thread made = {.tid = w->thread->tid}, *t;
+
+	if (!is_recorded(f) || c->is_concluded || !is_for_one_socket(f, w))
+		return false;
+	t = tapir_keyed__row(&c->threads, &c->thread_by_tid, made.tid, MAX_THREADS, made);
+	if (!t)
+		return false;
+	if (t->cnt == TAPIR_CALL_WAITS) { /* the first may be the one for work */
+		decide(f, t->tid, t->waits + 1);
+		drop(t, 1);
+	}
+	t->waits[t->cnt++] = (struct tapir_call_wait){.from_ns = w->from_ns,
+						      .wake_ns = w->wake_ns,
+						      .until_ns = w->until_ns,
+						      .node = w->node,
+						      .state = w->state,
+						      .flags = w->flags,
+						      .is_cut = is_cut};
+	return true;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------ */
+
+/* The thread received the answer: its waits since it asked were for that. */
+static void explain_call(struct tapir_finding *f, const struct tapir_rec_exchange *rec,
+			 uint32_t idx)
+{
+	struct tapir_call_thread *t =
+		tapir_keyed__find(&f->calls.threads, &f->calls.thread_by_tid, rec->tid);
+
+	for (; t && t->cnt; drop(t, 0)) {
+		if (t->waits->until_ns <= rec->begin_ns) {
+			decide(f, t->tid, t->waits);
+			continue;
+		}
+		learn(&f->calls, t->waits->node, ROLE_FIRST_ROW + idx);
+		charge(f, idx, t->tid, t->waits);
+	}
+}
+
+/* The thread that received the request waited for it before. */
+static void explain_request(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
+{
+	struct tapir_call_thread *t =
+		tapir_keyed__find(&f->calls.threads, &f->calls.thread_by_tid, rec->ask_tid);
+
+	for (; t && t->cnt; drop(t, 0)) {
+		if (t->waits->until_ns <= rec->begin_ns)
+			learn(&f->calls, t->waits->node, ROLE_WORK);
+		else
+			decide(f, t->tid, t->waits);
+	}
+}
+
+void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
+{
+	const struct tapir_exchange_row *row =
+		tapir_exchange_tally__add(&f->calls.tally, tapir_timeline__catalog(f->tl), rec);
+
+	if (!row || rec->kind != TAPIR_EXCHANGE_ANSWERED || !rec->begin_ns)
+		return;
+	if (row->is_opened)
+		explain_call(f, rec, row->idx);
+	else
+		explain_request(f, rec);
+}
+
+void tapir_finding_calls__conclude(struct tapir_finding *f)
+{
+	struct tapir_call_thread *t;
+
+	f->calls.is_concluded = true;
+	tapir_vec_for_each (t, &f->calls.threads)
+		for (; t->cnt; drop(t, 0))
+			decide(f, t->tid, t->waits);
+	tapir_exchange_tally__sort(&f->calls.tally);
+}
+
+/* ---- the finding ---------------------------------------------------------------------------- */
+
+const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
+							const struct tapir_exchange_row *row)
+{
+	const struct tapir_called *called =
+		row->idx < f->calls.called.cnt ? &f->calls.called.data[row->idx] : NULL;
+
+	return called && called->waited_ns ? called : NULL;
+}
+
+void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
+				      const struct tapir_exchange_row *row, struct tapir_str *out)
+{
+	const struct tapir_called *called = tapir_finding_calls__waiters(f, row);
+
+	if (!called || called->waited_ns * 100 < row->sum_ns * TAPIR_LIMIT(CALL_WAITERS))
+		return; /* an event loop, that waited for this peer alone now and then */
+	tapir_str__addf(out, "%zu thread%s", called->tids.cnt,
+			called->tids.cnt == 1 ? " waits" : "s wait");
+	tapir_finding__add_most(f, &called->callers, " in ", out);
+}
+
+void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl), all_ns = 0;
+	const struct tapir_exchange_row *row, *worst = NULL;
+	char each[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {}, place = {};
+	double at_a_time;
+
+	tapir_vec_for_each (row, &f->calls.tally.rows) {
+		all_ns += row->is_opened ? row->sum_ns : 0;
+		if (!worst && row->is_opened && row->took_ns.cnt)
+			worst = row;
+	}
+	at_a_time = worst && span_ns ? (double)worst->sum_ns / (double)span_ns : 0;
+	if (!worst || !tapir_found_list__admits(
+			      list, TAPIR_FOUND_CALLS, at_a_time,
+			      TAPIR_CHECKS({TAPIR_LIMIT_CALL_CNT, (double)worst->took_ns.cnt})))
+		return;
+	tapir_exchange_tally__add_place(&f->calls.tally, worst, &place);
+	tapir_str__addf(&text, "%zu calls of %s, %s each, %.1f at a time", worst->took_ns.cnt,
+			place.data ? place.data : "",
+			tapir_ns__text(worst->sum_ns / worst->took_ns.cnt, each), at_a_time);
+	if (worst->sum_ns < all_ns)
+		tapir_str__addf(&text, ", %.0f%% of the time of all calls",
+				tapir_finding__percent(worst->sum_ns, all_ns));
+	if (tapir_finding_calls__waiters(f, worst))
+		tapir_str__adds(&text, "; ");
+	tapir_finding_calls__add_waiters(f, worst, &text);
+	tapir_found_list__add(list, TAPIR_FOUND_CALLS, at_a_time, place.data, &text, NULL, NULL);
+	tapir_str__fini(&place);
+}
+
+void tapir_finding_calls__fini(struct tapir_finding *f)
+{
+	struct tapir_called *called;
+
+	tapir_vec_for_each (called, &f->calls.called) {
+		tapir_weights__fini(&called->callers);
+		tapir_map__fini(&called->tids);
+	}
+	tapir_vec__fini(&f->calls.called);
+	tapir_vec__fini(&f->calls.threads);
+	tapir_map__fini(&f->calls.thread_by_tid);
+	tapir_map__fini(&f->calls.role_by_node);
+	tapir_exchange_tally__fini(&f->calls.tally);
+}
