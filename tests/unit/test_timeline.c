@@ -282,6 +282,36 @@ static void thread_that_leaves_twice_has_waited_in_between(void **state)
 	assert_int_equal(stats()->unpaired, 1);
 }
 
+/* The kernel shows some switches to no program: of pid 1, for one, that it left its CPU. */
+static void thread_whose_cpu_others_have_does_not_run(void **state)
+{
+	(void)state;
+	feeder_swap(&feeder, 3, 0, 1, 10 * MS);
+	feeder_sample(&feeder, 100, 1, 12 * MS, 0);
+	feeder_swap(&feeder, 3, 0, 2, 20 * MS);
+	feeder_swap(&feeder, 3, 2, 0, 25 * MS);
+	feeder_sample(&feeder, 100, 3, 1010 * MS, 0);
+	finish();
+	assert_int_equal(stats()->unpaired, 1);
+	assert_int_equal(stats()->cpu_ns, 7 * MS);
+	assert_int_equal(wait_cnt, 0);
+}
+
+/* It came to another CPU: it had left, and for how long it was away is not known. */
+static void thread_that_comes_twice_has_left_in_between(void **state)
+{
+	(void)state;
+	feeder_swap(&feeder, 3, 0, 1, 10 * MS);
+	feeder_swap(&feeder, 4, 0, 1, 1000 * MS);
+	feeder_swap(&feeder, 3, 0, 2, 1001 * MS); /* which is not where it is */
+	feeder_swap(&feeder, 3, 2, 0, 1002 * MS);
+	feeder_swap(&feeder, 4, 1, 0, 1004 * MS);
+	finish();
+	assert_int_equal(stats()->unpaired, 1);
+	assert_int_equal(stats()->cpu_ns, 5 * MS);
+	assert_int_equal(wait_cnt, 0);
+}
+
 static void utc_that_jumps_changes_nothing(void **state)
 {
 	struct tapir_rec_clock clock = {.utc_ns = 5};
@@ -439,6 +469,8 @@ int main(void)
 		TEST(process_that_ends_ends_all_of_its_intervals),
 		TEST(event_of_a_sleeping_thread_means_that_it_runs),
 		TEST(thread_that_leaves_twice_has_waited_in_between),
+		TEST(thread_whose_cpu_others_have_does_not_run),
+		TEST(thread_that_comes_twice_has_left_in_between),
 		TEST(utc_that_jumps_changes_nothing),
 		TEST(hundred_thousand_threads_have_their_states),
 		TEST(threads_are_bounded_when_file_is_hostile),

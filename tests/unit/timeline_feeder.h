@@ -114,6 +114,22 @@ static inline int feeder_event(struct feeder *f, struct feeder_event e)
 static inline int feeder_switch(struct feeder *f, uint64_t time_ns, struct tapir_rec_switch rec)
 {
 	tapir_rec__init(&rec.h, TAPIR_REC_SWITCH, sizeof(rec), time_ns);
+	rec.h.cpu = TAPIR_CPU_UNKNOWN; /* threads that are fed do not share one */
+	return feeder_add(f, &rec.h);
+}
+
+/* Of a CPU: threads of process 100, 0: of no recorded process. */
+static inline int feeder_swap(struct feeder *f, uint16_t cpu, uint32_t out_tid, uint32_t in_tid,
+			      uint64_t time_ns)
+{
+	struct tapir_rec_switch rec = {.out_tgid = out_tid ? 100 : 0,
+				       .out_tid = out_tid,
+				       .out_state = TAPIR_STATE_SLEEPING,
+				       .in_tgid = in_tid ? 100 : 0,
+				       .in_tid = in_tid};
+
+	tapir_rec__init(&rec.h, TAPIR_REC_SWITCH, sizeof(rec), time_ns);
+	rec.h.cpu = cpu;
 	return feeder_add(f, &rec.h);
 }
 

@@ -266,6 +266,7 @@ void tapir_timeline__free(struct tapir_timeline *tl)
 	tapir_vec__fini(&tl->listeners);
 	tapir_map__fini(&tl->threads);
 	tapir_map__fini(&tl->processes);
+	tapir_vec__fini(&tl->on_cpus);
 	tapir_map__fini(&tl->shared);
 	tapir_map__fini(&tl->activities);
 	tapir_timeline__free_tasks(tl);

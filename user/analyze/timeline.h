@@ -28,7 +28,7 @@
 #define TAPIR_INTERVAL_LABEL_BYTES   512
 
 enum tapir_thread_state {
-	TAPIR_THREAD_UNKNOWN, /* nothing of it was seen yet; no switches */
+	TAPIR_THREAD_UNKNOWN, /* nothing of it was seen yet, or not that it left; no switches */
 	TAPIR_THREAD_RUNNING,
 	TAPIR_THREAD_RUNNABLE,
 	TAPIR_THREAD_SLEEPING,
@@ -66,6 +66,8 @@ struct tapir_tl_thread {
 	uint8_t state;	   /* enum tapir_thread_state */
 	uint8_t own_cause; /* of its innermost interval that has one */
 	uint16_t out_state, out_flags;
+	uint16_t cpu;		/* on which it came last */
+	uint64_t ran_ns;	/* the last time at which it is known to have run */
 	uint64_t since_ns;	/* parts hold everything before */
 	uint64_t gc_ns, any_ns; /* time the process had been stopped at since_ns */
 	struct tapir_parts parts;

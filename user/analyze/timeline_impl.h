@@ -40,6 +40,7 @@ struct tapir_timeline {
 	struct tapir_reorder *reorder;
 	struct tapir_vec(struct listener) listeners;
 	struct tapir_map threads, processes; /* -> pointers, by tid and tgid */
+	struct tapir_vec(uint32_t) on_cpus;  /* tid of the thread that came last, by CPU; 0: none */
 	struct tapir_map shared;	     /* map_key -> interval */
 	struct tapir_map activities;	     /* -> interval */
 	struct tapir_map awaited;	     /* key of a task -> the interval that awaits it */

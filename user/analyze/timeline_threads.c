@@ -404,6 +404,7 @@ void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, u
 {
 	struct tapir_parts before;
 
+	t->ran_ns = now_ns;
 	if (t->state == TAPIR_THREAD_RUNNING || now_ns < t->since_ns)
 		return;
 	before = t->parts;
@@ -457,6 +458,39 @@ static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_swit
 	}
 }
 
+/*
+ * Another thread has its CPU, or it came to one again: it has left, and that switch is not in the
+ * file. What it did since it was seen last is not known.
+ */
+static void has_left_unseen(struct tapir_timeline *tl, struct tapir_tl_thread *t)
+{
+	tl->stats.unpaired++;
+	tapir_timeline__advance(t, t->ran_ns);
+	t->state = TAPIR_THREAD_UNKNOWN;
+}
+
+/* Which thread has the CPU from now on; the one that came last and is not the one that leaves, has
+ * left before. */
+static void take_cpu(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+{
+	struct tapir_tl_thread *t;
+	uint32_t *has, last;
+
+	if (rec->h.cpu == TAPIR_CPU_UNKNOWN)
+		return;
+	while (tl->on_cpus.cnt <= rec->h.cpu)
+		if (!tapir_vec__push(&tl->on_cpus, 0)) {
+			tl->failed = true;
+			return;
+		}
+	has = &tl->on_cpus.data[rec->h.cpu];
+	last = *has;
+	*has = rec->in_tid;
+	t = last && last != rec->out_tid ? tapir_timeline__thread(tl, last) : NULL;
+	if (t && !t->has_exited && t->state == TAPIR_THREAD_RUNNING && t->cpu == rec->h.cpu)
+		has_left_unseen(tl, t);
+}
+
 /* The thread slept since before the recording, unless it was created later. */
 static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 			    const struct tapir_rec_switch *rec)
@@ -476,16 +510,23 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 		tapir_timeline__get_thread(tl, rec->in_tgid, rec->in_tid, now_ns);
 	struct tapir_parts before;
 	uint32_t waker_tid = 0;
+	bool is_first;
 
 	if (!t)
 		return;
+	is_first = !t->has_switched;
 	t->has_switched = true;
-	if (now_ns < t->since_ns || t->state <= TAPIR_THREAD_RUNNING) {
-		tl->stats.unpaired += t->state != TAPIR_THREAD_UNKNOWN;
-		if (t->state == TAPIR_THREAD_UNKNOWN) {
+	t->cpu = rec->h.cpu;
+	if (now_ns < t->since_ns) {
+		tl->stats.unpaired++;
+		return;
+	}
+	if (t->state == TAPIR_THREAD_RUNNING)
+		has_left_unseen(tl, t);
+	if (t->state == TAPIR_THREAD_UNKNOWN) {
+		if (is_first)
 			tell_first_wait(tl, t, rec);
-			tapir_timeline__ran(tl, t, now_ns);
-		}
+		tapir_timeline__ran(tl, t, now_ns);
 		return;
 	}
 	before = t->parts;
@@ -554,6 +595,7 @@ void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_sw
 	tl->stats.switches++;
 	if (tapir_timeline__in_range(tl, rec->h.time_ns))
 		TELL(tl, switched, rec);
+	take_cpu(tl, rec);
 	if (rec->out_tid)
 		on_switch_out(tl, rec);
 	if (rec->in_tid)
