@@ -156,7 +156,7 @@ def test_exceptions_lead(t):
     t.ok(thrown <= said["count"], f"{thrown} of {said['count']}")
     text = t.tapir("report", t.path("answer.tapir"), "--view", "exceptions").out
     t.ok(re.search(r"FROM\n +[\d,]+ +Defects\.ParsePrice\(string\) < ", text) and "DispatchEx" not in text, f"thrown in own code: {text[:900]!r}")
-    text = t.tapir("report", t.path("answer.tapir"), "--view", "exceptions", "--all-frames").out
+    text = t.tapir("report", t.path("answer.tapir"), "--view", "exceptions", "--unfold").out
     t.ok("DispatchEx" in text and "Defects.ParsePrice(string) < " in text, f"all frames: {text}")
 
 

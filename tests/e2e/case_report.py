@@ -89,8 +89,30 @@ def test_frames_without_names_are_one_when_they_follow_each_other(t):
     run = sum(frame["name"] is None and frame["module"].endswith("/bare") for frame in t.events(file)[0]["stack"])
     t.ok(run > 6, f"frames without a name: {t.events(file)[0]['stack']}")
     stacks = t.tapir("report", "--stacks", file).out.split(HOTTEST)[1]
-    t.ok(f"bare ({run} frames)" in stacks and "bare!fn_" not in stacks, stacks)
+    t.ok(f"[bare, {run} frames]" in stacks and "bare!fn_" not in stacks, stacks)
+    t.ok("bare!fn_" in t.tapir("report", "--stacks", "--unfold", file).out, "each of them")
     t.eq(sum(name.startswith("bare!fn_") for name in t.report(file)["stacks"][0]["functions"]), run, "JSON has all")
+
+
+def folded(t, file, *options):
+    return [line.rpartition(" ") for line in t.tapir("export", "--format", "folded", *options, file).out.splitlines()]
+
+
+def test_runs_of_frames_are_one_where_a_person_reads(t):
+    """What is folded is as often there as it was, in a picture as in a list of stacks."""
+    bare, file = t.path("bare"), t.path("bare.tapir")
+    t.eq(t.run("strip", "-o", bare, t.target_path("depth")).rc, 0, "strip")
+    t.tapir("record", "depth:hit", "--stack", *EVENTS_ONLY, "-f", "-o", file, "--", bare, 5, 40)
+    each, runs = folded(t, file), folded(t, file, "--fold")
+    t.eq(sum(int(cnt) for _, _, cnt in runs), sum(int(cnt) for _, _, cnt in each), "events")
+    t.ok(any("bare!fn_" in stack for stack, _, _ in each) and all("bare!fn_" not in stack and "[bare]" in stack for stack, _, _ in runs), runs)
+    picture, whole = (t.tapir("flamegraph", *more, file).out for more in ([], ["--unfold"]))
+    t.ok("[bare]" in picture and "bare!fn_" not in picture and "bare!fn_" in whole, "the flame graph")
+    page, whole = (t.tapir("html", *more, file).out for more in ([], ["--unfold"]))
+    t.ok('"[bare]"' in page and '"bare!fn_' not in page and '"bare!fn_' in whole, "the page")
+    for format in "speedscope", "perfscript":
+        t.ok("--fold cannot be used" in t.tapir("export", "--fold", "--format", format, file, expect=2).err, format)
+    t.ok("requires --view or --stacks" in t.tapir("report", "--unfold", file, expect=2).err, "where no stack is shown")
 
 
 def test_only_records_of_the_window_and_thread_are_counted(t):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which names are none, and what a run of them is called. */
+/* Which names are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,23 +29,10 @@ static void frames_without_a_name_are_distinguished_from_others_by_their_form(vo
 	assert_false(tapir_unnamed_frames__are_alike("libfoo.so+0x1", "main"));
 }
 
-static void run_is_called_by_its_module(void **state)
-{
-	struct tapir_str out = {};
-
-	(void)state;
-	tapir_unnamed_frames__add(&out, "lib\033.so+0x1", 14);
-	tapir_str__addc(&out, ' ');
-	tapir_unnamed_frames__add(&out, "0x7f00", 2);
-	assert_string_equal(out.data, "lib\\x1b.so (14 frames) [unknown] (2 frames)");
-	tapir_str__fini(&out);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_without_a_name_are_distinguished_from_others_by_their_form),
-		cmocka_unit_test(run_is_called_by_its_module),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,37 @@ static uint8_t thread_work(struct tapir_sv comm)
 	return work;
 }
 
+const char *tapir_work__purpose_of(const char *function, const struct tapir_lore *lore)
+{
+	uint8_t work = classify_work(lore->functions, tapir_sv__of(function));
+
+	return work == TAPIR_WORK_GC ? "collection" : work == TAPIR_WORK_JIT ? "compilation" : NULL;
+}
+
+/* Returns what a runtime does in intervals of that kind; NULL: anything. */
+static const char *purpose_of_interval(const struct tapir_kind *kind)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_purpose *p = lore->interval_purposes; p && p->of; p++)
+			if (!strcmp(kind->name, p->of))
+				return p->what;
+	return NULL;
+}
+
+const char *tapir_work__purpose(enum tapir_work work, const struct tapir_tl_thread *t,
+				const struct tapir_pairs *pairs)
+{
+	const char *purpose = NULL;
+
+	if (work == TAPIR_WORK_GC)
+		return "collection";
+	if (work == TAPIR_WORK_JIT)
+		return "compilation";
+	for (const struct tapir_interval *i = t->open; i && !purpose; i = i->outer)
+		purpose = purpose_of_interval(&pairs->kinds.data[i->kind]);
+	return purpose;
+}
+
 static uint8_t function_work(const char *name)
 {
 	const struct tapir_sv text = tapir_sv__of(name);

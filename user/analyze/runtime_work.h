@@ -24,6 +24,11 @@ enum tapir_work {
 /* The name of an enum tapir_work in tables, "GC"; "" for another number. Static. */
 const char *tapir_work__name(unsigned work);
 
+/* Returns what a runtime does in a function, or in a thread: "collection"; NULL: not known. */
+const char *tapir_work__purpose_of(const char *function, const struct tapir_lore *lore);
+const char *tapir_work__purpose(enum tapir_work work, const struct tapir_tl_thread *thread,
+				const struct tapir_pairs *pairs);
+
 /* The facts about nodes and threads, for this room alone. */
 struct tapir_works {
 	struct tapir_vec(uint8_t) by_node;

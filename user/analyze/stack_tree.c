@@ -97,7 +97,7 @@ static uint32_t process_name(struct tapir_stack_tree *tree, const struct tapir_c
 
 /* ---- nodes ------------------------------------------------------------------------------ */
 
-static bool make_root(struct tapir_stack_tree *tree)
+bool tapir_stack_tree__begin(struct tapir_stack_tree *tree)
 {
 	if (!tree->nodes.cnt) {
 		name_idx(tree, "all");
@@ -108,8 +108,14 @@ static bool make_root(struct tapir_stack_tree *tree)
 	return tree->nodes.cnt;
 }
 
-/* A function: its name, where in its source it is, its kind, and whose it is, as one number. */
-#define OF_PROGRAM  0x80u
+/*
+ * A function: its name, where in its source it is, its kind, and whose it is, as one number: of
+ * which runtime; of native code, whether it is the program's.
+ */
+#define KIND_MASK   0x07u
+#define WHOSE_SHIFT 3
+#define WHOSE_MASK  0x1fu
+#define OF_PROGRAM  (1u << WHOSE_SHIFT)
 #define PLACE_SHIFT 36
 #define NAME_MASK   ((1ull << (PLACE_SHIFT - 8)) - 1)
 
@@ -181,13 +187,13 @@ static bool grow_slots(struct tapir_stack_tree *tree)
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
 	uint32_t name = name_of(fact);
-	struct tapir_tree_node node = {.name = name,
-				       .place = place_of(fact),
-				       .parent = parent,
-				       .kind = fact & (OF_PROGRAM - 1),
-				       .is_of_program = fact & OF_PROGRAM};
+	struct tapir_tree_node node = {
+		.name = name, .place = place_of(fact), .parent = parent, .kind = fact & KIND_MASK};
 	struct tapir_tree_slot *slot;
 
+	node.is_of_program = node.kind == TAPIR_FRAME_NATIVE && fact & OF_PROGRAM;
+	if (node.kind == TAPIR_FRAME_RUNTIME)
+		node.runtime = fact >> WHOSE_SHIFT & WHOSE_MASK;
 	if (!grow_slots(tree)) {
 		tree->failed = true;
 		return NO_NODE;
@@ -213,12 +219,38 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	return slot->node;
 }
 
+uint32_t tapir_stack_tree__child(struct tapir_stack_tree *tree, uint32_t parent, const char *name,
+				 uint8_t kind)
+{
+	return tapir_stack_tree__begin(tree)
+		       ? child(tree, parent, fact_of(name_idx(tree, name), kind),
+			       TAPIR_STACK_TREE_MAX_NODES)
+		       : NO_NODE;
+}
+
+uint32_t tapir_stack_tree__child_like(struct tapir_stack_tree *tree, uint32_t parent,
+				      const struct tapir_stack_tree *other, uint32_t node)
+{
+	const struct tapir_tree_node *like = &other->nodes.data[node];
+	uint64_t fact = fact_of(name_idx(tree, other->names.data[like->name]), like->kind);
+
+	if (like->place)
+		fact |= (uint64_t)name_idx(tree, other->names.data[like->place]) << PLACE_SHIFT;
+	return tapir_stack_tree__begin(tree) ? child(tree, parent, fact, TAPIR_STACK_TREE_MAX_NODES)
+					     : NO_NODE;
+}
+
 static uint64_t function_fact(void *ctx, const struct tapir_frame *function)
 {
 	struct tapir_stack_tree *tree = ctx;
-	uint64_t fact = fact_of(frame_name(tree, function), tapir_frame__kind(function)) |
-			(tapir_frame__is_of_program(function) ? OF_PROGRAM : 0);
+	enum tapir_frame_kind kind = tapir_frame__kind(function);
+	uint64_t fact = fact_of(frame_name(tree, function), kind);
 	struct tapir_str place = {};
+
+	if (kind == TAPIR_FRAME_RUNTIME)
+		fact |= (uint64_t)tapir_frame__runtime(function) << WHOSE_SHIFT;
+	else if (tapir_frame__is_of_program(function))
+		fact |= OF_PROGRAM;
 
 	if (tapir_frame__add_source(&place, function) && place.data)
 		fact |= (uint64_t)name_idx(tree, place.data) << PLACE_SHIFT;
@@ -423,7 +455,7 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 		return (uint32_t)known->value;
 	}
 	if (!(is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) ||
-	    !make_root(tree))
+	    !tapir_stack_tree__begin(tree))
 		return NO_NODE;
 	value = place(tree, catalog, ref, 1, &span);
 	tree->failed |= !tapir_stack_cache__add(&tree->memo, &own, span, value);
@@ -500,7 +532,7 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 	struct path path = {catalog, ref, &span, .limit = LOOK_ONLY};
 	uint32_t node, top;
 
-	if (!make_root(tree))
+	if (!tapir_stack_tree__begin(tree))
 		return NO_NODE;
 	node = tapir_stack_tree__node(tree, catalog, ref);
 	if (node == NO_NODE)

@@ -33,6 +33,7 @@ struct tapir_tree_node {
 	uint8_t kind;		/* enum tapir_frame_kind */
 	bool is_whole : 1;	/* the stack begins where a thread does */
 	bool is_of_program : 1; /* tapir_frame__is_of_program */
+	uint8_t runtime : 5;	/* of TAPIR_FRAME_RUNTIME: tapir_frame__runtime */
 	uint32_t place;		/* in its source: idx in names; 0: unknown */
 	uint64_t self, total;	/* total: after __sort */
 };
@@ -93,6 +94,16 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
  */
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
 				  enum tapir_reorder_step step);
+/* Makes its root, if it has none. False: out of memory. */
+bool tapir_stack_tree__begin(struct tapir_stack_tree *tree);
+/*
+ * The child of a node that has this name, or the name, place and kind of a node of another tree;
+ * made, if it is new. UINT32_MAX: out of memory, or too many.
+ */
+uint32_t tapir_stack_tree__child(struct tapir_stack_tree *tree, uint32_t parent, const char *name,
+				 uint8_t kind);
+uint32_t tapir_stack_tree__child_like(struct tapir_stack_tree *tree, uint32_t parent,
+				      const struct tapir_stack_tree *other, uint32_t node);
 /* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
 uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
 /* Adds the label of a node: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */

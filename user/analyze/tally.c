@@ -209,7 +209,7 @@ static unsigned merge_ways(const struct tapir_view_result *result,
 		uint32_t name = origin_name(result, row->ways[i].node);
 
 		for (at = 0; at < cnt; at++)
-			if (names[at] == name && name != TAPIR_OWN_CODE_NONE && !result->all_frames)
+			if (names[at] == name && name != TAPIR_OWN_CODE_NONE && !result->unfold)
 				break;
 		if (at == cnt) {
 			names[cnt] = name;

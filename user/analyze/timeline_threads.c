@@ -469,8 +469,10 @@ static void has_left_unseen(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	t->state = TAPIR_THREAD_UNKNOWN;
 }
 
-/* Which thread has the CPU from now on; the one that came last and is not the one that leaves, has
- * left before. */
+/*
+ * Notes which thread has the CPU from now on. The one that came last, if it is not the one that
+ * leaves, has left before.
+ */
 static void take_cpu(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
 	struct tapir_tl_thread *t;

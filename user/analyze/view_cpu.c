@@ -8,15 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/own_code.h"
+#include "analyze/folded_tree.h"
+#include "analyze/frame_runs.h"
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
+#include "base/keyed.h"
 #include "symbol/frame_kind.h"
+#include "symbol/unnamed_frames.h"
 #include "trace/thread_names.h"
 
 #define MAX_THREADS   65536u
 #define PATHS_PERCENT 2 /* of all samples: a path with less is not shown */
 #define MAX_PATHS     200u
+#define MAX_PURPOSED  (1u << 20)
 
 struct thread_row {
 	uint32_t tgid, tid;
@@ -24,13 +28,11 @@ struct thread_row {
 	size_t name_idx; /* its row of names */
 };
 
-/* A frame of the call tree, or several of a runtime's that are shown as one. */
-struct fold {
-	uint32_t node; /* of the tree: any of them */
-	uint32_t parent, first_child, next_sibling, depth;
-	size_t len; /* of its name, up to the end of its file's; 0: all of it */
-	bool is_plumbing;
-	uint64_t self, total;
+/* Samples at a node of the tree while a runtime was known to do something. */
+struct purposed {
+	uint32_t node;
+	const char *purpose; /* static */
+	uint64_t cnt;
 };
 
 struct function_row {
@@ -47,10 +49,11 @@ struct cpu {
 	struct tapir_thread_names names;
 	struct tapir_vec(struct thread_row) threads; /* a row of names each */
 	struct tapir_vec(uint64_t) by_kind;	     /* samples inside intervals, by kind */
-	struct tapir_vec(struct fold) folds;	     /* [0]: the root */
-	struct tapir_map fold_by_key;
+	struct tapir_vec(struct purposed) purposed;
+	struct tapir_map purposed_by_key;
+	struct tapir_folded_tree folded;
 	struct tapir_vec(struct function_row) functions;
-	bool failed;
+	bool unfold, failed;
 };
 
 static void fini(void *ctx)
@@ -62,8 +65,9 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_vec__fini(&v->functions);
-	tapir_vec__fini(&v->folds);
-	tapir_map__fini(&v->fold_by_key);
+	tapir_vec__fini(&v->purposed);
+	tapir_map__fini(&v->purposed_by_key);
+	tapir_folded_tree__fini(&v->folded);
 }
 
 static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
@@ -98,12 +102,25 @@ static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
 	}
 }
 
+/* A thread and its intervals tell, sample by sample, what functions without names do. */
+static void count_purpose(struct cpu *v, uint32_t node, const char *purpose)
+{
+	const struct purposed made = {.node = node, .purpose = purpose};
+	struct purposed *row =
+		tapir_keyed__row(&v->purposed, &v->purposed_by_key,
+				 tapir_hash__mix(node, (uintptr_t)purpose), MAX_PURPOSED, made);
+
+	if (row)
+		row->cnt++;
+}
+
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
 {
 	struct cpu *v = ctx;
 	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
 	enum tapir_work work =
 		tapir_works__of(&v->known, v->asked.tl, t, t->last_node, sample->h.time_ns);
+	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(v->asked.tl));
 	struct thread_row *row = row_of(v, t, sample->h.time_ns);
 
 	v->cnt++;
@@ -113,6 +130,8 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 		tree->nodes.data[t->last_node].self++;
 	else
 		v->bare_cnt++;
+	if (purpose && t->last_node < tree->nodes.cnt)
+		count_purpose(v, t->last_node, purpose);
 	v->rowless_cnt += !row;
 	if (row) {
 		row->cnt++;
@@ -122,110 +141,26 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 		count_intervals(v, t);
 }
 
-/* ---- frames that are one ---------------------------------------------------------------------- */
-
-/*
- * The length of the file's name if the function has none, as in libcoreclr.so:
- * "libcoreclr.so!fn_1ff180". 0: it has a name.
- */
-static size_t file_len(const char *name)
-{
-	const char *mark = strstr(name, "!fn_");
-
-	mark = mark ? mark : strstr(name, "+0x");
-	return mark && mark[strcspn(mark, " (<")] == '\0' ? (size_t)(mark - name) : 0;
-}
-
-static struct fold *add_fold(struct cpu *v, const struct fold *like)
-{
-	struct fold *added = tapir_vec__add(&v->folds);
-
-	if (!added) {
-		v->failed = true;
-		return NULL;
-	}
-	*added = *like;
-	if (v->folds.cnt > 1) {
-		added->next_sibling = v->folds.data[like->parent].first_child;
-		v->folds.data[like->parent].first_child = (uint32_t)v->folds.cnt - 1;
-	}
-	return added;
-}
-
-/* The runtime's frames in a row are one: which of them it was says little, and there are many. */
-static uint32_t fold_of(struct cpu *v, const struct tapir_stack_tree *tree, uint32_t parent,
-			uint32_t node, bool all_frames)
-{
-	const struct tapir_tree_node *n = &tree->nodes.data[node];
-	const char *name = tree->names.data[n->name];
-	const struct fold *outer = &v->folds.data[parent];
-	struct fold like = {.node = node, .parent = parent, .depth = outer->depth + 1u};
-	uint64_t key, *idx;
-
-	if (!all_frames) {
-		like.len = file_len(name);
-		like.is_plumbing = !like.len && n->kind == TAPIR_FRAME_JIT &&
-				   tapir_own_code__is_plumbing(name);
-	}
-	if ((like.is_plumbing && (outer->len || outer->is_plumbing)) ||
-	    (like.len &&
-	     (outer->is_plumbing ||
-	      (outer->len == like.len &&
-	       !memcmp(tree->names.data[tree->nodes.data[outer->node].name], name, like.len)))))
-		return parent;
-	key = tapir_hash__bytes(tapir_hash__mix(parent, like.len ? 0 : n->place + 1ull), name,
-				like.len ? like.len : strlen(name));
-	idx = tapir_map__put(&v->fold_by_key, tapir_hash__mix(key, n->kind), NULL);
-	if (!idx || (!*idx && !add_fold(v, &like))) {
-		v->failed = true;
-		return parent;
-	}
-	if (!*idx)
-		*idx = v->folds.cnt - 1;
-	return (uint32_t)*idx;
-}
-
-/* Parents come before their children, in both trees. */
-static void fold_frames(struct cpu *v, const struct tapir_stack_tree *tree, bool all_frames)
-{
-	struct tapir_vec(uint32_t) fold_by_node = {};
-	uint32_t *place;
-
-	if (!tree->nodes.cnt || !add_fold(v, &(struct fold){}))
-		return;
-	for (uint32_t n = 0; n < tree->nodes.cnt; n++) {
-		const struct tapir_tree_node *node = &tree->nodes.data[n];
-
-		place = tapir_vec__add(&fold_by_node);
-		if (!place) {
-			v->failed = true;
-			break;
-		}
-		*place = n ? fold_of(v, tree, fold_by_node.data[node->parent], n, all_frames) : 0;
-		v->folds.data[*place].self += node->self;
-	}
-	for (size_t i = v->folds.cnt; i-- > 0;) {
-		v->folds.data[i].total += v->folds.data[i].self;
-		if (i)
-			v->folds.data[v->folds.data[i].parent].total += v->folds.data[i].total;
-	}
-	tapir_vec__fini(&fold_by_node);
-}
-
-static struct tapir_sv label_of(const struct tapir_stack_tree *tree, const struct fold *fold)
-{
-	const char *name = tree->names.data[tree->nodes.data[fold->node].name];
-
-	return (struct tapir_sv){name, fold->len ? fold->len : strlen(name)};
-}
-
 /* ---- functions ------------------------------------------------------------------------------ */
 
-static struct function_row *function_of(struct cpu *v, const struct tapir_stack_tree *tree,
-					struct tapir_map *by_name, const struct fold *fold)
+/* A function without a name is what its run of frames is (frame_runs.h). */
+static const char *label_of(struct cpu *v, const struct tapir_stack_tree *tree, uint32_t node,
+			    const char *purpose)
 {
-	struct function_row row = {.label = label_of(tree, fold),
-				   .kind = tree->nodes.data[fold->node].kind};
+	const char *name = tree->names.data[tree->nodes.data[node].name];
+	const struct tapir_stack_tree *folded = &v->folded.tree;
+	uint32_t run;
+
+	if (v->unfold || !tapir_unnamed_frame__module(name).len)
+		return name;
+	run = tapir_folded_tree__node(&v->folded, tree, node, purpose);
+	return run ? folded->names.data[folded->nodes.data[run].name] : name;
+}
+
+static struct function_row *function_of(struct cpu *v, struct tapir_map *by_name, const char *label,
+					uint8_t kind)
+{
+	struct function_row row = {.label = tapir_sv__of(label), .kind = kind};
 	uint64_t key = tapir_hash__bytes(row.kind, row.label.data, row.label.len);
 	uint64_t *idx = tapir_map__put(by_name, key, NULL);
 
@@ -243,27 +178,65 @@ static struct function_row *function_of(struct cpu *v, const struct tapir_stack_
 	return &v->functions.data[*idx - 1];
 }
 
-static void add_functions(struct cpu *v, const struct tapir_stack_tree *tree)
+/* The caller of the innermost run that a purpose is of, as folded_tree.h has it; 0: none. */
+static uint32_t end_of_purpose(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	struct tapir_frame_run run = {};
+
+	while (node && run.of != TAPIR_RUN_OF_RUNTIME && run.of != TAPIR_RUN_OF_FILE)
+		node = tapir_frame_run__of_node(&run, tree, node);
+	return node;
+}
+
+/* Counts samples at a node for all functions of its stack. */
+static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree, struct tapir_map *by_name,
+		      const struct purposed *row, uint32_t mark)
+{
+	uint32_t end = row->purpose ? end_of_purpose(tree, row->node) : 0;
+	const char *purpose = row->purpose;
+
+	for (uint32_t n = row->node; n; n = tree->nodes.data[n].parent) {
+		struct function_row *f;
+
+		purpose = n == end ? NULL : purpose;
+		f = function_of(v, by_name, label_of(v, tree, n, purpose),
+				tree->nodes.data[n].kind);
+		if (!f)
+			return;
+		f->self += n == row->node ? row->cnt : 0;
+		f->total += f->mark == mark ? 0 : row->cnt;
+		f->mark = mark;
+	}
+}
+
+/* The nodes' own counts are of all samples: those with a purpose are taken from them. */
+static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 {
 	struct tapir_map by_name = {};
+	struct purposed *row;
 	uint32_t mark = 0;
 
-	for (size_t n = 1; n < v->folds.cnt; n++) {
-		uint64_t self = v->folds.data[n].self;
+	tapir_vec_for_each (row, &v->purposed) {
+		uint32_t node;
 
-		if (!self)
+		add_stack(v, tree, &by_name, row, ++mark);
+		if (v->unfold)
 			continue;
-		mark++;
-		for (size_t at = n; at; at = v->folds.data[at].parent) {
-			struct function_row *f = function_of(v, tree, &by_name, &v->folds.data[at]);
-
-			if (!f)
-				continue;
-			f->self += at == n ? self : 0;
-			f->total += f->mark == mark ? 0 : self;
-			f->mark = mark;
-		}
+		node = tapir_folded_tree__node(&v->folded, tree, row->node, row->purpose);
+		if (v->folded.tree.nodes.cnt)
+			v->folded.tree.nodes.data[node].self += row->cnt;
 	}
+	tapir_vec_for_each (row, &v->purposed)
+		tree->nodes.data[row->node].self -= row->cnt;
+	for (uint32_t n = 1; n < tree->nodes.cnt; n++)
+		if (tree->nodes.data[n].self)
+			add_stack(v, tree, &by_name,
+				  &(struct purposed){n, NULL, tree->nodes.data[n].self}, ++mark);
+	if (!v->unfold)
+		tapir_folded_tree__add(&v->folded, tree);
+	tapir_vec_for_each (row, &v->purposed)
+		tree->nodes.data[row->node].self += row->cnt;
+	v->failed |= v->folded.tree.failed;
 	tapir_map__fini(&by_name);
 }
 
@@ -290,7 +263,7 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 	const struct function_row *f;
 	uint64_t left = v->asked.top;
 
-	add_functions(v, result->tree);
+	add_functions(v, tapir_timeline__stacks(v->asked.tl));
 	if (v->functions.cnt)
 		qsort(v->functions.data, v->functions.cnt, sizeof(*v->functions.data), by_self);
 	tapir_vec_for_each (f, &v->functions) {
@@ -307,22 +280,19 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t, uint32_t at)
+static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t,
+		       const struct tapir_stack_tree *tree, uint32_t node)
 {
-	const struct fold *fold = &v->folds.data[at];
-	struct tapir_sv label = label_of(result->tree, fold);
+	const struct tapir_tree_node *n = &tree->nodes.data[node];
 	struct tapir_str text = {};
-	size_t indent = fold->depth ? 2 * (fold->depth - 1u) : 0;
+	size_t indent = n->depth ? 2 * (n->depth - 1u) : 0;
 
 	for (size_t i = 0; i < indent; i++)
 		tapir_str__addc(&text, ' ');
-	if (fold->len)
-		tapir_str__add(&text, label.data, label.len);
-	else
-		tapir_stack_tree__add_label(&text, result->tree, fold->node);
-	tapir_view_result__share(result, t, fold->total, v->cnt);
-	tapir_view_result__u64(result, t, fold->total);
-	tapir_view_result__u64(result, t, fold->depth);
+	tapir_stack_tree__add_label(&text, tree, node);
+	tapir_view_result__share(result, t, n->total, v->cnt);
+	tapir_view_result__u64(result, t, n->total);
+	tapir_view_result__u64(result, t, n->depth);
 	tapir_view_result__text(result, t, text.data);
 	tapir_view_result__text(result, t, text.data ? text.data + indent : NULL);
 	v->failed |= text.failed;
@@ -330,7 +300,7 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 }
 
 /* The heaviest child of a node that is lighter than `below`, or as heavy and after `last`. */
-static uint32_t next_child(const struct fold *nodes, uint32_t parent, uint32_t last)
+static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent, uint32_t last)
 {
 	uint32_t best = 0;
 
@@ -359,15 +329,18 @@ static void write_paths(struct cpu *v, struct tapir_view_result *result)
 						      {}};
 	size_t t = tapir_view_result__table(result, "tree", "call tree, outermost function first",
 					    columns);
-	const struct fold *nodes = v->folds.data;
+	struct tapir_stack_tree *tree =
+		v->unfold ? tapir_timeline__stacks(v->asked.tl) : &v->folded.tree;
+	const struct tapir_tree_node *nodes = tree->nodes.data;
 	uint32_t at = 0, last = 0;
 	unsigned left = MAX_PATHS;
 
-	while (v->folds.cnt && left) {
+	tapir_stack_tree__sort(tree);
+	while (tree->nodes.cnt && left) {
 		uint32_t next = next_child(nodes, at, last);
 
 		if (next && nodes[next].total * 100 >= v->cnt * PATHS_PERCENT) {
-			write_path(v, result, t, next);
+			write_path(v, result, t, tree, next);
 			left--;
 			at = next;
 			last = 0;
@@ -476,7 +449,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 				"the recording has no CPU samples of these threads");
 		return v->failed ? -ENOMEM : 0;
 	}
-	fold_frames(v, result->tree, result->all_frames);
+	v->unfold = result->unfold;
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
 		most = v->works[w] > v->works[most] ? w : most;
 	write_works(v, result);

@@ -155,11 +155,11 @@ static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 /* Without the kernel's part and all that the program's own function called. */
-static uint64_t key_of_place(const struct tapir_stack_tree *tree, uint32_t node, bool all_frames)
+static uint64_t key_of_place(const struct tapir_stack_tree *tree, uint32_t node, bool unfold)
 {
-	uint32_t origin = all_frames ? 0 : tapir_own_code__origin(tree, node);
+	uint32_t origin = unfold ? 0 : tapir_own_code__origin(tree, node);
 
-	if (all_frames || node >= tree->nodes.cnt)
+	if (unfold || node >= tree->nodes.cnt)
 		return tapir_hash__mix(node, 1);
 	return origin ? tapir_hash__mix(origin, 0) : key_of_stack(tree, node);
 }
@@ -176,11 +176,11 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 		const char *reason =
 			row.state ? tapir_wait_reasons__of(&v->reasons, result->tree, row.node)
 				  : NULL;
-		uint64_t key = key_of_place(result->tree, row.node, result->all_frames), *idx;
+		uint64_t key = key_of_place(result->tree, row.node, result->unfold), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
 		key = tapir_hash__mix(key, row.state * 2ull + row.is_cut);
-		key = row.waker_tid && row.waker_tid != OUTSIDE && !result->all_frames
+		key = row.waker_tid && row.waker_tid != OUTSIDE && !result->unfold
 			      ? tapir_hash__bytes(key, row.waker, strlen(row.waker))
 			      : tapir_hash__mix(key, row.waker_tid);
 		key = tapir_hash__mix(key, (uintptr_t)reason);

@@ -63,7 +63,8 @@ struct tapir_view_result {
 	struct tapir_vec(struct tapir_view_result_table) tables;
 	uint64_t start_ns; /* times are since then */
 	uint64_t top;	   /* rows a view makes of a table that could be long; 0: its own choice */
-	bool all_frames;   /* in text: those of the kernel, of the runtime, and of libraries, too */
+	bool folds;	   /* it is for a person: runs of frames are one (frame_runs.h) */
+	bool unfold;	   /* in text: those of the kernel, of the runtime, and of libraries, too */
 	bool has_nothing;  /* the file has nothing of what the view shows */
 	bool is_unrecorded; /* because it was not recorded (capture_check.h) */
 	bool failed;

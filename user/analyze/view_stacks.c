@@ -13,6 +13,7 @@
 #include "record/threads/monitor_owners.h"
 #include "record/threads/recent_samples.h"
 #include "decode/event_fields.h"
+#include "analyze/frame_runs.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "symbol/frame_kind.h"
@@ -269,7 +270,8 @@ static void add_names(struct tapir_view_result *result, size_t table, const stru
 	tapir_str__fini(&text);
 }
 
-static void add_frames(struct tapir_view_result *result, size_t parent, uint32_t node)
+/* A sleeping thread's stack lacks the kernel's functions that let others run. */
+static void add_frames(struct tapir_view_result *result, size_t parent, const struct row *row)
 {
 	static const struct tapir_column columns[] = {
 		{"kind", "KIND", TAPIR_CELL_TEXT}, {"function", "FUNCTION", TAPIR_CELL_TEXT}, {}};
@@ -277,11 +279,20 @@ static void add_frames(struct tapir_view_result *result, size_t parent, uint32_t
 	size_t t = tapir_view_result__table_of_row(result, parent, "frames", NULL, columns);
 	struct tapir_str label = {};
 
-	if (node >= result->tree->nodes.cnt)
+	if (row->node >= result->tree->nodes.cnt)
 		return;
-	for (; node; node = nodes[node].parent) {
+	for (uint32_t node = row->node, next; node; node = next) {
+		struct tapir_frame_run run;
+
+		next = tapir_frame_run__of_node(&run, result->tree, node);
 		tapir_str__clear(&label);
-		tapir_stack_tree__add_label(&label, result->tree, node);
+		if (result->folds && run.cnt > 1) {
+			run.is_wait |= !row->is_running;
+			tapir_frame_run__add(&run, NULL, true, &label);
+		} else {
+			next = nodes[node].parent;
+			tapir_stack_tree__add_label(&label, result->tree, node);
+		}
 		tapir_view_result__text(result, t, tapir_frame_kind__name(nodes[node].kind));
 		tapir_view_result__text(result, t, label.data);
 	}
@@ -371,7 +382,7 @@ static void add_group(struct stacks_view *v, struct tapir_view_result *result, s
 	add_owner(v, result, t, group);
 	add_call(result, t, group);
 	add_names(result, t, group);
-	add_frames(result, t, row->node);
+	add_frames(result, t, row);
 	add_threads(v, result, t, group);
 }
 

@@ -21,7 +21,7 @@ static bool matches(const char *function, const char *name)
 		    : !strcmp(name, function);
 }
 
-static const struct tapir_lore_wait *find_wait(const char *name, bool is_kernel)
+const struct tapir_lore_wait *tapir_wait_reason__of_function(const char *name, bool is_kernel)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
@@ -42,7 +42,7 @@ static bool fits(const struct tapir_lore_wait *more, const struct tapir_lore_wai
 /* A function further out to whose wait the one that was found belongs; NULL: it is none. */
 static const struct tapir_lore_wait *whole_of(const struct tapir_lore_wait *found, const char *name)
 {
-	const struct tapir_lore_wait *whole = find_wait(name, false);
+	const struct tapir_lore_wait *whole = tapir_wait_reason__of_function(name, false);
 
 	return whole && whole->instead_of && !strcmp(whole->instead_of, found->reason) ? whole
 										       : NULL;
@@ -65,7 +65,7 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 		}
 		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
-		more = find_wait(name, is_kernel);
+		more = tapir_wait_reason__of_function(name, is_kernel);
 		if (more && fits(more, found, is_direct)) {
 			found = more;
 			is_direct = true;
@@ -119,7 +119,7 @@ bool tapir_wait_reason__is_lock(const char *reason)
 /* Returns true if the function is one of those that have this reason. */
 static bool is_of(const char *name, bool is_kernel, const char *reason)
 {
-	const struct tapir_lore_wait *w = find_wait(name, is_kernel);
+	const struct tapir_lore_wait *w = tapir_wait_reason__of_function(name, is_kernel);
 
 	return w && !strcmp(w->reason, reason);
 }

@@ -22,6 +22,7 @@ struct args {
 	const char *output;
 	const char *event, *trace_id;
 	bool force;
+	bool fold;
 	bool raw_names, is_async;
 	struct tapir_symbol_args symbols;
 };
@@ -41,6 +42,11 @@ static const struct tapir_option options[] = {
 		     "only samples, events and off-CPU times of this trace (32 hex digits); not "
 		     "nettrace",
 		     struct args, trace_id),
+	TAPIR_FLAG(
+		"fold", 0,
+		"with folded and pprof: runs of frames of the kernel, of a runtime and of a file "
+		"without names are one, as 'tapir flamegraph' draws them",
+		struct args, fold),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -122,6 +128,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 				 .catalog = tapir_reader__catalog(reader),
 				 .title = slash ? slash + 1 : cli->words.data[0],
 				 .of_offcpu = is_offcpu(args),
+				 .folds = args->fold,
 				 .choice.glob = is_offcpu(args) ? NULL : args->event};
 	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
@@ -158,6 +165,11 @@ static int check(struct tapir_cli *cli, const struct args *args, const struct ta
 			"--trace-id cannot be used with --format %s: it holds the whole "
 			"recording, with ids",
 			sink->name);
+	if (args->fold && !sink->can_fold)
+		return tapir_cli__usage(cli,
+					"--fold cannot be used with --format %s: it is for "
+					"folded and pprof",
+					sink->name);
 	if (args->event && sink->is_whole)
 		return tapir_cli__usage(
 			cli,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/folded_tree.h"
 #include "output/render/offcpu_tree.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -31,6 +32,7 @@ struct args {
 	bool force;
 	struct tapir_pids_or_each pid;
 	bool raw_names, is_async;
+	bool unfold;
 	struct tapir_symbol_args symbols;
 };
 
@@ -48,6 +50,7 @@ static const struct tapir_option options[] = {
 		"pid", 'p',
 		"without a value: one root frame per process, not per process name; with one: only this process; repeatable, or PID,PID",
 		struct args, pid),
+	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -59,6 +62,7 @@ struct folding {
 	struct tapir_event_filter choice;
 	struct tapir_trace_filter trace;
 	struct tapir_stack_tree samples, events;
+	struct tapir_folded_tree drawn;	    /* of one of them */
 	struct tapir_offcpu_tree *offcpu;   /* adds to events; NULL: not requested */
 	uint64_t bare_samples, bare_events; /* without a stack */
 	uint64_t period;		    /* of the last sample */
@@ -226,10 +230,10 @@ static int add_finding(const struct folding *f, const char *path, struct tapir_s
 	return tapir_record_finding__add(path, false, out);
 }
 
-static int draw(struct folding *f, struct tapir_reader *reader, const char *path)
+static int draw(struct folding *f, struct tapir_reader *reader, const char *path,
+		const struct tapir_stack_tree *tree)
 {
 	bool of_samples = f->samples.nodes.cnt;
-	const struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
 	struct tapir_str svg = {}, title = {}, about = {}, finding = {};
 	int err;
 
@@ -273,8 +277,12 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 	if (bare_cnt)
 		tapir_warn("%" PRIu64 " %s have no stack and are left out", bare_cnt,
 			   of_samples ? "samples" : "events");
+	if (!f->args->unfold) {
+		tapir_folded_tree__add(&f->drawn, tree);
+		tree = &f->drawn.tree;
+	}
 	tapir_stack_tree__sort(tree);
-	return tree->failed ? -ENOMEM : draw(f, reader, path);
+	return tree->failed ? -ENOMEM : draw(f, reader, path, tree);
 }
 
 static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
@@ -304,6 +312,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_pids_seen__fini(&f.seen);
 	tapir_stack_tree__fini(&f.samples);
 	tapir_stack_tree__fini(&f.events);
+	tapir_folded_tree__fini(&f.drawn);
 	return err;
 }
 
@@ -329,10 +338,12 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw stacks as a flame graph (SVG)",
-	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--trace-id ID] [--pid [PID]]",
+	.synopsis = "[FILE] [-o OUT.svg] [-f] [--event GLOB] [--trace-id ID] [--pid [PID]] "
+		    "[--unfold]",
 	.text = "Draws which functions called which when a CPU sample was taken or an "
 		"event fired; the width of a frame shows how often. Below the root is one frame per "
-		"process name. Colors separate kernel, "
+		"process name. Runs of frames of the kernel and of runtimes are one frame, such as '[futex "
+		"wait]' and '[.NET: collection]' (--unfold shows each). Colors separate kernel, "
 		"JIT-compiled, interpreted, runtime and native code. The file needs only "
 		"a browser: click a frame to zoom, press '/' or Ctrl-F to search by "
 		"regular expression.",

@@ -17,6 +17,7 @@ struct args {
 	const char *diff;
 	bool force;
 	bool raw_names;
+	bool unfold;
 	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 };
@@ -27,6 +28,7 @@ static const struct tapir_option options[] = {
 		     struct args, output),
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
 	TAPIR_STRING("diff", 0, "OTHER", "compare with this recording", struct args, diff),
+	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
 	TAPIR_MANIFEST_OPTION(struct args),
@@ -65,12 +67,14 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 	int err;
 
 	tapir_long_read__start(&read, reader, cli);
-	err = tapir_page_data__write(reader,
-				     &(struct tapir_page_opts){.path = name_of(path),
-							       .open_again = open_again,
-							       .goes_on = goes_on,
-							       .ctx = &job},
-				     out);
+	err = tapir_page_data__write(
+		reader,
+		&(struct tapir_page_opts){.path = name_of(path),
+					  .unfold = ((const struct args *)cli->args)->unfold,
+					  .open_again = open_again,
+					  .goes_on = goes_on,
+					  .ctx = &job},
+		out);
 	tapir_long_read__stop(&read);
 	return err == -ECANCELED ? -EINTR : err;
 }
@@ -148,7 +152,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_html = {
 	.name = "html",
 	.summary = "write a recording as one page for a browser",
-	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER]",
+	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER] [--unfold]",
 	.text = "The page is one file that needs no network and no server: the first screen, the "
 		"threads on a timeline with what they waited for, a heat map of time, the "
 		"stacks of CPU samples, waits and events as a flame graph, and all views "

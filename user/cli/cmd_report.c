@@ -29,7 +29,7 @@ struct args {
 	struct tapir_symbol_args symbols;
 	struct tapir_words manifests;
 	bool stacks;
-	bool all_frames;
+	bool unfold;
 	struct tapir_words fail_on;
 };
 
@@ -45,11 +45,7 @@ static const struct tapir_option options[] = {
 		"show N rows of each table, 0: all; with --json, of functions, modules and stacks",
 		struct args, top),
 	TAPIR_FLAG("all", 'a', "show all tables, and all rows of each", struct args, all),
-	TAPIR_FLAG(
-		"all-frames", 0,
-		"with --view or --stacks: show stacks with the frames of the kernel, the runtime and "
-		"libraries that come before the program's own code",
-		struct args, all_frames),
+	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_FLAG("stacks", 's', "show the hottest stacks of each event, innermost function first",
 		   struct args, stacks),
 	TAPIR_PIDS("pid", 'p', "PID", "only this process; repeatable, or PID,PID", struct args,
@@ -103,7 +99,7 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 					.until_ns = args->until_ns,
 					.top = args->all ? UINT32_MAX : args->top,
 					.form = form_of(args),
-					.all_frames = args->all_frames};
+					.unfold = args->unfold};
 
 	rq.view = tapir_view__find(args->view, &rq.arg);
 	if (!rq.view)
@@ -129,7 +125,7 @@ static int print(const struct args *args, struct tapir_report_view *view)
 
 	view->top = args->all ? UINT64_MAX : args->top;
 	view->with_stacks = args->stacks;
-	view->all_frames = args->all_frames;
+	view->unfold = args->unfold;
 	if (args->json) {
 		tapir_report__write_json(view, &out);
 	} else if (wants_tables(args)) {
@@ -200,8 +196,8 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 {
 	if (args->until_ns && args->until_ns <= args->from_ns)
 		return tapir_cli__usage(cli, "--to must be later than --from");
-	if (args->all_frames && !args->view && !args->stacks)
-		return tapir_cli__usage(cli, "--all-frames requires --view or --stacks");
+	if (args->unfold && !args->view && !args->stacks)
+		return tapir_cli__usage(cli, "--unfold requires --view or --stacks");
 	if (args->trace_id && !args->view)
 		return tapir_cli__usage(cli, "--trace-id requires --view, as in --view cpu");
 	if ((args->jsonl || args->csv) && !args->view)
@@ -250,8 +246,8 @@ const struct tapir_command tapir_cmd_report = {
 		"was lost and why, the hottest functions and modules, events, intervals, "
 		"processes and threads. SELF is CPU time in a function itself, TOTAL "
 		"includes what it calls. --stacks adds the hottest stacks of each event; "
-		"consecutive frames without names are one, 'libfoo.so (14 frames)', and so are "
-		"those of the kernel, '[futex, 7 kernel frames]' (--all-frames shows each). "
+		"consecutive frames of the kernel, of a runtime and of files without names are one, "
+		"'[futex wait]', '[.NET: collection, 9 frames]' (--unfold shows each). "
 		"Digits in brackets show when records were lost: one digit per part of "
 		"the recording, 9 where most were lost. --from, --to, --pid and --thread "
 		"restrict all figures to that time, process or thread; intervals count if "

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/view_run.h"
 #include "record/recording.h"
@@ -31,6 +32,7 @@ struct args {
 	bool all;
 	bool group, no_group;
 	bool json;
+	bool unfold;
 	bool jvm_locks;
 	struct tapir_symbol_args symbols;
 };
@@ -45,6 +47,7 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("no-group", 0, "each thread by itself, by its id", struct args, no_group),
 	TAPIR_FLAG("json", 0, "one JSON document, with the members of each group", struct args,
 		   json),
+	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_FLAG("jvm-locks", 0,
 		   "ask JVMs for the owners of their locks; all Java threads stop at a safepoint "
 		   "meanwhile",
@@ -171,6 +174,7 @@ static int show(struct tapir_cli *cli, struct tapir_reader *reader)
 		.tids = &none,
 		.top = args->all ? UINT32_MAX : args->top,
 		.form = args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT,
+		.unfold = args->unfold,
 	};
 
 	if (!args->json)
@@ -226,9 +230,11 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_stacks = {
 	.name = "stacks",
 	.summary = "show what all threads of a process do now",
-	.synopsis = "-p PID [--group | --no-group] [--threads GLOB] [--json] [--top N | --all]",
+	.synopsis = "-p PID [--group | --no-group] [--threads GLOB] [--json] [--top N | --all] "
+		    "[--unfold]",
 	.text = "Prints the stack of every thread, kernel, native and managed frames, innermost "
-		"first; threads with identical stacks are one group, the largest first. No thread "
+		"first, runs of frames of the kernel and of a runtime as one, '[futex wait]' "
+		"(--unfold shows each); threads with identical stacks are one group, the largest first. No thread "
 		"is stopped: registers are read by a BPF iterator, stacks from memory, and a "
 		"thread that ran meanwhile is read again. A thread that is on a CPU each time "
 		"is shown with the stack of a CPU sample taken within 20 ms.\n\n"

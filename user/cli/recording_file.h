@@ -29,6 +29,13 @@
 		   "stacks of async methods, with those that await them ('tapir help async')",     \
 		   args, is_async)
 
+/* The option of every command that shows stacks to a person: else frame_runs.h makes them short. */
+#define TAPIR_UNFOLD_OPTION(args)                                                                  \
+	TAPIR_FLAG("unfold", 0,                                                                    \
+		   "show each frame, where else those of the kernel, of a runtime and of a file "  \
+		   "without names are one",                                                        \
+		   args, unfold)
+
 /* The option of every command that shows events, and what its run does of it first. */
 #define TAPIR_MANIFEST_OPTION(args)                                                                \
 	TAPIR_LIST("manifest", 0, "FILE", "decode a provider's events by this ETW manifest (XML)", \

@@ -207,7 +207,8 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 					   .tree = tapir_timeline__stacks(tl),
 					   .start_ns = tapir_reader__stats(reader)->created_ns,
 					   .top = rq->top,
-					   .all_frames = rq->all_frames};
+					   .folds = rq->form == TAPIR_VIEW_TEXT && !rq->unfold,
+					   .unfold = rq->unfold};
 	struct counts counts = {.seen = {.asked = rq->pids, .asked_tids = rq->tids}};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;

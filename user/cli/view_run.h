@@ -19,7 +19,7 @@ struct tapir_view_request {
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
 	uint64_t top;
 	enum tapir_view_form form;
-	bool all_frames;
+	bool unfold;
 };
 
 /* The values of --pair. 0, -errno, or what tapir_cli__usage returned. */

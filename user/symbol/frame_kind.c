@@ -81,6 +81,17 @@ enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame)
 	return is_interpreter_loop(frame->name) ? TAPIR_FRAME_INTERPRETER : TAPIR_FRAME_RUNTIME;
 }
 
+uint8_t tapir_frame__runtime(const struct tapir_frame *frame)
+{
+	const struct tapir_lore *runtime =
+		tapir_frame_kind__runtime(tapir_frame__module_name(frame));
+	uint8_t idx = 0;
+
+	while (runtime && tapir_lore_all[idx] != runtime)
+		idx++;
+	return runtime ? idx + 1 : 0;
+}
+
 /* Debian, Fedora and Alpine install libraries there. */
 static bool is_system_library(struct tapir_sv path)
 {

@@ -24,6 +24,8 @@ enum tapir_frame_kind {
 
 /* The kind of a frame, by its function's name and its file. */
 enum tapir_frame_kind tapir_frame__kind(const struct tapir_frame *frame);
+/* Returns the idx of the runtime whose own code it is, in tapir_lore_all, + 1; 0: it is none's. */
+uint8_t tapir_frame__runtime(const struct tapir_frame *frame);
 /* Native code of no library of the system and of no server that is known (lore): the program's. */
 bool tapir_frame__is_of_program(const struct tapir_frame *frame);
 /* The runtime whose own code is in a file of this name, without its directories; NULL: none. */

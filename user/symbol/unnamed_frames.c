@@ -2,7 +2,6 @@
 /* A name is "module!fn_5cd7f0", "module+0x1234" or "0x7f00..." exactly when none is known. */
 #include "symbol/unnamed_frames.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static bool is_hex(const char *text)
@@ -28,12 +27,4 @@ bool tapir_unnamed_frames__are_alike(const char *name, const char *other)
 	struct tapir_sv module = tapir_unnamed_frame__module(name);
 
 	return module.len && !tapir_sv__compare(module, tapir_unnamed_frame__module(other));
-}
-
-void tapir_unnamed_frames__add(struct tapir_str *out, const char *name, uint32_t cnt)
-{
-	struct tapir_sv module = tapir_unnamed_frame__module(name);
-
-	tapir_str__add_printable(out, module.data, module.len);
-	tapir_str__addf(out, " (%" PRIu32 " frames)", cnt);
 }

@@ -15,7 +15,4 @@ struct tapir_sv tapir_unnamed_frame__module(const char *name);
 /* Returns true if both are without a name, and of one module. */
 bool tapir_unnamed_frames__are_alike(const char *name, const char *other);
 
-/* "libcoreclr.so (14 frames)"; cnt: how many there are. */
-void tapir_unnamed_frames__add(struct tapir_str *out, const char *name, uint32_t cnt);
-
 #endif

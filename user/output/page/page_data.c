@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analyze/capture_check.h"
+#include "analyze/folded_tree.h"
+#include "analyze/runtime_work.h"
 #include "analyze/wait_reason.h"
 #include "base/clock.h"
 #include "output/export/event_lines.h"
@@ -54,7 +56,9 @@ struct page {
 	bool has_left_heat;		 /* some were too late for it */
 	struct tapir_event_lines *lines;
 	struct tapir_wait_reasons reasons;
-	struct tapir_str text; /* of a moment */
+	struct tapir_works works;
+	struct tapir_folded_tree folded; /* of the timeline's tree: the nodes of all rows */
+	struct tapir_str text;		 /* of a moment */
 	bool failed;
 };
 
@@ -109,9 +113,12 @@ static uint32_t thread_of(struct page *p, uint32_t pid, uint32_t tid, uint64_t t
 	return (uint32_t)*idx;
 }
 
-static uint32_t node_of(uint32_t node)
+/* purpose: what the thread's runtime was known to do, or NULL. */
+static uint32_t node_of(struct page *p, uint32_t node, const char *purpose)
 {
-	return node == TAPIR_NO_NODE ? 0 : node;
+	if (node == TAPIR_NO_NODE || p->opts->unfold)
+		return node == TAPIR_NO_NODE ? 0 : node;
+	return tapir_folded_tree__node(&p->folded, tapir_timeline__stacks(p->tl), node, purpose);
 }
 
 static void heat(struct page *p, uint64_t time_ns)
@@ -131,10 +138,13 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 {
 	struct page *p = ctx;
 	bool has_stack = sample->stack_id || sample->kstack_id;
+	enum tapir_work work =
+		tapir_works__of(&p->works, p->tl, t, t->last_node, sample->h.time_ns);
+	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(p->tl));
 	const struct tapir_page_mark mark = {
 		.time_ns = since_start(p, sample->h.time_ns),
 		.thread = thread_of(p, t->tgid, t->tid, sample->h.time_ns),
-		.node = has_stack ? node_of(t->last_node) : 0,
+		.node = has_stack ? node_of(p, t->last_node, purpose) : 0,
 		.weight = 1};
 
 	heat(p, mark.time_ns);
@@ -155,7 +165,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 				       .weight = 1};
 
 	if (ref.stack_id || ref.kstack_id)
-		mark.node = node_of(tapir_timeline__node(p->tl, &ref));
+		mark.node = node_of(p, tapir_timeline__node(p->tl, &ref), NULL);
 	tapir_str__clear(&p->text);
 	tapir_str__add(&p->text, probe->provider.data, probe->provider.len);
 	tapir_str__addc(&p->text, ':');
@@ -176,7 +186,7 @@ static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 		.took_ns = wait->until_ns - wait->from_ns,
 		.part_ns = wait->wake_ns - wait->from_ns,
 		.thread = thread_of(p, t->tgid, t->tid, wait->from_ns),
-		.node = node_of(wait->node),
+		.node = node_of(p, wait->node, NULL),
 		.kind = name_of(p, tapir_switch__state_name(&left)),
 		.label = wait->state
 				 ? name_of(p, tapir_wait_reasons__of(&p->reasons,
@@ -208,7 +218,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		.from_ns = since_start(p, i->from_ns),
 		.took_ns = i->until_ns - i->from_ns,
 		.thread = thread_of(p, i->tgid, i->tid, i->until_ns),
-		.node = node_of(i->node),
+		.node = node_of(p, i->node, NULL),
 		.kind = i->kind,
 		.label = name_of(p, i->label),
 		.other = i->end_tid,
@@ -512,13 +522,16 @@ static int read_rows(struct page *p, struct tapir_reader *reader, struct views *
 
 static bool has_failed(const struct page *p)
 {
-	return p->failed || p->samples.failed || p->events.failed || p->waits.failed ||
-	       p->intervals.failed || p->names.failed || p->fields.failed || p->text.failed;
+	return p->failed || p->folded.tree.failed || p->samples.failed || p->events.failed ||
+	       p->waits.failed || p->intervals.failed || p->names.failed || p->fields.failed ||
+	       p->text.failed;
 }
 
 static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 		      struct tapir_str *left)
 {
+	const struct tapir_stack_tree *tree =
+		p->opts->unfold ? tapir_timeline__stacks(p->tl) : &p->folded.tree;
 	struct tapir_page_nodes nodes = {};
 	int err = write_views(p, views, j, left);
 
@@ -526,12 +539,12 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 		return err;
 	/* Interval labels and names of functions share a budget; those of threads came first. */
 	err = tapir_page_nodes__choose(
-		&nodes, tapir_timeline__stacks(p->tl), TAPIR_PAGE_MAX_NODES,
+		&nodes, tree, TAPIR_PAGE_MAX_NODES,
 		(struct tapir_page_marks *[]){&p->samples, &p->events, NULL},
 		(struct tapir_page_slices *[]){&p->waits, &p->intervals, NULL});
 	if (!err) {
 		write_rows(p, j);
-		tapir_page_nodes__write(&nodes, tapir_timeline__stacks(p->tl), &p->names, j);
+		tapir_page_nodes__write(&nodes, tree, &p->names, j);
 		write_kinds(tapir_timeline__pairs(p->tl), j);
 		tapir_page_texts__write(&p->names, "names", j);
 		tapir_page_texts__write(&p->fields, "fields", j);
@@ -614,6 +627,8 @@ static void fini(struct page *p)
 	tapir_vec__fini(&p->values);
 	tapir_vec__fini(&p->heat);
 	tapir_wait_reasons__fini(&p->reasons);
+	tapir_works__fini(&p->works);
+	tapir_folded_tree__fini(&p->folded);
 	tapir_str__fini(&p->text);
 }
 

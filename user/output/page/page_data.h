@@ -27,6 +27,7 @@
 
 struct tapir_page_opts {
 	const char *path; /* as messages call the recording */
+	bool unfold;	  /* stacks with each frame (analyze/frame_runs.h) */
 	/* Opens the recording once more, before its first record. */
 	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */

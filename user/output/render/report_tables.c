@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/frame_runs.h"
 #include "analyze/view.h"
 #include "base/clock.h"
 #include "output/render/human_units.h"
 #include "output/render/remedies.h"
 #include "output/render/report_view.h"
 #include "output/render/table.h"
-#include "symbol/unnamed_frames.h"
+#include "symbol/frame_kind.h"
 #include "output/render/screen.h"
 #include "symbol/stack_end.h"
 
@@ -336,66 +337,39 @@ static void write_threads(const struct tapir_report_view *v, const struct tapir_
 #define STACK_INDENT 14
 #define STACK_LINES  6
 
-/* The number of frames without names, of one module, that begin at a frame; 0: it has a name. */
-static uint32_t unnamed_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
-			    uint32_t first)
+static struct tapir_run_frame frame_of(const struct tapir_report_view *v, uint32_t function)
 {
-	const struct tapir_function_row *functions = v->summary->functions.data;
-	const char *name = functions[row->functions[first]].name;
-	uint32_t cnt = 0;
+	const struct tapir_function_row *row = &v->summary->functions.data[function];
+	const struct tapir_frame frame = {.module = tapir_sv__of(row->module)};
 
-	while (first + cnt < row->function_cnt &&
-	       tapir_unnamed_frames__are_alike(name, functions[row->functions[first + cnt]].name))
-		cnt++;
-	return cnt;
+	return (struct tapir_run_frame){
+		.name = row->name,
+		.kind = row->kind,
+		.runtime = row->kind == TAPIR_FRAME_RUNTIME ? tapir_frame__runtime(&frame) : 0};
 }
 
-static uint32_t kernel_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
-			   uint32_t first)
-{
-	uint32_t cnt = 0;
-
-	while (!v->all_frames && first + cnt < row->function_cnt &&
-	       v->summary->functions.data[row->functions[first + cnt]].kind == TAPIR_FRAME_KERNEL)
-		cnt++;
-	return cnt;
-}
-
-/* "[futex, 7 kernel frames]": by the system call, else by the innermost function. */
-static void add_kernel_run(const struct tapir_report_view *v, const struct tapir_stack_row *row,
-			   uint32_t first, uint32_t cnt, struct tapir_str *out)
-{
-	const struct tapir_function_row *functions = v->summary->functions.data;
-	const char *name = functions[row->functions[first]].name, *call;
-
-	for (uint32_t i = 0; i < cnt; i++) {
-		call = strstr(functions[row->functions[first + i]].name, "_sys_");
-		if (call)
-			name = call + 5;
-	}
-	tapir_str__addc(out, '[');
-	tapir_report__add_printable(out, name);
-	tapir_str__addf(out, ", %" PRIu32 " kernel frames]", cnt);
-}
-
-/* Adds a frame, or a run of the kernel's or of frames without names; returns how many. */
+/* Adds a frame, or a run of them; returns how many. */
 static uint32_t add_frames(const struct tapir_report_view *v, const struct tapir_stack_row *row,
 			   uint32_t first, struct tapir_str *out)
 {
-	const char *name = v->summary->functions.data[row->functions[first]].name;
-	uint32_t cnt = kernel_run(v, row, first);
+	struct tapir_frame_run run = {};
+	struct tapir_str text = {};
 
-	if (cnt > 1) {
-		add_kernel_run(v, row, first, cnt, out);
-		return cnt;
+	for (uint32_t i = first; !v->unfold && i < row->function_cnt; i++) {
+		const struct tapir_run_frame frame = frame_of(v, row->functions[i]);
+
+		if (!tapir_frame_run__take(&run, &frame))
+			break;
 	}
-	cnt = unnamed_run(v, row, first);
-	if (cnt > 1) {
-		tapir_unnamed_frames__add(out, name, cnt);
-		return cnt;
+	if (run.cnt < 2) {
+		tapir_report__add_printable(out,
+					    v->summary->functions.data[row->functions[first]].name);
+		return 1;
 	}
-	tapir_report__add_printable(out, name);
-	return 1;
+	tapir_frame_run__add(&run, NULL, true, &text);
+	tapir_str__add_printable(out, text.data ? text.data : "", text.len);
+	tapir_str__fini(&text);
+	return run.cnt;
 }
 
 /* "   1,204  leaf < caller < caller", on as many lines as it needs, six at most. */

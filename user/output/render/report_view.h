@@ -28,7 +28,7 @@ struct tapir_report_view {
 	uint64_t from_ns, until_ns; /* what was requested, on the records' clock; 0: no limit */
 	uint64_t top;	  /* rows of a table; 0: as many as fit a screen, UINT64_MAX: all */
 	bool with_stacks; /* as text: the hottest ones of each event */
-	bool all_frames;  /* there: those of the kernel, too, one by one */
+	bool unfold;	  /* there: those of the kernel, too, one by one */
 };
 
 /* The whole report as text: `tapir report --all`. */

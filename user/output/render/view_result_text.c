@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A result for a person: a column that is empty all the way down is left out; a stack is one line,
- * innermost function first, without the kernel's part if there is more, and where it is of use from
- * the program's own code on; --all-frames shows all. On a terminal, what is too long for it is cut.
+ * innermost function first, runs of frames folded, and where it is of use from the program's own
+ * code on; --unfold shows all. On a terminal, what is too long for it is cut.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/frame_runs.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "output/render/human_units.h"
 #include "output/render/view_result_print.h"
 #include "output/render/table.h"
-#include "symbol/unnamed_frames.h"
 #include "symbol/frame_kind.h"
 #include "output/render/screen.h"
 
@@ -22,28 +22,6 @@
 #define TEXT_COLUMNS  60
 #define ALL_COLUMNS   65536
 #define INDENT	      4 /* of the tables of a row */
-
-/* The node after a run of frames without names; *cnt: how many there are. */
-static uint32_t skip_unnamed(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *cnt)
-{
-	const struct tapir_tree_node *nodes = tree->nodes.data;
-	const char *name = tree->names.data[nodes[node].name];
-
-	for (*cnt = 0; node; node = nodes[node].parent, ++*cnt)
-		if (!tapir_unnamed_frames__are_alike(name, tree->names.data[nodes[node].name]))
-			break;
-	return node;
-}
-
-/* The node after a run of the runtime's own functions; *cnt: how many there are. */
-static uint32_t skip_runtime(const struct tapir_stack_tree *tree, uint32_t node, uint32_t *cnt)
-{
-	const struct tapir_tree_node *nodes = tree->nodes.data;
-
-	for (*cnt = 0; node && nodes[node].kind == TAPIR_FRAME_RUNTIME; node = nodes[node].parent)
-		++*cnt;
-	return node;
-}
 
 static void add_label(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node,
 		      size_t columns)
@@ -55,28 +33,19 @@ static void add_label(struct tapir_str *out, const struct tapir_stack_tree *tree
 		out->len = at + columns;
 }
 
-/*
- * "f", "f (x3)" of a function that calls itself, "libcoreclr.so (14 frames)" without names, or
- * "runtime (14 frames)"; returns the node after them.
- */
+/* A run of frames, "f", or "f (x3)" of a function that calls itself; the node after them. */
 static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result *result,
 			   uint32_t node, size_t columns)
 {
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
-	const char *name = tree->names.data[nodes[node].name];
-	uint32_t cnt, runtime_cnt, next = skip_unnamed(tree, node, &cnt);
-	uint32_t after = skip_runtime(tree, node, &runtime_cnt);
+	struct tapir_frame_run run;
+	uint32_t cnt = 1, next = tapir_frame_run__of_node(&run, tree, node);
 
-	if (cnt > 1 && cnt >= runtime_cnt) {
-		tapir_unnamed_frames__add(out, name, cnt);
+	if (run.cnt > 1 && result->folds) {
+		tapir_frame_run__add(&run, NULL, true, out);
 		return next;
 	}
-	if (runtime_cnt > 1 && !result->all_frames) {
-		tapir_str__addf(out, "runtime (%" PRIu32 " frames)", runtime_cnt);
-		return after;
-	}
-	cnt = 1;
 	for (next = nodes[node].parent;
 	     next && nodes[next].name == nodes[node].name && nodes[next].place == nodes[node].place;
 	     next = nodes[next].parent)
@@ -88,18 +57,18 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result
 }
 
 /*
- * The first function that is shown: after the kernel's functions; for an origin, the first function
- * of the program's own, or after those of the runtime.
+ * The first function that is shown: for an origin, the first function of the program's own, or
+ * after those of the kernel and the runtime.
  */
 static uint32_t first_told(const struct tapir_view_result *result, uint32_t node, bool is_origin)
 {
 	const struct tapir_tree_node *nodes = result->tree->nodes.data;
-	uint32_t at = is_origin ? tapir_own_code__origin(result->tree, node) : 0;
+	uint32_t at = is_origin ? tapir_own_code__origin(result->tree, node) : node;
 
 	if (at)
 		return at;
-	for (at = node; at && (nodes[at].kind == TAPIR_FRAME_KERNEL ||
-			       (is_origin && nodes[at].kind == TAPIR_FRAME_RUNTIME));)
+	for (at = node;
+	     at && (nodes[at].kind == TAPIR_FRAME_KERNEL || nodes[at].kind == TAPIR_FRAME_RUNTIME);)
 		at = nodes[at].parent;
 	return at ? at : node;
 }
@@ -110,9 +79,9 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t at = result->all_frames ? node : first_told(result, node, is_origin);
+	uint32_t at = result->unfold ? node : first_told(result, node, is_origin);
 
-	columns = result->all_frames ? ALL_COLUMNS : columns;
+	columns = result->unfold ? ALL_COLUMNS : columns;
 	while (at) {
 		size_t len = strlen(tree->names.data[nodes[at].name]);
 

@@ -32,6 +32,7 @@ struct tapir_export {
 	struct tapir_str out;
 	const char *title;		  /* the recording's name */
 	struct tapir_str head;		  /* lines of the finding; empty: none */
+	bool folds;			  /* runs of frames: folded_tree.h */
 	bool of_offcpu;			  /* folded: time off the CPU, not samples */
 	struct tapir_event_filter choice; /* these events instead of samples; no glob: of both */
 	struct tapir_trace_filter trace;  /* and these samples, events and times off the CPU */
@@ -50,6 +51,7 @@ struct tapir_sink {
 	enum tapir_sink_content content;
 	bool is_whole;	/* it holds the whole recording, not stacks of one kind of records */
 	bool has_head;	/* a place for the finding */
+	bool can_fold;	/* --fold can be used */
 	bool no_trace;	/* --trace-id cannot be used */
 	bool takes_all; /* add is given every record, else the chosen ones alone */
 	bool describes; /* and descriptions, too */

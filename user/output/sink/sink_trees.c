@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/folded_tree.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "output/render/offcpu_tree.h"
@@ -19,6 +20,7 @@
 /* Records of one kind. */
 struct folded {
 	struct tapir_stack_tree tree;
+	struct tapir_folded_tree runs;	/* where runs are folded: all that is in tree */
 	struct tapir_pprof_spans spans; /* for pprof alone */
 };
 
@@ -43,6 +45,7 @@ static int begin(struct tapir_export *x)
 static void folded__fini(struct folded *f)
 {
 	tapir_stack_tree__fini(&f->tree);
+	tapir_folded_tree__fini(&f->runs);
 	tapir_pprof_spans__fini(&f->spans);
 }
 
@@ -70,21 +73,29 @@ static int fold_record(struct tapir_export *x, const struct tapir_rec *rec, bool
 	if (node == UINT32_MAX)
 		return 0;
 	f->tree.nodes.data[node].self++;
+	if (has_spans && x->folds)
+		node = tapir_folded_tree__node(&f->runs, &f->tree, node, NULL);
 	if (has_spans)
 		tapir_pprof_spans__add(&f->spans, node, tapir_rec__trace_ids(rec));
 	return 0;
 }
 
-/* Samples, or events where there are none. -ENOMEM: they are not complete. */
-static int finish(struct tapir_export *x, struct folded **out)
+/*
+ * Samples, or events where there are none, and their tree as it is written. -ENOMEM: they are not
+ * complete.
+ */
+static int finish(struct tapir_export *x, struct folded **out, struct tapir_stack_tree **tree)
 {
 	struct trees *t = x->state;
 	int err = t->offcpu ? tapir_offcpu_tree__finish(t->offcpu) : 0;
 
 	*out = t->samples.tree.nodes.cnt ? &t->samples : &t->events;
-	tapir_stack_tree__sort(&(*out)->tree);
-	if (!err && (t->samples.tree.failed || t->events.tree.failed || t->samples.spans.failed ||
-		     t->events.spans.failed))
+	*tree = x->folds ? &(*out)->runs.tree : &(*out)->tree;
+	if (x->folds)
+		tapir_folded_tree__add(&(*out)->runs, &(*out)->tree);
+	tapir_stack_tree__sort(*tree);
+	if (!err && ((*tree)->failed || t->samples.tree.failed || t->events.tree.failed ||
+		     t->samples.spans.failed || t->events.spans.failed))
 		err = -ENOMEM;
 	return err;
 }
@@ -152,11 +163,12 @@ static int add_folded(struct tapir_export *x, const struct tapir_rec *rec)
 static int end_folded(struct tapir_export *x)
 {
 	struct tapir_str path = {};
+	struct tapir_stack_tree *tree;
 	struct folded *f;
-	int err = finish(x, &f);
+	int err = finish(x, &f, &tree);
 
-	if (!err && f->tree.nodes.cnt)
-		err = write_node(x, &f->tree, TAPIR_STACK_TREE_ROOT, &path);
+	if (!err && tree->nodes.cnt)
+		err = write_node(x, tree, TAPIR_STACK_TREE_ROOT, &path);
 	tapir_str__fini(&path);
 	if (!err)
 		say_what_lacks(f);
@@ -169,6 +181,7 @@ const struct tapir_sink tapir_sink_folded = {
 	.lacks = "times, threads, fields, trace ids, losses",
 	.suffix = "folded",
 	.content = TAPIR_SINK_IS_TEXT,
+	.can_fold = true,
 	.begin = begin,
 	.add = add_folded,
 	.end = end_folded,
@@ -198,8 +211,9 @@ static int add_pprof(struct tapir_export *x, const struct tapir_rec *rec)
 
 static int end_pprof(struct tapir_export *x)
 {
+	struct tapir_stack_tree *tree;
 	struct folded *f;
-	int err = finish(x, &f);
+	int err = finish(x, &f, &tree);
 	bool is_of_samples = f == &((struct trees *)x->state)->samples;
 	struct tapir_pprof_opts opts = {.utc_ns = tapir_reader__stats(x->reader)->created_utc_ns,
 					.counts = is_of_samples ? "samples" : "events",
@@ -207,7 +221,7 @@ static int end_pprof(struct tapir_export *x)
 					.lines = x->head.data};
 
 	if (!err)
-		err = tapir_pprof__write(&f->tree, &f->spans, &opts, &x->out);
+		err = tapir_pprof__write(tree, &f->spans, &opts, &x->out);
 	if (!err)
 		say_what_lacks(f);
 	return err;
@@ -221,6 +235,7 @@ const struct tapir_sink tapir_sink_pprof = {
 	.content = TAPIR_SINK_IS_BINARY,
 	.is_whole = true,
 	.has_head = true,
+	.can_fold = true,
 	.begin = begin,
 	.add = add_pprof,
 	.end = end_pprof,

@@ -144,6 +144,15 @@ struct tapir_lore_work {
 	uint8_t cause;
 };
 
+/*
+ * A prefix of functions (after a '*': a part), or a kind of intervals, and what the runtime does in
+ * them, and in what they call of its own (analyze/frame_runs.h).
+ */
+struct tapir_lore_purpose {
+	const char *of;
+	const char *what;
+};
+
 enum tapir_lore_match {
 	TAPIR_LORE_WHOLE,   /* the file's name */
 	TAPIR_LORE_VERSION, /* and nothing else but a version: "python3.11" */
@@ -267,6 +276,7 @@ struct tapir_lore {
 	/* Texts in the paths of these that a version follows (symbol/process_runtime.c). */
 	const char *const *version_after;
 	const struct tapir_lore_work *threads, *functions;
+	const struct tapir_lore_purpose *purposes, *interval_purposes;
 	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
 	const char *const *library_code;
 	/*

@@ -101,6 +101,30 @@ static const struct tapir_lore_work threads[] = {
 static const struct tapir_lore_work functions[] = {
 	{"WKS::", GC}, {"SVR::", GC}, {"libclrjit.so", JIT}, {"libclrgc", GC}, {}};
 
+static const struct tapir_lore_purpose purposes[] = {
+	{"System.Runtime.EH.", "exception dispatch"},
+	{"*.Throw", "exception dispatch"},
+	{"IL_Throw", "exception dispatch"},
+	{"IL_Rethrow", "exception dispatch"},
+	{"ProcessCLRException", "exception dispatch"},
+	{"SfiInit", "exception dispatch"},
+	{"SfiNext", "exception dispatch"},
+	{"System.Runtime.CompilerServices.InitHelpers.", "type loading"},
+	{"System.Runtime.CompilerServices.StaticsHelpers.", "type loading"},
+	{"System.Runtime.CompilerServices.GenericsHelpers.", "type loading"},
+	{"System.RuntimeTypeHandle.", "type loading"},
+	{"System.Reflection.RuntimeAssembly.", "type loading"},
+	{"ClassLoader::", "type loading"},
+	{"MethodTable::CheckRunClassInit", "type loading"},
+	{"System.GC.", "collection"},
+	{"PreStubWorker", "method preparation"},
+	{"ThePreStub", "method preparation"},
+	{"System.Threading.PortableThreadPool.", "thread pool"},
+	{"System.Threading.ThreadPoolWorkQueue.", "thread pool"},
+	{"System.Threading.Thread.StartCallback", "thread start"},
+	{}};
+static const struct tapir_lore_purpose interval_purposes[] = {{"type_load", "type loading"}, {}};
+
 static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_LOCK("AwareLock::Enter*", "monitor"),
 	TAPIR_WAIT_LOCK("System.Threading.Monitor.Enter*", "monitor"),
@@ -184,6 +208,8 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.version_after = version_after,
 	.threads = threads,
 	.functions = functions,
+	.purposes = purposes,
+	.interval_purposes = interval_purposes,
 	.library_code = TAPIR_LIST_OF("System.", "Microsoft.", "Internal.", "Interop.",
 				      "dynamicClass.", "MS.", "FxResources.", "InvokeStub_"),
 	.plumbing = TAPIR_LIST_OF(

@@ -118,6 +118,30 @@ static const struct tapir_lore_work threads[] = {
 
 static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}};
 
+static const struct tapir_lore_purpose purposes[] = {
+	{"SystemDictionary::", "class loading"},
+	{"ClassLoader::", "class loading"},
+	{"ClassFileParser::", "class loading"},
+	{"InstanceKlass::link_class", "class loading"},
+	{"InstanceKlass::initialize", "class loading"},
+	{"JVM_DefineClass", "class loading"},
+	{"JVM_FindClass", "class loading"},
+	{"JVM_StartThread", "start of a thread"},
+	{"VM_G1", "collection"},
+	{"VM_GenCollect", "collection"},
+	{"VM_ParallelGC", "collection"},
+	{"CollectedHeap::collect", "collection"},
+	{"G1CollectedHeap::", "collection"},
+	{"ParallelScavengeHeap::", "collection"},
+	{"GenCollectedHeap::", "collection"},
+	{"SafepointSynchronize::", "safepoint"},
+	{"LinkResolver::", "linking"},
+	{"JavaThread::run", "thread start"},
+	{"JavaThread::thread_main_inner", "thread start"},
+	{}};
+static const struct tapir_lore_purpose interval_purposes[] = {
+	{"class_init", "class loading"}, {"safepoint", "safepoint"}, {}};
+
 #define AQS(type, method) type " java.util.concurrent.locks.AbstractQueuedSynchronizer." method "*"
 /* ReentrantReadWriteLock of JDK 25. */
 #define AQLS(type, method)                                                                         \
@@ -190,6 +214,8 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.version_after = version_after,
 	.threads = threads,
 	.functions = functions,
+	.purposes = purposes,
+	.interval_purposes = interval_purposes,
 	.library_code = TAPIR_LIST_OF("java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.",
 				      "kotlinx.", "scala.", "groovy.", "clojure."),
 	.throwing = TAPIR_LIST_OF(
