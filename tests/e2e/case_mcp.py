@@ -40,6 +40,7 @@ def test_a_session_finds_what_a_program_does(t):
     t.ok(len(ours) <= 1, f"a line a process: {ours}")
     brief, report = json.loads(text(answers[3])), json.loads(text(answers[4]))
     t.eq((brief["recording"], brief["findings"]), ("r1", report["findings"]), "findings are the report's")
+    t.ok(brief["first_screen"] == report["first_screen"] and brief["first_screen"].startswith(f"burner ({program.pid}) · "), brief["first_screen"])
     t.ok(report["functions"] and report["processes"][0]["pid"] == program.pid, f"it burns a CPU: {report['headline']}")
     t.ok(json.loads(text(answers[5])), "a view")
     t.ok(json.loads(text(answers[6]))["groups"], "stacks")

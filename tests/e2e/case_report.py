@@ -194,6 +194,7 @@ def test_first_screen_fits_a_terminal_and_leads_on(t):
     for found in shown:
         t.ok(f"   next: tapir report {shlex.quote(file)} --view {found['view']}" in lines, f"{found['kind']}: {screen}")
     t.ok(re.search(r"^CPU +\d+%  burn_much$", screen, re.M), screen)
+    t.eq(report["first_screen"], screen, "and in JSON")
     t.eq(lines[-1], f"more: tapir report {shlex.quote(file)} --all", "the last line")
 
 

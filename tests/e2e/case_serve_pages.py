@@ -178,6 +178,8 @@ def test_session_is_started_stopped_and_deleted_by_forms(t):
     page = visitor.ask(path)
     t.ok('http-equiv="refresh"' not in page.html and 'id="findings"' in page.html, "findings of a recording that has ended")
     t.ok("burn_much" in page.html, "the burner's function")
+    lines = [line for line in server.json(f"/v1{path}/findings")["first_screen"].splitlines() if not line.startswith(("   next: ", "more: "))]
+    t.ok(lines and all(html.escape(line, quote=False) in page.html.replace("&quot;", '"').replace("&#39;", "'") for line in lines), f"the first screen of a report: {lines}")
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
     t.eq([link for link in page.links if link and link.startswith("#") and link[1:] not in ids], [], "links that lead nowhere")
     t.ok(visitor.ask("/v1" + path + "/trace?format=folded").data.startswith(name.encode()),

@@ -506,8 +506,9 @@ int tapir_task__stacks(void *ctx, int client_fd)
 static int send_findings(int fd, int client_fd)
 {
 	static const char *const argv[] = {"report", "--json", "-", NULL};
-	static const char *const kept[] = {"headline", "finding", "findings", "overview",
-					   "utc",      "cpus",	  "complete", NULL};
+	static const char *const kept[] = {"headline", "first_screen", "finding",
+					   "findings", "overview",     "utc",
+					   "cpus",     "complete",     NULL};
 	struct tapir_str out = {};
 	json_t *report, *answer;
 	char *text;

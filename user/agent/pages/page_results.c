@@ -86,36 +86,70 @@ static bool is_section(const char *view)
 	return false;
 }
 
-static void add_finding(struct tapir_str *out, const json_t *f)
+/* Returns the class of a finding's first line, "1  lock contention  critical"; NULL: of others. */
+static const char *class_of(const char *line, size_t len)
 {
-	uint64_t severity = tapir_member__u64(f, "severity");
-	const char *view = tapir_member__text(f, "view");
+	static const struct {
+		const char *level, *class;
+	} levels[] = {
+		{"critical", "high"}, {"serious", "medium"}, {"moderate", "low"}, {"minor", "low"}};
 
-	tapir_html__add(out, "<li class=\"%s\"><strong>%s</strong> <span class=\"soft\">%s</span>",
-			severity >= 60	 ? "high"
-			: severity >= 30 ? "medium"
-					 : "low",
-			tapir_member__text(f, "text"), tapir_member__text(f, "evidence"));
-	if (is_section(view))
-		tapir_html__add(out, " <a href=\"#%s\">%s</a>", view, view);
-	tapir_str__adds(out, "</li>\n");
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		size_t of = strlen(levels[i].level);
+
+		if (line[0] >= '1' && line[0] <= '9' && len > of &&
+		    !memcmp(line + len - of, levels[i].level, of))
+			return levels[i].class;
+	}
+	return NULL;
 }
 
-static void add_findings(struct tapir_str *out, const json_t *findings)
+/* The command that comes next is the view's section of the recording's page. */
+static void add_next(struct tapir_str *out, const char *line, size_t len, const char *session)
 {
-	const json_t *list = json_object_get(findings, "findings"), *f;
-	size_t i;
+	static const char option[] = " --view ";
+	const char *at = memmem(line, len, option, sizeof(option) - 1);
+	char view[32] = "";
 
-	tapir_str__adds(out, "<section id=\"findings\"><h2>Findings</h2>\n");
-	if (json_array_size(list)) {
-		tapir_str__adds(out, "<ol class=\"findings\">\n");
-		json_array_foreach(list, i, f) add_finding(out, f);
-		tapir_str__adds(out, "</ol>\n");
-	} else {
-		tapir_str__adds(out, "<p>Nothing stands out.</p>\n");
+	if (at)
+		snprintf(view, sizeof(view), "%.*s",
+			 (int)(len - (size_t)(at - line) - (sizeof(option) - 1)),
+			 at + sizeof(option) - 1);
+	if (is_section(view))
+		tapir_html__add(out, "   next: <a href=\"/sessions/%s#%s\">%s</a>\n", session, view,
+				view);
+}
+
+static void add_line(struct tapir_str *out, const char *line, size_t len, const char *class)
+{
+	if (class)
+		tapir_html__add(out, "<strong class=\"%s\">", class);
+	tapir_str__add_markup(out, line, len);
+	tapir_str__adds(out, class ? "</strong>\n" : "\n");
+}
+
+/* The first screen as `tapir report` shows it: its commands would name a file that is not here. */
+static void add_first_screen(struct tapir_str *out, const char *text, const char *session)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		const char *class;
+
+		len = strcspn(text, "\n");
+		class = class_of(text, len);
+		if (!strncmp(text, "   next: ", 9))
+			add_next(out, text, len, session);
+		else if (strncmp(text, "more: ", 6) != 0)
+			add_line(out, text, len, class);
 	}
-	tapir_html__add(out, "<p class=\"soft\">%s</p>\n</section>\n",
-			tapir_member__text(findings, "headline"));
+}
+
+static void add_findings(struct tapir_str *out, const struct tapir_page_results *r)
+{
+	tapir_str__adds(out, "<section id=\"findings\"><h2>Findings</h2>\n<pre class=\"screen\" "
+			     "tabindex=\"0\">");
+	add_first_screen(out, tapir_member__text(r->findings, "first_screen"),
+			 tapir_member__text(r->session, "id"));
+	tapir_str__adds(out, "</pre>\n</section>\n");
 }
 
 /* Returns true for counters of a .NET runtime that are shown first. */
@@ -340,7 +374,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *r)
 {
 	if (r->findings)
-		add_findings(out, r->findings);
+		add_findings(out, r);
 }
 
 /* NULL for what has no section: its events were not recorded, or the runtime has none. */

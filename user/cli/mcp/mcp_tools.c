@@ -514,9 +514,9 @@ void tapir_mcp_recordings__fini(struct tapir_mcp_recordings *recordings)
 /* Shortens a report to what is needed first. */
 static int shorten(struct tapir_str *report, unsigned nr)
 {
-	static const char *const keys[] = {"headline", "findings",    "overview",
-					   "programs", "duration_ns", "cpus",
-					   "lost",     "gaps",	      "complete"};
+	static const char *const keys[] = {"first_screen", "headline",	  "findings", "overview",
+					   "programs",	   "duration_ns", "cpus",     "lost",
+					   "gaps",	   "complete"};
 	json_t *whole = json_loadb(report->data ? report->data : "", report->len, 0, NULL);
 	json_t *brief = json_object();
 	char name[16], *text;

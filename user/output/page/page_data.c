@@ -585,7 +585,6 @@ static int add_rows(struct page *p, struct tapir_reader *reader, struct tapir_js
 static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_json *j,
 		      struct tapir_str *left)
 {
-	static const struct tapir_palette plain = {"", "", "", "", "", ""};
 	const struct tapir_pids all = {};
 	struct tapir_report_request rq = {.path = p->opts->path,
 					  .pids = &all,
@@ -598,7 +597,7 @@ static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_
 	int err = tapir_report__read(&report, reader, &pairs, &rq);
 
 	if (!err) {
-		tapir_report__write_first_screen(&report.view, &plain, 0, &text);
+		tapir_report__write_first_screen(&report.view, &tapir_palette_plain, 0, &text);
 		tapir_json__strn(j, "first_screen", text.data ? text.data : "", text.len);
 		tapir_str__clear(&text);
 		report.view.without_stacks = true; /* the rows have them */

@@ -394,12 +394,17 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 {
 	const struct tapir_summary *s = v->summary;
 	struct tapir_json j = tapir_json__to(out);
-	struct tapir_str utc = {}, headline = {};
+	struct tapir_str utc = {}, headline = {}, screen = {};
 
 	tapir_human__add_utc(&utc, v->stats->created_utc_ns);
 	tapir_json__open(&j, NULL, '{');
 	tapir_report__add_headline(v, &headline);
 	tapir_json__str(&j, "headline", headline.data);
+	if (!v->without_stacks) {
+		tapir_report__write_first_screen(v, &tapir_palette_plain, 0, &screen);
+		tapir_json__strn(&j, "first_screen", screen.data ? screen.data : "", screen.len);
+		out->failed |= screen.failed;
+	}
 	tapir_json__str(&j, "finding",
 			v->findings->rows.cnt ? v->findings->rows.data[0].text : NULL);
 	json_findings(&j, v->findings);
@@ -441,6 +446,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 			 !v->stats->cut && !tapir_reader_stats__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
+	tapir_str__fini(&screen);
 	tapir_str__fini(&headline);
 	tapir_str__fini(&utc);
 }

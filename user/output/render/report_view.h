@@ -18,7 +18,7 @@ struct tapir_report_view {
 	const struct tapir_found_list *findings; /* the worst first */
 	const struct tapir_overview *overview;
 	const struct tapir_report_programs *programs;
-	/* The JSON leaves out functions and stacks, which may be many. */
+	/* The JSON leaves out the first screen, and functions and stacks, which may be many. */
 	bool without_stacks;
 	bool is_machine; /* it is a recording of all processes (-a) */
 	uint64_t late;	 /* records that were delivered after younger ones */

@@ -25,9 +25,10 @@ static bool is_read_on_terminal(void)
 	return tapir_screen__is_tty(stdout) || is_paged;
 }
 
+const struct tapir_palette tapir_palette_plain = {"", "", "", "", "", ""};
+
 const struct tapir_palette *tapir_screen__palette(FILE *stream)
 {
-	static const struct tapir_palette plain = {"", "", "", "", "", ""};
 	static const struct tapir_palette colour = {"\033[1m",	"\033[2m",  "\033[31m",
 						    "\033[32m", "\033[33m", "\033[0m"};
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -35,7 +36,7 @@ const struct tapir_palette *tapir_screen__palette(FILE *stream)
 	bool is_tty = stream == stdout ? is_read_on_terminal() : tapir_screen__is_tty(stream);
 
 	if (!is_tty || (no_color && *no_color) || (term && !strcmp(term, "dumb")))
-		return &plain;
+		return &tapir_palette_plain;
 	return &colour;
 }
 

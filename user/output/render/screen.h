@@ -16,6 +16,7 @@ struct tapir_palette {
 };
 
 const struct tapir_palette *tapir_screen__palette(FILE *stream); /* borrowed, static */
+extern const struct tapir_palette tapir_palette_plain;		 /* for what no terminal shows */
 /* Returns true if the stream is a terminal. */
 bool tapir_screen__is_tty(FILE *stream);
 int tapir_screen__columns(void); /* of stderr's terminal; 80 if there is none */
