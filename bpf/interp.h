@@ -26,11 +26,18 @@ enum tapir_interp_root {
 	TAPIR_INTERP_TSS = 1,  /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
 	TAPIR_INTERP_TLS = 2,  /* root_va: a distance from the thread pointer */
 	TAPIR_INTERP_VA = 3,   /* root_va: an address */
-	TAPIR_INTERP_SLOTS = 4 /* nowhere: the frames of generated code have them; see below */
+	TAPIR_INTERP_SLOTS = 4, /* nowhere: the frames of generated code have them; see below */
+	/* root_va: of a library's tls_index, the number of its thread-local data and where in it */
+	TAPIR_INTERP_INDEX = 5
 };
 
 /* The language of the functions selects what merges and names them. */
-enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAPIR_INTERP_V8 = 3 };
+enum tapir_interp_language {
+	TAPIR_INTERP_CPYTHON = 1,
+	TAPIR_INTERP_PHP = 2,
+	TAPIR_INTERP_V8 = 3,
+	TAPIR_INTERP_RUBY = 4
+};
 
 #define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
 #define TAPIR_INTERP_STEPS	  2u
@@ -48,6 +55,21 @@ enum tapir_interp_language { TAPIR_INTERP_CPYTHON = 1, TAPIR_INTERP_PHP = 2, TAP
 #define TAPIR_INTERP_SMALL_MASK	  1u  /* 0 in small numbers */
 #define TAPIR_INTERP_IDX_SHIFT	  1u  /* above TAPIR_INTERP_FRAME_LAST */
 #define TAPIR_INTERP_IDX_BITS	  16u /* both */
+
+/*
+ * Ruby: the frames of a thread, or of a fiber, are an array, in which `previous` is how far apart
+ * they are; the state has where its memory begins, how many words it has, then the innermost frame.
+ * A frame has the address of its environment (at last), which says what kind of frame it is, and of
+ * what runs for a call from outside: a block's leads to that of its method. The function is an
+ * instruction sequence (at code), whose body (at cookie) tells one from another; that of C is the
+ * definition that its method entry has (at cookie).
+ */
+#define TAPIR_INTERP_ENV_BYTES	  24u /* the method entry, the outer one's address, the flags */
+#define TAPIR_INTERP_ENVS	  4u  /* blocks in blocks; of deeper ones the method is not known */
+#define TAPIR_INTERP_ENV_TAGS	  3u  /* of an outer one's address */
+#define TAPIR_INTERP_ENV_IS_OWN	  2u  /* there is no outer one */
+#define TAPIR_INTERP_ARRAY_WORDS  (1u << 24)
+#define TAPIR_INTERP_C_FUNCTION	  8u /* in a definition: a word that differs between functions */
 
 /* The frame that ends those of one call of the loop runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)
@@ -81,6 +103,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_interp) == 32, "tapir_interp");
 struct tapir_interp_frame {
 	uint64_t va;	 /* of the function's description; low bits that are tags are 0 */
 	uint64_t cookie; /* its low bit: TAPIR_INTERP_FRAME_LAST */
+	uint64_t owner;	 /* Ruby: the method entry, which is not a part of the stack's id; else 0 */
 };
 
 #define TAPIR_INTERP_IS_CUT (1u << 0) /* there are more, or one could not be read */
@@ -108,7 +131,7 @@ struct tapir_rec_interp_stack {
 	struct tapir_interp_list list;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_interp_stack) ==
-			    32 + 8 * (TAPIR_FRAMES + 2) + 16 + 16 * TAPIR_INTERP_FRAMES,
+			    32 + 8 * (TAPIR_FRAMES + 2) + 16 + 24 * TAPIR_INTERP_FRAMES,
 		    "tapir_rec_interp_stack");
 
 static inline uint32_t tapir_interp__room(const struct tapir_rec_stack *stack)

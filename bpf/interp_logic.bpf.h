@@ -53,6 +53,7 @@ tapir_interp__add(struct tapir_interp_list *list, uint64_t va, uint64_t cookie, 
 	if (!va && (!cnt || frame->cookie & TAPIR_INTERP_FRAME_LAST))
 		return;
 	if (va) {
+		frame->owner = 0;
 		frame->va = va;
 		frame->cookie = cookie & ~(uint64_t)TAPIR_INTERP_FRAME_LAST;
 		list->stack_id = tapir_walk__hash(list->stack_id, va);
@@ -77,6 +78,60 @@ tapir_interp__slot_cookie(const struct tapir_interp *how, const uint64_t words[T
 static inline __attribute__((always_inline)) int tapir_interp__is_object(uint64_t word)
 {
 	return (word & TAPIR_INTERP_OBJECT_MASK) == TAPIR_INTERP_OBJECT && tapir_walk__ip_ok(word);
+}
+
+/* ---- Ruby ---------------------------------------------------------------------------------- */
+
+enum tapir_interp_env {
+	TAPIR_INTERP_ENV_UNKNOWN, /* it is none */
+	TAPIR_INTERP_ENV_METHOD,  /* instructions */
+	TAPIR_INTERP_ENV_C,
+	TAPIR_INTERP_ENV_BARE, /* no function */
+	TAPIR_INTERP_ENV_OUTERMOST
+};
+
+/* What flags say of the frame (vm_core.h, VM_FRAME_MAGIC_*). */
+static inline __attribute__((always_inline)) enum tapir_interp_env
+tapir_interp__env(uint64_t flags)
+{
+	switch (flags & 0x7fff0001) {
+	case 0x11110001: /* a method */
+	case 0x22220001: /* a block */
+	case 0x33330001: /* the body of a class */
+	case 0x44440001: /* a file */
+	case 0x77770001: /* eval */
+	case 0x78880001: /* rescue */
+		return TAPIR_INTERP_ENV_METHOD;
+	case 0x55550001:
+		return TAPIR_INTERP_ENV_C;
+	case 0x66660001: /* a block that is C */
+		return TAPIR_INTERP_ENV_BARE;
+	case 0x79990001:
+		return TAPIR_INTERP_ENV_OUTERMOST;
+	default:
+		return TAPIR_INTERP_ENV_UNKNOWN;
+	}
+}
+
+/* The end of the memory of a state with these words, if the innermost frame is in it; else 0. */
+static inline __attribute__((always_inline)) uint64_t
+tapir_interp__array_end(const uint64_t words[TAPIR_INTERP_WORDS])
+{
+	uint64_t end = words[0] + 8 * words[1];
+
+	if (words[1] > TAPIR_INTERP_ARRAY_WORDS || words[2] & 7 || words[2] < words[0] ||
+	    words[2] >= end || !tapir_walk__ip_ok(words[0]))
+		return 0;
+	return end;
+}
+
+/* The frame that was added last is a method of that entry. */
+static inline __attribute__((always_inline)) void
+tapir_interp__set_owner(struct tapir_interp_list *list, uint64_t owner)
+{
+	uint32_t cnt = *(volatile uint16_t *)&list->cnt;
+
+	list->frames[(cnt - 1) & (TAPIR_INTERP_FRAMES - 1)].owner = owner;
 }
 
 /* The id of a stack of these addresses and the frames of the list whose hash that is. */

@@ -12,10 +12,29 @@
 
 #define TSS_VALUES_OFF 0x318u /* glibc's struct pthread: specific_1stblock[0].data */
 #define TSS_KEYS       32u    /* that are in it */
+#define DTV_OFF	       8u     /* tcbhead_t.dtv: of 16 bytes for each module, the first of which */
+#define DTV_MODULES    4096u  /* is where its data is */
+#define RUBY_FRAME_BYTES 40u  /* are read of a frame */
 
 static __always_inline long read_interp_word(struct user_stack *u, __u64 va)
 {
 	return bpf_probe_read_user(u->interp_words, sizeof(__u64), (void *)va);
+}
+
+/* The data of a library that the thread has not used yet is at no address that can be read. */
+static __always_inline __u64 indexed_root(struct user_stack *u, struct task_struct *task)
+{
+	__u64 module, off;
+
+	if (read_pair(u, u->interp.root_va))
+		return 0;
+	module = u->pair[0];
+	off = u->pair[1];
+	if (!module || module > DTV_MODULES ||
+	    read_interp_word(u, tapir_task__thread_pointer(task) + DTV_OFF) ||
+	    read_interp_word(u, u->interp_words[0] + 16 * module))
+		return 0;
+	return u->interp_words[0] + off;
 }
 
 /* Returns where the address of the thread's state is; 0: nowhere. */
@@ -23,6 +42,8 @@ static __always_inline __u64 interp_root(struct user_stack *u, struct task_struc
 {
 	__u32 key;
 
+	if (u->interp.root == TAPIR_INTERP_INDEX)
+		return indexed_root(u, task);
 	if (u->interp.root == TAPIR_INTERP_VA)
 		return u->interp.root_va;
 	if (u->interp.root == TAPIR_INTERP_TLS)
@@ -31,6 +52,17 @@ static __always_inline __u64 interp_root(struct user_stack *u, struct task_struc
 		return 0;
 	key = u->interp_words[0];
 	return key < TSS_KEYS ? tapir_task__thread_pointer(task) + TSS_VALUES_OFF + 16 * key : 0;
+}
+
+/* Of the state at u->cfa. */
+static __always_inline void begin_array(struct user_stack *u)
+{
+	u->interp_va = u->interp_end = 0;
+	if (bpf_probe_read_user(u->interp_words, 3 * sizeof(__u64), (void *)u->cfa))
+		return;
+	u->interp_end = tapir_interp__array_end(u->interp_words);
+	if (u->interp_end)
+		u->interp_va = u->interp_words[2];
 }
 
 /* The innermost frame to u->interp_va; 0: none. Not static: see find_row. */
@@ -57,6 +89,8 @@ __weak __noinline int begin_interp(struct user_stack *u)
 		u->cfa = u->interp_words[0];
 	}
 	u->interp_va = u->cfa;
+	if (u->interp.language == TAPIR_INTERP_RUBY)
+		begin_array(u);
 	return 0;
 }
 
@@ -83,9 +117,75 @@ __weak __noinline int take_interp_frame(struct user_stack *u)
 	return !u->interp_va;
 }
 
+static __always_inline long read_env(struct user_stack *u, __u64 va)
+{
+	return bpf_probe_read_user(u->env, sizeof(u->env),
+				   (void *)(va - TAPIR_INTERP_ENV_BYTES + sizeof(__u64)));
+}
+
+/* To u->env that of the method in which the block is; not 0: it is not known. */
+static __always_inline long read_own_env(struct user_stack *u)
+{
+	for (__u32 i = 0; i < TAPIR_INTERP_ENVS; i++) {
+		if (u->env[2] & TAPIR_INTERP_ENV_IS_OWN)
+			return 0;
+		if (read_env(u, u->env[1] & ~(__u64)TAPIR_INTERP_ENV_TAGS))
+			return -1;
+	}
+	return -1;
+}
+
+/*
+ * Adds the function of Ruby whose frame is in u->interp_words, and its environment in u->env. Not
+ * 0: it cannot be one.
+ */
+static __always_inline long add_method(struct user_stack *u, enum tapir_interp_env kind)
+{
+	int is_last = (u->env[2] & u->interp.last_mask) == u->interp.last_value;
+	__u64 va = tapir_interp__word(u->interp_words, u->interp.code), owner = u->env[0];
+	__u32 at = u->interp.cookie;
+
+	if (kind == TAPIR_INTERP_ENV_C) {
+		if (read_interp_word(u, owner + at))
+			return -1;
+		va = u->interp_words[0];
+		at = TAPIR_INTERP_C_FUNCTION;
+	} else {
+		owner = read_own_env(u) ? 0 : u->env[0];
+	}
+	if (va & 7 || !tapir_walk__ip_ok(va) || read_interp_word(u, va + at))
+		return -1;
+	tapir_interp__add(&u->list, va, u->interp_words[0], is_last);
+	tapir_interp__set_owner(&u->list, owner);
+	return 0;
+}
+
+/* Not 0: it was the last one. Not static: see find_row. */
+__weak __noinline int take_ruby_frame(struct user_stack *u)
+{
+	enum tapir_interp_env kind = TAPIR_INTERP_ENV_UNKNOWN;
+
+	if (!u)
+		return 1;
+	if (*(volatile __u16 *)&u->list.cnt < TAPIR_INTERP_FRAMES &&
+	    !bpf_probe_read_user(u->interp_words, RUBY_FRAME_BYTES, (void *)u->interp_va) &&
+	    !read_env(u, tapir_interp__word(u->interp_words, u->interp.last)))
+		kind = tapir_interp__env(u->env[2]);
+	if ((kind == TAPIR_INTERP_ENV_METHOD || kind == TAPIR_INTERP_ENV_C) && add_method(u, kind))
+		kind = TAPIR_INTERP_ENV_UNKNOWN;
+	u->interp_va += u->interp.previous;
+	if (kind == TAPIR_INTERP_ENV_UNKNOWN)
+		u->list.flags |= TAPIR_INTERP_IS_CUT;
+	return kind == TAPIR_INTERP_ENV_UNKNOWN || kind == TAPIR_INTERP_ENV_OUTERMOST ||
+	       u->interp_va >= u->interp_end;
+}
+
 static long interp_step(__u64 idx, void *ctx)
 {
-	return take_interp_frame(*(struct user_stack **)ctx) != 0;
+	struct user_stack *u = *(struct user_stack **)ctx;
+
+	return (u->interp.language == TAPIR_INTERP_RUBY ? take_ruby_frame(u)
+							: take_interp_frame(u)) != 0;
 }
 
 /* u->list of the current thread; its stack_id is a hash of it. Not static: see find_row. */

@@ -112,6 +112,8 @@ struct user_stack {
 	struct tapir_interp_list list;	/* the interpreter's, after them: a complete record */
 	struct tapir_interp interp;	/* how those are found */
 	__u64 interp_va, interp_hash;	/* the next frame; of the list */
+	__u64 interp_end;		/* of an array of frames */
+	__u64 env[TAPIR_INTERP_ENV_BYTES / 8];
 	__u64 interp_words[TAPIR_INTERP_WORDS];
 };
 TAPIR_STATIC_ASSERT(__builtin_offsetof(struct user_stack, list) -

@@ -110,6 +110,62 @@ static void full_list_stays_in_its_bounds(void **state)
 	assert_int_equal(full.behind, 4711);
 }
 
+static void environments_are_known_by_their_flags(void **state)
+{
+	static const struct {
+		uint64_t flags;
+		enum tapir_interp_env env;
+	} cases[] = {
+		{0x11110003, TAPIR_INTERP_ENV_METHOD},	   {0x222201e1, TAPIR_INTERP_ENV_METHOD},
+		{0x33330023, TAPIR_INTERP_ENV_METHOD},	   {0x44440023, TAPIR_INTERP_ENV_METHOD},
+		{0x77770021, TAPIR_INTERP_ENV_METHOD},	   {0x78880021, TAPIR_INTERP_ENV_METHOD},
+		{0x55550083, TAPIR_INTERP_ENV_C},	   {0x66660081, TAPIR_INTERP_ENV_BARE},
+		{0x799900a3, TAPIR_INTERP_ENV_OUTERMOST},  {0, TAPIR_INTERP_ENV_UNKNOWN},
+		{0x11110002, TAPIR_INTERP_ENV_UNKNOWN},	   {UINT64_MAX, TAPIR_INTERP_ENV_UNKNOWN},
+		{0x7f0011110001, TAPIR_INTERP_ENV_METHOD}, {0x12110001, TAPIR_INTERP_ENV_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(tapir_interp__env(cases[i].flags), cases[i].env);
+}
+
+static void array_has_its_innermost_frame_in_it(void **state)
+{
+	uint64_t words[TAPIR_INTERP_WORDS] = {CODE, 0x1000, CODE + 0x7fc0};
+
+	(void)state;
+	assert_int_equal(tapir_interp__array_end(words), CODE + 0x8000);
+	words[2] = CODE + 0x8000;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+	words[2] = CODE - 8;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+	words[2] = CODE + 4;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+	words[2] = CODE + 8;
+	words[1] = UINT64_MAX;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+	words[1] = TAPIR_INTERP_ARRAY_WORDS + 1;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+	words[1] = 0x1000;
+	words[0] = words[2] = 0;
+	assert_int_equal(tapir_interp__array_end(words), 0);
+}
+
+static void owner_is_no_part_of_the_id(void **state)
+{
+	uint64_t id = id_of(CODE + 8, 0x50, 0);
+
+	(void)state;
+	tapir_interp__set_owner(&list, CODE + 0x100);
+	assert_int_equal(list.frames[1].owner, CODE + 0x100);
+	assert_int_equal(tapir_interp__stack_id(list.stack_id, 17), id);
+	list.cnt = 0; /* there is none to have it */
+	tapir_interp__set_owner(&list, CODE);
+	tapir_interp__add(&list, CODE, 0x40, 0);
+	assert_int_equal(list.frames[0].owner, 0);
+}
+
 static void records_have_room_for_all_frames(void **state)
 {
 	struct tapir_rec_stack stack = {.frame_cnt = TAPIR_FRAMES};
@@ -131,6 +187,9 @@ int main(void)
 		cmocka_unit_test_setup(frame_without_a_function_ends_those_before_it, setup),
 		cmocka_unit_test_setup(stacks_differ_by_functions_cookies_and_calls, setup),
 		cmocka_unit_test_setup(full_list_stays_in_its_bounds, setup),
+		cmocka_unit_test_setup(environments_are_known_by_their_flags, setup),
+		cmocka_unit_test_setup(array_has_its_innermost_frame_in_it, setup),
+		cmocka_unit_test_setup(owner_is_no_part_of_the_id, setup),
 		cmocka_unit_test_setup(records_have_room_for_all_frames, setup),
 	};
 

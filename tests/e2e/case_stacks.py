@@ -254,7 +254,7 @@ def test_doctor_says_what_stacks_and_names_there_will_be(t):
     for name, stacks, names, remedy in (
             ("JVM", "ok", "ok", None), ("JVM +PreserveFramePointer", "ok", "ok", None),
             ("CPython", "ok", "ok", None), ("PHP, no JIT", "ok", "ok", None),
-            ("PHP, JIT", "limited", "ok", "opcache.jit"), ("Go", "ok", "ok", None), ("Ruby", "ok", "limited", "--yjit-perf"),
+            ("PHP, JIT", "limited", "ok", "opcache.jit"), ("Go", "ok", "ok", None), ("Ruby", "ok", "ok", None),
             ("Node", "ok", "ok", None),
             ("Node --perf-basic-prof", "ok", "ok", None), (".NET", "ok", "ok", None)):
         with named(name).running(t, 10) as targets:
@@ -287,7 +287,7 @@ def test_remedies_are_those_of_the_runtime(t):
     """Where names or callers are missing, record's last lines and the first page name the flag, or the package with symbols."""
     for name, callers, names, file in (
             ("CPython", None, None, STRIPPED["CPython"]),  # its functions are found without a flag
-            ("Ruby", None, "--yjit --yjit-perf", STRIPPED["Ruby"]),
+            ("Ruby", None, None, STRIPPED["Ruby"]),
             ("Node", None, None, None),
             ("PHP, JIT", "start php with -d opcache.jit=off", None, None)):
         with named(name).running(t, 4) as targets:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, V8, PostgreSQL,
- * and a publisher of OpenTelemetry's process context: what is found in it ends.
+ * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, V8, Ruby,
+ * PostgreSQL, and a publisher of OpenTelemetry's process context: what is found in it ends.
  */
 #include <stdlib.h>
 
@@ -11,6 +11,7 @@
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/postgresql/postgresql_locks.h"
+#include "runtime/ruby/ruby_frames.h"
 #include "runtime/v8/v8_functions.h"
 #include "tapir/abi.h"
 #include "tests/unit/fake_memory.h"
@@ -186,6 +187,30 @@ static void read_v8(int32_t name, int32_t first_variables,
 	tapir_str__fini(&text);
 }
 
+/* As if its version had been 3.1, and the first words of the input a frame. */
+static void read_ruby(const struct tapir_process_memory *source)
+{
+	static const uint64_t vas[TAPIR_RUBY_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA, MEMORY_VA + 8,
+							    MEMORY_VA + 48};
+	static struct fake_memory memory = {
+		.bytes = "3.1.2\0\0\0\x64\x48\x8b\x04\x25\xf8\xff\xff\xff", .size = 64};
+	const struct tapir_process_memory known = fake_memory__of(&memory);
+	struct tapir_interp_frame frame = {};
+	struct tapir_str name = {};
+	struct tapir_ruby ruby;
+	bool is_internal;
+
+	(void)tapir_ruby__read(&ruby, source, vas);
+	if (!tapir_ruby__read(&ruby, &known, vas))
+		abort();
+	ruby.symbols_va = MEMORY_VA + 64;
+	(void)tapir_process_memory__get(source, MEMORY_VA, &frame, sizeof(frame));
+	if (tapir_ruby__add_name(&ruby, source, &frame, &name, &is_internal) &&
+	    (name.len < 6 || memchr(name.data, 0, name.len)))
+		abort();
+	tapir_str__fini(&name);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fake_memory memory;
@@ -215,5 +240,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_cpython(0x030c01f0, &source);
 	read_v8(16, 3, &source);
 	read_v8(24, 5, &source);
+	read_ruby(&source);
 	return 0;
 }

@@ -43,9 +43,10 @@ bool tapir_own_code__is_library(const char *name)
 	tapir_lore_for_each (lore)
 		if (tapir_sv__starts_with_any(text, lore->library_code))
 			return true;
-	/* Node.js and CPython: the file says it. */
+	/* Node.js, CPython and Ruby: the file says it. */
 	return strstr(name, "node:") || strstr(name, "/lib/python") || strstr(name, "<frozen ") ||
-	       strstr(name, ":[internal]");
+	       strstr(name, "/lib/ruby/") || strstr(name, "/gems/") ||
+	       strstr(name, ":<internal:") || strstr(name, ":[internal]");
 }
 
 /*
@@ -55,7 +56,8 @@ bool tapir_own_code__is_library(const char *name)
 static bool is_named(const char *name)
 {
 	return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
-	       tapir_sv__starts_with(tapir_sv__of(name), "php::") || strstr(name, ".js:") ||
+	       tapir_sv__starts_with(tapir_sv__of(name), "php::") ||
+	       tapir_sv__starts_with(tapir_sv__of(name), "rb::") || strstr(name, ".js:") ||
 	       tapir_own_code__without_type(name) != name;
 }
 

@@ -56,6 +56,28 @@ static void add_php_name(const char *name, struct tapir_str *out)
 	tapir_str__add_printable(out, path, strlen(path));
 }
 
+/* Ruby's "rb::block in Shop#draw:/srv/shop/shop.rb:12"; name: after "rb::". */
+static void add_ruby_name(const char *name, struct tapir_str *out)
+{
+	size_t len = strlen(name), at = len, path;
+
+	while (at && name[at - 1] >= '0' && name[at - 1] <= '9')
+		at--;
+	if (at == len || !at || name[--at] != ':')
+		at = len; /* there is no line */
+	while (at && name[at - 1] != ':')
+		at--;
+	if (!at) {
+		tapir_str__add_printable(out, name, len);
+		return;
+	}
+	tapir_str__add_printable(out, name, at - 1);
+	for (path = len; path > at && name[path - 1] != '/'; path--)
+		;
+	tapir_str__addc(out, ' ');
+	tapir_str__add_printable(out, name + path, len - path);
+}
+
 /* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
  */
 static void add_method(const char *name, struct tapir_str *out)
@@ -160,6 +182,8 @@ void tapir_function_name__add(const char *name, struct tapir_str *out)
 		add_python_name(text + 4, out);
 	else if (!strncmp(text, "php::", 5))
 		add_php_name(text + 5, out);
+	else if (!strncmp(text, "rb::", 4))
+		add_ruby_name(text + 4, out);
 	else if (strstr(text, "::"))
 		add_native(text, out);
 	else

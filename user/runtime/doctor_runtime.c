@@ -19,6 +19,7 @@
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/php/php_process.h"
 #include "runtime/recognize.h"
+#include "runtime/ruby/ruby_process.h"
 #include "runtime/v8/v8_process.h"
 
 #define ENVIRON_MAX_BYTES (256u << 10)
@@ -78,9 +79,10 @@ static bool are_frames_walked(uint32_t tgid)
 	struct tapir_cpython python;
 	struct tapir_interp interp;
 	struct tapir_php php;
+	struct tapir_ruby ruby;
 	struct tapir_v8 v8;
 
-	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) ||
+	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) || tapir_ruby__in(&ruby, tgid) ||
 	       (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp));
 }
 

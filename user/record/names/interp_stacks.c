@@ -10,6 +10,7 @@
 #include "base/keyed.h"
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/php/php_process.h"
+#include "runtime/ruby/ruby_process.h"
 #include "runtime/v8/v8_process.h"
 #include "trace/recbuf.h"
 
@@ -33,6 +34,7 @@ struct interpreter {
 		struct tapir_cpython python;
 		struct tapir_php php;
 		struct tapir_v8 v8;
+		struct tapir_ruby ruby;
 	};
 };
 
@@ -147,7 +149,8 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 
 bool tapir_interp_stacks__is_path(struct tapir_sv path)
 {
-	return tapir_cpython__is_path(path) || tapir_php__is_path(path) || tapir_v8__is_path(path);
+	return tapir_cpython__is_path(path) || tapir_php__is_path(path) ||
+	       tapir_v8__is_path(path) || tapir_ruby__is_path(path);
 }
 
 static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapir_interp *how)
@@ -156,6 +159,8 @@ static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapi
 		tapir_php__interp(&out->php, how);
 	} else if (tapir_v8__in(&out->v8, tgid)) {
 		tapir_v8__interp(&out->v8, how);
+	} else if (tapir_ruby__in(&out->ruby, tgid)) {
+		tapir_ruby__interp(&out->ruby, how);
 	} else if (!tapir_cpython__in(&out->python, tgid) ||
 		   !tapir_cpython__interp(&out->python, how)) {
 		return false;
@@ -251,6 +256,9 @@ static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
 		return tapir_php__add_name(&memory, frame->va, &s->name, &code->is_internal);
 	case TAPIR_INTERP_V8:
 		return tapir_v8__add_name(&in->v8, &memory, frame->va, frame->cookie, &s->name);
+	case TAPIR_INTERP_RUBY:
+		return tapir_ruby__add_name(&in->ruby, &memory, frame, &s->name,
+					    &code->is_internal);
 	default:
 		return tapir_cpython__add_name(&in->python, &memory, frame->va, &s->name);
 	}
@@ -311,8 +319,14 @@ static bool is_named(void *ctx, uint64_t code_va)
 
 static const struct tapir_interp_loop *loop_of(const struct interpreter *interpreter)
 {
-	return interpreter->language == TAPIR_INTERP_PHP ? &interpreter->php.loop
-							 : &interpreter->python.loop;
+	switch (interpreter->language) {
+	case TAPIR_INTERP_PHP:
+		return &interpreter->php.loop;
+	case TAPIR_INTERP_RUBY:
+		return &interpreter->ruby.loop;
+	default:
+		return &interpreter->python.loop;
+	}
 }
 
 static bool is_generated(void *ctx, uint64_t native_va)
@@ -349,6 +363,7 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 	struct naming naming = {s, p, native->h.time_ns};
 	const struct tapir_interp_namer namer = {is_named, is_generated, &naming};
 	bool is_cut = list->flags & TAPIR_INTERP_IS_CUT;
+	size_t cnt = list->cnt;
 
 	for (unsigned i = 0; i < list->cnt; i++) {
 		const struct tapir_interp_frame *frame = &list->frames[i];
@@ -359,7 +374,11 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 			.is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST &&
 				   !(code && code->is_internal)};
 	}
-	return tapir_interp__merge(loop_of(&p->interpreter), functions, list->cnt, &namer,
+	/* A thread or fiber of Ruby may begin with functions of C, outside of any loop. */
+	if (list->language == TAPIR_INTERP_RUBY && !is_cut)
+		while (cnt && !functions[cnt - 1].is_last)
+			cnt--;
+	return tapir_interp__merge(loop_of(&p->interpreter), functions, cnt, &namer,
 				   (const uint64_t *)(native + 1), native->frame_cnt,
 				   native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
 }
