@@ -23,9 +23,9 @@
 /* The kinds of addresses that the walk begins at. */
 enum tapir_interp_root {
 	TAPIR_INTERP_NONE = 0,
-	TAPIR_INTERP_TSS = 1,  /* root_va: of a pthread_key_t; the thread's value of it (glibc) */
-	TAPIR_INTERP_TLS = 2,  /* root_va: a distance from the thread pointer */
-	TAPIR_INTERP_VA = 3,   /* root_va: an address */
+	TAPIR_INTERP_TSS = 1,	/* root_va: of a pthread_key_t; the thread's value of it (glibc) */
+	TAPIR_INTERP_TLS = 2,	/* root_va: a distance from the thread pointer */
+	TAPIR_INTERP_VA = 3,	/* root_va: an address */
 	TAPIR_INTERP_SLOTS = 4, /* nowhere: the frames of generated code have them; see below */
 	/* root_va: of a library's tls_index, the number of its thread-local data and where in it */
 	TAPIR_INTERP_INDEX = 5

@@ -90,9 +90,8 @@ enum tapir_interp_env {
 	TAPIR_INTERP_ENV_OUTERMOST
 };
 
-/* What flags say of the frame (vm_core.h, VM_FRAME_MAGIC_*). */
-static inline __attribute__((always_inline)) enum tapir_interp_env
-tapir_interp__env(uint64_t flags)
+/* Returns what flags say of the frame (vm_core.h, VM_FRAME_MAGIC_*). */
+static inline __attribute__((always_inline)) enum tapir_interp_env tapir_interp__env(uint64_t flags)
 {
 	switch (flags & 0x7fff0001) {
 	case 0x11110001: /* a method */

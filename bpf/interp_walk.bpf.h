@@ -10,11 +10,11 @@
 #include "bpf/interp_logic.bpf.h"
 #include "bpf/stack_rows.bpf.h"
 
-#define TSS_VALUES_OFF 0x318u /* glibc's struct pthread: specific_1stblock[0].data */
-#define TSS_KEYS       32u    /* that are in it */
-#define DTV_OFF	       8u     /* tcbhead_t.dtv: of 16 bytes for each module, the first of which */
-#define DTV_MODULES    4096u  /* is where its data is */
-#define RUBY_FRAME_BYTES 40u  /* are read of a frame */
+#define TSS_VALUES_OFF	 0x318u /* glibc's struct pthread: specific_1stblock[0].data */
+#define TSS_KEYS	 32u	/* that are in it */
+#define DTV_OFF		 8u	/* tcbhead_t.dtv: of 16 bytes for each module, the first of which */
+#define DTV_MODULES	 4096u	/* is where its data is */
+#define RUBY_FRAME_BYTES 40u	/* are read of a frame */
 
 static __always_inline long read_interp_word(struct user_stack *u, __u64 va)
 {
@@ -54,7 +54,7 @@ static __always_inline __u64 interp_root(struct user_stack *u, struct task_struc
 	return key < TSS_KEYS ? tapir_task__thread_pointer(task) + TSS_VALUES_OFF + 16 * key : 0;
 }
 
-/* Of the state at u->cfa. */
+/* Begins at the innermost frame of the state at u->cfa. */
 static __always_inline void begin_array(struct user_stack *u)
 {
 	u->interp_va = u->interp_end = 0;

@@ -22,11 +22,11 @@ def functions(stack, of=r"py::(.*):.*/python_calls\.py$"):
     return " ".join(name[1] for name in names if name)
 
 
-def recorded(t, *program, seconds=SECONDS):
+def recorded(t, *program, seconds=SECONDS, events=()):
     """A program that says "pid N", and perhaps another one's number; returns the file and the first."""
     file = t.path("frames.tapir")
     pids = re.findall(r"\d+", t.start(t.need(program[0]), *program[1:]).wait_line("pid "))
-    tapir = t.start_tapir("record", "-p", ",".join(pids), "-o", file, "-f")
+    tapir = t.start_tapir("record", *events, *(["--stack"] if events else []), "-p", ",".join(pids), "-o", file, "-f")
     tapir.wait_ready()
     for pid in pids:
         wait_cpu(int(pid), seconds)

@@ -209,6 +209,13 @@ static void names_lose_what_explains_nothing(void **state)
 	expect_name("JS:draw /srv/shop.js:1:2", "draw shop.js:1:2");
 	expect_name("JS::draw(int)", "JS::draw(int)");
 	expect_name("py::Shop.draw:/srv/shop.py", "Shop.draw shop.py");
+	expect_name("rb::block in Shop::Cart#draw:/srv/shop.rb:12",
+		    "block in Shop::Cart#draw shop.rb:12");
+	expect_name("rb::<main>:-e", "<main> -e");
+	expect_name("rb::Array#each:[internal]", "Array#each [internal]");
+	expect_name("rb::draw", "draw");
+	expect_name("rb::", "");
+	expect_name("rb::12", "12");
 	expect_name("main", "main");
 }
 

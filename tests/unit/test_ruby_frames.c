@@ -16,7 +16,8 @@ enum {
 	THREAD = MEMORY_VA + 0x40,
 	SYMBOL = MEMORY_VA + 0x80,
 	LOOKUP = MEMORY_VA + 0xc0,
-	SYMBOLS = MEMORY_VA + 0x200, /* the table of symbols; its texts, of which there is a piece */
+	SYMBOLS =
+		MEMORY_VA + 0x200, /* the table of symbols; its texts, of which there is a piece */
 	TEXTS = MEMORY_VA + 0x240,
 	PIECE = MEMORY_VA + 0x280,
 	PIECE_TEXTS = MEMORY_VA + 0x1000,
@@ -101,8 +102,8 @@ static void add_class(uint64_t va, uint64_t flags, uint64_t table, unsigned name
 
 static void add_code(void)
 {
-	static const uint8_t thread[] = {0x48, 0x83, 0xec, 8,	 0x66, 0x48, 0x8d, 0x3d, 0,
-					 2,    0,    0,	   0x66, 0x66, 0x48, 0xe8},
+	static const uint8_t thread[] = {0x48, 0x83, 0xec, 8, 0x66, 0x48, 0x8d, 0x3d,
+					 0,    2,    0,	   0, 0x66, 0x66, 0x48, 0xe8},
 			     symbol[] = {0x48, 0x89, 0xf8, 0xe9, 0x38, 0, 0, 0},
 			     lookup[] = {0x55, 0x53, 0x39, 0x3d, 0x38, 1, 0, 0};
 
@@ -150,7 +151,8 @@ static int setup(void **state)
 static void is_named(const char *expected, uint64_t va, uint64_t owner, bool is_internal)
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
-	const struct tapir_interp_frame frame = {.va = va, .owner = owner};
+	const struct tapir_interp_frame frame = {
+		.va = va, .owner = owner, .cookie = (va == CODE ? BODY : CODE) | 1};
 	struct tapir_str name = {};
 	bool internal = !is_internal;
 
@@ -176,7 +178,8 @@ static void names_have_class_file_and_line(void **state)
 	put(SVAR + 8, ENTRY);
 	is_named("rb::block (2 levels) in Shop.draw:/srv/shop.rb:12", CODE, SVAR, false);
 	is_named("rb::block (2 levels) in draw:/srv/shop.rb:12", CODE, 0, false);
-	put(PATHS, 7 | ON_HEAP | 2 << 15); /* a path as it was given, and as the file system has it */
+	put(PATHS,
+	    7 | ON_HEAP | 2 << 15); /* a path as it was given, and as the file system has it */
 	put(PATHS + 16, add_text("shop.rb"));
 	put(PATHS + 24, add_text("/a/longer/path/srv/shop.rb"));
 	put(BODY + 64, PATHS);
@@ -250,6 +253,10 @@ static void what_is_no_method_has_no_name(void **state)
 	is_named(NULL, CODE, ENTRY, false);
 	put(BODY + 80, label + 1);
 	is_named(NULL, CODE, ENTRY, false);
+	put(BODY + 80, add_text("draw"));
+	is_named("rb::draw:/srv/shop.rb:12", CODE, 0, false);
+	put(CODE + 16, BODY + 0x80); /* not the one that was seen */
+	is_named(NULL, CODE, ENTRY, false);
 	put(CODE + 16, 0);
 	is_named(NULL, CODE, ENTRY, false);
 	memory.size = 0;
@@ -288,7 +295,7 @@ static void only_known_versions_are_walked(void **state)
 /* A Ruby that is a program, not a library. */
 static void state_of_a_program_is_at_a_distance(void **state)
 {
-	static const uint8_t thread[] = {0x64, 0x48, 0x8b, 4,	 0x25, 0x28, 0,	   0,	 0,
+	static const uint8_t thread[] = {0x64, 0x48, 0x8b, 4, 0x25, 0x28, 0,	0,    0,
 					 0x64, 0x48, 0x8b, 4, 0x25, 0xf8, 0xff, 0xff, 0xff};
 	struct tapir_interp interp;
 

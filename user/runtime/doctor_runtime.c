@@ -82,7 +82,8 @@ static bool are_frames_walked(uint32_t tgid)
 	struct tapir_ruby ruby;
 	struct tapir_v8 v8;
 
-	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) || tapir_ruby__in(&ruby, tgid) ||
+	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) ||
+	       tapir_ruby__in(&ruby, tgid) ||
 	       (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp));
 }
 

@@ -9,29 +9,29 @@
 
 #include "bpf/interp.h"
 
-#define MAX_NAME_BYTES	256u
-#define MAX_FILE_BYTES	1024u
-#define MAX_LINE	(1u << 24)
+#define MAX_NAME_BYTES	   256u
+#define MAX_FILE_BYTES	   1024u
+#define MAX_LINE	   (1u << 24)
 
-/* Of an object: its flags, then its class. */
-#define FLAGS_OFF     0u
-#define CLASS_OFF     8u
-#define TYPE_MASK     0x1fu
-#define TYPE_CLASS    0x02u
-#define TYPE_MODULE   0x03u
-#define TYPE_STRING   0x05u
-#define TYPE_ARRAY    0x07u
-#define TYPE_INTERNAL 0x1au
-#define TYPE_INCLUDED 0x1cu /* a class that stands for a module */
-#define FLAG_SHIFT    12u
-#define IS_SINGLETON  (1u << FLAG_SHIFT)
-#define NIL	      8u
+/* An object begins with its flags and its class. */
+#define FLAGS_OFF	   0u
+#define CLASS_OFF	   8u
+#define TYPE_MASK	   0x1fu
+#define TYPE_CLASS	   0x02u
+#define TYPE_MODULE	   0x03u
+#define TYPE_STRING	   0x05u
+#define TYPE_ARRAY	   0x07u
+#define TYPE_INTERNAL	   0x1au
+#define TYPE_INCLUDED	   0x1cu /* a class that stands for a module */
+#define FLAG_SHIFT	   12u
+#define IS_SINGLETON	   (1u << FLAG_SHIFT)
+#define NIL		   8u
 
 /* Kinds of what is internal, above FLAG_SHIFT. */
-#define KIND_MASK   0xfu
-#define KIND_SVAR   2u /* in place of a method entry, which it has */
-#define KIND_METHOD 6u
-#define KIND_CODE   7u
+#define KIND_MASK	   0xfu
+#define KIND_SVAR	   2u /* in place of a method entry, which it has */
+#define KIND_METHOD	   6u
+#define KIND_CODE	   7u
 
 #define SVAR_METHOD_OFF	   8u
 #define DEFINITION_OFF	   16u /* of a method entry */
@@ -42,19 +42,19 @@
 #define DEFINITION_OF_CODE 0u
 #define DEFINITION_OF_C	   1u
 
-#define FRAME_CODE	 16u /* of a frame */
-#define FRAME_ENV	 32u
-#define FRAME_IS_LAST	 0x20u /* VM_FRAME_FLAG_FINISH, without VM_FRAME_FLAG_CFRAME */
-#define FRAME_LAST_MASK	 0xa0u
-#define BODY_OFF	 16u /* of code */
-#define BODY_PATH_OFF	 64u
-#define BODY_BASE_OFF	 72u /* the name of the method that a block is in */
-#define BODY_LABEL_OFF	 80u
-#define BODY_LINE_OFF	 88u
-#define SYMBOLS_TEXT_OFF 16u /* of the table of symbols */
-#define SYMBOLS_A_PIECE	 512u
+#define FRAME_CODE	   16u /* of a frame */
+#define FRAME_ENV	   32u
+#define FRAME_IS_LAST	   0x20u /* VM_FRAME_FLAG_FINISH, without VM_FRAME_FLAG_CFRAME */
+#define FRAME_LAST_MASK	   0xa0u
+#define BODY_OFF	   16u /* of code */
+#define BODY_PATH_OFF	   64u
+#define BODY_BASE_OFF	   72u /* the name of the method that a block is in */
+#define BODY_LABEL_OFF	   80u
+#define BODY_LINE_OFF	   88u
+#define SYMBOLS_TEXT_OFF   16u /* of the table of symbols */
+#define SYMBOLS_A_PIECE	   512u
 
-/* What differs between versions. */
+/* Versions differ in these. */
 struct tapir_ruby_layout {
 	char version[5];
 	uint16_t frame_bytes;
@@ -110,7 +110,7 @@ static bool find_state(struct tapir_ruby *out, const struct tapir_process_memory
 }
 
 /*
- * rb_id2str goes on with the function that reads the table, which compares with its first word,
+ * rb_id2str continues with the function that reads the table, which compares with its first word,
  * the highest number: jmp get_id_serial_entry; ... cmp %edi,symbols(%rip). What is found has a
  * symbol that is known, or none is named (is_symbols).
  */
@@ -257,13 +257,13 @@ static bool read_symbol(const struct tapir_ruby *ruby, const struct tapir_proces
 /* ---- classes -------------------------------------------------------------------------------- */
 
 /* A class has what belongs to it in a table of names, the first of which are its own. */
-#define CLASS_MORE_OFF	 24u
-#define MORE_TABLE_OFF	 8u
-#define TABLE_START_OFF	 32u
-#define TABLE_END_OFF	 40u
-#define TABLE_ENTRIES	 48u
-#define MAX_ENTRIES	 32u
-#define WORDS_OF_ENTRY	 3u /* a hash, the name, the value */
+#define CLASS_MORE_OFF	24u
+#define MORE_TABLE_OFF	8u
+#define TABLE_START_OFF 32u
+#define TABLE_END_OFF	40u
+#define TABLE_ENTRIES	48u
+#define MAX_ENTRIES	32u
+#define WORDS_OF_ENTRY	3u /* a hash, the name, the value */
 
 static uint64_t value_in_class(const struct tapir_ruby *ruby,
 			       const struct tapir_process_memory *memory, uint64_t class_va,
@@ -334,7 +334,7 @@ static bool is_of_type(const struct tapir_process_memory *memory, uint64_t defin
 	       (word & DEFINITION_TYPE) == type;
 }
 
-/* Of the method with that code. */
+/* Adds the class, if the entry is that of the method with this code. */
 static void add_owner(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
 		      uint64_t entry_va, uint64_t method_va, struct tapir_str *out)
 {
@@ -358,13 +358,11 @@ static bool add_label(const struct tapir_ruby *ruby, const struct tapir_process_
 	len = label.len;
 	if (read_text(memory, tapir_process_memory__u64(memory, body + BODY_BASE_OFF),
 		      MAX_NAME_BYTES, &base) &&
-	    base.len <= len &&
-	    !memcmp(label.bytes + len - base.len, base.bytes, base.len)) {
+	    base.len <= len && !memcmp(label.bytes + len - base.len, base.bytes, base.len)) {
 		len -= base.len;
 		tapir_str__add(out, label.bytes, len);
 		add_owner(ruby, memory, frame->owner,
-			  tapir_process_memory__u64(memory, body + ruby->layout->body_method),
-			  out);
+			  tapir_process_memory__u64(memory, body + ruby->layout->body_method), out);
 		tapir_str__add(out, base.bytes, base.len);
 		return true;
 	}
@@ -410,19 +408,37 @@ static bool add_c_function(const struct tapir_ruby *ruby, const struct tapir_pro
 	return true;
 }
 
+static bool add_code(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+		     const struct tapir_interp_frame *frame, struct tapir_str *out)
+{
+	uint64_t body = tapir_process_memory__u64(memory, frame->va + BODY_OFF);
+
+	if (!add_label(ruby, memory, frame, body, out))
+		return false;
+	tapir_str__addc(out, ':');
+	return add_place(memory, body, out);
+}
+
+/* Code that eval compiles is freed soon, and other code takes its place. */
+static bool is_still_there(const struct tapir_process_memory *memory, uint64_t va, uint64_t cookie)
+{
+	uint64_t word = tapir_process_memory__u64(memory, va);
+
+	return word && !((word ^ cookie) & ~(uint64_t)TAPIR_INTERP_FRAME_LAST);
+}
+
 bool tapir_ruby__add_name(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
 			  const struct tapir_interp_frame *frame, struct tapir_str *out,
 			  bool *is_internal)
 {
-	uint64_t body;
+	uint64_t at;
+	bool is_named;
 
 	tapir_str__adds(out, "rb::");
 	*is_internal = !is_internal_kind(memory, frame->va, KIND_CODE);
-	if (*is_internal)
-		return add_c_function(ruby, memory, frame, out) && !out->failed;
-	body = tapir_process_memory__u64(memory, frame->va + BODY_OFF);
-	if (!body || !add_label(ruby, memory, frame, body, out))
-		return false;
-	tapir_str__addc(out, ':');
-	return add_place(memory, body, out) && !out->failed;
+	at = frame->va + (*is_internal ? DEFINITION_CODE : BODY_OFF);
+	is_named = is_still_there(memory, at, frame->cookie) &&
+		   (*is_internal ? add_c_function(ruby, memory, frame, out)
+				 : add_code(ruby, memory, frame, out));
+	return is_named && is_still_there(memory, at, frame->cookie) && !out->failed;
 }

@@ -22,7 +22,7 @@ enum {
 	TAPIR_RUBY_VERSION, /* ruby_version, a text */
 	TAPIR_RUBY_LOOP,    /* rb_vm_exec */
 	TAPIR_RUBY_THREAD,  /* rb_thread_current, which begins with the thread's state */
-	TAPIR_RUBY_SYMBOL,  /* rb_id2str, which begins with the table of symbols; 0: there is none */
+	TAPIR_RUBY_SYMBOL, /* rb_id2str, which begins with the table of symbols; 0: there is none */
 	TAPIR_RUBY_EXPORT_CNT
 };
 
