@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One table of the calls in which threads wait, and how each of their arguments is written. */
+/* One table of the calls in which threads wait: how each of their arguments is written. */
 #include "record/threads/system_call.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "spec/system_calls.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -26,58 +27,57 @@
  * Only the first four arguments are known.
  */
 static const struct form {
-	const char *name;
 	uint16_t nr;
 	char args[5];
 } forms[] = {
-	{"read", SYS_read, "f-n"},
-	{"write", SYS_write, "f-n"},
-	{"readv", SYS_readv, "f"},
-	{"writev", SYS_writev, "f"},
-	{"pread64", SYS_pread64, "f-n"},
-	{"pwrite64", SYS_pwrite64, "f-n"},
-	{"recvfrom", SYS_recvfrom, "f-n"},
-	{"recvmsg", SYS_recvmsg, "f"},
-	{"recvmmsg", SYS_recvmmsg, "f"},
-	{"sendto", SYS_sendto, "f-n"},
-	{"sendmsg", SYS_sendmsg, "f"},
-	{"sendfile", SYS_sendfile, "ff"},
-	{"splice", SYS_splice, "f-f"},
-	{"accept", SYS_accept, "f"},
-	{"accept4", SYS_accept4, "f"},
-	{"connect", SYS_connect, "f"},
-	{"poll", SYS_poll, "P-m"},
-	{"ppoll", SYS_ppoll, "P-t"},
-	{"select", SYS_select, "n"},
-	{"pselect6", SYS_pselect6, "n"},
-	{"epoll_wait", SYS_epoll_wait, "f--m"},
-	{"epoll_pwait", SYS_epoll_pwait, "f--m"},
-	{"epoll_pwait2", SYS_epoll_pwait2, "f--t"},
-	{"io_uring_enter", SYS_io_uring_enter, "f-n"},
-	{"io_getevents", SYS_io_getevents, "-n"},
-	{"futex", SYS_futex, "F"},
-	{"nanosleep", SYS_nanosleep, "s"},
-	{"clock_nanosleep", SYS_clock_nanosleep, "C"},
-	{"restart_syscall", SYS_restart_syscall, ""},
-	{"pause", SYS_pause, ""},
-	{"rt_sigsuspend", SYS_rt_sigsuspend, ""},
-	{"rt_sigtimedwait", SYS_rt_sigtimedwait, "--t"},
-	{"wait4", SYS_wait4, "p"},
-	{"waitid", SYS_waitid, "-p"},
-	{"flock", SYS_flock, "f"},
-	{"fcntl", SYS_fcntl, "f"},
-	{"fsync", SYS_fsync, "f"},
-	{"fdatasync", SYS_fdatasync, "f"},
-	{"close", SYS_close, "f"},
-	{"ioctl", SYS_ioctl, "f"},
-	{"msgrcv", SYS_msgrcv, "n"},
-	{"msgsnd", SYS_msgsnd, "n"},
-	{"semop", SYS_semop, "n"},
-	{"semtimedop", SYS_semtimedop, "n--t"},
-	{"mq_timedreceive", SYS_mq_timedreceive, "f"},
-	{"openat", SYS_openat, ""},
-	{"open", SYS_open, ""},
-	{"vfork", SYS_vfork, ""},
+	{SYS_read, "f-n"},
+	{SYS_write, "f-n"},
+	{SYS_readv, "f"},
+	{SYS_writev, "f"},
+	{SYS_pread64, "f-n"},
+	{SYS_pwrite64, "f-n"},
+	{SYS_recvfrom, "f-n"},
+	{SYS_recvmsg, "f"},
+	{SYS_recvmmsg, "f"},
+	{SYS_sendto, "f-n"},
+	{SYS_sendmsg, "f"},
+	{SYS_sendfile, "ff"},
+	{SYS_splice, "f-f"},
+	{SYS_accept, "f"},
+	{SYS_accept4, "f"},
+	{SYS_connect, "f"},
+	{SYS_poll, "P-m"},
+	{SYS_ppoll, "P-t"},
+	{SYS_select, "n"},
+	{SYS_pselect6, "n"},
+	{SYS_epoll_wait, "f--m"},
+	{SYS_epoll_pwait, "f--m"},
+	{SYS_epoll_pwait2, "f--t"},
+	{SYS_io_uring_enter, "f-n"},
+	{SYS_io_getevents, "-n"},
+	{SYS_futex, "F"},
+	{SYS_nanosleep, "s"},
+	{SYS_clock_nanosleep, "C"},
+	{SYS_restart_syscall, ""},
+	{SYS_pause, ""},
+	{SYS_rt_sigsuspend, ""},
+	{SYS_rt_sigtimedwait, "--t"},
+	{SYS_wait4, "p"},
+	{SYS_waitid, "-p"},
+	{SYS_flock, "f"},
+	{SYS_fcntl, "f"},
+	{SYS_fsync, "f"},
+	{SYS_fdatasync, "f"},
+	{SYS_close, "f"},
+	{SYS_ioctl, "f"},
+	{SYS_msgrcv, "n"},
+	{SYS_msgsnd, "n"},
+	{SYS_semop, "n"},
+	{SYS_semtimedop, "n--t"},
+	{SYS_mq_timedreceive, "f"},
+	{SYS_openat, ""},
+	{SYS_open, ""},
+	{SYS_vfork, ""},
 };
 
 static void separate(struct tapir_str *out)
@@ -245,7 +245,7 @@ void tapir_call__read(const struct tapir_call_source *source, const struct tapir
 	out->owner = 0;
 	if (!form)
 		return;
-	tapir_str__addf(&out->text, "%s(", form->name);
+	tapir_str__addf(&out->text, "%s(", tapir_system_call__name(form->nr));
 	for (unsigned i = 0; i < 4 && form->args[i]; i++)
 		add_argument(source, form, i, seen->args, out);
 	tapir_str__addc(&out->text, ')');
