@@ -314,6 +314,54 @@ struct tapir_rec_held {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_held) == 48, "tapir_rec_held");
 
+/* ---- system calls in numbers (syscalls.bpf.c counts, record/call_counts.c reads) ----------- */
+
+/* A thread's calls of one number with one result. Only the thread itself writes its values. */
+struct tapir_call_key {
+	uint32_t tgid;
+	uint32_t tid;
+	uint32_t start; /* low bits of when the thread began: ids are used again */
+	uint16_t nr;	/* as in struct tapir_rec_calls */
+	uint16_t err;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_call_key) == 16, "tapir_call_key");
+
+/* Values only grow, so that nothing has to stop while they are read. */
+struct tapir_call_count {
+	uint64_t sum_ns;
+	uint64_t max_ns;
+	uint64_t stack_ns; /* when a stack was taken last */
+	uint64_t rest_ns;  /* of calls since then that should have one */
+	uint64_t rest_max_ns;
+	uint32_t rest_cnt;
+	uint32_t next; /* the thread's next key: 1 << 31 | nr << 16 | err; 0: none */
+	uint32_t open_cnt;
+	uint32_t unbegun_cnt;
+	uint32_t is_sent; /* the thread has ended, and its last values were sent */
+	uint32_t pad0;
+	uint32_t steps[TAPIR_CALL_STEPS];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_call_count) == 928, "tapir_call_count");
+
+/* Sent on the rings, never written to a file: the last values of a thread that ends. */
+#define TAPIR_REC_CALL_TOTAL 0x8003
+
+struct tapir_rec_call_total {
+	struct tapir_rec h;
+	struct tapir_call_key key;
+	struct tapir_call_count count;
+};
+
+/* A call that has not returned, as the iterator over threads writes it. */
+struct tapir_call_open {
+	struct tapir_call_key key;
+	uint64_t start_ns;
+};
+
+#define TAPIR_CALL_NUMBERS	1024u /* a power of two */
+#define TAPIR_CALL_IS_COUNTED	(1u << 0)
+#define TAPIR_CALL_HAS_FILE	(1u << 1) /* its first argument is a descriptor */
+
 /* ---- threads as they are (threads.bpf.c writes, attach/thread_list.c reads) ----------------- */
 
 #define TAPIR_THREAD_ON_CPU	(1u << 0) /* it ran: no registers, no stack */

@@ -73,6 +73,7 @@ enum tapir_rec_type {
 	TAPIR_REC_LOOK = 20,	 /* which interpreted functions a thread was in */
 	TAPIR_REC_IO = 21,	 /* a request to a block device */
 	TAPIR_REC_EXCHANGE = 22, /* a request and its answer on a TCP connection */
+	TAPIR_REC_CALLS = 23,	 /* how many system calls, how long they took */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -506,6 +507,81 @@ struct tapir_rec_look {
 	uint64_t stack_id; /* of these functions alone */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_look) == 32, "tapir_rec_look");
+
+/* ---- CALLS ------------------------------------------------------------------------------- */
+
+enum tapir_calls_kind {
+	/* They are of a thread, with one result: their numbers add up over all such records. */
+	TAPIR_CALLS_OF_THREAD = 0,
+	/* They are some of those, which failed or took long, with the stack of the last one. */
+	TAPIR_CALLS_AT_STACK = 1,
+	/* They are those of all that a process made to one file or peer: tid is 0, err 0 for any
+	 * result.
+	 */
+	TAPIR_CALLS_OF_FILE = 2
+};
+
+#define TAPIR_CALL_32_BIT 0x4000u /* in nr: a number of the 32-bit ABI */
+#define TAPIR_CALL_OTHER  0x3fffu /* nr: of a number that is larger than those that are counted */
+
+/* The time of calls in steps of an eighth of an octave, a histogram's. */
+#define TAPIR_CALL_STEPS  216u
+
+struct tapir_call_step {
+	uint32_t step;
+	uint32_t cnt;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_call_step) == 8, "tapir_call_step");
+
+static inline uint32_t tapir_call_step__of(uint64_t ns)
+{
+	uint64_t units = ns >> 5, rest = units;
+	uint32_t octave = 0;
+
+	for (uint32_t bits = 32; bits; bits >>= 1)
+		if (rest >> bits) {
+			rest >>= bits;
+			octave += bits;
+		}
+	if (octave < 3)
+		return (uint32_t)units;
+	octave = (octave - 2) * 8 + ((uint32_t)(units >> (octave - 3)) & 7);
+	return octave < TAPIR_CALL_STEPS ? octave : TAPIR_CALL_STEPS - 1;
+}
+
+/* The shortest time of a step, which the next one's bounds; the last has no end. */
+static inline uint64_t tapir_call_step__ns(uint32_t step)
+{
+	return (step < 8 ? step : (8ull | (step & 7)) << (step / 8 - 1)) << 5;
+}
+
+/*
+ * System calls that returned between since_ns and the record's time, by thread, call and result. A
+ * call that had begun before the recording has no time, and one that has not returned has none yet:
+ * these are numbers of their own. cnt is the sum of all steps of OF_THREAD.
+ */
+struct tapir_rec_calls {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint16_t nr;  /* of the call; TAPIR_CALL_* */
+	uint16_t err; /* 0: it succeeded */
+	uint8_t kind; /* enum tapir_calls_kind */
+	uint8_t pad0;
+	uint16_t text_len;
+	uint64_t since_ns;
+	uint64_t cnt;
+	uint64_t sum_ns;
+	uint64_t max_ns; /* of the longest */
+	uint64_t stack_id;
+	uint64_t inode;	      /* OF_FILE */
+	uint32_t dev;	      /* major << 20 | minor */
+	uint32_t open_cnt;    /* that have not returned, and will not in this recording */
+	uint32_t unbegun_cnt; /* that returned, and began before it */
+	uint32_t step_cnt;
+	/* step_cnt x struct tapir_call_step, in order; text: the path, or "tcp A:1 -> B:2" */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_calls) == 96, "tapir_rec_calls");
 
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 

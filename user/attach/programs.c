@@ -89,6 +89,23 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 		bpf_map__set_max_entries(skel->maps.machine_sites, opts->machine_cap + 1);
 }
 
+static void set_call_counts(struct tapir_bpf *skel, const struct tapir_call_choice *choice)
+{
+	bpf_program__set_autoload(skel->progs.tapir_counts_enter, choice);
+	bpf_program__set_autoload(skel->progs.tapir_counts_exit, choice);
+	bpf_program__set_autoload(skel->progs.tapir_counts_end, choice);
+	bpf_program__set_autoload(skel->progs.tapir_calls_open, choice);
+	bpf_map__set_autocreate(skel->maps.call_threads, choice);
+	bpf_map__set_autocreate(skel->maps.call_counts, choice);
+	bpf_map__set_autocreate(skel->maps.call_scratches, choice);
+	if (!choice)
+		return;
+	bpf_map__set_max_entries(skel->maps.call_counts, choice->key_cap);
+	memcpy((void *)skel->rodata->call_flags, choice->flags, sizeof(choice->flags));
+	skel->rodata->long_call_ns = choice->long_ns;
+	skel->rodata->call_stacks = choice->with_stacks;
+}
+
 /* NULL: the family has no more. */
 static struct bpf_program *program_of(const struct tapir_bpf *skel,
 				      const struct tapir_family *family, int idx)
@@ -164,6 +181,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	set_frames(p->skel, opts->frames);
 	set_machine(p->skel, opts);
 	set_conditions(p->skel, opts);
+	set_call_counts(p->skel, opts->call_counts);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
@@ -405,6 +423,18 @@ int tapir_programs__iterate_uses(struct tapir_programs *p)
 	return p->skel ? iterate(p->skel->progs.tapir_uses, NULL) : -EOPNOTSUPP;
 }
 
+int tapir_programs__iterate_open_calls(struct tapir_programs *p)
+{
+	return p->skel ? iterate(p->skel->progs.tapir_calls_open, NULL) : -EOPNOTSUPP;
+}
+
+int tapir_programs__call_counts_fd(const struct tapir_programs *p)
+{
+	return p->skel && bpf_program__autoload(p->skel->progs.tapir_counts_exit)
+		       ? bpf_map__fd(p->skel->maps.call_counts)
+		       : -1;
+}
+
 int tapir_programs__new_without(struct tapir_programs **out)
 {
 	struct tapir_programs *p = calloc(1, sizeof(*p));
@@ -458,6 +488,18 @@ int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id
 		}
 	}
 	return 0;
+}
+
+/* The ends first: a call that is begun then has one. */
+int tapir_programs__attach_call_counts(struct tapir_programs *p)
+{
+	const struct attachment all[] = {
+		{p->skel->progs.tapir_counts_end, &p->skel->links.tapir_counts_end, true},
+		{p->skel->progs.tapir_counts_exit, &p->skel->links.tapir_counts_exit, true},
+		{p->skel->progs.tapir_counts_enter, &p->skel->links.tapir_counts_enter, true},
+	};
+
+	return attach(all, sizeof(all) / sizeof(all[0]), "numbers of system calls");
 }
 
 int tapir_programs__attach_calls(struct tapir_programs *p)

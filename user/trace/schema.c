@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trace/family.h"
+#include "trace/system_calls.h"
 
 /* ---- words ------------------------------------------------------------------------------------ */
 
@@ -37,6 +38,9 @@ static const char *const process_kinds[] = {[TAPIR_PROCESS_EXISTING] = "existing
 static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 					    [TAPIR_COUNTER_RATE] = "rate",
 					    [TAPIR_COUNTER_SUM] = "sum"};
+static const char *const calls_kinds[] = {[TAPIR_CALLS_OF_THREAD] = "thread",
+					  [TAPIR_CALLS_AT_STACK] = "stack",
+					  [TAPIR_CALLS_OF_FILE] = "file"};
 static const char *const loss_kinds[] = {
 #define TAPIR_X(name, word) [TAPIR_LOSS_KIND_##name] = word,
 	TAPIR_FAMILIES(TAPIR_X)
@@ -56,6 +60,9 @@ WORD_OF(io_op, io, tapir_io_op__name(r->op))
 WORD_OF(io_mark, io, r->flags &TAPIR_IO_STACK_LOST ? "lost" : NULL)
 WORD_OF(exchange_kind, exchange, r->kind == TAPIR_EXCHANGE_CLOSED ? "closed" : "answered")
 WORD_OF(exchange_role, exchange, r->flags &TAPIR_EXCHANGE_OPENED ? "opened" : "accepted")
+WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
+WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
+WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
 VALUE_OF(exchange_took, exchange,
 	 r->begin_ns && r->begin_ns < r->h.time_ns ? r->h.time_ns - r->begin_ns : 0)
@@ -292,6 +299,29 @@ static const struct tapir_member look[] = {WHO(look),
 					    .column = "stack_id",
 					    .what = "of these functions alone"},
 					   {}};
+
+static const struct tapir_member calls[] = {
+	WHO(calls),
+	{IN(calls, kind), IS(WORD), .word = calls_kind, AS("kind"),
+	 .what = "thread: all numbers add up; stack, file: parts of those"},
+	{IN(calls, nr), IS(WORD), .word = calls_name, AS("call"), .what = "name; NULL: not known"},
+	{IN(calls, nr), AS("nr"), .what = "its number"},
+	{IN(calls, err), IS(WORD), .word = calls_error, AS("error"),
+	 .what = "name; NULL: it succeeded"},
+	{IN(calls, cnt), AS("count"), .what = "that returned since since_ns"},
+	{IN(calls, sum_ns), AS("sum_ns"), .what = "how long they took together"},
+	{IN(calls, max_ns), AS("max_ns"), .what = "the longest"},
+	{IN(calls, since_ns), AS("since_ns"), .what = "from when they were counted, to time_ns"},
+	{IN(calls, open_cnt), AS("open"), .what = "that have not returned"},
+	{IN(calls, unbegun_cnt), AS("unbegun"), .what = "that began before the recording"},
+	{IN(calls, inode), MAY_MISS, AS("inode"), .what = "of the file"},
+	{IN(calls, dev), MAY_MISS, AS("dev"), .what = "its file system: major * 1048576 + minor"},
+	{IN(calls, stack_id), IS(STACK), .key = "stack", .column = "stack_id",
+	 .what = "of the last of them; joins stacks and frames"},
+	HIDDEN(calls, step_cnt, "steps of the histogram"),
+	HIDDEN(calls, text_len, "bytes of the file's path or the peer"),
+	{IS(FUNCTION), .column = "function", .what = "innermost function of it"},
+	{}};
 
 static const struct tapir_member probe[] = {
 	HIDDEN(probe, probe_id, "of events; sites of one name may have several"),
@@ -640,6 +670,18 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 				.usual_rows = 50000,
 				.who = {{AT(exchange, tgid), AT(exchange, tid), 0, 0}},
 				.members = exchange},
+	[TAPIR_REC_CALLS] = {.name = "calls",
+			     .what = "system calls of a thread that returned, in numbers",
+			     .after = "steps of 4 bytes each for which and how many; the path",
+			     SIZE(calls),
+			     .has_line = true,
+			     .table = "calls",
+			     .table_what = "numbers of system calls",
+			     .usual_rows = 20000,
+			     .parts = {UNITS(calls, step_cnt, sizeof(struct tapir_call_step)),
+				       LEN(calls, text_len)},
+			     .who = {{AT(calls, tgid), AT(calls, tid), AT(calls, stack_id), 0}},
+			     .members = calls},
 };
 
 /* ---- those that are captured ------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "spec/system_calls.h"
+#include "trace/system_calls.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* See system_calls.h. */
-#include "spec/system_calls.h"
+#include "trace/system_calls.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -138,17 +138,13 @@ const char *tapir_system_call__text(unsigned nr, char text[TAPIR_SYSTEM_CALL_TEX
 }
 
 /* The kernel's own numbers, which a program sees as EINTR, or not at all: the call is restarted. */
-const char *tapir_system_call__error(unsigned err, char text[TAPIR_SYSTEM_CALL_TEXT_BYTES])
+const char *tapir_system_call__error_name(unsigned err)
 {
-	const char *name;
+	const char *name = tapir_errno__name(-(int)err);
 
 	if (err == 512 || err == 513 || err == 514 || err == 516)
 		return "interrupted";
-	name = tapir_errno__name(-(int)err);
-	if (*name == 'E')
-		return name;
-	snprintf(text, TAPIR_SYSTEM_CALL_TEXT_BYTES, "error %u", err);
-	return text;
+	return *name == 'E' ? name : NULL;
 }
 
 /* One name of a list, or glob; true: some call has it. */

@@ -23,8 +23,8 @@ enum tapir_system_call_file tapir_system_call__file(unsigned nr);
 
 /* The number of a struct tapir_rec_calls for people: "read", "511", "3 (32-bit)". */
 const char *tapir_system_call__text(unsigned nr, char text[TAPIR_SYSTEM_CALL_TEXT_BYTES]);
-/* The name of an error: "ENOENT", "interrupted". */
-const char *tapir_system_call__error(unsigned err, char text[TAPIR_SYSTEM_CALL_TEXT_BYTES]);
+/* The name of an error: "ENOENT", "interrupted"; NULL: it has none. */
+const char *tapir_system_call__error_name(unsigned err);
 
 /* "open*,read": which calls. -EINVAL with a line: it is none. */
 int tapir_system_calls__choose(const char *list, bool chosen[TAPIR_SYSTEM_CALL_CNT]);
