@@ -33,7 +33,7 @@ struct call_thread {
 	__u64 start_ns;		   /* of the call that it is in; 0: in none that is counted */
 	struct tapir_call_key key; /* of its identity, and of the call's number */
 	__u32 first;		   /* as next of struct tapir_call_count */
-	__u32 is_known;
+	__u32 epoch;		   /* in which it was announced last; 0: it is new */
 };
 
 struct {
@@ -45,7 +45,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 1); /* set before load */
 	__type(key, struct tapir_call_key);
 	__type(value, struct tapir_call_count);
 } call_counts SEC(".maps");
@@ -77,20 +77,6 @@ static __always_inline __u32 flags_of(__u32 nr)
 				       : call_flags[TAPIR_CALL_NUMBERS - 1];
 }
 
-static __always_inline struct call_thread *thread_of(struct task_struct *task)
-{
-	struct call_thread *t =
-		bpf_task_storage_get(&call_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (t && !t->is_known) {
-		t->key.tgid = task->tgid;
-		t->key.tid = task->pid;
-		t->key.start = task->start_time >> 10;
-		t->is_known = 1;
-	}
-	return t;
-}
-
 static __noinline int announce_caller(struct call_scratch *s)
 {
 	struct tapir_live *now = tapir_live();
@@ -100,6 +86,37 @@ static __noinline int announce_caller(struct call_scratch *s)
 			   &s->rec.h))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
 	return 0;
+}
+
+/* A thread makes its first call, or its first one of an epoch: its name is to be known. */
+static __noinline int begin_epoch(struct call_thread *t)
+{
+	struct call_scratch *s = bpf_map_lookup_elem(&call_scratches, &zero_key);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tapir_live *now = tapir_live();
+
+	if (!t || !s || !now)
+		return 0;
+	if (!t->epoch) {
+		t->key.tgid = task->tgid;
+		t->key.tid = task->pid;
+		t->key.start = task->start_time >> 10;
+	}
+	t->epoch = now->epoch;
+	s->rec.h.cpu = bpf_get_smp_processor_id();
+	s->rec.h.time_ns = bpf_ktime_get_ns();
+	return announce_caller(s);
+}
+
+static __always_inline struct call_thread *thread_of(struct task_struct *task,
+						     const struct tapir_live *now)
+{
+	struct call_thread *t =
+		bpf_task_storage_get(&call_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (t && t->epoch != (__u32)now->epoch)
+		begin_epoch(t);
+	return t;
 }
 
 /* The first call of its kind. The new value is the first of the thread's list. */
@@ -116,9 +133,6 @@ static __noinline int add_key(struct call_thread *t)
 	if (err)
 		return -1;
 	t->first = 1u << 31 | (__u32)t->key.nr << 16 | t->key.err;
-	s->rec.h.cpu = bpf_get_smp_processor_id();
-	s->rec.h.time_ns = bpf_ktime_get_ns();
-	announce_caller(s);
 	return 0;
 }
 
@@ -136,7 +150,7 @@ static __always_inline struct tapir_call_count *count_of(struct call_thread *t)
 }
 
 SEC("tp_btf/sys_enter")
-int BPF_PROG(tapir_counts_enter, struct pt_regs *regs, long nr)
+int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 {
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -149,7 +163,7 @@ int BPF_PROG(tapir_counts_enter, struct pt_regs *regs, long nr)
 	number = number_of(task, nr);
 	if (!(flags_of(number) & TAPIR_CALL_IS_COUNTED))
 		return 0;
-	t = thread_of(task);
+	t = thread_of(task, now);
 	if (!t) {
 		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_NO_STORAGE);
 		return 0;
@@ -204,7 +218,6 @@ static __always_inline int send_stack(struct call_thread *t, struct tapir_call_c
 	s->rec.cnt = c->rest_cnt;
 	s->rec.sum_ns = c->rest_ns;
 	s->rec.max_ns = c->rest_max_ns;
-	announce_caller(s);
 	take_call_stack(s, now, ctx, task);
 	if (tapir_send(now, &s->stacks.sender, &s->rec, sizeof(s->rec)))
 		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_STACK_LOST);
@@ -245,6 +258,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 {
 	long nr = ((const struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
+	const struct tapir_live *now = tapir_live();
 	struct tapir_call_count *c;
 	struct call_thread *t;
 	__u32 number;
@@ -252,7 +266,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 	if (!f || nr < 0 || is_birth(task, ret) || !is_ours(f, task))
 		return 0;
 	number = number_of(task, nr);
-	t = flags_of(number) & TAPIR_CALL_IS_COUNTED ? thread_of(task) : NULL;
+	t = now && flags_of(number) & TAPIR_CALL_IS_COUNTED ? thread_of(task, now) : NULL;
 	if (!t)
 		return 0;
 	t->key.nr = number;
@@ -264,7 +278,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(tapir_counts_exit, struct pt_regs *regs, long ret)
+int BPF_PROG(tapir_exit_count, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call_thread *t = bpf_task_storage_get(&call_threads, task, NULL, 0);
@@ -334,7 +348,7 @@ static long send_next(__u64 idx, void *ctx)
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(tapir_counts_end, struct task_struct *task)
+int BPF_PROG(tapir_end_count, struct task_struct *task)
 {
 	struct call_thread *t = bpf_task_storage_get(&call_threads, task, NULL, 0);
 	struct call_scratch *s = bpf_map_lookup_elem(&call_scratches, &zero_key);

@@ -79,12 +79,11 @@
 	X(EXCHANGE_LIMITED, EXCHANGE, "more exchanges a second than a CPU may record")             \
 	X(EXCHANGE_SKIPPED, EXCHANGE, "the kernel skipped the socket programs: one was running")   \
 	X(EXCHANGE_DISK, EXCHANGE, "the file could not be written: an exchange")                   \
-	X(CALLS_FULL, PART, "no room to count a system call of one more thread")                   \
-	X(CALLS_NO_STORAGE, PART, "no memory to remember when a system call began")                \
+	X(CALLS_FULL, CALLS, "no room to count a system call of one more thread")                  \
+	X(CALLS_NO_STORAGE, CALLS, "no memory to remember when a system call began")               \
 	X(CALLS_STACK_LOST, PART, "no space in the ring buffer for a system call's stack")         \
-	X(CALLS_SKIPPED, PART, "the kernel skipped the program that counts system calls")          \
-	X(CALLS_DISK, PART, "the file could not be written: numbers of system calls")              \
-	X(CALL_FILES_FULL, PART, "no room to count the system calls of one more file")             \
+	X(CALLS_SKIPPED, CALLS, "the kernel skipped a program that counts system calls")           \
+	X(CALLS_DISK, CALLS, "the file could not be written: a system call")                       \
 	/* A cause is a row above this line. */
 
 /*
@@ -97,6 +96,7 @@
 	X(SWITCH, "switch")                                                                        \
 	X(IO, "io")                                                                                \
 	X(EXCHANGE, "exchange")                                                                    \
+	X(CALLS, "calls")                                                                          \
 	/* A family is a row above this line. */
 
 enum tapir_loss_kind {

@@ -50,7 +50,7 @@ $(PROTO:=.pb-c.o): %.pb-c.o: %.pb-c.h
 	$(Q)$(CC) -std=gnu11 -I$(BUILD)/gen $(CFLAGS) $(SAN_FLAGS) -c $(@:.o=.c) -o $@
 
 GEN        := $(SKEL) $(BUILD)/gen/flamegraph.gen.h $(BUILD)/gen/page.gen.h $(PROTO_HEADERS) $(BUILD)/gen/topics.gen.h \
-              $(BUILD)/gen/assets.gen.h $(BUILD)/gen/system_calls.gen.h
+              $(BUILD)/gen/assets.gen.h
 
 # The manifest compiler: itself, the reader it shares with tapir, and what that needs.
 MANIFEST   := $(BUILD)/tapir-manifest
@@ -80,10 +80,3 @@ $(TABLES).o: $(TABLES).c user/decode/layout.h user/decode/dotnet_tables_impl.h M
 	$(Q)$(CC) -std=gnu11 -Iuser $(CFLAGS) $(SAN_FLAGS) -c $< -o $@
 
 -include $(MANIFEST_OBJ:.o=.d)
-
-# The names of system calls, by number: those of the kernel headers with which tapir is built.
-$(BUILD)/gen/system_calls.gen.h: scripts/mk/generated.mk
-	$(call say,GEN,$@)
-	@mkdir -p $(@D)
-	$(Q)echo '#include <asm/unistd.h>' | $(CC) $(CPPFLAGS) -E -dM - | \
-	  sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9][0-9]*\)$$/[\2] = "\1",/p' | sort -t'[' -k2n >$@

@@ -13,6 +13,7 @@
 
 int main(void)
 {
+	static const struct tapir_call_choice calls = {.key_cap = 16, .with_stacks = true};
 	struct tapir_programs_opts opts = {.sz = sizeof(opts),
 					   .site_cap = 16,
 					   .ring_bytes = 4096,
@@ -24,7 +25,8 @@ int main(void)
 					   .with_tracepoints = true,
 					   .with_calls = true,
 					   .with_counters = true,
-					   .with_machine_stacks = true};
+					   .with_machine_stacks = true,
+					   .call_counts = &calls};
 	struct tapir_programs *programs;
 
 	memset(opts.families, true, sizeof(opts.families));

@@ -56,6 +56,9 @@ const struct tapir_param tapir_params_capture[] = {
 	 0, NULL},
 	{"net", TAPIR_PARAM_FLAG, AT(net), "record each request and answer on TCP connections", 0,
 	 0, NULL},
+	{"syscalls", TAPIR_PARAM_LIST, AT(syscalls),
+	 "count system calls, with errors and times: their names or globs, as in openat or *", 0, 0,
+	 NULL},
 	{"stack", TAPIR_PARAM_FLAG, AT(stack), "record the user stack of every event", 0, 0, NULL},
 	{"no_stack", TAPIR_PARAM_FLAG, AT(no_stack), "ring lane: events without stacks", 0, 0,
 	 NULL},
@@ -171,6 +174,7 @@ void tapir_request_params__fini(struct tapir_request_params *params)
 	tapir_vec__fini(&params->specs);
 	tapir_vec__fini(&params->profiles);
 	tapir_vec__fini(&params->counters);
+	tapir_vec__fini(&params->syscalls);
 	tapir_vec__fini(&params->sources);
 	tapir_vec__fini(&params->by);
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
@@ -542,7 +546,10 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 		.no_samples = params->no_samples || params->only_counters,
 		.sched = params->sched,
 		.no_sched = params->no_sched || params->only_counters,
-		.captures = {[TAPIR_FAMILY_IO] = params->io, [TAPIR_FAMILY_EXCHANGE] = params->net},
+		.captures = {[TAPIR_FAMILY_IO] = params->io,
+			     [TAPIR_FAMILY_EXCHANGE] = params->net,
+			     [TAPIR_FAMILY_CALLS] = params->syscalls.cnt > 0},
+		.syscalls = params->syscalls,
 		.sample_event = params->sample_event,
 		.sample_hz = params->sample_hz,
 		.no_command_lines = !params->command_lines,

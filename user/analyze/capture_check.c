@@ -7,6 +7,7 @@
 #include "spec/spec.h"
 #include "base/diag.h"
 #include "decode/dotnet_tables.h"
+#include "trace/family.h"
 
 #define CLR	    TAPIR_DOTNET_RUNTIME
 #define ANY_RUNTIME UINT32_MAX
@@ -21,11 +22,11 @@ static const struct need pooled[] = {
 	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
 	{}};
 
-enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE, NET_ALONE };
+enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE, NET_ALONE, CALLS_ALONE };
 
 /*
  * The views, each with the events or the cause whose pairs it needs, and its use of context
- * switches, block requests or connections.
+ * switches, block requests, connections or system calls.
  */
 static const struct subject {
 	const struct tapir_view *view;
@@ -55,6 +56,8 @@ static const struct subject {
 	 TAPIR_TALLY_NONE, IO_ALONE},
 	{&tapir_view_net, "requests on connections", "`tapir record --net`", TAPIR_CAUSE_NONE, NULL,
 	 TAPIR_TALLY_NONE, NET_ALONE},
+	{&tapir_view_syscalls, "system calls", "`tapir record --syscalls`", TAPIR_CAUSE_NONE, NULL,
+	 TAPIR_TALLY_NONE, CALLS_ALONE},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */
@@ -259,10 +262,11 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
-	const char *source = view == &tapir_view_io    ? "io"
-			     : view == &tapir_view_net ? "net"
-						       : "switches";
-	bool has_switches = tapir_catalog__meta_value(catalog, source).len > 0;
+	enum tapir_family_id source = view == &tapir_view_io	     ? TAPIR_FAMILY_IO
+				      : view == &tapir_view_net	     ? TAPIR_FAMILY_EXCHANGE
+				      : view == &tapir_view_syscalls ? TAPIR_FAMILY_CALLS
+								     : TAPIR_FAMILY_SWITCH;
+	bool has_switches = tapir_catalog__meta_value(catalog, tapir_families[source].meta).len > 0;
 	const struct tapir_tally_event *counted;
 
 	while (s < end && s->view != view)

@@ -165,14 +165,14 @@ static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool 
 }
 
 /* Adds to the process's and the thread's row. */
-static void count(struct tapir_summary *s, const struct who *who, int family)
+static void count(struct tapir_summary *s, const struct who *who, int family, uint64_t weight)
 {
 	uint64_t process = process_row(s, who), thread = thread_row(s, who, true);
 
 	if (process != NO_ROW)
-		s->processes.data[process].captured[family]++;
+		s->processes.data[process].captured[family] += weight;
 	if (thread != NO_ROW)
-		s->threads.data[thread].captured[family]++;
+		s->threads.data[thread].captured[family] += weight;
 	s->more += process == NO_ROW || thread == NO_ROW;
 }
 
@@ -187,7 +187,7 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 	struct tapir_event_view view;
 
 	s->captured[TAPIR_FAMILY_EVENT]++;
-	count(s, &who, TAPIR_FAMILY_EVENT);
+	count(s, &who, TAPIR_FAMILY_EVENT, 1);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -213,7 +213,7 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 
 	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
-	count(s, &who, TAPIR_FAMILY_SAMPLE);
+	count(s, &who, TAPIR_FAMILY_SAMPLE, 1);
 	tapir_summary__count_stack(s, catalog, &ref);
 }
 
@@ -364,15 +364,16 @@ static void add_captured(struct tapir_summary *s, const struct tapir_catalog *ca
 {
 	int which = tapir_rec__whose(rec);
 	uint32_t tid = tapir_rec__tid(rec, which);
+	uint64_t weight = tapir_rec__weight(rec);
 	struct who who;
 
 	if (tapir_rec__is_snapshot(rec))
 		return;
-	s->captured[family]++;
+	s->captured[family] += weight;
 	if (!tid)
 		return;
 	who = who_was(catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns);
-	count(s, &who, family);
+	count(s, &who, family, weight);
 }
 
 /* Not a description, which may describe something long past. */

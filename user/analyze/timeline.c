@@ -130,6 +130,22 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, io, rec, tapir_timeline__node(tl, &ref));
 }
 
+static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	return tapir_timeline__in_range(tl, rec->time_ns) &&
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0));
+}
+
+static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_calls *calls = (const void *)rec;
+	struct tapir_stack_ref ref = {
+		.tgid = calls->tgid, .time_ns = rec->time_ns, .stack_id = calls->stack_id};
+
+	if (is_reported(tl, rec))
+		TELL(tl, calls, calls, tapir_timeline__node(tl, &ref));
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -137,12 +153,6 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	if (tapir_timeline__in_range(tl, rec->time_ns) &&
 	    tapir_timeline__reports(tl, counter->tgid, 0))
 		TELL(tl, counter, counter);
-}
-
-static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
-{
-	return tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0));
 }
 
 /* In the order of time. */
@@ -187,6 +197,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	case TAPIR_REC_IO:
 		add_io(tl, rec);
+		break;
+	case TAPIR_REC_CALLS:
+		add_calls(tl, rec);
 		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);

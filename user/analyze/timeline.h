@@ -175,6 +175,8 @@ struct tapir_timeline_fns {
 	void (*ended)(void *ctx, const struct tapir_tl_thread *thread);
 	/* A request to a block device, of a traced thread or of no thread; node: of its stack. */
 	void (*io)(void *ctx, const struct tapir_rec *rec, uint32_t node);
+	/* Numbers of system calls; node: of the stack of AT_STACK. */
+	void (*calls)(void *ctx, const struct tapir_rec_calls *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
 	/* A captured record of a type that nothing above is told of. */

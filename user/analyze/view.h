@@ -51,6 +51,7 @@ struct tapir_view {
 	X(io)                                                                                      \
 	X(processes)                                                                               \
 	X(net)                                                                                     \
+	X(syscalls)                                                                                \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;

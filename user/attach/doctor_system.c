@@ -196,16 +196,28 @@ static bool are_pids_the_kernels(struct tapir_check *check, uint32_t tgid)
 	return is_well;
 }
 
-/* A kernel without CONFIG_BLOCK, or another that has no such tracepoint. */
-static bool has_block_requests(struct tapir_check *check, uint32_t tgid)
+static bool has_tracepoint(struct tapir_check *check, const char *type)
 {
 	struct btf *types = btf__load_vmlinux_btf();
-	bool is_there = types && btf__find_by_name(types, "btf_trace_block_getrq") > 0;
+	bool is_there = types && btf__find_by_name(types, type) > 0;
 
-	(void)tgid;
 	btf__free(types);
 	strcpy(check->found, is_there ? "yes" : "no");
 	return is_there;
+}
+
+/* A kernel without CONFIG_BLOCK, or another that has no such tracepoint. */
+static bool has_block_requests(struct tapir_check *check, uint32_t tgid)
+{
+	(void)tgid;
+	return has_tracepoint(check, "btf_trace_block_getrq");
+}
+
+/* A kernel without CONFIG_FTRACE_SYSCALLS. */
+static bool has_system_calls(struct tapir_check *check, uint32_t tgid)
+{
+	(void)tgid;
+	return has_tracepoint(check, "btf_trace_sys_enter");
 }
 
 /* A check of the machine has its function above this line. */
@@ -236,6 +248,9 @@ static const struct tapir_check_row of_machine[] = {
 	 "run in the host's pid namespace (podman run --pid=host, hostPID: true)"},
 	{"block_requests", "requests to block devices can be recorded (--io)", has_block_requests,
 	 TAPIR_CHECK_LIMITED, "record --io is refused", "a kernel with CONFIG_BLOCK and BTF"},
+	{"system_calls", "system calls can be counted (--syscalls)", has_system_calls,
+	 TAPIR_CHECK_LIMITED, "record --syscalls is refused",
+	 "a kernel with CONFIG_FTRACE_SYSCALLS and BTF"},
 	/* A check of the machine is a row above this line. */
 };
 

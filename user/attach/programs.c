@@ -91,13 +91,7 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 
 static void set_call_counts(struct tapir_bpf *skel, const struct tapir_call_choice *choice)
 {
-	bpf_program__set_autoload(skel->progs.tapir_counts_enter, choice);
-	bpf_program__set_autoload(skel->progs.tapir_counts_exit, choice);
-	bpf_program__set_autoload(skel->progs.tapir_counts_end, choice);
 	bpf_program__set_autoload(skel->progs.tapir_calls_open, choice);
-	bpf_map__set_autocreate(skel->maps.call_threads, choice);
-	bpf_map__set_autocreate(skel->maps.call_counts, choice);
-	bpf_map__set_autocreate(skel->maps.call_scratches, choice);
 	if (!choice)
 		return;
 	bpf_map__set_max_entries(skel->maps.call_counts, choice->key_cap);
@@ -430,7 +424,7 @@ int tapir_programs__iterate_open_calls(struct tapir_programs *p)
 
 int tapir_programs__call_counts_fd(const struct tapir_programs *p)
 {
-	return p->skel && bpf_program__autoload(p->skel->progs.tapir_counts_exit)
+	return p->skel && bpf_program__autoload(p->skel->progs.tapir_calls_open)
 		       ? bpf_map__fd(p->skel->maps.call_counts)
 		       : -1;
 }
@@ -488,18 +482,6 @@ int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id
 		}
 	}
 	return 0;
-}
-
-/* The ends first: a call that is begun then has one. */
-int tapir_programs__attach_call_counts(struct tapir_programs *p)
-{
-	const struct attachment all[] = {
-		{p->skel->progs.tapir_counts_end, &p->skel->links.tapir_counts_end, true},
-		{p->skel->progs.tapir_counts_exit, &p->skel->links.tapir_counts_exit, true},
-		{p->skel->progs.tapir_counts_enter, &p->skel->links.tapir_counts_enter, true},
-	};
-
-	return attach(all, sizeof(all) / sizeof(all[0]), "numbers of system calls");
 }
 
 int tapir_programs__attach_calls(struct tapir_programs *p)

@@ -24,7 +24,7 @@ struct tapir_tracepoint;
 struct tapir_call_choice {
 	uint8_t flags[TAPIR_CALL_NUMBERS]; /* TAPIR_CALL_IS_COUNTED */
 	uint64_t long_ns; /* from which on a call has a stack; one that failed has it in any case */
-	uint32_t key_cap; /* threads x calls x results at a time; a power of two */
+	uint32_t key_cap; /* threads x calls x results at a time */
 	bool with_stacks;
 };
 
@@ -46,7 +46,7 @@ struct tapir_programs_opts {
 	bool with_conditions; /* hits can be rejected by their numbers: __set_condition */
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
 	bool with_tracepoints, with_calls, with_counters, with_machine_stacks; /* of those */
-	const struct tapir_call_choice *call_counts; /* borrowed; NULL: no system call is counted */
+	const struct tapir_call_choice *call_counts; /* borrowed; of the family CALLS; NULL: none */
 	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
 			       */
 };
@@ -65,9 +65,8 @@ bool tapir_programs__are_there(const struct tapir_programs *p);
 /* Attaches the programs of a family that was loaded, in the order of its row. */
 int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id family);
 
-/* Starts to count system calls; with call_counts only. */
-int tapir_programs__attach_call_counts(struct tapir_programs *p);
-int tapir_programs__call_counts_fd(const struct tapir_programs *p); /* borrowed; -1: none */
+/* The table of numbers of system calls; borrowed. -1: none are counted. */
+int tapir_programs__call_counts_fd(const struct tapir_programs *p);
 /* A descriptor to read struct tapir_call_open from, one per thread; the caller's. No line. */
 int tapir_programs__iterate_open_calls(struct tapir_programs *p);
 

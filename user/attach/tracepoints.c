@@ -16,15 +16,11 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "trace/record.h"
+#include "trace/system_calls.h"
 
 #define EVENTS		      "/sys/kernel/tracing/events"
 #define EVENTS_BYTES	      64u /* of the path of that directory, wherever it is read */
 #define DESCRIPTION_MAX_BYTES (256u << 10)
-
-static const char *const call_names[] = {
-#include "system_calls.gen.h"
-};
-#define CALL_CNT (sizeof(call_names) / sizeof(call_names[0]))
 
 /*
  * Many machines mount tracefs only when a tool wants it. A mount that is attached nowhere is seen
@@ -224,9 +220,10 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 	else if (source->kind != TAPIR_MACHINE_SYSCALL)
 		err = find_counters(source, out);
 	else
-		for (unsigned i = 0; i < CALL_CNT && !err; i++)
-			if (call_names[i] && tapir_machine_source__has_name(source, call_names[i]))
-				err = add_tracepoint(out, NULL, call_names[i], i);
+		for (unsigned i = 0; i < TAPIR_SYSTEM_CALL_CNT && !err; i++)
+			if (tapir_system_call__name(i) &&
+			    tapir_machine_source__has_name(source, tapir_system_call__name(i)))
+				err = add_tracepoint(out, NULL, tapir_system_call__name(i), i);
 	if (!err && out->cnt > had)
 		qsort(out->data + had, out->cnt - had, sizeof(*out->data), compare);
 	return err;

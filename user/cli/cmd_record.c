@@ -33,6 +33,7 @@ struct args {
 	bool jvm_locks, activities;
 	bool sched, no_sched;
 	bool io, net;
+	struct tapir_words_or_default syscalls;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	uint64_t unwind_mb;
@@ -71,6 +72,11 @@ static const struct tapir_option options[] = {
 		   "record each request and answer on TCP connections: peer, time, bytes "
 		   "('tapir help net')",
 		   struct args, net),
+	TAPIR_LIST_OR_DEFAULT(
+		"syscalls", 0, "[LIST]",
+		"count system calls: errors and times by process, thread and call; LIST: of which, "
+		"as in openat,'*sync' ('tapir help syscalls')",
+		struct args, syscalls),
 	TAPIR_FLAG("activities", 0,
 		   ".NET: follow Start and Stop events of EventSources across awaits; the runtime "
 		   "keeps part of this switched on afterwards ('tapir help dotnet')",
@@ -364,6 +370,8 @@ static int run(struct tapir_cli *cli)
 	request.no_sched = args->no_sched;
 	request.captures[TAPIR_FAMILY_IO] = args->io;
 	request.captures[TAPIR_FAMILY_EXCHANGE] = args->net;
+	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
+	request.syscalls = args->syscalls.words;
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
 	if (!err)

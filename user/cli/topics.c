@@ -67,6 +67,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"async", topic_async, NULL},
 	{"io", topic_io, NULL},
 	{"net", topic_net, NULL},
+	{"syscalls", topic_syscalls, NULL},
 	{"views", topic_views, add_views},
 	{"findings", topic_findings, tapir_finding_page__add},
 	{"formats", topic_formats, add_formats},

@@ -221,6 +221,14 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 		tapir_finding_calls__exchange(ctx, (const void *)rec);
 }
 
+static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node)
+{
+	struct tapir_finding *f = ctx;
+
+	(void)node;
+	tapir_failed_calls__add(&f->failed_calls, tapir_timeline__catalog(f->tl), rec);
+}
+
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
 	tapir_finding_either__snapshot(ctx, rec, node);
@@ -251,6 +259,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .counter = on_counter,
 						     .io = on_io,
 						     .record = on_record,
+						     .calls = on_calls,
 						     .snapshot = on_snapshot,
 						     .look = on_look,
 						     .call = on_call,
@@ -368,6 +377,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_wait_reasons__fini(&f->reasons);
 	tapir_overview_waits__fini(&f->overview);
 	tapir_io_tally__fini(&f->io);
+	tapir_failed_calls__fini(&f->failed_calls);
 	tapir_map__fini(&f->meaning_by_probe);
 	tapir_node_facts__fini(f);
 	tapir_map__fini(&f->role_by_tid);

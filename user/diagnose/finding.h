@@ -190,6 +190,7 @@ struct tapir_finding {
 	struct tapir_overview_waits overview;
 	struct tapir_io_tally io;
 	struct tapir_calls calls;
+	struct tapir_failed_calls failed_calls;
 	/* for the finding alone */
 	struct tapir_works works;
 	struct tapir_own_code own;

@@ -325,6 +325,20 @@ static void add_calls(const struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
+static void add_failed_calls(struct tapir_finding *f, struct tapir_overview *o)
+{
+	struct tapir_failed_calls *calls = &f->failed_calls;
+
+	o->syscalls_made = calls->call_cnt;
+	o->syscalls_failed = calls->failed_cnt;
+	o->failed |= calls->failed;
+	tapir_failed_calls__sort(calls);
+	while (o->failed_call_cnt < TAPIR_OVERVIEW_ROWS && o->failed_call_cnt < calls->rows.cnt) {
+		o->failed_calls[o->failed_call_cnt] = calls->rows.data[o->failed_call_cnt];
+		o->failed_call_cnt++;
+	}
+}
+
 void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
@@ -334,6 +348,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 	add_places(f, o);
 	add_io(f, o);
 	add_calls(f, o);
+	add_failed_calls(f, o);
 }
 
 void tapir_overview__fini(struct tapir_overview *o)

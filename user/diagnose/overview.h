@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "diagnose/failed_calls.h"
 
 #define TAPIR_OVERVIEW_ROWS 3 /* of each kind */
 
@@ -74,8 +75,10 @@ struct tapir_overview {
 	struct tapir_overview_place places[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_io ios[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_call calls[TAPIR_OVERVIEW_ROWS];
-	size_t request_cnt, function_cnt, place_cnt, io_cnt, call_cnt;
+	struct tapir_failed_call failed_calls[TAPIR_OVERVIEW_ROWS];
+	size_t request_cnt, function_cnt, place_cnt, io_cnt, call_cnt, failed_call_cnt;
 	uint64_t io_requests, io_read_bytes, io_written_bytes; /* of all */
+	uint64_t syscalls_made, syscalls_failed;	       /* of all */
 	uint64_t sample_cnt, span_ns;
 	char *looked_at; /* "most in draw shop.py (72 of 72 times ...)" of an interpreter; NULL */
 	bool has_shares; /* there are enough samples for shares of functions */

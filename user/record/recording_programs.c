@@ -261,6 +261,7 @@ int tapir_recording__load_programs(struct recording *r)
 	tapir_machine__plan(r->machine, &opts);
 	opts.with_conditions = r->opts->with_conditions;
 	opts.with_uses = r->opts->with_uses;
+	opts.call_counts = r->opts->calls;
 	opts.with_threads = r->opts->with_switches;
 	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_looks;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attach/sampler.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -15,10 +16,14 @@
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "spec/runtime_db/lore.h"
+#include "trace/system_calls.h"
 
-#define DEFAULT_HZ   999 /* not in step with what happens every millisecond */
-#define ALL_HZ	     99
-#define HEAP_WAIT_MS 2000
+#define DEFAULT_HZ     999 /* not in step with what happens every millisecond */
+#define ALL_HZ	       99
+#define HEAP_WAIT_MS   2000
+#define CALL_KEYS      16384u /* 1 KB of the kernel's memory each */
+#define MANY_CALL_KEYS 65536u
+#define LONG_CALL_NS   (10 * TAPIR_NS_PER_MS) /* view syscalls says so, too */
 
 const char *tapir_lane__name(size_t i)
 {
@@ -301,6 +306,25 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 	return 0;
 }
 
+/* Other numbers, and calls of 32-bit programs, are in no list. */
+static int choose_calls(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	bool chosen[TAPIR_SYSTEM_CALL_CNT] = {};
+	const char *const *list;
+
+	tapir_vec_for_each (list, &q->syscalls)
+		if (tapir_system_calls__choose(*list, chosen))
+			return -EINVAL;
+	for (unsigned nr = 0; nr < TAPIR_CALL_NUMBERS; nr++)
+		if (!q->syscalls.cnt || (nr < TAPIR_SYSTEM_CALL_CNT && chosen[nr]))
+			p->calls.flags[nr] = TAPIR_CALL_IS_COUNTED;
+	p->calls.key_cap = q->rules.all ? MANY_CALL_KEYS : CALL_KEYS;
+	p->calls.long_ns = LONG_CALL_NS;
+	p->calls.with_stacks = true;
+	p->opts.calls = &p->calls;
+	return 0;
+}
+
 static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	if (q->sched && q->no_sched)
@@ -308,6 +332,8 @@ static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_re
 	p->opts.with_jvm_locks = q->jvm_locks;
 	p->opts.with_switches = q->sched || (!q->no_sched && !q->rules.all);
 	memcpy(p->opts.captures, q->captures, sizeof(q->captures));
+	if (q->captures[TAPIR_FAMILY_CALLS] && choose_calls(p, q))
+		return -EINVAL;
 	return choose_samples(p, q);
 }
 

@@ -35,6 +35,7 @@ struct tapir_request {
 	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
 	bool captures[TAPIR_FAMILY_CNT];  /* families that are no default (tapir_families) */
+	struct tapir_words syscalls;	  /* of the family CALLS: names, globs, lists; none: all */
 	const char *sample_event;	  /* NULL: the CPU clock */
 	uint64_t sample_hz;		  /* 0: a default */
 	bool no_command_lines;		  /* arguments of processes may have passwords */
@@ -48,6 +49,7 @@ struct tapir_recording_plan {
 	struct tapir_machine_source_list machine;
 	struct tapir_dotnet_sources sources; /* of the processes that are named */
 	struct tapir_counter_choice counters;
+	struct tapir_call_choice calls;
 	struct tapir_str command_line;
 };
 

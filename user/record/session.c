@@ -60,6 +60,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "record/call_counts.h"
 #include "record/counter_maker.h"
 #include "record/io_paths.h"
 #include "record/lane_dedup.h"
@@ -87,6 +88,8 @@ struct tapir_session {
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	struct tapir_io_paths io_paths;
+	struct tapir_call_counts *calls; /* NULL: none are counted */
+	uint64_t ended_ns;		 /* when capture ended; 0: it has not */
 	pthread_t thread;
 	bool is_running;
 	int err;	 /* of the sink, the first one */
@@ -186,6 +189,20 @@ static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec
 	put(s, rec->type == TAPIR_REC_IO ? tapir_io_paths__complete(&s->io_paths, rec) : rec);
 }
 
+/* Numbers of system calls are read, not captured: they are in no block. */
+static void put_calls(void *ctx, const struct tapir_rec *rec)
+{
+	struct tapir_session *s = ctx;
+
+	handle_captured(s, rec);
+	atomic_fetch_add(&s->captured[TAPIR_FAMILY_CALLS], tapir_rec__weight(rec));
+}
+
+static uint64_t last_ns(const struct tapir_session *s)
+{
+	return s->ended_ns ? s->ended_ns : tapir_clock__now_ns();
+}
+
 static bool is_exit(const struct tapir_rec *rec)
 {
 	return rec->type == TAPIR_REC_PROCESS &&
@@ -227,6 +244,17 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	put(s, &loss->h);
 }
 
+static void note_end(struct tapir_session *s, const struct tapir_rec *rec)
+{
+	struct tapir_meta_view meta;
+
+	if (rec->type != TAPIR_REC_META)
+		return;
+	tapir_meta_view__of(rec, &meta);
+	if (tapir_sv__is(meta.key, TAPIR_META_ENDED))
+		s->ended_ns = rec->time_ns;
+}
+
 static bool is_for_names(const struct tapir_rec *rec)
 {
 	return rec->type == TAPIR_REC_PROBE &&
@@ -243,6 +271,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
 			describe_name(s, rec);
+		note_end(s, rec);
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
@@ -256,6 +285,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
 		if (s->jvm_gauges)
 			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
+	} else if (rec->type == TAPIR_REC_CALL_TOTAL) {
+		s->malformed_cnt += !tapir_call_counts__end(s->calls, rec);
 	} else if (rec->type == TAPIR_REC_INTERP_STACK) {
 		s->malformed_cnt +=
 			!s->interp_stacks || !tapir_interp_stacks__on_stack(s->interp_stacks, rec);
@@ -286,7 +317,9 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 		}
 		is_asked = handle_record(s, rec, -1);
 		if (family >= 0)
-			captured[family] += is_asked || family != TAPIR_FAMILY_EVENT;
+			captured[family] += is_asked || family != TAPIR_FAMILY_EVENT
+						    ? tapir_rec__weight(rec)
+						    : 0;
 		at += rec->size;
 	}
 	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
@@ -388,6 +421,7 @@ static void give_back_freed_memory(struct tapir_session *s)
 
 static void start_segment(struct tapir_session *s)
 {
+	tapir_call_counts__poll(s->calls, last_ns(s), true);
 	tapir_programs__next_epoch(s->opts.programs);
 	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
 	note_write(s, tapir_catalog__new_segment(s->catalog));
@@ -420,6 +454,7 @@ static void tick(struct tapir_session *s)
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
+	tapir_call_counts__poll(s->calls, last_ns(s), false);
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
@@ -521,6 +556,7 @@ static void *run(void *arg)
 	}
 	note_write(s, tapir_namer__finish(s->namer));
 	poll_jvms(s, true);
+	tapir_call_counts__finish(s->calls, last_ns(s));
 	tapir_unwinding__report(s->unwinding);
 	tick(s);
 	flush_live(s, true);
@@ -543,6 +579,10 @@ static int start(struct tapir_session *s)
 	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, s->interp_stacks,
 					   &s->unwinding);
+	if (!err && tapir_programs__call_counts_fd(s->opts.programs) >= 0) {
+		s->calls = tapir_call_counts__new(s->opts.programs, put_calls, s);
+		err = s->calls ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
@@ -634,6 +674,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_counter_maker__free(s->counters);
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
 	tapir_io_paths__fini(&s->io_paths);
+	tapir_call_counts__free(s->calls);
 	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);

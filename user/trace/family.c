@@ -53,6 +53,15 @@ int tapir_rec__whose(const struct tapir_rec *rec)
 	return !tapir_rec__tid(rec, 0) && tapir_rec__tid(rec, 1);
 }
 
+uint64_t tapir_rec__weight(const struct tapir_rec *rec)
+{
+	const struct tapir_rec_calls *calls = (const void *)rec;
+
+	if (rec->type != TAPIR_REC_CALLS)
+		return 1;
+	return calls->kind == TAPIR_CALLS_OF_THREAD ? calls->cnt + calls->unbegun_cnt : 0;
+}
+
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
 {
 	return read_at(rec, who_of(rec, 0)->stack_id_off, sizeof(uint64_t));

@@ -81,6 +81,10 @@ int tapir_rec__whose(const struct tapir_rec *rec);
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec);
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec);
 
+/* Returns the number of its family's things for which a captured record stands: one; of CALLS the
+ * calls of a thread. */
+uint64_t tapir_rec__weight(const struct tapir_rec *rec);
+
 /* Is it a thread as it was when the recording began, and no switch? */
 bool tapir_rec__is_snapshot(const struct tapir_rec *rec);
 

@@ -326,7 +326,7 @@ static void count(struct tapir_reader_stats *stats, const struct tapir_rec *rec)
 
 	if (family < 0)
 		return;
-	stats->captured[family]++;
+	stats->captured[family] += tapir_rec__weight(rec);
 	if (rec->time_ns > stats->last_ns)
 		stats->last_ns = rec->time_ns;
 }

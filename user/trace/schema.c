@@ -748,6 +748,21 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				   .loss_kind = TAPIR_LOSS_KIND_EXCHANGE,
 				   .disk_cause = TAPIR_LOSS_EXCHANGE_DISK,
 				   .skipped_cause = TAPIR_LOSS_EXCHANGE_SKIPPED},
+	[TAPIR_FAMILY_CALLS] = {.type = TAPIR_REC_CALLS,
+				.one = "system call",
+				.many = "system calls",
+				.thing = "system call",
+				.things = "system calls",
+				/* The end comes first: what is begun has one. */
+				.programs = {"tapir_end_count", "tapir_exit_count",
+					     "tapir_enter_count"},
+				.maps = {"call_threads", "call_counts", "call_scratches"},
+				.meta = "syscalls",
+				.key = "syscalls",
+				.title = ">CALLS",
+				.loss_kind = TAPIR_LOSS_KIND_CALLS,
+				.disk_cause = TAPIR_LOSS_CALLS_DISK,
+				.skipped_cause = TAPIR_LOSS_CALLS_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */

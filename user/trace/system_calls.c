@@ -147,35 +147,32 @@ const char *tapir_system_call__error_name(unsigned err)
 	return *name == 'E' ? name : NULL;
 }
 
-/* One name of a list, or glob; true: some call has it. */
-static bool choose_one(const char *one, bool chosen[TAPIR_SYSTEM_CALL_CNT])
+/* Adds the calls of a name or glob. */
+static int choose_one(const char *one, bool chosen[TAPIR_SYSTEM_CALL_CNT])
 {
 	bool is_any = false;
 
 	for (unsigned nr = 0; nr < TAPIR_SYSTEM_CALL_CNT; nr++)
 		if (names[nr] && !fnmatch(one, names[nr], 0))
 			is_any = chosen[nr] = true;
-	return is_any;
+	return is_any ? 0
+		      : tapir_diag__fail(-EINVAL,
+					 "no system call is called '%s': LIST is names or globs, "
+					 "as in openat,'*sync' ('tapir help syscalls')",
+					 one);
 }
 
 int tapir_system_calls__choose(const char *list, bool chosen[TAPIR_SYSTEM_CALL_CNT])
 {
-	memset(chosen, 0, TAPIR_SYSTEM_CALL_CNT);
-	while (*list) {
-		size_t len = strcspn(list, ",");
+	for (int err;; list++) {
 		char one[64];
+		size_t len = strcspn(list, ",");
 
-		if (!len || len >= sizeof(one))
-			return -EINVAL;
-		memcpy(one, list, len);
-		one[len] = '\0';
-		if (!choose_one(one, chosen))
-			return tapir_diag__fail(-EINVAL,
-						"--syscalls: no system call is called '%s' ('tapir "
-						"list syscall:*' shows them)",
-						one);
+		snprintf(one, sizeof(one), "%.*s", (int)(len < sizeof(one) ? len : sizeof(one)),
+			 list);
+		err = choose_one(one, chosen);
 		list += len;
-		list += *list == ',';
+		if (err || !*list)
+			return err;
 	}
-	return 0;
 }

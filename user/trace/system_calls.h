@@ -26,7 +26,7 @@ const char *tapir_system_call__text(unsigned nr, char text[TAPIR_SYSTEM_CALL_TEX
 /* The name of an error: "ENOENT", "interrupted"; NULL: it has none. */
 const char *tapir_system_call__error_name(unsigned err);
 
-/* "open*,read": which calls. -EINVAL with a line: it is none. */
+/* Adds the calls of "open*,read" to those chosen. -EINVAL with a line: one of them is no call. */
 int tapir_system_calls__choose(const char *list, bool chosen[TAPIR_SYSTEM_CALL_CNT]);
 
 #endif

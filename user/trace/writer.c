@@ -218,7 +218,7 @@ static void lose(struct tapir_writer *w, const struct tapir_rec *rec)
 	 * records are not counted as captured either.
 	 */
 	if (rec->type < TAPIR_REC_TYPE_CNT && !tapir_rec__is_snapshot(rec))
-		w->lost[rec->type]++;
+		w->lost[rec->type] += tapir_rec__weight(rec);
 }
 
 static void lose_all(struct tapir_writer *w, const char *data, size_t len)

@@ -303,7 +303,7 @@ void tapir_cut__add(struct tapir_cut *cut, const struct tapir_reader *reader,
 		need_all(cut, catalog, rec);
 		cut->has_kept |= is_in_time(cut, rec->time_ns);
 		if (family >= 0)
-			cut->kept[family]++;
+			cut->kept[family] += tapir_rec__weight(rec);
 	} else if (rec->time_ns < cut->from_ns) {
 		note_states(cut, segment, rec);
 	}

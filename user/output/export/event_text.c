@@ -13,6 +13,7 @@
 #include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
 #include "trace/family.h"
+#include "trace/system_calls.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */
 #define COMM_WIDTH  16
@@ -313,6 +314,32 @@ static void add_exchange(struct tapir_event_lines *l, const struct tapir_rec *re
 	tapir_str__addc(out, '\n');
 }
 
+/* "120 openat failed with ENOENT in 1.204 ms, longest 0.031 ms", "1 read has not returned" */
+static void add_calls(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		      struct tapir_str *out)
+{
+	const struct tapir_rec_calls *c = (const void *)rec;
+	const char *error = tapir_system_call__error_name(c->err);
+	char name[TAPIR_SYSTEM_CALL_TEXT_BYTES];
+	uint64_t cnt = c->cnt + c->unbegun_cnt;
+
+	add_time(l, out, rec->time_ns);
+	add_who(l, out, c->tgid, c->tid, rec->time_ns);
+	tapir_str__addf(out, "%llu %s", (unsigned long long)(cnt ? cnt : c->open_cnt),
+			tapir_system_call__text(c->nr, name));
+	if (!cnt)
+		tapir_str__adds(out, " not returned");
+	else if (error)
+		tapir_str__addf(out, " failed with %s", error);
+	else if (c->err)
+		tapir_str__addf(out, " failed with error %u", c->err);
+	if (c->cnt)
+		tapir_str__addf(out, " in %.3f ms, longest %.3f ms", (double)c->sum_ns / 1e6,
+				(double)c->max_ns / 1e6);
+	tapir_str__addc(out, '\n');
+	add_stack(l, out, c->tgid, rec->time_ns, c->stack_id);
+}
+
 /* "write 4096 B to vda, 12.1 us queued, 310.0 us at the device, sync: /srv/db/t1" */
 static void add_io(struct tapir_event_lines *l, const struct tapir_rec *rec, struct tapir_str *out)
 {
@@ -572,6 +599,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
 		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
 		[TAPIR_REC_IO] = add_io,	   [TAPIR_REC_EXCHANGE] = add_exchange,
+		[TAPIR_REC_CALLS] = add_calls,
 	};
 	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 

@@ -394,6 +394,7 @@ static const struct tapir_table_desc in_order[] = {
 	{.rec_type = TAPIR_REC_SWITCH},
 	{.rec_type = TAPIR_REC_IO},
 	{.rec_type = TAPIR_REC_EXCHANGE},
+	{.rec_type = TAPIR_REC_CALLS},
 	{.name = "waits",
 	 .what = "times in which a thread was away from its CPU, from switch to switch",
 	 .columns = waits,

@@ -15,17 +15,20 @@
 #include "output/render/report_view.h"
 #include "analyze/view.h"
 #include "symbol/process_runtime.h"
+#include "trace/system_calls.h"
 
-#define FINDINGS_SHOWN 3
-#define FIRST_LINES    3 /* of the first finding's sentence */
-#define NEXT_LINES     2 /* of the others' */
-#define REMEDIES_SHOWN 2
-#define REMEDY_LINES   2
-#define ROWS_SHOWN     3
-#define LABEL_COLUMNS  11
-#define MACHINE_ROWS   8
-#define DOTS	       "\xe2\x80\xa6"
-#define BETWEEN	       " \xc2\xb7 "
+#define FINDINGS_SHOWN	     3
+#define FIRST_LINES	     3 /* of the first finding's sentence */
+#define NEXT_LINES	     2 /* of the others' */
+#define REMEDIES_SHOWN	     2
+#define REMEDY_LINES	     2
+#define ROWS_SHOWN	     3
+#define LABEL_COLUMNS	     11
+#define MACHINE_ROWS	     8
+#define FAILED_CALLS_MIN     100 /* fewer, and a smaller part of all calls, are usual */
+#define FAILED_CALLS_PERCENT 5
+#define DOTS		     "\xe2\x80\xa6"
+#define BETWEEN		     " \xc2\xb7 "
 
 struct writer {
 	const struct tapir_report_view *v;
@@ -491,6 +494,43 @@ static void write_io(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
+/* "98% of 1,234 failed calls a second: bash (12) openat ENOENT", where a call in twenty fails. */
+static void write_failed_calls(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	double a_second = o->span_ns ? (double)o->syscalls_failed * 1e9 / (double)o->span_ns : 0;
+	struct tapir_str text = {};
+
+	if (o->syscalls_failed < FAILED_CALLS_MIN ||
+	    tapir_report__percent(o->syscalls_failed, o->syscalls_made) < FAILED_CALLS_PERCENT)
+		return;
+	for (size_t i = 0; i < o->failed_call_cnt; i++) {
+		const struct tapir_failed_call *call = &o->failed_calls[i];
+		const char *error = tapir_system_call__error_name(call->err);
+		char name[TAPIR_SYSTEM_CALL_TEXT_BYTES];
+
+		if (i && tapir_report__percent(call->cnt, o->syscalls_failed) < 5)
+			break;
+		begin_row(w, "Failed", i);
+		tapir_str__addf(&text, "%3.0f%% ",
+				tapir_report__percent(call->cnt, o->syscalls_failed));
+		if (!i) {
+			tapir_str__adds(&text, "of ");
+			tapir_human__add_count(&text, (uint64_t)a_second);
+			tapir_str__adds(&text, " failed calls a second: ");
+		}
+		tapir_report__add_printable(&text, *call->who ? call->who : "?");
+		tapir_str__addf(&text, " (%u) %s ", call->pid,
+				tapir_system_call__text(call->nr, name));
+		if (error)
+			tapir_str__adds(&text, error);
+		else
+			tapir_str__addf(&text, "error %u", call->err);
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
 /* "48 GCs; 1,204 exceptions", "1,234 events, 78% of them shop:sold" */
 static void write_events(const struct writer *w)
 {
@@ -571,6 +611,7 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_places(&w);
 	}
 	write_io(&w);
+	write_failed_calls(&w);
 	write_events(&w);
 	tapir_str__adds(out, "more: ");
 	add_command(&w);

@@ -6,6 +6,7 @@
 #include "output/render/remedies.h"
 #include "output/render/report_view.h"
 #include "symbol/stack_end.h"
+#include "trace/system_calls.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
 static void json_losses(struct tapir_json *j, const char *key, const struct tapir_summary *s,
@@ -383,6 +384,23 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__str(j, "file", o->ios[i].file);
 		tapir_json__u64(j, "read_bytes", o->ios[i].read_bytes);
 		tapir_json__u64(j, "written_bytes", o->ios[i].written_bytes);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+	tapir_json__close(j, '}');
+	tapir_json__open(j, "syscalls", '{');
+	tapir_json__u64(j, "calls", o->syscalls_made);
+	tapir_json__u64(j, "failed", o->syscalls_failed);
+	tapir_json__open(j, "most", '[');
+	for (size_t i = 0; i < o->failed_call_cnt; i++) {
+		char call[TAPIR_SYSTEM_CALL_TEXT_BYTES];
+
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "process", o->failed_calls[i].who);
+		tapir_json__u64(j, "pid", o->failed_calls[i].pid);
+		tapir_json__str(j, "call", tapir_system_call__text(o->failed_calls[i].nr, call));
+		tapir_json__str(j, "error", tapir_system_call__error_name(o->failed_calls[i].err));
+		tapir_json__u64(j, "failed", o->failed_calls[i].cnt);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""System calls in numbers: exactly those that the program, or strace, counts."""
+import json
+import re
+import shutil
+import signal
+import time
+
+from harness import Failure
+
+QUIET = ("--no-samples", "--no-sched")
+THREADS, CALLS, SLEEPS = 4, 500, 4
+# Calls, and then a wait that the recording's end finds it in.
+STAYS = """
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("pid", os.getpid(), flush=True)
+signal.sigwait([signal.SIGUSR1])
+for _ in range(3000): os.getppid()
+print("done", flush=True)
+signal.sigwait([signal.SIGUSR1])
+"""
+
+
+def record(t, *options):
+    """What `caller` says it did, its pid, the records, the file. It waits until it is traced."""
+    file = t.path("calls.tapir")
+    target = t.target("caller", "--wait", THREADS, CALLS)
+    tapir = t.start_tapir("record", *options, *QUIET, "-p", target.pid, "-o", file)
+    tapir.wait_ready()
+    target.go()
+    said = target.wait().json_lines()[0]
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    t.ok(", 0 lost, " in result.err, result.err)
+    return said, target.pid, t.events(file, "calls"), file
+
+
+def sums(records, kind="thread"):
+    """{(call, error): count}"""
+    found = {}
+    for r in records:
+        if r["kind"] == kind:
+            key = r["call"], r["error"]
+            found[key] = found.get(key, 0) + r["count"]
+    return found
+
+
+def wait_until_in(pid, call):
+    end = time.monotonic() + 10
+    while True:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            if file.read().split()[0] == str(call):
+                return
+        if time.monotonic() > end:
+            raise Failure(f"{pid} is not in system call {call}")
+        time.sleep(0.005)
+
+
+def test_each_call_is_counted_with_its_error(t):
+    said, pid, records, file = record(t, "--syscalls")
+    found = sums(records)
+    t.eq(found["getppid", None], said["getppid"], "that succeed")
+    t.eq(found["close", "EBADF"], said["ebadf"], "of no descriptor")
+    t.eq(found["openat", "ENOENT"], said["enoent"], "of no file")
+    t.eq(found["prctl", None], said["renames"], "renames")
+    t.eq(found["kill", None], said["signals"], "signals")
+    t.eq(found["nanosleep", None], said["sleeps"], "sleeps")
+    t.eq({r["pid"] for r in records}, {pid}, "processes")
+    by_tid = {}
+    for r in records:
+        if r["kind"] == "thread" and r["call"] == "getppid":
+            by_tid[r["tid"]] = by_tid.get(r["tid"], 0) + r["count"]
+    t.eq(sorted(by_tid.values()), [CALLS] * THREADS, "of each thread")
+    slept = [r for r in records if r["kind"] == "thread" and r["call"] == "nanosleep"]
+    t.ok(sum(r["sum_ns"] for r in slept) >= said["slept_ns"], "the time of sleeps")
+    t.eq(sum(r["unbegun"] for r in records), 1, "in which it waited to be traced")
+    check_stacks(t, records, found)
+    check_view(t, file, said)
+
+
+def check_stacks(t, records, found):
+    stacks = sums(records, "stack")
+    t.ok(0 < stacks["close", "EBADF"] <= found["close", "EBADF"], "some of those that failed have a stack")
+    t.ok(("getppid", None) not in stacks, "what does not fail has none")
+    t.ok(any(f["name"] and "run" in f["name"] for r in records if r["kind"] == "stack" and r["call"] == "close" for f in r["stack"] or []),
+         "of the function that made them")
+
+
+def check_view(t, file, said):
+    view = json.loads(t.tapir("report", file, "--view", "syscalls", "--top", 1000, "--json").out)
+    rows = {row["call"]: row for row in view["calls"]}
+    t.eq((rows["getppid"]["calls"], rows["getppid"]["failed"]), (said["getppid"], 0), "getppid")
+    t.eq(rows["openat"]["failed"], said["enoent"], "openat")
+    made = sum(row["calls"] for row in view["calls"])
+    t.ok(2_000_000 <= rows["nanosleep"]["p50_ns"] * 1.07 and rows["nanosleep"]["p50_ns"] <= rows["nanosleep"]["max_ns"], "the median of sleeps")
+    t.eq(sum(row["calls"] for row in view["threads"]), made, "threads add up")
+    t.eq(sum(row["calls"] for row in view["processes"]), made, "processes add up")
+    t.eq(next(row["failed"] for row in view["errors"] if row["call"] == "close"), said["ebadf"], "errors")
+    out = t.tapir("query", file, "SELECT sum(count) AS n FROM calls WHERE kind = 'thread' AND error = 'EBADF'", "--json").out
+    t.eq(json.loads(out)[0], {"n": said["ebadf"]}, "of the table")
+    text = t.tapir("report", file).out
+    t.ok(re.search(r"Failed .* failed calls a second: caller \(\d+\) (close EBADF|openat ENOENT)", text), text)
+    t.eq(t.report(file)["syscalls"]["captured"], made, "of the report")
+
+
+def test_calls_of_a_list_alone(t):
+    said, _, records, _ = record(t, "--syscalls=getppid,nano*")
+    t.eq(sums(records), {("getppid", None): said["getppid"], ("nanosleep", None): said["sleeps"]}, "calls")
+
+
+def test_process_that_stays(t):
+    file = t.path("stays.tapir")
+    target = t.start("python3", "-c", STAYS)
+    target.wait_line("pid ")
+    tapir = t.start_tapir("record", "--syscalls", *QUIET, "-p", target.pid, "-o", file)
+    tapir.wait_ready()
+    target.go()
+    target.wait_line("done")
+    wait_until_in(target.pid, 128)  # rt_sigtimedwait
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "record")
+    records = t.events(file, "calls")
+    t.eq(sums(records)["getppid", None], 3000, "that it made")
+    t.eq([(r["call"], r["open"]) for r in records if r["open"]], [("rt_sigtimedwait", 1)], "in which it waits")
+    target.go()
+    target.wait()
+
+
+def test_as_many_as_strace_counts(t):
+    if not shutil.which("strace"):
+        t.skip("strace is not installed")
+    command = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000")
+    log, file = t.path("strace.txt"), t.path("dd.tapir")
+    t.eq(t.run("strace", "-f", "-c", "-U", "name,calls", "-o", log, *command).rc, 0, "strace")
+    with open(log, encoding="utf-8") as lines:
+        counted = {words[0]: int(words[1]) for words in map(str.split, lines) if len(words) == 2 and words[1].isdigit()}
+    t.tapir("record", "--syscalls", *QUIET, "-o", file, "--", *command)
+    found = sums(t.events(file, "calls"))
+    for call in ("read", "openat", "mmap"):  # before it executes dd, the child of tapir makes none of these
+        t.eq(sum(n for (name, _), n in found.items() if name == call), counted[call], call)
+
+
+def test_name_of_no_call(t):
+    result = t.tapir("record", "--syscalls=openat,nosuch", "--", "true", expect=2)
+    t.ok("no system call is called 'nosuch'" in result.err and result.err.count("\n") == 1, result.err)
+
+
+def test_calls_that_nobody_asked_for(t):
+    file = t.path("no.tapir")
+    t.tapir("record", "-o", file, "--", "true")
+    out = t.tapir("report", file, "--view", "syscalls").out
+    t.ok("system calls were not recorded: `tapir record --syscalls` records them" in out, out)

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * System calls in numbers: by call, by process and call, by what failed, by thread, and by the
+ * stack of those that failed or took long. A record has the numbers of a while; their sums are
+ * exact, and percentiles are within a step of the histogram, an eighth of an octave.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "trace/system_calls.h"
+
+#define MAX_ROWS 65536u /* of a table; a histogram is 1.7 KB, and has a quarter of them */
+
+enum group { BY_CALL, BY_PROCESS, BY_ERROR, BY_THREAD, BY_STACK, GROUPS };
+
+struct row {
+	uint32_t pid, tid, node; /* 0: of several */
+	uint16_t nr, err;
+	char comm[TAPIR_COMM_TEXT_BYTES];
+	uint64_t cnt, failed_cnt, sum_ns, max_ns; /* cnt: of all that returned */
+	uint64_t open_cnt, unbegun_cnt;
+	uint64_t *steps; /* NULL: has none; its own */
+};
+
+struct calls {
+	struct tapir_view_args asked;
+	struct table {
+		struct tapir_vec(struct row) rows;
+		struct tapir_map by_key;
+	} of[GROUPS];
+	struct row all;
+	uint64_t more;
+	bool failed;
+};
+
+static void fini(void *ctx)
+{
+	struct calls *v = ctx;
+	struct row *row;
+
+	for (int group = 0; group < GROUPS; group++) {
+		tapir_vec_for_each (row, &v->of[group].rows)
+			free(row->steps);
+		tapir_vec__fini(&v->of[group].rows);
+		tapir_map__fini(&v->of[group].by_key);
+	}
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static bool has_steps(enum group group)
+{
+	return group == BY_CALL || group == BY_PROCESS;
+}
+
+static uint64_t key_of(const struct row *row)
+{
+	uint64_t who = tapir_hash__mix((uint64_t)row->pid << 32 | row->tid, row->node);
+
+	return tapir_hash__mix(who, (uint64_t)row->nr << 16 | row->err);
+}
+
+/* Returns a row that is about as much as one of the group, without numbers. */
+static struct row place_of(enum group group, const struct tapir_rec_calls *rec, uint32_t node)
+{
+	struct row row = {.node = TAPIR_NO_NODE, .nr = rec->nr};
+
+	if (group == BY_PROCESS || group == BY_ERROR || group == BY_THREAD)
+		row.pid = rec->tgid;
+	if (group == BY_THREAD) {
+		row.tid = rec->tid;
+		row.nr = 0;
+	}
+	if (group == BY_STACK)
+		row.node = node;
+	if (group == BY_ERROR || group == BY_STACK)
+		row.err = rec->err;
+	return row;
+}
+
+static void name_row(const struct calls *v, const struct tapir_rec_calls *rec, struct row *row)
+{
+	const struct tapir_rec_thread *thread = tapir_catalog__thread(
+		tapir_timeline__catalog(v->asked.tl), rec->tid, rec->h.time_ns);
+	const char *comm = !thread ? "" : row->tid ? thread->comm : thread->leader_comm;
+	struct tapir_process_view process;
+	const struct tapir_rec_process *known;
+
+	tapir_comm__copy(row->comm, (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)});
+	known = *row->comm ? NULL
+			   : tapir_catalog__process(tapir_timeline__catalog(v->asked.tl), rec->tgid,
+						    rec->h.time_ns);
+	if (known) {
+		tapir_process_view__of(&known->h, &process);
+		tapir_comm__copy(row->comm, process.comm);
+	}
+}
+
+/* NULL: there is no room for one more row, or no memory. */
+static struct row *row_of(struct calls *v, enum group group, const struct tapir_rec_calls *rec,
+			  uint32_t node)
+{
+	const struct row made = place_of(group, rec, node);
+	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
+	struct table *t = &v->of[group];
+	size_t before = t->rows.cnt;
+	struct row *row = tapir_keyed__row(&t->rows, &t->by_key, key_of(&made), max, made);
+
+	v->more += !row;
+	v->failed |= !row && before < max;
+	if (!row || t->rows.cnt == before)
+		return row;
+	name_row(v, rec, row);
+	if (has_steps(group))
+		row->steps = calloc(TAPIR_CALL_STEPS, sizeof(*row->steps));
+	v->failed |= has_steps(group) && !row->steps;
+	return row;
+}
+
+static void add(struct row *row, const struct tapir_rec_calls *rec)
+{
+	const struct tapir_call_step *steps = (const void *)(rec + 1);
+	uint64_t cnt = rec->cnt + rec->unbegun_cnt;
+
+	row->cnt += cnt;
+	row->failed_cnt += rec->err ? cnt : 0;
+	row->sum_ns += rec->sum_ns;
+	row->max_ns = rec->max_ns > row->max_ns ? rec->max_ns : row->max_ns;
+	row->open_cnt += rec->open_cnt;
+	row->unbegun_cnt += rec->unbegun_cnt;
+	for (uint32_t i = 0; row->steps && i < rec->step_cnt; i++)
+		if (steps[i].step < TAPIR_CALL_STEPS)
+			row->steps[steps[i].step] += steps[i].cnt;
+}
+
+static void add_to(struct calls *v, enum group group, const struct tapir_rec_calls *rec,
+		   uint32_t node)
+{
+	struct row *row = row_of(v, group, rec, node);
+
+	if (row)
+		add(row, rec);
+}
+
+static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node)
+{
+	struct calls *v = ctx;
+
+	if (rec->kind == TAPIR_CALLS_AT_STACK && node != TAPIR_NO_NODE)
+		add_to(v, BY_STACK, rec, node);
+	if (rec->kind != TAPIR_CALLS_OF_THREAD)
+		return;
+	add(&v->all, rec);
+	add_to(v, BY_CALL, rec, node);
+	add_to(v, BY_PROCESS, rec, node);
+	add_to(v, BY_THREAD, rec, node);
+	if (rec->err)
+		add_to(v, BY_ERROR, rec, node);
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+/* The middle of the step that has the percentile, by the nearest rank. */
+static uint64_t percentile(const struct row *row, unsigned percent)
+{
+	uint64_t timed_cnt = 0, want, seen = 0;
+
+	for (uint32_t step = 0; step < TAPIR_CALL_STEPS; step++)
+		timed_cnt += row->steps[step];
+	want = timed_cnt - timed_cnt * (100 - percent) / 100;
+	for (uint32_t step = 0; step < TAPIR_CALL_STEPS; step++) {
+		uint64_t ns = (tapir_call_step__ns(step) + tapir_call_step__ns(step + 1)) / 2;
+
+		seen += row->steps[step];
+		if (seen >= want && seen)
+			return ns < row->max_ns ? ns : row->max_ns;
+	}
+	return 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->cnt != y->cnt)
+		return x->cnt < y->cnt ? 1 : -1;
+	if (x->sum_ns != y->sum_ns)
+		return x->sum_ns < y->sum_ns ? 1 : -1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static void write_who(struct tapir_view_result *result, size_t t, const struct row *row)
+{
+	tapir_view_result__name(result, t, *row->comm ? row->comm : "?",
+				row->tid ? row->tid : row->pid);
+}
+
+static void write_call(struct tapir_view_result *result, size_t t, const struct row *row)
+{
+	char text[TAPIR_SYSTEM_CALL_TEXT_BYTES];
+
+	tapir_view_result__text(result, t, tapir_system_call__text(row->nr, text));
+}
+
+static void write_error(struct tapir_view_result *result, size_t t, const struct row *row)
+{
+	const char *name = tapir_system_call__error_name(row->err);
+	char text[24];
+
+	snprintf(text, sizeof(text), "error %u", row->err);
+	tapir_view_result__text(result, t, !row->err ? NULL : name ? name : text);
+}
+
+static void write_numbers(struct tapir_view_result *result, size_t t, const struct row *row)
+{
+	tapir_view_result__u64(result, t, row->cnt);
+	tapir_view_result__u64(result, t, row->failed_cnt);
+	tapir_view_result__u64(result, t, row->sum_ns);
+	if (!row->steps) {
+		tapir_view_result__u64(result, t, row->max_ns);
+		return;
+	}
+	tapir_view_result__u64(result, t, percentile(row, 50));
+	tapir_view_result__u64(result, t, percentile(row, 99));
+	tapir_view_result__u64(result, t, row->max_ns);
+	tapir_view_result__u64(result, t, row->open_cnt);
+	tapir_view_result__u64(result, t, row->unbegun_cnt);
+}
+
+#define COUNTS                                                                                     \
+	{"calls", ">CALLS", TAPIR_CELL_COUNT}, {"failed", ">FAILED", TAPIR_CELL_COUNT},            \
+	{                                                                                          \
+		"sum_ns", ">TIME", TAPIR_CELL_NS                                                   \
+	}
+#define TIMES                                                                                      \
+	{"p50_ns", ">P50", TAPIR_CELL_NS}, {"p99_ns", ">P99", TAPIR_CELL_NS},                      \
+		{"max_ns", ">MAX", TAPIR_CELL_NS}, {"open", NULL, TAPIR_CELL_COUNT},               \
+	{                                                                                          \
+		"unbegun", NULL, TAPIR_CELL_COUNT                                                  \
+	}
+
+static const struct tapir_column calls_columns[] = {
+	COUNTS, TIMES, {"call", "CALL", TAPIR_CELL_TEXT}, {}};
+static const struct tapir_column process_columns[] = {COUNTS,
+						      TIMES,
+						      {"call", "CALL", TAPIR_CELL_TEXT},
+						      {"process", "PROCESS", TAPIR_CELL_TEXT},
+						      {}};
+static const struct tapir_column error_columns[] = {{"failed", ">FAILED", TAPIR_CELL_COUNT},
+						    {"sum_ns", ">TIME", TAPIR_CELL_NS},
+						    {"max_ns", ">MAX", TAPIR_CELL_NS},
+						    {"error", "ERROR", TAPIR_CELL_TEXT},
+						    {"call", "CALL", TAPIR_CELL_TEXT},
+						    {"process", "PROCESS", TAPIR_CELL_TEXT},
+						    {}};
+static const struct tapir_column thread_columns[] = {COUNTS,
+						     {"max_ns", ">MAX", TAPIR_CELL_NS},
+						     {"thread", "THREAD", TAPIR_CELL_TEXT},
+						     {"pid", "PID", TAPIR_CELL_ID},
+						     {}};
+static const struct tapir_column stack_columns[] = {{"calls", ">CALLS", TAPIR_CELL_COUNT},
+						    {"sum_ns", ">TIME", TAPIR_CELL_NS},
+						    {"max_ns", ">MAX", TAPIR_CELL_NS},
+						    {"call", "CALL", TAPIR_CELL_TEXT},
+						    {"error", "ERROR", TAPIR_CELL_TEXT},
+						    {"stack", "FROM", TAPIR_CELL_ORIGIN},
+						    {}};
+
+static const struct {
+	const char *key, *title;
+	const struct tapir_column *columns;
+} tables[GROUPS] = {
+	[BY_CALL] = {"calls", "by call", calls_columns},
+	[BY_PROCESS] = {"processes", "by process and call", process_columns},
+	[BY_ERROR] = {"errors", "that failed", error_columns},
+	[BY_THREAD] = {"threads", "by thread", thread_columns},
+	[BY_STACK] = {"stacks", "that failed, or took 10 ms or more, by stack", stack_columns},
+};
+
+static void write_row(struct tapir_view_result *result, size_t t, enum group group,
+		      const struct row *row)
+{
+	if (group == BY_CALL || group == BY_PROCESS || group == BY_THREAD) {
+		write_numbers(result, t, row);
+	} else {
+		tapir_view_result__u64(result, t, row->cnt);
+		tapir_view_result__u64(result, t, row->sum_ns);
+		tapir_view_result__u64(result, t, row->max_ns);
+	}
+	if (group == BY_ERROR)
+		write_error(result, t, row);
+	if (group != BY_THREAD)
+		write_call(result, t, row);
+	if (group == BY_PROCESS || group == BY_ERROR || group == BY_THREAD)
+		write_who(result, t, row);
+	if (group == BY_THREAD)
+		tapir_view_result__u64(result, t, row->pid);
+	if (group == BY_STACK) {
+		write_error(result, t, row);
+		tapir_view_result__stack(result, t, row->node);
+	}
+}
+
+static void write_table(struct calls *v, struct tapir_view_result *result, enum group group)
+{
+	struct table *of = &v->of[group];
+	const struct row *row;
+	uint64_t left = v->asked.top;
+	size_t t;
+
+	if (!of->rows.cnt)
+		return;
+	qsort(of->rows.data, of->rows.cnt, sizeof(*of->rows.data), by_count);
+	t = tapir_view_result__table(result, tables[group].key, tables[group].title,
+				     tables[group].columns);
+	tapir_vec_for_each (row, &of->rows)
+		if (left && left--)
+			write_row(result, t, group, row);
+	if (of->rows.cnt > v->asked.top)
+		tapir_view_result__note(result, "%s: %" PRIu64 " of %zu are shown (--top)",
+					tables[group].title, v->asked.top, of->rows.cnt);
+}
+
+static void write_headline(const struct calls *v, struct tapir_view_result *result)
+{
+	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+
+	tapir_str__addf(&result->headline, "%" PRIu64 " system calls", v->all.cnt);
+	if (seconds > 0)
+		tapir_str__addf(&result->headline, " (%.0f a second)",
+				(double)v->all.cnt / seconds);
+	tapir_str__addf(&result->headline, ", %" PRIu64 " failed", v->all.failed_cnt);
+}
+
+static void write_notes(const struct calls *v, struct tapir_view_result *result)
+{
+	if (v->all.unbegun_cnt)
+		tapir_view_result__note(result,
+					"%" PRIu64
+					" had begun before: they are counted, their time "
+					"is not known",
+					v->all.unbegun_cnt);
+	if (v->all.open_cnt)
+		tapir_view_result__note(result,
+					"%" PRIu64 " had not returned: they are not counted",
+					v->all.open_cnt);
+	if (v->more)
+		tapir_view_result__note(result,
+					"%" PRIu64 " numbers found no row in a table: there are "
+					"more than %u",
+					v->more, MAX_ROWS / 4);
+}
+
+static int finish(void *ctx, struct tapir_view_result *result)
+{
+	struct calls *v = ctx;
+
+	if (!v->all.cnt && !v->all.open_cnt) {
+		tapir_view_result__nothing(result, "no system call was seen");
+		return v->failed ? -ENOMEM : 0;
+	}
+	tapir_view_result__fact(result, "calls", NULL, TAPIR_CELL_COUNT, v->all.cnt);
+	tapir_view_result__fact(result, "failed", NULL, TAPIR_CELL_COUNT, v->all.failed_cnt);
+	tapir_view_result__fact(result, "open", NULL, TAPIR_CELL_COUNT, v->all.open_cnt);
+	tapir_view_result__fact(result, "unbegun", NULL, TAPIR_CELL_COUNT, v->all.unbegun_cnt);
+	for (int group = 0; group < GROUPS; group++)
+		write_table(v, result, (enum group)group);
+	write_headline(v, result);
+	write_notes(v, result);
+	return v->failed ? -ENOMEM : 0;
+}
+
+const struct tapir_view tapir_view_syscalls = {
+	.name = "syscalls",
+	.summary = "system calls by call, process, error, thread and stack",
+	.fns = {.calls = on_calls},
+	.ctx_bytes = sizeof(struct calls),
+	.default_top = 10,
+	.finish = finish,
+	.fini = fini,
+};

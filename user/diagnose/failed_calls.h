@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * failed_calls.h - system calls that failed, by process, call and error. Those that only say that
+ * there is nothing yet (EAGAIN, ETIMEDOUT, a signal) are no failures here. One thread.
+ */
+#ifndef TAPIR_USER_FAILED_CALLS_H
+#define TAPIR_USER_FAILED_CALLS_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "trace/catalog.h"
+
+struct tapir_failed_call {
+	char who[TAPIR_COMM_BYTES + 1]; /* the process's name; "": not known */
+	uint32_t pid;
+	uint16_t nr, err;
+	uint64_t cnt;
+};
+
+struct tapir_failed_calls {
+	struct tapir_vec(struct tapir_failed_call) rows;
+	struct tapir_map by_key;
+	uint64_t call_cnt, failed_cnt; /* of all, also those without a row */
+	bool failed;		       /* out of memory */
+};
+
+void tapir_failed_calls__add(struct tapir_failed_calls *calls, const struct tapir_catalog *catalog,
+			     const struct tapir_rec_calls *rec);
+/* Sorts the most frequent to the front; nothing is added afterwards. */
+void tapir_failed_calls__sort(struct tapir_failed_calls *calls);
+void tapir_failed_calls__fini(struct tapir_failed_calls *calls);
+
+#endif
