@@ -200,8 +200,9 @@ struct tapir_live {
 	uint32_t trace_publishers; /* 1: the map `otel_tls_locations` has some */
 	uint32_t rings_asleep; /* 1: until a traced thread runs, which clears it (ring_idle.h) */
 	uint64_t ring_session; /* our session_id in ring lanes (ring.h); 0: none */
+	uint64_t interval;     /* of rows (sums_logic.bpf.h): grows with each */
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 48, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 56, "tapir_live");
 
 /*
  * The location in which the threads of a process publish their trace ids (tapir/otel_context.h);

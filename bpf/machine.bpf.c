@@ -8,7 +8,7 @@
  * programs do not sleep, and nothing of their own kind interrupts them: a per-CPU place is private.
  */
 #include "bpf/common.bpf.h"
-#include "bpf/condition.bpf.h"
+#include "bpf/question.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/trace_context.bpf.h"
 #include "bpf/wanted.bpf.h"
@@ -42,7 +42,7 @@ enum machine_user { OF_TRACEPOINT, OF_CALL, OF_COUNTER, MACHINE_USERS };
 struct machine_scratch {
 	struct cpu_stacks stacks;
 	struct trace_context trace;
-	struct condition_scratch condition;
+	struct question_scratch question;
 	__u64 ctx_va; /* as a number: fields are read at any offset from it */
 	__u64 word;
 	__u32 payload_at; /* in rec */
@@ -155,14 +155,11 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 	}
 }
 
-static __noinline int is_rejected(struct machine_scratch *s, const struct tapir_machine_site *site)
+static __noinline int is_answered(struct machine_scratch *s, const struct tapir_machine_site *site)
 {
-	if (!s || !site ||
-	    !rejects(&site->probe_id, &s->condition, slot_of(s, 0), event_of(s)->fault_mask,
-		     TAPIR_MACHINE_FIELDS))
-		return 0;
-	count_rejected(&site->probe_id);
-	return 1;
+	return s && site &&
+	       is_answered_by(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
+			      TAPIR_MACHINE_FIELDS);
 }
 
 /* Describes the thread first, if that is due. */
@@ -316,7 +313,7 @@ int tapir_tracepoint(void *ctx)
 		take_stacks(s, now, ctx, task, STACK_OF_TRACEPOINT);
 	s->ctx_va = (__u64)ctx;
 	copy_fields(s, site);
-	if (!has_conditions || !is_rejected(s, site))
+	if (!has_questions || !is_answered(s, site))
 		send_event(s, site->field_cnt);
 	return 0;
 }
@@ -386,7 +383,7 @@ int tapir_counter(struct bpf_perf_event_data *ctx)
 		take_counter_stacks(s, now, ctx, task);
 	*slot_of(s, 0) = ctx->sample_period;
 	*slot_of(s, 1) = ctx->addr; /* of a fault; else nothing, and not sent */
-	if (!has_conditions || !is_rejected(s, site))
+	if (!has_questions || !is_answered(s, site))
 		send_event(s, site->field_cnt);
 	return 0;
 }
@@ -558,7 +555,7 @@ int BPF_PROG(tapir_call_ends, struct pt_regs *regs, long ret)
 		if (machine_stacks && site->flags & TAPIR_SITE_STACK)
 			take_stacks(s, now, ctx, task, STACK_OF_CALL);
 		copy_call(s, site, c, ret);
-		if (!has_conditions || !is_rejected(s, site))
+		if (!has_questions || !is_answered(s, site))
 			send_event(s, site->field_cnt);
 	}
 	c->start_ns = 0;

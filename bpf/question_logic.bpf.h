@@ -13,6 +13,7 @@
 #ifndef TAPIR_BPF_QUESTION_LOGIC_H
 #define TAPIR_BPF_QUESTION_LOGIC_H
 
+#include "bpf/sums_logic.bpf.h"
 #include "tapir/abi.h"
 
 #define TAPIR_QUESTION_TERMS	 32 /* a power of two */
@@ -66,12 +67,44 @@ struct tapir_question_term {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_term) == 16, "tapir_question_term");
 
-/* A condition over a probe's arguments, which are its slots; one element of the map `conditions`,
- * by probe id. */
-struct tapir_hit_condition {
-	uint32_t term_cnt; /* 0: every hit is recorded */
-	uint32_t pad0;
+/* A value that is added up: the number in a slot. */
+struct tapir_hit_value {
+	uint8_t slot;
+	uint8_t is_signed;
+	uint8_t has_steps; /* of a histogram */
+	uint8_t pad0[5];
+};
+
+enum tapir_hit_key_source {
+	TAPIR_HIT_SLOT,	    /* the number in it */
+	TAPIR_HIT_CONSTANT, /* the same for all events of the probe */
+	TAPIR_HIT_PID,
+	TAPIR_HIT_TID,
+	TAPIR_HIT_CPU,
+};
+
+struct tapir_hit_key {
+	uint8_t source; /* enum tapir_hit_key_source */
+	uint8_t slot;
+	uint8_t is_signed;
+	uint8_t pad0[5];
+	uint64_t constant;
+};
+
+/*
+ * A question to the hits of a probe, whose arguments are the slots; one element of the map
+ * `questions`, by probe id. How many values and keys there are is the same for all probes, and set
+ * before load.
+ */
+struct tapir_hit_question {
+	uint32_t term_cnt; /* 0: it is about every hit */
+	uint8_t adds_up;   /* what is accepted is added to a row; else it is recorded */
+	uint8_t needs_slots;
+	uint16_t namer;	      /* the probe id, if numbers in keys have names; else 0 */
+	uint64_t value_slots; /* a bit for each that a value is in */
 	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
+	struct tapir_hit_value values[TAPIR_SUMS_COLUMNS];
+	struct tapir_hit_key keys[TAPIR_SUMS_KEYS];
 };
 
 enum tapir_step_op {

@@ -10,7 +10,7 @@
  * empty.
  */
 #include "bpf/common.bpf.h"
-#include "bpf/condition.bpf.h"
+#include "bpf/question.bpf.h"
 #include "bpf/sent.bpf.h"
 #include "bpf/trace_context.bpf.h"
 #include "bpf/user_stack.bpf.h"
@@ -53,7 +53,7 @@ struct scratch {
 	struct user_stack stack;
 	struct tapir_rec_thread thread;
 	struct trace_context trace;
-	struct condition_scratch condition;
+	struct question_scratch question;
 };
 
 struct {
@@ -348,11 +348,23 @@ static __always_inline void begin_args(struct scratch *s, const struct tapir_sit
 }
 
 /* Needs the values alone. */
-static __noinline int is_rejected(struct scratch *s, const struct tapir_site *site)
+static __noinline int is_answered(struct scratch *s, const struct tapir_site *site)
 {
 	return s && site &&
-	       rejects(&site->probe_id, &s->condition, slot_of(s, 0), event_of(s)->fault_mask,
-		       TAPIR_MAX_ARGS);
+	       is_answered_by(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
+			      TAPIR_MAX_ARGS);
+}
+
+/* A question that needs no values is answered before they are read. */
+static __noinline int is_answered_early(struct scratch *s, const struct tapir_site *site)
+{
+	const struct tapir_hit_question *q;
+
+	if (!s || !site || site->flags & TAPIR_SITE_TELLS_TAKEN)
+		return 0;
+	q = bpf_map_lookup_elem(&questions, &site->probe_id);
+	return q && q->adds_up && !q->needs_slots &&
+	       add_hit(q, &s->question, slot_of(s, 0), 0, TAPIR_MAX_ARGS);
 }
 
 /* Captures what the values point to, and completes the record. */
@@ -442,7 +454,6 @@ static __always_inline void begin_event(struct scratch *s, const struct task_str
 	__builtin_memset(ev, 0, sizeof(*ev));
 	ev->h.type = TAPIR_REC_EVENT;
 	ev->h.cpu = bpf_get_smp_processor_id();
-	ev->h.time_ns = bpf_ktime_get_ns();
 	ev->probe_id = probe_id;
 	ev->tgid = task->tgid;
 	ev->tid = task->pid;
@@ -498,16 +509,22 @@ int tapir_usdt(struct pt_regs *ctx)
 		return 0;
 	}
 
+	if (has_sums && is_answered_early(s, site))
+		return 0;
 	copy_regs(s, ctx);
 	if (site->flags & TAPIR_SITE_TELLS_TAKEN && is_taken(s, site)) {
 		tapir_lose(&site->probe_id, TAPIR_LOSS_LANE_TWICE);
 		return 0;
 	}
 	begin_event(s, task, site->probe_id);
+	if (!has_questions)
+		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	begin_args(s, site);
-	if (has_conditions && is_rejected(s, site)) {
-		count_rejected(&site->probe_id);
-		return 0;
+	if (has_questions) {
+		if (is_answered(s, site))
+			return 0;
+		/* To read the clock costs as much as to count a hit. */
+		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	}
 	if (s->epoch != now->epoch)
 		announce_thread(s);

@@ -204,6 +204,18 @@ def test_calls_that_the_kernel_rejects_are_counted(t):
     t.eq((table["hits"], table["lost"]), (table["rejected"] + said["ebadf"], 0), "hits")
 
 
+def test_calls_are_added_up_in_the_kernel_with_their_names(t):
+    result = t.tapir("trace", "syscall:getppid,close", "--hist", "took", "--by", "event, err", "--json", "--", t.target_path("caller"), THREADS, 4000)
+    lines = result.json_lines()
+    said = next(line for line in lines if "getppid" in line)
+    table = next(line for line in lines if line.get("type") == "total")
+    counts = {(row["key"]["event"], row["key"]["err"]): row["count"] for row in table["rows"]}
+    t.eq((counts["syscall:getppid", 0], counts["syscall:close", "EBADF"]), (said["getppid"], said["ebadf"]), "by name")
+    t.ok("evaluated by tapir" not in result.err, result.err)
+    t.eq((table["hits"], table["lost"]), (sum(counts.values()), 0), "hits")
+    t.eq([sum(step[2] for step in row["values"][0]["steps"]) for row in table["rows"]], [row["count"] for row in table["rows"]], "steps")
+
+
 def test_tracefs_is_read_whether_it_is_mounted_or_not(t):
     """Machines differ in that; a mount of tapir's own is seen by no other process."""
     t.need("unshare", "mount", "umount")

@@ -264,3 +264,48 @@ def test_what_the_kernel_rejects_is_counted(t):
     live, read = total(t, result), events(t, file, "--where", "arg2 > 5000 && arg2 <= 9999", "--sum", "arg2", "--hist", "arg2")
     t.eq((live["hits"], live["rejected"], live["lost"]), (said["fired"], said["fired"] - said["big"], 0), "hits")
     t.eq(live["rows"], read["rows"], "rows of both lanes")
+
+
+LANES = ("--sum", "arg2", "--min", "arg2", "--max", "arg2", "--avg", "arg2", "--hist", "arg2", "--top", 0)
+
+
+def live(t, *options, events=5000, keys=KEYS, source="asked:order"):
+    """Tables of a program that runs while it is asked, what it said, and what tapir said."""
+    result = t.tapir("trace", source, *options, "--json", "--", t.target_path("asked"), THREADS, events, keys)
+    said = next(line for line in result.json_lines() if "fired" in line)
+    return result, total(t, result), said
+
+
+def test_sums_of_the_kernel_are_those_of_a_file(t):
+    """Wherever the kernel begins to add up: rows of both lanes are the same, and those of the program."""
+    file = t.path("same.tapir")
+    said = t.tapir("record", "asked:order", *EVENTS_ONLY, "-o", file, "--", t.target_path("asked"), THREADS, 1000, KEYS).witness()
+    for keys in ((), ("--by", "arg2"), ("--by", "bucket(arg2, 100), event")):
+        result, table, again = live(t, *LANES, *keys, events=1000)
+        t.eq(again, said, "the program does the same each time")
+        t.eq((table["hits"], table["lost"], table["unkeyed"]), (said["fired"], 0, 0), "hits")
+        t.eq(table["rows"], events(t, file, "order", *LANES, *keys)["rows"], "rows of both lanes")
+        t.ok(("in the kernel: arithmetic" in result.err) == ("bucket" in str(keys)), result.err)
+        t.ok(f"{said['fired']:,} events, 0 lost" in result.err, "what the kernel added up are events")
+
+
+def test_intervals_of_the_kernel_add_up(t):
+    """Four threads, 10,000 keys: sums of all intervals are the total, and the program's."""
+    result, table, said = live(t, "--sum", "arg2", "--max", "arg2", "--by", "arg2", "--top", 0, "--interval", "0.1", events=10000)
+    parts = [check_sum(t, line) for line in result.json_lines() if line.get("type") == "interval"]
+    t.eq((table["hits"], table["lost"], table["unkeyed"]), (said["fired"], 0, 0), "hits")
+    t.eq(len(table["rows"]), 10000, "keys")
+    t.eq(sum(part["hits"] for part in parts), said["fired"], "hits of intervals")
+    for t_rows in ([table], parts):
+        t.eq(sum(values(row)["sum"] for part in t_rows for row in part["rows"]), said["cents"], "sum")
+    t.ok(all(values(row)["max"] == row["key"]["arg2"] for part in (table, *parts) for row in part["rows"]), "largest of each key")
+
+
+def test_keys_without_room_in_the_kernel_are_counted(t):
+    result, table, said = live(t, "--by", "arg0", "--top", 0, "--table-size", 1, events=10000)
+    t.eq((table["hits"], table["lost"]), (said["fired"], 0), "hits")
+    t.ok(table["unkeyed"] > 0 and table["rows"], "not all have found room")
+    t.ok("evaluated by tapir" not in result.err, result.err)
+    result, table, said = live(t, "--sum", "arg1", "--by", "arg1, event", source="asked:work__done")
+    t.eq([(row["key"]["arg1"], row["count"], values(row)["sum"]) for row in sorted(table["rows"], key=lambda row: row["key"]["arg1"])],
+         [(key, cnt, key * cnt) for key, cnt in zip((-1, 0, 1), said["statuses"])], "numbers with signs")

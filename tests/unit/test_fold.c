@@ -57,6 +57,52 @@ static void parts_of_a_key_are_not_run_together(void **state)
 	tapir_fold__fini(&f);
 }
 
+/* What another lane has counted is replaced at each reading, and a part of the same rows. */
+static void what_is_counted_elsewhere_is_read_anew(void **state)
+{
+	struct tapir_fold f = {.key_cnt = 1,
+			       .column_cnt = 1,
+			       .max_bytes = 1 << 20,
+			       .columns[0].scale = TAPIR_FOLD_LOG};
+	const struct tapir_fold_part keys[] = {number(1), number(2)};
+	const struct tapir_fold_number ten = tapir_fold__whole(10);
+	struct tapir_fold_counted counted = {.columns[0] = {.has_range = true,
+							    .least = -5,
+							    .most = 20,
+							    .least_ever = -5,
+							    .most_ever = 20}};
+	const struct tapir_fold_row *row;
+
+	(void)state;
+	assert_true(tapir_fold__add(&f, &keys[0], &ten));
+	for (uint64_t i = 1; i <= 3; i++) {
+		tapir_fold__begin_reading(&f);
+		counted.cnt = 2 * i;
+		counted.columns[0].sum = 15 * (int)i;
+		counted.columns[0].below = i;
+		for (int k = 0; k < 2; k++) {
+			tapir_fold__add_counted(&f, &keys[k], &counted);
+			tapir_fold__add_counted_step(&f, &keys[k], 0, 20, i);
+		}
+		tapir_fold__add_unkeyed(&f, i);
+		row = &f.rows.data[0];
+		assert_int_equal(tapir_fold_row__cnt(row, false), 1 + 2 * i);
+		assert_int_equal(tapir_fold_row__cnt(row, true), i == 1 ? 3 : 2);
+		assert_true(tapir_fold_value__sum(&row->values[0], false).whole ==
+			    10 + 15 * (int)i);
+		assert_true(tapir_fold_value__sum(&row->values[0], true).whole ==
+			    (i == 1 ? 25 : 15));
+		assert_true(tapir_fold_value__least(&row->values[0], true).whole == -5);
+		assert_int_equal(tapir_fold_value__below(&row->values[0], true), 1);
+		assert_int_equal(row->values[0].steps.cnt, 2);
+		assert_int_equal(row->values[0].steps.data[1].cnt, i);
+		assert_int_equal(f.unkeyed, i);
+		tapir_fold__begin_interval(&f);
+	}
+	assert_int_equal(f.rows.cnt, 2);
+	tapir_fold__fini(&f);
+}
+
 static void sums_are_exact_when_they_exceed_64_bits(void **state)
 {
 	struct tapir_fold f = {.column_cnt = 1, .max_bytes = 1 << 20};
@@ -256,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_of_text_are_different_keys),
 		cmocka_unit_test(parts_of_a_key_are_not_run_together),
+		cmocka_unit_test(what_is_counted_elsewhere_is_read_anew),
 		cmocka_unit_test(sums_are_exact_when_they_exceed_64_bits),
 		cmocka_unit_test(what_finds_no_room_is_counted),
 		cmocka_unit_test(intervals_add_up_to_the_total),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 
 #include "attach/links.h"
 #include "attach/programs.h"
+#include "attach/sums.h"
 #include "base/diag.h"
 #include "elf/image.h"
 #include "elf/notes.h"
@@ -151,10 +153,33 @@ static void one_site_is_on_by_one_event(void **state)
 	raised_are(0, 0);
 }
 
+/* Both sites are on, and the second one has the question. */
+static void start_with(const struct tapir_programs_opts *opts,
+		       const struct tapir_hit_question *question)
+{
+	if (!may_trace()) {
+		print_message("skipped: loading BPF programs needs root\n");
+		skip();
+	}
+	assert_int_equal(tapir_programs__load(opts, &programs), 0);
+	assert_int_equal(tapir_programs__add_tgid(programs, (uint32_t)getpid()), 0);
+	for (uint32_t i = 1; i <= 2; i++) {
+		struct tapir_site site = {.probe_id = i, .arg_cnt = 1};
+
+		site.args[0] = (struct tapir_site_arg){.operand = first_args[i - 1],
+						       .field_type = TAPIR_FIELD_INT};
+		assert_int_equal(tapir_programs__set_site(programs, i, &site), 0);
+	}
+	assert_int_equal(tapir_programs__set_question(programs, 2, question), 0);
+	link_fds[0] = tapir_link__multi(tapir_programs__usdt_fd(programs), &sites, 0);
+	assert_true(link_fds[0] >= 0);
+	tapir_programs__enable(programs, true);
+}
+
 /* The numbers of a hit decide before anything is recorded. */
 static void hits_are_rejected_by_their_numbers(void **state)
 {
-	static const struct tapir_hit_condition condition = {
+	static const struct tapir_hit_question condition = {
 		.term_cnt = 1,
 		.terms[0] = {.compare = TAPIR_COMPARE_LT_SIGNED,
 			     .yes = TAPIR_TERM_ACCEPT,
@@ -165,31 +190,102 @@ static void hits_are_rejected_by_their_numbers(void **state)
 					   .site_cap = 2,
 					   .ring_bytes = 1 << 18,
 					   .use_multi = true,
-					   .with_conditions = true};
+					   .with_questions = true};
 
 	(void)state;
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
-	assert_int_equal(tapir_programs__load(&opts, &programs), 0);
-	assert_int_equal(tapir_programs__add_tgid(programs, (uint32_t)getpid()), 0);
-	for (uint32_t i = 1; i <= 2; i++) {
-		struct tapir_site site = {.probe_id = i, .arg_cnt = 1};
-
-		site.args[0] = (struct tapir_site_arg){.operand = first_args[i - 1],
-						       .field_type = TAPIR_FIELD_INT};
-		assert_int_equal(tapir_programs__set_site(programs, i, &site), 0);
-	}
-	assert_int_equal(tapir_programs__set_condition(programs, 2, &condition), 0);
-	link_fds[0] = tapir_link__multi(tapir_programs__usdt_fd(programs), &sites, 0);
-	assert_true(link_fds[0] >= 0);
-	tapir_programs__enable(programs, true);
+	start_with(&opts, &condition);
 	for (int i = -10; i < 10; i++)
 		fire(i);
 	tapir_programs__enable(programs, false);
 	assert_int_equal(tapir_programs__rejected(programs, 1), 0);
 	assert_int_equal(tapir_programs__rejected(programs, 2), 12); /* -2 to 9 */
+}
+
+#define THREADS 4
+#define ROUNDS	200
+
+static void *fire_all(void *arg)
+{
+	(void)arg;
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = -10; i < 10; i++)
+			fire(i);
+	return NULL;
+}
+
+struct seen {
+	unsigned row_cnt;
+	uint64_t hits, steps;
+	int64_t sum;
+};
+
+static void see_row(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
+		    size_t stride, unsigned cpu_cnt)
+{
+	struct seen *seen = ctx;
+	uint64_t cnt = 0;
+
+	seen->row_cnt++;
+	assert_int_equal(key->kinds[0],
+			 (int64_t)key->parts[0] < 0 ? TAPIR_SUMS_INT : TAPIR_SUMS_UINT);
+	for (unsigned i = 0; i < cpu_cnt; i++) {
+		const struct tapir_sums_row *row = (const void *)((const char *)rows + i * stride);
+
+		cnt += row->cnt;
+		seen->sum += (int64_t)((row->columns[0].high << 32) + row->columns[0].low);
+		seen->steps += row->columns[0].below;
+	}
+	assert_int_equal(cnt, THREADS * ROUNDS);
+	seen->hits += cnt;
+}
+
+static void see_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
+{
+	struct seen *seen = ctx;
+
+	assert_int_equal(key->step - 1, key->parts[0]); /* each of few values has a step */
+	assert_int_equal(cnt, THREADS * ROUNDS);
+	seen->steps += cnt;
+}
+
+/* Of four threads, by their value: nothing is recorded, and nothing is missing. */
+static void hits_are_added_up_by_key(void **state)
+{
+	static const struct tapir_hit_question question = {
+		.adds_up = 1,
+		.needs_slots = 1,
+		.value_slots = 1,
+		.values[0] = {.is_signed = 1, .has_steps = 1},
+		.keys[0] = {.source = TAPIR_HIT_SLOT, .is_signed = 1}};
+	struct tapir_programs_opts opts = {.sz = sizeof(opts),
+					   .filter.use_tgids = 1,
+					   .site_cap = 2,
+					   .ring_bytes = 1 << 18,
+					   .use_multi = true,
+					   .with_questions = true,
+					   .sums = {.is_on = true,
+						    .column_cnt = 1,
+						    .key_cnt = 1,
+						    .has_steps = true,
+						    .table_bytes = 1 << 20}};
+	struct seen seen = {};
+	const struct tapir_sums_sink sink = {.row = see_row, .step = see_step, .ctx = &seen};
+	pthread_t threads[THREADS];
+	uint64_t unkeyed = 1;
+
+	(void)state;
+	start_with(&opts, &question);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fire_all, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	tapir_programs__enable(programs, false);
+	assert_int_equal(tapir_sums__read(programs, &sink, &unkeyed), 0);
+	assert_int_equal(seen.row_cnt, 20);
+	assert_int_equal(seen.hits, 20 * THREADS * ROUNDS);
+	assert_int_equal(seen.steps, 20 * THREADS * ROUNDS);
+	assert_int_equal(seen.sum, -10 * THREADS * ROUNDS);
+	assert_int_equal(unkeyed, 0);
 }
 
 /* The kernel closes a killed tracer's links, and with them goes the semaphore. */
@@ -286,6 +382,7 @@ int main(void)
 		CASE(all_sites_are_on_by_one_link),
 		CASE(one_site_is_on_by_one_event),
 		CASE(hits_are_rejected_by_their_numbers),
+		CASE(hits_are_added_up_by_key),
 		CASE(semaphore_falls_when_the_tracer_is_killed),
 		CASE(link_fails_when_a_site_is_none),
 		CASE(event_fails_when_a_site_is_none),

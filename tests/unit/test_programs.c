@@ -43,7 +43,9 @@ static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap
 }
 
 /* The verifier's statistics for a program, in which "stack depth 32+8+..." names each function. */
-static char *log_of(const char *name, bool with_conditions)
+enum asked { OF_NOTHING, OF_QUESTIONS, OF_SUMS };
+
+static char *log_of(const char *name, enum asked asked)
 {
 	struct tapir_bpf *skel = tapir_bpf__open();
 	struct bpf_program *prog;
@@ -51,7 +53,12 @@ static char *log_of(const char *name, bool with_conditions)
 
 	assert_non_null(skel);
 	assert_non_null(log);
-	skel->rodata->has_conditions = with_conditions;
+	skel->rodata->has_questions = asked >= OF_QUESTIONS;
+	if (asked == OF_SUMS) {
+		skel->rodata->has_sums = 1;
+		skel->rodata->sums_column_cnt = TAPIR_SUMS_COLUMNS;
+		skel->rodata->sums_key_cnt = TAPIR_SUMS_KEYS;
+	}
 	bpf_object__for_each_program(prog, skel->obj)
 	{
 		bool is_it = !strcmp(bpf_program__name(prog), name);
@@ -67,7 +74,7 @@ static char *log_of(const char *name, bool with_conditions)
 	return log;
 }
 
-static void check_stack(bool with_conditions)
+static void check_stack(enum asked asked)
 {
 	const char *at;
 	char *log, *end;
@@ -75,7 +82,7 @@ static void check_stack(bool with_conditions)
 
 	need_root();
 	libbpf_set_print(ignore_log);
-	log = log_of("tapir_usdt", with_conditions);
+	log = log_of("tapir_usdt", asked);
 	at = strstr(log, "stack depth ");
 	assert_non_null(at);
 	for (at += strlen("stack depth "); *at >= '0' && *at <= '9'; at = end + (*end == '+')) {
@@ -92,8 +99,9 @@ static void check_stack(bool with_conditions)
 static void stack_is_the_threads_own_when_probe_sleeps(void **state)
 {
 	(void)state;
-	check_stack(false);
-	check_stack(true);
+	check_stack(OF_NOTHING);
+	check_stack(OF_QUESTIONS);
+	check_stack(OF_SUMS);
 }
 
 /*
@@ -113,7 +121,7 @@ static void loading_stays_quick(void **state)
 	need_root();
 	libbpf_set_print(ignore_log);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		log = log_of(programs[i].name, false);
+		log = log_of(programs[i].name, OF_NOTHING);
 		at = strstr(log, "processed ");
 		assert_non_null(at);
 		assert_in_range(strtoul(at + strlen("processed "), NULL, 10), 100,
@@ -193,7 +201,7 @@ static void sources_of_the_machine_are_attached(void **state)
 	need_root();
 	for (int i = 0; i < 3; i++) {
 		opts.with_machine_stacks = i;
-		opts.with_conditions = i == 2;
+		opts.with_questions = i == 2;
 		assert_int_equal(tapir_programs__load(&opts, &p), 0);
 		assert_int_equal(tapir_programs__set_machine_site(p, 1, &site), 0);
 		assert_int_equal(tapir_programs__set_call(p, 1, 1), 0);

@@ -183,26 +183,39 @@ static void intervals_have_both_ends(void **state)
 static struct {
 	unsigned cnt;
 	uint32_t probe_id;
-	struct tapir_hit_condition last;
+	struct tapir_hit_question last;
+	const char *reason;
 } offered;
 
-static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_condition *condition)
+static void on_offer(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question)
 {
 	(void)ctx;
 	offered.cnt++;
 	offered.probe_id = probe_id;
-	offered.last = *condition;
+	offered.last = *question;
+}
+
+static void on_decline(void *ctx, const char *subject, const char *reason)
+{
+	(void)ctx;
+	assert_string_equal(subject, "shop:order");
+	offered.reason = reason;
+}
+
+static void ask_with_a_kernel(void)
+{
+	const struct tapir_question_sink sink = {.offer = on_offer, .decline = on_decline};
+
+	tapir_questions__free(qs);
+	qs = tapir_questions__new(&sink);
+	assert_non_null(qs);
+	memset(&offered, 0, sizeof(offered));
 }
 
 /* Counts the offers of a condition for a probe with one number, after two events. */
 static unsigned offers_of(const char *where, bool with_second)
 {
-	const struct tapir_question_sink sink = {.condition = on_condition};
-
-	tapir_questions__free(qs);
-	qs = tapir_questions__new(&sink);
-	assert_non_null(qs);
-	offered.cnt = 0;
+	ask_with_a_kernel();
 	(void)ask((struct tapir_question_opts){.where = where, .wants_count = true});
 	if (with_second)
 		(void)ask((struct tapir_question_opts){.wants_count = true});
@@ -222,14 +235,119 @@ static void condition_over_numbers_is_offered_to_the_kernel(void **state)
 	assert_int_equal(offered.probe_id, 7);
 	assert_int_equal(offered.last.term_cnt, 2);
 	assert_int_equal(offered.last.terms[0].which, 0);
-	assert_true(tapir_questions__may_reject_early(qs));
+	assert_true(tapir_questions__may_offer(qs));
 	tapir_questions__add_rejected(qs, 5);
 	assert_int_equal(tapir_questions__at(qs, 0)->counts.hits, 7);
 	assert_int_equal(tapir_questions__at(qs, 0)->counts.rejected, 6);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_int_equal(offers_of(others[i], false), 0);
 	assert_int_equal(offers_of("value > 20", true), 0); /* another question is about all */
-	assert_false(tapir_questions__may_reject_early(qs));
+	assert_false(tapir_questions__may_offer(qs));
+}
+
+/* It is offered with the description of its probe, before the first event. */
+static void sums_by_numbers_are_offered_to_the_kernel(void **state)
+{
+	struct tapir_words sum, hist, by;
+
+	(void)state;
+	ask_with_a_kernel();
+	(void)ask((struct tapir_question_opts){
+		.aggregates[TAPIR_AGGREGATE_SUM] = *words("value", &sum),
+		.aggregates[TAPIR_AGGREGATE_HIST] = *words("arg0", &hist),
+		.by = *words("value,tid,event,cpu", &by)});
+	probe(7, "order", "value");
+	probe(8, "other", "value"); /* of no question */
+	assert_int_equal(offered.cnt, 1);
+	assert_int_equal(offered.probe_id, 7);
+	assert_null(offered.reason);
+	assert_true(offered.last.adds_up && offered.last.needs_slots);
+	assert_int_equal(offered.last.value_slots, 1);
+	assert_int_equal(offered.last.values[0].has_steps, 0);
+	assert_int_equal(offered.last.values[1].has_steps, 1);
+	assert_int_equal(offered.last.values[1].is_signed, 1);
+	assert_int_equal(offered.last.keys[0].source, TAPIR_HIT_SLOT);
+	assert_int_equal(offered.last.keys[1].source, TAPIR_HIT_TID);
+	assert_int_equal(offered.last.keys[2].source, TAPIR_HIT_CONSTANT);
+	assert_int_equal(offered.last.namer, 7); /* of the event's name */
+	assert_int_equal(event(7, 5, 1000, 1, true), 0);
+	assert_int_equal(offered.cnt, 1);
+	tapir_vec__fini(&sum);
+	tapir_vec__fini(&hist);
+	tapir_vec__fini(&by);
+}
+
+static const char *declined_by(const char *key)
+{
+	struct tapir_words by;
+
+	ask_with_a_kernel();
+	(void)ask((struct tapir_question_opts){.by = *words(key, &by)});
+	probe(7, "order", "value");
+	tapir_vec__fini(&by);
+	assert_int_equal(offered.cnt, 0);
+	return offered.reason;
+}
+
+static void what_the_kernel_cannot_add_up_is_said(void **state)
+{
+	(void)state;
+	assert_string_equal(declined_by("value + 1"), "arithmetic");
+	assert_string_equal(declined_by("cgroup"), "a key is no number of the event");
+	assert_string_equal(declined_by("stack"), "a key is no number of the event");
+	assert_null(declined_by("price")); /* no field, which is a mistake once it happens */
+	assert_int_equal(event(7, 5, 1000, 1, true), -EINVAL);
+	tapir_diag__clear();
+}
+
+/* Two CPUs, of which one has hits of the next interval already. */
+static void rows_of_the_kernel_are_rows_of_the_table(void **state)
+{
+	static const struct tapir_sums_key key = {.kinds = {TAPIR_SUMS_INT},
+						  .parts = {(uint64_t)-3}};
+	static const struct tapir_sums_key step = {
+		.kinds = {TAPIR_SUMS_INT}, .parts = {(uint64_t)-3}, .step = 1 + 40};
+	struct tapir_sums_row rows[2] = {};
+	struct tapir_words hist, by;
+	struct tapir_fold_row *row;
+	struct tapir_question *q;
+
+	(void)state;
+	ask_with_a_kernel();
+	q = ask((struct tapir_question_opts){.aggregates[TAPIR_AGGREGATE_HIST] =
+						     *words("value", &hist),
+					     .by = *words("value", &by)});
+	probe(7, "order", "value");
+	assert_int_equal(event(7, 5, 1000, -3, true), 0);
+	for (uint64_t interval = 0; interval < 2; interval++) {
+		for (int cpu = 0; cpu < 2; cpu++) {
+			uint64_t its = interval + (uint64_t)cpu;
+
+			rows[cpu].cnt += 2;
+			assert_true(tapir_sums__take_place(&rows[cpu], 1, its));
+			tapir_sums__add(&rows[cpu].columns[0], (uint64_t)-7, 1, its);
+			tapir_sums__add(&rows[cpu].columns[0], 1ull << 62, 1, its);
+		}
+		tapir_questions__begin_reading(qs, interval);
+		tapir_questions__add_row(qs, &key, rows, sizeof(rows[0]), 2);
+		tapir_questions__add_step(qs, &step, 4 * (interval + 1));
+		tapir_questions__end_reading(qs, 10 * (interval + 1));
+		assert_int_equal(q->counts.hits, 1 + 14 * (interval + 1));
+		assert_int_equal(q->fold.unkeyed, 10 * (interval + 1));
+		assert_int_equal(q->fold.rows.cnt, 1);
+		row = &q->fold.rows.data[0];
+		assert_int_equal(row->cnt, 1 + 4 * (interval + 1));
+		assert_true(row->values[0].sum.whole ==
+			    -3 + (__int128)(interval + 1) * 2 * ((1ll << 62) - 7));
+		assert_true(row->values[0].least.whole == -7);
+		assert_true(row->values[0].interval_most.whole == 1ll << 62);
+		assert_int_equal(row->values[0].steps.data[0].idx, 40);
+		assert_int_equal(row->values[0].steps.data[0].cnt, 4 * (interval + 1));
+		tapir_questions__begin_interval(qs);
+	}
+	assert_int_equal(tapir_questions__counted(qs), 28);
+	tapir_vec__fini(&hist);
+	tapir_vec__fini(&by);
 }
 
 /* "arg0" is the first one, however it is called. */
@@ -363,6 +481,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(intervals_have_both_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(condition_over_numbers_is_offered_to_the_kernel,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(sums_by_numbers_are_offered_to_the_kernel, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_the_kernel_cannot_add_up_is_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(rows_of_the_kernel_are_rows_of_the_table, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_key_may_be_named_by_its_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_key_that_events_lack_pairs_nothing, setup,
 						teardown),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/question_offer.h"
 #include "base/diag.h"
 #include "symbol/frame_kind.h"
 
@@ -45,7 +46,9 @@ struct tapir_questions {
 	struct tapir_hit_values where_values, values, keys[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_str key_names[TAPIR_FOLD_MAX_KEYS];
 	size_t held_bytes;
-	int err; /* of a callback; reported */
+	uint64_t counted, counted_before; /* hits that the kernel added up, now and last time */
+	uint64_t interval;		  /* of the reading */
+	int err;			  /* of a callback; reported */
 };
 
 /* ---- what a person wrote --------------------------------------------------------------------- */
@@ -313,55 +316,30 @@ static bool has_event(const struct asked *a, const struct tapir_hit *hit)
 	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
 }
 
-/* Finds the probe's argument that a slot stands for: it must be a number, as the kernel has it. */
-static bool find_argument(const struct tapir_questions *qs, const struct tapir_hit *hit,
-			  const struct tapir_question_operand *slot, uint32_t *out)
+bool tapir_questions__may_offer(const struct tapir_questions *qs)
 {
-	const struct tapir_event_fields *fields = hit->begin.fields;
-	const struct tapir_value *v = tapir_hit__value(hit, &qs->names, slot);
-
-	if (!v || (v->type != TAPIR_FIELD_INT && v->type != TAPIR_FIELD_UINT &&
-		   v->type != TAPIR_FIELD_PTR))
-		return false;
-	*out = (uint32_t)(v - fields->values);
-	return *out < TAPIR_QUESTION_SLOTS;
+	return qs->all.cnt == 1 && !qs->all.data[0]->q.is_of_intervals &&
+	       (qs->all.data[0]->where || qs->all.data[0]->q.is_table);
 }
 
-/* False: it needs more than the numbers of a probe's arguments. */
-static bool make_condition(const struct tapir_questions *qs, const struct tapir_hit *hit,
-			   const struct tapir_program *p, struct tapir_hit_condition *out)
+/* Once for each probe. */
+static void offer(const struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
+		  const struct tapir_program *programs, const char *subject)
 {
-	const struct tapir_rec_probe *probe = hit->begin.probe.rec;
+	const struct tapir_offer o = {.q = &a->q,
+				      .hit = hit,
+				      .names = &qs->names,
+				      .has_condition = a->where,
+				      .programs = programs};
+	struct tapir_hit_question question;
+	const char *reason;
 
-	if (p->step_cnt || probe->lane != TAPIR_LANE_PROBE ||
-	    probe->encoding != TAPIR_ENCODING_SLOTS || hit->begin.fields->cnt != probe->field_cnt)
-		return false;
-	*out = (struct tapir_hit_condition){.term_cnt = p->term_cnt};
-	for (unsigned i = 0; i < p->term_cnt; i++) {
-		struct tapir_question_term *t = &out->terms[i];
-
-		*t = p->terms[i];
-		if (t->source != TAPIR_TERM_SLOT || t->compare > TAPIR_COMPARE_ANY_BIT ||
-		    !find_argument(qs, hit, &p->slots[t->which], &t->which))
-			return false;
-	}
-	return p->term_cnt > 0;
-}
-
-bool tapir_questions__may_reject_early(const struct tapir_questions *qs)
-{
-	return qs->all.cnt == 1 && qs->all.data[0]->where && !qs->all.data[0]->q.is_of_intervals;
-}
-
-/* Once for each probe, with its first event. */
-static void offer_condition(const struct tapir_questions *qs, const struct tapir_hit *hit,
-			    const struct tapir_program *p)
-{
-	struct tapir_hit_condition condition;
-
-	if (qs->sink.condition && tapir_questions__may_reject_early(qs) &&
-	    make_condition(qs, hit, p, &condition))
-		qs->sink.condition(qs->sink.ctx, hit->begin.probe.rec->probe_id, &condition);
+	if (!qs->sink.offer || !tapir_questions__may_offer(qs))
+		return;
+	if (tapir_offer__make(&o, &question, &reason))
+		qs->sink.offer(qs->sink.ctx, hit->begin.probe.rec->probe_id, &question);
+	if (!question.adds_up && a->q.is_table && reason && qs->sink.decline)
+		qs->sink.decline(qs->sink.ctx, subject, reason);
 }
 
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt)
@@ -398,7 +376,7 @@ static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct 
 		scope = tapir_hit_scope__init(&names, hit, &qs->names);
 		err = b.programs ? bind_all(a, &scope, b.programs) : -ENOMEM;
 		if (!err)
-			offer_condition(qs, hit, b.programs);
+			offer(qs, a, hit, b.programs, scope.subject);
 	}
 	place = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
 	if (!place || !tapir_vec__push(&a->bindings, b)) {
@@ -592,6 +570,88 @@ static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_
 		err = ask(qs, *a, &hit, node);
 	}
 	return err;
+}
+
+/* ---- what the kernel has added up ------------------------------------------------------------ */
+
+/* A number of a field has its name, as in an event; namer: the probe, 0: it has none. */
+static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked *a, unsigned idx,
+					const struct tapir_sums_key *key)
+{
+	const struct tapir_rec_probe *rec =
+		key->probe_id ? tapir_catalog__probe(qs->catalog, key->probe_id) : NULL;
+	const uint64_t *bound = rec ? tapir_map__get(&a->by_probe, key->probe_id) : NULL;
+	const struct tapir_program *p = bound ? a->bindings.data[*bound - 1].programs : NULL;
+	struct tapir_fold_part part = {.kind = key->kinds[idx], .u64 = key->parts[idx]};
+	struct tapir_hit hit = {.catalog = qs->catalog};
+	struct tapir_str *name = &qs->key_names[idx];
+
+	if (!p || part.kind > TAPIR_FOLD_INT)
+		return part;
+	p += 1 + a->q.fold.column_cnt + idx;
+	tapir_probe_view__of(&rec->h, &hit.begin.probe);
+	tapir_str__clear(name);
+	if (tapir_hit__name_number(&hit, &qs->names, &p->slots[p->which], part.u64, name))
+		return text_of(name);
+	return part;
+}
+
+static void read_key(struct tapir_questions *qs, struct asked *a, const struct tapir_sums_key *key,
+		     struct tapir_fold_part out[TAPIR_FOLD_MAX_KEYS])
+{
+	for (unsigned i = 0; i < a->q.fold.key_cnt; i++)
+		out[i] = read_part(qs, a, i, key);
+}
+
+void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval)
+{
+	tapir_fold__begin_reading(&qs->all.data[0]->q.fold);
+	qs->interval = interval;
+	qs->counted = 0;
+}
+
+void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sums_key *key,
+			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt)
+{
+	struct asked *a = qs->all.data[0];
+	struct tapir_fold_part parts[TAPIR_FOLD_MAX_KEYS];
+	struct tapir_fold_counted counted;
+
+	tapir_offer__read_row(&a->q, rows, stride, cpu_cnt, qs->interval, &counted);
+	if (!counted.cnt)
+		return;
+	read_key(qs, a, key, parts);
+	tapir_fold__add_counted(&a->q.fold, parts, &counted);
+	qs->counted += counted.cnt;
+}
+
+void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,
+			       uint64_t cnt)
+{
+	struct asked *a = qs->all.data[0];
+	struct tapir_fold_part parts[TAPIR_FOLD_MAX_KEYS];
+	unsigned idx = key->step - 1u;
+
+	if (!key->step || idx / TAPIR_STEP_CNT >= a->q.fold.column_cnt)
+		return;
+	read_key(qs, a, key, parts);
+	tapir_fold__add_counted_step(&a->q.fold, parts, idx / TAPIR_STEP_CNT, idx % TAPIR_STEP_CNT,
+				     cnt);
+}
+
+void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed)
+{
+	struct asked *a = qs->all.data[0];
+
+	tapir_fold__add_unkeyed(&a->q.fold, unkeyed);
+	qs->counted += unkeyed;
+	a->q.counts.hits += qs->counted - qs->counted_before;
+	qs->counted_before = qs->counted;
+}
+
+uint64_t tapir_questions__counted(const struct tapir_questions *qs)
+{
+	return qs->counted_before;
 }
 
 /* ---- the timeline ---------------------------------------------------------------------------- */
@@ -798,6 +858,35 @@ static void take_loss(struct tapir_questions *qs, const struct tapir_rec_loss *l
 	}
 }
 
+/*
+ * Binds the question to a probe that is known by its description, so that the kernel answers from
+ * the first hit on. A question that does not fit is a mistake only if such an event comes.
+ */
+static void bind_early(struct tapir_questions *qs, uint32_t probe_id)
+{
+	struct {
+		struct tapir_rec_event rec;
+		uint64_t slots[TAPIR_QUESTION_SLOTS];
+	} nothing = {.rec.probe_id = probe_id};
+	const struct tapir_rec_probe *rec = tapir_catalog__probe(qs->catalog, probe_id);
+	struct tapir_hit hit = {.catalog = qs->catalog, .begin.fields = &qs->begin_fields};
+	const struct tapir_program *p;
+	int mark = tapir_diag__cnt();
+
+	if (!qs->sink.offer || !tapir_questions__may_offer(qs) || !rec ||
+	    rec->lane != TAPIR_LANE_PROBE || rec->encoding != TAPIR_ENCODING_SLOTS ||
+	    rec->field_cnt > TAPIR_QUESTION_SLOTS)
+		return;
+	nothing.rec.payload_bytes = (uint16_t)(rec->field_cnt * sizeof(nothing.slots[0]));
+	nothing.rec.h.size = (uint16_t)(sizeof(nothing.rec) + nothing.rec.payload_bytes);
+	tapir_probe_view__of(&rec->h, &hit.begin.probe);
+	tapir_event_view__of(&nothing.rec.h, &hit.begin.event);
+	tapir_event_fields__decode(&qs->begin_fields, qs->catalog, &hit.begin.probe,
+				   &hit.begin.event);
+	if (bind_probe(qs, qs->all.data[0], &hit, &p))
+		tapir_diag__rewind(mark);
+}
+
 int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog *catalog,
 			  const struct tapir_rec *rec)
 {
@@ -805,12 +894,14 @@ int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog
 
 	if (err)
 		return err;
-	if (rec->type == TAPIR_REC_PROBE)
+	if (rec->type == TAPIR_REC_PROBE) {
 		unbind(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
-	else if (rec->type == TAPIR_REC_EVENT)
+		bind_early(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
+	} else if (rec->type == TAPIR_REC_EVENT) {
 		err = take_event(qs, rec);
-	else if (rec->type == TAPIR_REC_LOSS)
+	} else if (rec->type == TAPIR_REC_LOSS) {
 		take_loss(qs, (const void *)rec);
+	}
 	if (!err && qs->tl)
 		err = tapir_timeline__add(qs->tl, rec);
 	return err ? err : qs->err;

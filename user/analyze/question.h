@@ -42,10 +42,13 @@ struct tapir_question_opts {
 	void *ctx;
 };
 
+enum tapir_sign { TAPIR_SIGN_UNKNOWN, TAPIR_SIGN_NONE, TAPIR_SIGN_SOME };
+
 struct tapir_question_column {
 	enum tapir_aggregate aggregate;
 	const char *text; /* the expression's; of LHIST without its bounds */
 	uint64_t unit_ns; /* of its values; 0: none */
+	uint8_t sign;	  /* enum tapir_sign: of values that the kernel adds up */
 };
 
 enum tapir_key_kind { TAPIR_KEY_VALUE, TAPIR_KEY_STACK, TAPIR_KEY_USER, TAPIR_KEY_KERNEL };
@@ -78,12 +81,13 @@ struct tapir_question_sink {
 	/* A hit of a question that is no table. rec: the event, NULL: of an interval. */
 	void (*hit)(void *ctx, const struct tapir_question *q, const struct tapir_hit *hit);
 	/*
-	 * The only question's condition on the events of this probe compares numbers among the
-	 * probe's arguments alone: what it rejects need not be recorded, if it is counted
-	 * (__add_rejected). NULL: not needed.
+	 * The kernel can do this of the only question about this probe's events: reject them, or
+	 * add them up. Those need not be recorded, if they are counted (__add_rejected, __add_row).
+	 * NULL: not needed.
 	 */
-	void (*condition)(void *ctx, uint32_t probe_id,
-			  const struct tapir_hit_condition *condition);
+	void (*offer)(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question);
+	/* Why the kernel cannot add up such events. NULL: not needed. */
+	void (*decline)(void *ctx, const char *event, const char *reason);
 	void *ctx;
 };
 
@@ -109,8 +113,21 @@ int tapir_questions__finish(struct tapir_questions *qs);
 
 /* Events that the only question rejected, and that were not recorded. */
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
-/* Returns true if there may be such events: one question, of events, with a condition. */
-bool tapir_questions__may_reject_early(const struct tapir_questions *qs);
+/* Returns true if the kernel may answer: one question, of events, a table or with a condition. */
+bool tapir_questions__may_offer(const struct tapir_questions *qs);
+
+/*
+ * A reading of what the kernel has added up for it: all rows and steps, each time. interval: of
+ * rows, while it was read.
+ */
+void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval);
+void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sums_key *key,
+			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt);
+void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,
+			       uint64_t cnt);
+void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed);
+/* Hits that the kernel had added up at the last reading. */
+uint64_t tapir_questions__counted(const struct tapir_questions *qs);
 
 /* The number of questions, and the idx-th of them, below that number; borrowed. */
 size_t tapir_questions__cnt(const struct tapir_questions *qs);

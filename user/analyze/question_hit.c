@@ -348,6 +348,13 @@ static void fill_process(const struct tapir_hit *hit, uint32_t id, struct tapir_
 		set_text(slot, view.cgroup.data, view.cgroup.len);
 }
 
+static void add_event_name(const struct tapir_hit *hit, struct tapir_str *out)
+{
+	tapir_str__add(out, hit->begin.probe.provider.data, hit->begin.probe.provider.len);
+	tapir_str__addc(out, ':');
+	tapir_str__add(out, hit->begin.probe.event.data, hit->begin.probe.event.len);
+}
+
 static void fill_builtin(const struct tapir_hit *hit, uint32_t id, struct tapir_question_slot *slot,
 			 struct tapir_str *text)
 {
@@ -375,9 +382,7 @@ static void fill_builtin(const struct tapir_hit *hit, uint32_t id, struct tapir_
 		set_text(slot, comm.data, comm.len);
 		return;
 	case BUILTIN_EVENT:
-		tapir_str__add(text, hit->begin.probe.provider.data, hit->begin.probe.provider.len);
-		tapir_str__addc(text, ':');
-		tapir_str__add(text, hit->begin.probe.event.data, hit->begin.probe.event.len);
+		add_event_name(hit, text);
 		set_text(slot, text->data, text->len);
 		return;
 	default:
@@ -459,6 +464,53 @@ const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
 					   const struct tapir_question_operand *operand)
 {
 	return operand->id & OF_BEGIN ? value_of(hit, names, operand->id) : NULL;
+}
+
+bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
+			     struct tapir_hit_key *out)
+{
+	static const struct {
+		uint32_t id;
+		uint8_t source;
+	} known[] = {{BUILTIN_PID, TAPIR_HIT_PID},
+		     {BUILTIN_TID, TAPIR_HIT_TID},
+		     {BUILTIN_CPU, TAPIR_HIT_CPU},
+		     {BUILTIN_EVENT, TAPIR_HIT_CONSTANT}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (operand->id == known[i].id) {
+			out->source = known[i].source;
+			return true;
+		}
+	return false;
+}
+
+bool tapir_hit__has_value_names(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+				const struct tapir_question_operand *operand)
+{
+	if (!(operand->id & (OF_BEGIN | OF_END)))
+		return false;
+	for (uint64_t i = 0; i < KNOWN_VALUES; i++)
+		if (known_name(hit, names, operand->id, i))
+			return true;
+	return map_of(value_of(hit, names, operand->id));
+}
+
+bool tapir_hit__name_number(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+			    const struct tapir_question_operand *operand, uint64_t number,
+			    struct tapir_str *out)
+{
+	const char *known;
+
+	if (operand->id == BUILTIN_EVENT) {
+		add_event_name(hit, out);
+		return true;
+	}
+	known = operand->id & (OF_BEGIN | OF_END) ? known_name(hit, names, operand->id, number)
+						  : NULL;
+	if (known)
+		tapir_str__adds(out, known);
+	return known;
 }
 
 bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,

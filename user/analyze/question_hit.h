@@ -58,6 +58,17 @@ const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
 					   const struct tapir_hit_names *names,
 					   const struct tapir_question_operand *operand);
 
+/* Returns true if its numbers have names: __name_number finds some. */
+bool tapir_hit__has_value_names(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+				const struct tapir_question_operand *operand);
+/* Adds the name of a number of the field; of a hit only its probe is needed. */
+bool tapir_hit__name_number(const struct tapir_hit *hit, const struct tapir_hit_names *names,
+			    const struct tapir_question_operand *operand, uint64_t number,
+			    struct tapir_str *out);
+/* A built-in that is the same to the kernel; CONSTANT: "event". False: it is none. */
+bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
+			     struct tapir_hit_key *out);
+
 /* Adds the name that the number has here. False: its numbers have no names. */
 bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			       const struct tapir_question_operand *operand, struct tapir_str *out);

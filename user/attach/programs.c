@@ -30,7 +30,8 @@
 #include "elf/kernel_types.h"
 #include "tapir.skel.h"
 
-#define FDS_OF_LIBBPF 8 /* type information, and what it tries the kernel with */
+#define ELEMENT_BYTES 80 /* of a hash on CPUs, with what it is found by (htab_elem, its bucket) */
+#define FDS_OF_LIBBPF 8	 /* type information, and what it tries the kernel with */
 
 struct tapir_programs {
 	struct tapir_bpf *skel;
@@ -43,6 +44,7 @@ struct tapir_programs {
 	size_t losses_bytes;
 	uint32_t site_cap;
 	atomic_uint site_cnt;
+	struct tapir_sums_opts sums;
 	struct tapir_vec(struct bpf_link *) links; /* of families and tracepoints */
 	unsigned ring_cnt;
 	int ring_fds[]; /* ring_cnt, by CPU pair */
@@ -61,15 +63,46 @@ static void set_frames(struct tapir_bpf *skel, uint32_t frames)
 	bpf_map__set_autocreate(skel->maps.deep_cpu_stacks, is_deep);
 }
 
-/* Both maps are used by a program that is always there: they are small where nothing is rejected.
- */
-static void set_conditions(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+/* A hash holds few rows where all of them are large: of those without keys there is one. */
+static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *sums)
 {
-	uint32_t cap = opts->with_conditions ? opts->site_cap + 1 : 1;
+	size_t cpus = (size_t)(libbpf_num_possible_cpus() > 0 ? libbpf_num_possible_cpus() : 1);
+	size_t key_bytes = TAPIR_SUMS_KEY_BYTES(sums->key_cnt);
+	size_t row_bytes = TAPIR_SUMS_ROW_BYTES(sums->column_cnt);
+	size_t of_row = ELEMENT_BYTES + key_bytes + cpus * row_bytes;
+	size_t of_step = ELEMENT_BYTES + key_bytes + cpus * sizeof(uint64_t);
+	/* A row has several steps. */
+	size_t for_rows = sums->has_steps ? sums->table_bytes / 4 : sums->table_bytes;
+	size_t for_steps = sums->table_bytes - for_rows;
 
-	skel->rodata->has_conditions = opts->with_conditions;
-	bpf_map__set_max_entries(skel->maps.conditions, cap);
+	bpf_map__set_key_size(skel->maps.sums_rows, (uint32_t)key_bytes);
+	bpf_map__set_value_size(skel->maps.sums_rows, (uint32_t)row_bytes);
+	bpf_map__set_max_entries(skel->maps.sums_rows, (uint32_t)(for_rows / of_row) + 1);
+	bpf_map__set_key_size(skel->maps.sums_row_steps, (uint32_t)key_bytes);
+	bpf_map__set_max_entries(skel->maps.sums_row_steps, (uint32_t)(for_steps / of_step) + 1);
+	bpf_map__set_value_size(skel->maps.sums_row, (uint32_t)row_bytes);
+	bpf_map__set_value_size(skel->maps.sums_zeros, (uint32_t)row_bytes);
+	if (sums->key_cnt)
+		return;
+	bpf_map__set_max_entries(skel->maps.sums_steps, sums->column_cnt + 1);
+	bpf_map__set_value_size(skel->maps.sums_steps, TAPIR_STEP_CNT * sizeof(uint64_t));
+}
+
+/* All these maps are used by programs that are always there: they are small where nothing is asked.
+ */
+static void set_questions(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	uint32_t cap = opts->with_questions ? opts->site_cap + 1 : 1;
+
+	skel->rodata->has_questions = opts->with_questions;
+	bpf_map__set_max_entries(skel->maps.questions, cap);
 	bpf_map__set_max_entries(skel->maps.rejected, cap);
+	if (!opts->with_questions || !opts->sums.is_on)
+		return;
+	skel->rodata->has_sums = 1;
+	skel->rodata->sums_column_cnt = opts->sums.column_cnt;
+	skel->rodata->sums_key_cnt = opts->sums.key_cnt;
+	set_sums_rows(skel, &opts->sums);
 }
 
 static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
@@ -174,7 +207,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 		bpf_map__set_max_entries(p->skel->maps.tgids, opts->process_cap);
 	set_frames(p->skel, opts->frames);
 	set_machine(p->skel, opts);
-	set_conditions(p->skel, opts);
+	set_questions(p->skel, opts);
 	set_call_counts(p->skel, opts->call_counts);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
@@ -332,6 +365,7 @@ int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_pr
 		return -ENOMEM;
 	p->ring_cnt = ring_cnt;
 	p->site_cap = opts->site_cap;
+	p->sums = opts->sums;
 	p->rings_fd = -1;
 	for (unsigned pair = 0; pair < ring_cnt; pair++)
 		p->ring_fds[pair] = -1;
@@ -608,10 +642,10 @@ int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 	return update(p->skel->maps.machine_sites, &idx, site, "sources of the machine");
 }
 
-int tapir_programs__set_condition(struct tapir_programs *p, uint32_t probe_id,
-				  const struct tapir_hit_condition *condition)
+int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
+				 const struct tapir_hit_question *question)
 {
-	return p->skel ? update(p->skel->maps.conditions, &probe_id, condition, "conditions") : 0;
+	return p->skel ? update(p->skel->maps.questions, &probe_id, question, "questions") : 0;
 }
 
 uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id)
@@ -626,6 +660,23 @@ uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe
 	for (int i = 0; i < cpu_cnt; i++)
 		sum += cnts[i];
 	return sum;
+}
+
+struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p)
+{
+	if (!p->skel)
+		return (struct tapir_sums_fds){-1, -1, -1, -1, -1, {}};
+	return (struct tapir_sums_fds){.row = bpf_map__fd(p->skel->maps.sums_row),
+				       .steps = bpf_map__fd(p->skel->maps.sums_steps),
+				       .rows = bpf_map__fd(p->skel->maps.sums_rows),
+				       .row_steps = bpf_map__fd(p->skel->maps.sums_row_steps),
+				       .state = bpf_map__fd(p->skel->maps.sums_state),
+				       .opts = p->sums};
+}
+
+uint64_t tapir_programs__next_interval(struct tapir_programs *p)
+{
+	return p->live ? p->live->interval++ : 0;
 }
 
 int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx)

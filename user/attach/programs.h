@@ -28,6 +28,14 @@ struct tapir_call_choice {
 	bool with_stacks;
 };
 
+/* A question whose values are added up in the kernel: each of its probes has as many of them. */
+struct tapir_sums_opts {
+	bool is_on;
+	uint32_t column_cnt, key_cnt;
+	bool has_steps;	    /* of histograms */
+	size_t table_bytes; /* room for rows */
+};
+
 struct tapir_programs_opts {
 	size_t sz; /* of this struct */
 	struct tapir_filter filter;
@@ -43,7 +51,8 @@ struct tapir_programs_opts {
 	bool no_processes; /* neither what probes run nor what captures processes: of one moment */
 	bool probes_later; /* the threads that load what probes and samples run may continue after
 			      __load: no process is forked until they have ended */
-	bool with_conditions; /* hits can be rejected by their numbers: __set_condition */
+	bool with_questions; /* hits can be rejected or added up: __set_question */
+	struct tapir_sums_opts sums;
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
 	bool with_tracepoints, with_calls, with_counters, with_machine_stacks; /* of those */
 	const struct tapir_call_choice *call_counts; /* borrowed; of the family CALLS; NULL: none */
@@ -113,12 +122,20 @@ int tapir_programs__set_site(struct tapir_programs *p, uint32_t idx, const struc
 uint32_t tapir_programs__site_cnt(const struct tapir_programs *p);
 
 /*
- * Hits of a probe that it rejects are counted, not recorded, from now on. Any thread. __rejected:
- * how many, so far.
+ * Hits of a probe that it rejects or adds up are counted, not recorded, from now on. Any thread.
+ * __rejected: how many were, so far.
  */
-int tapir_programs__set_condition(struct tapir_programs *p, uint32_t probe_id,
-				  const struct tapir_hit_condition *condition);
+int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
+				 const struct tapir_hit_question *question);
 uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id);
+/* The maps of what is added up (sums.h), borrowed. */
+struct tapir_sums_fds {
+	int row, steps, rows, row_steps, state;
+	struct tapir_sums_opts opts;
+};
+struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p);
+/* Begins another interval of what is added up; returns the one that ends. Any thread. */
+uint64_t tapir_programs__next_interval(struct tapir_programs *p);
 
 /* Sources of the machine: a site; by which system call; and what runs them. -errno with a line. */
 int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,

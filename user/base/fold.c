@@ -212,24 +212,33 @@ static uint32_t log_step(struct tapir_fold_number n)
 	return FLOAT_STEP + (uint32_t)(bits >> FLOAT_SHIFT);
 }
 
-static void add_step(struct tapir_fold *fold, struct tapir_fold_value *v, uint32_t idx)
+/* NULL: no room. */
+static struct tapir_fold_step *step_of(struct tapir_fold *fold, struct tapir_fold_value *v,
+				       uint32_t idx)
 {
 	size_t at = tapir_sorted__upper_bound(v->steps.data, v->steps.cnt, idx, idx);
 	struct tapir_fold_step *step = at ? &v->steps.data[at - 1] : NULL;
 
-	if (step && step->idx == idx) {
-		step->cnt++;
-		return;
-	}
+	if (step && step->idx == idx)
+		return step;
 	/* A row has its first step whatever the room is: of it alone no table grows beyond it. */
-	if ((fold->bytes >= fold->max_bytes && v->steps.cnt) || !tapir_vec__add(&v->steps)) {
-		v->unbinned++;
-		return;
-	}
+	if ((fold->bytes >= fold->max_bytes && v->steps.cnt) || !tapir_vec__add(&v->steps))
+		return NULL;
 	fold->bytes += sizeof(*step);
 	step = &v->steps.data[at];
 	memmove(step + 1, step, (v->steps.cnt - 1 - at) * sizeof(*step));
-	*step = (struct tapir_fold_step){.idx = idx, .cnt = 1};
+	*step = (struct tapir_fold_step){.idx = idx};
+	return step;
+}
+
+static void add_step(struct tapir_fold *fold, struct tapir_fold_value *v, uint32_t idx)
+{
+	struct tapir_fold_step *step = step_of(fold, v, idx);
+
+	if (step)
+		step->cnt++;
+	else
+		v->unbinned++;
 }
 
 static bool is_negative(struct tapir_fold_number n)
@@ -269,18 +278,131 @@ bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 		fold->unkeyed++;
 		return false;
 	}
-	is_first_of_interval = !row->cnt || row->interval != fold->interval;
+	is_first_of_interval = !row->has_values || row->interval != fold->interval;
 	for (unsigned i = 0; i < fold->column_cnt; i++) {
 		struct tapir_fold_value *v = &row->values[i];
 
 		v->sum = add_numbers(v->sum, values[i]);
-		widen(&v->least, &v->most, values[i], !row->cnt);
+		widen(&v->least, &v->most, values[i], !row->has_values);
 		widen(&v->interval_least, &v->interval_most, values[i], is_first_of_interval);
 		add_to_histogram(fold, &fold->columns[i], v, values[i]);
 	}
 	row->interval = fold->interval;
+	row->has_values = true;
 	row->cnt++;
 	return true;
+}
+
+/* ---- added up elsewhere ---------------------------------------------------------------------- */
+
+static void forget_read(struct tapir_fold_value *v)
+{
+	struct tapir_fold_step *step;
+
+	v->sum = subtract(v->sum, tapir_fold__whole(v->sum_read));
+	v->below -= v->below_read;
+	v->unbinned -= v->unbinned_read;
+	v->sum_read = 0;
+	v->below_read = v->unbinned_read = 0;
+	tapir_vec_for_each (step, &v->steps) {
+		step->cnt -= step->read;
+		step->read = 0;
+	}
+}
+
+void tapir_fold__begin_reading(struct tapir_fold *fold)
+{
+	struct tapir_fold_row *row;
+
+	tapir_vec_for_each (row, &fold->rows) {
+		row->cnt -= row->cnt_read;
+		row->cnt_read = 0;
+		for (unsigned i = 0; i < fold->column_cnt; i++)
+			forget_read(&row->values[i]);
+	}
+	fold->unkeyed -= fold->unkeyed_read;
+	fold->unkeyed_read = 0;
+}
+
+void tapir_fold__add_unkeyed(struct tapir_fold *fold, uint64_t cnt)
+{
+	fold->unkeyed += cnt;
+	fold->unkeyed_read += cnt;
+}
+
+static void add_counted(struct tapir_fold_value *v, const struct tapir_fold_counted_column *c,
+			bool is_first)
+{
+	v->sum = add_numbers(v->sum, tapir_fold__whole(c->sum));
+	v->sum_read += c->sum;
+	v->below += c->below;
+	v->below_read += c->below;
+	v->unbinned += c->unbinned;
+	v->unbinned_read += c->unbinned;
+	widen(&v->least, &v->most, tapir_fold__whole(c->least_ever), is_first);
+	widen(&v->least, &v->most, tapir_fold__whole(c->most_ever), false);
+}
+
+/* A hit that was on its way when the last interval ended is counted now, its value was then. */
+static bool has_range(const struct tapir_fold *fold, const struct tapir_fold_row *row,
+		      const struct tapir_fold_counted_column *c)
+{
+	return c->has_range &&
+	       (!c->is_late || (row->cnt > row->cnt_before &&
+				(!row->has_values || row->interval != fold->interval)));
+}
+
+static void add_ranges(struct tapir_fold *fold, struct tapir_fold_row *row,
+		       const struct tapir_fold_counted *counted)
+{
+	bool is_first = !row->has_values || row->interval != fold->interval;
+	bool has_some = false;
+
+	for (unsigned i = 0; i < fold->column_cnt; i++) {
+		const struct tapir_fold_counted_column *c = &counted->columns[i];
+		struct tapir_fold_value *v = &row->values[i];
+
+		if (!has_range(fold, row, c))
+			continue;
+		widen(&v->interval_least, &v->interval_most, tapir_fold__whole(c->least), is_first);
+		widen(&v->interval_least, &v->interval_most, tapir_fold__whole(c->most), false);
+		has_some = true;
+	}
+	if (has_some)
+		row->interval = fold->interval;
+}
+
+void tapir_fold__add_counted(struct tapir_fold *fold, const struct tapir_fold_part *key,
+			     const struct tapir_fold_counted *counted)
+{
+	struct tapir_fold_row *row = row_of(fold, key);
+
+	if (!row) {
+		tapir_fold__add_unkeyed(fold, counted->cnt);
+		return;
+	}
+	row->cnt += counted->cnt;
+	row->cnt_read += counted->cnt;
+	for (unsigned i = 0; i < fold->column_cnt; i++)
+		add_counted(&row->values[i], &counted->columns[i], !row->has_values);
+	add_ranges(fold, row, counted);
+	row->has_values = true;
+}
+
+void tapir_fold__add_counted_step(struct tapir_fold *fold, const struct tapir_fold_part *key,
+				  unsigned column, uint32_t step_idx, uint64_t cnt)
+{
+	struct tapir_fold_row *row = row_of(fold, key);
+	struct tapir_fold_value *v = row ? &row->values[column] : NULL;
+	struct tapir_fold_step *step = v ? step_of(fold, v, step_idx) : NULL;
+
+	if (step) {
+		step->cnt += cnt;
+		step->read += cnt;
+	} else if (v) {
+		v->unbinned += cnt;
+		v->unbinned_read += cnt;
+	}
 }
 
 static void begin_interval(struct tapir_fold_value *v)

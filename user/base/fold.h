@@ -4,9 +4,10 @@
  * histogram} in a bounded room.
  *
  * Nothing is ever cleared: numbers only grow, and an interval is the difference of two readings, so
- * that the sums of all intervals are the totals. A key that finds no room is counted (unkeyed), and
- * so is a value that finds none in its histogram. Keys are compared, not only their hashes: names
- * come from traced programs. One thread.
+ * that the sums of all intervals are the totals. What was added up elsewhere, in the kernel, is
+ * read anew each time, and is a part of the same rows. A key that finds no room is counted
+ * (unkeyed), and so is a value that finds none in its histogram. Keys are compared, not only their
+ * hashes: names come from traced programs. One thread.
  */
 #ifndef TAPIR_USER_FOLD_H
 #define TAPIR_USER_FOLD_H
@@ -62,6 +63,7 @@ struct tapir_fold_column {
 struct tapir_fold_step {
 	uint32_t idx;
 	uint64_t cnt, before;
+	uint64_t read; /* of cnt: added up elsewhere */
 };
 
 /* The value of a column, in a row. */
@@ -72,14 +74,17 @@ struct tapir_fold_value {
 	struct tapir_vec(struct tapir_fold_step) steps; /* by idx; those with values */
 	uint64_t below, below_before; /* LOG: values under 0, which have no step */
 	uint64_t unbinned;	      /* found no room in the histogram */
+	__int128 sum_read;	      /* of these, likewise */
+	uint64_t below_read, unbinned_read;
 };
 
 struct tapir_fold_row {
-	uint64_t cnt, cnt_before;
+	uint64_t cnt, cnt_before, cnt_read;
 	struct tapir_fold_part *key; /* key_cnt of them, and their texts */
 	struct tapir_fold_value *values;
 	uint64_t next;	   /* row of the same hash; idx + 1, 0: none */
 	uint32_t interval; /* in which it was hit last */
+	bool has_values;
 };
 
 struct tapir_fold {
@@ -89,7 +94,7 @@ struct tapir_fold {
 	struct tapir_fold_column columns[TAPIR_FOLD_MAX_VALUES];
 	/* results */
 	struct tapir_vec(struct tapir_fold_row) rows;
-	uint64_t unkeyed, unkeyed_before;
+	uint64_t unkeyed, unkeyed_before, unkeyed_read;
 	bool failed; /* out of memory: what it lacks is counted as unkeyed */
 	/* for the fold alone */
 	struct tapir_map by_hash;
@@ -110,6 +115,29 @@ static inline struct tapir_fold_number tapir_fold__real(double value)
 /* key_cnt parts, borrowed, and column_cnt values. False: it found no room and is counted. */
 bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 		     const struct tapir_fold_number *values);
+/* A row, or a part of one, as it was added up elsewhere until now. */
+struct tapir_fold_counted {
+	uint64_t cnt;
+	struct tapir_fold_counted_column {
+		__int128 sum;
+		__int128 least_ever, most_ever;
+		bool has_range; /* of this interval; is_late: of the one before */
+		bool is_late;
+		__int128 least, most;
+		uint64_t below, unbinned;
+	} columns[TAPIR_FOLD_MAX_VALUES];
+};
+
+/* Forgets what was read, so that all of it can be added as it is now. */
+void tapir_fold__begin_reading(struct tapir_fold *fold);
+void tapir_fold__add_counted(struct tapir_fold *fold, const struct tapir_fold_part *key,
+			     const struct tapir_fold_counted *counted);
+/* cnt values of one step of a LOG column. */
+void tapir_fold__add_counted_step(struct tapir_fold *fold, const struct tapir_fold_part *key,
+				  unsigned column, uint32_t step, uint64_t cnt);
+/* Hits whose key found no room there. */
+void tapir_fold__add_unkeyed(struct tapir_fold *fold, uint64_t cnt);
+
 /* Begins another interval: the values that are read with "since" begin here. */
 void tapir_fold__begin_interval(struct tapir_fold *fold);
 void tapir_fold__fini(struct tapir_fold *fold);

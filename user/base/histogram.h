@@ -8,22 +8,19 @@
 
 #include <stdint.h>
 
-#define TAPIR_HISTOGRAM_STEPS 32u
+#include "bpf/sums_logic.bpf.h"
+
+#define TAPIR_HISTOGRAM_STEPS TAPIR_OCTAVE_STEPS
 
 struct tapir_histogram {
 	uint64_t cnt, most; /* most: the largest value, which no percentile exceeds */
-	uint64_t counts[60 * TAPIR_HISTOGRAM_STEPS];
+	uint64_t counts[TAPIR_USED_STEPS];
 };
 
+/* The kernel has the same steps, where it adds up. */
 static inline unsigned tapir_histogram__step(uint64_t value)
 {
-	unsigned octave;
-
-	if (value < TAPIR_HISTOGRAM_STEPS)
-		return (unsigned)value;
-	octave = 63u - (unsigned)__builtin_clzll(value); /* 5 at least */
-	return (octave - 4) * TAPIR_HISTOGRAM_STEPS +
-	       (unsigned)(value >> (octave - 5)) % TAPIR_HISTOGRAM_STEPS;
+	return tapir_octave_step(value);
 }
 
 static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t value)
@@ -38,7 +35,7 @@ static inline void tapir_histogram__merge(struct tapir_histogram *h,
 {
 	h->cnt += more->cnt;
 	h->most = more->most > h->most ? more->most : h->most;
-	for (unsigned i = 0; i < 60 * TAPIR_HISTOGRAM_STEPS; i++)
+	for (unsigned i = 0; i < TAPIR_USED_STEPS; i++)
 		h->counts[i] += more->counts[i];
 }
 
@@ -62,7 +59,7 @@ static inline uint64_t tapir_histogram__percentile(const struct tapir_histogram 
 {
 	uint64_t want = (uint64_t)((double)h->cnt * percent / 100), seen = 0;
 
-	for (unsigned i = 0; i < 60 * TAPIR_HISTOGRAM_STEPS; i++) {
+	for (unsigned i = 0; i < TAPIR_USED_STEPS; i++) {
 		uint64_t middle = tapir_histogram__low(i) + tapir_histogram__width(i) / 2;
 
 		seen += h->counts[i];

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "attach/programs.h"
+#include "attach/sums.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
@@ -63,6 +64,7 @@ struct tracer {
 	struct tapir_vec(struct early) early;
 	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
 	bool json;
+	bool has_declined;
 	int err; /* of a question, at its end */
 };
 
@@ -79,18 +81,65 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 		t->err = -ENOMEM;
 }
 
-/* If the kernel has no room for the condition, the probe's events arrive as before. */
-static void on_condition(void *ctx, uint32_t probe_id, const struct tapir_hit_condition *condition)
+/* If the kernel has no room for the question, the probe's events arrive as before. */
+static void on_offer(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question)
 {
 	struct early early = {.probe_id = probe_id};
 	struct tracer *t = ctx;
+	const struct early *known;
 	int mark = tapir_diag__cnt();
 
-	if (t->programs && tapir_vec__push(&t->early, early) &&
-	    tapir_programs__set_condition(t->programs, probe_id, condition)) {
+	if (!t->programs)
+		return;
+	tapir_vec_for_each (known, &t->early)
+		if (known->probe_id == probe_id)
+			return;
+	if (tapir_vec__push(&t->early, early) &&
+	    tapir_programs__set_question(t->programs, probe_id, question)) {
 		t->early.cnt--;
 		tapir_diag__rewind(mark);
 	}
+}
+
+/* Once: of all probes, the reason is mostly the same. */
+static void on_decline(void *ctx, const char *event, const char *reason)
+{
+	struct tracer *t = ctx;
+
+	if (t->programs && !t->has_declined)
+		tapir_info("%s: evaluated by tapir, not in the kernel: %s", event, reason);
+	t->has_declined = true;
+}
+
+static void on_row(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
+		   size_t stride, unsigned cpu_cnt)
+{
+	struct tracer *t = ctx;
+
+	tapir_questions__add_row(t->asked.questions, key, rows, stride, cpu_cnt);
+}
+
+static void on_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
+{
+	struct tracer *t = ctx;
+
+	tapir_questions__add_step(t->asked.questions, key, cnt);
+}
+
+/* Reads what the kernel has added up, in the interval that ends with it. */
+static int read_sums(struct tracer *t)
+{
+	const struct tapir_sums_sink sink = {.row = on_row, .step = on_step, .ctx = t};
+	uint64_t unkeyed = 0;
+	int err;
+
+	if (!t->programs || !t->recorder.plan.opts.sums.is_on)
+		return 0;
+	tapir_questions__begin_reading(t->asked.questions,
+				       tapir_programs__next_interval(t->programs));
+	err = tapir_sums__read(t->programs, &sink, &unkeyed);
+	tapir_questions__end_reading(t->asked.questions, unkeyed);
+	return err;
 }
 
 static void add_rejected(struct tracer *t)
@@ -129,6 +178,7 @@ static void write_tables(struct tracer *t, bool is_last)
 	if (!t->asked.has_table || !t->interval_ns ||
 	    (!is_last && now_ns - t->interval_from_ns < t->interval_ns))
 		return;
+	t->err = is_last ? 0 : read_sums(t);
 	tapir_cli_questions__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
 				   now_ns - start_ns, &t->live.out);
 	tapir_questions__begin_interval(t->asked.questions);
@@ -149,6 +199,8 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	is_held = tapir_live_lines__take(&t->live, when);
 	if (t->asked.questions && !t->err && (is_last || t->interval_ns))
 		add_rejected(t);
+	if (t->asked.questions && !t->err && is_last)
+		t->err = read_sums(t);
 	if (t->asked.questions && !t->err)
 		write_tables(t, is_last);
 	err = tapir_terminal__flush(&t->live.out);
@@ -164,6 +216,21 @@ static void on_programs(void *ctx, struct tapir_programs *programs)
 	t->programs = tapir_programs__are_there(programs) ? programs : NULL;
 }
 
+static void ask_kernel(struct tracer *t, struct tapir_recording_opts *opts)
+{
+	const struct tapir_question *q = tapir_questions__at(t->asked.questions, 0);
+	struct tapir_sums_opts *sums = &opts->sums;
+
+	opts->with_questions = true;
+	opts->on_programs = on_programs;
+	sums->is_on = q->is_table;
+	sums->column_cnt = q->fold.column_cnt;
+	sums->key_cnt = q->fold.key_cnt;
+	sums->table_bytes = q->fold.max_bytes;
+	for (unsigned i = 0; i < q->fold.column_cnt; i++)
+		sums->has_steps |= q->fold.columns[i].scale == TAPIR_FOLD_LOG;
+}
+
 static int trace(struct tracer *t, struct tapir_cli *cli)
 {
 	struct tapir_recording_result result = {};
@@ -171,13 +238,14 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
-	if (t->asked.questions && tapir_questions__may_reject_early(t->asked.questions)) {
-		t->recorder.plan.opts.with_conditions = true;
-		t->recorder.plan.opts.on_programs = on_programs;
-	}
+	if (t->asked.questions && tapir_questions__may_offer(t->asked.questions))
+		ask_kernel(t, &t->recorder.plan.opts);
 	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
+	if (t->asked.questions)
+		result.stats.captured[TAPIR_FAMILY_EVENT] +=
+			tapir_questions__counted(t->asked.questions);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
 	if (t->asked.has_table && !t->err && (!err || result.stats.captured[TAPIR_FAMILY_EVENT]))
 		tapir_cli_questions__write(&t->asked, false, t->json, 0,
@@ -203,7 +271,7 @@ static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
 	       struct tapir_request *request)
 {
 	const struct tapir_question_sink sink = {
-		.hit = on_hit, .condition = on_condition, .ctx = t};
+		.hit = on_hit, .offer = on_offer, .decline = on_decline, .ctx = t};
 	int err = tapir_cli_questions__init(&t->asked, cli, &args->question, &cli->words, false,
 					    &sink);
 

@@ -112,8 +112,9 @@ struct tapir_recording_opts {
 	const char *command_line;		 /* of this tapir, for the file; may be NULL */
 	tapir_session_fn on_record;		 /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
-	bool with_conditions; /* tapir_programs__set_condition will be called */
-	bool with_uses;	      /* tapir_programs__iterate_uses will be */
+	bool with_questions; /* tapir_programs__set_question will be called */
+	struct tapir_sums_opts sums;
+	bool with_uses; /* tapir_programs__iterate_uses will be */
 	/* They are there until the recording has ended; control thread; may be NULL. */
 	void (*on_programs)(void *ctx, struct tapir_programs *programs);
 	void (*on_exit)(void *ctx, uint32_t tgid); /* of a process; session thread; may be NULL */

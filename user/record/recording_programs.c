@@ -215,7 +215,7 @@ int tapir_recording__prepare(void)
 static bool take_ready(struct recording *r, const struct tapir_programs_opts *opts, bool may_link)
 {
 	if (!ready.programs || opts->no_processes || wants_more(r) || opts->machine_cap ||
-	    opts->with_conditions || opts->with_uses || !opts->probes_later ||
+	    opts->with_questions || opts->with_uses || !opts->probes_later ||
 	    opts->frames != ready.opts.frames || opts->ring_bytes != ready.opts.ring_bytes ||
 	    opts->use_multi != ready.opts.use_multi ||
 	    tapir_programs__set_filter(ready.programs, &opts->filter))
@@ -259,7 +259,8 @@ int tapir_recording__load_programs(struct recording *r)
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		opts.families[i] = tapir_recording__wants(r->opts, i);
 	tapir_machine__plan(r->machine, &opts);
-	opts.with_conditions = r->opts->with_conditions;
+	opts.with_questions = r->opts->with_questions;
+	opts.sums = r->opts->sums;
 	opts.with_uses = r->opts->with_uses;
 	opts.call_counts = r->opts->calls;
 	opts.with_threads = r->opts->with_switches;

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * question.bpf.h - hits that a question answers cost no record: those that its condition rejects by
+ * the numbers of a probe are counted, the others are added to rows, if that is what it asks.
+ *
+ * Whatever cannot be decided or added here is recorded, and user space does it, by the same code:
+ * an operand that cannot be read, a lock of the map that is taken. So each hit is in one place.
+ */
+#ifndef TAPIR_BPF_QUESTION_BPF_H
+#define TAPIR_BPF_QUESTION_BPF_H
+
+#include "bpf/common.bpf.h"
+
+/* A pointer is all that there is of a text at this point. */
+#define TAPIR_QUESTION_TEXT(ctx, term, slot) TAPIR_QUESTION_UNDEFINED
+#include "bpf/question_logic.bpf.h"
+
+#define E2BIG 7 /* uapi/asm-generic/errno-base.h: the map is full */
+
+/* Set before load: 0 leaves all of this out, and adding up. */
+const volatile __u32 has_questions __weak SEC(".rodata") = 0;
+const volatile __u32 has_sums __weak SEC(".rodata") = 0;
+const volatile __u32 sums_column_cnt __weak SEC(".rodata") = 0;
+const volatile __u32 sums_key_cnt __weak SEC(".rodata") = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tapir_hit_question);
+} questions __weak SEC(".maps");
+
+/* Hits that were rejected, by probe id; only ever grows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rejected __weak SEC(".maps");
+
+/*
+ * The rows of what is added up, with the sizes that this question needs: without keys, a row and
+ * its steps by number; else a hash of rows, and one of the steps that have values.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct tapir_sums_row));
+} sums_row __weak SEC(".maps");
+
+/* An element for each column: TAPIR_STEP_CNT counts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, 8);
+} sums_steps __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct tapir_sums_key));
+	__uint(value_size, sizeof(struct tapir_sums_row));
+} sums_rows __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct tapir_sums_key));
+	__uint(value_size, 8);
+} sums_row_steps __weak SEC(".maps");
+
+/* A new row begins with these. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct tapir_sums_row));
+} sums_zeros __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tapir_sums_state);
+} sums_state __weak SEC(".maps");
+
+/* The operands of one hit, outside the stack. */
+struct question_scratch {
+	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
+	struct tapir_question_registers registers; /* zeros: arithmetic is left to user space */
+	struct tapir_sums_key key;
+	__u32 column;
+	__u32 no_room; /* a bit for each column whose histogram has none for this value */
+	__u32 failed;  /* the column that did */
+	__u32 pad0;
+};
+
+/* A uprobe may be preempted here, and another thread of the CPU add to the same word. */
+static __always_inline void count_rejected(const __u32 *probe_id)
+{
+	__u64 *cnt = bpf_map_lookup_elem(&rejected, probe_id);
+
+	if (cnt)
+		__sync_fetch_and_add(cnt, 1);
+}
+
+/* ---- the condition ---------------------------------------------------------------------- */
+
+/* A bit of faults is set for each number that could not be read. */
+static __always_inline int decide(const struct tapir_hit_question *q, struct question_scratch *s,
+				  const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	for (__u32 i = 0; i < cnt; i++) {
+		s->slots[i].number = numbers[i];
+		s->slots[i].state = faults & (1u << i) ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
+	}
+	return tapir_question__decide(q->terms, s->slots, &s->registers, NULL);
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+static const __u64 no_hits;
+
+/* Fills the i-th part of the key. */
+static __always_inline void take_key(struct question_scratch *s, const struct tapir_hit_key *k,
+				     __u32 i, const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	__u32 slot = k->slot & (TAPIR_QUESTION_SLOTS - 1);
+	__u64 value = 0;
+	__u8 kind = TAPIR_SUMS_UINT;
+
+	if (k->source == TAPIR_HIT_CONSTANT) {
+		value = k->constant;
+	} else if (k->source == TAPIR_HIT_PID) {
+		value = bpf_get_current_pid_tgid() >> 32;
+	} else if (k->source == TAPIR_HIT_TID) {
+		value = (__u32)bpf_get_current_pid_tgid();
+	} else if (k->source == TAPIR_HIT_CPU) {
+		value = bpf_get_smp_processor_id();
+	} else if (slot >= cnt || faults >> slot & 1) {
+		kind = TAPIR_SUMS_ABSENT;
+	} else {
+		value = numbers[slot];
+		if (k->is_signed && (__s64)value < 0)
+			kind = TAPIR_SUMS_INT;
+	}
+	s->key.kinds[i] = kind;
+	s->key.parts[i] = value;
+}
+
+static __always_inline struct tapir_sums_row *row_of_key(struct question_scratch *s, long *err)
+{
+	struct tapir_sums_row *row = bpf_map_lookup_elem(&sums_rows, &s->key);
+	const void *zeros;
+
+	if (row)
+		return row;
+	zeros = bpf_map_lookup_elem(&sums_zeros, &zero_key);
+	if (!zeros)
+		return NULL;
+	*err = bpf_map_update_elem(&sums_rows, &s->key, zeros, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sums_rows, &s->key);
+}
+
+static __always_inline __u64 *place_of_step(struct question_scratch *s, __u32 column, __u32 step,
+					    long *err)
+{
+	__u64 *place;
+
+	if (!sums_key_cnt) {
+		s->column = column;
+		place = bpf_map_lookup_elem(&sums_steps, &s->column);
+		if (!place)
+			return NULL;
+		barrier_var(place); /* or it is moved before the check */
+		return place + step;
+	}
+	s->key.step = 1 + column * TAPIR_STEP_CNT + step;
+	place = bpf_map_lookup_elem(&sums_row_steps, &s->key);
+	if (!place) {
+		*err = bpf_map_update_elem(&sums_row_steps, &s->key, &no_hits, BPF_NOEXIST);
+		place = bpf_map_lookup_elem(&sums_row_steps, &s->key);
+	}
+	s->key.step = 0;
+	return place;
+}
+
+enum step_result { STEP_ADDED, STEP_NO_ROOM, STEP_ELSEWHERE };
+
+static __noinline int add_step(struct question_scratch *s, __u32 column, __u64 value, __u64 cnt)
+{
+	long err = 0;
+	__u64 *place =
+		place_of_step(s, column, tapir_octave_step(value) & (TAPIR_STEP_CNT - 1), &err);
+
+	if (!place)
+		return err == -E2BIG ? STEP_NO_ROOM : STEP_ELSEWHERE;
+	__sync_fetch_and_add(place, cnt);
+	return STEP_ADDED;
+}
+
+static __always_inline __u64 number_of(const struct tapir_hit_value *v, const __u64 *numbers,
+				       __u32 cnt)
+{
+	__u32 slot = v->slot & (TAPIR_QUESTION_SLOTS - 1);
+
+	return slot < cnt ? numbers[slot] : 0;
+}
+
+static __always_inline int is_below(const struct tapir_hit_value *v, __u64 value)
+{
+	return v->is_signed && (__s64)value < 0;
+}
+
+/* Takes back what was added to the histograms of columns before the one that failed. */
+static __noinline int take_back(const struct tapir_hit_question *q, struct question_scratch *s,
+				const __u64 *numbers, __u32 cnt)
+{
+	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
+		const struct tapir_hit_value *v = &q->values[i];
+		__u64 value = number_of(v, numbers, cnt);
+
+		if (i < s->failed && v->has_steps && !is_below(v, value) && !(s->no_room >> i & 1))
+			add_step(s, i, value, -1ull);
+	}
+	return 0;
+}
+
+/*
+ * Adds to the histograms first, since that may fail: then nothing of the hit is here. What the
+ * outcome is, is stored: in a register it would be a path for each.
+ */
+static __always_inline int add_steps(const struct tapir_hit_question *q, struct question_scratch *s,
+				     const __u64 *numbers, __u32 cnt)
+{
+	s->no_room = 0;
+	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
+		const struct tapir_hit_value *v = &q->values[i];
+		__u64 value = number_of(v, numbers, cnt);
+		int result;
+
+		if (!v->has_steps || is_below(v, value))
+			continue;
+		result = add_step(s, i, value, 1);
+		if (result == STEP_ELSEWHERE) {
+			s->failed = i;
+			return take_back(q, s, numbers, cnt);
+		}
+		s->no_room |= (__u32)(result == STEP_NO_ROOM) << i;
+	}
+	return 1;
+}
+
+/* A function of its own for its stack (common.bpf.h). */
+static __noinline int add_value(struct tapir_sums_column *c, __u64 value, int is_signed,
+				__u64 interval)
+{
+	tapir_sums__add(c, value, is_signed, interval);
+	return 0;
+}
+
+static __always_inline void add_values(const struct tapir_hit_question *q,
+				       struct question_scratch *s, struct tapir_sums_row *row,
+				       const __u64 *numbers, __u32 cnt, __u64 interval)
+{
+	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
+		const struct tapir_hit_value *v = &q->values[i];
+		struct tapir_sums_column *c = &row->columns[i];
+		__u64 value = number_of(v, numbers, cnt);
+
+		add_value(c, value, v->is_signed, interval);
+		if (v->has_steps && is_below(v, value))
+			__sync_fetch_and_add(&c->below, 1);
+		if (s->no_room >> i & 1)
+			__sync_fetch_and_add(&c->unbinned, 1);
+	}
+	__sync_fetch_and_add(&row->cnt, 1);
+}
+
+/* The key found no room, if err says so: that is counted, and the hit with it. */
+static __always_inline int count_unkeyed(long err)
+{
+	struct tapir_sums_state *state = bpf_map_lookup_elem(&sums_state, &zero_key);
+
+	if (err != -E2BIG || !state)
+		return 0;
+	__sync_fetch_and_add(&state->unkeyed, 1);
+	return 1;
+}
+
+/* False: it has to be recorded. */
+static __always_inline int add_hit(const struct tapir_hit_question *q, struct question_scratch *s,
+				   const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	struct tapir_live *now = tapir_live();
+	struct tapir_sums_row *row;
+	__u64 interval;
+	long err = 0;
+
+	if (!now || faults & q->value_slots)
+		return 0;
+	interval = now->interval;
+	if (sums_key_cnt) {
+		s->key.probe_id = q->namer;
+		for (__u32 i = 0; i < TAPIR_SUMS_KEYS && i < sums_key_cnt; i++)
+			take_key(s, &q->keys[i], i, numbers, faults, cnt);
+		row = row_of_key(s, &err);
+	} else {
+		row = bpf_map_lookup_elem(&sums_row, &zero_key);
+	}
+	if (!row)
+		return count_unkeyed(err);
+	if (sums_column_cnt && (!tapir_sums__take_place(row, sums_column_cnt, interval) ||
+				!add_steps(q, s, numbers, cnt)))
+		return 0;
+	add_values(q, s, row, numbers, cnt, interval);
+	return 1;
+}
+
+/* Returns true if the hit has been counted: it need not be recorded. */
+static __always_inline int is_answered_by(const __u32 *probe_id, struct question_scratch *s,
+					  const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+	int verdict = TAPIR_QUESTION_ACCEPT;
+
+	if (!q)
+		return 0;
+	if (q->term_cnt)
+		verdict = decide(q, s, numbers, faults, cnt);
+	if (verdict == TAPIR_QUESTION_REJECT) {
+		count_rejected(probe_id);
+		return 1;
+	}
+	return has_sums && q->adds_up && verdict == TAPIR_QUESTION_ACCEPT &&
+	       add_hit(q, s, numbers, faults, cnt);
+}
+
+#endif /* TAPIR_BPF_QUESTION_BPF_H */

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Only numbers that the kernel has as they are: a probe's arguments, and who ran where. Programs of
+ * the kernel have two paths of equal meaning for each hit, so that what is left out here costs time
+ * and nothing else.
+ */
+#include "analyze/question_offer.h"
+
+#include <string.h>
+
+/* Finds the probe's argument that a slot stands for: it must be a number, as the kernel has it. */
+static bool find_argument(const struct tapir_offer *o, const struct tapir_question_operand *slot,
+			  uint32_t *out)
+{
+	const struct tapir_event_fields *fields = o->hit->begin.fields;
+	const struct tapir_value *v = tapir_hit__value(o->hit, o->names, slot);
+
+	if (!v || (v->type != TAPIR_FIELD_INT && v->type != TAPIR_FIELD_UINT &&
+		   v->type != TAPIR_FIELD_PTR))
+		return false;
+	*out = (uint32_t)(v - fields->values);
+	return *out < TAPIR_QUESTION_SLOTS;
+}
+
+/* ---- the condition --------------------------------------------------------------------------- */
+
+static bool make_condition(const struct tapir_offer *o, struct tapir_hit_question *out,
+			   const char **reason)
+{
+	const struct tapir_program *p = &o->programs[0];
+
+	*reason = "--where needs more than numbers of the event";
+	if (p->step_cnt)
+		return false;
+	for (unsigned i = 0; i < p->term_cnt; i++) {
+		struct tapir_question_term *t = &out->terms[i];
+
+		*t = p->terms[i];
+		if (t->source != TAPIR_TERM_SLOT || t->compare > TAPIR_COMPARE_ANY_BIT ||
+		    !find_argument(o, &p->slots[t->which], &t->which))
+			return false;
+	}
+	out->term_cnt = p->term_cnt;
+	out->needs_slots = 1;
+	return p->term_cnt > 0;
+}
+
+/* ---- adding up ------------------------------------------------------------------------------- */
+
+/* A row has the values of all probes: they are all signed, or none is. */
+static bool make_value(const struct tapir_offer *o, unsigned idx, const struct tapir_program *p,
+		       struct tapir_hit_question *out, const char **reason)
+{
+	uint8_t sign = p->class == TAPIR_CLASS_INT ? TAPIR_SIGN_SOME : TAPIR_SIGN_NONE;
+	uint8_t *known = &o->q->columns[idx].sign;
+	uint32_t slot;
+
+	*reason = o->q->fold.columns[idx].scale == TAPIR_FOLD_LINEAR ? "--lhist"
+		  : p->is_register				     ? "arithmetic"
+				   : "a value is no number of the event";
+	if (o->q->fold.columns[idx].scale == TAPIR_FOLD_LINEAR || p->is_register ||
+	    !find_argument(o, &p->slots[p->which], &slot))
+		return false;
+	*reason = "a value is signed in some of the events";
+	if (*known && *known != sign)
+		return false;
+	*known = sign;
+	out->values[idx] = (struct tapir_hit_value){
+		.slot = (uint8_t)slot,
+		.is_signed = sign == TAPIR_SIGN_SOME,
+		.has_steps = o->q->fold.columns[idx].scale == TAPIR_FOLD_LOG,
+	};
+	out->value_slots |= 1ull << slot;
+	out->needs_slots = 1;
+	return true;
+}
+
+static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tapir_program *p,
+		     struct tapir_hit_question *out, const char **reason)
+{
+	struct tapir_hit_key *key = &out->keys[idx];
+	const struct tapir_question_operand *operand = &p->slots[p->which];
+	uint32_t slot;
+
+	*reason = p->is_register ? "arithmetic" : "a key is no number of the event";
+	if (o->q->keys[idx].kind != TAPIR_KEY_VALUE || p->is_register)
+		return false;
+	if (tapir_hit__is_in_kernel(operand, key)) {
+		if (key->source == TAPIR_HIT_CONSTANT)
+			out->namer = (uint16_t)o->hit->begin.probe.rec->probe_id;
+		return true;
+	}
+	if (!find_argument(o, operand, &slot))
+		return false;
+	key->slot = (uint8_t)slot;
+	key->is_signed = p->class == TAPIR_CLASS_INT;
+	out->needs_slots = 1;
+	if (tapir_hit__has_value_names(o->hit, o->names, operand))
+		out->namer = (uint16_t)o->hit->begin.probe.rec->probe_id;
+	return true;
+}
+
+static bool make_sums(const struct tapir_offer *o, struct tapir_hit_question *out,
+		      const char **reason)
+{
+	const struct tapir_program *p = &o->programs[1];
+
+	if (!o->q->is_table)
+		return false;
+	for (unsigned i = 0; i < o->q->fold.column_cnt; i++, p++)
+		if (!make_value(o, i, p, out, reason))
+			return false;
+	for (unsigned i = 0; i < o->q->fold.key_cnt; i++, p++)
+		if (!make_key(o, i, p, out, reason))
+			return false;
+	return true;
+}
+
+bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
+		       const char **reason)
+{
+	const struct tapir_rec_probe *probe = offer->hit->begin.probe.rec;
+
+	*out = (struct tapir_hit_question){};
+	*reason = NULL;
+	if (probe->lane != TAPIR_LANE_PROBE || probe->encoding != TAPIR_ENCODING_SLOTS ||
+	    offer->hit->begin.fields->cnt != probe->field_cnt || probe->probe_id > UINT16_MAX)
+		return false;
+	if (offer->has_condition && !make_condition(offer, out, reason))
+		return false;
+	out->adds_up = make_sums(offer, out, reason);
+	return out->adds_up || offer->has_condition;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static __int128 whole_of(uint64_t biased, bool is_signed)
+{
+	return is_signed ? (__int128)(int64_t)(biased ^ 1ull << 63) : (__int128)biased;
+}
+
+/* A range: nothing as long as both are 0, which no value makes. */
+struct range {
+	uint64_t most, least;
+};
+
+static void widen(struct range *r, uint64_t most, uint64_t least)
+{
+	r->most = most > r->most ? most : r->most;
+	r->least = least > r->least ? least : r->least;
+}
+
+/* False: the row has no values of that interval. */
+static bool widen_by_interval(const struct tapir_sums_row *row, unsigned idx, uint64_t interval,
+			      struct range *r)
+{
+	const struct tapir_sums_column *c = &row->columns[idx];
+	uint32_t place = interval & 1;
+
+	if (row->intervals[place] != 2 * interval || (!c->most[place] && !c->least[place]))
+		return false;
+	widen(r, c->most[place], c->least[place]);
+	return true;
+}
+
+/* Reads a column of all CPUs. Hits of the next interval may have been counted in this one. */
+static void read_column(const struct tapir_question *q, const struct tapir_sums_row *rows,
+			size_t stride, unsigned cpu_cnt, uint64_t interval, unsigned idx,
+			struct tapir_fold_counted_column *out)
+{
+	bool is_signed = q->columns[idx].sign == TAPIR_SIGN_SOME;
+	struct range ever = {}, now = {}, late = {}, *r = &now;
+
+	for (unsigned cpu = 0; cpu < cpu_cnt; cpu++) {
+		const struct tapir_sums_row *row =
+			(const void *)((const uint8_t *)rows + cpu * stride);
+		const struct tapir_sums_column *c = &row->columns[idx];
+
+		out->sum += ((__int128)(int64_t)c->high << 32) + c->low;
+		out->below += c->below;
+		out->unbinned += c->unbinned;
+		widen(&ever, c->most_ever, c->least_ever);
+		if (!widen_by_interval(row, idx, interval, &now))
+			widen_by_interval(row, idx, interval + 1, &now);
+		widen_by_interval(row, idx, interval - 1, &late);
+	}
+	out->is_late = !now.most && !now.least;
+	if (out->is_late)
+		r = &late;
+	out->has_range = r->most || r->least;
+	out->least = whole_of(~r->least, is_signed);
+	out->most = whole_of(r->most, is_signed);
+	out->least_ever = whole_of(~ever.least, is_signed);
+	out->most_ever = whole_of(ever.most, is_signed);
+}
+
+void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_sums_row *rows,
+			   size_t stride, unsigned cpu_cnt, uint64_t interval,
+			   struct tapir_fold_counted *out)
+{
+	*out = (struct tapir_fold_counted){};
+	for (unsigned cpu = 0; cpu < cpu_cnt; cpu++)
+		out->cnt += ((const struct tapir_sums_row *)(const void *)((const uint8_t *)rows +
+									   cpu * stride))
+				    ->cnt;
+	for (unsigned i = 0; i < q->fold.column_cnt; i++)
+		read_column(q, rows, stride, cpu_cnt, interval, i, &out->columns[i]);
+}

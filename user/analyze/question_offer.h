@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * question_offer.h - what the kernel can do of a question about the events of one probe: its
+ * condition alone, or all of it, as bpf/question.bpf.h does; and rows that it has added up, as
+ * those of a table. Pure.
+ */
+#ifndef TAPIR_USER_QUESTION_OFFER_H
+#define TAPIR_USER_QUESTION_OFFER_H
+
+#include "analyze/question.h"
+
+/* A question that is bound to a probe. */
+struct tapir_offer {
+	struct tapir_question *q; /* which of its values have a sign becomes known here */
+	const struct tapir_hit *hit;
+	const struct tapir_hit_names *names;
+	bool has_condition;
+	const struct tapir_program *programs; /* of the condition, the values, the keys */
+};
+
+/*
+ * False: each event is needed, and of a table also if out->adds_up is 0: *reason says why, NULL: it
+ * is of no probe.
+ */
+bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
+		       const char **reason);
+
+/* A row of all CPUs, in this interval. */
+void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_sums_row *rows,
+			   size_t stride, unsigned cpu_cnt, uint64_t interval,
+			   struct tapir_fold_counted *out);
+
+#endif

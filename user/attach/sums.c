@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A hash is read by batches of buckets, which the kernel does not split: one that does not fit
+ * wants a larger buffer (-ENOSPC). No element is ever deleted, so each is met once.
+ */
+#include "attach/sums.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/file.h"
+
+#define BATCH_BYTES (256u << 10)
+
+struct reading {
+	const struct tapir_sums_sink *sink;
+	struct tapir_sums_opts opts;
+	unsigned cpu_cnt;
+};
+
+static int fail(int err)
+{
+	return tapir_diag__fail(err, "cannot read what the kernel has added up: %s",
+				tapir_errno__text(-err));
+}
+
+static void see(const struct reading *r, const void *key, const uint8_t *value, size_t value_bytes,
+		bool is_step)
+{
+	struct tapir_sums_key whole = {};
+	uint64_t cnt = 0;
+
+	memcpy(&whole, key, TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt));
+	if (!is_step) {
+		r->sink->row(r->sink->ctx, &whole, (const void *)value, value_bytes, r->cpu_cnt);
+		return;
+	}
+	for (unsigned i = 0; i < r->cpu_cnt; i++)
+		cnt += *(const uint64_t *)(const void *)(value + i * value_bytes);
+	if (cnt)
+		r->sink->step(r->sink->ctx, &whole, cnt);
+}
+
+/* ---- a hash ----------------------------------------------------------------------------- */
+
+struct batch {
+	uint32_t place, next; /* where the kernel continues */
+	uint32_t cnt;
+	uint8_t *keys, *values;
+};
+
+static int make_room(struct batch *b, uint32_t cnt, size_t key_bytes, size_t value_bytes)
+{
+	free(b->keys);
+	free(b->values);
+	b->keys = calloc(cnt, key_bytes);
+	b->values = calloc(cnt, value_bytes);
+	b->cnt = cnt;
+	return b->keys && b->values ? 0 : -ENOMEM;
+}
+
+static int read_batches(const struct reading *r, int fd, size_t value_bytes, bool is_step,
+			struct batch *b)
+{
+	size_t key_bytes = TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt), all = value_bytes * r->cpu_cnt;
+	int err = make_room(b, BATCH_BYTES / (uint32_t)all + 16, key_bytes, all);
+	bool is_first = true, is_last = false;
+
+	while (!err && !is_last) {
+		uint32_t cnt = b->cnt;
+
+		if (bpf_map_lookup_batch(fd, is_first ? NULL : &b->place, &b->next, b->keys,
+					 b->values, &cnt, NULL)) {
+			if (errno == ENOSPC) {
+				err = make_room(b, 2 * b->cnt, key_bytes, all);
+				continue;
+			}
+			if (errno != ENOENT)
+				return fail(-errno);
+			is_last = true;
+		}
+		for (uint32_t i = 0; i < cnt; i++)
+			see(r, b->keys + i * key_bytes, b->values + i * all, value_bytes, is_step);
+		b->place = b->next;
+		is_first = false;
+	}
+	return err;
+}
+
+static int read_hash(const struct reading *r, int fd, size_t value_bytes, bool is_step)
+{
+	struct batch b = {};
+	int err = read_batches(r, fd, value_bytes, is_step, &b);
+
+	free(b.keys);
+	free(b.values);
+	return err;
+}
+
+/* ---- without keys ----------------------------------------------------------------------- */
+
+static int read_steps(const struct reading *r, int fd, uint32_t column)
+{
+	tapir_autofree uint64_t *values = calloc((size_t)r->cpu_cnt * TAPIR_STEP_CNT, 8);
+	uint16_t first = (uint16_t)(1 + column * TAPIR_STEP_CNT);
+
+	if (!values)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(fd, &column, values))
+		return fail(-errno);
+	for (uint32_t i = 0; i < TAPIR_USED_STEPS; i++) {
+		const struct tapir_sums_key key = {.step = (uint16_t)(first + i)};
+
+		see(r, &key, (const uint8_t *)&values[i], TAPIR_STEP_CNT * sizeof(*values), true);
+	}
+	return 0;
+}
+
+static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
+{
+	size_t row_bytes = TAPIR_SUMS_ROW_BYTES(r->opts.column_cnt);
+	tapir_autofree uint8_t *values = calloc(r->cpu_cnt, row_bytes);
+	const struct tapir_sums_key key = {};
+	uint32_t zero = 0;
+	int err = 0;
+
+	if (!values)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(fds->row, &zero, values))
+		return fail(-errno);
+	see(r, &key, values, row_bytes, false);
+	for (uint32_t i = 0; !err && r->opts.has_steps && i < r->opts.column_cnt; i++)
+		err = read_steps(r, fds->steps, i);
+	return err;
+}
+
+int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
+		     uint64_t *unkeyed)
+{
+	const struct tapir_sums_fds fds = tapir_programs__sums_fds(p);
+	int cpu_cnt = libbpf_num_possible_cpus(), err;
+	struct reading r = {.sink = sink, .opts = fds.opts, .cpu_cnt = (unsigned)cpu_cnt};
+	struct tapir_sums_state state = {};
+	uint32_t zero = 0;
+
+	if (cpu_cnt < 0)
+		return fail(cpu_cnt);
+	if (!fds.opts.key_cnt)
+		return read_row(&r, &fds);
+	err = read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), false);
+	if (!err && fds.opts.has_steps)
+		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), true);
+	if (!err && bpf_map_lookup_elem(fds.state, &zero, &state))
+		err = fail(-errno);
+	*unkeyed = state.unkeyed;
+	return err;
+}
