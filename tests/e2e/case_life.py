@@ -601,3 +601,14 @@ def test_utc_is_right_before_the_clock_was_set(t):
     t.eq([round(step) for step in steps], [3600], "steps of UTC among the events")
     t.ok(all(abs(o) < 0.1 or abs(o - 3600) < 0.1 for o in off), "UTC before and after it")
     t.ok(abs(off[0]) < 0.1 and sum(abs(o) < 0.1 for o in off) > 40, "events before it")
+
+
+def test_recording_begins_at_the_next_second_when_asked_to(t):
+    file, before = t.path("at.tapir"), time.time()
+    said = t.tapir("record", "--no-sched", "-F", 997, "--at", "/1s", "-o", file, "--", t.target_path("burner"), 300).err
+    t.ok(re.search(r"recording begins at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", said), said)
+    began = min(record["utc"] for record in t.events(file, "sample"))
+    t.ok(began >= time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(before) + 1)), f"{began} is not before the second after {before}")
+    for wrong in ("25:00", "/0", "soon"):
+        t.ok("--at" in t.tapir("record", "--at", wrong, "-o", file, "-f", "--", "true", expect=2).err, wrong)
+    t.ok("it exists" in t.tapir("record", "--at", "/1s", "-o", file, "--", "true", expect=1).err, "said before the time has come")

@@ -18,6 +18,7 @@
 #include "base/sudo_user.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
+#include "cli/start_time.h"
 #include "cli/target_options.h"
 #include "flight/flight.h"
 #include "output/render/record_finding.h"
@@ -27,6 +28,7 @@ struct args {
 	struct tapir_target_args target;
 	struct tapir_capture_args capture;
 	const char *output;
+	const char *at;
 	uint64_t sample_hz;
 	const char *sample_event;
 	bool no_samples;
@@ -85,6 +87,10 @@ static const struct tapir_option options[] = {
 		   "ask JVMs at the start and at the end for the owners of their locks; all Java "
 		   "threads stop at a safepoint meanwhile",
 		   struct args, jvm_locks),
+	TAPIR_STRING(
+		"at", 0, "TIME",
+		"begin at 14:30[:05] (14:30Z: UTC), or /10s: the next multiple of 10 s of UTC; many hosts begin at one instant",
+		struct args, at),
 	TAPIR_FLAG("force", 'f',
 		   "replace FILE; attach any number of probes on kernels without uprobe_multi",
 		   struct args, force),
@@ -142,6 +148,8 @@ static const struct tapir_example examples[] = {
 	 "queries of every PostgreSQL backend, with stacks; new backends included"},
 	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC' 'MyCompany-*'",
 	 "events of a .NET runtime and of EventSources"},
+	{"record -a --at /10s -d 30 -o $(hostname).tapir",
+	 "on each of several hosts: they begin at one instant"},
 	{"record --profile allocations -p 4711 -d 30", "allocations by stack: .NET, JVM, Ruby"},
 	{"record -p 4711 --counters 'System.Net.*' --counters 'MyCompany.*'",
 	 "the default profile, and counter values every second"},
@@ -320,6 +328,35 @@ static int record(struct tapir_recorder *r, const struct args *args,
 	return err;
 }
 
+/* A mistake is reported at once, not when the time has come. */
+static int check_at(const struct args *args, struct tapir_cli *cli, uint64_t *at_ns)
+{
+	struct stat st;
+
+	if (!args->at)
+		return 0;
+	if (!tapir_start_time__parse(args->at, tapir_clock__ns(CLOCK_REALTIME), at_ns))
+		return tapir_cli__usage(
+			cli, "--at %s: not a time (14:30, 14:30:05, 14:30:05Z) or a step (/10s)",
+			args->at);
+	if (!args->force && args->output && !stat(args->output, &st) && S_ISREG(st.st_mode))
+		return tapir_diag__fail(-EEXIST,
+					"cannot create %s: it exists (use --force or "
+					"another name)",
+					args->output);
+	return 0;
+}
+
+static void wait_for(const struct tapir_recorder *r, uint64_t at_ns)
+{
+	char when[TAPIR_UTC_TEXT_BYTES];
+
+	tapir_clock__utc_text(at_ns, when);
+	if (!r->is_quiet)
+		tapir_info("recording begins at %sZ", when);
+	tapir_start_time__wait(at_ns);
+}
+
 static int check_ring(const struct args *args, struct tapir_cli *cli)
 {
 	if (!args->ring.mb && (args->ring.triggers.cnt || args->ring.dir))
@@ -351,10 +388,13 @@ static int run(struct tapir_cli *cli)
 	struct tapir_triggers *triggers = NULL;
 	struct tapir_recorder r = {};
 	struct tapir_request request;
+	uint64_t at_ns = 0;
 	int err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
 
 	if (!err)
 		err = check_ring(args, cli);
+	if (!err)
+		err = check_at(args, cli, &at_ns);
 	if (!err && args->ring.mb) {
 		triggers = tapir_triggers__new();
 		err = add_triggers(args, triggers, &request);
@@ -374,6 +414,8 @@ static int run(struct tapir_cli *cli)
 	request.syscalls = args->syscalls.words;
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
+	if (!err && at_ns)
+		wait_for(&r, at_ns);
 	if (!err)
 		err = record(&r, args, triggers, cli);
 	tapir_recorder__fini(&r);
