@@ -198,18 +198,26 @@ def test_first_screen_fits_a_terminal_and_leads_on(t):
     t.eq(lines[-1], f"more: tapir report {shlex.quote(file)} --all", "the last line")
 
 
-def test_first_screen_of_the_machine_tells_of_each_program(t):
-    """Findings of all processes together would add up what belongs to different programs."""
+def test_first_screen_of_the_machine_tells_of_each_process(t):
+    """Findings of all processes together would add up what belongs to different ones; what they used adds up to the machine."""
     file = t.path("machine.tapir")
-    t.tapir("record", "-a", "-d", 1, "-f", "-o", file)
+    t.tapir("record", "-a", "--sched", "-d", 1, "-f", "-o", file)
     screen, report = t.tapir("report", file).out, t.report(file)
     lines = screen.splitlines()
     t.ok(re.match(r"\S+, \d+ process(es)? · [\d.]+ m?s · ", lines[0]) and len(lines) <= 40, screen)
+    t.ok(re.search(r"^CPUs       [\d.]+ of \d+: ", screen, re.M), screen)
+    worst = list({found["pid"]: found for found in reversed(report["findings"])}.values())[::-1]
     named = [line for line in lines if re.match(r"\d  ", line)]
-    judged = [program for program in report["programs"] if program.get("findings")]
-    t.eq(len(named), len(judged), f"one finding of each program: {screen}")
-    for line, program in zip(named, judged):
-        t.ok(f"{program['findings'][0]['title']} " in line, f"{program}: {line}")
+    t.eq(len(named), min(len(worst), 4), f"one finding of each process: {screen}")
+    shown = sorted(worst, key=report["findings"].index)
+    for line, found in zip(named, shown):
+        t.ok(f"{found['process']}: {found['title']} " in line, f"{found}: {line}")
+    t.ok(not report["findings"] or report["headline"].startswith(f"{shown[0]['process']}: "), report["headline"])
+    view = json.loads(t.tapir("report", "--view", "processes", "--json", file).out)
+    used = sum(program["cpu_ns"] for program in report["programs"])
+    t.ok(abs(used - view["cpu_ns"]) <= 0.01 * view["cpu_ns"], f"{used} of {view['cpu_ns']} ns")
+    if not report["switches"]["lost"]:  # and what the kernel counts in ticks, of the whole recording
+        t.ok(abs(view["cpu_ns"] - view["machine_ns"]) <= 0.02 * view["machine_ns"] + 200e6, f"{view['cpu_ns']}, /proc/stat {view['machine_ns']}")
     piped = t.run("sh", "-c", f"cat {shlex.quote(file)} | {shlex.quote(t.tapir_path)} report --json -").out
     t.eq(json.loads(piped)["programs"], report["programs"], "the same of a pipe")
     for line in lines:

@@ -343,37 +343,57 @@ static void processes_of_one_name_are_one_row(void **state)
 	assert_null(strstr(f->out.data, "idle"));
 }
 
-/* Each of the busiest programs has its own finding; none is about all of them. */
-static void each_program_of_a_machine_has_its_finding(void **state)
+static void add_finding_of(struct fixture *f, uint32_t pid, const char *process,
+			   enum tapir_found_kind kind, double magnitude, const char *words)
+{
+	struct tapir_found_list own = {};
+	struct tapir_str text = {};
+
+	tapir_str__adds(&text, words);
+	tapir_found_list__add(&own, kind, magnitude, NULL, &text, NULL, NULL);
+	tapir_found_list__take(&f->programs.findings, &own, pid, process);
+	tapir_found_list__fini(&own);
+}
+
+/* Two processes of one name have a finding each; none is about both of them, or about all. */
+static void each_process_of_a_machine_has_its_finding(void **state)
 {
 	struct fixture *f = *state;
-	struct tapir_str text = {}, other = {};
 
 	add_process(f, 1, "java", 3000);
-	add_process(f, 2, "bash", 10);
+	add_process(f, 2, "java", 10);
 	add_process(f, 3, "bash", 10);
 	add_process(f, 4, "kworker/0:1", 5);
 	add_process(f, 5, "kworker/1:0-ev\033", 4);
 	add_finding(f, TAPIR_FOUND_GC, 49, "49% of the time of everybody");
-	f->view.cpus = 1.5;
+	f->view.findings = &f->programs.findings;
 	f->view.is_machine = true;
 	assert_int_equal(tapir_report_programs__make(&f->programs, &f->summary), 0);
-	tapir_str__adds(&text, "30% of the time in GC");
-	tapir_found_list__add(&f->programs.rows.data[0].findings, TAPIR_FOUND_GC, 30, NULL, &text,
-			      NULL, NULL);
-	tapir_str__adds(&other, "0.01 CPUs used");
-	tapir_found_list__add(&f->programs.rows.data[1].findings, TAPIR_FOUND_CPU, 0.2, NULL,
-			      &other, NULL, NULL);
-	assert_non_null(strstr(screen(f, 80), "the machine, 5 processes \xc2\xb7 6.0 s \xc2\xb7 "));
+	add_finding_of(f, 2, "java (2)", TAPIR_FOUND_GC, 20, "20% of the time in GC");
+	add_finding_of(f, 1, "java (1)", TAPIR_FOUND_CPU, 0.2, "0.20 CPUs used");
+	add_finding_of(f, 1, "java (1)", TAPIR_FOUND_GC, 30, "30% of the time in GC");
+	tapir_found_list__rank(&f->programs.findings);
+	f->programs.rows.data[0].cpu_ns = 9000000000;
+	f->programs.rows.data[2].cpu_ns = 600000000;
+	f->programs.cpu_ns = 9600000000;
+	f->programs.owner = (struct tapir_lock_owner){
+		.tid = 7, .reason = "mutex", .ns = 3210000000, .comm = "worker"};
+	tapir_report_programs__sort(&f->programs);
+	assert_non_null(strstr(screen(f, 80), "the machine, 5 processes \xc2\xb7 6.0 s \xc2\xb7 "
+					      "1.60 CPUs"));
+	assert_non_null(strstr(f->out.data, "\nCPUs       1.60 of ?: java \xc3\x97"
+					    "2 1.50, kworker \xc3\x97"
+					    "2 0.10, bash (3) 0.00\n"));
+	assert_non_null(strstr(f->out.data, "\nLocks      worker (7) ended 3.210 s of others' "
+					    "waits for a mutex\n"));
 	assert_non_null(strstr(f->out.data, "\n1  java (1): garbage collection "));
 	assert_non_null(strstr(f->out.data, "\n   30% of the time in GC\n   next: tapir report "
-					    "checkout.tapir --pid 1 --view gc\n2  bash "
-					    "\xc3\x97"
-					    "2: CPU use "));
-	assert_non_null(strstr(f->out.data, "\n   next: tapir report checkout.tapir --view cpu\n"));
+					    "checkout.tapir --pid 1 --view gc\n2  java (2): "));
 	assert_null(strstr(f->out.data, "everybody"));
-	assert_int_equal(f->programs.rows.cnt, 3);
-	assert_int_equal(f->programs.rows.data[2].cnt, 2); /* the kernel's workers */
+	assert_null(strstr(f->out.data, "CPUs used"));
+	assert_non_null(strstr(f->out.data, "\nProcesses  1.50 CPUs  java \xc3\x97"
+					    "2\n           0.10 CPUs  kworker \xc3\x97"
+					    "2\nmore: "));
 	assert_fits(f->out.data, 80);
 }
 
@@ -403,7 +423,7 @@ int main(void)
 		TEST(screen_says_so_when_the_file_is_empty),
 		TEST(screen_says_so_when_the_file_was_cut),
 		TEST(processes_of_one_name_are_one_row),
-		TEST(each_program_of_a_machine_has_its_finding),
+		TEST(each_process_of_a_machine_has_its_finding),
 		cmocka_unit_test(severity_has_a_word),
 	};
 

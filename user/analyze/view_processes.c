@@ -11,145 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/io_tally.h"
+#include "analyze/process_use.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "decode/usage_text.h"
 
-#define MAX_PROCESSES 65536u
 #define OWN_PERCENT   5 /* of the CPU time: less is folded by name */
 #define COMMAND_BYTES 256u
 
-struct used {
-	uint64_t cpu_ns, sample_ns, runnable_ns, asleep_ns, read_bytes, written_bytes;
-};
-
-struct process_row {
-	uint32_t pid, cnt; /* cnt: of processes; several have pid 0 */
-	char comm[TAPIR_COMM_TEXT_BYTES];
-	struct used used;
-};
-
-struct cpu {
-	uint64_t last_ns; /* of its last switch; 0: none was seen */
-	uint32_t in_pid;
-};
-
 struct processes {
 	struct tapir_view_args asked;
-	struct tapir_vec(struct process_row) rows, shown;
-	struct tapir_map by_pid, by_name;
-	struct tapir_vec(struct cpu) cpus; /* by number */
-	uint64_t first_ns, last_ns;	   /* of all switches */
-	uint64_t more;
-	bool has_samples, failed;
-	bool has_ended; /* a thread has: no part of the time is asked for */
+	struct tapir_process_use use;
+	struct tapir_vec(struct tapir_process_used) shown;
+	struct tapir_map by_name;
+	bool failed;
 };
+
+static void begin(void *ctx)
+{
+	struct processes *v = ctx;
+
+	v->use.tl = v->asked.tl;
+	v->failed = tapir_timeline__listen(v->asked.tl, &tapir_process_use_fns, &v->use) < 0;
+}
 
 static void fini(void *ctx)
 {
 	struct processes *v = ctx;
 
-	tapir_vec__fini(&v->rows);
+	tapir_process_use__fini(&v->use);
 	tapir_vec__fini(&v->shown);
-	tapir_map__fini(&v->by_pid);
 	tapir_map__fini(&v->by_name);
-	tapir_vec__fini(&v->cpus);
-}
-
-/* ---- reading -------------------------------------------------------------------------------- */
-
-static struct used *used_by(struct processes *v, uint32_t pid)
-{
-	struct process_row made = {.pid = pid, .cnt = 1}, *row;
-
-	row = tapir_keyed__row(&v->rows, &v->by_pid, pid, MAX_PROCESSES, made);
-	v->more += !row;
-	return row ? &row->used : NULL;
-}
-
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
-{
-	struct processes *v = ctx;
-	struct used *used = used_by(v, t->tgid);
-
-	v->has_samples = true;
-	if (used)
-		used->sample_ns += sample->period;
-}
-
-static struct cpu *cpu_at(struct processes *v, unsigned idx)
-{
-	while (v->cpus.cnt <= idx) {
-		struct cpu *added = tapir_vec__add(&v->cpus);
-
-		v->failed |= !added;
-		if (!added)
-			return NULL;
-		*added = (struct cpu){};
-	}
-	return &v->cpus.data[idx];
-}
-
-static void charge(struct processes *v, uint32_t pid, uint64_t ns)
-{
-	struct used *used =
-		pid && tapir_timeline__reports_at(v->asked.tl, pid) ? used_by(v, pid) : NULL;
-
-	if (used)
-		used->cpu_ns += ns;
-}
-
-/*
- * A CPU's time up to a switch is that of the thread that leaves. The kernel shows some switches to
- * no program: a thread that came and was never seen to leave cannot have more than its CPU had.
- */
-static void on_switched(void *ctx, const struct tapir_rec_switch *rec)
-{
-	struct processes *v = ctx;
-	struct cpu *cpu = cpu_at(v, rec->h.cpu);
-	uint64_t now_ns = rec->h.time_ns;
-
-	if (!cpu)
-		return;
-	v->first_ns = v->first_ns ? v->first_ns : now_ns;
-	charge(v, rec->out_tgid, now_ns - (cpu->last_ns ? cpu->last_ns : v->first_ns));
-	cpu->last_ns = v->last_ns = now_ns;
-	cpu->in_pid = rec->in_tgid;
-}
-
-/* The threads that came last run on, up to the last switch of any CPU. */
-static void charge_last(struct processes *v)
-{
-	const struct cpu *cpu;
-
-	tapir_vec_for_each (cpu, &v->cpus)
-		if (cpu->last_ns)
-			charge(v, cpu->in_pid, v->last_ns - cpu->last_ns);
-}
-
-static void on_ended(void *ctx, const struct tapir_tl_thread *t)
-{
-	struct processes *v = ctx;
-	struct used *used = used_by(v, t->tgid);
-
-	v->has_ended = true;
-	for (unsigned c = 0; c < TAPIR_CAUSE_CNT && used; c++) {
-		used->runnable_ns += t->parts.ns[c][TAPIR_THREAD_RUNNABLE];
-		used->asleep_ns += t->parts.ns[c][TAPIR_THREAD_SLEEPING];
-	}
-}
-
-static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
-{
-	const struct tapir_rec_io *io = (const void *)rec;
-	struct used *used = io->tgid ? used_by(ctx, io->tgid) : NULL;
-
-	(void)node;
-	if (used && io->op == TAPIR_IO_READ)
-		used->read_bytes += io->bytes;
-	if (used && io->op == TAPIR_IO_WRITE)
-		used->written_bytes += io->bytes;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -166,7 +58,7 @@ static const struct tapir_rec_process *process_of(const struct processes *v, uin
 	return rec;
 }
 
-static void name_row(const struct processes *v, struct process_row *row)
+static void name_row(const struct processes *v, struct tapir_process_used *row)
 {
 	static const char worker[] = "kworker/";
 	const struct tapir_rec_thread *thread =
@@ -185,12 +77,7 @@ static void name_row(const struct processes *v, struct process_row *row)
 	tapir_comm__copy(row->comm, comm.len ? comm : tapir_sv__of("?"));
 }
 
-static uint64_t cpu_of(const struct used *used, bool by_switches)
-{
-	return by_switches ? used->cpu_ns : used->sample_ns;
-}
-
-static void add_used(struct used *to, const struct used *from)
+static void add_used(struct tapir_used *to, const struct tapir_used *from)
 {
 	to->cpu_ns += from->cpu_ns;
 	to->sample_ns += from->sample_ns;
@@ -202,9 +89,9 @@ static void add_used(struct used *to, const struct used *from)
 
 static int by_use(const void *a, const void *b, void *ctx)
 {
-	const struct process_row *x = a, *y = b;
-	bool by_switches = *(const bool *)ctx;
-	uint64_t of_x = cpu_of(&x->used, by_switches), of_y = cpu_of(&y->used, by_switches);
+	const struct tapir_process_used *x = a, *y = b;
+	uint64_t of_x = tapir_process_use__cpu_ns(ctx, &x->used);
+	uint64_t of_y = tapir_process_use__cpu_ns(ctx, &y->used);
 	int order;
 
 	if (of_x != of_y)
@@ -214,13 +101,14 @@ static int by_use(const void *a, const void *b, void *ctx)
 }
 
 /* Fills v->shown: busy processes by themselves, the others by name. */
-static void fold(struct processes *v, uint64_t all_ns, bool by_switches)
+static void fold(struct processes *v, uint64_t all_ns)
 {
-	struct process_row *row, *folded;
+	struct tapir_process_used *row, *folded;
 
-	tapir_vec_for_each (row, &v->rows) {
-		bool is_busy = cpu_of(&row->used, by_switches) * 100 >= all_ns * OWN_PERCENT;
-		struct process_row made = {.pid = row->pid};
+	tapir_vec_for_each (row, &v->use.rows) {
+		bool is_busy = tapir_process_use__cpu_ns(&v->use, &row->used) * 100 >=
+			       all_ns * OWN_PERCENT;
+		struct tapir_process_used made = {.pid = row->pid};
 		uint64_t key;
 
 		name_row(v, row);
@@ -229,7 +117,7 @@ static void fold(struct processes *v, uint64_t all_ns, bool by_switches)
 						? row->pid
 						: UINT64_MAX,
 					row->comm, strlen(row->comm));
-		folded = tapir_keyed__row(&v->shown, &v->by_name, key, MAX_PROCESSES, made);
+		folded = tapir_keyed__row(&v->shown, &v->by_name, key, TAPIR_PROCESS_USE_MAX, made);
 		v->failed |= !folded;
 		if (!folded)
 			return;
@@ -237,13 +125,13 @@ static void fold(struct processes *v, uint64_t all_ns, bool by_switches)
 		add_used(&folded->used, &row->used);
 	}
 	if (v->shown.cnt)
-		qsort_r(v->shown.data, v->shown.cnt, sizeof(*v->shown.data), by_use, &by_switches);
+		qsort_r(v->shown.data, v->shown.cnt, sizeof(*v->shown.data), by_use, &v->use);
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */
 
 static void write_process(const struct processes *v, struct tapir_view_result *result, size_t t,
-			  const struct process_row *row)
+			  const struct tapir_process_used *row)
 {
 	struct tapir_process_view view;
 	char text[COMMAND_BYTES];
@@ -289,21 +177,21 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		{"command", "COMMAND", TAPIR_CELL_TEXT},
 		{}};
 	size_t t = tapir_view_result__table(result, "processes", NULL, columns);
-	bool has_cpu = by_switches || v->has_samples;
-	const struct process_row *row;
+	bool has_cpu = by_switches || v->use.has_samples;
+	const struct tapir_process_used *row;
 	uint64_t left = v->asked.top;
 
 	tapir_vec_for_each (row, &v->shown) {
 		if (!left--)
 			break;
 		if (has_cpu)
-			tapir_view_result__share(result, t, cpu_of(&row->used, by_switches),
-						 all_ns);
+			tapir_view_result__share(
+				result, t, tapir_process_use__cpu_ns(&v->use, &row->used), all_ns);
 		else
 			tapir_view_result__none(result, t);
-		write_known(result, t, cpu_of(&row->used, by_switches), has_cpu);
-		write_known(result, t, row->used.runnable_ns, by_switches && v->has_ended);
-		write_known(result, t, row->used.asleep_ns, by_switches && v->has_ended);
+		write_known(result, t, tapir_process_use__cpu_ns(&v->use, &row->used), has_cpu);
+		write_known(result, t, row->used.runnable_ns, by_switches && v->use.has_ended);
+		write_known(result, t, row->used.asleep_ns, by_switches && v->use.has_ended);
 		write_known(result, t, row->used.read_bytes, has_io);
 		write_known(result, t, row->used.written_bytes, has_io);
 		write_process(v, result, t, row);
@@ -318,7 +206,7 @@ static void write_witness(const struct processes *v, struct tapir_view_result *r
 {
 	struct tapir_neighbours machine;
 
-	if (!v->has_ended ||
+	if (!v->use.has_ended ||
 	    !tapir_usage_text__neighbours(
 		    tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl),
 					      TAPIR_USAGE_NEIGHBOURS),
@@ -338,46 +226,44 @@ static void write_notes(const struct processes *v, struct tapir_view_result *res
 	if (!has_io)
 		tapir_view_result__note(result, "bytes of disks are not known: `tapir record --io` "
 						"records them");
-	if (v->more)
+	if (v->use.more)
 		tapir_view_result__note(result, "%" PRIu64 " records of processes beyond %u",
-					v->more, MAX_PROCESSES);
+					v->use.more, TAPIR_PROCESS_USE_MAX);
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct processes *v = ctx;
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->asked.tl);
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl), all_ns = 0;
+	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	uint64_t all_ns = tapir_process_use__finish(&v->use);
 	bool has_io = tapir_catalog__meta_value(catalog, "io").len > 0;
-	bool by_switches = v->cpus.cnt > 0;
-	const struct process_row *row;
+	bool by_switches = v->use.cpus.cnt > 0;
 
-	charge_last(v);
-	tapir_vec_for_each (row, &v->rows)
-		all_ns += cpu_of(&row->used, by_switches);
-	if (!v->rows.cnt) {
+	if (!v->use.rows.cnt) {
 		tapir_view_result__nothing(result, "no process was seen to do anything");
-		return v->failed ? -ENOMEM : 0;
+		return v->failed || v->use.failed ? -ENOMEM : 0;
 	}
-	fold(v, all_ns, by_switches);
+	fold(v, all_ns);
 	tapir_view_result__fact(result, "cpu_ns", "CPU of all processes", TAPIR_CELL_NS, all_ns);
 	write_witness(v, result);
 	write_rows(v, result, all_ns, by_switches, has_io);
 	write_notes(v, result, by_switches, has_io);
-	tapir_str__addf(&result->headline, "%zu processes used %.2f CPUs", v->rows.cnt,
+	tapir_str__addf(&result->headline, "%zu processes used %.2f CPUs", v->use.rows.cnt,
 			span_ns ? (double)all_ns / (double)span_ns : 0);
 	if (all_ns)
-		tapir_str__addf(&result->headline, ", %.0f%% of it %s",
-				100.0 * (double)cpu_of(&v->shown.data[0].used, by_switches) /
-					(double)all_ns,
-				v->shown.data[0].comm);
-	return v->failed ? -ENOMEM : 0;
+		tapir_str__addf(
+			&result->headline, ", %.0f%% of it %s",
+			100.0 * (double)tapir_process_use__cpu_ns(&v->use, &v->shown.data[0].used) /
+				(double)all_ns,
+			v->shown.data[0].comm);
+	return v->failed || v->use.failed ? -ENOMEM : 0;
 }
 
 const struct tapir_view tapir_view_processes = {
 	.name = "processes",
 	.summary = "CPU, waits and disk bytes by process, alike ones in one row",
-	.fns = {.sample = on_sample, .ended = on_ended, .switched = on_switched, .io = on_io},
+	.begin = begin,
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,
 	.finish = finish,

@@ -83,6 +83,7 @@ static void fini_one(struct tapir_found *found)
 	free(found->text);
 	free(found->evidence);
 	free(found->view);
+	free(found->process);
 }
 
 void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
@@ -230,8 +231,30 @@ void tapir_found_list__judge(struct tapir_found_list *list)
 	tapir_vec_for_each (found, &list->rows)
 		explain(list, found);
 	apply(list);
+	tapir_found_list__rank(list);
+}
+
+void tapir_found_list__rank(struct tapir_found_list *list)
+{
 	if (list->rows.cnt)
 		qsort(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_severity);
+}
+
+void tapir_found_list__take(struct tapir_found_list *list, struct tapir_found_list *from,
+			    uint32_t pid, const char *process)
+{
+	struct tapir_found *found;
+
+	list->failed |= from->failed;
+	tapir_vec_for_each (found, &from->rows) {
+		found->pid = pid;
+		found->process = strdup(process);
+		if (!found->process || !tapir_vec__push(&list->rows, *found)) {
+			list->failed = true;
+			fini_one(found);
+		}
+	}
+	from->rows.cnt = 0;
 }
 
 void tapir_found_list__fini(struct tapir_found_list *list)

@@ -20,6 +20,8 @@ struct tapir_found {
 	char *text;	  /* "threads waited 20.3 s for locks, ..." */
 	char *evidence;	  /* what else was counted; NULL: nothing */
 	char *view;	  /* for --view; NULL: the report itself */
+	char *process;	  /* "java (4711)", whose it is; NULL: of all that was asked for */
+	uint32_t pid;	  /* its id, or 0 */
 	const struct tapir_explanation *explained; /* why its magnitude is less; NULL: it is not */
 };
 
@@ -80,6 +82,10 @@ void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind 
 void tapir_found_list__set_threads(struct tapir_found_list *list, double threads);
 /* Applies the explanations and ranks what is left, in whatever order it was added. */
 void tapir_found_list__judge(struct tapir_found_list *list);
+/* Moves what a process's list has to another one; process is copied. Rank that one afterwards. */
+void tapir_found_list__take(struct tapir_found_list *list, struct tapir_found_list *from,
+			    uint32_t pid, const char *process);
+void tapir_found_list__rank(struct tapir_found_list *list);
 void tapir_found_list__fini(struct tapir_found_list *list);
 
 #endif

@@ -158,12 +158,12 @@ static void add_findings(struct pass *p, const struct tapir_report *report)
 	const struct tapir_found *from;
 	struct tapir_finding_list_row *row;
 
-	tapir_vec_for_each (from, &report->findings.rows) {
+	tapir_vec_for_each (from, &report->view.findings->rows) {
 		row = add_row(p, sizeof(*row));
 		if (!row)
 			return;
 		*row = (struct tapir_finding_list_row){
-			.rank = (uint32_t)(from - report->findings.rows.data) + 1,
+			.rank = (uint32_t)(from - report->view.findings->rows.data) + 1,
 			.kind = keep_word(p, tapir_found__kind_name(from->kind)),
 			.unit = keep_word(p, tapir_found__unit(from->kind)),
 			.subject = keep_word(p, from->subject),

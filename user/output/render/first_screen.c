@@ -2,7 +2,8 @@
 /*
  * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
  * add up to a screen: 4 lines of a head, 3 findings of 5, 4 and 4 lines, 3 lines of remedies, 6
- * groups of 3 rows and what separates them. Texts of traced processes are made printable before
+ * groups of 3 rows and what separates them; of a machine, 5 lines of its own, a finding of 4
+ * processes each, and its processes. Texts of traced processes are made printable before
  * their columns are counted, and words that are wider than a line are broken.
  */
 #include <inttypes.h>
@@ -18,13 +19,15 @@
 #include "trace/system_calls.h"
 
 #define FINDINGS_SHOWN	     3
+#define PROCESSES_SHOWN	     4 /* of a machine, with a finding each */
 #define FIRST_LINES	     3 /* of the first finding's sentence */
 #define NEXT_LINES	     2 /* of the others' */
 #define REMEDIES_SHOWN	     2
 #define REMEDY_LINES	     2
 #define ROWS_SHOWN	     3
 #define LABEL_COLUMNS	     11
-#define MACHINE_ROWS	     8
+#define MACHINE_ROWS	     6
+#define MACHINE_DISKS	     2
 #define FAILED_CALLS_MIN     100 /* fewer, and a smaller part of all calls, are usual */
 #define FAILED_CALLS_PERCENT 5
 #define DOTS		     "\xe2\x80\xa6"
@@ -142,19 +145,11 @@ static void end_row(const struct writer *w, struct tapir_str *text)
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
 
-static void add_program(const struct tapir_process_row *row, struct tapir_str *out)
-{
-	const char *name = *row->service ? row->service : *row->comm ? row->comm : "?";
-
-	tapir_report__add_printable(out, name);
-	tapir_str__addf(out, " (%u)", row->pid);
-}
-
 /* "java (4711)", "bash ×60" */
 static void add_processes(const struct tapir_report_program *program, struct tapir_str *out)
 {
 	if (program->cnt == 1 && !memchr(program->name.data, '/', program->name.len)) {
-		add_program(program->first, out);
+		tapir_report_programs__add_process(program->first, out);
 		return;
 	}
 	tapir_str__add_printable(out, program->name.data, program->name.len);
@@ -172,6 +167,12 @@ static void add_runtime(const struct tapir_report_view *v, uint32_t pid, struct 
 	if (runtime.len)
 		tapir_str__addf(out, ", %s", runtime.data);
 	tapir_str__fini(&runtime);
+}
+
+/* CPUs used on average, of a time that is known. */
+static double cpus_in(const struct tapir_report_view *v, uint64_t ns)
+{
+	return v->overview->span_ns ? (double)ns / (double)v->overview->span_ns : 0;
 }
 
 /* Converts samples as v->cpus relates to those that findings count, which are not the recorder's.
@@ -214,7 +215,7 @@ static void add_recorded(const struct tapir_report_view *v, size_t processes, st
 		tapir_str__addf(out, ", %zu process%s", processes, processes == 1 ? "" : "es");
 		return;
 	}
-	add_program(v->summary->processes.data, out);
+	tapir_report_programs__add_process(v->summary->processes.data, out);
 	add_runtime(v, v->summary->processes.data->pid, out);
 	if (processes > 1)
 		tapir_str__addf(out, " and %zu more process%s", processes - 1,
@@ -237,11 +238,9 @@ static void write_head(const struct writer *w)
 	if (tapir_report__has_window(v))
 		tapir_report__add_window(v, &text);
 	add_piece(w, &text, &used);
-	if (v->cpus >= 0) {
+	if (v->cpus >= 0 || v->programs->cpu_ns) {
 		tapir_str__addf(&text, "%.2f CPUs",
-				v->is_machine
-					? cpus_of(v, v->summary->captured[TAPIR_FAMILY_SAMPLE])
-					: v->cpus);
+				v->programs->cpu_ns ? cpus_in(v, v->programs->cpu_ns) : v->cpus);
 		add_piece(w, &text, &used);
 	}
 	if (processes) {
@@ -270,63 +269,52 @@ static const char *colour_of(const struct writer *w, const struct tapir_found *f
 					   : "";
 }
 
-/* pid: the process that it is of; 0: of all. */
-static void write_finding(const struct writer *w, const struct tapir_found *found,
-			  const char *title, uint32_t pid, size_t idx)
+static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx)
 {
 	const char *level = tapir_found__level(found->severity), *colour = colour_of(w, found);
-	size_t used = 3 + tapir_utf8__columns(title, strlen(title)) + strlen(level);
+	struct tapir_str title = {};
+	size_t used;
 
-	tapir_str__addf(w->out, "%zu  %s%s%s", idx + 1, w->p->bold, title, w->p->off);
+	if (found->process)
+		tapir_str__addf(&title, "%s: ", found->process);
+	tapir_str__adds(&title, tapir_found__title(found->kind));
+	w->out->failed |= title.failed;
+	used = 3 + tapir_utf8__columns(title.data ? title.data : "", title.len) + strlen(level);
+	tapir_str__addf(w->out, "%zu  %s%s%s", idx + 1, w->p->bold, title.data ? title.data : "",
+			w->p->off);
 	add_spaces(w->out, w->columns > used + 2 ? w->columns - used : 2);
 	tapir_str__addf(w->out, "%s%s%s\n   ", colour, level, *colour ? w->p->off : "");
 	add_wrapped(w, found->text, 3, idx ? NEXT_LINES : FIRST_LINES);
 	tapir_str__adds(w->out, "   next: ");
 	add_command(w);
-	if (pid)
-		tapir_str__addf(w->out, " --pid %u", pid);
+	if (found->pid)
+		tapir_str__addf(w->out, " --pid %u", found->pid);
 	if (found->view)
 		tapir_str__addf(w->out, " --view %s", found->view);
 	tapir_str__addc(w->out, '\n');
+	tapir_str__fini(&title);
 }
 
-/* Writes the first finding of each of the busiest programs of a machine. */
-static void write_findings_by_program(const struct writer *w)
+/* Returns true if a worse finding is of the same process of a machine. */
+static bool is_told(const struct tapir_found_list *list, size_t idx)
 {
-	const struct tapir_report_programs *programs = w->v->programs;
-	struct tapir_str title = {};
-	size_t idx = 0;
+	uint32_t pid = list->rows.data[idx].pid;
 
-	for (size_t i = 0; i < TAPIR_PROGRAMS_JUDGED && i < programs->rows.cnt; i++) {
-		const struct tapir_report_program *program = &programs->rows.data[i];
-		const struct tapir_found *found = program->findings.rows.data;
-
-		if (!program->findings.rows.cnt)
-			continue;
-		tapir_str__clear(&title);
-		add_processes(program, &title);
-		tapir_str__addf(&title, ": %s", tapir_found__title(found->kind));
-		write_finding(w, found, title.data ? title.data : "",
-			      program->cnt == 1 ? program->first->pid : 0, idx++);
-	}
-	w->out->failed |= title.failed;
-	tapir_str__fini(&title);
-	if (!idx)
-		tapir_str__adds(w->out, "nothing stands out\n");
+	for (size_t i = 0; pid && i < idx; i++)
+		if (list->rows.data[i].pid == pid)
+			return true;
+	return false;
 }
 
 static void write_findings(const struct writer *w)
 {
 	const struct tapir_found_list *list = w->v->findings;
 	bool has_any = w->v->summary->processes.cnt > 0;
+	size_t most = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
 
-	if (w->v->is_machine) {
-		write_findings_by_program(w);
-		return;
-	}
-	for (size_t i = 0; i < list->rows.cnt && i < FINDINGS_SHOWN; i++)
-		write_finding(w, &list->rows.data[i], tapir_found__title(list->rows.data[i].kind),
-			      0, i);
+	for (size_t i = 0; i < list->rows.cnt && cnt < most; i++)
+		if (!is_told(list, i))
+			write_finding(w, &list->rows.data[i], cnt++);
 	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
 		tapir_str__adds(w->out, "no event and no sample\n");
 	else if (!list->rows.cnt && has_any)
@@ -469,11 +457,12 @@ static void write_calls(const struct writer *w)
 static void write_io(const struct writer *w)
 {
 	const struct tapir_overview *o = w->v->overview;
+	size_t most = w->v->is_machine ? MACHINE_DISKS : TAPIR_OVERVIEW_ROWS;
 	uint64_t all = o->io_read_bytes + o->io_written_bytes;
 	double mb = o->span_ns ? (double)all * 1e3 / (double)o->span_ns : 0;
 	struct tapir_str text = {};
 
-	for (size_t i = 0; i < o->io_cnt; i++) {
+	for (size_t i = 0; i < o->io_cnt && i < most; i++) {
 		const struct tapir_overview_io *io = &o->ios[i];
 		uint64_t bytes = io->read_bytes + io->written_bytes;
 
@@ -549,7 +538,9 @@ static void write_program(const struct writer *w, const struct tapir_report_prog
 {
 	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
 
-	if (samples && w->v->cpus >= 0) {
+	if (w->v->programs->cpu_ns) {
+		tapir_str__addf(text, "%.2f CPUs  ", cpus_in(w->v, program->cpu_ns));
+	} else if (samples && w->v->cpus >= 0) {
 		tapir_str__addf(text, "%.2f CPUs  ", cpus_of(w->v, program->samples));
 	} else if (samples) {
 		tapir_str__addf(text, "%3.0f%% of the samples  ",
@@ -561,11 +552,20 @@ static void write_program(const struct writer *w, const struct tapir_report_prog
 	add_processes(program, text);
 }
 
+/* Returns true if it used less than 1% of the CPU time, as far as that is known. */
+static bool is_little(const struct writer *w, const struct tapir_report_program *program)
+{
+	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
+
+	if (w->v->programs->cpu_ns)
+		return tapir_report__percent(program->cpu_ns, w->v->programs->cpu_ns) < 1;
+	return samples && tapir_report__percent(program->samples, samples) < 1;
+}
+
 /* Writes which processes used the CPUs, if there are several. */
 static void write_programs(const struct writer *w)
 {
 	const struct tapir_report_programs *programs = w->v->programs;
-	uint64_t samples = w->v->summary->captured[TAPIR_FAMILY_SAMPLE];
 	size_t most = w->v->is_machine ? MACHINE_ROWS : ROWS_SHOWN;
 	struct tapir_str text = {};
 
@@ -574,13 +574,60 @@ static void write_programs(const struct writer *w)
 	for (size_t i = 0; i < programs->rows.cnt && i < most; i++) {
 		const struct tapir_report_program *row = &programs->rows.data[i];
 
-		if (i && samples && tapir_report__percent(row->samples, samples) < 1)
+		if (i && is_little(w, row))
 			break;
 		begin_row(w, "Processes", i);
 		write_program(w, row, &text);
 		end_row(w, &text);
 	}
 	tapir_str__fini(&text);
+}
+
+/* "1.91 of 2: java (4711) 0.70, make (812) 0.38, bash (813) 0.37" */
+static void write_machine_cpus(const struct writer *w)
+{
+	const struct tapir_report_programs *programs = w->v->programs;
+	const char *cpus = tapir_summary__meta(w->v->summary, "cpus");
+	struct tapir_str text = {};
+
+	tapir_str__addf(&text, "%.2f of ", cpus_in(w->v, programs->cpu_ns));
+	tapir_report__add_printable(&text, cpus ? cpus : "?");
+	for (size_t i = 0; i < programs->rows.cnt && i < ROWS_SHOWN; i++) {
+		tapir_str__adds(&text, i ? ", " : ": ");
+		add_processes(&programs->rows.data[i], &text);
+		tapir_str__addf(&text, " %.2f", cpus_in(w->v, programs->rows.data[i].cpu_ns));
+	}
+	begin_row(w, "CPUs", 0);
+	end_row(w, &text);
+	tapir_str__fini(&text);
+}
+
+/* "worker (4711) ended 3.210 s of others' waits for a mutex" */
+static void write_lock_owner(const struct writer *w)
+{
+	const struct tapir_lock_owner *owner = &w->v->programs->owner;
+	char ns[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {};
+
+	if (!owner->ns)
+		return;
+	tapir_report__add_printable(&text, *owner->comm ? owner->comm : "a thread");
+	tapir_str__addf(&text, " (%u) ended %s of others' waits for a %s", owner->tid,
+			tapir_ns__text(owner->ns, ns), owner->reason);
+	begin_row(w, "Locks", 0);
+	end_row(w, &text);
+	tapir_str__fini(&text);
+}
+
+/* Writes what all processes together used, before what each of them does. */
+static void write_machine(const struct writer *w)
+{
+	if (w->v->programs->cpu_ns)
+		write_machine_cpus(w);
+	write_io(w);
+	write_lock_owner(w);
+	write_failed_calls(w);
+	tapir_str__addc(w->out, '\n');
 }
 
 /* A sentence as wide as a large terminal is hard to read. */
@@ -600,6 +647,8 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 	write_head(&w);
 	tapir_report__write_completeness(v, p, out);
 	tapir_str__addc(out, '\n');
+	if (v->is_machine)
+		write_machine(&w);
 	write_findings(&w);
 	write_remedies(&w);
 	tapir_str__addc(out, '\n');
@@ -609,9 +658,9 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_calls(&w);
 		write_functions(&w);
 		write_places(&w);
+		write_io(&w);
+		write_failed_calls(&w);
 	}
-	write_io(&w);
-	write_failed_calls(&w);
 	write_events(&w);
 	tapir_str__adds(out, "more: ");
 	add_command(&w);

@@ -191,11 +191,21 @@ static void add_cpus(const struct tapir_report_view *v, size_t from, struct tapi
 	tapir_str__addf(out, "the target used %.2f CPUs", v->cpus);
 }
 
+/* "java (4711): 49% of the time in GC (--view gc)" of a machine's. */
+static void add_found(const struct tapir_found *found, struct tapir_str *out)
+{
+	if (found->process)
+		tapir_str__addf(out, "%s: ", found->process);
+	tapir_str__addf(out, "%s (--view %s)", found->text, found->view);
+}
+
 void tapir_report__add_also(const struct tapir_report_view *v, struct tapir_str *out)
 {
-	for (size_t i = 1; i < v->findings->rows.cnt && i <= ALSO_SHOWN; i++)
-		tapir_str__addf(out, "also: %s (--view %s)\n", v->findings->rows.data[i].text,
-				v->findings->rows.data[i].view);
+	for (size_t i = 1; i < v->findings->rows.cnt && i <= ALSO_SHOWN; i++) {
+		tapir_str__adds(out, "also: ");
+		add_found(&v->findings->rows.data[i], out);
+		tapir_str__addc(out, '\n');
+	}
 }
 
 void tapir_report__add_losses(const struct tapir_report_view *v, struct tapir_str *out)
@@ -223,8 +233,7 @@ void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_
 	size_t from = out->len;
 
 	if (v->findings->rows.cnt)
-		tapir_str__addf(out, "%s (--view %s)", v->findings->rows.data[0].text,
-				v->findings->rows.data[0].view);
+		add_found(&v->findings->rows.data[0], out);
 	else
 		add_hottest(s, from, out);
 	add_cpus(v, from, out);

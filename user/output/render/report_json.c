@@ -296,6 +296,10 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 		tapir_json__f64(j, "severity", found->severity);
 		tapir_json__f64(j, "magnitude", found->magnitude);
 		tapir_json__str(j, "unit", tapir_found__unit(found->kind));
+		if (found->process) {
+			tapir_json__u64(j, "pid", found->pid);
+			tapir_json__str(j, "process", found->process);
+		}
 		tapir_json__str(j, "subject", found->subject);
 		tapir_json__str(j, "text", found->text);
 		tapir_json__str(j, "evidence", found->evidence);
@@ -305,7 +309,7 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 	tapir_json__close(j, ']');
 }
 
-/* Adds the programs, with most CPU time first; the first ones of a machine have findings. */
+/* Adds the programs, with most CPU time first; of a machine, what they used. */
 static void json_programs(struct tapir_json *j, const struct tapir_report_programs *programs)
 {
 	const struct tapir_report_program *row;
@@ -317,10 +321,8 @@ static void json_programs(struct tapir_json *j, const struct tapir_report_progra
 		tapir_json__u64(j, "pid", row->first->pid);
 		tapir_json__u64(j, "processes", row->cnt);
 		tapir_json__u64(j, "samples", row->samples);
-		if (row->cpus >= 0)
-			tapir_json__f64(j, "cpus", row->cpus);
-		if (row->findings.rows.cnt)
-			json_findings(j, &row->findings);
+		if (programs->cpu_ns)
+			tapir_json__u64(j, "cpu_ns", row->cpu_ns);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

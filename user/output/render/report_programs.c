@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Each program has a separate finding, to which a common timeline reports only its processes. The
- * first reading determines which programs are the busiest, hence the second reading.
+ * Each process has a separate finding, to which a common timeline reports what is its own. The
+ * first reading determines which processes are the busiest, hence the second reading.
  */
 #include "output/render/report_programs.h"
 
@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/wait_reason.h"
 #include "base/keyed.h"
 #include "decode/probe_name.h"
 #include "diagnose/finding.h"
 
 #define MAX_PROGRAMS 4096u
+#define MAX_OWNERS   65536u
 
 /* ---- by name -------------------------------------------------------------------------------- */
 
@@ -28,10 +30,17 @@ static struct tapir_sv name_of(const struct tapir_process_row *row)
 	return tapir_sv__of(name);
 }
 
+static uint64_t key_of(struct tapir_sv name)
+{
+	return tapir_hash__bytes(1, name.data, name.len);
+}
+
 static int by_use(const void *a, const void *b)
 {
 	const struct tapir_report_program *x = a, *y = b;
 
+	if (x->cpu_ns != y->cpu_ns)
+		return x->cpu_ns < y->cpu_ns ? 1 : -1;
 	if (x->samples != y->samples)
 		return x->samples < y->samples ? 1 : -1;
 	if (x->records != y->records)
@@ -43,18 +52,16 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 				const struct tapir_summary *summary)
 {
 	const struct tapir_process_row *row;
-	struct tapir_map by_name = {};
 	int err = 0;
 
 	tapir_vec_for_each (row, &summary->processes) {
 		uint64_t records = tapir_captured__sum(row->captured);
-		struct tapir_report_program made = {.name = name_of(row), .first = row, .cpus = -1};
+		struct tapir_report_program made = {.name = name_of(row), .first = row};
 		struct tapir_report_program *program;
 
 		if (!records)
 			continue;
-		program = tapir_keyed__row(&programs->rows, &by_name,
-					   tapir_hash__bytes(1, made.name.data, made.name.len),
+		program = tapir_keyed__row(&programs->rows, &programs->by_name, key_of(made.name),
 					   MAX_PROGRAMS, made);
 		if (!program) {
 			err = programs->rows.cnt < MAX_PROGRAMS ? -ENOMEM : 0;
@@ -64,40 +71,59 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 		program->samples += row->captured[TAPIR_FAMILY_SAMPLE];
 		program->records += records;
 	}
+	return err;
+}
+
+void tapir_report_programs__sort(struct tapir_report_programs *programs)
+{
 	if (programs->rows.cnt)
 		qsort(programs->rows.data, programs->rows.cnt, sizeof(*programs->rows.data),
 		      by_use);
-	tapir_map__fini(&by_name);
-	return err;
+	tapir_map__clear(&programs->by_name); /* rows have other places now */
 }
 
 void tapir_report_programs__fini(struct tapir_report_programs *programs)
 {
-	struct tapir_report_program *row;
-
-	tapir_vec_for_each (row, &programs->rows)
-		tapir_found_list__fini(&row->findings);
+	tapir_found_list__fini(&programs->findings);
 	tapir_vec__fini(&programs->rows);
+	tapir_map__fini(&programs->by_name);
 }
 
-/* ---- findings of each program --------------------------------------------------------------- */
+void tapir_report_programs__add_process(const struct tapir_process_row *row, struct tapir_str *out)
+{
+	const char *name = *row->service ? row->service : *row->comm ? row->comm : "?";
 
-struct judge {
-	struct tapir_finding *findings; /* cnt of them, of the busiest programs */
-	size_t cnt;
-	struct tapir_map by_tgid; /* idx of a process's program */
+	tapir_str__add_printable(out, name, strlen(name));
+	tapir_str__addf(out, " (%u)", row->pid);
+}
+
+/* ---- findings of each process --------------------------------------------------------------- */
+
+struct judged {
+	const struct tapir_process_row *row;
+	struct tapir_finding finding;
 };
 
-/* Returns NULL if the process belongs to another program. */
+struct judge {
+	struct judged *busiest; /* cnt of them */
+	size_t cnt;
+	struct tapir_map by_tgid; /* -> idx */
+	struct tapir_process_use use;
+	struct tapir_wait_reasons reasons;
+	struct tapir_vec(struct tapir_lock_owner) owners;
+	struct tapir_map owner_by_tid;
+};
+
+/* Returns NULL if the process is not one of them. */
 static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
 {
 	struct judge *j = ctx;
 	const uint64_t *idx = tapir_map__get(&j->by_tgid, tgid);
 
-	return idx ? &j->findings[*idx] : NULL;
+	return idx ? &j->busiest[*idx].finding : NULL;
 }
 
-/* Calls a function of the finding of a process, if it is one of these programs'. */
+/* Calls a function of the finding of a process, if it is one of these. */
 #define PASS_ON(fn, tgid, ...)                                                                     \
 	do {                                                                                       \
 		struct tapir_finding *finding_ = finding_of(ctx, tgid);                            \
@@ -111,8 +137,26 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread,
 	PASS_ON(sample, sample->tgid, thread, sample);
 }
 
+/* A thread that ends waits for locks had them, whichever process waited. */
+static void count_owner(struct judge *j, const struct tapir_wait *wait)
+{
+	const struct tapir_lore_wait *reason = tapir_wait_reasons__find(
+		&j->reasons, tapir_timeline__stacks(j->use.tl), wait->node);
+	struct tapir_lock_owner made = {.tid = wait->waker_tid}, *owner;
+
+	if (!reason || !reason->is_lock || reason->may_idle || !wait->waker_tid || !wait->state)
+		return;
+	made.reason = reason->reason;
+	owner = tapir_keyed__row(&j->owners, &j->owner_by_tid, made.tid, MAX_OWNERS, made);
+	if (!owner)
+		return;
+	owner->ns += wait->wake_ns - wait->from_ns;
+	tapir_comm__copy(owner->comm, tapir_timeline__comm(j->use.tl, made.tid, wait->wake_ns));
+}
+
 static void on_wait(void *ctx, const struct tapir_wait *wait)
 {
+	count_owner(ctx, wait);
 	PASS_ON(wait, wait->thread->tgid, wait);
 }
 
@@ -188,51 +232,113 @@ static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
 	return got ? got : tapir_timeline__finish(tl);
 }
 
-static int begin(struct judge *j, const struct tapir_report_programs *programs,
-		 const struct tapir_summary *summary, struct tapir_timeline *tl)
+static int by_samples(const void *a, const void *b)
+{
+	const struct tapir_process_row *x = *(const struct tapir_process_row *const *)a;
+	const struct tapir_process_row *y = *(const struct tapir_process_row *const *)b;
+	uint64_t of_x = x->captured[TAPIR_FAMILY_SAMPLE], of_y = y->captured[TAPIR_FAMILY_SAMPLE];
+
+	if (of_x != of_y)
+		return of_x < of_y ? 1 : -1;
+	return x < y ? -1 : x > y;
+}
+
+/* The summary has those with most records first, whose order holds where there are no samples. */
+static int choose(struct judge *j, const struct tapir_summary *summary, struct tapir_timeline *tl)
+{
+	struct tapir_vec(const struct tapir_process_row *) rows = {};
+	const struct tapir_process_row *row;
+	int err = 0;
+
+	tapir_vec_for_each (row, &summary->processes)
+		if (tapir_captured__sum(row->captured) && !tapir_vec__push(&rows, row))
+			err = -ENOMEM;
+	if (rows.cnt)
+		qsort(rows.data, rows.cnt, sizeof(*rows.data), by_samples);
+	for (; !err && j->cnt < TAPIR_PROCESSES_JUDGED && j->cnt < rows.cnt; j->cnt++) {
+		uint64_t *idx = tapir_map__put(&j->by_tgid, rows.data[j->cnt]->pid, NULL);
+
+		if (idx)
+			*idx = j->cnt;
+		else
+			err = -ENOMEM;
+		j->busiest[j->cnt].row = rows.data[j->cnt];
+		j->busiest[j->cnt].finding.tl = tl;
+	}
+	tapir_vec__fini(&rows);
+	return err;
+}
+
+static int begin(struct judge *j, const struct tapir_summary *summary, struct tapir_timeline *tl)
+{
+	int err;
+
+	j->use.tl = tl;
+	j->busiest = calloc(TAPIR_PROCESSES_JUDGED, sizeof(*j->busiest));
+	err = j->busiest ? choose(j, summary, tl) : -ENOMEM;
+	if (!err)
+		err = tapir_timeline__listen(tl, &fns, j);
+	return err ? err : tapir_timeline__listen(tl, &tapir_process_use_fns, &j->use);
+}
+
+/* Adds what each process used to the program of its name. */
+static void add_use(struct judge *j, struct tapir_report_programs *programs,
+		    const struct tapir_summary *summary)
 {
 	const struct tapir_process_row *row;
 
-	j->findings = calloc(TAPIR_PROGRAMS_JUDGED, sizeof(*j->findings));
-	if (!j->findings)
-		return -ENOMEM;
-	for (; j->cnt < TAPIR_PROGRAMS_JUDGED && j->cnt < programs->rows.cnt; j->cnt++)
-		j->findings[j->cnt].tl = tl;
-	tapir_vec_for_each (row, &summary->processes)
-		for (size_t i = 0; i < j->cnt; i++) {
-			uint64_t *idx;
+	programs->cpu_ns = tapir_process_use__finish(&j->use);
+	tapir_vec_for_each (row, &summary->processes) {
+		const struct tapir_process_used *used =
+			tapir_keyed__find(&j->use.rows, &j->use.by_pid, row->pid);
+		struct tapir_report_program *program = tapir_keyed__find(
+			&programs->rows, &programs->by_name, key_of(name_of(row)));
 
-			if (tapir_sv__compare(name_of(row), programs->rows.data[i].name) != 0)
-				continue;
-			idx = tapir_map__put(&j->by_tgid, row->pid, NULL);
-			if (!idx)
-				return -ENOMEM;
-			*idx = i;
-		}
-	return tapir_timeline__listen(tl, &fns, j);
+		if (used && program)
+			program->cpu_ns += tapir_process_use__cpu_ns(&j->use, &used->used);
+	}
+}
+
+static void add_owner(const struct judge *j, struct tapir_report_programs *programs)
+{
+	const struct tapir_lock_owner *owner;
+
+	tapir_vec_for_each (owner, &j->owners)
+		if (owner->ns > programs->owner.ns)
+			programs->owner = *owner;
 }
 
 static int list(struct judge *j, struct tapir_report_programs *programs, bool has_clock)
 {
-	int err = 0;
+	struct tapir_str name = {};
 
 	for (size_t i = 0; i < j->cnt; i++) {
-		struct tapir_report_program *program = &programs->rows.data[i];
+		struct tapir_found_list found = {};
 
-		j->findings[i].has_clock = has_clock;
-		tapir_finding__list(&j->findings[i], &program->findings);
-		program->cpus = tapir_finding__cpus(&j->findings[i]);
-		err = program->findings.failed ? -ENOMEM : err;
+		tapir_str__clear(&name);
+		tapir_report_programs__add_process(j->busiest[i].row, &name);
+		j->busiest[i].finding.has_clock = has_clock;
+		tapir_finding__list(&j->busiest[i].finding, &found);
+		tapir_found_list__take(&programs->findings, &found, j->busiest[i].row->pid,
+				       name.data ? name.data : "?");
+		tapir_found_list__fini(&found);
 	}
-	return err;
+	tapir_found_list__rank(&programs->findings);
+	programs->findings.failed |= name.failed || j->use.failed;
+	tapir_str__fini(&name);
+	return programs->findings.failed ? -ENOMEM : 0;
 }
 
 static void judge__fini(struct judge *j)
 {
 	for (size_t i = 0; i < j->cnt; i++)
-		tapir_finding__fini(&j->findings[i]);
-	free(j->findings);
+		tapir_finding__fini(&j->busiest[i].finding);
+	free(j->busiest);
 	tapir_map__fini(&j->by_tgid);
+	tapir_process_use__fini(&j->use);
+	tapir_wait_reasons__fini(&j->reasons);
+	tapir_vec__fini(&j->owners);
+	tapir_map__fini(&j->owner_by_tid);
 }
 
 int tapir_report_programs__judge(struct tapir_report_programs *programs,
@@ -251,11 +357,15 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 		return err;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, opts);
-	err = tl ? begin(&j, programs, summary, tl) : -ENOMEM;
+	err = tl ? begin(&j, summary, tl) : -ENOMEM;
 	if (!err)
 		err = read_all(tl, reader, goes_on, ctx);
 	if (!err)
 		err = list(&j, programs, has_clock);
+	if (!err) {
+		add_use(&j, programs, summary);
+		add_owner(&j, programs);
+	}
 	judge__fini(&j);
 	tapir_timeline__free(tl);
 	tapir_pairs__fini(&pairs);

@@ -117,7 +117,8 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.path = r->request->path,
 		.summary = &report->summary,
 		.pairs = tapir_timeline__pairs(report->finding.tl),
-		.findings = &report->findings,
+		.findings = is_machine(&report->summary) ? &report->programs.findings
+							 : &report->findings,
 		.overview = &report->overview,
 		.programs = &report->programs,
 		.is_machine = is_machine(&report->summary),
@@ -183,8 +184,10 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	if (!err && is_machine(&report->summary))
 		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
 						   &opts, has_clock(&report->summary), goes_on, &r);
-	if (!err)
+	if (!err) {
+		tapir_report_programs__sort(&report->programs);
 		show(report, reader, &r);
+	}
 	tapir_pids_seen__fini(&r.seen);
 	return err;
 }

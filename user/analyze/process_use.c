@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A row for each process; a CPU has the process that came last. */
+#include "analyze/process_use.h"
+
+#include "base/keyed.h"
+
+static struct tapir_used *used_by(struct tapir_process_use *v, uint32_t pid)
+{
+	struct tapir_process_used made = {.pid = pid, .cnt = 1}, *row;
+
+	row = tapir_keyed__row(&v->rows, &v->by_pid, pid, TAPIR_PROCESS_USE_MAX, made);
+	v->more += !row;
+	return row ? &row->used : NULL;
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	struct tapir_process_use *v = ctx;
+	struct tapir_used *used = used_by(v, t->tgid);
+
+	v->has_samples = true;
+	if (used)
+		used->sample_ns += sample->period;
+}
+
+static struct tapir_used_cpu *cpu_at(struct tapir_process_use *v, unsigned idx)
+{
+	while (v->cpus.cnt <= idx) {
+		struct tapir_used_cpu *added = tapir_vec__add(&v->cpus);
+
+		v->failed |= !added;
+		if (!added)
+			return NULL;
+		*added = (struct tapir_used_cpu){};
+	}
+	return &v->cpus.data[idx];
+}
+
+static void charge(struct tapir_process_use *v, uint32_t pid, uint64_t ns)
+{
+	struct tapir_used *used =
+		pid && tapir_timeline__reports_at(v->tl, pid) ? used_by(v, pid) : NULL;
+
+	if (used)
+		used->cpu_ns += ns;
+}
+
+/*
+ * A CPU's time up to a switch is that of the thread that leaves. The kernel shows some switches to
+ * no program: a thread that came and was never seen to leave cannot have more than its CPU had.
+ */
+static void on_switched(void *ctx, const struct tapir_rec_switch *rec)
+{
+	struct tapir_process_use *v = ctx;
+	struct tapir_used_cpu *cpu = cpu_at(v, rec->h.cpu);
+	uint64_t now_ns = rec->h.time_ns;
+
+	if (!cpu)
+		return;
+	v->first_ns = v->first_ns ? v->first_ns : now_ns;
+	charge(v, rec->out_tgid, now_ns - (cpu->last_ns ? cpu->last_ns : v->first_ns));
+	cpu->last_ns = v->last_ns = now_ns;
+	cpu->in_pid = rec->in_tgid;
+}
+
+/* The threads that came last run on, up to the last switch of any CPU. */
+static void charge_last(struct tapir_process_use *v)
+{
+	const struct tapir_used_cpu *cpu;
+
+	tapir_vec_for_each (cpu, &v->cpus)
+		if (cpu->last_ns)
+			charge(v, cpu->in_pid, v->last_ns - cpu->last_ns);
+}
+
+static void on_ended(void *ctx, const struct tapir_tl_thread *t)
+{
+	struct tapir_process_use *v = ctx;
+	struct tapir_used *used = used_by(v, t->tgid);
+
+	v->has_ended = true;
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT && used; c++) {
+		used->runnable_ns += t->parts.ns[c][TAPIR_THREAD_RUNNABLE];
+		used->asleep_ns += t->parts.ns[c][TAPIR_THREAD_SLEEPING];
+	}
+}
+
+static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
+{
+	const struct tapir_rec_io *io = (const void *)rec;
+	struct tapir_used *used = io->tgid ? used_by(ctx, io->tgid) : NULL;
+
+	(void)node;
+	if (used && io->op == TAPIR_IO_READ)
+		used->read_bytes += io->bytes;
+	if (used && io->op == TAPIR_IO_WRITE)
+		used->written_bytes += io->bytes;
+}
+
+const struct tapir_timeline_fns tapir_process_use_fns = {
+	.sample = on_sample, .ended = on_ended, .switched = on_switched, .io = on_io};
+
+uint64_t tapir_process_use__cpu_ns(const struct tapir_process_use *use,
+				   const struct tapir_used *used)
+{
+	return use->cpus.cnt ? used->cpu_ns : used->sample_ns;
+}
+
+uint64_t tapir_process_use__finish(struct tapir_process_use *use)
+{
+	const struct tapir_process_used *row;
+	uint64_t all_ns = 0;
+
+	charge_last(use);
+	tapir_vec_for_each (row, &use->rows)
+		all_ns += tapir_process_use__cpu_ns(use, &row->used);
+	return all_ns;
+}
+
+void tapir_process_use__fini(struct tapir_process_use *use)
+{
+	tapir_vec__fini(&use->rows);
+	tapir_vec__fini(&use->cpus);
+	tapir_map__fini(&use->by_pid);
+}
