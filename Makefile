@@ -63,7 +63,7 @@ help: ## this list
 bootstrap: ## install what the build and the tests need (Debian 12, root)
 	$(Q)scripts/bootstrap
 
-demo: ## install, build, record a real runtime, show the result
+demo: ## install, build, record a real runtime (RUNTIME=ruby), show the result
 	$(Q)scripts/bootstrap build demo
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
 	$(Q)TAPIR=$(abspath $(TAPIR)) BUILD=$(abspath $(BUILD)) scripts/demo
