@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records programs that say by their own code which function may call which, for a few seconds, and prints a row of the table of
+tests/bench/README.md for each: of the stacks of threads that run the interpreter's functions, how many there are, and the shares that begin at
+the program's outermost function and that have a call which the program does not make. What tapir says of a stack's end is not used."""
+import argparse
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+
+import case_interpreters as interpreters  # noqa: E402
+import case_interpreters_ruby as ruby  # noqa: E402
+from harness import Case, Failure, Skip  # noqa: E402
+
+
+def of_python(stack):
+    chain = interpreters.functions(stack)
+    return chain, bool(re.match("<module>|sleep_in_thread|work", chain)), not interpreters.CHAINS.fullmatch(chain)
+
+
+def of_php(stack):
+    chain = interpreters.functions(stack, interpreters.PHP_NAME)
+    return chain, chain.startswith("{main}"), not interpreters.PHP_CHAINS.fullmatch(chain)
+
+
+def of_ruby(stack):
+    chain = ruby.methods(stack)
+    return chain, bool(chain) and chain[0][0] in ruby.ROOTS, ruby.wrong_in(chain)
+
+
+PROGRAMS = (("CPython", [interpreters.PYTHON, interpreters.FRAMES], of_python), ("PHP", ["php", interpreters.PHP_FRAMES], of_php),
+            ("Ruby", ["ruby", ruby.FRAMES], of_ruby))
+
+
+def cell(events, judge):
+    judged = [(event["tid"], judge(event["stack"])) for event in events if event.get("stack")]
+    tids = {tid for tid, (chain, *_) in judged if chain}
+    judged = [found for tid, found in judged if tid in tids]
+    shares = [100 * sum(map(bool, column)) / len(judged) for column in list(zip(*judged))[1:]] if judged else [0, 0]
+    return f"{shares[0]:.2f} / {shares[1] if judged else 0:.2f} of {len(judged):,}"
+
+
+def measure(t, argv, judge, options):
+    process = t.start(t.need(argv[0]), *argv[1:])
+    pid = int(process.wait_line("pid ").split()[1])
+    file = t.path("functions.tapir")
+    t.tapir("record", "-F", options.hz, "--duration", options.skip + options.seconds, "-f", "-o", file, "-p", pid, timeout=120)
+    kinds = [[e for e in t.events(file, kind) if e["pid"] == pid] for kind in ("sample", "switch")]
+    first = min(e["time_ns"] for kind in kinds for e in kind) + options.skip * 1e9
+    return " | ".join(cell([e for e in kind if e["time_ns"] >= first], judge) for kind in kinds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--seconds", type=float, default=6)
+    parser.add_argument("--skip", type=float, default=2, metavar="S", help="of the recording: unwind tables are built (%(default)s)")
+    parser.add_argument("--hz", type=int, default=999)
+    options = parser.parse_args()
+    print("| functions of | samples: outermost / wrong, % | waits |\n|---|---|---|")
+    for name, argv, judge in PROGRAMS:
+        t = Case(options.build)
+        try:
+            print(f"| {name} | {measure(t, argv, judge, options)} |", flush=True)
+        except (Skip, Failure) as reason:
+            print(f"skipped: {name}: {str(reason).strip()[-300:]}")
+        finally:
+            t.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
