@@ -18,12 +18,12 @@ from harness import Case, Failure, Skip  # noqa: E402
 
 def of_python(stack):
     chain = interpreters.functions(stack)
-    return chain, bool(re.match("<module>|sleep_in_thread|work", chain)), not interpreters.CHAINS.fullmatch(chain)
+    return chain, bool(re.match("<module>|sleep_in_thread|work", chain)), chain and not interpreters.CHAINS.fullmatch(chain)
 
 
 def of_php(stack):
     chain = interpreters.functions(stack, interpreters.PHP_NAME)
-    return chain, chain.startswith("{main}"), not interpreters.PHP_CHAINS.fullmatch(chain)
+    return chain, chain.startswith("{main}"), chain and not interpreters.PHP_CHAINS.fullmatch(chain)
 
 
 def of_ruby(stack):
