@@ -11,9 +11,9 @@ from harness import EVENTS_ONLY, PATIENCE
 from npm_package import npm_package
 
 
-def made(t, *options):
+def made(t):
     file = t.path("made.tapir")
-    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 2000, "--requests", 1000, "--stacks", 200, "--hostile", *options)
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 600, "--requests", 200, "--stacks", 60, "--hostile")
     return file
 
 
@@ -84,7 +84,7 @@ def check_firefox(t, file):
                 t.ok(0 <= data["cause"]["stack"] < stacks["length"], "stack of a marker")
             for key, value in data.items():
                 if key not in ("type", "cause"):
-                    right = {"decimal": (int, float), "string": (str, int, float), "flow-id": int}[fields[key]]
+                    right = {"decimal": (int, float), "integer": int, "string": (str, int, float), "flow-id": int}[fields[key]]
                     t.ok(isinstance(value, right) and not isinstance(value, bool), f"{data['type']}.{key} is {value!r}")
     return profile
 
@@ -115,6 +115,8 @@ def test_firefox_has_the_fields_and_stacks_of_events(t):
     profile = check_firefox(t, export(t, file, "firefox"))
     hits = [data for name, data, _ in markers_of(profile) if name == "hit"]
     t.eq(sorted(data["arg0"] for data in hits), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
+    schema = next(schema for schema in profile["meta"]["markerSchema"] if schema["name"] == "depth:hit")
+    t.ok({"key": "arg0", "label": "arg0", "format": "integer"} in schema["fields"], f"its schema: {schema}")
     shared = profile["shared"]
     for data in hits:
         node, names = data["cause"]["stack"], []

@@ -53,6 +53,7 @@ struct track {
 struct field {
 	char *key;
 	bool is_text; /* a value of it is no number that JavaScript holds */
+	bool is_real; /* or is no integer */
 };
 
 enum schema_kind { SCHEMA_EVENT, SCHEMA_INTERVAL, SCHEMA_VALUE };
@@ -295,6 +296,7 @@ static void add_value(struct firefox *f, struct tapir_json *j, struct schema *sc
 			tapir_json__strn(&(struct tapir_json){.out = &f->piece}, NULL,
 					 f->value.data, f->value.len);
 		field->is_text |= !is_number(&f->value);
+		field->is_real |= f->value.data[strspn(f->value.data, "-0123456789")] != 0;
 	}
 	tapir_str__fini(&name);
 }
@@ -378,11 +380,14 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 {
 	struct firefox *f = ctx;
 	struct schema *schema = schema_of(f, SCHEMA_VALUE, v->name);
+	struct field *field;
 	struct tapir_json j;
 
 	if (!schema)
 		return;
-	field_of(f, schema, 0, "value");
+	field = field_of(f, schema, 0, "value");
+	if (field)
+		field->is_real = true;
 	j = open_data(f, schema->name, UINT32_MAX);
 	tapir_json__f64(&j, "value", v->value);
 	if (v->unit.len && v->unit.len < 64) {
@@ -543,7 +548,8 @@ static void add_schema(struct firefox *f, const struct schema *s)
 		tapir_json__str(&j, "format",
 				!strcmp(field->key, "trace") ? "flow-id"
 				: field->is_text	     ? "string"
-							     : "decimal");
+				: field->is_real	     ? "decimal"
+							     : "integer");
 		tapir_json__close(&j, '}');
 	}
 	tapir_json__close(&j, ']');
