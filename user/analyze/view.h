@@ -48,6 +48,7 @@ struct tapir_view {
 	X(counters)                                                                                \
 	X(requests)                                                                                \
 	X(slow)                                                                                    \
+	X(awaits)                                                                                  \
 	X(io)                                                                                      \
 	X(processes)                                                                               \
 	X(net)                                                                                     \

@@ -58,11 +58,6 @@ static enum tapir_meaning judge(const struct tapir_probe_view *probe)
 	if (tapir_sv__is(probe->provider, "System.Net.Sockets") &&
 	    tapir_sv__is(probe->event, "ConnectStart"))
 		return TAPIR_MEANS_CONNECTS;
-	if (tapir_sv__is(probe->provider, "System.Threading.Tasks.TplEventSource"))
-		return tapir_sv__is(probe->event, "TaskWaitBegin") ? TAPIR_MEANS_AWAIT
-		       : tapir_sv__is(probe->event, "TraceSynchronousWorkBegin")
-			       ? TAPIR_MEANS_CONTINUED
-			       : TAPIR_MEANS_NOTHING;
 	if (tapir_sv__is(probe->provider, "postgresql"))
 		return tapir_sv__is(probe->event, "checkpoint__start") ? TAPIR_MEANS_CHECKPOINT
 		       : tapir_sv__is(probe->event, "sort__done")      ? TAPIR_MEANS_SORTED
@@ -125,6 +120,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 
 	tapir_finding_doing__process(f, t->tgid);
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
+	f->awaits.tl = f->tl;
+	tapir_awaits__event(&f->awaits, t, probe, event);
 	if (e.meaning == TAPIR_MEANS_NOTHING)
 		return;
 	e.node = tapir_timeline__node(f->tl, &ref);
@@ -136,7 +133,6 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_finding_pool__event(f, &e);
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
-	tapir_finding_awaits__event(f, &e);
 	tapir_finding_doing__event(f, &e);
 	tapir_finding_postgresql__event(f, &e);
 }
@@ -336,6 +332,7 @@ void tapir_finding__conclude(struct tapir_finding *f)
 	tapir_finding_waits__conclude(f);
 	tapir_finding_doing__conclude(f);
 	tapir_finding_loop__conclude(f);
+	tapir_finding_awaits__conclude(f);
 }
 
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -358,7 +355,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);
 	tapir_finding_doing__fini(f);
-	tapir_finding_awaits__fini(f);
+	tapir_awaits__fini(&f->awaits);
 	tapir_finding_postgresql__fini(f);
 	tapir_finding_gil__fini(f);
 	tapir_finding_loop__fini(f);

@@ -178,7 +178,7 @@ struct tapir_finding {
 		struct tapir_weights throwers, functions;
 	} throws;
 	struct tapir_doings doings;
-	struct tapir_awaited awaits;
+	struct tapir_awaits awaits;
 	struct tapir_gil gil;
 	struct tapir_loops loops;
 	struct tapir_looks looks;

@@ -170,10 +170,14 @@
 	  "requests had a traceparent header only since they were recorded", \
 	  "such requests", \
 	  "record without --profile requests") \
-	X(AWAITS, "awaits", "awaits", "awaits", "offcpu", 0.5, 14, 5, 44, \
+	X(AWAITS, "awaits", "awaits", "awaits", "awaits", 0.5, 14, 5, 44, \
 	  "much is awaited at a time in one method", \
 	  "awaits at a time, on average", \
-	  "see what it awaits: --profile http, --view requests") \
+	  "see what it awaits: --view awaits, --profile http") \
+	X(AWAIT_TURNS, "await-turns", "awaits in turns", "awaits", "awaits", 2, 12, 58, 84, \
+	  "one gets after the other what is awaited: a semaphore, a channel, a connection", \
+	  "awaits at a time, on average", \
+	  "hold it for less time (not across other awaits), or have more of them") \
 	X(UNTIMED, "untimed-requests", "requests of unknown duration", \
 	  "requests", "offcpu", 1, 1, 4, 4, \
 	  "requests began, and which end is whose is not known", \

@@ -104,6 +104,15 @@ bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const c
 	return false;
 }
 
+const struct tapir_lore_awaited *tapir_lore__awaited(const char *function)
+{
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_awaited *a = lore->awaited; a && a->prefix; a++)
+			if (!strncmp(function, a->prefix, strlen(a->prefix)))
+				return a;
+	return NULL;
+}
+
 const struct tapir_lore *tapir_lore__named(const char *name)
 {
 	tapir_lore_for_each (lore)

@@ -237,6 +237,15 @@ struct tapir_lore_event {
 	const char *provider, *event;
 };
 
+/*
+ * What an async method awaits, by the functions that complete it. An await ends where the first of
+ * these prefixes, from the innermost function outwards, says so.
+ */
+struct tapir_lore_awaited {
+	const char *prefix, *what;
+	bool is_queue; /* who awaits it gets it one after the other */
+};
+
 /* The quality of stacks, or names, in a recording of it (runtime/doctor_runtime.c). */
 struct tapir_lore_yield {
 	const char *const *options; /* any in the command line or environment; NULL: no matter */
@@ -343,6 +352,7 @@ struct tapir_lore {
 	const struct tapir_lore_headline *headlines;
 	const struct tapir_lore_condition *conditions;
 	const struct tapir_lore_event *stackless; /* frequent, and their stacks tell nothing */
+	const struct tapir_lore_awaited *awaited; /* analyze/awaits.h */
 	struct tapir_lore_yield stacks, names;
 	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* spec/spec.h; NULL: none */
 	const char *const *activities;			/* SPECs of --activities */
@@ -366,6 +376,9 @@ bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const c
 
 /* The lore of that name; NULL: none. */
 const struct tapir_lore *tapir_lore__named(const char *name);
+
+/* What a function of that name completes; NULL: it is not known. */
+const struct tapir_lore_awaited *tapir_lore__awaited(const char *function);
 
 /* The idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);

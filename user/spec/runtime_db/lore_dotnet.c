@@ -153,6 +153,29 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_ROW("System.ConsolePal.*", "standard input", .instead_of = "pipe"),
 	{}};
 
+/* More special ones first. */
+static const struct tapir_lore_awaited awaited[] = {
+	{"System.Threading.SemaphoreSlim.", "a semaphore", true},
+	{"System.Threading.Channels.", "a channel", true},
+	{"System.Net.Http.HttpConnectionWaiter", "a connection", true},
+	{"System.Threading.Tasks.Task.DelayPromise", "a delay", false},
+	{"System.Threading.PeriodicTimer.", "a timer", false},
+	{"System.Threading.Tasks.Task.WhenAllPromise", "all of several tasks", false},
+	{"System.Threading.Tasks.TaskFactory.CompleteOnInvokePromise", "one of several tasks",
+	 false},
+	{"System.Net.Http.", "HTTP", false},
+	{"Grpc.", "gRPC", false},
+	{"Npgsql.", "PostgreSQL", false},
+	{"MySqlConnector.", "MySQL", false},
+	{"Microsoft.Data.SqlClient.", "SQL Server", false},
+	{"StackExchange.Redis.", "Redis", false},
+	{"System.Net.Security.", "TLS", false},
+	{"System.Net.NameResolution", "DNS", false},
+	{"System.Net.Sockets.", "a socket", false},
+	{"System.IO.Pipelines.", "a pipe", false},
+	{"System.IO.RandomAccess", "a file", false},
+	{}};
+
 #define CONNECTS TAPIR_DOING_CONNECTS
 #define TLS	 "negotiates TLS for new connections"
 #define JSON	 "finds out how to serialize types (JsonSerializerOptions may be created for each call)"
@@ -195,9 +218,8 @@ static const struct tapir_tally_event samples[] = {
 
 static const struct tapir_lore_headline headlines[] = {{CLR, "GCStart", "GC"}, {}};
 
-/* Two of them for each task that runs: which one it is, is in the payload. */
-static const struct tapir_lore_event stackless[] = {
-	{TPL, "TraceSynchronousWorkBegin"}, {TPL, "TraceSynchronousWorkEnd"}, {}};
+/* One for each task that runs: the stack of its begin says what completed what it awaited. */
+static const struct tapir_lore_event stackless[] = {{TPL, "TraceSynchronousWorkEnd"}, {}};
 
 const struct tapir_lore tapir_lore_dotnet = {
 	.name = ".NET",
@@ -245,6 +267,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.finalizer_thread = ".NET Finalizer",
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
 	.waits = waits,
+	.awaited = awaited,
 	.doings = doings,
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions,

@@ -1,0 +1,812 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * .NET's events of tasks. A task is a number in its process; that of an async method is made when
+ * the method first suspends.
+ *
+ * TaskWaitBegin: one task (ContinueWithTaskID) awaits another (TaskID); its stack has the awaiting
+ * method. TraceSynchronousWorkBegin with Work 2: a thread continues a task; with Work 0: a task is
+ * complete, and what awaits it is about to continue; the functions below it on the stack have
+ * completed it, which says what it was: a semaphore, a timer, a socket.
+ *
+ * A method that awaits a ValueTask of another kind than a task's (channels, sockets) fires no
+ * TaskWaitBegin. If its task is awaited and is continued, it awaited something in between; which
+ * method it is, is known when it is complete.
+ */
+#include "analyze/awaits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/own_code.h"
+#include "attach/rings/event_budget.h"
+#include "analyze/view.h"
+#include "base/keyed.h"
+
+#define ASYNCHRONOUS 2 /* TaskWaitBegin's Behavior: no thread is blocked */
+#define COMPLETES    0 /* TraceSynchronousWorkBegin's Work */
+#define CONTINUES    2
+#define MAX_CHAIN    64u /* methods that await each other */
+#define MAX_NESTED   64u /* of one thread */
+#define MAX_THREADS  (1u << 16)
+#define MAX_PENDING  4u
+#define MAX_CACHED   (1u << 20)
+#define NO_TASK	     UINT32_MAX
+#define LIBRARY	     UINT32_MAX /* a method's name: it is none of the program's */
+
+enum await_event { EVENT_NONE, EVENT_WAITS, EVENT_BEGINS, EVENT_ENDS };
+
+/* A wait for something without a task, of a method that is not known yet. */
+struct pending {
+	uint64_t from_ns, until_ns;
+	uint8_t kind;
+};
+
+struct tapir_await_task {
+	uint64_t id;	     /* process << 32 | number; 0: free */
+	uint64_t awaits;     /* the task that it awaits */
+	uint64_t awaiter;    /* the first that awaits it; 0: none */
+	uint64_t from_ns;    /* since when; 0: it awaits no task */
+	uint64_t idle_ns;    /* since when no thread has run it, as far as is known; 0: not known */
+	uint64_t done_ns;    /* when what it awaits was complete; 0: it is not */
+	uint64_t offset;     /* of its await, in the code at code_va */
+	uint64_t code_va;
+	uint32_t method;     /* name + 1, or LIBRARY; 0: not known */
+	uint8_t kind;	     /* of what completed it, in .kinds */
+	uint8_t pending_cnt;
+	bool is_covered;     /* another method of the program awaits inside of it */
+	bool is_in_queue;    /* a library's, which awaits its turn for a connection */
+	struct pending pending[MAX_PENDING];
+};
+
+struct tapir_await_span {
+	uint64_t from_ns, until_ns;
+	uint32_t site;
+};
+
+struct tapir_await_place {
+	uint64_t offset, code_va;
+};
+
+struct tapir_await_thread {
+	uint32_t cnt; /* of works; those past the bound are counted only */
+	struct {
+		uint64_t task;
+		bool is_run;
+	} works[MAX_NESTED];
+};
+
+/* ---- tasks ------------------------------------------------------------------------------------ */
+
+static struct tapir_await_task *find_task(struct tapir_awaits *a, uint64_t id)
+{
+	const uint64_t *idx = id ? tapir_map__get(&a->task_by_id, id) : NULL;
+
+	return idx ? &a->tasks.data[*idx] : NULL;
+}
+
+/* Returns its index, made if it is new, or NO_TASK: other tasks move when one is made. */
+static uint32_t task_of(struct tapir_awaits *a, uint64_t id)
+{
+	uint64_t *place = tapir_map__get(&a->task_by_id, id);
+	uint32_t idx = (uint32_t)a->tasks.cnt;
+
+	if (place)
+		return (uint32_t)*place;
+	if (a->task_by_id.cnt >= TAPIR_AWAITS_MAX_TASKS) {
+		a->dropped_cnt++;
+		return NO_TASK;
+	}
+	if (a->free_tasks.cnt)
+		idx = a->free_tasks.data[--a->free_tasks.cnt];
+	else if (!tapir_vec__add(&a->tasks))
+		idx = NO_TASK;
+	place = idx == NO_TASK ? NULL : tapir_map__put(&a->task_by_id, id, NULL);
+	if (!place) {
+		a->failed = true;
+		return NO_TASK;
+	}
+	*place = idx;
+	a->tasks.data[idx] = (struct tapir_await_task){.id = id};
+	return idx;
+}
+
+static void forget_task(struct tapir_awaits *a, struct tapir_await_task *t)
+{
+	uint32_t idx = (uint32_t)(t - a->tasks.data);
+
+	tapir_map__del(&a->task_by_id, t->id);
+	t->id = 0;
+	a->failed |= !tapir_vec__push(&a->free_tasks, idx);
+}
+
+static bool is_own(const struct tapir_await_task *t)
+{
+	return t->method && t->method != LIBRARY;
+}
+
+/* The methods that await t, up to the outermost, do not count while it does. */
+static void cover_awaiters(struct tapir_awaits *a, const struct tapir_await_task *t)
+{
+	uint64_t below = t->id;
+	struct tapir_await_task *up = find_task(a, t->awaiter);
+
+	for (unsigned i = 0; up && i < MAX_CHAIN && up->awaits == below; i++) {
+		up->is_covered |= up->from_ns != 0;
+		below = up->id;
+		up = find_task(a, up->awaiter);
+	}
+}
+
+/* Does a method of the program await inside of what t awaits? */
+static bool is_covered(struct tapir_awaits *a, const struct tapir_await_task *t)
+{
+	const struct tapir_await_task *down = find_task(a, t->awaits);
+
+	for (unsigned i = 0; down && i < MAX_CHAIN && down->from_ns; i++) {
+		if (is_own(down))
+			return true;
+		down = find_task(a, down->awaits);
+	}
+	return false;
+}
+
+/* ---- what stacks say ---------------------------------------------------------------------------- */
+
+static bool is_async(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 8 && !strcmp(name + len - 8, " (async)");
+}
+
+/* The innermost async method: its name + 1, or LIBRARY; 0: there is none. */
+static uint32_t look_for_method(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+
+		if (is_async(name))
+			return tapir_own_code__is_own(n, name) ? n->name + 1 : LIBRARY;
+	}
+	return 0;
+}
+
+static uint8_t judge_awaited(const char *name)
+{
+	const struct tapir_lore_awaited *what = tapir_lore__awaited(name);
+	uint8_t idx = 1;
+
+	if (!what)
+		return 0;
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_awaited *w = lore->awaited; w && w->prefix; w++, idx++)
+			if (w == what)
+				return idx < TAPIR_AWAITED_KINDS ? idx : 0;
+	return 0;
+}
+
+static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
+
+	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
+		uint8_t kind = tapir_name_traits__of(&a->traits, tree,
+						     tree->nodes.data[node].name, judge_awaited);
+
+		if (kind)
+			return kind;
+	}
+	return 0;
+}
+
+static uint32_t method_of(struct tapir_awaits *a, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&a->method_by_node, node);
+
+	if (known)
+		return (uint32_t)*known;
+	if (a->method_by_node.cnt < MAX_CACHED)
+		known = tapir_map__put(&a->method_by_node, node, NULL);
+	if (known)
+		*known = look_for_method(tapir_timeline__stacks(a->tl), node);
+	return known ? (uint32_t)*known : look_for_method(tapir_timeline__stacks(a->tl), node);
+}
+
+static uint8_t kind_of(struct tapir_awaits *a, uint32_t node)
+{
+	uint64_t *known = tapir_map__get(&a->kind_by_node, node);
+
+	if (known)
+		return (uint8_t)*known;
+	if (a->kind_by_node.cnt < MAX_CACHED)
+		known = tapir_map__put(&a->kind_by_node, node, NULL);
+	if (known)
+		*known = look_for_kind(a, node);
+	return known ? (uint8_t)*known : (uint8_t)look_for_kind(a, node);
+}
+
+/* Returns the address at which the method of that name is on the stack of an event; 0: none. */
+static uint64_t look_for_place(const struct tapir_awaits *a, const struct tapir_rec_event *rec,
+			       const char *name, uint64_t *offset)
+{
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(a->tl);
+	const struct tapir_rec_stack *stack = tapir_catalog__stack(catalog, rec->stack_id);
+	struct tapir_stack_view view;
+	struct tapir_str buf = {};
+	uint64_t va = 0;
+
+	if (!stack)
+		return 0;
+	tapir_stack_view__of(&stack->h, &view);
+	for (unsigned i = 0; i < stack->frame_cnt && !va; i++) {
+		struct tapir_frame frame =
+			tapir_frame__of(catalog, rec->tgid, rec->h.time_ns, &view, i);
+
+		buf.len = 0;
+		if (!tapir_sv__is(tapir_frame__shown_name(&frame, &buf, NULL), name))
+			continue;
+		va = frame.va;
+		*offset = frame.offset;
+	}
+	tapir_str__fini(&buf);
+	return va;
+}
+
+static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
+		       const struct tapir_rec_event *rec)
+{
+	const char *name;
+	uint64_t *known, va;
+
+	t->offset = t->code_va = 0;
+	if (!rec->stack_id || !is_own(t))
+		return;
+	known = tapir_map__get(&a->place_by_stack, rec->stack_id);
+	if (!known && a->place_by_stack.cnt < MAX_CACHED) {
+		struct tapir_await_place place = {};
+
+		name = tapir_timeline__stacks(a->tl)->names.data[t->method - 1];
+		va = look_for_place(a, rec, name, &place.offset);
+		place.code_va = va - place.offset;
+		known = tapir_map__put(&a->place_by_stack, rec->stack_id, NULL);
+		if (!known || !tapir_vec__push(&a->places, place)) {
+			a->failed = true;
+			return;
+		}
+		*known = a->places.cnt - 1;
+	}
+	if (known) {
+		t->offset = a->places.data[*known].offset;
+		t->code_va = a->places.data[*known].code_va;
+	}
+}
+
+/* ---- counting ----------------------------------------------------------------------------------- */
+
+static struct tapir_await_site *site_of(struct tapir_awaits *a, const struct tapir_await_task *t)
+{
+	struct tapir_await_site made = {
+		.tgid = (uint32_t)(t->id >> 32),
+		.name = t->method - 1,
+		.offset = t->offset,
+		.code_va = t->code_va};
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(made.tgid, made.name), made.offset);
+	struct tapir_await_site *site;
+
+	key = tapir_hash__mix(key, made.code_va);
+	site = tapir_keyed__row(&a->sites, &a->site_by_key, key, TAPIR_AWAITS_MAX_SITES, made);
+	if (site && !site->took)
+		site->took = calloc(1, sizeof(*site->took));
+	if (site && site->took)
+		return site;
+	a->failed |= site != NULL;
+	a->dropped_cnt++;
+	return NULL;
+}
+
+static void count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
+		  uint64_t until_ns, uint8_t kind)
+{
+	bool is_taskless = !t->from_ns;
+	struct tapir_await_site *site = until_ns > from_ns ? site_of(a, t) : NULL;
+	struct tapir_await_span span = {.from_ns = from_ns, .until_ns = until_ns};
+
+	if (!site || a->full_ns)
+		return;
+	span.site = (uint32_t)(site - a->sites.data);
+	if (a->spans.cnt == TAPIR_AWAITS_MAX_SPANS || !tapir_vec__push(&a->spans, span)) {
+		a->full_ns = until_ns;
+		return;
+	}
+	site->cnt++;
+	site->sum_ns += until_ns - from_ns;
+	site->kinds[kind]++;
+	site->taskless_cnt += is_taskless && !kind;
+	tapir_histogram__add(site->took, until_ns - from_ns);
+}
+
+/* A library's wait for a connection is a part of what the program's method awaits. */
+static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t,
+			     uint64_t ns)
+{
+	struct tapir_await_task *up = find_task(a, t->awaiter);
+	struct tapir_await_site *site;
+
+	for (unsigned i = 0; up && i < MAX_CHAIN && !is_own(up); i++)
+		up = find_task(a, up->awaiter);
+	site = up && is_own(up) && up->from_ns && !up->is_covered ? site_of(a, up) : NULL;
+	if (site)
+		site->connection_ns += ns;
+}
+
+static void end_await(struct tapir_awaits *a, struct tapir_await_task *t, uint64_t now_ns)
+{
+	if (t->from_ns && is_own(t) && !t->is_covered)
+		count(a, t, t->from_ns, now_ns, t->kind);
+	else if (t->from_ns && t->method == LIBRARY && t->is_in_queue)
+		count_connection(a, t, now_ns - t->from_ns);
+	t->from_ns = t->done_ns = t->awaits = 0;
+	t->kind = 0;
+	t->is_covered = false;
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static uint64_t id_of(const struct tapir_tl_thread *thread, const struct tapir_event_fields *f,
+		      const char *field)
+{
+	uint64_t task = tapir_event_fields__u64(f, field);
+
+	return task ? (uint64_t)thread->tgid << 32 | (uint32_t)task : 0;
+}
+
+static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
+		    const struct tapir_event_fields *f, const struct tapir_rec_event *rec,
+		    uint32_t node)
+{
+	uint64_t id = id_of(thread, f, "ContinueWithTaskID"), awaited = id_of(thread, f, "TaskID");
+	uint32_t idx, below;
+	struct tapir_await_task *t;
+
+	if (!id || !awaited || tapir_event_fields__u64(f, "Behavior") != ASYNCHRONOUS)
+		return;
+	below = task_of(a, awaited);
+	idx = task_of(a, id);
+	if (idx == NO_TASK || below == NO_TASK)
+		return;
+	t = &a->tasks.data[idx];
+	if (t->from_ns && t->done_ns) /* .NET 11: nothing said that it continued */
+		end_await(a, t, t->done_ns);
+	t->method = method_of(a, node);
+	find_place(a, t, rec);
+	t->from_ns = rec->h.time_ns;
+	t->awaits = awaited;
+	t->done_ns = 0;
+	t->kind = 0;
+	t->is_in_queue = false;
+	if (t->method == LIBRARY) {
+		uint8_t kind = kind_of(a, node);
+
+		t->is_in_queue = kind && a->kinds.data[kind]->is_queue;
+	}
+	t->is_covered = is_own(t) && is_covered(a, t);
+	if (!a->tasks.data[below].awaiter)
+		a->tasks.data[below].awaiter = id;
+	if (!a->tasks.data[below].idle_ns)
+		a->tasks.data[below].idle_ns = rec->h.time_ns;
+	if (is_own(t) && !t->is_covered)
+		cover_awaiters(a, t);
+}
+
+/* A method without a name that is complete: now it has one. */
+static void count_pending(struct tapir_awaits *a, struct tapir_await_task *t, uint32_t node)
+{
+	if (!t->method)
+		t->method = method_of(a, node);
+	if (is_own(t) && t->pending_cnt)
+		cover_awaiters(a, t);
+	for (unsigned i = 0; i < t->pending_cnt && is_own(t); i++)
+		count(a, t, t->pending[i].from_ns, t->pending[i].until_ns, t->pending[i].kind);
+	t->pending_cnt = 0;
+}
+
+static void on_complete(struct tapir_awaits *a, uint64_t id, uint32_t node, uint64_t now_ns)
+{
+	struct tapir_await_task *t = find_task(a, id), *up;
+
+	if (!t)
+		return;
+	count_pending(a, t, node);
+	if (t->from_ns)
+		end_await(a, t, t->done_ns ? t->done_ns : now_ns);
+	up = find_task(a, t->awaiter);
+	if (up && up->awaits == id && up->from_ns) {
+		up->done_ns = now_ns;
+		up->kind = kind_of(a, node);
+	}
+	forget_task(a, t);
+}
+
+/* It awaited something that has no task. */
+static void on_unknown_wait(struct tapir_awaits *a, struct tapir_await_task *t, uint32_t node,
+			    uint64_t now_ns)
+{
+	struct pending wait = {
+		.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
+
+	if (!t->idle_ns || t->method == LIBRARY)
+		return;
+	if (is_own(t)) {
+		t->offset = t->code_va = 0;
+		cover_awaiters(a, t);
+		count(a, t, wait.from_ns, wait.until_ns, wait.kind);
+	} else if (t->pending_cnt < MAX_PENDING) {
+		t->pending[t->pending_cnt++] = wait;
+	}
+}
+
+static void on_continue(struct tapir_awaits *a, uint64_t id, uint32_t node, uint64_t now_ns)
+{
+	struct tapir_await_task *t = find_task(a, id);
+
+	if (!t)
+		return;
+	if (t->from_ns)
+		end_await(a, t, now_ns);
+	else
+		on_unknown_wait(a, t, node, now_ns);
+	t->idle_ns = 0;
+}
+
+static struct tapir_await_thread *thread_of(struct tapir_awaits *a, uint32_t tid)
+{
+	const struct tapir_await_thread made = {};
+
+	return tapir_keyed__row(&a->threads, &a->thread_by_tid, tid, MAX_THREADS, made);
+}
+
+static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
+		     const struct tapir_event_fields *f, uint32_t node, uint64_t now_ns)
+{
+	struct tapir_await_thread *t = thread_of(a, thread->tid);
+	uint64_t id = id_of(thread, f, "TaskID"), work = tapir_event_fields__u64(f, "Work");
+
+	if (t && t->cnt < MAX_NESTED) {
+		t->works[t->cnt].task = id;
+		t->works[t->cnt].is_run = work == CONTINUES;
+	}
+	if (t)
+		t->cnt++;
+	if (work == COMPLETES)
+		on_complete(a, id, node, now_ns);
+	else if (work == CONTINUES)
+		on_continue(a, id, node, now_ns);
+}
+
+/* From now on no thread runs the task that it continued. */
+static void on_end(struct tapir_awaits *a, const struct tapir_tl_thread *thread, uint64_t now_ns)
+{
+	struct tapir_await_thread *t = thread_of(a, thread->tid);
+	struct tapir_await_task *task;
+
+	if (!t || !t->cnt || --t->cnt >= MAX_NESTED || !t->works[t->cnt].is_run)
+		return;
+	task = find_task(a, t->works[t->cnt].task);
+	if (task && !task->from_ns)
+		task->idle_ns = now_ns;
+}
+
+static enum await_event judge_event(const struct tapir_probe_view *probe)
+{
+	if (!tapir_sv__is(probe->provider, TAPIR_LORE_TASK_EVENTS))
+		return EVENT_NONE;
+	if (tapir_sv__is(probe->event, "TaskWaitBegin"))
+		return EVENT_WAITS;
+	if (tapir_sv__is(probe->event, "TraceSynchronousWorkBegin"))
+		return EVENT_BEGINS;
+	return tapir_sv__is(probe->event, "TraceSynchronousWorkEnd") ? EVENT_ENDS : EVENT_NONE;
+}
+
+static enum await_event event_of(struct tapir_awaits *a, const struct tapir_probe_view *probe)
+{
+	uint64_t *known = tapir_map__get(&a->event_by_probe, probe->rec->probe_id);
+
+	if (known)
+		return (enum await_event) * known;
+	if (a->event_by_probe.cnt < MAX_CACHED)
+		known = tapir_map__put(&a->event_by_probe, probe->rec->probe_id, NULL);
+	if (known)
+		*known = judge_event(probe);
+	return known ? (enum await_event) * known : EVENT_NONE;
+}
+
+static bool list_kinds(struct tapir_awaits *a)
+{
+	if (a->kinds.cnt)
+		return true;
+	if (!tapir_vec__push(&a->kinds, NULL))
+		return false;
+	tapir_lore_for_each (lore)
+		for (const struct tapir_lore_awaited *w = lore->awaited; w && w->prefix; w++)
+			if (!tapir_vec__push(&a->kinds, w))
+				return false;
+	return true;
+}
+
+static void note_first(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
+		       uint64_t now_ns)
+{
+	bool is_new = false;
+	uint64_t *first_ns = tapir_map__put(&a->first_ns, thread->tgid, &is_new);
+
+	if (is_new && first_ns)
+		*first_ns = now_ns;
+}
+
+void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
+			 const struct tapir_probe_view *probe,
+			 const struct tapir_event_view *event)
+{
+	enum await_event what = event_of(a, probe);
+	const struct tapir_rec_event *rec = event->rec;
+	uint32_t node = rec->stack_id ? thread->last_node : 0;
+
+	if (what == EVENT_NONE)
+		return;
+	a->has_events = true;
+	if (!list_kinds(a)) {
+		a->failed = true;
+		return;
+	}
+	note_first(a, thread, rec->h.time_ns);
+	if (what == EVENT_WAITS)
+		on_wait(a, thread, tapir_timeline__fields(a->tl, probe, event), rec, node);
+	else if (what == EVENT_BEGINS)
+		on_begin(a, thread, tapir_timeline__fields(a->tl, probe, event), node,
+			 rec->h.time_ns);
+	else
+		on_end(a, thread, rec->h.time_ns);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------ */
+
+static uint64_t number_of(const struct tapir_awaits *a, const char *key, uint32_t tgid)
+{
+	char name[64], digits[32] = "";
+	struct tapir_sv value;
+
+	snprintf(name, sizeof(name), "%s%u", key, tgid);
+	value = tapir_catalog__meta_value(tapir_timeline__catalog(a->tl), name);
+	if (value.len < sizeof(digits))
+		memcpy(digits, value.data, value.len);
+	return strtoull(digits, NULL, 10);
+}
+
+bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid)
+{
+	return number_of(a, TAPIR_BUDGET_META, tgid);
+}
+
+/* All are known from when the longest of them could have begun in the recording. */
+static void find_time(const struct tapir_awaits *a, struct tapir_await_site *site)
+{
+	const uint64_t *first_ns = tapir_map__get(&a->first_ns, site->tgid);
+	uint64_t over_ns = number_of(a, TAPIR_BUDGET_META_UNTIL, site->tgid), half_ns;
+	uint64_t until_ns = tapir_timeline__stats(a->tl)->last_ns;
+
+	if (a->full_ns && a->full_ns < until_ns)
+		until_ns = a->full_ns;
+	if (over_ns && over_ns < until_ns)
+		until_ns = over_ns;
+	site->known_from_ns = first_ns && *first_ns < until_ns ? *first_ns : until_ns;
+	site->seen_ns = until_ns - site->known_from_ns;
+	half_ns = (until_ns - site->known_from_ns) / 2;
+	site->known_from_ns += site->took->most < half_ns ? site->took->most : half_ns;
+	site->known_until_ns = until_ns;
+}
+
+static void add_span(struct tapir_await_site *site, uint64_t from_ns, uint64_t until_ns)
+{
+	from_ns = from_ns > site->known_from_ns ? from_ns : site->known_from_ns;
+	until_ns = until_ns < site->known_until_ns ? until_ns : site->known_until_ns;
+	site->within_ns += until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+static struct tapir_await_site *site_of_open(struct tapir_awaits *a, const struct tapir_await_task *t)
+{
+	return t->id && t->from_ns && is_own(t) && !t->is_covered ? site_of(a, t) : NULL;
+}
+
+static void count_open(struct tapir_awaits *a)
+{
+	const struct tapir_await_task *t;
+	struct tapir_await_site *site;
+
+	tapir_vec_for_each (t, &a->tasks) {
+		site = site_of_open(a, t);
+		if (site)
+			site->open_cnt++;
+	}
+}
+
+/* One that does not end counts where others did: else it is for work that never comes. */
+static void add_open(struct tapir_awaits *a)
+{
+	const struct tapir_await_task *t;
+	struct tapir_await_site *site;
+
+	tapir_vec_for_each (t, &a->tasks) {
+		site = site_of_open(a, t);
+		if (site && site->cnt)
+			add_span(site, t->from_ns, t->done_ns ? t->done_ns : UINT64_MAX);
+	}
+}
+
+static void find_what(const struct tapir_awaits *a, struct tapir_await_site *site)
+{
+	uint32_t most = 0;
+
+	for (unsigned i = 1; i < TAPIR_AWAITED_KINDS && i < a->kinds.cnt; i++)
+		if (site->kinds[i] > site->kinds[most] || (!most && site->kinds[i]))
+			most = i;
+	site->what = a->kinds.data[most];
+}
+
+static bool is_of_one_method(const struct tapir_await_site *x, const struct tapir_await_site *y)
+{
+	return x->tgid == y->tgid && x->name == y->name && x->what == y->what;
+}
+
+/* Returns true if that code of the method has one such call site, which is this. */
+static bool is_only_one(const struct tapir_awaits *a, const struct tapir_await_site *one)
+{
+	const struct tapir_await_site *site;
+
+	tapir_vec_for_each (site, &a->sites)
+		if (site != one && site->code_va == one->code_va && is_of_one_method(site, one) &&
+		    site->cnt)
+			return false;
+	return one->code_va && one->cnt;
+}
+
+/* The newest code has the sum. */
+static void merge(struct tapir_await_site *into, struct tapir_await_site *from)
+{
+	into->cnt += from->cnt;
+	into->sum_ns += from->sum_ns;
+	into->connection_ns += from->connection_ns;
+	into->within_ns += from->within_ns;
+	into->open_cnt += from->open_cnt;
+	into->taskless_cnt += from->taskless_cnt;
+	tapir_histogram__merge(into->took, from->took);
+	from->cnt = from->open_cnt = 0;
+}
+
+/*
+ * A method that is compiled again, optimized, has the same call site elsewhere. Those of one method
+ * that await the same are one, if no code of it has two.
+ */
+static void merge_sites(struct tapir_awaits *a)
+{
+	struct tapir_await_site *site, *other;
+
+	for (size_t i = a->sites.cnt; i-- > 1;) {
+		site = &a->sites.data[i];
+		if (!is_only_one(a, site))
+			continue;
+		for (other = a->sites.data; other < site; other++)
+			if (other->code_va != site->code_va && is_of_one_method(other, site) &&
+			    is_only_one(a, other))
+				merge(site, other);
+	}
+}
+
+static void drop_empty(struct tapir_awaits *a)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->sites.cnt; i++) {
+		struct tapir_await_site *site = &a->sites.data[i];
+
+		if (site->cnt || site->open_cnt)
+			a->sites.data[kept++] = *site;
+		else
+			free(site->took);
+	}
+	a->sites.cnt = kept;
+}
+
+void tapir_awaits__finish(struct tapir_awaits *a)
+{
+	const struct tapir_await_span *span;
+	struct tapir_await_site *site;
+
+	if (!a->has_events || a->is_finished)
+		return;
+	a->is_finished = true;
+	count_open(a);
+	tapir_vec_for_each (site, &a->sites) {
+		find_time(a, site);
+		find_what(a, site);
+	}
+	tapir_vec_for_each (span, &a->spans)
+		add_span(&a->sites.data[span->site], span->from_ns, span->until_ns);
+	add_open(a);
+	merge_sites(a);
+	drop_empty(a);
+}
+
+double tapir_await_site__at_once(const struct tapir_await_site *site)
+{
+	uint64_t known_ns = site->known_until_ns - site->known_from_ns;
+
+	return known_ns ? (double)site->within_ns / (double)known_ns : 0;
+}
+
+double tapir_await_site__per_second(const struct tapir_await_site *site)
+{
+	return site->seen_ns ? (double)site->cnt * 1e9 / (double)site->seen_ns : 0;
+}
+
+void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out)
+{
+	double rate = tapir_await_site__per_second(site);
+	char each[TAPIR_NS_TEXT_BYTES];
+
+	if (!tapir_await_site__is_queue(site) || rate <= 0)
+		return;
+	tapir_str__addf(out, "; one %s each %s: %.1f a second", site->what ? "gets it" : "ends",
+			tapir_ns__text((uint64_t)(1e9 / rate), each), rate);
+}
+
+static bool is_for_connection(const struct tapir_await_site *site)
+{
+	return site->connection_ns * 2 > site->sum_ns;
+}
+
+/* Of those without a task whose source is not known, only channels make many wait. */
+static bool is_taskless(const struct tapir_await_site *site)
+{
+	return !site->what && site->taskless_cnt * 2 > site->cnt;
+}
+
+bool tapir_await_site__is_queue(const struct tapir_await_site *site)
+{
+	return is_for_connection(site) || is_taskless(site) ||
+	       (site->what && site->what->is_queue);
+}
+
+const char *tapir_await_site__what(const struct tapir_await_site *site)
+{
+	if (is_for_connection(site))
+		return "a free connection";
+	if (is_taskless(site))
+		return "a ValueTask, such as a channel's,";
+	return site->what ? site->what->what : "a task";
+}
+
+void tapir_awaits__fini(struct tapir_awaits *a)
+{
+	struct tapir_await_site *site;
+
+	tapir_vec_for_each (site, &a->sites)
+		free(site->took);
+	tapir_vec__fini(&a->sites);
+	tapir_vec__fini(&a->tasks);
+	tapir_vec__fini(&a->free_tasks);
+	tapir_vec__fini(&a->spans);
+	tapir_vec__fini(&a->threads);
+	tapir_vec__fini(&a->kinds);
+	tapir_vec__fini(&a->places);
+	tapir_map__fini(&a->site_by_key);
+	tapir_map__fini(&a->task_by_id);
+	tapir_map__fini(&a->thread_by_tid);
+	tapir_map__fini(&a->event_by_probe);
+	tapir_map__fini(&a->method_by_node);
+	tapir_map__fini(&a->kind_by_node);
+	tapir_map__fini(&a->place_by_stack);
+	tapir_map__fini(&a->first_ns);
+	tapir_name_traits__fini(&a->traits);
+}
