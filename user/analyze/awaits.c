@@ -43,19 +43,19 @@ struct pending {
 };
 
 struct tapir_await_task {
-	uint64_t id;	     /* process << 32 | number; 0: free */
-	uint64_t awaits;     /* the task that it awaits */
-	uint64_t awaiter;    /* the first that awaits it; 0: none */
-	uint64_t from_ns;    /* since when; 0: it awaits no task */
-	uint64_t idle_ns;    /* since when no thread has run it, as far as is known; 0: not known */
-	uint64_t done_ns;    /* when what it awaits was complete; 0: it is not */
-	uint64_t offset;     /* of its await, in the code at code_va */
+	uint64_t id;	  /* process << 32 | number; 0: free */
+	uint64_t awaits;  /* the task that it awaits */
+	uint64_t awaiter; /* the first that awaits it; 0: none */
+	uint64_t from_ns; /* since when; 0: it awaits no task */
+	uint64_t idle_ns; /* since when no thread has run it, as far as is known; 0: not known */
+	uint64_t done_ns; /* when what it awaits was complete; 0: it is not */
+	uint64_t offset;  /* of its await, in the code at code_va */
 	uint64_t code_va;
-	uint32_t method;     /* name + 1, or LIBRARY; 0: not known */
-	uint8_t kind;	     /* of what completed it, in .kinds */
+	uint32_t method; /* name + 1, or LIBRARY; 0: not known */
+	uint8_t kind;	 /* of what completed it, in .kinds */
 	uint8_t pending_cnt;
-	bool is_covered;     /* another method of the program awaits inside of it */
-	bool is_in_queue;    /* a library's, which awaits its turn for a connection */
+	bool is_covered;  /* another method of the program awaits inside of it */
+	bool is_in_queue; /* a library's, which awaits its turn for a connection */
 	struct pending pending[MAX_PENDING];
 };
 
@@ -139,7 +139,7 @@ static void cover_awaiters(struct tapir_awaits *a, const struct tapir_await_task
 }
 
 /* Does a method of the program await inside of what t awaits? */
-static bool is_covered(struct tapir_awaits *a, const struct tapir_await_task *t)
+static bool has_own_inside(struct tapir_awaits *a, const struct tapir_await_task *t)
 {
 	const struct tapir_await_task *down = find_task(a, t->awaits);
 
@@ -192,8 +192,8 @@ static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint8_t kind = tapir_name_traits__of(&a->traits, tree,
-						     tree->nodes.data[node].name, judge_awaited);
+		uint8_t kind = tapir_name_traits__of(&a->traits, tree, tree->nodes.data[node].name,
+						     judge_awaited);
 
 		if (kind)
 			return kind;
@@ -287,11 +287,10 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 
 static struct tapir_await_site *site_of(struct tapir_awaits *a, const struct tapir_await_task *t)
 {
-	struct tapir_await_site made = {
-		.tgid = (uint32_t)(t->id >> 32),
-		.name = t->method - 1,
-		.offset = t->offset,
-		.code_va = t->code_va};
+	struct tapir_await_site made = {.tgid = (uint32_t)(t->id >> 32),
+					.name = t->method - 1,
+					.offset = t->offset,
+					.code_va = t->code_va};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(made.tgid, made.name), made.offset);
 	struct tapir_await_site *site;
 
@@ -328,8 +327,7 @@ static void count(struct tapir_awaits *a, const struct tapir_await_task *t, uint
 }
 
 /* A library's wait for a connection is a part of what the program's method awaits. */
-static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t,
-			     uint64_t ns)
+static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t ns)
 {
 	struct tapir_await_task *up = find_task(a, t->awaiter);
 	struct tapir_await_site *site;
@@ -369,6 +367,7 @@ static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread
 	uint64_t id = id_of(thread, f, "ContinueWithTaskID"), awaited = id_of(thread, f, "TaskID");
 	uint32_t idx, below;
 	struct tapir_await_task *t;
+	bool has_own_below;
 
 	if (!id || !awaited || tapir_event_fields__u64(f, "Behavior") != ASYNCHRONOUS)
 		return;
@@ -391,12 +390,13 @@ static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread
 
 		t->is_in_queue = kind && a->kinds.data[kind]->is_queue;
 	}
-	t->is_covered = is_own(t) && is_covered(a, t);
+	has_own_below = has_own_inside(a, t);
+	t->is_covered = is_own(t) && has_own_below;
 	if (!a->tasks.data[below].awaiter)
 		a->tasks.data[below].awaiter = id;
 	if (!a->tasks.data[below].idle_ns)
 		a->tasks.data[below].idle_ns = rec->h.time_ns;
-	if (is_own(t) && !t->is_covered)
+	if (is_own(t) || has_own_below)
 		cover_awaiters(a, t);
 }
 
@@ -429,12 +429,11 @@ static void on_complete(struct tapir_awaits *a, uint64_t id, uint32_t node, uint
 	forget_task(a, t);
 }
 
-/* It awaited something that has no task. */
+/* The task awaited something that has no task. */
 static void on_unknown_wait(struct tapir_awaits *a, struct tapir_await_task *t, uint32_t node,
 			    uint64_t now_ns)
 {
-	struct pending wait = {
-		.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
+	struct pending wait = {.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
 
 	if (!t->idle_ns || t->method == LIBRARY)
 		return;
@@ -485,7 +484,7 @@ static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *threa
 		on_continue(a, id, node, now_ns);
 }
 
-/* From now on no thread runs the task that it continued. */
+/* No thread runs the task any longer that this one continued. */
 static void on_end(struct tapir_awaits *a, const struct tapir_tl_thread *thread, uint64_t now_ns)
 {
 	struct tapir_await_thread *t = thread_of(a, thread->tid);
@@ -546,8 +545,7 @@ static void note_first(struct tapir_awaits *a, const struct tapir_tl_thread *thr
 }
 
 void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
-			 const struct tapir_probe_view *probe,
-			 const struct tapir_event_view *event)
+			 const struct tapir_probe_view *probe, const struct tapir_event_view *event)
 {
 	enum await_event what = event_of(a, probe);
 	const struct tapir_rec_event *rec = event->rec;
@@ -614,7 +612,8 @@ static void add_span(struct tapir_await_site *site, uint64_t from_ns, uint64_t u
 	site->within_ns += until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-static struct tapir_await_site *site_of_open(struct tapir_awaits *a, const struct tapir_await_task *t)
+static struct tapir_await_site *site_of_open(struct tapir_awaits *a,
+					     const struct tapir_await_task *t)
 {
 	return t->id && t->from_ns && is_own(t) && !t->is_covered ? site_of(a, t) : NULL;
 }
@@ -631,7 +630,7 @@ static void count_open(struct tapir_awaits *a)
 	}
 }
 
-/* One that does not end counts where others did: else it is for work that never comes. */
+/* An await that does not end counts where others did: else it is for work that never comes. */
 static void add_open(struct tapir_awaits *a)
 {
 	const struct tapir_await_task *t;
@@ -766,7 +765,7 @@ static bool is_for_connection(const struct tapir_await_site *site)
 	return site->connection_ns * 2 > site->sum_ns;
 }
 
-/* Of those without a task whose source is not known, only channels make many wait. */
+/* Only channels make many wait without a task whose source would be known. */
 static bool is_taskless(const struct tapir_await_site *site)
 {
 	return !site->what && site->taskless_cnt * 2 > site->cnt;
@@ -774,8 +773,7 @@ static bool is_taskless(const struct tapir_await_site *site)
 
 bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 {
-	return is_for_connection(site) || is_taskless(site) ||
-	       (site->what && site->what->is_queue);
+	return is_for_connection(site) || is_taskless(site) || (site->what && site->what->is_queue);
 }
 
 const char *tapir_await_site__what(const struct tapir_await_site *site)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * awaits.h - what async methods of the program await, by call site: from the event with which a
- * method suspends until it continues. No thread waits meanwhile. Of methods that await each other,
- * the innermost one of the program counts, whatever methods of libraries are between them.
+ * method suspends until it continues; no thread waits. Of methods that await each other, the
+ * innermost one of the program counts, whatever methods of libraries are between them.
  *
  * Fed with events in the order of their times. Bounded; one thread.
  */
@@ -21,13 +21,13 @@
 
 /* A method that awaits, and where. */
 struct tapir_await_site {
-	uint32_t tgid, name;	    /* name: of the method, idx in the tree's names */
-	uint64_t offset;	    /* in its code, after the await; 0: not known */
-	uint64_t code_va;	    /* of that code: a method is compiled more than once */
-	uint64_t cnt, sum_ns;	    /* that ended */
-	uint64_t open_cnt;	    /* that had not ended at the end */
-	uint64_t connection_ns;	    /* of it, until a library had a connection */
-	struct tapir_histogram *took; /* owned */
+	uint32_t tgid, name;		     /* name: of the method, idx in the tree's names */
+	uint64_t offset;		     /* in its code, after the await; 0: not known */
+	uint64_t code_va;		     /* of that code: a method is compiled more than once */
+	uint64_t cnt, sum_ns;		     /* that ended */
+	uint64_t open_cnt;		     /* that had not ended at the end */
+	uint64_t connection_ns;		     /* of it, until a library had a connection */
+	struct tapir_histogram *took;	     /* owned */
 	uint32_t kinds[TAPIR_AWAITED_KINDS]; /* how many were completed by what; [0]: not known */
 	uint64_t taskless_cnt; /* of what is not known: ValueTasks of channels, sockets */
 	const struct tapir_lore_awaited *what; /* of most; NULL: not known */
@@ -62,9 +62,9 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 			 const struct tapir_event_view *event);
 /* Once, after the last event: .what, .open_cnt and what follows .what of sites are set. */
 void tapir_awaits__finish(struct tapir_awaits *a);
-/* How many awaits there are at a time, on average. */
+/* The number of awaits at a time, on average. */
 double tapir_await_site__at_once(const struct tapir_await_site *site);
-/* How many ended a second. */
+/* The number that ended, a second. */
 double tapir_await_site__per_second(const struct tapir_await_site *site);
 /* Awaits of the process are recorded only as long as they are few. */
 bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid);

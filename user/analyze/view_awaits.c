@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What async methods await, by call site: how many at a time, how long, and what for. */
+/* The awaits of async methods by call site: how many at a time, how long, and for what. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -22,8 +22,7 @@ static const struct tapir_await_site *worst_of(const struct tapir_finding *f)
 	const struct tapir_await_site *worst = NULL, *site;
 
 	tapir_vec_for_each (site, &f->awaits.sites)
-		if (!worst ||
-		    tapir_await_site__at_once(site) > tapir_await_site__at_once(worst))
+		if (!worst || tapir_await_site__at_once(site) > tapir_await_site__at_once(worst))
 			worst = site;
 	return worst;
 }

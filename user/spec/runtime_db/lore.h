@@ -238,8 +238,8 @@ struct tapir_lore_event {
 };
 
 /*
- * What an async method awaits, by the functions that complete it. An await ends where the first of
- * these prefixes, from the innermost function outwards, says so.
+ * Functions that complete what async methods await: of the stack on which an await ends, the
+ * innermost one with such a prefix says what it was.
  */
 struct tapir_lore_awaited {
 	const char *prefix, *what;
@@ -377,7 +377,7 @@ bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const c
 /* The lore of that name; NULL: none. */
 const struct tapir_lore *tapir_lore__named(const char *name);
 
-/* What a function of that name completes; NULL: it is not known. */
+/* Returns what a function of that name completes; NULL: it is not known. */
 const struct tapir_lore_awaited *tapir_lore__awaited(const char *function);
 
 /* The idx-th event that is counted there; NULL after the last. */
