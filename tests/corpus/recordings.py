@@ -78,6 +78,18 @@ class DotNet(Recording):
         witness.child.stdout.readline()
 
 
+class Awaiting(DotNet):
+    """A web service that has its clients and the service that it asks with it. What it awaits is compiled, and connections are there."""
+
+    def __init__(self, mode, expect, seconds=0.8, **limits):
+        super().__init__(("Awaiting", mode), expect, seconds=seconds, warm_up=4, **limits)
+
+    def prepare(self, case, home):
+        built = pathlib.Path(build_dotnet(case, "Awaiting", "Microsoft.NET.Sdk.Web"))
+        shutil.copytree(built.parent, home / "out")
+        return (str(home / "out" / built.name), *self.words[1:])
+
+
 class Throttled(DotNet):
     """It may use a twentieth of a CPU."""
 
@@ -116,6 +128,16 @@ COLLECTIONS = "GarbageCollectorMXBean"
 
 def waits(kind, *words, **limits):
     return lambda c: expected(waiting(c, kind, *words, **limits))
+
+
+def turns(*words):
+    """How many await their turn. It is compared over more of the recording than the part in which tapir knows all of them."""
+    return lambda c: expected(waiting(c, "await-turns", "awaits at a time for", *words, tolerance=0.1))
+
+
+def slow_requests(*words):
+    """The cause and the place of what requests await."""
+    return lambda _: expected(finding("requests", "of it awaiting", *words))
 
 
 def is_idle(_counted):
@@ -331,8 +353,18 @@ PROGRAMS_ALONE = {
     "dotnet-large-objects-of-a-server": DotNet(("Defects", "loh"), paused, seconds=0.5, warm_up=2, env=("DOTNET_gcServer=1",)),
     "dotnet-balanced": DotNet(("Defects", "balanced"), no_alarm(), warm_up=2),
     "dotnet-computes": DotNet(("Defects", "computing"), no_alarm("cpu", "cpu-purpose"), warm_up=2),
-    "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("awaits", "awaits at a time in Defects.ReserveSeat (async)", magnitude=20,
-                                                                            witness="how many the program starts"))),
+    "dotnet-seats": DotNet(("Defects", "seats"), lambda _: expected(finding("await-turns", "for a semaphore in Defects.ReserveSeat (async)", magnitude=19,
+                                                                            witness="how many the program starts, but for one that has the seat"))),
+    "dotnet-awaits-semaphore": Awaiting("semaphore", turns("a semaphore in Awaiting.ReserveSeat (async)", "one gets it each")),
+    "dotnet-awaits-lock": Awaiting("lock", turns("a semaphore in Awaiting.RefreshRates (async)", "one gets it each")),
+    "dotnet-awaits-channel": Awaiting("channel", turns("a ValueTask, such as a channel's, in Awaiting.PlaceOrder (async)", "one ends each")),
+    "dotnet-awaits-connections": Awaiting("connections", turns("a free connection in Awaiting.AskPrice (async)", "one gets it each")),
+    "dotnet-awaits-slow": Awaiting("slow", slow_requests("HTTP in Awaiting.AskPrice (async)")),
+    "dotnet-awaits-calls": Awaiting("calls", slow_requests("HTTP in Awaiting.AskPrice (async)", "(10 a request)")),
+    "dotnet-awaits-one-slow": Awaiting("one-slow", slow_requests("HTTP in Awaiting.AskPrice (async)", "(5 a request)")),
+    "dotnet-awaits-one-percent": Awaiting("one-percent", slow_requests("HTTP in Awaiting.AskPrice (async)")),
+    "dotnet-awaits-polling": Awaiting("polling", slow_requests("a delay in Awaiting.AwaitJob (async)", "(3 a request)")),
+    "dotnet-awaits-calm": Awaiting("calm", no_alarm("cpu")),
     "dotnet-idle": DotNet(("Defects", "idle"), is_idle),
     "dotnet-convoy-and-slow": DotNet(("Defects", "convoy", "slow"), lambda _: expected(finding("locks", "Defects.Reserve()"), finding("waits"))),
     "native-mutex-convoy": Native(("native_defects", "convoy"), waits("locks", "for a mutex: ", ", in Stock::reserve")),

@@ -3,6 +3,7 @@
 processor time of each of its two chains of awaits itself.
 """
 import collections
+import contextlib
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import pathlib
 import re
 import time
 
+from answers import Witness
 from dotnet_program import build_dotnet, publish_dotnet
 
 CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same", "test_dotnet_11_has_the_same",
@@ -112,6 +114,23 @@ def test_a_recording_without_awaits_says_so(t):
     t.eq(t.tapir("record", "-q", "-f", "-o", file, "--", "true").rc, 0, "exit of tapir")
     result = t.tapir("report", "--async", file)
     t.ok("record with --profile async" in result.err, result.err)
+
+
+def test_awaits_have_rows_by_call_site_without_a_profile(t):
+    """Twenty loops share one seat for 10 ms each: one method awaits a semaphore, and a delay."""
+    with contextlib.ExitStack() as stack:
+        seats, file = Witness(build_dotnet(t, "Defects"), "seats"), t.path("seats.tapir")
+        stack.callback(seats.end)
+        pid = seats.first()
+        t.eq(t.tapir("record", "-q", "-p", pid, "-d", 1.5, "-f", "-o", file, timeout=60).rc, 0, "exit of tapir")
+    view = json.loads(t.tapir("report", file, "--view", "awaits", "--json").out)
+    rows = {row["awaited"]: row for row in view["awaits"]}
+    t.eq({row["place"].split(" +")[0] for row in view["awaits"]}, {"Defects.ReserveSeat (async)"}, f"{view}")
+    t.eq(set(rows), {"a semaphore", "a delay"}, f"{view}")
+    turns, held = rows["a semaphore"], rows["a delay"]
+    t.ok(turns["at_once"] > held["at_once"] and turns["at_once"] + held["at_once"] <= 20.1, f"{view}")
+    t.ok(abs(turns["count"] - held["count"]) <= 20, f"as many have the seat as got it, but for those at the edges: {view}")
+    t.ok(all(" +0x" in row["place"] and row["pid"] == int(pid) for row in view["awaits"]), f"{view}")
 
 
 def test_dotnet_8_has_the_same(t):
