@@ -365,6 +365,8 @@ PROGRAMS_ALONE = {
     "dotnet-awaits-one-percent": Awaiting("one-percent", slow_requests("HTTP in Awaiting.AskPrice (async)")),
     "dotnet-awaits-polling": Awaiting("polling", slow_requests("a delay in Awaiting.AwaitJob (async)", "(3 a request)")),
     "dotnet-awaits-calm": Awaiting("calm", no_alarm("cpu")),
+    "dotnet-pool-queue": DotNet(("Defects", "crowd"), lambda _: expected(finding("pool-queue", "for a thread of the pool: ")), seconds=0.7, warm_up=2,
+                                options=("--profile", "threadpool")),
     "dotnet-idle": DotNet(("Defects", "idle"), is_idle),
     "dotnet-convoy-and-slow": DotNet(("Defects", "convoy", "slow"), lambda _: expected(finding("locks", "Defects.Reserve()"), finding("waits"))),
     "native-mutex-convoy": Native(("native_defects", "convoy"), waits("locks", "for a mutex: ", ", in Stock::reserve")),

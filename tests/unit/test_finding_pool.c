@@ -81,6 +81,42 @@ static void workers_without_work_are_no_starvation(void **state)
 	expect_finding("");
 }
 
+enum { QUEUED = 200, TAKEN };
+
+static void queue_work(unsigned cnt, uint64_t ms)
+{
+	feeder_probe(&f, QUEUED, RUNTIME, "ThreadPoolEnqueue", "WorkID", NULL);
+	feeder_probe(&f, TAKEN, RUNTIME, "ThreadPoolDequeue", "WorkID", NULL);
+	for (uint64_t i = 0; i < cnt; i++)
+		fire_on(QUEUED, 2, (10 + i) * MS, i, NULL, 0);
+	for (uint64_t i = 0; i < cnt; i++)
+		fire_on(TAKEN, 3, (10 + ms + i) * MS, i, NULL, 0);
+	fire(TICK, 1010 * MS, 0, "Object", 0);
+}
+
+/* No thread is blocked: there is more work than the pool does. */
+static void work_that_waits_for_a_thread_is_a_finding(void **state)
+{
+	(void)state;
+	queue_work(100, 105);
+	expect_finding("work waits 105.00 ms (median), 105.00 ms (99%) for a thread of the pool: "
+		       "10.5 items are queued on average, 100 were taken");
+}
+
+static void work_that_is_taken_soon_is_none(void **state)
+{
+	(void)state;
+	queue_work(100, 2);
+	expect_finding("");
+}
+
+static void few_items_have_no_median(void **state)
+{
+	(void)state;
+	queue_work(19, 105);
+	expect_finding("");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -88,6 +124,9 @@ int main(void)
 		TEST(pool_that_grows_has_as_many_threads_as_there_were_at_a_time),
 		TEST(short_waits_block_a_pool_as_long_ones_do),
 		TEST(workers_without_work_are_no_starvation),
+		TEST(work_that_waits_for_a_thread_is_a_finding),
+		TEST(work_that_is_taken_soon_is_none),
+		TEST(few_items_have_no_median),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_finding_locks__close(f, i);
 	tapir_finding_blocked__close(f, i);
 	tapir_finding_requests__close(f, i);
+	tapir_finding_pool__close(f, i);
 	tapir_finding_statements__close(f, i);
 	tapir_finding_doing__close(f, i);
 	tapir_finding_gc__close(f, i);

@@ -146,6 +146,8 @@ struct tapir_finding {
 		uint64_t event_cnt, starved_cnt;
 		struct tapir_pool_waits waits;
 		struct tapir_weights blockers;
+		struct tapir_histogram queued; /* how long work was, until a thread took it */
+		uint64_t queued_ns;	       /* in all */
 	} pool;
 	struct {
 		uint64_t cnt;

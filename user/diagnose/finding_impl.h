@@ -121,6 +121,8 @@ const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_find
 void tapir_finding_cpu__fini(struct tapir_finding *f);
 
 void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+/* Work of a pool that was queued, among others. */
+void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* True: it is a thread of a pool, and this was its own affair. */
 bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time */

@@ -68,7 +68,40 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	}
 }
 
-void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	uint64_t took_ns = i->until_ns - i->from_ns;
+
+	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	    strcmp(tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name, "queued") != 0)
+		return;
+	tapir_histogram__add(&f->pool.queued, took_ns);
+	f->pool.queued_ns += took_ns;
+}
+
+static void list_queue(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+	const struct tapir_histogram *queued = &f->pool.queued;
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
+	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
+	char median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str text = {};
+
+	if (!span_ns ||
+	    !tapir_found_list__admits(list, TAPIR_FOUND_POOL_QUEUE, (double)median_ns / 1e6,
+				      TAPIR_CHECKS({TAPIR_LIMIT_QUEUED, (double)queued->cnt})))
+		return;
+	tapir_str__addf(&text,
+			"work waits %s (median), %s (99%%) for a thread of the pool: %.1f items "
+			"are queued on average, %" PRIu64 " were taken",
+			tapir_ns__text(median_ns, median),
+			tapir_ns__text(tapir_histogram__percentile(queued, 99), late),
+			(double)f->pool.queued_ns / (double)span_ns, queued->cnt);
+	tapir_found_list__add(list, TAPIR_FOUND_POOL_QUEUE, (double)median_ns / 1e6, NULL, &text,
+			      NULL, NULL);
+}
+
+static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_pool_waits *waits = &f->pool.waits;
@@ -95,6 +128,12 @@ void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *
 			(double)waits->idle_ns / 1e9);
 	tapir_found_list__add(list, TAPIR_FOUND_STARVATION, threads,
 			      tapir_finding__most(f, &f->pool.blockers), &text, &evidence, NULL);
+}
+
+void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_blocked(f, list);
+	list_queue(f, list);
 }
 
 /* Too few to starve others, but a consumer that all wait for may be one. */

@@ -30,6 +30,10 @@
 	  "tasks find no free thread, since the pool's threads are blocked", \
 	  "threads of the pool that are blocked in a task, on average", \
 	  "await instead of blocking (.Result, .Wait()), or give blocking work threads of its own") \
+	X(POOL_QUEUE, "pool-queue", "queue of the thread pool", "ms", "threadpool", 10, 500, 46, 80, \
+	  "work waits in the queue until a thread of the pool takes it", \
+	  "median of the time in the queue", \
+	  "see what keeps its threads: --view threadpool, --view cpu; queue less work at a time") \
 	X(REQUESTS, "requests", "slow requests", "ms", "slow", 100, 2000, 30, 55, \
 	  "some requests take long", \
 	  "99th percentile of their durations", \
@@ -226,6 +230,7 @@ bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind);
 	X(QUOTA, NEIGHBOUR, 0, 0, "the quota takes the CPUs, not other processes") \
 	X(WAITING, NEIGHBOUR, 300, 10, "far more threads wait for something of the program's own") \
 	X(ANY, IDLE, 0, 0, "a program of which something else was found is not idle") \
+	X(STARVATION, POOL_QUEUE, 0, 0, "work is queued since the threads are blocked") \
 	/* An explanation is a row above this line. */
 /* clang-format on */
 
@@ -296,6 +301,7 @@ enum tapir_limit_role {
 	X(LOCK_CLASS, LOCKS, TAPIR_WORDS, 20, "%", "of the waits: a lock with less is one of many") \
 	X(HOLDER_SAMPLES, LOCKS, TAPIR_WORDS, 20, "samples", "in an interpreter: fewer show no holder") \
 	X(BLOCKED_SHARE, STARVATION, TAPIR_AT_LEAST, 50, "%", "of its time, unless it has grown for it") \
+	X(QUEUED, POOL_QUEUE, TAPIR_AT_LEAST, 20, "items", ": fewer have no median") \
 	X(POOL_THREADS, WORKERS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
 	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
