@@ -79,7 +79,8 @@ void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *ou
 }
 
 void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
-					    uint64_t requests_ns, struct tapir_str *out)
+					    uint64_t cut_cnt, uint64_t requests_ns,
+					    struct tapir_str *out)
 {
 	const struct tapir_await_site *worst = worst_of(f);
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
@@ -91,6 +92,6 @@ void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t re
 	tapir_str__adds(out, ", most of it awaiting ");
 	add_site(f, worst, out);
 	calls = (double)worst->cnt / (double)request_cnt;
-	if (calls >= 1.5)
+	if (calls >= 1.5 && request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)cut_cnt)
 		tapir_str__addf(out, " (%.0f a request)", calls);
 }

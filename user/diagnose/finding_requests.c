@@ -258,7 +258,8 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 			tapir_ns__text(p99_ns, p99));
 	tapir_finding_requests__add_part(row, "of their time ", &text);
 	if (kind->is_request)
-		tapir_finding_awaits__add_for_requests(f, row->took.cnt, row->sum_ns, &text);
+		tapir_finding_awaits__add_for_requests(
+			f, row->took.cnt, kind->unbegun + kind->unended, row->sum_ns, &text);
 	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
 			tapir_ns__text(row->worst_ns, worst));
 	if (row->worst_label && *row->worst_label) {

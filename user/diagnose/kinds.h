@@ -305,6 +305,7 @@ enum tapir_limit_role {
 	X(POOL_THREADS, WORKERS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
 	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
+	X(CUT_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
 	X(REQUEST_CNT, REQUESTS, TAPIR_COUNTS, 3, "requests", ": fewer have no percentiles") \
 	X(LOOP_BLOCKED, LOOP, TAPIR_COUNTS, 50, "ms", "for less a loop is not blocked") \
 	X(LOOP_RESTS, LOOP, TAPIR_COUNTS, 10, "times", "as long without a pause: it hardly has any") \
