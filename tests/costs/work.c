@@ -24,6 +24,7 @@
 #include "tapir/stack_walk.h"
 #include "tests/unit/elf_builder.h"
 #include "tests/unit/ring_taker.h"
+#include "usdt/ring/ring_writer.h"
 
 #define COUNTED static __attribute__((noipa)) void
 
@@ -212,7 +213,8 @@ static void fire_traced(int stacks)
 {
 	struct taker t;
 
-	need(!taker_init(&t, getpid(), 0) && !taker_open(&t, 0, 1, stacks), "ring lane");
+	need(!taker_init_key(&t, getpid(), 0, TAKER_KEY) && !taker_open(&t, 0, 1, stacks),
+	     "ring lane");
 	tapir_provider__poll();
 	for (int round = 0; round < 10; round++) {
 		descend(20, round);
@@ -227,6 +229,8 @@ static void with_provider(void (*run)(int), int stacks)
 {
 	struct tapir_provider *provider;
 
+	/* Private: a tracer of the whole machine that runs meanwhile takes no session. */
+	need(!tapir_ring__init_private(TAKER_KEY), "ring lane");
 	need(!tapir_provider__new("Cost-Lib", NULL, events, 1, NULL, &provider), "provider");
 	run(stacks);
 	tapir_provider__free(provider);
