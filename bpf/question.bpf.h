@@ -73,6 +73,15 @@ struct {
 	__uint(value_size, 8);
 } sums_row_steps __weak SEC(".maps");
 
+/* Texts in keys, each with a number that stands for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct tapir_sums_text);
+	__type(value, __u64);
+} sums_texts __weak SEC(".maps");
+
 /* A new row begins with these. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -93,10 +102,12 @@ struct question_scratch {
 	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
 	struct tapir_question_registers registers; /* zeros: arithmetic is left to user space */
 	struct tapir_sums_key key;
+	struct tapir_sums_text text;
+	__u64 text_id;
+	__u32 bad_key; /* enum key_result, of all parts */
 	__u32 column;
 	__u32 no_room; /* a bit for each column whose histogram has none for this value */
 	__u32 failed;  /* the column that did */
-	__u32 pad0;
 };
 
 /* A uprobe may be preempted here, and another thread of the CPU add to the same word. */
@@ -125,6 +136,80 @@ static __always_inline int decide(const struct tapir_hit_question *q, struct que
 
 static const __u64 no_hits;
 
+enum key_result { KEY_IS_THERE, KEY_NO_ROOM, KEY_ELSEWHERE };
+
+/* Gives the text in the scratch a number, once for all threads. */
+static __noinline int take_number(struct question_scratch *s)
+{
+	struct tapir_sums_state *state = bpf_map_lookup_elem(&sums_state, &zero_key);
+	const __u64 *id = bpf_map_lookup_elem(&sums_texts, &s->text);
+	__u64 was;
+	long err;
+
+	if (id || !state) {
+		s->text_id = id ? *id : 0;
+		return id ? KEY_IS_THERE : KEY_ELSEWHERE;
+	}
+	was = state->text_cnt;
+	if (__sync_val_compare_and_swap(&state->text_cnt, was, was + 1) != was)
+		return KEY_ELSEWHERE;
+	s->text_id = was + 1;
+	err = bpf_map_update_elem(&sums_texts, &s->text, &s->text_id, BPF_NOEXIST);
+	if (!err)
+		return KEY_IS_THERE;
+	return err == -E2BIG ? KEY_NO_ROOM : KEY_ELSEWHERE;
+}
+
+/*
+ * Reads a text of the process, as far as it is in memory: where it is not, user space gets the
+ * event, for which its pages are brought in. One byte more than fits shows that it is longer.
+ */
+static __always_inline int read_text(struct question_scratch *s, __u64 from, __u32 max)
+{
+	long len;
+
+	if (!from) {
+		s->text.state = TAPIR_STATE_NULL;
+		return KEY_IS_THERE;
+	}
+	if (max > TAPIR_SUMS_TEXT)
+		max = TAPIR_SUMS_TEXT;
+	len = bpf_probe_read_user_str(s->text.text, max + 2, (const void *)from);
+	if (len <= 0)
+		return KEY_ELSEWHERE;
+	s->text.len = len - 1;
+	if (s->text.len > max) {
+		s->text.state = TAPIR_STATE_CUT;
+		s->text.len = max;
+		s->text.text[max & 127 & (sizeof(s->text.text) - 1)] = 0;
+	}
+	return KEY_IS_THERE;
+}
+
+/* Fills the i-th part of the key by a text. */
+static __noinline int take_text(struct question_scratch *s, const struct tapir_hit_key *k, __u32 i,
+				__u64 from)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	int result = KEY_IS_THERE;
+
+	__builtin_memset(&s->text, 0, sizeof(s->text));
+	if (k->source == TAPIR_HIT_TEXT) {
+		result = read_text(s, from, k->max_bytes);
+	} else {
+		if (k->source == TAPIR_HIT_COMM)
+			task = BPF_CORE_READ(task, group_leader);
+		s->text.len = bpf_core_read_str(s->text.text, TAPIR_COMM_BYTES, &task->comm) - 1;
+	}
+	if (result == KEY_IS_THERE)
+		result = take_number(s);
+	if (result > s->bad_key)
+		s->bad_key = result;
+	s->key.kinds[i & (TAPIR_SUMS_KEYS - 1)] = TAPIR_SUMS_TEXT_ID;
+	s->key.parts[i & (TAPIR_SUMS_KEYS - 1)] = s->text_id;
+	return 0;
+}
+
 /* Fills the i-th part of the key. */
 static __always_inline void take_key(struct question_scratch *s, const struct tapir_hit_key *k,
 				     __u32 i, const __u64 *numbers, __u64 faults, __u32 cnt)
@@ -141,8 +226,14 @@ static __always_inline void take_key(struct question_scratch *s, const struct ta
 		value = (__u32)bpf_get_current_pid_tgid();
 	} else if (k->source == TAPIR_HIT_CPU) {
 		value = bpf_get_smp_processor_id();
+	} else if (k->source <= TAPIR_HIT_THREAD && k->source >= TAPIR_HIT_COMM) {
+		take_text(s, k, i, 0);
+		return;
 	} else if (slot >= cnt || faults >> slot & 1) {
 		kind = TAPIR_SUMS_ABSENT;
+	} else if (k->source == TAPIR_HIT_TEXT) {
+		take_text(s, k, i, numbers[slot]);
+		return;
 	} else {
 		value = numbers[slot];
 		if (k->is_signed && (__s64)value < 0)
@@ -306,8 +397,11 @@ static __always_inline int add_hit(const struct tapir_hit_question *q, struct qu
 	interval = now->interval;
 	if (sums_key_cnt) {
 		s->key.probe_id = q->namer;
+		s->bad_key = KEY_IS_THERE;
 		for (__u32 i = 0; i < TAPIR_SUMS_KEYS && i < sums_key_cnt; i++)
 			take_key(s, &q->keys[i], i, numbers, faults, cnt);
+		if (s->bad_key)
+			return s->bad_key == KEY_NO_ROOM && count_unkeyed(-E2BIG);
 		row = row_of_key(s, &err);
 	} else {
 		row = bpf_map_lookup_elem(&sums_row, &zero_key);

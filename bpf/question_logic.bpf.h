@@ -81,13 +81,17 @@ enum tapir_hit_key_source {
 	TAPIR_HIT_PID,
 	TAPIR_HIT_TID,
 	TAPIR_HIT_CPU,
+	TAPIR_HIT_COMM,	  /* the name of the process */
+	TAPIR_HIT_THREAD, /* of the thread */
+	TAPIR_HIT_TEXT,	  /* the slot points to it, in the process */
 };
 
 struct tapir_hit_key {
 	uint8_t source; /* enum tapir_hit_key_source */
 	uint8_t slot;
 	uint8_t is_signed;
-	uint8_t pad0[5];
+	uint8_t max_bytes; /* TEXT: at most TAPIR_SUMS_TEXT */
+	uint8_t pad0[4];
 	uint64_t constant;
 };
 

@@ -280,7 +280,7 @@ def test_sums_of_the_kernel_are_those_of_a_file(t):
     """Wherever the kernel begins to add up: rows of both lanes are the same, and those of the program."""
     file = t.path("same.tapir")
     said = t.tapir("record", "asked:order", *EVENTS_ONLY, "-o", file, "--", t.target_path("asked"), THREADS, 1000, KEYS).witness()
-    for keys in ((), ("--by", "arg2"), ("--by", "bucket(arg2, 100), event")):
+    for keys in ((), ("--by", "arg2"), ("--by", "arg1, comm"), ("--by", "bucket(arg2, 100), event")):
         result, table, again = live(t, *LANES, *keys, events=1000)
         t.eq(again, said, "the program does the same each time")
         t.eq((table["hits"], table["lost"], table["unkeyed"]), (said["fired"], 0, 0), "hits")

@@ -45,6 +45,8 @@ struct tapir_questions {
 	struct tapir_event_fields begin_fields, end_fields;
 	struct tapir_hit_values where_values, values, keys[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_str key_names[TAPIR_FOLD_MAX_KEYS];
+	struct tapir_map text_idxs; /* number in keys of the kernel -> idx + 1 of texts */
+	struct tapir_vec(struct tapir_sums_text *) texts;
 	size_t held_bytes;
 	uint64_t counted, counted_before; /* hits that the kernel added up, now and last time */
 	uint64_t interval;		  /* of the reading */
@@ -574,6 +576,26 @@ static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_
 
 /* ---- what the kernel has added up ------------------------------------------------------------ */
 
+/* NULL: it has not come. */
+static const struct tapir_sums_text *known_text(const struct tapir_questions *qs, uint64_t id)
+{
+	const uint64_t *idx = tapir_map__get(&qs->text_idxs, id);
+
+	return idx ? qs->texts.data[*idx - 1] : NULL;
+}
+
+static struct tapir_fold_part read_text(const struct tapir_questions *qs, uint64_t id)
+{
+	const struct tapir_sums_text *text = known_text(qs, id);
+
+	if (!text || text->state == TAPIR_STATE_NULL)
+		return (struct tapir_fold_part){.kind = TAPIR_FOLD_NULL};
+	return (struct tapir_fold_part){
+		.kind = text->state == TAPIR_STATE_CUT ? TAPIR_FOLD_CUT : TAPIR_FOLD_TEXT,
+		.len = text->len < TAPIR_SUMS_TEXT ? text->len : TAPIR_SUMS_TEXT,
+		.text = text->text};
+}
+
 /* A number of a field has its name, as in an event; namer: the probe, 0: it has none. */
 static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked *a, unsigned idx,
 					const struct tapir_sums_key *key)
@@ -586,6 +608,8 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 	struct tapir_hit hit = {.catalog = qs->catalog};
 	struct tapir_str *name = &qs->key_names[idx];
 
+	if (part.kind == TAPIR_SUMS_TEXT_ID)
+		return read_text(qs, part.u64);
 	if (!p || part.kind > TAPIR_FOLD_INT)
 		return part;
 	p += 1 + a->q.fold.column_cnt + idx;
@@ -596,11 +620,34 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 	return part;
 }
 
-static void read_key(struct tapir_questions *qs, struct asked *a, const struct tapir_sums_key *key,
+/* False: a text of it has not come yet. */
+static bool read_key(struct tapir_questions *qs, struct asked *a, const struct tapir_sums_key *key,
 		     struct tapir_fold_part out[TAPIR_FOLD_MAX_KEYS])
 {
-	for (unsigned i = 0; i < a->q.fold.key_cnt; i++)
+	for (unsigned i = 0; i < a->q.fold.key_cnt; i++) {
+		if (key->kinds[i] == TAPIR_SUMS_TEXT_ID && !known_text(qs, key->parts[i]))
+			return false;
 		out[i] = read_part(qs, a, i, key);
+	}
+	return true;
+}
+
+void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
+			       const struct tapir_sums_text *text)
+{
+	struct tapir_sums_text *copy;
+	uint64_t *place = known_text(qs, id) ? NULL : tapir_map__put(&qs->text_idxs, id, NULL);
+
+	if (!place)
+		return;
+	copy = malloc(sizeof(*copy));
+	if (!copy || !tapir_vec__push(&qs->texts, copy)) {
+		free(copy);
+		tapir_map__del(&qs->text_idxs, id);
+		return;
+	}
+	*copy = *text;
+	*place = qs->texts.cnt;
 }
 
 void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval)
@@ -618,9 +665,8 @@ void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sum
 	struct tapir_fold_counted counted;
 
 	tapir_offer__read_row(&a->q, rows, stride, cpu_cnt, qs->interval, &counted);
-	if (!counted.cnt)
+	if (!counted.cnt || !read_key(qs, a, key, parts))
 		return;
-	read_key(qs, a, key, parts);
 	tapir_fold__add_counted(&a->q.fold, parts, &counted);
 	qs->counted += counted.cnt;
 }
@@ -634,9 +680,9 @@ void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_su
 
 	if (!key->step || idx / TAPIR_STEP_CNT >= a->q.fold.column_cnt)
 		return;
-	read_key(qs, a, key, parts);
-	tapir_fold__add_counted_step(&a->q.fold, parts, idx / TAPIR_STEP_CNT, idx % TAPIR_STEP_CNT,
-				     cnt);
+	if (read_key(qs, a, key, parts))
+		tapir_fold__add_counted_step(&a->q.fold, parts, idx / TAPIR_STEP_CNT,
+					     idx % TAPIR_STEP_CNT, cnt);
 }
 
 void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed)
@@ -927,6 +973,7 @@ struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *s
 
 void tapir_questions__free(struct tapir_questions *qs)
 {
+	struct tapir_sums_text **text;
 	struct asked **a;
 
 	if (!qs)
@@ -935,6 +982,10 @@ void tapir_questions__free(struct tapir_questions *qs)
 	tapir_vec_for_each (a, &qs->all)
 		free_asked(*a);
 	tapir_vec__fini(&qs->all);
+	tapir_vec_for_each (text, &qs->texts)
+		free(*text);
+	tapir_vec__fini(&qs->texts);
+	tapir_map__fini(&qs->text_idxs);
 	tapir_pairs__fini(&qs->pairs);
 	tapir_hit_names__fini(&qs->names);
 	tapir_event_fields__fini(&qs->begin_fields);

@@ -121,6 +121,9 @@ bool tapir_questions__may_offer(const struct tapir_questions *qs);
  * rows, while it was read.
  */
 void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval);
+void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
+			       const struct tapir_sums_text *text);
+/* A key with a text that has not come yet is left to the next reading. */
 void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt);
 void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,

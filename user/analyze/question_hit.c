@@ -472,10 +472,9 @@ bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
 	static const struct {
 		uint32_t id;
 		uint8_t source;
-	} known[] = {{BUILTIN_PID, TAPIR_HIT_PID},
-		     {BUILTIN_TID, TAPIR_HIT_TID},
-		     {BUILTIN_CPU, TAPIR_HIT_CPU},
-		     {BUILTIN_EVENT, TAPIR_HIT_CONSTANT}};
+	} known[] = {{BUILTIN_PID, TAPIR_HIT_PID},	 {BUILTIN_TID, TAPIR_HIT_TID},
+		     {BUILTIN_CPU, TAPIR_HIT_CPU},	 {BUILTIN_COMM, TAPIR_HIT_COMM},
+		     {BUILTIN_THREAD, TAPIR_HIT_THREAD}, {BUILTIN_EVENT, TAPIR_HIT_CONSTANT}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (operand->id == known[i].id) {

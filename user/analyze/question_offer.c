@@ -75,6 +75,28 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 	return true;
 }
 
+/*
+ * A text that an argument points to. Those of the machine's sources are elsewhere in the kernel,
+ * and of the names of C++ types something else is shown.
+ */
+static bool make_text_key(const struct tapir_offer *o, const struct tapir_question_operand *operand,
+			  struct tapir_hit_key *key, struct tapir_hit_question *out)
+{
+	const struct tapir_event_fields *fields = o->hit->begin.fields;
+	const struct tapir_value *v = tapir_hit__value(o->hit, o->names, operand);
+	uint32_t max = operand->max_bytes ? operand->max_bytes : TAPIR_QUESTION_KEY_TEXT;
+
+	if (!v || v->type != TAPIR_FIELD_STR || v->size == TAPIR_STR_CXX_TYPE ||
+	    max > TAPIR_SUMS_TEXT || !o->hit->begin.probe.file.len ||
+	    v - fields->values >= TAPIR_MAX_ARGS)
+		return false;
+	key->source = TAPIR_HIT_TEXT;
+	key->slot = (uint8_t)(v - fields->values);
+	key->max_bytes = (uint8_t)max;
+	out->needs_slots = 1;
+	return true;
+}
+
 static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tapir_program *p,
 		     struct tapir_hit_question *out, const char **reason)
 {
@@ -82,7 +104,8 @@ static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tap
 	const struct tapir_question_operand *operand = &p->slots[p->which];
 	uint32_t slot;
 
-	*reason = p->is_register ? "arithmetic" : "a key is no number of the event";
+	*reason = p->is_register ? "arithmetic"
+				 : "a key is neither a number nor a short text of the event";
 	if (o->q->keys[idx].kind != TAPIR_KEY_VALUE || p->is_register)
 		return false;
 	if (tapir_hit__is_in_kernel(operand, key)) {
@@ -90,6 +113,8 @@ static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tap
 			out->namer = (uint16_t)o->hit->begin.probe.rec->probe_id;
 		return true;
 	}
+	if (p->class == TAPIR_CLASS_TEXT)
+		return make_text_key(o, operand, key, out);
 	if (!find_argument(o, operand, &slot))
 		return false;
 	key->slot = (uint8_t)slot;

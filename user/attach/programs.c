@@ -72,6 +72,7 @@ static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *
 	size_t of_row = ELEMENT_BYTES + key_bytes + cpus * row_bytes;
 	size_t of_step = ELEMENT_BYTES + key_bytes + cpus * sizeof(uint64_t);
 	/* A row has several steps. */
+	size_t of_text = ELEMENT_BYTES + sizeof(struct tapir_sums_text) + sizeof(uint64_t);
 	size_t for_rows = sums->has_steps ? sums->table_bytes / 4 : sums->table_bytes;
 	size_t for_steps = sums->table_bytes - for_rows;
 
@@ -82,8 +83,11 @@ static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *
 	bpf_map__set_max_entries(skel->maps.sums_row_steps, (uint32_t)(for_steps / of_step) + 1);
 	bpf_map__set_value_size(skel->maps.sums_row, (uint32_t)row_bytes);
 	bpf_map__set_value_size(skel->maps.sums_zeros, (uint32_t)row_bytes);
-	if (sums->key_cnt)
+	if (sums->key_cnt) {
+		bpf_map__set_max_entries(skel->maps.sums_texts,
+					 (uint32_t)(sums->table_bytes / 4 / of_text) + 1);
 		return;
+	}
 	bpf_map__set_max_entries(skel->maps.sums_steps, sums->column_cnt + 1);
 	bpf_map__set_value_size(skel->maps.sums_steps, TAPIR_STEP_CNT * sizeof(uint64_t));
 }
@@ -665,11 +669,12 @@ uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe
 struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p)
 {
 	if (!p->skel)
-		return (struct tapir_sums_fds){-1, -1, -1, -1, -1, {}};
+		return (struct tapir_sums_fds){-1, -1, -1, -1, -1, -1, {}};
 	return (struct tapir_sums_fds){.row = bpf_map__fd(p->skel->maps.sums_row),
 				       .steps = bpf_map__fd(p->skel->maps.sums_steps),
 				       .rows = bpf_map__fd(p->skel->maps.sums_rows),
 				       .row_steps = bpf_map__fd(p->skel->maps.sums_row_steps),
+				       .texts = bpf_map__fd(p->skel->maps.sums_texts),
 				       .state = bpf_map__fd(p->skel->maps.sums_state),
 				       .opts = p->sums};
 }

@@ -130,7 +130,7 @@ int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
 uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id);
 /* The maps of what is added up (sums.h), borrowed. */
 struct tapir_sums_fds {
-	int row, steps, rows, row_steps, state;
+	int row, steps, rows, row_steps, texts, state;
 	struct tapir_sums_opts opts;
 };
 struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p);

@@ -28,14 +28,20 @@ static int fail(int err)
 				tapir_errno__text(-err));
 }
 
+enum of_what { OF_ROWS, OF_STEPS, OF_TEXTS };
+
 static void see(const struct reading *r, const void *key, const uint8_t *value, size_t value_bytes,
-		bool is_step)
+		enum of_what what)
 {
 	struct tapir_sums_key whole = {};
 	uint64_t cnt = 0;
 
+	if (what == OF_TEXTS) {
+		r->sink->text(r->sink->ctx, *(const uint64_t *)(const void *)value, key);
+		return;
+	}
 	memcpy(&whole, key, TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt));
-	if (!is_step) {
+	if (what == OF_ROWS) {
 		r->sink->row(r->sink->ctx, &whole, (const void *)value, value_bytes, r->cpu_cnt);
 		return;
 	}
@@ -63,10 +69,12 @@ static int make_room(struct batch *b, uint32_t cnt, size_t key_bytes, size_t val
 	return b->keys && b->values ? 0 : -ENOMEM;
 }
 
-static int read_batches(const struct reading *r, int fd, size_t value_bytes, bool is_step,
+static int read_batches(const struct reading *r, int fd, size_t value_bytes, enum of_what what,
 			struct batch *b)
 {
-	size_t key_bytes = TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt), all = value_bytes * r->cpu_cnt;
+	size_t key_bytes = what == OF_TEXTS ? sizeof(struct tapir_sums_text)
+					    : TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt);
+	size_t all = value_bytes * (what == OF_TEXTS ? 1 : r->cpu_cnt);
 	int err = make_room(b, BATCH_BYTES / (uint32_t)all + 16, key_bytes, all);
 	bool is_first = true, is_last = false;
 
@@ -84,17 +92,17 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, boo
 			is_last = true;
 		}
 		for (uint32_t i = 0; i < cnt; i++)
-			see(r, b->keys + i * key_bytes, b->values + i * all, value_bytes, is_step);
+			see(r, b->keys + i * key_bytes, b->values + i * all, value_bytes, what);
 		b->place = b->next;
 		is_first = false;
 	}
 	return err;
 }
 
-static int read_hash(const struct reading *r, int fd, size_t value_bytes, bool is_step)
+static int read_hash(const struct reading *r, int fd, size_t value_bytes, enum of_what what)
 {
 	struct batch b = {};
-	int err = read_batches(r, fd, value_bytes, is_step, &b);
+	int err = read_batches(r, fd, value_bytes, what, &b);
 
 	free(b.keys);
 	free(b.values);
@@ -115,7 +123,8 @@ static int read_steps(const struct reading *r, int fd, uint32_t column)
 	for (uint32_t i = 0; i < TAPIR_USED_STEPS; i++) {
 		const struct tapir_sums_key key = {.step = (uint16_t)(first + i)};
 
-		see(r, &key, (const uint8_t *)&values[i], TAPIR_STEP_CNT * sizeof(*values), true);
+		see(r, &key, (const uint8_t *)&values[i], TAPIR_STEP_CNT * sizeof(*values),
+		    OF_STEPS);
 	}
 	return 0;
 }
@@ -132,7 +141,7 @@ static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
 		return -ENOMEM;
 	if (bpf_map_lookup_elem(fds->row, &zero, values))
 		return fail(-errno);
-	see(r, &key, values, row_bytes, false);
+	see(r, &key, values, row_bytes, OF_ROWS);
 	for (uint32_t i = 0; !err && r->opts.has_steps && i < r->opts.column_cnt; i++)
 		err = read_steps(r, fds->steps, i);
 	return err;
@@ -151,9 +160,11 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 		return fail(cpu_cnt);
 	if (!fds.opts.key_cnt)
 		return read_row(&r, &fds);
-	err = read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), false);
+	err = read_hash(&r, fds.texts, sizeof(uint64_t), OF_TEXTS);
+	if (!err)
+		err = read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), OF_ROWS);
 	if (!err && fds.opts.has_steps)
-		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), true);
+		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), OF_STEPS);
 	if (!err && bpf_map_lookup_elem(fds.state, &zero, &state))
 		err = fail(-errno);
 	*unkeyed = state.unkeyed;

@@ -13,6 +13,9 @@
 #include "attach/programs.h"
 
 struct tapir_sums_sink {
+	/* A number in keys stands for this text. All texts come before the rows: a row may have one
+	 * that was not there yet. */
+	void (*text)(void *ctx, uint64_t id, const struct tapir_sums_text *text);
 	/* rows: one of each CPU, stride bytes apart. */
 	void (*row)(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
 		    size_t stride, unsigned cpu_cnt);

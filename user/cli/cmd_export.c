@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* tapir export: a recording in the forms other tools read. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "output/render/offcpu_tree.h"
+#include "base/diag.h"
+#include "base/log.h"
 #include "cli/commands.h"
-#include "cli/export_job.h"
+#include "output/render/record_finding.h"
+#include "cli/long_read.h"
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
@@ -58,28 +62,95 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
+/* The host of a sink: its bytes go to a file, or to standard output. */
+struct way_out {
+	struct tapir_cli *cli;
+	struct tapir_reader *reader;
+	struct tapir_long_read read;
+	struct tapir_output_file file;
+};
+
+static int next_record(void *ctx, const struct tapir_rec **rec)
+{
+	return tapir_long_read__next(&((struct way_out *)ctx)->read, rec);
+}
+
+static int write_out(void *ctx, struct tapir_str *out)
+{
+	struct way_out *way = ctx;
+	int err = tapir_long_read__check(&way->read);
+
+	return err ? err : tapir_output_file__flush(&way->file, out);
+}
+
+static int open_again(void *ctx, struct tapir_reader **out)
+{
+	const struct way_out *way = ctx;
+
+	return tapir_recording_file__open_again(way->cli, way->reader, out);
+}
+
 /*
  * The finding is read from the whole recording first: not for a part of it, and not where symbols
  * change its names.
  */
-static bool wants_head(const struct args *args)
+static bool wants_head(const struct tapir_sink *sink, const struct args *args)
 {
-	return !args->event && !args->trace_id && !args->symbols.places.words.cnt &&
-	       !args->symbols.places.has_default;
+	return sink->has_head && !args->event && !args->trace_id &&
+	       !args->symbols.places.words.cnt && !args->symbols.places.has_default;
+}
+
+static int run_sink(const struct tapir_sink *sink, struct tapir_export *x, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	int err = 0;
+
+	if (wants_head(sink, args))
+		err = tapir_record_finding__add(cli->words.data[0], true, &x->head);
+	if (!err)
+		err = tapir_sink__run(sink, x);
+	if (!err && x->choice.glob && !x->chosen_cnt)
+		tapir_warn("no event of %s matches %s", cli->words.data[0], x->choice.glob);
+	if (!err && args->trace_id && !x->chosen_cnt)
+		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
+				       cli->words.data[0], args->trace_id);
+	return err;
 }
 
 static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
+	const char *slash = strrchr(cli->words.data[0], '/');
+	struct way_out way = {.cli = cli, .reader = reader};
+	const struct tapir_sink_host host = {&way, next_record, write_out, open_again};
+	struct tapir_export x = {.host = &host,
+				 .reader = reader,
+				 .catalog = tapir_reader__catalog(reader),
+				 .title = slash ? slash + 1 : cli->words.data[0],
+				 .of_offcpu = is_offcpu(args),
+				 .folds = args->fold,
+				 .choice.glob = is_offcpu(args) ? NULL : args->event};
+	int mark = tapir_diag__cnt();
+	int err = tapir_output_file__open(
+		&way.file,
+		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
 
-	return tapir_export_job__run(&(struct tapir_export_job){.format = args->format,
-								.output = args->output,
-								.event = args->event,
-								.trace_id = args->trace_id,
-								.force = args->force,
-								.folds = args->fold,
-								.has_head = wants_head(args)},
-				     reader, cli);
+	if (err)
+		return err;
+	tapir_long_read__start(&way.read, reader, cli);
+	(void)tapir_trace_filter__parse(args->trace_id, &x.trace); /* which run has checked */
+	err = run_sink(tapir_sink__find(args->format), &x, cli);
+	if (!err) /* names may have been fetched after the last record */
+		err = write_out(&way, &x.out);
+	tapir_long_read__stop(&way.read);
+	if (!err)
+		err = tapir_output_file__finish(&way.file);
+	tapir_output_file__say_end(&way.file, "", mark, err);
+	tapir_output_file__close(&way.file);
+	tapir_event_filter__fini(&x.choice);
+	tapir_str__fini(&x.head);
+	tapir_str__fini(&x.out);
+	return err;
 }
 
 static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_sink *sink)
@@ -136,7 +207,7 @@ const struct tapir_command tapir_cmd_export = {
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
-		"library open it. chrome, firefox and perfetto hold events, intervals, samples and counters; ctf all records; sqlite the tables of 'tapir query'. The "
+		"library open it. chrome, firefox and perfetto hold events, intervals, samples and counters; sqlite the tables of 'tapir query'. The "
 		"other formats hold CPU samples with their stacks, "
 		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -164,8 +235,6 @@ const struct tapir_command tapir_cmd_export = {
 			 "for https://profiler.firefox.com"},
 			{"export --format perfetto slow.tapir -o slow.pftrace",
 			 "for https://ui.perfetto.dev"},
-			{"export --format ctf slow.tapir | tar x -C slow.ctf",
-			 "for babeltrace2 slow.ctf"},
 			{"export --format sqlite slow.tapir -o slow.sqlite",
 			 "for sqlite3, pandas and other tools that read SQL"},
 			{}},

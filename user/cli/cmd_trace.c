@@ -111,6 +111,13 @@ static void on_decline(void *ctx, const char *event, const char *reason)
 	t->has_declined = true;
 }
 
+static void on_text(void *ctx, uint64_t id, const struct tapir_sums_text *text)
+{
+	struct tracer *t = ctx;
+
+	tapir_questions__add_text(t->asked.questions, id, text);
+}
+
 static void on_row(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
 		   size_t stride, unsigned cpu_cnt)
 {
@@ -129,7 +136,8 @@ static void on_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
 /* Reads what the kernel has added up, in the interval that ends with it. */
 static int read_sums(struct tracer *t)
 {
-	const struct tapir_sums_sink sink = {.row = on_row, .step = on_step, .ctx = t};
+	const struct tapir_sums_sink sink = {
+		.text = on_text, .row = on_row, .step = on_step, .ctx = t};
 	uint64_t unkeyed = 0;
 	int err;
 

@@ -2,8 +2,7 @@
 /*
  * query_table.h - the description of a table. A table of records is read from the file; a list is
  * made by a pass over it when a statement first needs it. In both, a row is a struct (a record, or
- * a row of query_rows.h) and a column an offset in it, or a function. For output/query, and sinks
- * of whole records.
+ * a row of query_rows.h) and a column an offset in it, or a function. For output/query alone.
  */
 #ifndef TAPIR_USER_QUERY_TABLE_H
 #define TAPIR_USER_QUERY_TABLE_H
@@ -18,9 +17,8 @@
 enum tapir_sql_column_kind {
 	TAPIR_COLUMN_U64,
 	TAPIR_COLUMN_U32,
-	TAPIR_COLUMN_ID,     /* uint32_t; 0: NULL */
-	TAPIR_COLUMN_ID64,   /* uint64_t; 0: NULL; signed as BITS64 */
-	TAPIR_COLUMN_BITS64, /* uint64_t that may be large, as SQLite's signed integer */
+	TAPIR_COLUMN_ID,   /* uint32_t; 0: NULL */
+	TAPIR_COLUMN_ID64, /* uint64_t; 0: NULL */
 	TAPIR_COLUMN_U8,
 	TAPIR_COLUMN_F64,
 	TAPIR_COLUMN_TEXT,    /* const char *; NULL: NULL */

@@ -15,7 +15,6 @@
 	X(chrome)                                                                                  \
 	X(firefox)                                                                                 \
 	X(perfetto)                                                                                \
-	X(ctf)                                                                                     \
 	X(sqlite)                                                                                  \
 	/* A sink is a row above this line. */
 
