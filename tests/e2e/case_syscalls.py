@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """System calls in numbers: exactly those that the program, or strace, counts."""
 import json
+import os
 import re
 import shutil
 import signal
@@ -123,6 +124,22 @@ def test_process_that_stays(t):
     records = t.events(file, "calls")
     t.eq(sums(records)["getppid", None], 3000, "that it made")
     t.eq([(r["call"], r["open"]) for r in records if r["open"]], [("rt_sigtimedwait", 1)], "in which it waits")
+    target.go()
+    target.wait()
+
+
+def test_segments_add_up(t):
+    stem = t.path("ring")
+    target = t.start("python3", "-c", STAYS)
+    target.wait_line("pid ")
+    tapir = t.start_tapir("record", "--syscalls", *QUIET, "-p", target.pid, "--continuous", 8, "-o", stem)
+    tapir.wait_ready()
+    target.go()
+    target.wait_line("done")
+    tapir.signal(signal.SIGINT)  # what is frozen has all until then
+    t.eq(tapir.wait().rc, 0, "record")
+    file, = (os.path.join(t.tmp, name) for name in os.listdir(t.tmp) if name.startswith("ring") and name.endswith(".tapir"))
+    t.eq(sums(t.events(file, "calls"))["getppid", None], 3000, "that it made")
     target.go()
     target.wait()
 

@@ -348,13 +348,13 @@ static void write_notes(const struct calls *v, struct tapir_view_result *result)
 					"is not known",
 					v->all.unbegun_cnt);
 	if (v->all.open_cnt)
-		tapir_view_result__note(result,
-					"%" PRIu64 " had not returned: they are not counted",
-					v->all.open_cnt);
+		tapir_view_result__note(
+			result, "%" PRIu64 " had not returned (exit, waits): they are not counted",
+			v->all.open_cnt);
 	if (v->more)
 		tapir_view_result__note(result,
-					"%" PRIu64 " numbers found no row in a table: there are "
-					"more than %u",
+					"%" PRIu64 " numbers found no row: a table has %u at most; "
+					"'tapir query' has them all",
 					v->more, MAX_ROWS / 4);
 }
 
