@@ -199,14 +199,18 @@ struct tapir_ring_data {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_data) == 216, "tapir_ring_data");
 
-/* One writer at a time: the owning thread (also for drops in its signal handlers). */
+/*
+ * One writer at a time: the owning thread (also for drops in its signal handlers). Its handlers
+ * that interrupt the writing of an event write into a second slot of the thread, whose records have
+ * the same tid, and for which rate_hz counts anew.
+ */
 struct tapir_ring_slot {
 	uint64_t head;	    /* release, after the record's bytes */
 	uint64_t cap_bytes; /* 0: no memory yet; stored before the head that needs it */
 	uint32_t writing;   /* odd while an event is being written, changes with each; 0 idle */
 	uint32_t owner_tid; /* 0 none. For people: records carry the tid */
 	uint64_t dropped;   /* events not written for lack of space */
-	uint64_t nested;    /* events not written because one was being written */
+	uint64_t nested;    /* events not written because one was written here, one inside that */
 	uint64_t owners;    /* threads that have had the slot */
 	uint64_t pad0[2];
 };
@@ -225,7 +229,7 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_entry) == 16, "tapir_ring_entry");
 /* Each but LIMITED is a cause of loss in abi.h: RING_LANE_*. */
 enum tapir_ring_cause {
 	TAPIR_RING_NO_SPACE = 0,    /* DROP: the thread's ring is full, or is too small for it */
-	TAPIR_RING_NESTED = 1,	    /* NESTED: fired while one of the thread's was written */
+	TAPIR_RING_NESTED = 1,	    /* NESTED: fired inside the writing of two of the thread's */
 	TAPIR_RING_LIMITED = 2,	    /* over rate_hz: asked for, not lost */
 	TAPIR_RING_TOO_LARGE = 3,   /* TOO_LARGE: more than TAPIR_RING_PAYLOAD_BYTES */
 	TAPIR_RING_NO_SLOT = 4,	    /* NO_SLOT: no ring for the thread: all taken, or no memory */

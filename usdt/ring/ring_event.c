@@ -2,8 +2,8 @@
 /*
  * ring_event.c - an event on its way into its thread's ring. The fast path reads one word of ctl,
  * the clock, and writes; everything that may be missing (a slot, memory, a stack seen for the first
- * time) is requested once. An event that interrupts another one's writing in the same thread is
- * counted, not written.
+ * time) is requested once. An event that interrupts another one's writing in the same thread (a
+ * signal handler) has a slot of its own; one that interrupts that is counted, not written.
  */
 #include <pthread.h>
 
@@ -355,16 +355,18 @@ static inline void leave(struct ring_writer *w)
 {
 	ring_store_release(&w->slot->writing, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w->thread->busy = 0;
+	w->level->busy = 0;
 }
 
 /*
  * The thread's writer, in the lane of this life? A later lane may have given it to another thread,
  * which may be writing these two words.
  */
-static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, uint32_t life)
+static inline int is_own(const struct ring_level *level, uint32_t life)
 {
-	return ring_load(&w->life) == life && ring_load(&w->thread) == t;
+	const struct ring_writer *w = level->writer;
+
+	return w && ring_load(&w->life) == life && ring_load(&w->level) == level;
 }
 
 /*
@@ -372,16 +374,34 @@ static inline int is_own(const struct ring_writer *w, const struct ring_tls *t, 
  * left by a siglongjmp. 1: it was left; its bytes were never published. A handler's frame is below
  * that of what it interrupted: the same frame again is the same function after a jump.
  */
-static __attribute__((noinline)) int was_longjmped(const struct ring_tls *t, uint64_t fp)
+static int was_longjmped(const struct ring_level *level, uint64_t fp)
 {
-	struct ring_writer *w = t->writer;
+	struct ring_writer *w = level->writer;
 	struct ring_stack alternate;
 
-	if (!ring_is_alive() || !w || !is_own(w, t, ring_load(ring_process.gate)) || fp < t->busy ||
+	if (!ring_is_alive() || !is_own(level, ring_load(ring_process.gate)) || fp < level->busy ||
 	    !ring_stack__holds(&w->stack, fp) || ring_stack__alternate(&alternate))
 		return 0;
 	begin_epoch(w, w->epoch);
 	return 1;
+}
+
+/*
+ * The level for an event that finds level 0 busy; NULL: none is free. What was left at a level was
+ * left at those inside it. Where level 0 is making the lane of a forked child, there is none yet.
+ */
+static __attribute__((noinline)) struct ring_level *find_level(struct ring_tls *t, uint64_t fp)
+{
+	struct ring_level *level = t->levels;
+
+	if (was_longjmped(level, fp)) {
+		t->levels[1].busy = 0;
+		return level;
+	}
+	level++;
+	if (!ring_is_alive())
+		return NULL;
+	return !level->busy || was_longjmped(level, fp) ? level : NULL;
 }
 
 /* Sets what the event's USDT site, which the thread reaches next, reports: 0 or sessions of ctl. */
@@ -414,15 +434,14 @@ static uint32_t refused_sessions(const struct tapir_ring_event *event,
 }
 
 static __attribute__((noinline)) int nested(struct tapir_ring_write *write,
-					    const struct ring_tls *t,
+					    const struct ring_level *level,
 					    const struct tapir_ring_event *event,
 					    const struct tapir_ring_ids *ids)
 {
-	struct ring_writer *w = t->writer;
 	uint32_t sessions = refused_sessions(event, ids);
 
-	if (ring_is_alive() && w && is_own(w, t, ring_load(ring_process.gate)))
-		__atomic_fetch_add(&w->slot->nested, 1, __ATOMIC_RELAXED);
+	if (ring_is_alive() && is_own(level, ring_load(ring_process.gate)))
+		__atomic_fetch_add(&level->writer->slot->nested, 1, __ATOMIC_RELAXED);
 	ring_loss__count(row_of(event), sessions, TAPIR_RING_NESTED);
 	say_taken(write, sessions);
 	return 0;
@@ -445,49 +464,48 @@ static __attribute__((noinline)) int too_large(const struct plan *plan)
 	return 0;
 }
 
-static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls *t)
+static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls *t,
+								 struct ring_level *level)
 {
 	struct ring_writer *w;
 
-	if (t->refused && ++t->refused % RETRY_EVENTS)
+	if (level->refused && ++level->refused % RETRY_EVENTS)
 		return NULL;
-	t->writer = NULL; /* of a lane that is no more: a child frees it */
-	w = ring_slot__claim();
+	level->writer = NULL; /* of a lane that is no more: a child frees it */
+	w = ring_slot__claim(level != t->levels);
 	if (w)
-		ring_store(&w->thread, t);
-	t->writer = w;
-	t->refused = !w;
+		ring_store(&w->level, level);
+	level->writer = w;
+	level->refused = !w;
 	return w;
 }
 
+static void give_back_all(struct ring_tls *t)
+{
+	for (uint32_t i = 0; i < RING_LEVELS; i++) {
+		/* What the key has may be of a lane that is no more. */
+		struct ring_writer *w = t->levels[i].writer;
+
+		t->levels[i].writer = NULL;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		if (w)
+			ring_slot__give_back(w);
+	}
+}
+
 /* The thread exits: destructor of its key. Events of later destructors begin anew. */
-#ifdef TAPIR_RING_NO_TLS
 void ring_slot__leave(void *thread)
 {
-	struct ring_tls *t = thread;
-	struct ring_writer *w = t->writer;
-
 	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
-	t->writer = NULL;
-	if (w)
-		ring_slot__give_back(w);
-	ring_thread__free(t);
-	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
-}
+#ifdef TAPIR_RING_NO_TLS
+	give_back_all(thread);
+	ring_thread__free(thread);
 #else
-void ring_slot__leave(void *unused)
-{
-	struct ring_writer *w = tls.writer; /* what the key has may be of a lane that is no more */
-
-	(void)unused;
-	__atomic_fetch_add(&ring_process.leaving_cnt, 1, __ATOMIC_SEQ_CST);
-	tls.writer = NULL;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (w)
-		ring_slot__give_back(w);
+	(void)thread;
+	give_back_all(&tls);
+#endif
 	__atomic_fetch_sub(&ring_process.leaving_cnt, 1, __ATOMIC_RELEASE);
 }
-#endif
 
 static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, struct plan *plan,
 		       uint64_t fp)
@@ -531,23 +549,28 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
       const struct tapir_ring_ids *ids, uint32_t only, uint64_t fp)
 {
 	struct ring_tls *t = this_thread();
+	struct ring_level *level;
 	struct ring_writer *w;
 	struct plan plan;
 	uint32_t life;
 
 	if (__builtin_expect(!t, 0))
 		return no_writer(write, event, ids);
-	if (__builtin_expect(t->busy != 0, 0) && !was_longjmped(t, fp))
-		return nested(write, t, event, ids);
-	t->busy = fp;
+	level = t->levels;
+	if (__builtin_expect(level->busy != 0, 0)) {
+		level = find_level(t, fp);
+		if (!level)
+			return nested(write, t->levels, event, ids);
+	}
+	level->busy = fp;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w = t->writer;
+	w = level->writer;
 	life = ring_load(ring_process.gate);
 	/* Another's by now: the lane was taken down and made anew. */
-	if (__builtin_expect(life < RING_FIRST_LIFE || !w || !is_own(w, t, life), 0)) {
-		w = first_event(t);
+	if (__builtin_expect(life < RING_FIRST_LIFE || !is_own(level, life), 0)) {
+		w = first_event(t, level);
 		if (!w) {
-			t->busy = 0;
+			level->busy = 0;
 			return no_writer(write, event, ids);
 		}
 	}

@@ -50,13 +50,13 @@ struct ring_walk {
 	uint64_t fps[TAPIR_FRAMES + 2];
 };
 
-struct ring_tls;
+struct ring_level;
 
 struct ring_writer {
 	uint32_t life; /* of the lane it belongs to; 0: none */
 	uint32_t idx;  /* in all arenas */
 	struct tapir_ring_slot *slot;
-	struct ring_tls *thread; /* its owner's */
+	struct ring_level *level; /* its owner's */
 	uint8_t *ring;
 	const uint64_t *tails; /* ctl's, one a session */
 	uint64_t head, off, cap_bytes;
@@ -145,12 +145,21 @@ struct ring_process {
 	struct ring_arena arenas[TAPIR_RING_ARENAS];
 };
 
-struct ring_tls {
+/* What a thread writes with: at level 0, or inside the writing of an event there. */
+struct ring_level {
 	struct ring_writer *writer;
 	uint64_t busy;	  /* frame address of the event being written; 0 none */
 	uint32_t refused; /* events since a slot was last requested without success */
-	uint32_t used;	  /* ring_thread.c; by tid: whose it is */
-	uint64_t self;	  /* by tid: its thread pointer */
+	uint32_t pad0;
+};
+
+#define RING_LEVELS 2u /* an event inside the writing of an event of level 1 is counted */
+
+struct ring_tls {
+	struct ring_level levels[RING_LEVELS];
+	uint32_t used; /* ring_thread.c; by tid: whose it is */
+	uint32_t pad0;
+	uint64_t self; /* by tid: its thread pointer */
 };
 
 #pragma GCC visibility push(hidden)
@@ -214,7 +223,8 @@ void ring_thread__free(struct ring_tls *t);
 #endif
 
 /* ring_slot.c */
-struct ring_writer *ring_slot__claim(void);
+/* is_inner: for level 1, while the thread has a slot or is about to claim it. */
+struct ring_writer *ring_slot__claim(int is_inner);
 void ring_slot__give_back(struct ring_writer *w);
 
 /* ring_event.c */

@@ -24,32 +24,37 @@ static int claim_slot(uint64_t *owner, uint64_t seen, uint32_t tid)
 					   __ATOMIC_RELAXED);
 }
 
-static int is_gone(uint32_t owner_tid, uint32_t tid)
+static int is_gone(uint32_t owner_tid, uint32_t dead_tid)
 {
 	/* An owner with our own id died before we were born. */
-	return owner_tid == tid || ring_sys3(SYS_tgkill, ring_process.tgid, owner_tid, 0) == -ESRCH;
+	return owner_tid == dead_tid || ring_sys3(SYS_tgkill, ring_process.tgid, owner_tid, 0) == -ESRCH;
 }
 
-static int find_in(struct ring_arena *arena, uint32_t tid, int of_the_dead)
+struct search {
+	uint32_t tid;
+	uint32_t dead_tid; /* what has this owner is free: ours, or 0 where we may own a slot */
+};
+
+static int find_in(struct ring_arena *arena, const struct search *s, int of_the_dead)
 {
 	for (uint32_t i = 0; i < TAPIR_RING_ARENA_SLOTS; i++) {
 		uint64_t *owner = &arena->writers->owners[i];
 		uint64_t seen = ring_load(owner);
 
-		if ((uint32_t)seen && !(of_the_dead && is_gone((uint32_t)seen, tid)))
+		if ((uint32_t)seen && !(of_the_dead && is_gone((uint32_t)seen, s->dead_tid)))
 			continue;
-		if (claim_slot(owner, seen, tid))
+		if (claim_slot(owner, seen, s->tid))
 			return (int)i;
 	}
 	return -1;
 }
 
-static int find_slot(uint32_t tid, int of_the_dead)
+static int find_slot(const struct search *s, int of_the_dead)
 {
 	uint32_t cnt = ring_load_acquire(&ring_process.arena_cnt);
 
 	for (uint32_t a = 0; a < cnt; a++) {
-		int i = find_in(&ring_process.arenas[a], tid, of_the_dead);
+		int i = find_in(&ring_process.arenas[a], s, of_the_dead);
 
 		if (i >= 0)
 			return (int)(a * TAPIR_RING_ARENA_SLOTS) + i;
@@ -83,16 +88,16 @@ static int grow(void)
 	return ret;
 }
 
-static int find_any(uint32_t tid)
+static int find_any(const struct search *s)
 {
-	int idx = find_slot(tid, 0);
+	int idx = find_slot(s, 0);
 
 	if (idx < 0 && !ring_process.exit_key_made)
-		idx = find_slot(tid, 1);
+		idx = find_slot(s, 1);
 	if (idx < 0 && !grow())
-		idx = find_slot(tid, 0);
+		idx = find_slot(s, 0);
 	if (idx < 0)
-		idx = find_slot(tid, 1);
+		idx = find_slot(s, 1);
 	return idx;
 }
 
@@ -153,10 +158,11 @@ static int move_in(struct ring_writer *w, struct ring_arena *arena, uint32_t idx
 }
 
 /* A slot for the calling thread; NULL: none, or no lane. */
-struct ring_writer *ring_slot__claim(void)
+struct ring_writer *ring_slot__claim(int is_inner)
 {
 	struct ring_process *p = &ring_process;
 	uint32_t tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
+	const struct search s = {tid, is_inner ? 0 : tid};
 	struct ring_arena *arena;
 	struct ring_writer *w;
 	int idx;
@@ -165,7 +171,7 @@ struct ring_writer *ring_slot__claim(void)
 		return NULL;
 	if (!ring_is_alive() && !ring_events__adopt(1))
 		return NULL;
-	idx = find_any(tid);
+	idx = find_any(&s);
 	if (idx < 0)
 		return NULL;
 	arena = &p->arenas[(uint32_t)idx / TAPIR_RING_ARENA_SLOTS];

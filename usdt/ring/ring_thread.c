@@ -30,8 +30,7 @@ static struct ring_tls *take_tls(void)
 		if (ring_load(&t->used) || __atomic_exchange_n(&t->used, 1, __ATOMIC_ACQUIRE))
 			continue;
 		ring_store(&next, (from + i + 1) % TAPIR_RING_SLOTS);
-		t->writer = NULL;
-		t->busy = t->refused = 0;
+		memset(t->levels, 0, sizeof(t->levels));
 		return t;
 	}
 	return NULL;
@@ -68,8 +67,7 @@ static uint32_t place_of(uint32_t tid)
 /* A new thread's: also where a dead one had its id. */
 static struct ring_tls *begin_thread(struct ring_tls *t, uint64_t self)
 {
-	t->writer = NULL;
-	t->busy = t->refused = 0;
+	memset(t->levels, 0, sizeof(t->levels));
 	t->self = self;
 	return t;
 }
