@@ -3,6 +3,7 @@
 import csv
 import collections
 import json
+import pathlib
 import re
 import shlex
 import time
@@ -412,3 +413,34 @@ def test_views_have_the_same_rows_in_json_lines_and_csv(t):
         t.ok(all(len(row) == len(part[0]) for part in parts for row in part), f"{view}: all rows have all columns")
         t.ok(not any(cell[:1] in ("=", "+", "@") for part in parts for row in part for cell in row), f"{view}: no formula")
     t.eq(t.tapir("report", file, "--csv", expect=2).rc, 2, "CSV is of a view")
+
+
+# A program that calls GC.Collect() in a loop and waits for a slow server.
+CORPUS = str(pathlib.Path(__file__).resolve().parent.parent / "corpus/dotnet-induced-gc-and-slow-database.tapir")
+
+
+def test_each_kind_is_explained_as_it_is_reported(t):
+    found = {f["kind"]: f for f in json.loads(t.tapir("report", "--json", CORPUS).out)["findings"]}
+    kinds = re.findall(r"[a-z-]+", re.search(r"is not one of ([a-z, -]+)", t.tapir(
+        "report", "--explain", "no-such-kind", CORPUS, expect=2).err)[1])
+    t.ok({"induced-gc", "waits", "idle"} <= set(kinds) and len(kinds) > 30, f"kinds {kinds}")
+    for kind in [*found, "gc", "locks", "idle"]:
+        told = json.loads(t.tapir("report", "--explain", kind, "--json", CORPUS).out)
+        listed = [f for f in told["findings"] if f["is_listed"]]
+        t.eq([f["text"] for f in listed], [found[kind]["text"]] if kind in found else [], kind)
+        if kind in found:
+            t.ok(told["is_met"] and told["measured"] >= told["report_at"], f"{kind} is met: {told}")
+
+
+def test_what_was_not_found_is_explained_by_its_numbers(t):
+    text = t.tapir("report", "--explain", "gc", CORPUS).out
+    told = json.loads(t.tapir("report", "--explain", "gc", "--json", CORPUS).out)
+    t.eq((told["report_at"], told["is_met"], told["findings"]), (5, False, []), "gc")
+    t.ok(0 < told["measured"] < 5, f"measured {told['measured']}")
+    t.ok(f"not found  {told['measured']:.4g} %, and is reported from 5 % on" in text, text)
+    t.ok("induced-gc" not in [c["kind"] for c in told["close"]], "what was found is not close")
+    nothing = t.tapir("report", "--explain", "humongous", CORPUS).out
+    t.ok("nothing was measured" in nothing, nothing)
+    for words in (["--all"], ["--view", "gc"], ["--stacks"], ["--top", "3"]):
+        t.ok("--explain cannot be used with" in
+             t.tapir("report", "--explain", "gc", *words, CORPUS, expect=2).err, words)

@@ -10,6 +10,7 @@
 
 #include "diagnose/found.h"
 #include "output/render/finding_page.h"
+#include "output/render/report_view.h"
 
 static void each_kind_has_a_name_of_its_own_and_all_words(void **state)
 {
@@ -97,6 +98,69 @@ static void help_has_each_kind_and_each_limit(void **state)
 	tapir_str__fini(&head);
 }
 
+/* ---- report --explain ----------------------------------------------------------------------- */
+
+static void expect_explained(const struct tapir_found_list *list, unsigned kind, const char *line)
+{
+	struct tapir_report_view view = {.findings = list};
+	struct tapir_str text = {}, json = {};
+
+	tapir_finding_page__explain(&view, kind, &text);
+	tapir_finding_page__explain_json(&view, kind, &json);
+	assert_false(text.failed || json.failed);
+	if (!strstr(text.data, line))
+		fail_msg("'%s' is not in:\n%s", line, text.data);
+	tapir_str__fini(&text);
+	tapir_str__fini(&json);
+}
+
+static bool admits(struct tapir_found_list *list, double magnitude, double samples)
+{
+	return tapir_found_list__admits(list, TAPIR_FOUND_TIMERS, magnitude,
+					TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, samples}));
+}
+
+static void what_was_measured_is_explained(void **state)
+{
+	struct tapir_found_list list = {};
+	struct tapir_str text = {};
+
+	(void)state;
+	expect_explained(&list, TAPIR_FOUND_TIMERS, "  not found  nothing was measured");
+	assert_false(admits(&list, 9.9, 100));
+	expect_explained(&list, TAPIR_FOUND_TIMERS,
+			 "  not found  9.9 %, and is reported from 10 % on\n");
+	assert_false(admits(&list, 30, 49));
+	assert_false(admits(&list, 20, 10)); /* of two, the one with more is explained */
+	expect_explained(&list, TAPIR_FOUND_TIMERS, "  not found  30 %, but requires 50 samples");
+	expect_explained(&list, TAPIR_FOUND_TIMERS,
+			 "  requires   50 samples: fewer say nothing of "
+			 "a share; it has 49 samples\n");
+	expect_explained(&list, TAPIR_FOUND_GC, "\n  timers: 30 %, but requires 50 samples");
+	assert_true(admits(&list, 25, 50)); /* but what is met comes first */
+	tapir_str__adds(&text, "25% of the CPU in timers");
+	tapir_found_list__add(&list, TAPIR_FOUND_TIMERS, 25, NULL, &text, NULL, NULL);
+	tapir_found_list__judge(&list);
+	expect_explained(&list, TAPIR_FOUND_TIMERS, "  found      25% of the CPU in timers\n");
+	tapir_found_list__fini(&list);
+}
+
+static void what_another_finding_explains_says_so(void **state)
+{
+	struct tapir_found_list list = {};
+	struct tapir_str pauses = {}, calls = {};
+
+	(void)state;
+	tapir_str__adds(&pauses, "30% of the time in GC");
+	tapir_str__adds(&calls, "GC.Collect is called 10 times a second");
+	tapir_found_list__add(&list, TAPIR_FOUND_GC, 30, NULL, &pauses, NULL, NULL);
+	tapir_found_list__add(&list, TAPIR_FOUND_INDUCED_GC, 10, NULL, &calls, NULL, NULL);
+	tapir_found_list__judge(&list);
+	expect_explained(&list, TAPIR_FOUND_GC, "  not listed 30% of the time in GC\n");
+	expect_explained(&list, TAPIR_FOUND_GC, "explained by induced-gc");
+	tapir_found_list__fini(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +168,8 @@ int main(void)
 		cmocka_unit_test(a_larger_magnitude_never_weighs_less),
 		cmocka_unit_test(critical_begins_where_help_says),
 		cmocka_unit_test(help_has_each_kind_and_each_limit),
+		cmocka_unit_test(what_was_measured_is_explained),
+		cmocka_unit_test(what_another_finding_explains_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

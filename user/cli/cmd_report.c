@@ -9,6 +9,7 @@
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "output/render/fail_on.h"
+#include "output/render/finding_page.h"
 #include "output/render/report_read.h"
 #include "output/render/views.h"
 #include "output/render/report_view.h"
@@ -22,7 +23,7 @@ struct args {
 	bool all;
 	uint64_t top;
 	struct tapir_pids pids, tids;
-	const char *view, *trace_id;
+	const char *view, *trace_id, *explain;
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names, is_async;
@@ -73,6 +74,11 @@ static const struct tapir_option options[] = {
 		"unit of --json), that of an interval's longest one (gc:pause>50ms, query>1s), or an "
 		"expression of these ('\"gc:pause\" > 50ms && lost == 0', 'tapir help where')",
 		struct args, fail_on),
+	TAPIR_CHOICE(
+		"explain", 0, "KIND",
+		"show what was measured for one kind of finding, beside the numbers from which it is "
+		"reported, also where nothing was found ('tapir help findings')",
+		struct args, explain, tapir_finding_kind__name),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_ASYNC_OPTION(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -118,6 +124,19 @@ static bool wants_tables(const struct args *args)
 	return args->all || args->top || args->stacks;
 }
 
+static void explain(const struct args *args, const struct tapir_report_view *view,
+		    struct tapir_str *out)
+{
+	unsigned kind;
+
+	if (!tapir_finding_kind__find(args->explain, strlen(args->explain), &kind))
+		return; /* the option has only names of kinds */
+	if (args->json)
+		tapir_finding_page__explain_json(view, kind, out);
+	else
+		tapir_finding_page__explain(view, kind, out);
+}
+
 static int print(const struct args *args, struct tapir_report_view *view)
 {
 	struct tapir_str out = {};
@@ -126,7 +145,9 @@ static int print(const struct args *args, struct tapir_report_view *view)
 	view->top = args->all ? UINT64_MAX : args->top;
 	view->with_stacks = args->stacks;
 	view->unfold = args->unfold;
-	if (args->json) {
+	if (args->explain) {
+		explain(args, view, &out);
+	} else if (args->json) {
 		tapir_report__write_json(view, &out);
 	} else if (wants_tables(args)) {
 		tapir_report__write_text(view, tapir_screen__palette(stdout), &out);
@@ -206,6 +227,9 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 		return tapir_cli__usage(cli, "one of --json, --jsonl and --csv");
 	if (args->stacks && args->view)
 		return tapir_cli__usage(cli, "--stacks cannot be used with --view");
+	if (args->explain && (args->view || wants_tables(args)))
+		return tapir_cli__usage(cli, "--explain cannot be used with --view, --stacks, "
+					     "--all and --top");
 	if (args->fail_on.cnt && args->view)
 		return tapir_cli__usage(cli, "--fail-on cannot be used with --view");
 	return tapir_trace_option__check(cli, args->trace_id);
@@ -234,7 +258,7 @@ const struct tapir_command tapir_cmd_report = {
 	.name = "report",
 	.summary = "summarize a recording, or answer one question about it",
 	.synopsis =
-		"[FILE] [--view VIEW | --stacks] [--json | --jsonl | --csv] [--top N | --all] [--pid PID] "
+		"[FILE] [--view VIEW | --stacks | --explain KIND] [--json | --jsonl | --csv] [--top N | --all] [--pid PID] "
 		"[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
 		"[--pair A,B[,key=ARG]]...",
 	.text = "Shows one screen: what was recorded, up to three findings, each with the command "
@@ -278,6 +302,8 @@ const struct tapir_command tapir_cmd_report = {
 			 "collections between second 10 and second 20"},
 			{"report --fail-on 'lost,gc:pause>50ms,exceptions>100' ci.tapir",
 			 "a test that fails on what a recording shows"},
+			{"report --explain locks slow.tapir",
+			 "why the report says that threads wait for locks, or does not"},
 			{"report --json slow.tapir | jq '.events[] | select(.lost > 0)'",
 			 "events with losses"},
 			{}},

@@ -24,3 +24,8 @@ bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind)
 			return true;
 	return false;
 }
+
+const char *tapir_finding_kind__name(size_t i)
+{
+	return i < TAPIR_FOUND_KIND_CNT ? tapir_finding_kinds[i].name : NULL;
+}

@@ -122,6 +122,15 @@ static const struct tool tools[] = {
 	 .words = {"report", "-", "--json"},
 	 .arguments = {OF_RECORDING},
 	 .reads = true},
+	{.name = "explain",
+	 .what = "Why a recording has a finding of a kind, or has not: what was measured, beside the "
+		 "numbers from which it is reported; and other kinds that are close",
+	 .words = {"report", "-", "--json"},
+	 .arguments = {{"kind", TEXT, true, "--explain",
+			"the kind, as findings have it: locks, deadlock, gc, requests"},
+		       OF_RECORDING,
+		       {"pid", PID, false, "--pid", "only this process"}},
+	 .reads = true},
 	{.name = "report",
 	 .what = "The report of a recording: functions, modules, stacks, events, intervals, threads, "
 		 "losses",

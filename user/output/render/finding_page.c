@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kinds of findings as people read them, from the table. */
+/*
+ * The kinds of findings as people read them, from the table; and why a recording has one, or not,
+ * from what was measured.
+ */
 #include "output/render/finding_page.h"
 
 #include <string.h>
 
+#include "base/json.h"
 #include "diagnose/found.h"
 #include "output/render/help_text.h"
+#include "output/render/report_view.h"
 
 #define TEXT_COLUMN 13
 
@@ -102,19 +107,25 @@ static void add_text(struct tapir_str *out, const char *name, const char *value)
 	tapir_str__fini(&text);
 }
 
+static void add_rule(unsigned i, struct tapir_str *out)
+{
+	struct tapir_str severity = {};
+
+	add_severity(&tapir_finding_kinds[i], &severity);
+	add_line(out, "report", &severity);
+	tapir_str__fini(&severity);
+}
+
 static void add_kind(unsigned i, struct tapir_str *out)
 {
 	const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
-	struct tapir_str severity = {};
 	size_t from = out->len + 1;
 
 	tapir_str__addf(out, "\n%s: ", kind->name);
 	tapir_text__add_wrapped(out, from, tapir_text__sv(kind->claims), 2);
 	tapir_str__addc(out, '\n');
 	add_text(out, "measure", kind->measured);
-	add_severity(kind, &severity);
-	add_line(out, "report", &severity);
-	tapir_str__fini(&severity);
+	add_rule(i, out);
 	add_limits(i, out);
 	add_explanations(i, out);
 	add_text(out, "view", kind->view);
@@ -127,4 +138,244 @@ void tapir_finding_page__add(struct tapir_str *out)
 		add_kind(i, out);
 	tapir_str__adds(out, "\nNumbers of several kinds:\n\n");
 	add_limits(TAPIR_FOUND_KIND_CNT, out);
+}
+
+/* ---- report --explain ----------------------------------------------------------------------- */
+
+/* Adds what kept it from being reported, and returns true; false: nothing did. */
+static bool add_obstacle(unsigned kind, const struct tapir_trial *trial, struct tapir_str *out)
+{
+	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+
+	if (trial->magnitude < k->least) {
+		add_number(trial->magnitude, k->unit, out);
+		tapir_str__adds(out, ", and is reported from ");
+		add_number(k->least, k->unit, out);
+		tapir_str__adds(out, " on");
+		return true;
+	}
+	for (unsigned i = 0; i < trial->check_cnt; i++) {
+		const struct tapir_check *check = &trial->checks[i];
+
+		if (tapir_limit__holds(check->limit, check->value))
+			continue;
+		add_number(trial->magnitude, k->unit, out);
+		tapir_str__adds(out, ", but requires ");
+		add_limit(&tapir_limits[check->limit], out);
+		tapir_str__adds(out, ", and has ");
+		add_number(check->value, tapir_limits[check->limit].unit, out);
+		return true;
+	}
+	return false;
+}
+
+static void add_found(const char *name, const struct tapir_found *found, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+
+	tapir_str__adds(&text, found->text);
+	add_line(out, name, &text);
+	tapir_str__clear(&text);
+	tapir_str__addf(&text, "%s, with severity %.3g: ", tapir_found__level(found->severity),
+			found->severity);
+	add_number(found->magnitude, tapir_found__unit(found->kind), &text);
+	if (found->evidence)
+		tapir_str__addf(&text, "; %s", found->evidence);
+	if (found->explained)
+		tapir_str__addf(&text, "; explained by %s: %s",
+				tapir_found__explainer(found->explained), found->explained->why);
+	add_line(out, "", &text);
+	tapir_str__fini(&text);
+}
+
+static size_t add_all_found(const struct tapir_found_list *list, unsigned kind,
+			    struct tapir_str *out)
+{
+	const struct tapir_found *found;
+	size_t cnt = 0;
+
+	tapir_vec_for_each (found, &list->rows)
+		if (found->kind == kind) {
+			add_found("found", found, out);
+			cnt++;
+		}
+	tapir_vec_for_each (found, &list->hidden)
+		if (found->kind == kind) {
+			add_found("not listed", found, out);
+			cnt++;
+		}
+	return cnt;
+}
+
+static void add_not_found(unsigned kind, const struct tapir_trial *trial, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+
+	if (!trial->was_tried)
+		tapir_str__adds(&text, "nothing was measured: what it counts did not occur, or was "
+				       "not recorded");
+	else if (!add_obstacle(kind, trial, &text))
+		tapir_str__adds(&text, "another finding is about the same");
+	add_line(out, "not found", &text);
+	tapir_str__fini(&text);
+}
+
+static void add_measured(unsigned kind, const struct tapir_trial *trial, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+
+	if (trial->was_tried) {
+		add_number(trial->magnitude, tapir_finding_kinds[kind].unit, &text);
+		tapir_str__adds(&text, ": ");
+	}
+	tapir_str__adds(&text, tapir_finding_kinds[kind].measured);
+	add_line(out, "measure", &text);
+	for (unsigned i = 0; i < trial->check_cnt; i++) {
+		const struct tapir_check *check = &trial->checks[i];
+
+		tapir_str__clear(&text);
+		add_limit(&tapir_limits[check->limit], &text);
+		tapir_str__adds(&text, "; it has ");
+		add_number(check->value, tapir_limits[check->limit].unit, &text);
+		add_line(out, "requires", &text);
+	}
+	tapir_str__fini(&text);
+}
+
+/* Returns true if half as much more would be a finding, or only a requirement does not hold. */
+static bool is_close(unsigned kind, const struct tapir_trial *trial)
+{
+	return trial->was_tried && !trial->was_admitted &&
+	       trial->magnitude * 2 >= tapir_finding_kinds[kind].least;
+}
+
+static void add_close(const struct tapir_found_list *list, unsigned but, struct tapir_str *out)
+{
+	struct tapir_str text = {};
+	bool is_first = true;
+
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		size_t from;
+
+		if (i == but || !is_close(i, &list->trials[i]))
+			continue;
+		tapir_str__adds(out, is_first ? "\nOther kinds that are close:\n\n" : "");
+		is_first = false;
+		tapir_str__clear(&text);
+		(void)add_obstacle(i, &list->trials[i], &text);
+		from = out->len;
+		tapir_str__addf(out, "  %s: ", tapir_finding_kinds[i].name);
+		tapir_text__add_wrapped(out, from, tapir_text__sv(text.data ? text.data : ""), 4);
+	}
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned kind,
+				 struct tapir_str *out)
+{
+	const struct tapir_found_list *list = view->findings;
+	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	size_t from = out->len;
+
+	tapir_str__addf(out, "%s: ", k->name);
+	tapir_text__add_wrapped(out, from, tapir_text__sv(k->claims), 2);
+	tapir_str__addc(out, '\n');
+	if (!add_all_found(list, kind, out))
+		add_not_found(kind, &list->trials[kind], out);
+	add_measured(kind, &list->trials[kind], out);
+	add_rule(kind, out);
+	add_explanations(kind, out);
+	add_text(out, "view", k->view);
+	add_text(out, "remedy", k->remedy);
+	add_close(list, kind, out);
+	if (view->is_machine)
+		tapir_str__adds(out, "\nOf all recorded processes together; --pid restricts it to "
+				     "one.\n");
+}
+
+static void json_number(struct tapir_json *j, const char *key, double value, bool is_known)
+{
+	if (is_known)
+		tapir_json__f64(j, key, value);
+	else
+		tapir_json__null(j, key);
+}
+
+static void json_trial(struct tapir_json *j, unsigned kind, const struct tapir_trial *trial)
+{
+	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	double critical = tapir_found__magnitude_at(k, TAPIR_FOUND_CRITICAL);
+
+	tapir_json__str(j, "kind", k->name);
+	tapir_json__str(j, "unit", k->unit);
+	json_number(j, "measured", trial->magnitude, trial->was_tried);
+	tapir_json__f64(j, "report_at", k->least);
+	json_number(j, "critical_at", critical, critical >= 0);
+	tapir_json__bool(j, "is_met", trial->was_admitted);
+	tapir_json__open(j, "requires", '[');
+	for (unsigned i = 0; i < trial->check_cnt; i++) {
+		const struct tapir_check *check = &trial->checks[i];
+		const struct tapir_limit_row *limit = &tapir_limits[check->limit];
+
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "what", limit->what + 2 * (*limit->what == ':'));
+		tapir_json__str(j, "unit", limit->unit);
+		tapir_json__str(j, "is", limit->role == TAPIR_AT_MOST ? "at most" : "at least");
+		tapir_json__f64(j, "number", limit->number);
+		tapir_json__f64(j, "measured", check->value);
+		tapir_json__bool(j, "is_met", tapir_limit__holds(check->limit, check->value));
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
+static void json_found(struct tapir_json *j, const struct tapir_found *found, bool is_listed)
+{
+	tapir_json__open(j, NULL, '{');
+	tapir_json__bool(j, "is_listed", is_listed);
+	tapir_json__str(j, "level", tapir_found__level(found->severity));
+	tapir_json__f64(j, "severity", found->severity);
+	tapir_json__f64(j, "magnitude", found->magnitude);
+	tapir_json__str(j, "subject", found->subject);
+	tapir_json__str(j, "text", found->text);
+	tapir_json__str(j, "evidence", found->evidence);
+	tapir_json__str(j, "view", found->view);
+	tapir_json__str(j, "explained_by",
+			found->explained ? tapir_found__explainer(found->explained) : NULL);
+	tapir_json__close(j, '}');
+}
+
+void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
+				      struct tapir_str *out)
+{
+	const struct tapir_found_list *list = view->findings;
+	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	struct tapir_json j = tapir_json__to(out);
+	const struct tapir_found *found;
+
+	tapir_json__open(&j, NULL, '{');
+	json_trial(&j, kind, &list->trials[kind]);
+	tapir_json__str(&j, "title", k->title);
+	tapir_json__str(&j, "claims", k->claims);
+	tapir_json__str(&j, "measure", k->measured);
+	tapir_json__str(&j, "remedy", k->remedy);
+	tapir_json__open(&j, "findings", '[');
+	tapir_vec_for_each (found, &list->rows)
+		if (found->kind == kind)
+			json_found(&j, found, true);
+	tapir_vec_for_each (found, &list->hidden)
+		if (found->kind == kind)
+			json_found(&j, found, false);
+	tapir_json__close(&j, ']');
+	tapir_json__open(&j, "close", '[');
+	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+		if (i == kind || !is_close(i, &list->trials[i]))
+			continue;
+		tapir_json__open(&j, NULL, '{');
+		json_trial(&j, i, &list->trials[i]);
+		tapir_json__close(&j, '}');
+	}
+	tapir_json__close(&j, ']');
+	tapir_json__close(&j, '}');
+	tapir_str__addc(out, '\n');
 }

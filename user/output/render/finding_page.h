@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* finding_page.h - the text of `tapir help findings`, from diagnose/kinds.h. */
+/*
+ * finding_page.h - the text of `tapir help findings`, from diagnose/kinds.h, and of
+ * `tapir report --explain KIND`.
+ */
 #ifndef TAPIR_USER_FINDING_PAGE_H
 #define TAPIR_USER_FINDING_PAGE_H
 
 #include "base/str.h"
 
+struct tapir_report_view;
+
 /* Adds all kinds of findings with their numbers. */
 void tapir_finding_page__add(struct tapir_str *out);
+/*
+ * Adds the findings of that kind with their numbers, or the value that kept it from being one, and
+ * the other kinds that are close.
+ */
+void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned kind,
+				 struct tapir_str *out);
+void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
+				      struct tapir_str *out);
 
 #endif
