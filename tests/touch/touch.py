@@ -27,6 +27,7 @@ LIMITS = {
     "view": (2, "A view"),
     "export": (3, "An export format"),
     "option": (2, "An option of a command"),
+    "finding": (2, "A finding"),
     "doctor_check": (1, "A check of `tapir doctor`"),
     "record_type": (9, "A kind of record that is captured"),  # issue 38 asks for 8
 }
