@@ -5,6 +5,7 @@
  *
  *   sock_send_length, sock_recv_length  a thread has sent or received, in its own context
  *   inet_sock_set_state                 a connection is made, and ends; often in an interrupt
+ *   an iterator over the connections    which requests have no answer when the recording ends
  *
  * On a connection that the process opened, what is sent is a request and what is received its
  * answer; on an accepted one the reverse. The time is from a request's last byte to the answer's
@@ -36,13 +37,15 @@ struct connection {
 	__u64 sent_bytes;
 	__u64 received_bytes;
 	__u32 answered_seq; /* of what asks: up to where it is answered */
-	__u32 tgid;	    /* who used it last */
+	__u32 sent_seq;	    /* where those bytes begin */
+	__u32 received_seq;
+	__u32 tgid; /* who used it last */
 	__u32 tid;
 	__u32 ask_tid;
 	__u8 is_opened;
 	__u8 has_seq;
 	__u8 overlaps; /* of the open exchange */
-	__u8 pad0[5];
+	__u8 pad0[1];
 };
 
 struct {
@@ -59,7 +62,7 @@ struct net_scratch {
 	struct tapir_io_rate rate;
 };
 
-enum net_user { BY_SEND, BY_RECEIVE, BY_STATE, NET_USERS };
+enum net_user { BY_SEND, BY_RECEIVE, BY_STATE, BY_END, NET_USERS };
 
 /* A program of its kind interrupts none: the kernel skips it. So each has a place of its own. */
 struct {
@@ -78,7 +81,8 @@ static __always_inline void fill_v4(__u8 *out, __be32 address)
 
 static __always_inline void fill_addresses(struct tapir_rec_exchange *rec, const struct sock *sk)
 {
-	rec->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	/* Not skc_num: a connection that is reset has given that back. */
+	rec->local_port = bpf_ntohs(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
 	rec->peer_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	rec->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET) {
@@ -88,6 +92,18 @@ static __always_inline void fill_addresses(struct tapir_rec_exchange *rec, const
 	}
 	BPF_CORE_READ_INTO(&rec->local, sk, __sk_common.skc_v6_rcv_saddr);
 	BPF_CORE_READ_INTO(&rec->peer, sk, __sk_common.skc_v6_daddr);
+}
+
+/*
+ * Returns true if more bytes passed than were seen, by the sequence numbers; the end of a direction
+ * counts as one. Where several threads share a connection, some may be on their way here.
+ */
+static __always_inline int has_unseen(const struct connection *c, const struct tcp_sock *tp)
+{
+	__u32 sent = BPF_CORE_READ(tp, write_seq) - c->sent_seq - (__u32)c->sent_bytes;
+	__u32 received = BPF_CORE_READ(tp, copied_seq) - c->received_seq - (__u32)c->received_bytes;
+
+	return c->has_seq && !c->overlaps && (sent > 1 || received > 1);
 }
 
 static __noinline int send_exchange(struct connection *c, const struct sock *sk, __u32 kind,
@@ -125,8 +141,10 @@ static __noinline int send_exchange(struct connection *c, const struct sock *sk,
 		s->rec.flags |= TAPIR_EXCHANGE_OPENED;
 	if (c->overlaps)
 		s->rec.flags |= TAPIR_EXCHANGE_OVERLAPS;
+	if (has_unseen(c, (const struct tcp_sock *)sk))
+		s->rec.flags |= TAPIR_EXCHANGE_UNSEEN;
 	fill_addresses(&s->rec, sk);
-	if (user != BY_STATE &&
+	if (user < BY_STATE &&
 	    tapir_announce(now, &s->sender, &s->thread, bpf_get_current_task_btf(), &s->rec.h))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
 	if (tapir_send(now, &s->sender, &s->rec, sizeof(s->rec)))
@@ -170,6 +188,8 @@ static __always_inline void see_answer(struct connection *c, const struct sock *
 	c->ask_ns = 0;
 	c->overlaps = 0;
 	c->sent_bytes = c->received_bytes = 0;
+	c->sent_seq = BPF_CORE_READ((const struct tcp_sock *)sk, write_seq);
+	c->received_seq = BPF_CORE_READ((const struct tcp_sock *)sk, copied_seq);
 }
 
 static __always_inline int transfer(struct sock *sk, int bytes, enum net_user user)
@@ -200,6 +220,8 @@ static __always_inline int transfer(struct sock *sk, int bytes, enum net_user us
 	if (!c->has_seq) {
 		c->has_seq = 1;
 		c->answered_seq = is_ask ? seq - bytes : seq;
+		c->sent_seq = tp->write_seq - (user == BY_SEND ? bytes : 0);
+		c->received_seq = tp->copied_seq - (user == BY_RECEIVE ? bytes : 0);
 	}
 	c->tgid = task->tgid;
 	c->tid = task->pid;
@@ -259,10 +281,22 @@ int BPF_PROG(tapir_net_state, struct sock *sk, int before, int after)
 	if (after != TCP_CLOSE)
 		return 0;
 	c = bpf_sk_storage_get(&connections, sk, 0, 0);
-	if (c && c->id)
-		send_exchange(c, sk,
-			      TAPIR_EXCHANGE_CLOSED |
-				      (before == TCP_SYN_SENT ? TAPIR_EXCHANGE_REFUSED << 8 : 0),
-			      BY_STATE);
+	if (!c || !c->id)
+		return 0;
+	send_exchange(c, sk,
+		      TAPIR_EXCHANGE_CLOSED |
+			      (before == TCP_SYN_SENT ? TAPIR_EXCHANGE_REFUSED << 8 : 0),
+		      BY_STATE);
+	c->ask_ns = 0;
+	return 0;
+}
+
+SEC("iter/bpf_sk_storage_map")
+int tapir_net_open(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct connection *c = ctx->value;
+
+	if (c && ctx->sk && c->ask_ns)
+		send_exchange(c, ctx->sk, TAPIR_EXCHANGE_OPEN, BY_END);
 	return 0;
 }

@@ -442,16 +442,20 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_io) == 120, "tapir_rec_io");
 
 enum tapir_exchange_kind {
 	TAPIR_EXCHANGE_ANSWERED = 1, /* the first byte of an answer has passed */
-	TAPIR_EXCHANGE_CLOSED = 2    /* the connection has ended */
+	TAPIR_EXCHANGE_CLOSED = 2,   /* the connection has ended */
+	TAPIR_EXCHANGE_OPEN = 3	     /* the recording ends, and a request has no answer yet */
 };
 
 #define TAPIR_EXCHANGE_OPENED	(1u << 0) /* the process opened the connection; else accepted it */
 /* Another request may have begun before this one was answered: its times mean nothing. */
 #define TAPIR_EXCHANGE_OVERLAPS (1u << 1)
 #define TAPIR_EXCHANGE_REFUSED	(1u << 2) /* the connection was never made */
+/* Bytes passed by the programs: by splice(2), zero-copy, TLS in the kernel, another process. */
+#define TAPIR_EXCHANGE_UNSEEN	(1u << 3)
 
 /*
- * One record per answered request, and one at the end of a connection. Bytes are those since the
+ * One record per answered request, and one at the end of a connection, or of the recording for a
+ * request that has no answer yet. Bytes are those since the
  * connection's last record. Addresses are IPv6; an IPv4 one is ::ffff:a.b.c.d.
  */
 struct tapir_rec_exchange {

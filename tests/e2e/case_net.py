@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Requests on TCP connections: as many, and as long, as a client and its server know."""
 import json
+import signal
 
 PAIR = r"""
 import socket, sys, threading, time
@@ -106,3 +107,81 @@ def test_view_says_what_was_not_recorded(t):
     file = t.path("none.tapir")
     t.tapir("record", "--no-samples", "-o", file, "--", "true")
     t.ok("requests on connections were not recorded: `tapir record --net` records them" in t.tapir("report", file, "--view", "net").out, "said")
+
+
+FAULTS = r"""
+import os, signal, socket, struct, sys, threading, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print('ready', flush=True)
+signal.sigwait([signal.SIGUSR1])
+# A server that never answers on one port, resets on another, and answers what is spliced on a third.
+def server(act):
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    def accept():
+        while True:
+            threading.Thread(target=act, args=(listener.accept()[0],), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port))
+def reset(c):
+    c.recv(64)
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.close()
+def echo(c):
+    while got := c.recv(64):
+        c.sendall(got)
+HANGS, RESETS, SPLICED, MANY = 6, 3, 2, int(sys.argv[1])
+silent, resets, echoes = server(lambda c: c.recv(64) and time.sleep(1000)), server(reset), server(echo)
+def ask_silent():
+    s = connect(silent); s.sendall(b"what"); s.recv(64)
+for _ in range(HANGS):
+    threading.Thread(target=ask_silent, daemon=True).start()
+for _ in range(RESETS):
+    s = connect(resets); s.sendall(b"what")
+    try:
+        s.recv(64)
+    except ConnectionResetError:
+        pass
+s, (r, w) = connect(echoes), os.pipe()
+def ask():
+    s.sendall(b"what"); s.recv(64)
+ask()
+for _ in range(SPLICED):
+    s.sendall(b"what"); os.splice(s.fileno(), w, 64)
+    ask()
+many = [connect(echoes) for _ in range(MANY)]
+for s in many: s.sendall(b"what")
+for s in many: s.recv(64)
+print('{"silent": %d, "hangs": %d, "resets": %d, "reset": %d, "echoes": %d, "known": %d, "spliced": %d}'
+      % (silent, HANGS, resets, RESETS, echoes, 1 + MANY, SPLICED), flush=True)
+time.sleep(1000)
+"""
+
+
+def hang(t, many):
+    """The program begins when it is recorded; when it has said what it did, the recording ends."""
+    file, program = t.path("hang.tapir"), t.start("python3", "-c", FAULTS, many)
+    program.wait_line("ready")
+    recorder = t.start_tapir("record", "--net", "--no-samples", "-p", program.pid, "-o", file)
+    recorder.wait_ready()
+    program.go()
+    said = json.loads(program.wait_line('{"silent"'))
+    recorder.signal(signal.SIGINT)
+    t.eq(recorder.wait().rc, 0, "exit code of record")
+    return said, json.loads(t.tapir("report", file, "--view", "net", "--json").out), file
+
+
+def row_of(rows, port):
+    return next(row for row in rows if row["peer"].startswith(f"127.0.0.1:{port} ") or row["peer"] == f"127.0.0.1:{port}")
+
+
+def test_what_has_no_answer_or_no_time_is_told_apart(t):
+    said, view, file = hang(t, 20)
+    silent, echoes = row_of(view["calls"], said["silent"]), row_of(view["calls"], said["echoes"])
+    t.eq((silent["calls"], silent["unanswered"]), (0, said["hangs"]), "calls without an answer")
+    t.eq((row_of(view["errors"], said["resets"])["error"], row_of(view["errors"], said["resets"])["connections"]), ("reset", said["reset"]), "resets")
+    t.eq(sorted(row["port"] for row in view["requests"]), sorted(said[key] for key in ("silent", "resets", "echoes")), "listening ports")
+    t.eq((echoes["calls"], echoes["unseen"]), (said["known"] + said["spliced"], said["spliced"]), "answers taken by splice(2)")
+    call = next(x for x in json.loads(t.tapir("report", file, "--json").out)["overview"]["calls"] if x["peer"].startswith(f"127.0.0.1:{said['silent']}"))
+    t.ok(call["waiters"].startswith(f"{said['hangs']} threads wait"), call["waiters"])

@@ -111,6 +111,29 @@ static void wait_that_has_no_answer_yet_is_of_the_same_peer(void **state)
 	tapir_overview__fini(&o);
 }
 
+/* Nothing of that peer was ever answered: the connection says for what its thread waits. */
+static void peer_that_does_not_answer_is_a_finding(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	for (uint32_t tid = 2; tid <= 4; tid++) {
+		struct tapir_rec_exchange rec = exchange_of(tid, 100 * MS, 1000 * MS);
+
+		leave(SOCKET, tid, 101, ASKS);
+		rec.kind = TAPIR_EXCHANGE_OPEN;
+		rec.flags = TAPIR_EXCHANGE_OPENED;
+		rec.peer_port = 5791;
+		feeder_add(&f, &rec.h);
+	}
+	row = calls_at(1000);
+	assert_non_null(row);
+	assert_string_equal(row->text, "127.0.0.1:5791 does not answer: 3 calls, 3.0 at a time, 3 "
+				       "without an answer for 900.00 ms; 3 threads wait in "
+				       "Shop.ask()");
+	assert_null(one_of(TAPIR_FOUND_WAITS));
+}
+
 /* A server's thread waits for the next request. Without --net that was a wait for a socket. */
 static void wait_for_a_request_is_no_finding(void **state)
 {
@@ -179,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(waits_for_answers_are_of_their_peer),
 		TEST(wait_that_has_no_answer_yet_is_of_the_same_peer),
+		TEST(peer_that_does_not_answer_is_a_finding),
 		TEST(wait_for_a_request_is_no_finding),
 		TEST(wait_within_a_request_that_nothing_explains_counts),
 		TEST(calls_of_an_event_loop_have_no_thread),

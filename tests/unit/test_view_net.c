@@ -112,6 +112,9 @@ static void what_is_not_known_is_said(void **state)
 	rec.begin_ns = 9 * MS; /* after its end: a file may say anything */
 	feed(rec, 100, TAPIR_EXCHANGE_OPENED);
 	rec.begin_ns = 1 * MS;
+	feed(rec, 100, TAPIR_EXCHANGE_OPENED | TAPIR_EXCHANGE_UNSEEN);
+	rec.kind = TAPIR_EXCHANGE_OPEN;
+	feed(rec, 100, TAPIR_EXCHANGE_OPENED);
 	rec.kind = TAPIR_EXCHANGE_CLOSED;
 	rec.error = ECONNRESET;
 	feed(rec, 100, TAPIR_EXCHANGE_OPENED);
@@ -125,11 +128,12 @@ static void what_is_not_known_is_said(void **state)
 	feed(rec, 100, 0xffff);
 	assert_int_equal(answer(), 0);
 	calls = table("calls", 0);
-	assert_int_equal(cell(calls, 0, "calls")->u64, 2);
+	assert_int_equal(cell(calls, 0, "calls")->u64, 3);
 	assert_int_equal(cell(calls, 0, "overlaps")->u64, 2);
+	assert_int_equal(cell(calls, 0, "unseen")->u64, 1);
 	assert_false(cell(calls, 0, "p50_ns")->is_there);
-	assert_int_equal(cell(calls, 0, "unanswered")->u64, 1);
-	assert_int_equal(cell(calls, 0, "unanswered_ns")->u64, 4 * MS);
+	assert_int_equal(cell(calls, 0, "unanswered")->u64, 2);
+	assert_int_equal(cell(calls, 0, "unanswered_ns")->u64, 8 * MS);
 	errors = table("errors", 0);
 	assert_int_equal(tapir_view_result_table__rows(errors), 4);
 	assert_string_equal(cell(errors, 0, "error")->text, "refused");

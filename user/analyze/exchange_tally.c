@@ -104,6 +104,10 @@ static void add_answer(struct tapir_exchange_tally *tally, struct tapir_exchange
 	uint64_t took_ns = rec->h.time_ns - rec->begin_ns;
 
 	row->cnt++;
+	if (rec->flags & TAPIR_EXCHANGE_UNSEEN) {
+		row->unseen_cnt++;
+		return;
+	}
 	if (rec->flags & TAPIR_EXCHANGE_OVERLAPS || !rec->begin_ns ||
 	    rec->begin_ns > rec->h.time_ns) {
 		row->overlap_cnt++;
@@ -122,7 +126,8 @@ static void add_end(struct tapir_exchange_row *row, const struct tapir_rec_excha
 {
 	if (rec->error)
 		row->errors[error_of(rec)]++;
-	if (rec->begin_ns && rec->begin_ns < rec->h.time_ns) {
+	if (rec->begin_ns && rec->begin_ns < rec->h.time_ns &&
+	    !(rec->flags & TAPIR_EXCHANGE_UNSEEN)) {
 		row->unanswered_cnt++;
 		row->unanswered_ns += rec->h.time_ns - rec->begin_ns;
 	}
@@ -156,9 +161,10 @@ struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally
 static int by_time(const void *a, const void *b)
 {
 	const struct tapir_exchange_row *x = a, *y = b;
+	uint64_t of_x = x->sum_ns + x->unanswered_ns, of_y = y->sum_ns + y->unanswered_ns;
 
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
+	if (of_x != of_y)
+		return of_x < of_y ? 1 : -1;
 	if (x->cnt != y->cnt)
 		return x->cnt < y->cnt ? 1 : -1;
 	return x->idx < y->idx ? -1 : x->idx > y->idx;

@@ -35,8 +35,9 @@ struct tapir_exchange_row {
 	uint16_t port;	     /* of the peer; or at which the process is asked */
 	uint32_t netns;
 	uint64_t cnt, overlap_cnt; /* answered; of those, without a time that means something */
+	uint64_t unseen_cnt;	   /* with bytes that were not seen: without a time, too */
 	uint64_t sent_bytes, received_bytes, sum_ns;
-	uint64_t unanswered_cnt, unanswered_ns;	   /* when their connection ended */
+	uint64_t unanswered_cnt, unanswered_ns; /* when their connection ended, or the recording */
 	uint64_t errors[TAPIR_EXCHANGE_ERROR_CNT]; /* connections that ended with one */
 	struct tapir_vec(uint64_t) took_ns;	   /* in order, once sorted */
 };
@@ -54,7 +55,8 @@ struct tapir_exchange_tally {
 struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally *tally,
 						     const struct tapir_catalog *catalog,
 						     const struct tapir_rec_exchange *rec);
-/* The rows that took most time come first. Nothing is added afterwards. */
+/* The rows that took most time, with or without answers, come first. Nothing is added afterwards.
+ */
 void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally);
 void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally);
 

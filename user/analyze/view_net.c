@@ -17,7 +17,7 @@ struct net {
 
 /* Sums over one table. */
 struct sums {
-	uint64_t cnt, overlap_cnt, unanswered_cnt, rows;
+	uint64_t cnt, overlap_cnt, unseen_cnt, unanswered_cnt, rows;
 };
 
 static void fini(void *ctx)
@@ -73,7 +73,7 @@ static void write_time(struct tapir_view_result *result, size_t t,
 		{"max_ns", ">MAX", TAPIR_CELL_NS}, {"ns", ">IN ALL", TAPIR_CELL_NS},               \
 		{"bytes", ">BYTES", TAPIR_CELL_BYTES}, {"sent_bytes", NULL, TAPIR_CELL_BYTES},     \
 		{"received_bytes", NULL, TAPIR_CELL_BYTES}, {"overlaps", NULL, TAPIR_CELL_COUNT},  \
-		{"unanswered", NULL, TAPIR_CELL_COUNT},                                            \
+		{"unseen", NULL, TAPIR_CELL_COUNT}, {"unanswered", NULL, TAPIR_CELL_COUNT},        \
 	{                                                                                          \
 		"unanswered_ns", NULL, TAPIR_CELL_NS                                               \
 	}
@@ -96,6 +96,7 @@ static void write_numbers(const struct net *v, struct tapir_view_result *result,
 	tapir_view_result__u64(result, t, row->sent_bytes);
 	tapir_view_result__u64(result, t, row->received_bytes);
 	tapir_view_result__u64(result, t, row->overlap_cnt);
+	tapir_view_result__u64(result, t, row->unseen_cnt);
 	tapir_view_result__u64(result, t, row->unanswered_cnt);
 	tapir_view_result__u64(result, t, row->unanswered_ns);
 }
@@ -113,6 +114,7 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 			continue;
 		sums.cnt += row->cnt;
 		sums.overlap_cnt += row->overlap_cnt;
+		sums.unseen_cnt += row->unseen_cnt;
 		sums.unanswered_cnt += row->unanswered_cnt;
 		if (++sums.rows > v->asked.top)
 			continue;
@@ -165,6 +167,7 @@ static void write_notes(const struct net *v, struct tapir_view_result *result,
 {
 	uint64_t overlaps = calls->overlap_cnt + asked->overlap_cnt;
 	uint64_t unanswered = calls->unanswered_cnt + asked->unanswered_cnt;
+	uint64_t unseen = calls->unseen_cnt + asked->unseen_cnt;
 
 	if (overlaps)
 		tapir_view_result__note(result,
@@ -172,10 +175,16 @@ static void write_notes(const struct net *v, struct tapir_view_result *result,
 					"known: others may have been under way on their connection "
 					"(HTTP/2, pipelining)",
 					overlaps, calls->cnt + asked->cnt);
+	if (unseen)
+		tapir_view_result__note(result,
+					"the time of %" PRIu64 " of %" PRIu64 " requests is not "
+					"known: bytes passed that are not seen (splice, zero-copy, "
+					"TLS in the kernel)",
+					unseen, calls->cnt + asked->cnt);
 	if (unanswered)
 		tapir_view_result__note(result,
-					"%" PRIu64 " requests were without an answer when their "
-					"connection ended",
+					"%" PRIu64 " requests had no answer when their connection "
+					"or the recording ended",
 					unanswered);
 	if (v->tally.more)
 		tapir_view_result__note(result, "%" PRIu64 " requests found no room in the tables",

@@ -220,6 +220,13 @@ static bool has_system_calls(struct tapir_check *check, uint32_t tgid)
 	return has_tracepoint(check, "btf_trace_sys_enter");
 }
 
+/* Since 6.3. */
+static bool has_connections(struct tapir_check *check, uint32_t tgid)
+{
+	(void)tgid;
+	return has_tracepoint(check, "btf_trace_sock_send_length");
+}
+
 /* A check of the machine has its function above this line. */
 static const struct tapir_check_row of_machine[] = {
 	{"perf_event_paranoid", "irrelevant with cap_perfmon", is_paranoid_well,
@@ -251,6 +258,8 @@ static const struct tapir_check_row of_machine[] = {
 	{"system_calls", "system calls can be counted (--syscalls)", has_system_calls,
 	 TAPIR_CHECK_LIMITED, "record --syscalls is refused",
 	 "a kernel with CONFIG_FTRACE_SYSCALLS and BTF"},
+	{"connections", "requests on TCP connections can be recorded (--net)", has_connections,
+	 TAPIR_CHECK_LIMITED, "record --net is refused", "Linux 6.3 or newer with BTF"},
 	/* A check of the machine is a row above this line. */
 };
 

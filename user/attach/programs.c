@@ -156,6 +156,10 @@ static void set_family(struct tapir_bpf *skel, const struct tapir_family *family
 
 	for (int i = 0; (program = program_of(skel, family, i)); i++)
 		bpf_program__set_autoload(program, is_wanted);
+	if (family->last_program)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(skel->obj, family->last_program),
+			is_wanted);
 	for (int i = 0; i < TAPIR_FAMILY_MAPS && family->maps[i]; i++)
 		bpf_map__set_autocreate(bpf_object__find_map_by_name(skel->obj, family->maps[i]),
 					is_wanted);
@@ -465,6 +469,25 @@ int tapir_programs__call_counts_fd(const struct tapir_programs *p)
 	return p->skel && bpf_program__autoload(p->skel->progs.tapir_calls_open)
 		       ? bpf_map__fd(p->skel->maps.call_counts)
 		       : -1;
+}
+
+/* The iterator writes into the rings, and nothing is read from it. */
+int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family)
+{
+	const struct tapir_family *f = &tapir_families[family];
+	union bpf_iter_link_info info = {};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	tapir_autofd int fd = -1;
+	ssize_t n = 1;
+	char nothing[64];
+
+	if (!p->skel || !f->last_program)
+		return 0;
+	info.map.map_fd = (__u32)bpf_object__find_map_fd_by_name(p->skel->obj, f->last_map);
+	fd = iterate(bpf_object__find_program_by_name(p->skel->obj, f->last_program), &opts);
+	while (fd >= 0 && n > 0)
+		n = read(fd, nothing, sizeof(nothing));
+	return fd < 0 ? fd : n < 0 ? -errno : 0;
 }
 
 int tapir_programs__new_without(struct tapir_programs **out)

@@ -98,6 +98,8 @@ int tapir_programs__iterate_threads(struct tapir_programs *p, uint32_t tgid);
 
 /* The same to read struct tapir_thread_use from, of all threads of the machine. Any thread. */
 int tapir_programs__iterate_uses(struct tapir_programs *p);
+/* Runs the iterator of a family that is captured, if it has one. 0 or -errno without a line. */
+int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family);
 
 /* In place of the one of opts, before anything is attached. */
 int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filter *filter);

@@ -7,6 +7,7 @@
  */
 #include "diagnose/finding_calls.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyze/view.h"
@@ -162,14 +163,28 @@ static void explain_request(struct tapir_finding *f, const struct tapir_rec_exch
 	}
 }
 
+/* The thread waits for an answer when the recording ends: that wait is yet to come here. */
+static void keep_open(struct tapir_calls *c, const struct tapir_rec_exchange *rec, uint32_t idx)
+{
+	struct tapir_call_thread made = {.tid = rec->ask_tid}, *t;
+
+	t = tapir_keyed__row(&c->threads, &c->thread_by_tid, made.tid, MAX_THREADS, made);
+	if (!t)
+		return;
+	t->open_row = idx + 1;
+	t->open_begin_ns = rec->begin_ns;
+}
+
 void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
 {
 	const struct tapir_exchange_row *row =
 		tapir_exchange_tally__add(&f->calls.tally, tapir_timeline__catalog(f->tl), rec);
 
-	if (!row || rec->kind != TAPIR_EXCHANGE_ANSWERED || !rec->begin_ns)
+	if (!row || !rec->begin_ns || rec->kind == TAPIR_EXCHANGE_CLOSED)
 		return;
-	if (row->is_opened)
+	if (rec->kind == TAPIR_EXCHANGE_OPEN && row->is_opened)
+		keep_open(&f->calls, rec, row->idx);
+	else if (row->is_opened)
 		explain_call(f, rec, row->idx);
 	else
 		explain_request(f, rec);
@@ -181,8 +196,13 @@ void tapir_finding_calls__conclude(struct tapir_finding *f)
 
 	f->calls.is_concluded = true;
 	tapir_vec_for_each (t, &f->calls.threads)
-		for (; t->cnt; drop(t, 0))
-			decide(f, t->tid, t->waits);
+		for (; t->cnt; drop(t, 0)) {
+			if (t->open_row && t->waits->is_cut &&
+			    t->waits->from_ns >= t->open_begin_ns)
+				charge(f, t->open_row - 1, t->tid, t->waits);
+			else
+				decide(f, t->tid, t->waits);
+		}
 	tapir_exchange_tally__sort(&f->calls.tally);
 }
 
@@ -197,43 +217,63 @@ const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_findi
 	return called && called->waited_ns ? called : NULL;
 }
 
+/* The time for which its requests were open, with or without an answer. */
+static uint64_t open_ns(const struct tapir_exchange_row *row)
+{
+	return row->sum_ns + row->unanswered_ns;
+}
+
 void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 				      const struct tapir_exchange_row *row, struct tapir_str *out)
 {
 	const struct tapir_called *called = tapir_finding_calls__waiters(f, row);
 
-	if (!called || called->waited_ns * 100 < row->sum_ns * TAPIR_LIMIT(CALL_WAITERS))
+	if (!called || called->waited_ns * 100 < open_ns(row) * TAPIR_LIMIT(CALL_WAITERS))
 		return; /* an event loop, that waited for this peer alone now and then */
 	tapir_str__addf(out, "%zu thread%s", called->tids.cnt,
 			called->tids.cnt == 1 ? " waits" : "s wait");
 	tapir_finding__add_most(f, &called->callers, " in ", out);
 }
 
+static void add_calls(const struct tapir_exchange_row *row, const char *place, double at_a_time,
+		      struct tapir_str *out)
+{
+	uint64_t cnt = row->took_ns.cnt, open_cnt = row->unanswered_cnt;
+	char each[TAPIR_NS_TEXT_BYTES];
+
+	if (cnt)
+		tapir_str__addf(out, "%" PRIu64 " calls of %s, %s each, %.1f at a time", cnt, place,
+				tapir_ns__text(row->sum_ns / cnt, each), at_a_time);
+	else
+		tapir_str__addf(out, "%s does not answer: %" PRIu64 " call%s, %.1f at a time",
+				place, open_cnt, open_cnt == 1 ? "" : "s", at_a_time);
+	if (open_cnt)
+		tapir_str__addf(out, ", %" PRIu64 " without an answer for %s", open_cnt,
+				tapir_ns__text(row->unanswered_ns / open_cnt, each));
+}
+
 void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl), all_ns = 0;
 	const struct tapir_exchange_row *row, *worst = NULL;
-	char each[TAPIR_NS_TEXT_BYTES];
 	struct tapir_str text = {}, place = {};
-	double at_a_time;
+	double at_a_time, cnt;
 
 	tapir_vec_for_each (row, &f->calls.tally.rows) {
-		all_ns += row->is_opened ? row->sum_ns : 0;
-		if (!worst && row->is_opened && row->took_ns.cnt)
+		all_ns += row->is_opened ? open_ns(row) : 0;
+		if (!worst && row->is_opened && open_ns(row))
 			worst = row;
 	}
-	at_a_time = worst && span_ns ? (double)worst->sum_ns / (double)span_ns : 0;
-	if (!worst || !tapir_found_list__admits(
-			      list, TAPIR_FOUND_CALLS, at_a_time,
-			      TAPIR_CHECKS({TAPIR_LIMIT_CALL_CNT, (double)worst->took_ns.cnt})))
+	at_a_time = worst && span_ns ? (double)open_ns(worst) / (double)span_ns : 0;
+	cnt = worst ? (double)(worst->took_ns.cnt + worst->unanswered_cnt) : 0;
+	if (!worst || !tapir_found_list__admits(list, TAPIR_FOUND_CALLS, at_a_time,
+						TAPIR_CHECKS({TAPIR_LIMIT_CALL_CNT, cnt})))
 		return;
 	tapir_exchange_tally__add_place(&f->calls.tally, worst, &place);
-	tapir_str__addf(&text, "%zu calls of %s, %s each, %.1f at a time", worst->took_ns.cnt,
-			place.data ? place.data : "",
-			tapir_ns__text(worst->sum_ns / worst->took_ns.cnt, each), at_a_time);
-	if (worst->sum_ns < all_ns)
+	add_calls(worst, place.data ? place.data : "", at_a_time, &text);
+	if (open_ns(worst) < all_ns)
 		tapir_str__addf(&text, ", %.0f%% of the time of all calls",
-				tapir_finding__percent(worst->sum_ns, all_ns));
+				tapir_finding__percent(open_ns(worst), all_ns));
 	if (tapir_finding_calls__waiters(f, worst))
 		tapir_str__adds(&text, "; ");
 	tapir_finding_calls__add_waiters(f, worst, &text);

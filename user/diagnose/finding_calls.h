@@ -24,6 +24,8 @@ struct tapir_call_wait {
 
 struct tapir_call_thread {
 	uint32_t tid;
+	uint32_t open_row;	/* that it called, and which has not answered at the end: idx + 1 */
+	uint64_t open_begin_ns; /* since then */
 	unsigned cnt;
 	struct tapir_call_wait waits[TAPIR_CALL_WAITS]; /* the first, and the last ones */
 };

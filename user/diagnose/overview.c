@@ -300,16 +300,19 @@ static void add_call(const struct tapir_finding *f, const struct tapir_exchange_
 {
 	struct tapir_str peer = {}, waiters = {};
 
-	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !row->cnt)
+	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !(row->cnt + row->unanswered_cnt))
 		return;
 	tapir_exchange_tally__add_place(&f->calls.tally, row, &peer);
 	tapir_finding_calls__add_waiters(f, row, &waiters);
 	o->failed |= peer.failed || waiters.failed;
-	o->calls[o->call_cnt++] = (struct tapir_overview_call){.peer = peer.data,
-							       .waiters = waiters.data,
-							       .cnt = row->cnt,
-							       .timed_cnt = row->took_ns.cnt,
-							       .sum_ns = row->sum_ns};
+	o->calls[o->call_cnt++] =
+		(struct tapir_overview_call){.peer = peer.data,
+					     .waiters = waiters.data,
+					     .cnt = row->cnt,
+					     .timed_cnt = row->took_ns.cnt,
+					     .unanswered_cnt = row->unanswered_cnt,
+					     .unanswered_ns = row->unanswered_ns,
+					     .sum_ns = row->sum_ns};
 }
 
 static void add_calls(const struct tapir_finding *f, struct tapir_overview *o)

@@ -67,6 +67,7 @@ struct tapir_overview_io {
 struct tapir_overview_call {
 	char *peer, *waiters;		 /* waiters: "8 threads wait in ask_rates", or "" */
 	uint64_t cnt, timed_cnt, sum_ns; /* timed_cnt: whose time is known, which is sum_ns */
+	uint64_t unanswered_cnt, unanswered_ns;
 };
 
 struct tapir_overview {

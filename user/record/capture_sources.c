@@ -170,6 +170,19 @@ int tapir_recording__start_samplers(struct recording *r)
 	return err;
 }
 
+void tapir_recording__end_samplers(struct recording *r)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT && r->programs; i++) {
+		int err = tapir_recording__wants(r->opts, i)
+				  ? tapir_programs__run_last(r->programs, i)
+				  : 0;
+
+		if (err)
+			tapir_warn("%s that were open at the end are not in the recording: %s",
+				   tapir_families[i].many, tapir_errno__text(err));
+	}
+}
+
 /* ---- what the kernel reports ----------------------------------------------------------------- */
 
 static void on_mmap(void *ctx, const struct tapir_sideband_mmap *mmap)

@@ -151,6 +151,7 @@ static void look_at_threads(struct recording *r)
 		return;
 	tapir_recording__free_snapshots(r);
 	tapir_recording__end_snapshots(r);
+	tapir_recording__end_samplers(r);
 }
 
 /* The time for which mapped files wait, after one that was handled at once. */
@@ -412,6 +413,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		r->opts->ring->on_stopping(r->opts->ring->session.ctx);
 	if (has_begun) {
 		tapir_recording__end_snapshots(r);
+		tapir_recording__end_samplers(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
 		look_at_publishers(r, true);
 	}

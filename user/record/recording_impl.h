@@ -120,6 +120,8 @@ bool tapir_recording__has_samplers(const struct recording *r);
 
 /* Starts them, then takes the first snapshot. */
 int tapir_recording__start_samplers(struct recording *r);
+/* Before programs are disabled: what is open in the kernel reaches the rings. */
+void tapir_recording__end_samplers(struct recording *r);
 
 /* ---- recording_threads.c --------------------------------------------------------------------- */
 

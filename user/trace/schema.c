@@ -58,12 +58,16 @@ WORD_OF(switch_state, switch, r->out_tid ? tapir_switch__state_name(r) : NULL)
 WORD_OF(switch_mark, switch, r->flags &TAPIR_SWITCH_STACK_LOST ? "lost" : NULL)
 WORD_OF(io_op, io, tapir_io_op__name(r->op))
 WORD_OF(io_mark, io, r->flags &TAPIR_IO_STACK_LOST ? "lost" : NULL)
-WORD_OF(exchange_kind, exchange, r->kind == TAPIR_EXCHANGE_CLOSED ? "closed" : "answered")
+WORD_OF(exchange_kind, exchange,
+	r->kind == TAPIR_EXCHANGE_CLOSED ? "closed"
+	: r->kind == TAPIR_EXCHANGE_OPEN ? "open"
+					 : "answered")
 WORD_OF(exchange_role, exchange, r->flags &TAPIR_EXCHANGE_OPENED ? "opened" : "accepted")
 WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
+VALUE_OF(exchange_unseen, exchange, (r->flags & TAPIR_EXCHANGE_UNSEEN) != 0)
 VALUE_OF(exchange_took, exchange,
 	 r->begin_ns && r->begin_ns < r->h.time_ns ? r->h.time_ns - r->begin_ns : 0)
 VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
@@ -431,7 +435,7 @@ static const struct tapir_member exchange[] = {
 	 .what = "name of the process"},
 	{IN(exchange, tid), IS(THREAD), .column = "thread", .what = "name of the thread"},
 	{IN(exchange, kind), IS(WORD), .word = exchange_kind, AS("kind"),
-	 .what = "answered; closed: the connection has ended"},
+	 .what = "answered; closed: the connection has ended; open: the recording ends before"},
 	{IN(exchange, flags), IS(WORD), .word = exchange_role, AS("role"),
 	 .what = "opened: the process asks; accepted: it answers"},
 	{IN(exchange, local), IS(ADDRESS), .aux = AT(exchange, local_port), AS("local"),
@@ -439,12 +443,14 @@ static const struct tapir_member exchange[] = {
 	{IN(exchange, peer), IS(ADDRESS), .aux = AT(exchange, peer_port), AS("peer"),
 	 .what = "address and port of the other end"},
 	{IN(exchange, begin_ns), IS(UINT), .value = exchange_took, MAY_MISS, AS("took_ns"),
-	 .what = "from the request's last byte to the answer's first; closed: without an answer"},
+	 .what = "from the request's last byte to the answer's first; else without an answer"},
 	{IN(exchange, nr), AS("nr"), .what = "answered requests of the connection so far"},
 	{IN(exchange, sent_bytes), AS("sent_bytes"), .what = "since its record before"},
 	{IN(exchange, received_bytes), AS("received_bytes"), .what = "since its record before"},
 	{IN(exchange, flags), IS(UINT), .value = exchange_overlaps, AS("overlaps"),
 	 .what = "1: another request may have begun before the answer; the time means nothing"},
+	{IN(exchange, flags), IS(UINT), .value = exchange_unseen, AS("unseen"),
+	 .what = "1: bytes passed that were not seen (splice, zero-copy, TLS in the kernel)"},
 	{IN(exchange, error), MAY_MISS, AS("error"),
 	 .what = "errno of the connection: 104 reset, 111 refused, 110 timed out"},
 	{IN(exchange, retransmits), AS("retransmits"), .what = "of the connection so far"},
@@ -743,6 +749,8 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				   .programs = {"tapir_net_state", "tapir_net_recv",
 						"tapir_net_send"},
 				   .maps = {"connections", "net_scratches"},
+				   .last_program = "tapir_net_open",
+				   .last_map = "connections",
 				   .meta = "net",
 				   .title = ">NET",
 				   .loss_kind = TAPIR_LOSS_KIND_EXCHANGE,

@@ -285,19 +285,27 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
 }
 
+/* "answered by " ..., and after the address " in 12.1 ms" or ", no answer for 12.1 ms" */
+static const char *exchange_words(const struct tapir_rec_exchange *x)
+{
+	if (x->kind == TAPIR_EXCHANGE_OPEN)
+		return "no answer yet, peer ";
+	if (x->kind == TAPIR_EXCHANGE_CLOSED)
+		return "connection ended, peer ";
+	return x->flags & TAPIR_EXCHANGE_OPENED ? "answered by " : "answered ";
+}
+
 /* "answered by 127.0.0.1:80 in 12.1 ms, 120 B sent, 300 B received" */
 static void add_exchange(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			 struct tapir_str *out)
 {
 	const struct tapir_rec_exchange *x = (const void *)rec;
-	bool is_answer = x->kind == TAPIR_EXCHANGE_ANSWERED;
+	bool is_answer = x->kind != TAPIR_EXCHANGE_CLOSED && x->kind != TAPIR_EXCHANGE_OPEN;
 	bool is_opened = x->flags & TAPIR_EXCHANGE_OPENED;
 
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, x->tgid, x->tid, rec->time_ns);
-	tapir_str__adds(out, !is_answer	 ? "connection ended, peer "
-			     : is_opened ? "answered by "
-					 : "answered ");
+	tapir_str__adds(out, exchange_words(x));
 	tapir_net__add_address(out, x->peer, x->peer_port);
 	if (!is_opened)
 		tapir_str__addf(out, " at port %u", x->local_port);
@@ -309,6 +317,8 @@ static void add_exchange(struct tapir_event_lines *l, const struct tapir_rec *re
 			(unsigned long long)x->received_bytes);
 	if (x->flags & TAPIR_EXCHANGE_OVERLAPS)
 		tapir_str__adds(out, ", requests overlap: the time means nothing");
+	if (x->flags & TAPIR_EXCHANGE_UNSEEN)
+		tapir_str__adds(out, ", bytes passed that were not seen");
 	if (x->error)
 		tapir_str__addf(out, ", error %u", x->error);
 	tapir_str__addc(out, '\n');

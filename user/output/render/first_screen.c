@@ -436,13 +436,16 @@ static void write_calls(const struct writer *w)
 		char each[TAPIR_NS_TEXT_BYTES];
 
 		begin_row(w, "Calls", i);
-		tapir_str__addf(&text, "%s  %" PRIu64, call->peer ? call->peer : "",
-				call->timed_cnt ? call->timed_cnt : call->cnt);
+		tapir_str__addf(&text, "%s  ", call->peer ? call->peer : "");
 		if (call->timed_cnt)
-			tapir_str__addf(&text, " \u00d7 %s",
+			tapir_str__addf(&text, "%" PRIu64 " \u00d7 %s", call->timed_cnt,
 					tapir_ns__text(call->sum_ns / call->timed_cnt, each));
+		else if (call->unanswered_cnt)
+			tapir_str__addf(
+				&text, "%" PRIu64 " without an answer for %s", call->unanswered_cnt,
+				tapir_ns__text(call->unanswered_ns / call->unanswered_cnt, each));
 		else
-			tapir_str__adds(&text, ", times not known: requests overlap");
+			tapir_str__addf(&text, "%" PRIu64 " calls, times not known", call->cnt);
 		if (call->waiters)
 			tapir_str__addf(&text, ", %s", call->waiters);
 		else if (call->timed_cnt && o->span_ns)

@@ -370,6 +370,8 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__u64(j, "count", o->calls[i].cnt);
 		tapir_json__u64(j, "timed", o->calls[i].timed_cnt);
 		tapir_json__u64(j, "ns", o->calls[i].sum_ns);
+		tapir_json__u64(j, "unanswered", o->calls[i].unanswered_cnt);
+		tapir_json__u64(j, "unanswered_ns", o->calls[i].unanswered_ns);
 		tapir_json__str(j, "waiters", o->calls[i].waiters);
 		tapir_json__close(j, '}');
 	}
