@@ -18,7 +18,7 @@
 	X(UNKNOWN_SITE, EVENT, "a site fired that the loader has not described")                   \
 	X(RECURSION, EVENT, "the kernel skipped the program: another one was running")             \
 	X(RING_LANE_DROP, EVENT, "no space in the process's own ring")                             \
-	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of two others")             \
+	X(RING_LANE_NESTED, EVENT, "an event fired inside the writing of two others")              \
 	X(DISK, EVENT, "the file could not be written")                                            \
 	X(MALFORMED, EVENT, "the record was not well-formed")                                      \
 	X(ARG_FAULT, PART, "the memory of an argument could not be read")                          \

@@ -483,7 +483,7 @@ static __attribute__((noinline)) struct ring_writer *first_event(struct ring_tls
 static void give_back_all(struct ring_tls *t)
 {
 	for (uint32_t i = 0; i < RING_LEVELS; i++) {
-		/* What the key has may be of a lane that is no more. */
+		/* The key may have that of a lane that is no more. */
 		struct ring_writer *w = t->levels[i].writer;
 
 		t->levels[i].writer = NULL;

@@ -145,7 +145,7 @@ struct ring_process {
 	struct ring_arena arenas[TAPIR_RING_ARENAS];
 };
 
-/* What a thread writes with: at level 0, or inside the writing of an event there. */
+/* A thread writes with this: at level 0, or inside the writing of an event there. */
 struct ring_level {
 	struct ring_writer *writer;
 	uint64_t busy;	  /* frame address of the event being written; 0 none */

@@ -27,7 +27,8 @@ static int claim_slot(uint64_t *owner, uint64_t seen, uint32_t tid)
 static int is_gone(uint32_t owner_tid, uint32_t dead_tid)
 {
 	/* An owner with our own id died before we were born. */
-	return owner_tid == dead_tid || ring_sys3(SYS_tgkill, ring_process.tgid, owner_tid, 0) == -ESRCH;
+	return owner_tid == dead_tid ||
+	       ring_sys3(SYS_tgkill, ring_process.tgid, owner_tid, 0) == -ESRCH;
 }
 
 struct search {
