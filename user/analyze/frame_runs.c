@@ -156,10 +156,19 @@ static void add_wait(const char *reason, struct tapir_str *out)
 	tapir_str__adds(out, " wait");
 }
 
+/* Memory has names in brackets: "[jit]", "[unknown]". */
+static struct tapir_sv without_brackets(struct tapir_sv file)
+{
+	if (file.len > 2 && *file.data == '[' && file.data[file.len - 1] == ']')
+		return (struct tapir_sv){file.data + 1, file.len - 2};
+	return file;
+}
+
 void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose, bool with_cnt,
 			  struct tapir_str *out)
 {
 	bool is_kernel = run->of == TAPIR_RUN_OF_KERNEL;
+	const struct tapir_sv file = without_brackets(run->file);
 	const char *what = run->entry;
 
 	tapir_str__addc(out, '[');
@@ -177,7 +186,7 @@ void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose
 	else if (run->of == TAPIR_RUN_OF_RUNTIME)
 		tapir_str__adds(out, tapir_lore_all[run->runtime - 1]->name);
 	else
-		tapir_str__add(out, run->file.data, run->file.len);
+		tapir_str__add(out, file.data, file.len);
 	if (what)
 		tapir_str__addf(out, ": %s", what);
 	if (with_cnt)
