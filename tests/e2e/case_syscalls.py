@@ -84,8 +84,8 @@ def check_stacks(t, records, found):
     stacks = sums(records, "stack")
     t.ok(0 < stacks["close", "EBADF"] <= found["close", "EBADF"], "some of those that failed have a stack")
     t.ok(("getppid", None) not in stacks, "what does not fail has none")
-    t.ok(any(f["name"] and "run" in f["name"] for r in records if r["kind"] == "stack" and r["call"] == "close" for f in r["stack"] or []),
-         "of the function that made them")
+    ends = [(any(f["name"] == "run" for f in r["stack"]), r.get("stack_end")) for r in records if r["kind"] == "stack" and r["call"] == "close"]
+    t.ok(ends and all(has_function or end for has_function, end in ends), f"of the function that made them, or with a reason: {ends}")
 
 
 def check_view(t, file, said):
