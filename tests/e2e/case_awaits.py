@@ -128,7 +128,8 @@ def test_awaits_have_rows_by_call_site_without_a_profile(t):
     t.eq({row["place"].split(" +")[0] for row in view["awaits"]}, {"Defects.ReserveSeat (async)"}, f"{view}")
     t.eq(set(rows), {"a semaphore", "a delay"}, f"{view}")
     turns, held = rows["a semaphore"], rows["a delay"]
-    t.ok(turns["at_once"] > held["at_once"] and turns["at_once"] + held["at_once"] <= 20.1, f"{view}")
+    # Each over the time in which all of its awaits are known, so that the two add up to 20 only about.
+    t.ok(held["at_once"] < turns["at_once"] <= 20 and held["at_once"] <= 1, f"{view}")
     t.ok(abs(turns["count"] - held["count"]) <= 20, f"as many have the seat as got it, but for those at the edges: {view}")
     t.ok(all(" +0x" in row["place"] and row["pid"] == int(pid) for row in view["awaits"]), f"{view}")
 

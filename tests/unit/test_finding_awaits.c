@@ -372,7 +372,7 @@ static void turns_are_a_finding_with_their_rate(void **state)
 	assert_string_equal(
 		row->text,
 		"8.0 awaits at a time for a semaphore in Shop.Checkout (async), 154.40 ms "
-		"each of 100; one gets it each 20.20 ms: 49.5 a second");
+		"each of 100; one gets it each 20.22 ms: 49.5 a second");
 }
 
 /* Numbers of tasks that make no sense: a chain that is a ring, and one task that awaits itself. */

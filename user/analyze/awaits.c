@@ -607,6 +607,7 @@ static void find_time(const struct tapir_awaits *a, struct tapir_await_site *sit
 
 static void add_span(struct tapir_await_site *site, uint64_t from_ns, uint64_t until_ns)
 {
+	site->known_cnt += until_ns > site->known_from_ns && until_ns <= site->known_until_ns;
 	from_ns = from_ns > site->known_from_ns ? from_ns : site->known_from_ns;
 	until_ns = until_ns < site->known_until_ns ? until_ns : site->known_until_ns;
 	site->within_ns += until_ns > from_ns ? until_ns - from_ns : 0;
@@ -630,6 +631,11 @@ static void count_open(struct tapir_awaits *a)
 	}
 }
 
+static struct tapir_await_site *merged(struct tapir_awaits *a, struct tapir_await_site *site)
+{
+	return site && site->into ? &a->sites.data[site->into - 1] : site;
+}
+
 /* An await that does not end counts where others did: else it is for work that never comes. */
 static void add_open(struct tapir_awaits *a)
 {
@@ -637,7 +643,7 @@ static void add_open(struct tapir_awaits *a)
 	struct tapir_await_site *site;
 
 	tapir_vec_for_each (t, &a->tasks) {
-		site = site_of_open(a, t);
+		site = merged(a, site_of_open(a, t));
 		if (site && site->cnt)
 			add_span(site, t->from_ns, t->done_ns ? t->done_ns : UINT64_MAX);
 	}
@@ -671,12 +677,13 @@ static bool is_only_one(const struct tapir_awaits *a, const struct tapir_await_s
 }
 
 /* The newest code has the sum. */
-static void merge(struct tapir_await_site *into, struct tapir_await_site *from)
+static void merge(struct tapir_awaits *a, struct tapir_await_site *into,
+		  struct tapir_await_site *from)
 {
+	from->into = (uint32_t)(into - a->sites.data) + 1;
 	into->cnt += from->cnt;
 	into->sum_ns += from->sum_ns;
 	into->connection_ns += from->connection_ns;
-	into->within_ns += from->within_ns;
 	into->open_cnt += from->open_cnt;
 	into->taskless_cnt += from->taskless_cnt;
 	tapir_histogram__merge(into->took, from->took);
@@ -698,7 +705,7 @@ static void merge_sites(struct tapir_awaits *a)
 		for (other = a->sites.data; other < site; other++)
 			if (other->code_va != site->code_va && is_of_one_method(other, site) &&
 			    is_only_one(a, other))
-				merge(site, other);
+				merge(a, site, other);
 	}
 }
 
@@ -726,14 +733,14 @@ void tapir_awaits__finish(struct tapir_awaits *a)
 		return;
 	a->is_finished = true;
 	count_open(a);
-	tapir_vec_for_each (site, &a->sites) {
-		find_time(a, site);
+	tapir_vec_for_each (site, &a->sites)
 		find_what(a, site);
-	}
-	tapir_vec_for_each (span, &a->spans)
-		add_span(&a->sites.data[span->site], span->from_ns, span->until_ns);
-	add_open(a);
 	merge_sites(a);
+	tapir_vec_for_each (site, &a->sites)
+		find_time(a, site);
+	tapir_vec_for_each (span, &a->spans)
+		add_span(merged(a, &a->sites.data[span->site]), span->from_ns, span->until_ns);
+	add_open(a);
 	drop_empty(a);
 }
 
@@ -746,7 +753,9 @@ double tapir_await_site__at_once(const struct tapir_await_site *site)
 
 double tapir_await_site__per_second(const struct tapir_await_site *site)
 {
-	return site->seen_ns ? (double)site->cnt * 1e9 / (double)site->seen_ns : 0;
+	uint64_t known_ns = site->known_until_ns - site->known_from_ns;
+
+	return known_ns ? (double)site->known_cnt * 1e9 / (double)known_ns : 0;
 }
 
 void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out)

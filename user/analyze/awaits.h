@@ -31,9 +31,10 @@ struct tapir_await_site {
 	uint32_t kinds[TAPIR_AWAITED_KINDS]; /* how many were completed by what; [0]: not known */
 	uint64_t taskless_cnt; /* of what is not known: ValueTasks of channels, sockets */
 	const struct tapir_lore_awaited *what; /* of most; NULL: not known */
-	/* Between these all of them are known, and this long they lasted together. */
-	uint64_t known_from_ns, known_until_ns, within_ns;
+	/* In this time all of them are known: how many ended, and how long they lasted together. */
+	uint64_t known_from_ns, known_until_ns, known_cnt, within_ns;
 	uint64_t seen_ns; /* the time in which awaits of its process were recorded */
+	uint32_t into;	  /* the site that has its sums, plus 1; 0: itself */
 };
 
 struct tapir_awaits {
