@@ -182,6 +182,7 @@ def test_what_has_no_answer_or_no_time_is_told_apart(t):
     t.eq((silent["calls"], silent["unanswered"]), (0, said["hangs"]), "calls without an answer")
     t.eq((row_of(view["errors"], said["resets"])["error"], row_of(view["errors"], said["resets"])["connections"]), ("reset", said["reset"]), "resets")
     t.eq(sorted(row["port"] for row in view["requests"]), sorted(said[key] for key in ("silent", "resets", "echoes")), "listening ports")
-    t.eq((echoes["calls"], echoes["unseen"]), (said["known"] + said["spliced"], said["spliced"]), "answers taken by splice(2)")
+    # Where the next request came more than 1 ms later, the two overlap: its time is not known, either.
+    t.eq((echoes["calls"], echoes["unseen"] + echoes["overlaps"]), (said["known"] + said["spliced"], said["spliced"]), "answers taken by splice(2)")
     call = next(x for x in json.loads(t.tapir("report", file, "--json").out)["overview"]["calls"] if x["peer"].startswith(f"127.0.0.1:{said['silent']}"))
     t.ok(call["waiters"].startswith(f"{said['hangs']} threads wait"), call["waiters"])
