@@ -4,7 +4,7 @@
  * are added, and for the host, which reads the rows and adds up what other lanes bring.
  *
  * A row is a CPU's. Nothing is ever cleared: numbers grow, and the reader takes differences. The
- * least and the most of an interval are kept beside its number; the first hit of another interval
+ * least and the most of an interval are kept with its number; the first hit of another interval
  * takes the place over, of two that the reader does not read at that time.
  */
 #ifndef TAPIR_BPF_SUMS_LOGIC_H

@@ -428,20 +428,20 @@ def test_each_kind_is_explained_as_it_is_reported(t):
         "report", "--explain", "no-such-kind", CORPUS, expect=2).err)[1])
     t.ok({"induced-gc", "waits", "idle"} <= set(kinds) and len(kinds) > 30, f"kinds {kinds}")
     for kind in [*found, "gc", "locks", "idle"]:
-        told = json.loads(t.tapir("report", "--explain", kind, "--json", CORPUS).out)
-        listed = [f for f in told["findings"] if f["is_listed"]]
+        explained = json.loads(t.tapir("report", "--explain", kind, "--json", CORPUS).out)
+        listed = [f for f in explained["findings"] if f["is_listed"]]
         t.eq([f["text"] for f in listed], [found[kind]["text"]] if kind in found else [], kind)
         if kind in found:
-            t.ok(told["is_met"] and told["measured"] >= told["report_at"], f"{kind} is met: {told}")
+            t.ok(explained["is_met"] and explained["measured"] >= explained["report_at"], f"{kind} is met: {explained}")
 
 
 def test_what_was_not_found_is_explained_by_its_numbers(t):
     text = t.tapir("report", "--explain", "gc", CORPUS).out
-    told = json.loads(t.tapir("report", "--explain", "gc", "--json", CORPUS).out)
-    t.eq((told["report_at"], told["is_met"], told["findings"]), (5, False, []), "gc")
-    t.ok(0 < told["measured"] < 5, f"measured {told['measured']}")
-    t.ok(f"not found  {told['measured']:.4g} %, and is reported from 5 % on" in text, text)
-    t.ok("induced-gc" not in [c["kind"] for c in told["close"]], "what was found is not close")
+    explained = json.loads(t.tapir("report", "--explain", "gc", "--json", CORPUS).out)
+    t.eq((explained["report_at"], explained["is_met"], explained["findings"]), (5, False, []), "gc")
+    t.ok(0 < explained["measured"] < 5, f"measured {explained['measured']}")
+    t.ok(f"not found  {explained['measured']:.4g} %, and is reported from 5 % on" in text, text)
+    t.ok("induced-gc" not in [c["kind"] for c in explained["close"]], "what was found is not close")
     nothing = t.tapir("report", "--explain", "humongous", CORPUS).out
     t.ok("nothing was measured" in nothing, nothing)
     for words in (["--all"], ["--view", "gc"], ["--stacks"], ["--top", "3"]):

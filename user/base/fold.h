@@ -74,7 +74,7 @@ struct tapir_fold_value {
 	struct tapir_vec(struct tapir_fold_step) steps; /* by idx; those with values */
 	uint64_t below, below_before; /* LOG: values under 0, which have no step */
 	uint64_t unbinned;	      /* found no room in the histogram */
-	__int128 sum_read;	      /* of these, likewise */
+	__int128 sum_read;	      /* of these, as above */
 	uint64_t below_read, unbinned_read;
 };
 

@@ -76,7 +76,7 @@ static const struct tapir_option options[] = {
 		struct args, fail_on),
 	TAPIR_CHOICE(
 		"explain", 0, "KIND",
-		"show what was measured for one kind of finding, beside the numbers from which it is "
+		"show what was measured for one kind of finding, with the numbers from which it is "
 		"reported, also where nothing was found ('tapir help findings')",
 		struct args, explain, tapir_finding_kind__name),
 	TAPIR_SYMBOLS_OPTIONS(struct args),

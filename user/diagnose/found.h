@@ -25,7 +25,7 @@ struct tapir_found {
 	const struct tapir_explanation *explained; /* why its magnitude is less; NULL: it is not */
 };
 
-/* A value that a finding requires, beside its magnitude. */
+/* A value that a finding requires, besides its magnitude. */
 struct tapir_check {
 	enum tapir_limit limit;
 	double value;

@@ -123,7 +123,7 @@ static const struct tool tools[] = {
 	 .arguments = {OF_RECORDING},
 	 .reads = true},
 	{.name = "explain",
-	 .what = "Why a recording has a finding of a kind, or has not: what was measured, beside the "
+	 .what = "Why a recording has a finding of a kind, or has not: what was measured, with the "
 		 "numbers from which it is reported; and other kinds that are close",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {{"kind", TEXT, true, "--explain",

@@ -592,7 +592,7 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 
 /* ---- the sink ------------------------------------------------------------------------------------ */
 
-/* Records have CLOCK_MONOTONIC, which stands for the trace's own clock; with UTC beside it. */
+/* Records have CLOCK_MONOTONIC, which stands for the trace's own clock; UTC is with it. */
 static void add_clocks(struct perfetto *p)
 {
 	static const unsigned ids[] = {6 /* BOOTTIME */, 3 /* MONOTONIC */, 1 /* REALTIME */};

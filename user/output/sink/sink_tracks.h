@@ -2,7 +2,7 @@
 /*
  * sink_tracks.h - for sinks of timelines: records as what such formats have, one track per thread
  * with its events and samples, intervals, and values over time, to which losses belong. Nothing is
- * held back: a sink is told as records come. One thread.
+ * held back: a sink is called as records come. One thread.
  */
 #ifndef TAPIR_USER_SINK_TRACKS_H
 #define TAPIR_USER_SINK_TRACKS_H
@@ -30,7 +30,7 @@ struct tapir_tracks_fns {
 	/* node: of its stack in the tree; UINT32_MAX: none. */
 	void (*sample)(void *ctx, const struct tapir_rec_sample *sample, uint32_t node);
 	void (*value)(void *ctx, const struct tapir_track_value *value);
-	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not told */
+	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not called */
 	void (*end)(void *ctx, struct tapir_interval *interval, const struct tapir_kind *kind);
 };
 
