@@ -6,6 +6,7 @@ import os
 import struct
 import time
 
+from case_export import var
 from harness import EVENTS_ONLY, PATIENCE
 from npm_package import npm_package
 
@@ -165,24 +166,15 @@ def test_firefox_opens_in_the_profiler_s_own_loader(t):
 
 # ---- perfetto -----------------------------------------------------------------------------------------------------
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        at, shift = at + 1, shift + 7
-        if data[at - 1] < 128:
-            return value, at
-
-
 def fields(data):
     """A message of protobuf: field -> its values; bytes of a message, a string or a fixed number stay bytes."""
     at, message = 0, collections.defaultdict(list)
     while at < len(data):
-        tag, at = varint(data, at)
+        tag, at = var(data, at)
         if tag & 7 == 0:
-            value, at = varint(data, at)
+            value, at = var(data, at)
         else:
-            size, at = varint(data, at) if tag & 7 == 2 else (8, at)
+            size, at = var(data, at) if tag & 7 == 2 else (8, at)
             if tag & 7 not in (1, 2) or at + size > len(data):
                 raise ValueError(f"wire type {tag & 7}, {size} bytes at {at} of {len(data)}")
             value, at = data[at:at + size], at + size

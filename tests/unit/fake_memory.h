@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "runtime/process_memory.h"
 
 #define MEMORY_VA    0x100000ull
@@ -42,6 +43,21 @@ static inline void fake_memory__put32(struct fake_memory *m, uint64_t va, uint32
 static inline void fake_memory__put(struct fake_memory *m, uint64_t va, uint64_t value)
 {
 	memcpy(m->bytes + (va - MEMORY_VA), &value, sizeof(value));
+}
+
+/* A name of an interpreter's function as it was found, or not, against the expected one; NULL:
+ * none. */
+static inline void fake_memory__is_named(bool was_found, struct tapir_str *name, bool is_internal,
+					 const char *expected, bool expected_internal)
+{
+	if (!was_found) {
+		assert_null(expected);
+	} else {
+		assert_non_null(expected);
+		assert_string_equal(name->data, expected);
+		assert_int_equal(is_internal, expected_internal);
+	}
+	tapir_str__fini(name);
 }
 
 #endif

@@ -125,13 +125,8 @@ static void names(uint64_t code_va, const char *expected)
 	const struct tapir_process_memory source = fake_memory__of(&memory);
 	struct tapir_str name = {};
 
-	if (!tapir_cpython__add_name(&python, &source, code_va, &name)) {
-		assert_null(expected);
-	} else {
-		assert_non_null(expected);
-		assert_string_equal(name.data, expected);
-	}
-	tapir_str__fini(&name);
+	fake_memory__is_named(tapir_cpython__add_name(&python, &source, code_va, &name), &name,
+			      false, expected, false);
 }
 
 /* ---- what is right -------------------------------------------------------------------------- */

@@ -55,16 +55,10 @@ static void is_named(const char *expected, bool is_internal)
 {
 	const struct tapir_process_memory source = fake_memory__of(&memory);
 	struct tapir_str name = {};
-	bool internal = !is_internal;
+	bool internal = !is_internal, found;
 
-	if (!tapir_php__add_name(&source, FUNCTION, &name, &internal)) {
-		assert_null(expected);
-	} else {
-		assert_non_null(expected);
-		assert_string_equal(name.data, expected);
-		assert_int_equal(internal, is_internal);
-	}
-	tapir_str__fini(&name);
+	found = tapir_php__add_name(&source, FUNCTION, &name, &internal);
+	fake_memory__is_named(found, &name, internal, expected, is_internal);
 }
 
 static void names_have_class_and_file(void **state)

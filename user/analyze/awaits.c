@@ -744,18 +744,22 @@ void tapir_awaits__finish(struct tapir_awaits *a)
 	drop_empty(a);
 }
 
-double tapir_await_site__at_once(const struct tapir_await_site *site)
+/* Per nanosecond of the time in which all are known. */
+static double while_known(const struct tapir_await_site *site, uint64_t sum)
 {
 	uint64_t known_ns = site->known_until_ns - site->known_from_ns;
 
-	return known_ns ? (double)site->within_ns / (double)known_ns : 0;
+	return known_ns ? (double)sum / (double)known_ns : 0;
+}
+
+double tapir_await_site__at_once(const struct tapir_await_site *site)
+{
+	return while_known(site, site->within_ns);
 }
 
 double tapir_await_site__per_second(const struct tapir_await_site *site)
 {
-	uint64_t known_ns = site->known_until_ns - site->known_from_ns;
-
-	return known_ns ? (double)site->known_cnt * 1e9 / (double)known_ns : 0;
+	return while_known(site, site->known_cnt) * 1e9;
 }
 
 void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out)

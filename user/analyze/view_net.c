@@ -162,6 +162,15 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 	return cnt;
 }
 
+static void note_untimed(struct tapir_view_result *result, uint64_t cnt, uint64_t of,
+			 const char *why)
+{
+	if (cnt)
+		tapir_view_result__note(
+			result, "the time of %" PRIu64 " of %" PRIu64 " requests is not known: %s",
+			cnt, of, why);
+}
+
 static void write_notes(const struct net *v, struct tapir_view_result *result,
 			const struct sums *calls, const struct sums *asked)
 {
@@ -169,18 +178,10 @@ static void write_notes(const struct net *v, struct tapir_view_result *result,
 	uint64_t unanswered = calls->unanswered_cnt + asked->unanswered_cnt;
 	uint64_t unseen = calls->unseen_cnt + asked->unseen_cnt;
 
-	if (overlaps)
-		tapir_view_result__note(result,
-					"the time of %" PRIu64 " of %" PRIu64 " requests is not "
-					"known: others may have been under way on their connection "
-					"(HTTP/2, pipelining)",
-					overlaps, calls->cnt + asked->cnt);
-	if (unseen)
-		tapir_view_result__note(result,
-					"the time of %" PRIu64 " of %" PRIu64 " requests is not "
-					"known: bytes passed that are not seen (splice, zero-copy, "
-					"TLS in the kernel)",
-					unseen, calls->cnt + asked->cnt);
+	note_untimed(result, overlaps, calls->cnt + asked->cnt,
+		     "others may have been under way on their connection (HTTP/2, pipelining)");
+	note_untimed(result, unseen, calls->cnt + asked->cnt,
+		     "bytes passed that are not seen (splice, zero-copy, TLS in the kernel)");
 	if (unanswered)
 		tapir_view_result__note(result,
 					"%" PRIu64 " requests had no answer when their connection "

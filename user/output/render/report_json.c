@@ -328,10 +328,8 @@ static void json_programs(struct tapir_json *j, const struct tapir_report_progra
 	tapir_json__close(j, ']');
 }
 
-/* The figures of the first screen. */
-static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
+static void overview_requests(struct tapir_json *j, const struct tapir_overview *o)
 {
-	tapir_json__open(j, "overview", '{');
 	tapir_json__open(j, "requests", '[');
 	for (size_t i = 0; i < o->request_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
@@ -343,6 +341,10 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+}
+
+static void overview_functions(struct tapir_json *j, const struct tapir_overview *o)
+{
 	tapir_json__open(j, "functions", '[');
 	for (size_t i = 0; i < o->function_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
@@ -351,6 +353,10 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+}
+
+static void overview_waits(struct tapir_json *j, const struct tapir_overview *o)
+{
 	tapir_json__open(j, "waits", '[');
 	for (size_t i = 0; i < o->place_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
@@ -363,6 +369,10 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+}
+
+static void overview_calls(struct tapir_json *j, const struct tapir_overview *o)
+{
 	tapir_json__open(j, "calls", '[');
 	for (size_t i = 0; i < o->call_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
@@ -376,6 +386,10 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
+}
+
+static void overview_io(struct tapir_json *j, const struct tapir_overview *o)
+{
 	tapir_json__open(j, "io", '{');
 	tapir_json__u64(j, "requests", o->io_requests);
 	tapir_json__u64(j, "read_bytes", o->io_read_bytes);
@@ -392,6 +406,10 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 	}
 	tapir_json__close(j, ']');
 	tapir_json__close(j, '}');
+}
+
+static void overview_syscalls(struct tapir_json *j, const struct tapir_overview *o)
+{
 	tapir_json__open(j, "syscalls", '{');
 	tapir_json__u64(j, "calls", o->syscalls_made);
 	tapir_json__u64(j, "failed", o->syscalls_failed);
@@ -409,6 +427,18 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 	}
 	tapir_json__close(j, ']');
 	tapir_json__close(j, '}');
+}
+
+/* The figures of the first screen. */
+static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
+{
+	tapir_json__open(j, "overview", '{');
+	overview_requests(j, o);
+	overview_functions(j, o);
+	overview_waits(j, o);
+	overview_calls(j, o);
+	overview_io(j, o);
+	overview_syscalls(j, o);
 	tapir_json__close(j, '}');
 }
 
