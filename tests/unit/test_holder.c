@@ -16,16 +16,31 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/holder.h"
+#include "attach/holder_impl.h"
 #include "base/clock.h"
 
 static struct tapir_holds *holds;
 static struct tapir_holder *holder;
 static pid_t child;
 static int go[2];
+static bool stalls_after_wake;
+
+/*
+ * In place of libc's, so that a test can take the CPU away from tapir right after it has woken the
+ * holder, as a busy machine does.
+ */
+int kill(pid_t pid, int sig)
+{
+	int err = (int)syscall(SYS_kill, pid, sig);
+
+	if (stalls_after_wake && sig == TAPIR_HOLDER_WAKE)
+		usleep(300000); /* the program needs 0.1 s to its end */
+	return err;
+}
 
 /* A process that executes `sleep` when a byte comes. */
 static int setup(void **state)
@@ -145,6 +160,24 @@ static void process_stands_still_until_it_is_released(void **state)
 	assert_true(tapir_holder__release(holder, &rec));
 	assert_int_equal(status_of_child(), 0);
 	assert_false(tapir_holder__release(holder, &rec)); /* it is gone */
+}
+
+/* The holder ends with the last program it traces: that says nothing of the time before. */
+static void hold_counts_when_the_program_ends_right_after_it(void **state)
+{
+	struct tapir_rec_held rec;
+	bool was_held;
+
+	(void)state;
+	start();
+	rec = ask(1);
+	execute();
+	assert_true(comes_to('t', 5000));
+	stalls_after_wake = true;
+	was_held = tapir_holder__release(holder, &rec);
+	stalls_after_wake = false;
+	assert_true(was_held);
+	assert_int_equal(status_of_child(), 0);
 }
 
 static void process_does_not_stop_when_it_was_released_before(void **state)
@@ -273,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(process_runs_as_always_when_nobody_asks),
 		CASE(process_stands_still_until_it_is_released),
+		CASE(hold_counts_when_the_program_ends_right_after_it),
 		CASE(process_does_not_stop_when_it_was_released_before),
 		CASE(process_continues_when_nobody_releases_it),
 		CASE(another_hold_is_not_released_by_an_old_record),

@@ -110,6 +110,11 @@ bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *
 	struct tapir_hold *hold = &h->holds->slots[rec->tid & (TAPIR_HOLDS - 1)];
 	uint64_t done = tapir_hold__with(rec->word, TAPIR_HOLD_DONE);
 	uint64_t asked = rec->word, stopped = tapir_hold__with(rec->word, TAPIR_HOLD_STOPPED);
+	/*
+	 * Looked at first: a thread that is released can be the last one, and with it the holder
+	 * ends. A holder that is alive now has stopped the thread until now.
+	 */
+	bool was_alive = is_alive(h);
 	bool was_held = __atomic_compare_exchange_n(&hold->word, &asked, done, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
 			__atomic_compare_exchange_n(&hold->word, &stopped, done, false,
@@ -118,7 +123,7 @@ bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *
 	__atomic_add_fetch(&h->shared->served_cnt, 1, __ATOMIC_RELEASE);
 	if (was_held)
 		wake(h);
-	return was_held && is_alive(h);
+	return was_held && was_alive;
 }
 
 static int let_thread_go(uint32_t tid, void *ctx)
