@@ -111,7 +111,7 @@ bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *
 	uint64_t done = tapir_hold__with(rec->word, TAPIR_HOLD_DONE);
 	uint64_t asked = rec->word, stopped = tapir_hold__with(rec->word, TAPIR_HOLD_STOPPED);
 	/*
-	 * Looked at first: a thread that is released can be the last one, and with it the holder
+	 * Checked first: a thread that is released can be the last one, and with it the holder
 	 * ends. A holder that is alive now has stopped the thread until now.
 	 */
 	bool was_alive = is_alive(h);
