@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks of a few KB, in a list; what is larger than one gets its own. */
+/*
+ * A list of blocks of a few KB, the newest first; an allocation that is larger than a block gets
+ * one for itself. Only the newest block is searched for room: what is left in the others is not
+ * used, which is cheaper than to remember it for trees that are read once and freed.
+ */
 #include "base/arena.h"
 
 #include <stdint.h>

@@ -17,12 +17,19 @@ struct tapir_arena {
 	size_t bytes, max_bytes; /* max_bytes 0: no bound */
 };
 
+/*
+ * Frees every allocation of the arena. An arena of zeros (`= {}`) is empty and needs no init;
+ * max_bytes may be set before the first allocation.
+ */
 void tapir_arena__fini(struct tapir_arena *a);
-/* Zeroed, aligned for anything. NULL: out of memory, or more than the bound. */
+/*
+ * Returns zeroed memory, aligned for any type, owned by the arena. NULL: out of memory, or beyond
+ * max_bytes.
+ */
 void *tapir_arena__alloc(struct tapir_arena *a, size_t bytes);
-/* A NUL-terminated copy. */
+/* Returns a NUL-terminated copy of len bytes, owned by the arena; NULL as above. */
 char *tapir_arena__text(struct tapir_arena *a, const char *text, size_t len);
-/* A copy of cnt elements. */
+/* Returns a copy of cnt elements of elem_bytes each, owned by the arena; NULL as above. */
 void *tapir_arena__copy(struct tapir_arena *a, const void *data, size_t cnt, size_t elem_bytes);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The file is created with O_EXCL and O_NOFOLLOW next to its final name, and renamed. */
+/*
+ * The file is created with O_EXCL and O_NOFOLLOW next to its final name, so that the rename stays
+ * within one file system, and renamed when its content is complete. What the name leads to is
+ * opened with O_PATH and judged first; a name that appears later is replaced only with force.
+ */
 #include "base/atomic_file.h"
 
 #include <errno.h>

@@ -54,7 +54,10 @@ int tapir_atomic_file__check(const struct tapir_atomic_file *file);
 /* Removes a file that was created here, under whatever of its names it has, and closes it. */
 void tapir_atomic_file__discard(struct tapir_atomic_file *file);
 
-/* Closes the file. Without __place before, its temporary name is removed. 0 or close(2)'s error. */
+/*
+ * Closes the file. Without __commit before, its temporary name is removed and nothing is left of
+ * it. 0, or the error of close(2), by which a network's file system reports a full disk.
+ */
 int tapir_atomic_file__close(struct tapir_atomic_file *file);
 
 #endif

@@ -32,13 +32,14 @@ static inline uint64_t tapir_clock__cpu_ns(void)
 }
 
 /*
- * A descriptor that polls as readable when the system's UTC is set (not slewed), or -errno.
- * tapir_clock__was_set: true if it was since the last call; descriptors < 0 never are.
+ * tapir_clock__watch returns a descriptor that polls as readable when the system's UTC is set (not
+ * slewed), or -errno; the caller closes it. tapir_clock__was_set returns true if the clock was set
+ * since the last call; a descriptor < 0 is accepted and never was.
  */
 int tapir_clock__watch(void);
 bool tapir_clock__was_set(int watch_fd);
 
-/* "2026-08-05T10:11:12", in UTC, whatever this machine's time zone is. */
+/* Writes "2026-08-05T10:11:12", in UTC, whatever this machine's time zone is. */
 #define TAPIR_UTC_TEXT_BYTES 20
 void tapir_clock__utc_text(uint64_t utc_ns, char text[TAPIR_UTC_TEXT_BYTES]);
 

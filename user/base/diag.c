@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The diagnostic list of a thread. Nothing is printed here. */
+/*
+ * The diagnostic list is a thread-local array, so that adding a line needs neither lock nor memory:
+ * it works when malloc(3) has just failed. Nothing is printed here.
+ */
 #include "base/diag.h"
 
 #include <limits.h>

@@ -21,7 +21,10 @@ void tapir_diag__add(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 /* Adds the line and returns err, so that a failure is one statement. */
 int tapir_diag__fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The number of lines of this thread, which __rewind takes as a mark. */
+/*
+ * tapir_diag__cnt returns the number of lines of this thread, 0 to 32; __rewind takes it as a mark.
+ * __clear drops all lines.
+ */
 int tapir_diag__cnt(void);
 const char *tapir_diag__line(int idx); /* borrowed until the list changes; NULL past the end */
 void tapir_diag__clear(void);

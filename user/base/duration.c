@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Durations as people write them. */
+/*
+ * Two grammars: clock times, which have colons, and numbers with units ("1m30s"). Sums are checked
+ * for overflow: a duration that wrapped around would be a short one.
+ */
 #include "base/duration.h"
 
 #include <string.h>

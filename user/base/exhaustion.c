@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The counters of exhaustion.h. */
+/*
+ * The counters of exhaustion.h. Relaxed atomics are enough: they are read once, at the end, for one
+ * line.
+ */
 #include "base/exhaustion.h"
 
 #include <errno.h>

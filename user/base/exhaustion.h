@@ -20,6 +20,7 @@ struct tapir_exhaustions {
 
 /* Counts ENOMEM, EMFILE and ENFILE, of either sign, and nothing else. */
 void tapir_exhaustion__note(int err);
+/* Returns the counts since the program started; each is exact, the pair is not one instant. */
 struct tapir_exhaustions tapir_exhaustion__all(void);
 /* -ENOMEM or -EMFILE when something was counted, else 0. */
 int tapir_exhaustion__err(void);

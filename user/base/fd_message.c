@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* sendmsg and recvmsg with one control message; descriptors that do not fit are closed. */
+/*
+ * sendmsg and recvmsg with one control message. The receiver always offers room for
+ * TAPIR_FD_MESSAGE_MAX_FDS descriptors and closes those that its caller did not request: a
+ * descriptor that no one closes is a leak that a peer could repeat.
+ */
 #include "base/fd_message.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whole-file input and output. */
+/*
+ * Input and output of whole files, and what a process may have open. The size that stat(2) reports
+ * is only a hint here: files of /proc report 0 and grow while they are read.
+ */
 #include "base/file.h"
 
 #include <errno.h>

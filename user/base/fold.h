@@ -128,23 +128,30 @@ struct tapir_fold_counted {
 	} columns[TAPIR_FOLD_MAX_VALUES];
 };
 
-/* Forgets what was read, so that all of it can be added as it is now. */
+/*
+ * tapir_fold__begin_reading clears what was read from elsewhere, so that the next __add_counted
+ * calls add all of it as it is now. Call both within one interval.
+ */
 void tapir_fold__begin_reading(struct tapir_fold *fold);
 void tapir_fold__add_counted(struct tapir_fold *fold, const struct tapir_fold_part *key,
 			     const struct tapir_fold_counted *counted);
-/* cnt values of one step of a LOG column. */
+/* Adds cnt values of one step (an index of histogram.h) to a LOG column. */
 void tapir_fold__add_counted_step(struct tapir_fold *fold, const struct tapir_fold_part *key,
 				  unsigned column, uint32_t step, uint64_t cnt);
-/* Hits whose key found no room there. */
+/* Adds hits whose key found no room there. */
 void tapir_fold__add_unkeyed(struct tapir_fold *fold, uint64_t cnt);
 
 /* Begins another interval: the values that are read with "since" begin here. */
 void tapir_fold__begin_interval(struct tapir_fold *fold);
+/* Frees rows, keys and histograms; columns and limits stay set. */
 void tapir_fold__fini(struct tapir_fold *fold);
 
 /* ---- reading: since: in the interval, else in all --------------------------------------------- */
 
-/* Figures of a row, in all, or since the last reading (since). */
+/*
+ * Numbers of a row: in all, or in the current interval (since). least and most are those of all
+ * time, or of the interval.
+ */
 uint64_t tapir_fold_row__cnt(const struct tapir_fold_row *row, bool since);
 struct tapir_fold_number tapir_fold_value__sum(const struct tapir_fold_value *value, bool since);
 struct tapir_fold_number tapir_fold_value__least(const struct tapir_fold_value *value, bool since);
@@ -152,17 +159,18 @@ struct tapir_fold_number tapir_fold_value__most(const struct tapir_fold_value *v
 /* LOG: the middle of the step that has the percent-th value, at most the largest value. */
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since);
+/* Returns how many values a step of the histogram has, in all or in the interval. */
 uint64_t tapir_fold_step__cnt(const struct tapir_fold_step *step, bool since);
 /* Returns how many values below 0 there are, which have no step. */
 uint64_t tapir_fold_value__below(const struct tapir_fold_value *value, bool since);
-/* The smallest value of a step; *high: of the next one. */
+/* Writes the smallest value of a step to *low, and that of the next one to *high. */
 void tapir_fold_step__range(const struct tapir_fold_column *column,
 			    const struct tapir_fold_step *step, struct tapir_fold_number *low,
 			    struct tapir_fold_number *high);
-/* <0, 0, >0; as numbers and texts are sorted, one kind after the other. */
+/* Compare as numbers and texts are sorted, one kind after the other: <0, 0, >0. */
 int tapir_fold_part__compare(const struct tapir_fold_part *a, const struct tapir_fold_part *b);
 int tapir_fold_number__compare(struct tapir_fold_number a, struct tapir_fold_number b);
-/* Exact, whatever its size; a float as short as it can be read back. */
+/* Appends the exact decimal number, whatever its size; a float as short as it can be read back. */
 void tapir_fold_number__add_text(struct tapir_str *out, struct tapir_fold_number number);
 
 /*

@@ -2,9 +2,9 @@
 /*
  * json.h - a streaming JSON writer over a tapir_str: commas and nesting are its business.
  *
- * Strings may be any bytes of a traced process: what is not UTF-8 is written as U+FFFD, so
- * that the output always parses; what controls a terminal or misleads a reader is escaped.
- * Integers stay exact numbers. Nesting up to 64.
+ * Strings may be any bytes of a traced process: what is not UTF-8 is written as U+FFFD, so that the
+ * output always parses; what controls a terminal or misleads a reader is escaped. Integers stay
+ * exact numbers. Nesting up to 64. Out of memory shows in the string (str.h). One thread.
  */
 #ifndef TAPIR_USER_JSON_H
 #define TAPIR_USER_JSON_H
@@ -22,7 +22,10 @@ static inline struct tapir_json tapir_json__to(struct tapir_str *out)
 	return (struct tapir_json){.out = out};
 }
 
-/* key: NULL inside an array or at the top. */
+/*
+ * Each writes one value. key is NULL inside an array or at the top, and is a constant or any text:
+ * it is escaped as well.
+ */
 void tapir_json__open(struct tapir_json *j, const char *key, char bracket); /* '{' or '[' */
 void tapir_json__close(struct tapir_json *j, char bracket);		    /* '}' or ']' */
 void tapir_json__u64(struct tapir_json *j, const char *key, uint64_t value);

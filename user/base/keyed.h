@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * keyed.h - rows that are found by a key: an array (vec.h), and a map (map.h) from a key to the
- * index of its row.
+ * index of its row. Keys are hashes where a key has several parts: rows compare nothing else, so a
+ * hash must be of 64 well mixed bits (tapir_hash__mix). One thread.
  */
 #ifndef TAPIR_USER_KEYED_H
 #define TAPIR_USER_KEYED_H

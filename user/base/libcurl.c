@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The build of libcurl that Debian's other programs use is the one with GnuTLS. */
+/*
+ * Looks up each function of libcurl by name. The build that Debian's other programs use is the one
+ * with GnuTLS, so its soname is tried first; a library that lacks one of the functions is refused
+ * as too old.
+ */
 #include "base/libcurl.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* dlopen(3), in a program that may have been linked statically. */
+/*
+ * dlopen(3), in a program that may have been linked statically: there, it would load a second C
+ * library into the process, so it is refused before it is called.
+ */
 #include "base/library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One callback for all log lines; the CLI owns it. */
+/*
+ * One callback for all log lines, which the CLI sets before there are threads. A line is formatted
+ * on the stack: logging works without memory, and a longer line is cut.
+ */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -17,12 +17,19 @@ typedef void (*tapir_log_fn)(enum tapir_log_level level, const char *line);
 
 /* NULL: nothing is logged. max_level: the most talkative level that reaches fn. */
 void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level);
-/* In a child: whether its lines are dropped. */
+/*
+ * For a child process: drops its lines (true), which its parent cannot tell from its own, or lets
+ * them pass again.
+ */
 void tapir_log__mute(bool is_muted);
+/* Formats one line and calls fn if the level passes. Any thread. */
 void tapir_log(enum tapir_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The last max_lines lines of a text; empty ones are left out. text is changed. */
+/*
+ * Logs the last max_lines lines of a text, such as the output of a failed child; empty ones are
+ * left out. text is changed.
+ */
 void tapir_log__last_lines(enum tapir_log_level level, char *text, unsigned max_lines);
 
 #define tapir_warn(...)	 tapir_log(TAPIR_LOG_WARN, __VA_ARGS__)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Open addressing, linear probing, at most three quarters full. */
+/*
+ * Linear probing in a power of two of slots, at most three quarters full. Keys are mixed before
+ * use: most are addresses or ids, whose low bits repeat.
+ */
 #include "base/map.h"
 
 #include <stdlib.h>

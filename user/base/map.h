@@ -2,7 +2,9 @@
 /*
  * map.h - a hash map from a 64-bit key to a 64-bit value (a number, an index or a pointer).
  *
- * Open addressing with backward-shift deletion. Any key may be used. Not thread-safe.
+ * Open addressing with backward-shift deletion: no tombstones, so a map that is filled and emptied
+ * for hours stays fast. Any key may be used. A map of zeros (`= {}`) is empty. One thread at a
+ * time.
  */
 #ifndef TAPIR_USER_MAP_H
 #define TAPIR_USER_MAP_H
@@ -22,12 +24,14 @@ struct tapir_map {
 	size_t cnt, cap; /* cap: 0 or a power of two */
 };
 
+/* Frees the slots and leaves an empty map; what values point to is the caller's. */
 void tapir_map__fini(struct tapir_map *m);
 void tapir_map__clear(struct tapir_map *m); /* keeps the memory */
 /* The value's place, borrowed until the map changes; NULL: no such key. */
 uint64_t *tapir_map__get(const struct tapir_map *m, uint64_t key);
 /* The place for key, made with value 0 if it is new; NULL: out of memory. */
 uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new);
+/* Removes a key; false: it was not in the map. */
 bool tapir_map__del(struct tapir_map *m, uint64_t key);
 
 /*

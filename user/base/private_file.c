@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files with secrets. */
+/*
+ * Reads a file only if its owner is this user and its mode lets no other in. That is checked on the
+ * descriptor, after it was opened: a check of the path could be of another file.
+ */
 #include "base/private_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* private_file.h - files with secrets: of this user, mode 0600. */
+/* private_file.h - files with secrets: of this user, mode 0600. No state; any thread. */
 #ifndef TAPIR_USER_PRIVATE_FILE_H
 #define TAPIR_USER_PRIVATE_FILE_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Fields of proc_pid_stat(5), lines of proc_pid_status(5). */
+/*
+ * Fields of proc_pid_stat(5), lines of proc_pid_status(5). The name of a process may contain
+ * blanks, parentheses and newlines, so stat's fields are counted from its last ')'.
+ */
 #include "base/proc_text.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@ struct tapir_proc_stat {
 	bool is_zombie; /* and no thread of it is alive */
 };
 
-/* 0 or -EPROTO. */
+/* Parses the content of a stat file. 0 or -EPROTO; out is written on success only. */
 int tapir_proc_stat__parse(const char *text, struct tapir_proc_stat *out);
 
 #define TAPIR_PROC_LAST_WORD (-1)

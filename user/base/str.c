@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* String building, globs, numbers. */
+/*
+ * String building, UTF-8, globs, numbers. Text of traced processes is hostile: it may hold escape
+ * sequences of terminals, characters that reverse the reading direction, and broken UTF-8.
+ */
 #include "base/str.h"
 
 #include <errno.h>

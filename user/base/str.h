@@ -4,7 +4,8 @@
  * small string functions that every room needs.
  *
  * Out of memory: the string stops growing and failed is set; the user checks once at the end. data
- * is NUL-terminated whenever it is not NULL.
+ * is NUL-terminated whenever it is not NULL. A string of zeros (`= {}`) is empty. One thread at a
+ * time; the functions without a tapir_str are pure.
  */
 #ifndef TAPIR_USER_STR_H
 #define TAPIR_USER_STR_H
@@ -19,6 +20,7 @@ struct tapir_str {
 	bool failed;
 };
 
+/* Frees the text and leaves an empty string, also failed = false. */
 void tapir_str__fini(struct tapir_str *s);
 void tapir_str__clear(struct tapir_str *s); /* keeps the memory */
 /* Makes room for more_bytes and a NUL; false: out of memory. Each __add does it by itself. */

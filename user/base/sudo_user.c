@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* sudo describes its caller in the environment; only root's is believed. */
+/*
+ * sudo(8) names its caller by SUDO_UID and SUDO_GID. Any user can set these, so they are believed
+ * only while this process is root: then nothing is gained by lying.
+ */
 #include "base/sudo_user.h"
 
 #include <stdint.h>

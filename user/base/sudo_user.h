@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * False: tapir does not run as root, or sudo(8) did not start it. gid may be NULL. The outputs are
- * set only on success.
+ * Writes the ids of the user who typed sudo. False: tapir does not run as root, or sudo(8) did not
+ * start it. gid may be NULL. The outputs are set only on success.
  */
 bool tapir_sudo_user__get(uid_t *uid, gid_t *gid);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Walks a path one component at a time; each is opened without following links. */
+/*
+ * Walks a path one component at a time; each is opened with O_PATH and O_NOFOLLOW and checked
+ * before the next. A check of the whole path first and an open later could be of different
+ * directories.
+ */
 #include "base/trusted_dir.h"
 
 #include <errno.h>

@@ -40,7 +40,10 @@ static inline void *tapir_vec__add_raw(void **data, size_t *cnt, size_t *cap, si
 	((__typeof__((v)->data))tapir_vec__add_raw((void **)&(v)->data, &(v)->cnt, &(v)->cap,      \
 						   sizeof(*(v)->data)))
 
-/* 0 or -ENOMEM is too coarse to be worth a code: true when the value was added. */
+/*
+ * True if the value was added; false: out of memory. (0 or -ENOMEM is too coarse to be worth a
+ * code.)
+ */
 #define tapir_vec__push(v, value)                                                                  \
 	({                                                                                         \
 		__typeof__((v)->data) tapir_slot_ = tapir_vec__add(v);                             \

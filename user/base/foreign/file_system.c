@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One entry per foreign file system, known by its device; mounts are looked up by id. */
+/*
+ * One entry per foreign file system, known by its device; mounts are looked up by id.
+ *
+ * The lock of an entry is held during a call, since a helper makes one at a time; the lock of the
+ * tables never is. So a server that does not answer delays only callers of its own files.
+ */
 #include "base/foreign/file_system.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Turns a handle that was taken into its content: foreign_file.h. */
+/*
+ * Turns a handle that was taken into its content. A local file is opened again by /proc/self/fd,
+ * without a second look-up of its name; a foreign one is copied by its helper into a memfd in
+ * pieces, each with a deadline.
+ */
 #include "base/foreign/foreign_file.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The caller's side of helper.h: starting helpers, and waiting for them only so long. */
+/*
+ * The caller's side of helper.h. A call that was given up leaves its helper busy: its late answer
+ * is recognized by the serial number and dropped, so that it is never taken for the answer of the
+ * next call.
+ */
 #include "base/foreign/helper.h"
 
 #include <errno.h>

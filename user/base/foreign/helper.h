@@ -64,8 +64,9 @@ int tapir_helpers__start(void);
 size_t tapir_helpers__stop(pid_t *left, size_t cnt);
 
 /*
- * A call ends at once with -ECANCELED when this descriptor becomes readable (a signalfd, before the
- * signal is taken); borrowed, -1: none. From __hurry on all calls together may take limit_ns more.
+ * __set_cancel: a call ends at once with -ECANCELED when this descriptor becomes readable (a
+ * signalfd, before the signal is taken); borrowed, -1: none. __set_deadline: from now on all calls
+ * together may take limit_ns more. Both are for the thread that ends the program.
  */
 void tapir_helpers__set_cancel(int fd);
 void tapir_helpers__set_deadline(uint64_t limit_ns);

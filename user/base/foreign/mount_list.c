@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* "36 35 98:0 /in/fs /at rw,noatime tag:1 - ext4 /dev/sda1 rw": proc(5), /proc/PID/mountinfo. */
+/*
+ * A line is "36 35 98:0 /in/fs /at rw,noatime tag:1 - ext4 /dev/sda1 rw" (proc(5),
+ * /proc/PID/mountinfo). Fields before the " - " vary in number; blanks in paths are escaped, so
+ * splitting at blanks is safe.
+ */
 #include "base/foreign/mount_list.h"
 
 #include <linux/magic.h>

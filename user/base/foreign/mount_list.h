@@ -2,6 +2,9 @@
 /*
  * mount_list.h - the kernel's list of mounts (/proc/PID/mountinfo), and what a file system's type
  * means for a reader: whether calls to it always return.
+ *
+ * No state; any thread. A list is read anew by each call: its length is that of the namespace's
+ * mounts.
  */
 #ifndef TAPIR_USER_MOUNT_LIST_H
 #define TAPIR_USER_MOUNT_LIST_H
@@ -32,8 +35,8 @@ bool tapir_mount__find(uint32_t tgid, uint64_t id, struct tapir_mount *out);
 bool tapir_mount__of_path(uint32_t tgid, const char *path, struct tapir_mount *out);
 
 /*
- * The line after this one (NULL: none), and the fields of a line. A line ends with a newline or a
- * NUL.
+ * tapir_mount__next returns the line after this one, or NULL. tapir_mount__parse fills out from a
+ * line, and returns false if it is malformed. A line ends with a newline or a NUL.
  */
 const char *tapir_mount__next(const char *line);
 bool tapir_mount__parse(const char *line, struct tapir_mount *out);

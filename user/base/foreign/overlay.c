@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* All layers of an overlay must be on local file systems, by the mounts that their paths are below.
+/*
+ * Every layer of an overlay must be on a local file system, judged by the mount that its path is
+ * below. An overlay whose options name no layer is not local: where nothing can be judged, that is
+ * the safe answer.
  */
 #include "base/foreign/overlay.h"
 
