@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reading the parts of an x86-64 operand. Knows how they are written, not what they mean. */
+/*
+ * Reads the parts of an x86-64 operand as gcc and clang print them. This file knows how the parts
+ * are written; operand.c knows what they mean.
+ */
 #include "elf/asm_text.h"
 
 #include <ctype.h>

@@ -3,7 +3,8 @@
  * asm_text.h - the parts of an x86-64 operand in AT&T syntax: registers, sums, addresses.
  *
  * The lower half of operand.c. Each function consumes its part at the front of the text and returns
- * false if it is not there; what was consumed until then stays consumed.
+ * false if it is not there; what was consumed until then stays consumed. The text need not end with
+ * a NUL. No state; any thread.
  */
 #ifndef TAPIR_USER_ASM_TEXT_H
 #define TAPIR_USER_ASM_TEXT_H
@@ -40,7 +41,7 @@ struct tapir_asm_address {
 char tapir_asm__peek(const struct tapir_asm *c); /* NUL at the end */
 /* Returns true if only spaces are left. */
 bool tapir_asm__at_end(struct tapir_asm *c);
-/* Consumes that character, behind spaces. */
+/* Consumes the character, and spaces before it. */
 bool tapir_asm__take(struct tapir_asm *c, char want);
 bool tapir_asm__take_word(struct tapir_asm *c, const char *word); /* in any case */
 /*
@@ -48,11 +49,14 @@ bool tapir_asm__take_word(struct tapir_asm *c, const char *word); /* in any case
  * is refused.
  */
 bool tapir_asm__take_number(struct tapir_asm *c, uint64_t *out);
-/* Behind the '%'. */
+/* Consumes the name of a register, behind the '%'. */
 bool tapir_asm__take_register(struct tapir_asm *c, struct tapir_asm_register *out);
-/* x87, MMX, SSE, AVX: the kernel does not hand them to a probe. */
+/*
+ * Returns true if a vector register follows (x87, MMX, SSE, AVX): the kernel does not hand these to
+ * a probe. Consumes nothing.
+ */
 bool tapir_asm__is_vector_register(struct tapir_asm c);
-/* Both true, and nothing taken, when the part is absent. */
+/* Both return true, and consume nothing, when the part is absent; present says which. */
 bool tapir_asm__take_sum(struct tapir_asm *c, struct tapir_asm_sum *s);
 bool tapir_asm__take_address(struct tapir_asm *c, struct tapir_asm_address *a);
 

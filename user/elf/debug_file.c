@@ -63,7 +63,10 @@ bool tapir_debug_file__has_lines(const struct tapir_elf *elf)
 	return section && section->sh_type != SHT_NOBITS;
 }
 
-/* A candidate that is no ELF file is nothing to tell anybody about. */
+/*
+ * A candidate that is not an ELF file is skipped without a line: another place may have the right
+ * one.
+ */
 static int open_quietly(int fd, struct tapir_elf **out)
 {
 	int diag_cnt = tapir_diag__cnt();

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debug_file.h - symbols that were taken out of a file: separate debug files, and the
- * compressed copy that some distributions leave inside (.gnu_debugdata).
+ * debug_file.h - symbols that were taken out of a file: separate debug files, and the compressed
+ * copy that some distributions leave inside (.gnu_debugdata).
+ *
+ * Each function that opens returns 0 and an image for the caller to free, or -errno without a line.
+ * It may read a file of tens of MB (a CRC, xz), so none is called while records wait. One image,
+ * one thread.
  */
 #ifndef TAPIR_USER_DEBUG_FILE_H
 #define TAPIR_USER_DEBUG_FILE_H
@@ -37,10 +41,13 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
 int tapir_debug_file__find(const uint8_t *build_id, size_t len,
 			   const struct tapir_debug_place *place, struct tapir_elf **out);
 
-/* Does it have this build ID; does it have names of functions, of whatever kind? */
+/*
+ * The first returns true if the file has this build ID, the second if it has names of functions, of
+ * whatever kind.
+ */
 bool tapir_debug_file__is_of(const struct tapir_elf *elf, const uint8_t *build_id, size_t len);
 bool tapir_debug_file__has_functions(struct tapir_elf *elf);
-/* Does it have DWARF? */
+/* Returns true if the file has DWARF (.debug_info). */
 bool tapir_debug_file__has_lines(const struct tapir_elf *elf);
 
 /*

@@ -3,7 +3,10 @@
 #ifndef TAPIR_USER_DEMANGLE_H
 #define TAPIR_USER_DEMANGLE_H
 
-/* Yours; NULL: the name is not mangled, or is not worth the work (too long, too deep). */
+/*
+ * Returns a text that the caller frees. NULL: the name is not mangled, or is not worth the work
+ * (too long, too deep: demangle.c).
+ */
 char *tapir_demangle(const char *name);
 /* The same with the parameters of a C++ function: "ns::add(int, long)". */
 char *tapir_demangle__with_params(const char *name);

@@ -31,14 +31,17 @@ struct tapir_lines_answer {
 	char texts[TAPIR_LINES_TEXT_BYTES];
 };
 
-/* Can an answer of a process that may have been taken over be used? */
+/*
+ * Returns true if an answer of a process that may have been taken over can be used: counts and
+ * positions are within the block, and texts end.
+ */
 bool tapir_lines_answer__is_valid(const struct tapir_lines_answer *answer);
 
 struct tapir_dwarf_lines;
 
 /*
  * fd: the file; alt_fd: what dwz took out of it (.gnu_debugaltlink), or -1; both borrowed until
- * __free. -ENODATA: no debug information, or libdw cannot read it.
+ * __free. -ENODATA: no debug information, or libdw cannot read it. One thread.
  */
 int tapir_dwarf_lines__open(int fd, int alt_fd, struct tapir_dwarf_lines **out);
 void tapir_dwarf_lines__free(struct tapir_dwarf_lines *lines);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * function.h - a function of a file by its name, as the linker has it or as people write it: where
- * its first instruction is.
+ * its first instruction is. The cost is that of reading all symbols of the file. One image, one
+ * thread.
  */
 #ifndef TAPIR_USER_FUNCTION_H
 #define TAPIR_USER_FUNCTION_H

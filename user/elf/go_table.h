@@ -35,10 +35,13 @@ struct tapir_go_function {
 
 bool tapir_go_table__is_in(const struct tapir_elf *elf); /* Does the file have such a section? */
 
-/* False: it has none, one of an unknown version, or the address of its code is not known. */
+/*
+ * Reads the header of the table. False: the file has none, one of an unknown version, or the
+ * address of its code is not known. out borrows from the image.
+ */
 bool tapir_go_table__open(struct tapir_elf *elf, struct tapir_go_table *out);
 
-/* False: that entry is malformed. idx < function_cnt. */
+/* Reads the entry at idx < function_cnt. False: that entry is malformed. */
 bool tapir_go_table__function(const struct tapir_go_table *t, uint32_t idx,
 			      struct tapir_go_function *out);
 

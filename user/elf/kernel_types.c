@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* BTF as Documentation/bpf/btf.rst describes it: a header, types one after another, strings. */
+/*
+ * BTF as in Documentation/bpf/btf.rst: a header, types one after another, strings. Types refer to
+ * each other by number, so a type is kept together with all that it contains, and numbers are
+ * assigned anew when everything that is kept is known.
+ */
 #include "elf/kernel_types.h"
 
 #include <bpf/btf.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* glibc, sysdeps/generic/dl-cache.h: struct cache_file, cache_file_new and file_entry_new. */
+/*
+ * The layout is of glibc, sysdeps/generic/dl-cache.h: struct cache_file, cache_file_new and
+ * file_entry_new. Entries hold offsets of strings, which are checked against the length; the cache
+ * may be one of a container.
+ */
 #include "elf/ld_cache.h"
 #include "base/little_endian.h"
 

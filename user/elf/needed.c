@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The dynamic section and the string table it names. */
+/*
+ * Reads the dynamic section and the string table that it names. Both come from the file: an offset
+ * outside of the table counts as an entry that is absent.
+ */
 #include "elf/needed.h"
 
 #include <string.h>

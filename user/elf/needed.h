@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * needed.h - what an ELF file makes the dynamic loader open: its interpreter, the libraries it
- * needs and where to search for them.
+ * needs and where to search for them. One image, one thread.
  */
 #ifndef TAPIR_USER_NEEDED_H
 #define TAPIR_USER_NEEDED_H

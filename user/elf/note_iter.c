@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Walking ELF notes in memory; every length is checked against what is left. */
+/*
+ * Walks ELF notes in memory. Lengths come from the file, so each is checked against what is left
+ * before it is added to anything: a sum could wrap.
+ */
 #include "elf/note_iter.h"
 
 #include <elf.h>

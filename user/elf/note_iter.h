@@ -26,8 +26,12 @@ struct tapir_elf_note {
 	uint32_t type;
 };
 
-/* align: of the section or segment; 8 pads to 8 bytes, everything else to 4. */
+/*
+ * Starts at the first note of data[0..len). align: of the section or segment; 8 pads to 8 bytes,
+ * everything else to 4.
+ */
 struct tapir_note_iter tapir_note_iter__over(const void *data, size_t len, uint64_t align);
+/* Writes the next note to *note. False: the end, or a note that does not fit (broken). */
 bool tapir_note_iter__next(struct tapir_note_iter *it, struct tapir_elf_note *note);
 
 #endif

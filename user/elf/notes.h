@@ -53,7 +53,10 @@ struct tapir_usdt_notes {
 	char *kinds_text;
 };
 
-/* The number of notes, 0 when the file has none; out only needs __fini when this is >= 0. */
+/*
+ * Reads the probes of a file. Returns the number of notes, 0 when the file has none, or -errno; out
+ * needs __fini only when the result is >= 0. It borrows nothing from the image.
+ */
 int tapir_usdt_notes__read(struct tapir_elf *elf, struct tapir_usdt_notes *out);
 void tapir_usdt_notes__fini(struct tapir_usdt_notes *notes);
 

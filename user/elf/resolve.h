@@ -2,8 +2,9 @@
 /*
  * resolve.h - variables by name, as operands of USDT notes mention them.
  *
- * Not for naming addresses (symbols.h). The tables are built when the first name is asked
- * for: most files never need them.
+ * Not for naming addresses (symbols.h). The tables are built when the first name is looked up: most
+ * files never need them. One resolver, one thread. Reasons: OK, or NO_SYMBOL where a name has no
+ * address or several.
  */
 #ifndef TAPIR_USER_RESOLVE_H
 #define TAPIR_USER_RESOLVE_H
@@ -32,7 +33,7 @@ enum tapir_operand_reason tapir_resolver__tls(struct tapir_resolver *r, const ch
 /* The address of the GOT slot that holds the variable's address. */
 enum tapir_operand_reason tapir_resolver__got_slot(struct tapir_resolver *r, const char *name,
 						   size_t len, uint64_t *slot_va);
-/* Addresses at link time are those at run time: ET_EXEC. */
+/* Returns true if addresses at link time are those at run time (ET_EXEC). */
 bool tapir_resolver__is_fixed(const struct tapir_resolver *r);
 
 #endif

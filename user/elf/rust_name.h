@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rust_name.h - whether a mangled Rust name (v0, RFC 2603) is worth demangling.
+ * rust_name.h - decides whether a mangled Rust name (v0, RFC 2603) is worth demangling. Pure.
  *
  * A binder, 'G' and a number, announces that many lifetimes, and libiberty counts them up one by
  * one, also in the parts of a name that it does not print, where no limit of the text applies: a

@@ -21,7 +21,10 @@ struct tapir_symbol {
 	const char *name; /* borrowed from the table until it is freed or added to */
 };
 
-/* .symtab, .dynsym and .gnu_debugdata, merged. No symbols at all is an empty table. */
+/*
+ * Loads .symtab, .dynsym and .gnu_debugdata, merged. A file without symbols has an empty table. 0,
+ * -ENOMEM or -errno; the table is the caller's to free and keeps nothing of the image.
+ */
 int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out);
 /*
  * Loads symbols from a debug file or another copy of the file, whose own program headers do not
@@ -41,6 +44,7 @@ int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
  */
 bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
 			struct tapir_symbol *out);
+/* Returns the number of functions in the table. */
 size_t tapir_symtab__cnt(const struct tapir_symtab *symtab);
 
 /*

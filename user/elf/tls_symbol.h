@@ -2,7 +2,7 @@
 /*
  * tls_symbol.h - how a file finds a thread-local variable that it exports or imports: by a distance
  * from the thread pointer that is known at link time, or by words of its GOT that the dynamic
- * linker fills (tapir/otel_context.h has the models). x86-64.
+ * linker fills (tapir/otel_context.h has the models). x86-64. One image, one thread.
  */
 #ifndef TAPIR_USER_TLS_SYMBOL_H
 #define TAPIR_USER_TLS_SYMBOL_H
