@@ -33,7 +33,10 @@ struct tapir_catalog;
  */
 enum tapir_catalog_mode { TAPIR_CATALOG_READ, TAPIR_CATALOG_LIVE };
 
-/* w: where descriptions are written, borrowed; NULL: nowhere. NULL: out of memory. */
+/*
+ * w: where descriptions are written, borrowed; NULL: nowhere (a reader). Returns NULL: out of
+ * memory. __free accepts NULL, and does not write what waits.
+ */
 struct tapir_catalog *tapir_catalog__new(enum tapir_catalog_mode mode, struct tapir_writer *w);
 void tapir_catalog__free(struct tapir_catalog *c);
 
@@ -52,8 +55,9 @@ struct tapir_use {
 };
 
 /*
- * Writes what this record needs and the segment lacks: probe, thread, process with its
- * mappings, stacks. Call it before the record is put. 0 or the writer's error.
+ * Writes what this record needs and the segment lacks: probe, thread, process with its mappings,
+ * stacks. Call it before the record is put. 0 or the writer's error. Mostly a hit in a small cache:
+ * it is called for each record.
  */
 int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev);
 int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use);
@@ -87,8 +91,10 @@ void tapir_catalog__ask_again(struct tapir_catalog *c, const struct tapir_unname
 const struct tapir_rec_probe *tapir_catalog__probe(const struct tapir_catalog *c, uint32_t id);
 /* Is any event of this provider described? */
 bool tapir_catalog__has_provider(const struct tapir_catalog *c, const char *provider);
+/* Returns the layout of an event of the ring or stream lanes, by the id of its probe. */
 const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_catalog *c,
 							 uint32_t probe_id);
+/* Returns the addresses of a stack, by the id that records have. */
 const struct tapir_rec_stack *tapir_catalog__stack(const struct tapir_catalog *c, uint64_t id);
 /* Ids are used again: the newest that was there at time_ns, else the first after it. */
 const struct tapir_rec_thread *tapir_catalog__thread(const struct tapir_catalog *c, uint32_t tid,
@@ -116,11 +122,13 @@ const struct tapir_rec_mapping *tapir_catalog__mapping(const struct tapir_catalo
 const struct tapir_rec_mapping *tapir_catalog__next_mapping(const struct tapir_catalog *c,
 							    uint32_t tgid, uint64_t time_ns,
 							    const struct tapir_rec_mapping *after);
+/* Returns the name of generated code that was at va at time_ns. */
 const struct tapir_rec_jit *tapir_catalog__jit(const struct tapir_catalog *c, uint32_t tgid,
 					       uint64_t va, uint64_t time_ns);
 /* The functions inlined at va, if they were requested from the runtime; NULL: not known. */
 const struct tapir_rec_jit *tapir_catalog__inlined(const struct tapir_catalog *c, uint32_t tgid,
 						   uint64_t va, uint64_t time_ns);
+/* Returns what the recording has for an offset of a mapped file: a symbol or a range. */
 const struct tapir_rec_symbol *tapir_catalog__symbol(const struct tapir_catalog *c,
 						     uint64_t file_id, uint64_t off);
 /*
@@ -139,6 +147,10 @@ struct tapir_offline_source {
 					       uint64_t off, const struct tapir_rec_symbol *range);
 	void *ctx;
 };
+/*
+ * source is copied, its ctx borrowed until the catalog is freed. It replaces the one before; NULL:
+ * none.
+ */
 void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_offline_source *source);
 
 /* A function at an address, and where in its source. */
@@ -163,6 +175,7 @@ struct tapir_line_source {
 					   uint64_t off, const struct tapir_rec_symbol *range);
 	void *ctx;
 };
+/* source is copied, its ctx borrowed, as above; not NULL. */
 void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_source *source);
 /* cnt 0: no source of lines, or nothing is known. */
 struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
@@ -175,12 +188,20 @@ struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
 void tapir_catalog__ask_for_inlined(struct tapir_catalog *c, uint32_t tgid);
 /* UTC of a record's time by the CLOCK records around it; 0: there were none. */
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
-/* The idx-th META record, in the order they came. */
+/* Returns the idx-th META record, in the order in which they came; NULL: there are fewer. */
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);
 
 /* The value of key in META; empty: none. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
+/* Keys of META: when the recording began and ended. */
+#define TAPIR_META_BEGAN "recording.began"
+#define TAPIR_META_ENDED "recording.ended"
+/*
+ * Returns when all that was requested was attached: what began before may have waited for that. 0:
+ * not known, or long before the first record (a frozen recording).
+ */
+uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c);
 /*
  * The stretch of time that was recorded. The caller passes the times of the first and the last
  * thing that happened; they become earlier and later where the recording has when it began and
@@ -188,19 +209,13 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
  * ran until its last record, any_ns. Descriptions are written for longer than that. from 0: nothing
  * happened.
  */
-#define TAPIR_META_BEGAN "recording.began"
-#define TAPIR_META_ENDED "recording.ended"
-/*
- * When all that was requested was attached: what began before may have waited for that. 0: not
- * known, or long before the first record (a frozen recording).
- */
-uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c);
 void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
 			       uint64_t *until_ns);
 
 /*
- * Grows whenever something but a stack is remembered or forgotten: names that were looked up hold
- * until then. A stack's id names the same addresses for ever, but is not always described.
+ * A number that grows whenever something but a stack is remembered or forgotten: names that were
+ * looked up hold until then. A stack's id names the same addresses for ever, but is not always
+ * described.
  */
 uint64_t tapir_catalog__version(const struct tapir_catalog *c);
 
@@ -217,7 +232,7 @@ struct tapir_catalog_changes tapir_vec(struct tapir_catalog_change);
 int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,
 				struct tapir_catalog_changes *out);
 
-/* Descriptions refused by the memory bound. */
+/* Returns the number of descriptions refused by the memory bound. */
 uint64_t tapir_catalog__refused(const struct tapir_catalog *c);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The catalog's entries: made within its limit of memory, written once per segment, freed. */
+/*
+ * The catalog's entries: made within its limit of memory, written once per segment, freed. The
+ * limit counts what malloc and the tables add to a record (TAPIR_CATALOG_OVERHEAD_BYTES): most
+ * records are smaller than that.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* catalog_impl.h - the catalog's inside, for catalog.c (remember) and segment.c (repeat, forget).
+/*
+ * catalog_impl.h - the inside of the catalog, for catalog.c (remember), catalog_entry.c (memory),
+ * lookup.c (find), name_changes.c and segment.c (repeat, forget). Entries belong to the catalog;
+ * every pointer to one is borrowed until the next describe or new_segment.
  */
 #ifndef TAPIR_USER_CATALOG_IMPL_H
 #define TAPIR_USER_CATALOG_IMPL_H
@@ -89,18 +92,22 @@ struct tapir_catalog {
 };
 
 uint64_t tapir_catalog__max_bytes(const struct tapir_catalog *c); /* of its mode */
-/* A copy of the record. -ENOSPC or -ENOMEM. */
+/* Copies the record into a new entry, *out. -ENOSPC: the bound of memory; -ENOMEM. */
 int tapir_catalog__new_entry(struct tapir_catalog *c, const struct tapir_rec *rec,
 			     struct entry **out);
 /* Remembers a stack in this segment. 0, -ENOSPC or -ENOMEM. */
 int tapir_catalog__keep_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec);
 /* Writes the entry if this segment lacks it. */
 int tapir_catalog__put_entry(struct tapir_catalog *c, struct entry *e);
+/* Free the entry, or the chain of it and all older ones, and give the memory back to the bound. */
 void tapir_catalog__free_entry(struct tapir_catalog *c, struct entry *e);
 void tapir_catalog__free_chain(struct tapir_catalog *c, struct entry *newest); /* NULL: none */
 /* The two below accept NULL: a slot whose owner was freed already. */
 void tapir_catalog__free_file(struct tapir_catalog *c, struct file *f);
 void tapir_catalog__free_process(struct tapir_catalog *c, struct process *p);
+/*
+ * Return the entry that was at va (a symbol: that is at off) at time_ns; NULL: none is remembered.
+ */
 struct entry *tapir_catalog__find_mapping(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,
 					  uint64_t time_ns);
 struct entry *tapir_catalog__find_jit(const struct tapir_catalog *c, uint32_t tgid, uint64_t va,

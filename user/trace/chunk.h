@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * chunk.h - finds chunks in a file and loads one of them: all checks of headers, CRCs,
- * limits and decompression, none of what segments or records mean.
+ * chunk.h - finds chunks in a file and loads one of them: all checks of headers, CRCs, limits and
+ * decompression, none of what segments or records mean. A damaged chunk costs itself alone. One
+ * thread for each walk and each chunk; pread(2) leaves the descriptor's position alone, so several
+ * may read one file.
  */
 #ifndef TAPIR_USER_CHUNK_H
 #define TAPIR_USER_CHUNK_H
@@ -46,9 +48,13 @@ struct tapir_chunk {
 	size_t order_cap;
 };
 
+/* Frees the buffers; a chunk of zeros is empty, and one that was loaded may be loaded again. */
 void tapir_chunk__fini(struct tapir_chunk *chunk);
 
-/* 1: loaded; 0: damaged; -errno: reading failed or out of memory. */
+/*
+ * Reads, checks and unpacks the chunk at ref; its records are borrowed until the next load. 1:
+ * loaded; 0: damaged; -errno: reading failed or out of memory.
+ */
 int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
 
 static inline const struct tapir_rec *tapir_chunk__record(const struct tapir_chunk *chunk,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Few are kept: those between two that agree with both are dropped. */
+/*
+ * Few pairs are kept: those between two that agree with both are dropped. Two clocks cannot be read
+ * at one moment, so 20 us count as agreement; a kernel that follows NTP slews by 500 ppm at most,
+ * so what differs by more was set.
+ */
 #include "trace/clock_pairs.h"
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
  * from it to the next, so that a clock that is set during a recording changes only what comes after
  * it. Between two that differ as much as a clock is slewed, the difference grows evenly.
  *
- * Thread safety: none.
+ * At most 65,536 pairs: later ones are dropped. One thread.
  */
 #ifndef TAPIR_USER_CLOCK_PAIRS_H
 #define TAPIR_USER_CLOCK_PAIRS_H
@@ -23,12 +23,13 @@ struct tapir_clock_pairs {
 	struct tapir_vec(struct tapir_clock_pair) all; /* by time */
 };
 
+/* Frees the pairs; a set of zeros is empty. */
 void tapir_clock_pairs__fini(struct tapir_clock_pairs *pairs);
 
-/* A pair whose time is known already changes nothing. false: out of memory. */
+/* Adds a pair. One that agrees with those around it changes nothing. false: out of memory. */
 bool tapir_clock_pairs__add(struct tapir_clock_pairs *pairs, const struct tapir_rec_clock *clock);
 
-/* 0: no pair is known. Before the first one, that one holds. */
+/* Returns UTC in ns since 1970. 0: no pair is known. Before the first one, that one holds. */
 uint64_t tapir_clock_pairs__utc_ns(const struct tapir_clock_pairs *pairs, uint64_t time_ns);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The family of a record, and the threads that it names: trace/schema.c has their places. */
+/*
+ * The family of a record, and the threads that it names. trace/schema.c has their offsets, so that
+ * a new type of record needs no line here.
+ */
 #include "trace/family.h"
 
 #include <string.h>

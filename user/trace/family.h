@@ -52,9 +52,15 @@ static inline const char *tapir_family__key(const struct tapir_family *family)
 	return family->key ? family->key : family->many;
 }
 
-/* enum tapir_family_id; -1: a record that is not captured. */
+/*
+ * Returns the family of records of that type (enum tapir_family_id); -1: it describes, and is not
+ * captured.
+ */
 int tapir_family__of(unsigned rec_type);
-/* Returns what a loss of this kind is of: "context switch", or several; events, if of no family. */
+/*
+ * Returns the name of what a loss of this kind lacks: "context switch", or the plural; "event"
+ * where the kind is of no family. Static.
+ */
 const char *tapir_loss_kind__thing(int kind, bool is_many);
 
 /* The sum over all families. */
@@ -68,8 +74,8 @@ static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_
 }
 
 /*
- * The process and the thread that a record is about, also one that describes; which: 0 or 1, as in
- * the schema's who: of a switch, who leaves and who comes. 0: none is named.
+ * Return the process and the thread that a record is about, also one that describes. which: 0 or 1,
+ * as in the schema's who; of a switch, 0 leaves the CPU and 1 comes to it. 0: none is named.
  */
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which);
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
@@ -88,7 +94,9 @@ uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec);
  * calls of a thread. */
 uint64_t tapir_rec__weight(const struct tapir_rec *rec);
 
-/* Is it a thread as it was when the recording began, and no switch? */
+/*
+ * Returns true for a record of a thread as it was when the recording began, which is not a switch.
+ */
 bool tapir_rec__is_snapshot(const struct tapir_rec *rec);
 
 #endif

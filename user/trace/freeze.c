@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Record by record: the first and the last segment begin and end outside the stretch. */
+/*
+ * Copies a stretch of a running recording record by record: the first and the last segment begin
+ * and end outside of it. Descriptions are kept whatever their time, because what they describe may
+ * be used later; a LOSS or GAP is kept where its span overlaps the stretch. Gaps that hold until
+ * the recording's end are among the records with which the copy begins (first).
+ */
 #include "trace/freeze.h"
 
 #include "trace/family.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Looking things up in the catalog, by id, address and time. Changes nothing. */
+/*
+ * Looks things up in the catalog, by id, address and time. Nothing is changed here, so that what
+ * was returned stays valid between lookups.
+ *
+ * An id has a chain of entries, the newest first, and a set of ranges is ordered by (address,
+ * time): the answer is the newest that had begun at that time and had not ended.
+ */
 #include <string.h>
 
 #include "trace/catalog_impl.h"

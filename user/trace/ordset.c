@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A treap by split and merge, without recursion. */
+/*
+ * A treap by split and merge. Both go down in a loop and keep the place where the rest is hung:
+ * recursion on a tree whose depth is random could use any amount of stack.
+ */
 #include "trace/ordset.h"
 
 #include <sys/random.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Segments: descriptions first, then records. Chunks and their damage are chunk.c's. */
+/*
+ * Segments: descriptions first, then records. Chunks and their damage are chunk.c's.
+ *
+ * The chunks of a segment are listed before any of them is read, because its descriptions may
+ * follow records that need them: a writer flushes the two buffers as they fill.
+ */
 #include "trace/reader.h"
 
 #include <errno.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * reader.h - the records of a .tapir file, also of one that is cut, damaged, hostile, or
- * still being written (read up to now).
+ * reader.h - the records of a .tapir file, also of one that is cut, damaged, hostile, or still
+ * being written (read up to now).
  *
- * A segment's descriptions go to the reader's catalog before the first of its records comes
- * out. Within a chunk records come in the order of their times; chunks come as they were
- * written, so that between them time may step back by what a ring held (milliseconds).
+ * A segment's descriptions go to the reader's catalog before the first of its records comes out.
+ * Within a chunk records come in the order of their times; chunks come as they were written, so
+ * that between them time may step back by what a ring held (milliseconds).
+ *
+ * Memory is bounded by the format: one chunk, and the descriptions of two segments. One thread for
+ * each reader.
  */
 #ifndef TAPIR_USER_READER_H
 #define TAPIR_USER_READER_H
@@ -50,12 +53,16 @@ static inline bool tapir_reader_stats__is_cut_short(const struct tapir_reader_st
 	       !stats->bad_chunks && !stats->malformed_records && !stats->missing_chunks;
 }
 
-/* path: "-" for stdin. A pipe is spooled to an unlinked file in TMPDIR first. */
+/*
+ * path: "-" for stdin. A pipe is spooled to a file without a name in TMPDIR first. 0, or -errno
+ * with a line; *out is the caller's to close.
+ */
 int tapir_reader__open(const char *path, struct tapir_reader **out);
 /* A regular file, borrowed for the call; name is what messages call it. */
 int tapir_reader__open_fd(int fd, const char *name, struct tapir_reader **out);
 /* The same recording from its beginning, which a pipe's reader has spooled. */
 int tapir_reader__open_again(const struct tapir_reader *r, struct tapir_reader **out);
+/* Frees the reader and its catalog: every record that is borrowed ends with it. Accepts NULL. */
 void tapir_reader__close(struct tapir_reader *r);
 
 /*
@@ -66,21 +73,24 @@ void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on);
 
 /*
  * Call before the first next: each PROBE record is what complete makes of it (itself, or another in
- * buf; NULL: out of memory) before anybody sees it. For names the recorder did not know.
+ * buf; NULL: out of memory) before any caller gets it. For names the recorder did not know.
  */
 struct tapir_recbuf;
 void tapir_reader__complete_probes(
 	struct tapir_reader *r,
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec));
 
-/* Call before the first next: names that the recording lacks come from there (catalog.h). */
+/*
+ * Call before the first next: names and source lines that the recording lacks come from there
+ * (catalog.h). The source is borrowed until the reader is closed.
+ */
 void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_offline_source *source);
 void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source);
 
 /*
  * A filter between the file and the caller of __next: its `next` calls __take for the file's
  * records, and returns these or others as __next does. NULL: no filter. Set it before the first
- * next.
+ * next; it is copied, its ctx borrowed.
  */
 struct tapir_reader_stage {
 	int (*next)(void *ctx, const struct tapir_rec **rec);
@@ -89,8 +99,9 @@ struct tapir_reader_stage {
 void tapir_reader__use_stage(struct tapir_reader *r, const struct tapir_reader_stage *stage);
 /* The record that will probably be taken after `ahead` others; NULL: not loaded. A hint. */
 const struct tapir_rec *tapir_reader__peek(const struct tapir_reader *r, size_t ahead);
+/* The file's next record, for a stage; returns as __next. */
 int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec);
-/* A describing record that the stage made, into the catalog: as tapir_catalog__describe. */
+/* Puts a describing record that the stage made into the catalog: as tapir_catalog__describe. */
 int tapir_reader__describe(struct tapir_reader *r, const struct tapir_rec *rec);
 
 /*
@@ -105,6 +116,7 @@ int tapir_reader__next(struct tapir_reader *r, const struct tapir_rec **rec);
  */
 bool tapir_reader__is_segment_end(const struct tapir_reader *r);
 
+/* Returns the file; borrowed, to be read by pread(2). */
 int tapir_reader__fd(const struct tapir_reader *r); /* borrowed; read it by pread(2) */
 /* The catalog of what was read so far; borrowed, and changed by __next. */
 const struct tapir_catalog *tapir_reader__catalog(const struct tapir_reader *r);

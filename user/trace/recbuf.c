@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Building records: one routine lays out every type, the rest fills in lengths. */
+/*
+ * One routine lays out the records of every type; the others fill in the lengths of their parts.
+ * Padding is zeroed, because records are compared byte by byte and written to files.
+ */
 #include "trace/recbuf.h"
 
 #include <stdlib.h>

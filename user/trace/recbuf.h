@@ -5,7 +5,7 @@
  * The caller fills the fixed part (times, ids, cpu); the builder sets type, size, the lengths and
  * the padding and appends the strings. A string that is longer than the record allows is cut, at a
  * character's edge. The result is borrowed until the next use of the buffer; NULL: out of memory,
- * or more fields than a record holds.
+ * or more fields than a record holds. One thread for each buffer; a buffer of zeros is empty.
  */
 #ifndef TAPIR_USER_RECBUF_H
 #define TAPIR_USER_RECBUF_H
@@ -17,6 +17,7 @@ struct tapir_recbuf {
 	size_t cap_bytes;
 };
 
+/* Frees the buffer, and with it the record that was built last. */
 void tapir_recbuf__fini(struct tapir_recbuf *b);
 
 /* Strings are cut at this many bytes; a PROBE's at fewer, since it has more of them. */
@@ -32,6 +33,10 @@ const struct tapir_rec *tapir_recbuf__probe(struct tapir_recbuf *b,
 					    struct tapir_sv file, struct tapir_sv build_id,
 					    const struct tapir_field *fields,
 					    const struct tapir_sv *names, unsigned field_cnt);
+/*
+ * Strings of these are cut at TAPIR_RECBUF_STR_BYTES each, so that the record stays below
+ * TAPIR_MAX_RECORD_BYTES.
+ */
 const struct tapir_rec *tapir_recbuf__process(struct tapir_recbuf *b,
 					      const struct tapir_rec_process *fixed,
 					      struct tapir_sv comm, struct tapir_sv exe,
@@ -57,17 +62,22 @@ const struct tapir_rec *tapir_recbuf__counter(struct tapir_recbuf *b,
 					      struct tapir_sv unit, struct tapir_sv tags);
 const struct tapir_rec *tapir_recbuf__gap(struct tapir_recbuf *b, const struct tapir_rec_gap *fixed,
 					  struct tapir_sv path);
-/* The path in two parts. */
+/*
+ * The path in two parts, which are stored one after the other: where a file system is mounted, and
+ * the path below that.
+ */
 const struct tapir_rec *tapir_recbuf__io(struct tapir_recbuf *b, const struct tapir_rec_io *fixed,
 					 struct tapir_sv path_start, struct tapir_sv path_rest);
 const struct tapir_rec *tapir_recbuf__wait(struct tapir_recbuf *b,
 					   const struct tapir_wait_view *view);
+/* key and value, each cut like a path: what and how was recorded (record/meta.h). */
 const struct tapir_rec *tapir_recbuf__meta(struct tapir_recbuf *b, uint64_t time_ns,
 					   struct tapir_sv key, struct tapir_sv value);
 /* blob: at most TAPIR_MAX_RECORD_BYTES less the fixed part, not cut: NULL if it is longer. */
 const struct tapir_rec *tapir_recbuf__metadata(struct tapir_recbuf *b,
 					       const struct tapir_rec_metadata *fixed,
 					       struct tapir_sv blob);
+/* frames_va: frame_cnt addresses, the innermost first. */
 const struct tapir_rec *tapir_recbuf__stack(struct tapir_recbuf *b,
 					    const struct tapir_rec_stack *fixed,
 					    const uint64_t *frames_va, unsigned frame_cnt);

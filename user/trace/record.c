@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records are checked here, and cut into their parts. */
+/*
+ * Records are checked here, and cut into their parts. The check of a type is that its fixed part
+ * fits and that its lengths add up to no more than its size; after it no view checks a length
+ * again.
+ *
+ * Wrong values that every consumer would have to guard against (a division by a period of 0) are
+ * refused here as well.
+ */
 #include "trace/record.h"
 
 #include <string.h>

@@ -25,10 +25,10 @@ struct tapir_sv tapir_sv__of(const char *text); /* NULL: empty */
 bool tapir_sv__is(struct tapir_sv sv, const char *text);
 /* Returns true if the view begins with that text. */
 bool tapir_sv__starts_with(struct tapir_sv text, const char *start);
-/* starts: ended by NULL; NULL: there are none. */
+/* Returns true if the view begins with one of starts, which end with NULL; NULL: there are none. */
 bool tapir_sv__starts_with_any(struct tapir_sv text, const char *const *starts);
 bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
-/* The part after the last '/'. */
+/* Returns the part after the last '/'; all of it, if there is none. */
 struct tapir_sv tapir_sv__base_name(struct tapir_sv path);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */
 /* Copies the text as a string, cut to out_bytes - 1. */
@@ -58,15 +58,18 @@ static inline bool tapir_record__ok(const struct tapir_rec *rec, size_t avail)
 	return tapir_record__fits(rec);
 }
 
-/* For which span its thread worked: of a checked record of a family; NULL: not known. Borrowed. */
+/*
+ * Returns the span for which the record's thread worked, of a checked record of a family; NULL: not
+ * known. Borrowed.
+ */
 const struct tapir_trace_ids *tapir_rec__trace_ids(const struct tapir_rec *rec);
 
-/* In hex, as W3C writes them, in text, which is returned. */
+/* Write the ids in lower-case hex, as W3C Trace Context does, and return text. */
 #define TAPIR_TRACE_ID_TEXT 33
 const char *tapir_trace_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
 const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
 
-/* True for the types that are stored in DESCRIPTIONS chunks (trace_format.h). */
+/* Returns true for the types that are stored in DESCRIPTIONS chunks (trace_format.h). */
 bool tapir_rec_type__describes(unsigned type);
 
 /*
@@ -181,7 +184,10 @@ void tapir_wait_view__of(const struct tapir_rec *rec, struct tapir_wait_view *vi
 void tapir_io_view__of(const struct tapir_rec *rec, struct tapir_io_view *view);
 void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *view);
 
-/* The name of field idx, empty if it has none ("argN"). Walks: cache it for a hot path. */
+/*
+ * Returns the name of field idx, empty if it has none ("argN"). It walks the names before it: cache
+ * it for a hot path.
+ */
 struct tapir_sv tapir_probe_view__name(const struct tapir_probe_view *view, unsigned idx);
 
 /* ---- what things are called -------------------------------------------------------------- */
@@ -204,15 +210,18 @@ const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 /* "read"; a value outside the enum gives "unknown". */
 const char *tapir_io_op__name(unsigned op);
 
-/* META's sample_event (empty: the default one): whether a sample's period is a time in ns. */
+/*
+ * Returns true if META's sample_event (empty: the default one) counts time, so that a sample's
+ * period is in ns.
+ */
 bool tapir_sample_event__is_clock(struct tapir_sv event);
 
-/* Any reason but ATTACH_FAILED has the text of ATTACH_LATE. */
 /*
  * Returns true for losses of processes or mappings: events of processes that were unknown for that
  * reason are counted nowhere.
  */
 bool tapir_loss__hides_events(unsigned cause);
+/* Any reason but ATTACH_FAILED has the text of ATTACH_LATE. */
 const char *tapir_gap__name(unsigned reason); /* "attach_late" */
 const char *tapir_gap__text(unsigned reason); /* "probes were attached late to", a path follows */
 

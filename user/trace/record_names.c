@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Words for states, causes and reasons in records. */
+/*
+ * Words for states, causes and reasons in records. The enums of include/tapir/ have X-macros: a
+ * cause that is added there has its name here. Names are part of --json.
+ */
 #include <ctype.h>
 #include <string.h>
 

@@ -28,7 +28,10 @@ enum tapir_reorder_step {
 /* The number of records that are delivered before a record of that step. */
 extern const uint8_t tapir_reorder_ahead[TAPIR_REORDER_STEP_CNT];
 
-/* NULL: out of memory. out is called with each record, borrowed, when its turn has come. */
+/*
+ * out is called with each record, borrowed for the call, when its turn has come. NULL: out of
+ * memory. __free drops what still waits.
+ */
 struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
 					 void *ctx);
 void tapir_reorder__free(struct tapir_reorder *r);
@@ -38,11 +41,12 @@ void tapir_reorder__announce(struct tapir_reorder *r,
 					    enum tapir_reorder_step step));
 
 /*
- * A well-formed record, copied. is_ahead: a description that arrives long before its time waits for
- * the others and does not advance them. 0 or -ENOMEM.
+ * Adds a copy of a well-formed record. is_ahead: a description that arrives long before its time
+ * waits for the others and does not advance them. 0 or -ENOMEM. It calls out for records whose turn
+ * has come.
  */
 int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead);
-/* After the last record: lets all go. */
+/* Delivers all that waits, after the last record. */
 void tapir_reorder__finish(struct tapir_reorder *r);
 /* The number that arrived later than the window allows and were delivered after younger ones. */
 uint64_t tapir_reorder__late(const struct tapir_reorder *r);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Chunk by chunk: what was one chunk is written before the next is read. */
+/*
+ * Copies chunk by chunk: what was one chunk is written before the next is read, so that a reader of
+ * the copy gets its records in the same order. A file that grows during the copy is copied up to
+ * what was complete at its beginning.
+ */
 #include "trace/rewrite.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * rewrite.h - a recording copied record by record, with some left out, some changed, and others put
- * at the start of a segment. Segments and the order of records stay as they are.
+ * at the start of a segment. Segments and the order of records stay as they are. One thread.
  */
 #ifndef TAPIR_USER_REWRITE_H
 #define TAPIR_USER_REWRITE_H

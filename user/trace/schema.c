@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tables, of types and of families, and how a member is read. */
+/*
+ * The tables of trace/schema.h: every type of record with its members, and every family that is
+ * captured. Checks, printers (text, JSON, SQL) and the help of records read them, so that a member
+ * that is added here appears in all.
+ *
+ * A member's place is an offset of its struct in include/tapir/abi.h; the variable parts follow the
+ * fixed one in the order of their lengths.
+ */
 #include "trace/schema.h"
 
 #include <stddef.h>

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Segments are files: of a directory, or of memory. */
+/*
+ * A segment is a file: of a directory, or of memory (memfd). A share is an eighth of the room and
+ * of the time, so that discarding the oldest gives up an eighth of what is kept. Segments of less
+ * than a second would consist of descriptions, which each of them repeats.
+ *
+ * Descriptors, not names, identify a segment: a person may remove or rename files of the directory
+ * at any time.
+ */
 #include "trace/segments.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * segments.h - the last part of a recording that has no end: a ring of segments, each a recording
- * of its own, in memory or in a directory. The oldest goes when there is no room or when it is
- * older than anybody asks for.
+ * of its own, in memory or in a directory. The oldest is discarded when there is no room, or when
+ * it is older than the longest time that can be requested.
  *
  * One thread at a time, the one that writes; __stats from any thread.
  */
@@ -44,7 +44,10 @@ int tapir_segments__begin(struct tapir_segments *s, uint64_t now_ns, int *fd, co
 /* The newest one is complete, with that many bytes; what is after them is cut off. */
 void tapir_segments__end(struct tapir_segments *s, uint64_t bytes, uint64_t now_ns);
 
-/* The newest one has its share of room or time. */
+/*
+ * Return true if the newest segment has its share of room, and its share of time: a new one should
+ * begin. bytes: its length so far.
+ */
 bool tapir_segments__is_full(const struct tapir_segments *s, uint64_t bytes);
 bool tapir_segments__is_due(const struct tapir_segments *s, uint64_t bytes, uint64_t now_ns);
 
@@ -57,6 +60,7 @@ struct tapir_segment_fds {
 /* Complete ones; copies of their descriptors, for the caller to __fini. -ENOMEM or -EMFILE. */
 int tapir_segments__list(const struct tapir_segments *s, uint64_t from_ns,
 			 struct tapir_segment_fds *out);
+/* Closes the descriptors. */
 void tapir_segment_fds__fini(struct tapir_segment_fds *fds);
 
 struct tapir_segments_stats {
@@ -64,7 +68,7 @@ struct tapir_segments_stats {
 	uint64_t discarded_cnt, discarded_bytes; /* since the start */
 	uint64_t early_cnt; /* of them: younger than keep_ns, for lack of room */
 };
-/* Figures of this moment. Any thread. */
+/* Writes the numbers of this moment. Any thread. */
 void tapir_segments__stats(const struct tapir_segments *s, struct tapir_segments_stats *out);
 
 #endif

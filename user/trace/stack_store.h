@@ -29,9 +29,13 @@ struct tapir_stack_store {
 	uint64_t bytes;
 };
 
+/* Frees both generations; a store of zeros is empty. */
 void tapir_stack_store__fini(struct tapir_stack_store *s);
 
-/* Borrowed; NULL: not known. */
+/*
+ * Return the stack with that id of this generation, or of the one before. Borrowed; NULL: not
+ * known.
+ */
 const struct tapir_rec_stack *tapir_stack_store__now(const struct tapir_stack_store *s,
 						     uint64_t id);
 const struct tapir_rec_stack *tapir_stack_store__before(const struct tapir_stack_store *s,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See system_calls.h. */
+/*
+ * The table of x86-64's system calls, from arch/x86/entry/syscalls/syscall_64.tbl: number, name,
+ * and whether a descriptor is the first argument or the result, by which a call is joined with a
+ * file.
+ */
 #include "trace/system_calls.h"
 
 #include <errno.h>

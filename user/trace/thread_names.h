@@ -41,6 +41,7 @@ struct tapir_thread_names {
  */
 size_t tapir_thread_names__row(struct tapir_thread_names *n, uint64_t key,
 			       const struct tapir_rec_thread *rec, bool is_used, size_t max_rows);
+/* Frees rows and index. */
 void tapir_thread_names__fini(struct tapir_thread_names *n);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * trace_filter.h - which records belong to a trace (--trace-id): those that carry its id (struct
  * tapir_trace_ids), and events that have it as text among their arguments, as DiagnosticSource's
- * and many logs do.
+ * and many logs do. Pure; any thread.
  */
 #ifndef TAPIR_USER_TRACE_FILTER_H
 #define TAPIR_USER_TRACE_FILTER_H
@@ -24,14 +24,17 @@ struct tapir_trace_filter {
 bool tapir_trace_filter__parse(const char *text, struct tapir_trace_filter *out);
 
 struct tapir_trace_ids;
-/* ids: NULL: none. */
+/* Returns true if the ids are of that trace, or every record is chosen. ids: NULL: none. */
 bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
 			    const struct tapir_trace_ids *ids);
 
-/* A well-formed one is of some trace: it carries ids, or is an event with an argument TraceId. */
+/*
+ * Returns true if a well-formed record is of some trace: it carries ids, or is an event with an
+ * argument TraceId.
+ */
 bool tapir_trace__is_named(const struct tapir_rec *rec);
 
-/* rec is a well-formed one. Never one that only describes. */
+/* Returns true if a well-formed record is of that trace. A record that only describes never is. */
 bool tapir_trace_filter__has(const struct tapir_trace_filter *choice, const struct tapir_rec *rec);
 
 #endif

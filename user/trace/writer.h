@@ -103,6 +103,7 @@ int tapir_writer__flush(struct tapir_writer *w);
  * segment. After it, tapir_catalog__new_segment.
  */
 bool tapir_writer__segment_due(const struct tapir_writer *w, uint64_t now_ns);
+/* Writes what is buffered; the next chunk begins a segment. 0 or the writer's error. */
 int tapir_writer__begin_segment(struct tapir_writer *w);
 
 /* Bytes of the file so far, without what is buffered. */
