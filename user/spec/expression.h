@@ -89,29 +89,42 @@ struct tapir_program {
  * with lines, -ENOMEM.
  */
 int tapir_expression__parse(const char *option, const char *text, struct tapir_expression **out);
+/* Frees the expression; programs that were bound from it are invalid from then on. Accepts NULL. */
 void tapir_expression__free(struct tapir_expression *e);
+/* Returns the text that was parsed, borrowed. */
 const char *tapir_expression__text(const struct tapir_expression *e);
 
 /* Returns the length of text up to the first `end` outside quotes and parentheses, or of all. */
 size_t tapir_expression__part_len(const char *text, char end);
 
-/* A number with its unit, alone: "-5", "10k", "5ms" in nanoseconds. False: text is not one. */
+/*
+ * Reads a number with its unit, alone: "-5", "10k", "5ms" in nanoseconds. False: text is not one.
+ */
 bool tapir_expression__constant(const char *text, int64_t *out, bool *is_time);
 
-/* The expression as a condition, or as a value, of these events; it must outlive the program. */
+/*
+ * Bind the expression as a condition, or as a value, to the events of a scope; it must outlive the
+ * program. 0, -EINVAL with lines (a name that the scope lacks, classes that do not compare),
+ * -ENOMEM.
+ */
 int tapir_expression__condition(const struct tapir_expression *e, const struct tapir_scope *scope,
 				struct tapir_program *out);
 int tapir_expression__value(const struct tapir_expression *e, const struct tapir_scope *scope,
 			    struct tapir_program *out);
 
-/* TAPIR_QUESTION_ACCEPT, REJECT or UNDEFINED. slots: slot_cnt of them; a text's number is its
- * address. */
+/*
+ * Returns TAPIR_QUESTION_ACCEPT, REJECT or UNDEFINED. slots: slot_cnt of them; a text's number is
+ * its address. Constant time in the length of the program; nothing is allocated.
+ */
 int tapir_program__decide(const struct tapir_program *p, const struct tapir_question_slot *slots);
 /* Computes a value whose class is a number. False: it is undefined. */
 bool tapir_program__number(const struct tapir_program *p, const struct tapir_question_slot *slots,
 			   uint64_t *out);
 
-/* A floating-point number as one that compares as it does, and back. */
+/*
+ * Turn a floating-point number into an integer that compares as it does, and back: the kernel has
+ * no floating point.
+ */
 uint64_t tapir_program__float_bits(double value);
 double tapir_program__float_of(uint64_t bits);
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* expression_impl.h - the tree of an expression; for expression*.c only. */
+/*
+ * expression_impl.h - the tree of an expression; for expression*.c only. A node names its children
+ * by their index in nodes, so that the vector may move while it grows. One thread while it is
+ * parsed; then constant.
+ */
 #ifndef TAPIR_USER_EXPRESSION_IMPL_H
 #define TAPIR_USER_EXPRESSION_IMPL_H
 
@@ -70,7 +74,9 @@ struct tapir_expression {
 	uint16_t root;
 };
 
-/* Adds the message, the expression and a caret. Returns -EINVAL. */
+/*
+ * Adds the message, the expression and a caret below where to the diagnostic list. Returns -EINVAL.
+ */
 int tapir_expression__fail(const struct tapir_expression *e, struct tapir_span where,
 			   const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

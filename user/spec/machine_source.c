@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A few forms, which differ in their first word. */
+/*
+ * A few forms, which differ in their first word. Only the form is checked here: whether a
+ * tracepoint or a function exists is found out when it is attached, because that depends on the
+ * machine and on the file that a process maps.
+ */
 #include "spec/machine_source.h"
 
 #include <errno.h>

@@ -48,12 +48,14 @@ struct tapir_machine_source_list tapir_vec(struct tapir_machine_source *);
 
 /* Returns true if a text is such a source by its first word, well-formed or not. */
 bool tapir_machine_source__is_one(const char *text);
-/* *out is yours. -EINVAL with a line. */
+/* Parses a text; *out is the caller's to free. -EINVAL with a line, -ENOMEM. */
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out);
+/* Accepts NULL. */
 void tapir_machine_source__free(struct tapir_machine_source *source);
 
 /* Returns true if the source is a function of this file. */
 bool tapir_machine_source__is_of_file(const struct tapir_machine_source *source, const char *path);
+/* Returns true for uprobe and uretprobe. */
 bool tapir_machine_source__is_function(const struct tapir_machine_source *source);
 #define TAPIR_FUNCTION_PROVIDER_BYTES 512
 /* Writes the provider name of its events: "uprobe:libc". */
@@ -62,7 +64,10 @@ void tapir_machine_source__provider(const struct tapir_machine_source *source, c
 
 /* Returns true if it includes an event of this name, of a tracepoint's category. */
 bool tapir_machine_source__has_name(const struct tapir_machine_source *source, const char *name);
-/* The same by the names in its PROBE record. */
+/*
+ * The same by the names in an event's PROBE record: how events of a file are selected by the source
+ * as it was written.
+ */
 bool tapir_machine_source__matches(const struct tapir_machine_source *source, const char *provider,
 				   const char *event);
 

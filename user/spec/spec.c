@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The parser of SPECs: one pass from left to right, every part copied out once. */
+/*
+ * The parser of SPECs: one pass from left to right, every part copied out once. A mistake is
+ * reported where it is found, with an example of what was expected; no part is guessed.
+ */
 #include "spec/spec.h"
 
 #include <errno.h>

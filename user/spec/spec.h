@@ -52,8 +52,12 @@ struct tapir_spec {
 	struct tapir_vec(struct tapir_spec_arg) args;
 };
 
-/* *out is yours. Each mistake is one line: where, what was expected, an example. -EINVAL. */
+/*
+ * Parses a SPEC; *out is the caller's to free. Each mistake is one line: where, what was expected,
+ * an example. -EINVAL, -ENOMEM.
+ */
 int tapir_spec__parse(const char *text, struct tapir_spec **out);
+/* Accepts NULL. */
 void tapir_spec__free(struct tapir_spec *spec);
 /* Returns what a first word of len bytes means if another kind of source has it, or NULL. */
 const char *tapir_spec__reserved(const char *word, size_t len);
@@ -73,12 +77,15 @@ enum tapir_spec_zero {
 	TAPIR_SPEC_ZERO_IS_NONE,
 };
 
-/* For events that have a level and keywords: those of ring lanes, and probes of libtapir. */
+/*
+ * Returns true if the SPEC selects such an event, of those that have a level and keywords: of ring
+ * lanes, and probes of libtapir.
+ */
 bool tapir_spec__selects(const struct tapir_spec *spec, enum tapir_spec_zero zero, const char *path,
 			 const char *provider, const char *event, uint8_t level, uint64_t keywords);
 /* Level 0, or keywords 0: it means less to EventPipe than ETW's users expect. */
 bool tapir_spec__has_zero(const struct tapir_spec *spec);
-/* The file and provider alone: whether this program is of interest at all. */
+/* Compares the file and provider alone: whether this program is of interest at all. */
 bool tapir_spec__matches_provider(const struct tapir_spec *spec, const char *path,
 				  const char *provider);
 
@@ -88,12 +95,12 @@ size_t tapir_spec__plain_len(const char *event, size_t len);
 #define TAPIR_SPEC_FAR 7u
 
 /*
- * Was this event perhaps meant? 0: very likely, TAPIR_SPEC_FAR: no. DTrace's '-' for '__',
- * letter case and small typing errors are seen through.
+ * Tells how probable it is that this event was meant. 0: very likely, TAPIR_SPEC_FAR: no. DTrace's
+ * '-' for '__', letter case and small typing errors count as nothing or little.
  */
 unsigned tapir_spec__distance(const struct tapir_spec *spec, const char *provider,
 			      const char *event);
-/* The nearest of these ("provider:event"), borrowed; NULL: none is near. */
+/* Returns the nearest of these ("provider:event"), borrowed; NULL: none is near. */
 const char *tapir_spec__suggest(const struct tapir_spec *spec, const char *const *candidates,
 				size_t candidate_cnt);
 
@@ -107,7 +114,10 @@ struct tapir_spec_capture {
 	uint16_t max_bytes; /* STR, STRN, BLOB; 0: the default */
 };
 
-/* 1: filled; 0: the key names no argument (the provider's own business); -EINVAL with a line. */
+/*
+ * Reads an argument as a capture. 1: filled; 0: the key names no argument (it is the provider's
+ * own); -EINVAL with a line.
+ */
 int tapir_spec__capture(const struct tapir_spec_arg *arg, struct tapir_spec_capture *out);
 
 #endif

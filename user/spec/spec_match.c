@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Matching of SPECs: if one selects an event, what it may have meant, how arguments are read. */
+/*
+ * Matching of SPECs: if one selects an event, what it may have meant, how arguments are read.
+ *
+ * EventPipe and libtapir understand level 0 and keywords 0 differently (enum tapir_spec_zero), so
+ * every comparison names whose meaning it uses.
+ */
 #include "spec/spec.h"
 
 #include <ctype.h>

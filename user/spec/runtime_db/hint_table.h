@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hint_table.h - how tables of USDT arguments are written; for the files of this room only. */
+/*
+ * hint_table.h - how tables of USDT arguments and of waiting functions are written; for the files
+ * of this room only. Each macro is one row of a constant table.
+ */
 #ifndef TAPIR_USER_HINT_TABLE_H
 #define TAPIR_USER_HINT_TABLE_H
 
@@ -45,8 +48,11 @@
 		array, sizeof(array) / sizeof((array)[0])                                          \
 	}
 
-/* A function in which a thread waits; until another one releases a lock; of which many things are
- * made; for a lock or for work. */
+/*
+ * A function in which a thread waits. WAIT: for what reason says. LOCK: until another thread
+ * releases a lock. COMMON: many kinds of waits go through it, so a function further out decides.
+ * MAYBE_LOCK: for a lock or for work.
+ */
 #define TAPIR_WAIT_ROW(name, what, ...)                                                            \
 	{                                                                                          \
 		.function = (name), .reason = (what), __VA_ARGS__                                  \

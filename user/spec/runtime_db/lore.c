@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The list. SPECs of a profile, and whatever else has an order, come in this one. */
+/*
+ * The list of all runtimes. Its order shows: SPECs of a profile, summaries and whatever else has an
+ * order come in this one, and of two rows that match a name the first decides.
+ */
 #include "spec/runtime_db/lore.h"
 
 #include <string.h>

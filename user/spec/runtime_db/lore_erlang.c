@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Erlang's BEAM. */
+/*
+ * Erlang's BEAM: its files, and the function that its interpreter is. Functions of Erlang have no
+ * names here; stacks end in process_main.
+ */
 #include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_file files[] = {{"beam.smp", "", NULL}, {}};

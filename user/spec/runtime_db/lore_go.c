@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Go: functions of its runtime and standard library, by the names of packages. */
+/*
+ * Go: functions of its runtime and standard library, by the names of packages. A Go function has
+ * its package in its name, so one prefix covers a package in every version.
+ */
 #include "spec/runtime_db/hint_table.h"
 
 const struct tapir_lore tapir_lore_go = {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The GNU C library. */
+/*
+ * The GNU C library: functions in which threads wait. One function has several names, of .dynsym
+ * and of the debug file (pthread_mutex_lock, ___pthread_mutex_lock), so it has several rows; glibc
+ * before 2.34 has the pthread functions in a file of their own.
+ */
 #include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_wait waits[] = {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel's functions in which threads wait: Linux 6.1 to 6.18. */
+/*
+ * The kernel's functions in which threads wait, by the names of kallsyms in Linux 6.1 to 6.18. A
+ * COMMON row (futex, epoll) is what is shown if no function of the program further out says more.
+ */
 #include "spec/runtime_db/hint_table.h"
 
 static const struct tapir_lore_wait waits[] = {
