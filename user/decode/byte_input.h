@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* byte_input.h - bytes of unknown content, taken from the front: what is not there is never read.
+/*
+ * byte_input.h - bytes of unknown content, taken from the front: what is not there is never read.
+ * Once a read did not fit (is_bad), every later one fails, so a parser may check once at its end.
+ * No allocation; one thread.
  */
 #ifndef TAPIR_USER_BYTE_INPUT_H
 #define TAPIR_USER_BYTE_INPUT_H
@@ -16,7 +19,10 @@ struct tapir_byte_input {
 	bool is_bad; /* more was asked for than there was */
 };
 
-/* NULL: there are not that many, and from now on there is nothing more. */
+/*
+ * Returns the next bytes, borrowed. NULL: there are not that many, and from now on there is nothing
+ * more.
+ */
 static inline const uint8_t *tapir_byte_input__take(struct tapir_byte_input *in, size_t bytes)
 {
 	const uint8_t *at = in->at;
@@ -30,7 +36,7 @@ static inline const uint8_t *tapir_byte_input__take(struct tapir_byte_input *in,
 	return at;
 }
 
-/* A little-endian number of at most 8 bytes; 0 with is_bad: there is none, as of the next one. */
+/* Reads a little-endian number of at most 8 bytes. If it is not there: 0, and is_bad. */
 static inline uint64_t tapir_byte_input__le(struct tapir_byte_input *in, unsigned bytes)
 {
 	const uint8_t *at = tapir_byte_input__take(in, bytes);
@@ -38,7 +44,10 @@ static inline uint64_t tapir_byte_input__le(struct tapir_byte_input *in, unsigne
 	return at ? tapir_le__uint(at, bytes) : 0;
 }
 
-/* 7 bits a byte, the lowest first (LEB128, protobuf's varint); more than 64 bits are none. */
+/*
+ * Reads 7 bits a byte, the lowest first (LEB128, protobuf's varint); more than 64 bits are refused
+ * (is_bad).
+ */
 static inline uint64_t tapir_byte_input__varint(struct tapir_byte_input *in)
 {
 	uint64_t value = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table of names under one lock; a longer name than MAX_NAME_BYTES stays mangled. */
+/*
+ * A table of names under one lock. Demangling is the expensive part and its input is hostile, so
+ * each name is demangled once, names longer than MAX_NAME_BYTES never.
+ */
 #include "decode/cxx_type.h"
 
 #include <pthread.h>

@@ -9,7 +9,10 @@
 
 #include "trace/record.h"
 
-/* The name itself where it cannot be demangled, or the limit is reached. */
+/*
+ * Returns the readable name, or the mangled one where it cannot be demangled or the limit is
+ * reached. Valid until the program ends.
+ */
 struct tapir_sv tapir_cxx_type__name(struct tapir_sv mangled);
 
 #endif

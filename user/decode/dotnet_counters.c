@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_counters.h. What the fields are called is .NET's. */
+/*
+ * Values of EventCounters and of System.Diagnostics.Metrics, by the names that .NET gives the
+ * fields: they are a contract with dotnet-counters, so they are stable, but .NET 8 added some.
+ * Metrics sends numbers as text, formatted invariantly.
+ */
 #include "decode/dotnet_counters.h"
 
 #include <stdio.h>

@@ -52,7 +52,10 @@ struct tapir_dotnet_counters {
 /* Returns true if events of the probe can hold values or problems. */
 bool tapir_dotnet_counters__are_in(const struct tapir_probe_view *probe);
 
-/* The decoded fields of one of its events (tapir_event_layout__decode). */
+/*
+ * Takes the decoded fields of one such event (tapir_event_layout__decode), and calls on_value or
+ * on_problem for what they hold.
+ */
 void tapir_dotnet_counters__read(struct tapir_dotnet_counters *c,
 				 const struct tapir_probe_view *probe,
 				 const struct tapir_value *values, unsigned cnt);

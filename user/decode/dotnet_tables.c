@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finding providers, keywords and events in the tables. */
+/*
+ * Finds providers, keywords and events in the tables: the manifests of --manifest first, so that a
+ * user's manifest of a newer runtime overrides what was compiled in.
+ */
 #include "decode/dotnet_tables.h"
 
 #include <errno.h>

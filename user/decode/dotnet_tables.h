@@ -26,7 +26,7 @@ const struct tapir_layout_provider *tapir_dotnet_provider__at(unsigned idx);
  */
 const struct tapir_layout_provider *tapir_dotnet_provider__find(struct tapir_sv name);
 
-/* true: *mask is the mask of the keyword with that name (in any case). */
+/* Finds the keyword of that name, in any case: true, and *mask is its mask. */
 bool tapir_dotnet_keyword__find(const struct tapir_layout_provider *provider, struct tapir_sv name,
 				uint64_t *mask);
 

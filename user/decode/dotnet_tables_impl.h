@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* dotnet_tables_impl.h - what the generated tables (build/gen/dotnet_layouts.c) define. */
+/*
+ * dotnet_tables_impl.h - what the generated tables (build/gen/dotnet_layouts.c) define. Constant.
+ */
 #ifndef TAPIR_USER_DOTNET_TABLES_IMPL_H
 #define TAPIR_USER_DOTNET_TABLES_IMPL_H
 

@@ -5,7 +5,7 @@
  *
  * The blob is the traced process's: sizes, depth and counts are bounded, and a blob that is cut or
  * nonsense is refused. Field types it may name but that are never sent (Empty, DBNull) end the
- * fields there: the rest of a payload is shown as it is.
+ * fields there: the rest of a payload is shown as it is. No state; any thread.
  */
 #ifndef TAPIR_USER_EVENT_BLOB_H
 #define TAPIR_USER_EVENT_BLOB_H
@@ -29,7 +29,9 @@ struct tapir_event_blob {
 	int opcode; /* -1: none */
 };
 
-/* *out is yours. 0, -EINVAL: malformed, -ENOMEM. */
+/*
+ * Parses a blob; *out is the caller's to free and borrows nothing. 0, -EINVAL: malformed, -ENOMEM.
+ */
 int tapir_event_blob__parse(const void *bytes, size_t len, struct tapir_event_blob **out);
 void tapir_event_blob__free(struct tapir_event_blob *blob);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Values are decoded once per event; pairs and inner fields are added after the plain ones. */
+/*
+ * Values are decoded once per event; pairs and inner fields are added after the plain ones, so that
+ * a plain field hides a pair of the same name. Layouts are found by probe id and kept: of a view's
+ * millions of events few have different ones.
+ */
 #include "decode/event_fields.h"
 
 #include <string.h>

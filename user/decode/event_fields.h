@@ -31,7 +31,10 @@ struct tapir_event_fields {
 void tapir_event_fields__decode(struct tapir_event_fields *f, const struct tapir_catalog *catalog,
 				const struct tapir_probe_view *probe,
 				const struct tapir_event_view *event);
-/* Finds also one whose value is absent; "argN" is the N-th, if none has that name. NULL: none. */
+/*
+ * Finds a field, also one whose value is absent; "argN" is the N-th, if none has that name. NULL:
+ * none.
+ */
 const struct tapir_value *tapir_event_fields__named(const struct tapir_event_fields *f,
 						    const char *name, size_t len);
 /* The same, but NULL also for one whose value is absent. */
@@ -40,6 +43,7 @@ const struct tapir_value *tapir_event_fields__find(const struct tapir_event_fiel
 /* Returns true if events of the kind may have it, also where this one's value is absent. Which
  * pairs there are depends on the event: one with pairs may have any name. */
 bool tapir_event_fields__may_have(const struct tapir_event_fields *f, const char *name, size_t len);
+/* Returns a whole number; 0: there is no such field, it is absent or not a number. */
 uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char *name);
 /*
  * Adds fields by their names, which are separated by ' ', as people read them: strings without
@@ -50,6 +54,7 @@ void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char
 /* Adds the text of one value, cut at max_bytes. */
 void tapir_event_fields__add_value(const struct tapir_value *value, size_t max_bytes,
 				   struct tapir_str *out);
+/* Frees layouts and values; a struct of zeros is empty. */
 void tapir_event_fields__fini(struct tapir_event_fields *f);
 
 #endif

@@ -5,7 +5,8 @@
  *
  * Sources in this order: the fields that the event's own METADATA names; the tables
  * (dotnet_tables.h: the user's manifests, then the built-in ones) by provider, event id and
- * version. If neither has them, the payload is one "payload" (BLOB).
+ * version. If neither has them, the payload is one "payload" (BLOB). One thread for each layout,
+ * which counts.
  */
 #ifndef TAPIR_USER_EVENT_LAYOUT_H
 #define TAPIR_USER_EVENT_LAYOUT_H
@@ -24,12 +25,12 @@ int tapir_event_layout__new(const struct tapir_probe_view *probe,
 			    struct tapir_event_layout **out);
 void tapir_event_layout__free(struct tapir_event_layout *layout);
 
-/* Values of a payload, at most: one a field, and the rest. */
+/* Returns how many values a payload has at most: one a field, and the rest. */
 unsigned tapir_event_layout__max(const struct tapir_event_layout *layout);
 
 /* The name of field idx, below max - 1. */
 struct tapir_sv tapir_event_layout__name(const struct tapir_event_layout *layout, unsigned idx);
-/* Likewise, all of it: as long as the layout. */
+/* Returns field idx, all of it, borrowed from the layout. */
 const struct tapir_layout_field *tapir_event_layout__field(const struct tapir_event_layout *layout,
 							   unsigned idx);
 
@@ -42,6 +43,7 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 struct tapir_event_layout_odd {
 	uint64_t short_cnt, long_cnt, unknown_cnt;
 };
+/* Returns the counts of this layout, borrowed. */
 const struct tapir_event_layout_odd *
 tapir_event_layout__odd(const struct tapir_event_layout *layout);
 

@@ -4,7 +4,8 @@
  * of its events (include/tapir/provider.h).
  *
  * The list is the traced process's: counts, depth and names are bounded, and a list that is cut,
- * longer than its fields or refers to fields that cannot be a count is refused.
+ * longer than its fields or refers to fields that cannot be a count is refused. No state; any
+ * thread.
  */
 #ifndef TAPIR_USER_FIELD_LIST_H
 #define TAPIR_USER_FIELD_LIST_H
@@ -19,7 +20,9 @@ struct tapir_field_list {
 	uint8_t opcode;
 };
 
-/* *out is yours. 0, -EINVAL: malformed, -ENOMEM. */
+/*
+ * Parses a list; *out is the caller's to free and borrows nothing. 0, -EINVAL: malformed, -ENOMEM.
+ */
 int tapir_field_list__parse(const void *bytes, size_t len, struct tapir_field_list **out);
 void tapir_field_list__free(struct tapir_field_list *list);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* SLOTS payloads (abi.h): 8 bytes a field, then the bytes of the variable ones in order. */
+/*
+ * SLOTS payloads (abi.h): 8 bytes a field, then the bytes of the variable ones in order. A variable
+ * field's slot has its length and why it may be incomplete; the length is a claim, checked against
+ * what is left.
+ */
 #include "decode/fields.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
 /*
  * fields.h - the payload of an EVENT as named values, by the layout its PROBE gives.
  *
- * Payloads come from other processes and from files: a layout is a claim. A payload that is
- * shorter than its layout gives MISSING values, one that is longer gives the rest as one
- * more value; nothing is read outside the payload, whatever lengths it holds. Rendering is
- * value.h.
+ * Payloads come from other processes and from files: a layout is a claim. A payload that is shorter
+ * than its layout gives MISSING values, one that is longer gives the rest as one more value;
+ * nothing is read outside the payload, whatever lengths it holds. Values borrow from the payload
+ * and from the PROBE. Rendering is value.h. Pure; any thread.
  */
 #ifndef TAPIR_USER_FIELDS_H
 #define TAPIR_USER_FIELDS_H

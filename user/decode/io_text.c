@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The names of operations, flags and objects. */
+/*
+ * The words for operations, flags and objects of block and file requests, as a table of events and
+ * JSON print them.
+ */
 #include "decode/io_text.h"
 
 #include <inttypes.h>

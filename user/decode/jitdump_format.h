@@ -2,7 +2,7 @@
 /*
  * jitdump_format.h - the format of a jitdump file, as in the Linux kernel's
  * tools/perf/Documentation/jitdump-specification.txt: a header, then records, in the byte order of
- * the writer. A load is followed by its name, ended by a NUL, and its code.
+ * the writer. A load is followed by its name, ended by a NUL, and its code. Only data.
  */
 #ifndef TAPIR_USER_JITDUMP_FORMAT_H
 #define TAPIR_USER_JITDUMP_FORMAT_H

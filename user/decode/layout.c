@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names and lengths of the types of layouts. */
+/* Names and lengths of the types of layouts, from the X-macro that also defines them. */
 #include "decode/layout.h"
 
 const char *tapir_layout_type__name(unsigned type)

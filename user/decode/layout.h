@@ -116,7 +116,7 @@ struct tapir_layout_provider {
 
 /* "U32"; static. NULL: no such type. */
 const char *tapir_layout_type__name(unsigned type);
-/* Bytes of one value; 0: it depends. */
+/* Returns the bytes of one value; 0: it depends on the payload. */
 unsigned tapir_layout_type__bytes(unsigned type);
 
 #endif

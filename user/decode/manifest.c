@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The providers of a manifest, with their keywords and events. */
+/*
+ * The providers of a manifest, with their keywords and events. Elements refer to each other by name
+ * and may come in any order, so a provider's parts are read in the order in which they need each
+ * other: names first, then maps, templates and events.
+ */
 #include "decode/manifest.h"
 
 #include <ctype.h>

@@ -5,7 +5,7 @@
  * Used by tapir-manifest when tapir is built and by --manifest when it runs. A manifest is input
  * like any other: at most 8 MB, no document type (so no entities of its own), nothing is loaded
  * from anywhere, names and counts are bounded. libxml2 is loaded when the first manifest is read; a
- * program that reads none does not need it.
+ * program that reads none does not need it. One thread.
  *
  * An error is one line, "FILE:LINE:COLUMN: attribute level of <event> is 'Loud': expected ...". An
  * attribute that ETW does not know is a line of its own and no error.
@@ -47,7 +47,10 @@ struct tapir_manifest_extra {
 	unsigned level_cnt, task_cnt, opcode_cnt, map_cnt;
 };
 
-/* path is named in diagnostics. *out is yours. 0 or -errno with a diagnostic line. */
+/*
+ * Read a file, or bytes that are called path in diagnostics. *out is the caller's to free. 0 or
+ * -errno with a diagnostic line.
+ */
 int tapir_manifest__read(const char *path, struct tapir_manifest **out);
 int tapir_manifest__parse(const char *path, const void *bytes, size_t len,
 			  struct tapir_manifest **out);
@@ -55,7 +58,7 @@ void tapir_manifest__free(struct tapir_manifest *manifest);
 
 /* The number of providers in the manifest. */
 unsigned tapir_manifest__provider_cnt(const struct tapir_manifest *manifest);
-/* Borrowed from the manifest. */
+/* The idx-th provider, and what a code generator needs of it; borrowed from the manifest. */
 const struct tapir_layout_provider *tapir_manifest__provider(const struct tapir_manifest *manifest,
 							     unsigned idx);
 const struct tapir_manifest_extra *tapir_manifest__extra(const struct tapir_manifest *manifest,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The <maps> and <templates> of a manifest. */
+/*
+ * The <maps> and <templates> of a manifest: names of values, and the layouts of payloads. What a
+ * layout cannot express is refused with the place in the file, because a field that is skipped
+ * would shift all later ones.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

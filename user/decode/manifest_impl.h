@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* manifest_impl.h - the parts of the manifest reader: XML, providers, templates. */
+/*
+ * manifest_impl.h - the parts of the manifest reader: XML, providers, templates. Everything is kept
+ * in the manifest's arena and freed with it. Functions return 0 or a pointer, or -errno or NULL
+ * with a diagnostic line. One thread.
+ */
 #ifndef TAPIR_USER_MANIFEST_IMPL_H
 #define TAPIR_USER_MANIFEST_IMPL_H
 
@@ -56,7 +60,7 @@ struct manifest_reader {
 
 /* ---- manifest_xml.c ---------------------------------------------------------------------- */
 
-/* *out is yours. */
+/* Parses the document without network, entities or document type; *out is closed with __close. */
 int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xmlDocPtr *out);
 void tapir_manifest_xml__close(xmlDocPtr doc);
 /* The first element, at node or after it, with that name (NULL: any); NULL: none. */
@@ -68,14 +72,17 @@ const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);
 
 /* ---- manifest_place.c ---------------------------------------------------------------------- */
 
-/* A line with the place of the element and the reason: -EINVAL. */
+/* Adds a line with the place of the element and the reason, and returns -EINVAL. */
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
 			     const char *what);
-/* A line with the place of the attribute (of the element, if it lacks it), its value and what was
-   expected of it: -EINVAL. */
+/*
+ * Adds a line with the place of the attribute (of the element, if it lacks it), its value and what
+ * was expected of it, and returns -EINVAL.
+ */
 int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,
 				  const char *attr, const char *expected);
 
+/* The same as a warning: the manifest is used all the same. */
 void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
 				   const char *attr);
 
@@ -92,16 +99,18 @@ int tapir_manifest__add_strings(struct manifest_reader *r, const xmlNode *root);
 const char *tapir_manifest__message(struct manifest_reader *r, const xmlNode *node);
 /* Keeps a name or other short text with the manifest; NULL with a diagnostic line. */
 const char *tapir_manifest__text(struct manifest_reader *r, const xmlNode *node, const char *text);
+/* Read the levels, tasks and opcodes that a provider defines. */
 int tapir_manifest__add_levels(struct manifest_reader *r, const xmlNode *levels);
 int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks);
 int tapir_manifest__add_opcodes(struct manifest_reader *r, const xmlNode *opcodes);
-/* The number of a level, a task or an opcode by name or as a number; -1: there is none. */
+/* Return the number of a level, a task or an opcode by name or as a number; -1: there is none. */
 int tapir_manifest__level(const struct manifest_reader *r, const char *text);
 int tapir_manifest__task(const struct manifest_reader *r, const char *text);
 int tapir_manifest__opcode(const struct manifest_reader *r, const char *text);
 
 /* ---- manifest_fields.c --------------------------------------------------------------------- */
 
+/* Read all maps, and all templates, of a provider; templates refer to maps. */
 int tapir_manifest__add_maps(struct manifest_reader *r, const xmlNode *maps);
 int tapir_manifest__add_templates(struct manifest_reader *r, const xmlNode *templates);
 /* The template with that id; NULL: none. */

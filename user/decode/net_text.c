@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The C library writes addresses; an IPv4 one loses the prefix that IPv6 gives it. */
+/*
+ * The C library writes addresses; an IPv4 address, which the kernel stores as IPv6, loses the
+ * prefix ::ffff:.
+ */
 #include "decode/net_text.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* net_text.h - addresses of connections as people write them. */
+/* net_text.h - addresses of connections as people write them. No state; any thread. */
 #ifndef TAPIR_USER_NET_TEXT_H
 #define TAPIR_USER_NET_TEXT_H
 

@@ -15,8 +15,8 @@ struct nettrace_blocks {
 };
 
 /*
- * Each reads the content of a block of its kind, of len bytes of any content; a malformed one is
- * counted and skipped.
+ * Each reads the content of a block of its kind, of len bytes of any content, and calls the sink; a
+ * malformed one is counted and skipped from its first error on.
  */
 void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *data, size_t len);
 void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *data, size_t len);

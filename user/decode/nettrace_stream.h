@@ -66,7 +66,7 @@ struct tapir_nettrace_sink {
 
 struct tapir_nettrace_stream;
 
-/* sink is copied, its functions must be there. */
+/* sink is copied, and all its functions must be set. 0 or -ENOMEM; *out is the caller's to free. */
 int tapir_nettrace_stream__new(const struct tapir_nettrace_sink *sink,
 			       struct tapir_nettrace_stream **out);
 void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s);
@@ -79,7 +79,7 @@ int tapir_nettrace_stream__feed(struct tapir_nettrace_stream *s, const void *byt
 
 /* Returns true if the end marker was read: nothing is missing at the end. */
 bool tapir_nettrace_stream__has_ended(const struct tapir_nettrace_stream *s);
-/* Blocks and parts of blocks that made no sense. */
+/* Returns the number of blocks and parts of blocks that made no sense. */
 uint64_t tapir_nettrace_stream__malformed_cnt(const struct tapir_nettrace_stream *s);
 
 #endif

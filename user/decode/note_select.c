@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes with and without a description. */
+/*
+ * A probe with a description (.note.tapir, type 2) has a level and keywords and is selected by
+ * them; one without is selected by its name alone.
+ */
 #include "decode/note_select.h"
 
 bool tapir_usdt_note__is_selected(const struct tapir_usdt_note *note, const struct tapir_spec *spec,

@@ -9,7 +9,7 @@
  * of the payload (exact layouts only).
  *
  * A STRUCT or ARRAY value is not taken apart by decoding: it knows its bytes, and an iterator gives
- * what is in it. So decoding allocates nothing.
+ * what is in it. So decoding allocates nothing. Pure; any thread.
  */
 #ifndef TAPIR_USER_PACKED_H
 #define TAPIR_USER_PACKED_H
@@ -53,8 +53,9 @@ struct tapir_packed_iter {
 	uint64_t numbers[TAPIR_LAYOUT_REFERABLE];
 };
 
+/* Starts at the first member of a STRUCT or ARRAY value; value and payload are borrowed. */
 void tapir_packed_iter__init(struct tapir_packed_iter *iter, const struct tapir_value *value);
-/* The next member; false: there are no more, *out is untouched. */
+/* Writes the next member; false: there are no more, *out is untouched. */
 bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value *out);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Types of locks: PostgreSQL's LockTagType, which spec/runtime_db/lore_postgresql.c names. */
+/*
+ * Types of locks are PostgreSQL's LockTagType, whose numbers spec/runtime_db/lore_postgresql.c
+ * names. Names of relations come from a server's files and may hold any byte but a NUL: they stand
+ * at the end of a line and are escaped, so that a line ends where it seems to.
+ */
 #include "decode/postgresql_text.h"
 
 #include <string.h>

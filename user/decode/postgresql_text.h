@@ -45,6 +45,7 @@ struct tapir_postgresql_name {
 
 /* The key of a relation or, with relation 0, of a database, for a map. */
 uint64_t tapir_postgresql_name__key(uint32_t server, uint32_t database, uint32_t relation);
+/* Appends the line of one name. */
 void tapir_postgresql_name__add(const struct tapir_postgresql_name *name, struct tapir_str *out);
 /* The next one of the text, which is moved on; false: there is none. */
 bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_name *out);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds the name for (provider, event id, version). */
+/*
+ * Finds the name for (provider, event id, version) in the tables, and builds the PROBE record again
+ * with it.
+ */
 #include "decode/probe_name.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe_name.h - events that a process knows by number alone (CoreCLR's own) get their names: of
- * a lane before anybody compares them with a SPEC, of a file before anybody sees them.
+ * probe_name.h - events that a process knows by number alone (CoreCLR's own) get their names: in a
+ * lane before they are compared with a SPEC, in a file before any caller of the reader gets them.
+ * One thread for each buffer.
  */
 #ifndef TAPIR_USER_PROBE_NAME_H
 #define TAPIR_USER_PROBE_NAME_H

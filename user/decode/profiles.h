@@ -2,7 +2,7 @@
 /*
  * profiles.h - named sets of SPECs for common tasks. The first, "default", is what `record` records
  * without a SPEC: the events that explain a runtime and are rare enough to be left on. Each
- * runtime's file in lore/ lists its SPECs.
+ * runtime's file in spec/runtime_db/ lists its SPECs. Constant; any thread.
  */
 #ifndef TAPIR_USER_PROFILES_H
 #define TAPIR_USER_PROFILES_H
@@ -18,19 +18,22 @@ struct tapir_profile {
 
 #define TAPIR_PROFILE_DEFAULT "default"
 
-/* The i-th name, NULL after the last: for cli/options.h. */
+/* Returns the i-th name, NULL after the last: for cli/options.h. */
 const char *tapir_profile__name(size_t i);
 
-/* The i-th profile, by enum tapir_profile_id; NULL after the last. */
+/* Returns the i-th profile, by enum tapir_profile_id; NULL after the last. */
 const struct tapir_profile *tapir_profile__at(size_t i);
 
-/* NULL: no profile has that name. */
+/* Returns the profile of that name, or NULL. */
 const struct tapir_profile *tapir_profile__find(const char *name);
 
-/* The profile's i-th SPEC, of all runtimes; NULL after the last. */
+/*
+ * Returns the profile's i-th SPEC, of all runtimes; NULL after the last. Each call counts from the
+ * first.
+ */
 const char *tapir_profile__spec(const struct tapir_profile *profile, size_t i);
 
-/* "exceptions thrown and caught: .NET, PHP, C++" */
+/* Appends "exceptions thrown and caught: .NET, PHP, C++". */
 void tapir_profile__add_summary(const struct tapir_profile *profile, struct tapir_str *out);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* "field:DECLARATION; offset:N; size:N; signed:N;", a line each. */
+/*
+ * A tracepoint's format file in tracefs has a line for each field: "field:DECLARATION; offset:N;
+ * size:N; signed:N;". The declaration is C as the kernel's macro wrote it, so its type is
+ * recognized by its words; a field of an unknown type is counted and left out.
+ */
 #include "decode/tracepoint_format.h"
 
 #include <errno.h>

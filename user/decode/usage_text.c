@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Decimal numbers and one separator each: a file may hold anything, so nothing is assumed. */
+/*
+ * Decimal numbers and one separator each. A file may hold anything, so a line that is not as this
+ * file writes it is skipped.
+ */
 #include "decode/usage_text.h"
 
 #include <inttypes.h>

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * usage_text.h - what was measured of whole processes and of the machine during a recording, as the
- * texts of META entries: one place writes and reads them. What cannot be read is left out.
+ * texts of META entries: one place writes and reads them. What cannot be read is left out. Pure;
+ * any thread.
  *
- *	memory      a line for each process: "PID MS:RESIDENT_KB:FILE_KB ..."; MS on the records'
- *clock quota       one: "QUOTA_US PERIOD_US THROTTLED_NS PERIODS THROTTLED_PERIODS WALL_NS DIR"
- *	neighbours  "WALL_NS CPUS ALL_NS MACHINE_NS", then a line for each: "CPU_NS PID COMM", the
- *busiest first
+ * memory: a line for each process, "PID MS:RESIDENT_KB:FILE_KB ...", where MS is on the records'
+ * clock.
+ *
+ * quota: one line, "QUOTA_US PERIOD_US THROTTLED_NS PERIODS THROTTLED_PERIODS WALL_NS DIR".
+ *
+ * neighbours: "WALL_NS CPUS ALL_NS MACHINE_NS", then "CPU_NS PID COMM" for each, the busiest first.
  */
 #ifndef TAPIR_USER_USAGE_TEXT_H
 #define TAPIR_USER_USAGE_TEXT_H
@@ -55,10 +58,14 @@ struct tapir_neighbours {
 	struct tapir_neighbour rows[TAPIR_NEIGHBOURS_MAX];
 };
 
+/* Appends the line of one process. */
 void tapir_usage_text__add_memory(const struct tapir_memory_series *series, struct tapir_str *out);
 /* The next process of the text, which is moved on; false: there is none. */
 bool tapir_usage_text__next_memory(struct tapir_sv *text, struct tapir_memory_series *out);
 
+/*
+ * Append the text of an entry; read one, false if it is malformed. dir is borrowed from the text.
+ */
 void tapir_usage_text__add_quota(const struct tapir_quota_use *quota, struct tapir_str *out);
 bool tapir_usage_text__quota(struct tapir_sv text, struct tapir_quota_use *out);
 

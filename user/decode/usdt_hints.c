@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The lookup: one hash table over all hints, built at the first question, never changed. */
+/*
+ * The lookup: one hash table over all hints, built at the first question under pthread_once, never
+ * changed afterwards.
+ */
 #include "decode/usdt_hints.h"
 
 #include <assert.h>

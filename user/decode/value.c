@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Values as text and JSON. No printf but for floats. */
+/*
+ * Values as text and JSON. No printf but for floats, because `tapir events` prints millions of
+ * values.
+ */
 #include "decode/value.h"
 
 #include <inttypes.h>

@@ -4,7 +4,8 @@
  *
  * Text shows an absent value as a marker, never as "": <null>, <fault>, <missing>, <unreadable:
  * why>; a cut string ends with an ellipsis after its quote. JSON has null in these places and the
- * exact bytes of a cut string; tapir_value__mark names the cause.
+ * exact bytes of a cut string; tapir_value__mark names the cause. No state; any thread. Text is
+ * safe for a terminal.
  */
 #ifndef TAPIR_USER_VALUE_H
 #define TAPIR_USER_VALUE_H
@@ -12,8 +13,9 @@
 #include "base/str.h"
 #include "decode/fields.h"
 
-/* "name" or "argN". */
+/* Appends the name of a field, or "argN" if it has none. */
 void tapir_value__add_name(struct tapir_str *out, struct tapir_sv name, unsigned idx);
+/* Append the value as text, and as JSON. */
 void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *value);
 void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *value);
 
