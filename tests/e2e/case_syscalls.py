@@ -97,6 +97,10 @@ def check_view(t, file, said):
     t.ok(2_000_000 <= rows["nanosleep"]["p50_ns"] * 1.07 and rows["nanosleep"]["p50_ns"] <= rows["nanosleep"]["max_ns"], "the median of sleeps")
     t.eq(sum(row["calls"] for row in view["threads"]), made, "threads add up")
     t.eq(sum(row["calls"] for row in view["processes"]), made, "processes add up")
+    use = json.loads(t.tapir("report", file, "--view", "processes", "--json").out)["processes"]
+    failed = sum(row["failed"] for row in view["calls"])
+    t.eq([(row["calls"], row["failed_calls"]) for row in use], [(made, failed)], "the same of the process")
+    t.ok(re.search(r" CALLS +FAILED +PROCESS", t.tapir("report", file, "--view", "processes").out), "columns")
     t.eq(next(row["failed"] for row in view["errors"] if row["call"] == "close"), said["ebadf"], "errors")
     out = t.tapir("query", file, "SELECT sum(count) AS n FROM calls WHERE kind = 'thread' AND error = 'EBADF'", "--json").out
     t.eq(json.loads(out)[0], {"n": said["ebadf"]}, "of the table")

@@ -180,6 +180,16 @@ static void neighbours_that_have_ended_count(void **state)
 		       "have ended 1.30");
 }
 
+static void neighbours_that_used_next_to_nothing_have_no_name(void **state)
+{
+	(void)state;
+	measured("neighbours", "1000000000 2 20000000 1900000000\n20000000 15 rcu_preempt\n");
+	wait_for_a_cpu();
+	expect_finding("threads waited 600.00 ms for a CPU, 67% of their runnable time: "
+		       "other processes used 1.60 of 2 CPUs, 1.58 of it by processes that have "
+		       "ended");
+}
+
 static void neighbours_that_leave_cpus_are_no_cause(void **state)
 {
 	(void)state;
@@ -374,6 +384,7 @@ int main(void)
 		TEST(quota_is_named_with_its_cgroup),
 		TEST(neighbours_that_have_the_cpus_are_named),
 		TEST(neighbours_that_have_ended_count),
+		TEST(neighbours_that_used_next_to_nothing_have_no_name),
 		TEST(neighbours_that_leave_cpus_are_no_cause),
 		TEST(waits_of_threads_for_one_another_are_not_the_neighbours),
 		TEST(neighbours_that_take_most_are_named_beside_own_threads),

@@ -97,8 +97,26 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 		used->written_bytes += io->bytes;
 }
 
-const struct tapir_timeline_fns tapir_process_use_fns = {
-	.sample = on_sample, .ended = on_ended, .switched = on_switched, .io = on_io};
+static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node)
+{
+	uint64_t cnt = rec->cnt + rec->unbegun_cnt;
+	struct tapir_used *used;
+
+	(void)node;
+	if (rec->kind != TAPIR_CALLS_OF_THREAD) /* the others count the same calls once more */
+		return;
+	used = used_by(ctx, rec->tgid);
+	if (used) {
+		used->call_cnt += cnt;
+		used->failed_call_cnt += rec->err ? cnt : 0;
+	}
+}
+
+const struct tapir_timeline_fns tapir_process_use_fns = {.sample = on_sample,
+							 .ended = on_ended,
+							 .switched = on_switched,
+							 .io = on_io,
+							 .calls = on_calls};
 
 uint64_t tapir_process_use__cpu_ns(const struct tapir_process_use *use,
 				   const struct tapir_used *used)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The use that processes made of a machine: CPU time, by context switches where they were recorded,
- * else by samples; time in which their threads waited; bytes of block devices. A process with a
- * part of the CPU time that counts has a row of its own; the others of a name share one, and so do
- * the kernel's workers.
+ * else by samples; time in which their threads waited; bytes of block devices; system calls. A
+ * process with a part of the CPU time that counts has a row of its own; the others of a name share
+ * one, and so do the kernel's workers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -85,6 +85,8 @@ static void add_used(struct tapir_used *to, const struct tapir_used *from)
 	to->asleep_ns += from->asleep_ns;
 	to->read_bytes += from->read_bytes;
 	to->written_bytes += from->written_bytes;
+	to->call_cnt += from->call_cnt;
+	to->failed_call_cnt += from->failed_call_cnt;
 }
 
 static int by_use(const void *a, const void *b, void *ctx)
@@ -162,8 +164,13 @@ static void write_known(struct tapir_view_result *result, size_t t, uint64_t val
 		tapir_view_result__none(result, t);
 }
 
+/* A figure that was not recorded is not known. */
+struct known {
+	bool cpu, switches, io, calls;
+};
+
 static void write_rows(const struct processes *v, struct tapir_view_result *result, uint64_t all_ns,
-		       bool by_switches, bool has_io)
+		       const struct known *known)
 {
 	static const struct tapir_column columns[] = {
 		{"cpu_percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -172,28 +179,31 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		{"asleep_ns", NULL, TAPIR_CELL_NS},
 		{"read_bytes", ">READ", TAPIR_CELL_BYTES},
 		{"written_bytes", ">WRITTEN", TAPIR_CELL_BYTES},
+		{"calls", ">CALLS", TAPIR_CELL_COUNT},
+		{"failed_calls", ">FAILED", TAPIR_CELL_COUNT},
 		{"process", "PROCESS", TAPIR_CELL_TEXT},
 		{"processes", NULL, TAPIR_CELL_COUNT},
 		{"command", "COMMAND", TAPIR_CELL_TEXT},
 		{}};
 	size_t t = tapir_view_result__table(result, "processes", NULL, columns);
-	bool has_cpu = by_switches || v->use.has_samples;
 	const struct tapir_process_used *row;
 	uint64_t left = v->asked.top;
 
 	tapir_vec_for_each (row, &v->shown) {
 		if (!left--)
 			break;
-		if (has_cpu)
+		if (known->cpu)
 			tapir_view_result__share(
 				result, t, tapir_process_use__cpu_ns(&v->use, &row->used), all_ns);
 		else
 			tapir_view_result__none(result, t);
-		write_known(result, t, tapir_process_use__cpu_ns(&v->use, &row->used), has_cpu);
-		write_known(result, t, row->used.runnable_ns, by_switches && v->use.has_ended);
-		write_known(result, t, row->used.asleep_ns, by_switches && v->use.has_ended);
-		write_known(result, t, row->used.read_bytes, has_io);
-		write_known(result, t, row->used.written_bytes, has_io);
+		write_known(result, t, tapir_process_use__cpu_ns(&v->use, &row->used), known->cpu);
+		write_known(result, t, row->used.runnable_ns, known->switches && v->use.has_ended);
+		write_known(result, t, row->used.asleep_ns, known->switches && v->use.has_ended);
+		write_known(result, t, row->used.read_bytes, known->io);
+		write_known(result, t, row->used.written_bytes, known->io);
+		write_known(result, t, row->used.call_cnt, known->calls);
+		write_known(result, t, row->used.failed_call_cnt, known->calls);
 		write_process(v, result, t, row);
 	}
 	if (v->shown.cnt > v->asked.top)
@@ -218,12 +228,12 @@ static void write_witness(const struct processes *v, struct tapir_view_result *r
 }
 
 static void write_notes(const struct processes *v, struct tapir_view_result *result,
-			bool by_switches, bool has_io)
+			const struct known *known)
 {
-	if (!by_switches)
+	if (!known->switches)
 		tapir_view_result__note(result, "CPU time is that of samples; waits are not known: "
 						"`tapir record --sched` records both");
-	if (!has_io)
+	if (!known->io)
 		tapir_view_result__note(result, "bytes of disks are not known: `tapir record --io` "
 						"records them");
 	if (v->use.more)
@@ -237,8 +247,12 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->asked.tl);
 	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
 	uint64_t all_ns = tapir_process_use__finish(&v->use);
-	bool has_io = tapir_catalog__meta_value(catalog, "io").len > 0;
-	bool by_switches = v->use.cpus.cnt > 0;
+	const struct known known = {
+		.cpu = v->use.cpus.cnt > 0 || v->use.has_samples,
+		.switches = v->use.cpus.cnt > 0,
+		.io = tapir_catalog__meta_value(catalog, "io").len > 0,
+		.calls = tapir_catalog__meta_value(catalog, "syscalls").len > 0,
+	};
 
 	if (!v->use.rows.cnt) {
 		tapir_view_result__nothing(result, "no process was seen to do anything");
@@ -247,8 +261,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	fold(v, all_ns);
 	tapir_view_result__fact(result, "cpu_ns", "CPU of all processes", TAPIR_CELL_NS, all_ns);
 	write_witness(v, result);
-	write_rows(v, result, all_ns, by_switches, has_io);
-	write_notes(v, result, by_switches, has_io);
+	write_rows(v, result, all_ns, &known);
+	write_notes(v, result, &known);
 	tapir_str__addf(&result->headline, "%zu processes used %.2f CPUs", v->use.rows.cnt,
 			span_ns ? (double)all_ns / (double)span_ns : 0);
 	if (all_ns)
@@ -262,7 +276,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_processes = {
 	.name = "processes",
-	.summary = "CPU, waits and disk bytes by process, alike ones in one row",
+	.summary = "CPU, waits, disk bytes and system calls by process, alike ones in one row",
 	.begin = begin,
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,

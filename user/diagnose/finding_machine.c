@@ -59,21 +59,29 @@ static uint64_t others_ns(const struct tapir_finding *f, const struct tapir_neig
 static void add_others(const struct tapir_finding *f, const struct tapir_neighbours *n,
 		       struct tapir_str *out)
 {
-	uint64_t all_ns = others_ns(f, n);
+	uint64_t all_ns = others_ns(f, n), ended_ns = all_ns - n->all_ns;
 	double seconds = (double)n->wall_ns / 1e9;
+	unsigned cnt = 0;
 
 	tapir_str__addf(out, ": other processes used %.2f of %" PRIu64 " CPUs",
 			(double)all_ns / 1e9 / seconds, n->cpu_cnt);
 	for (unsigned i = 0; i < n->cnt && i < 2; i++) {
-		tapir_str__adds(out, i ? ", " : ", most ");
+		if (n->rows[i].cpu_ns * 100 < all_ns * TAPIR_LIMIT(NEIGHBOUR_NAMED))
+			break; /* the busiest comes first */
+		tapir_str__adds(out, cnt++ ? ", " : ", most ");
 		tapir_str__add_printable(out, n->rows[i].comm,
 					 strnlen(n->rows[i].comm, TAPIR_COMM_BYTES));
 		tapir_str__addf(out, " (%u) %.2f", n->rows[i].tgid,
 				(double)n->rows[i].cpu_ns / 1e9 / seconds);
 	}
-	if ((all_ns - n->all_ns) * 100 >= all_ns * TAPIR_LIMIT(WORTH))
-		tapir_str__addf(out, "%s processes that have ended %.2f", n->cnt ? "," : ":",
-				(double)(all_ns - n->all_ns) / 1e9 / seconds);
+	if (ended_ns * 100 < all_ns * TAPIR_LIMIT(WORTH))
+		return;
+	if (cnt)
+		tapir_str__addf(out, ", processes that have ended %.2f",
+				(double)ended_ns / 1e9 / seconds);
+	else
+		tapir_str__addf(out, ", %.2f of it by processes that have ended",
+				(double)ended_ns / 1e9 / seconds);
 }
 
 /*

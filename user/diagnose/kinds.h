@@ -350,6 +350,7 @@ enum tapir_limit_role {
 	X(RUNNABLE, NEIGHBOUR, TAPIR_AT_LEAST, 0.2, "threads", "without a CPU, on average") \
 	X(RUNNABLE_SHARE, NEIGHBOUR, TAPIR_AT_LEAST, 40, "%", "of the time that threads want a CPU") \
 	X(MACHINE_BUSY, NEIGHBOUR, TAPIR_AT_LEAST, 80, "%", "of all CPUs in use") \
+	X(NEIGHBOUR_NAMED, NEIGHBOUR, TAPIR_WORDS, 5, "%", "of others' CPU time: with less, a process is not named") \
 	X(CALL_CNT, CALLS, TAPIR_AT_LEAST, 3, "calls", "of a time that is known: fewer are no habit") \
 	X(CALL_WAITERS, CALLS, TAPIR_WORDS, 25, "%", "of their time: with less, no thread waits there") \
 	X(TOGETHER, WAITS, TAPIR_WORDS, 1.5, "threads", ": one is the main thread, which waits") \

@@ -269,14 +269,20 @@ static const char *colour_of(const struct writer *w, const struct tapir_found *f
 					   : "";
 }
 
-static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx)
+/* alike_cnt: of findings that are not shown because of it. */
+static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx,
+			  size_t alike_cnt)
 {
 	const char *level = tapir_found__level(found->severity), *colour = colour_of(w, found);
 	struct tapir_str title = {};
 	size_t used;
 
 	if (found->process)
-		tapir_str__addf(&title, "%s: ", found->process);
+		tapir_str__adds(&title, found->process);
+	if (found->process && alike_cnt)
+		tapir_str__addf(&title, " and %zu more", alike_cnt);
+	if (found->process)
+		tapir_str__adds(&title, ": ");
 	tapir_str__adds(&title, tapir_found__title(found->kind));
 	w->out->failed |= title.failed;
 	used = 3 + tapir_utf8__columns(title.data ? title.data : "", title.len) + strlen(level);
@@ -295,15 +301,34 @@ static void write_finding(const struct writer *w, const struct tapir_found *foun
 	tapir_str__fini(&title);
 }
 
-/* Returns true if a worse finding is of the same process of a machine. */
-static bool is_told(const struct tapir_found_list *list, size_t idx)
+/* Returns true if both say the same of two processes of one program: "clang (12)", "clang (13)". */
+static bool is_alike(const struct tapir_found *a, const struct tapir_found *b)
 {
-	uint32_t pid = list->rows.data[idx].pid;
+	size_t len = a->process ? strcspn(a->process, "(") : 0;
 
-	for (size_t i = 0; pid && i < idx; i++)
-		if (list->rows.data[i].pid == pid)
+	return a->kind == b->kind && len && b->process && !strncmp(a->process, b->process, len) &&
+	       b->process[len] == '(';
+}
+
+/* Returns true if a worse finding of the machine is of the same process, or says the same. */
+static bool is_left_out(const struct tapir_found_list *list, size_t idx)
+{
+	const struct tapir_found *row = &list->rows.data[idx], *worse = list->rows.data;
+
+	for (; row->pid && worse < row; worse++)
+		if (worse->pid == row->pid || is_alike(worse, row))
 			return true;
 	return false;
+}
+
+static size_t count_alike(const struct tapir_found_list *list, size_t idx)
+{
+	const struct tapir_found *row = &list->rows.data[idx];
+	size_t cnt = 0;
+
+	for (size_t i = idx + 1; row->pid && i < list->rows.cnt; i++)
+		cnt += list->rows.data[i].pid != row->pid && is_alike(row, &list->rows.data[i]);
+	return cnt;
 }
 
 static void write_findings(const struct writer *w)
@@ -313,8 +338,8 @@ static void write_findings(const struct writer *w)
 	size_t most = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
 
 	for (size_t i = 0; i < list->rows.cnt && cnt < most; i++)
-		if (!is_told(list, i))
-			write_finding(w, &list->rows.data[i], cnt++);
+		if (!is_left_out(list, i))
+			write_finding(w, &list->rows.data[i], cnt++, count_alike(list, i));
 	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
 		tapir_str__adds(w->out, "no event and no sample\n");
 	else if (!list->rows.cnt && has_any)
