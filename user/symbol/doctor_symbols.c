@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Checks the largest executable mapping, and searches debug files where `symbolize` would. */
+/*
+ * Checks the largest executable mapping, and searches debug files where `symbolize` would. A
+ * program that only starts a runtime is small: then the largest library counts.
+ */
 #include "symbol/doctor_symbols.h"
 
 #include <stdio.h>

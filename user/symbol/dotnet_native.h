@@ -30,15 +30,16 @@ struct tapir_native_array {
 	uint32_t cnt;
 };
 
+/* Reads the header of an array that begins the section. False: it is cut. */
 bool tapir_native_array__init(struct tapir_native_array *array, const struct tapir_native *b);
 
-/* The offset of the element. */
+/* Returns the offset of the element; 0: there is none. */
 size_t tapir_native_array__find(const struct tapir_native_array *array, uint32_t idx);
 
 /* An element of a hash table; false ends the walk. */
 typedef bool (*tapir_native_fn)(size_t at, void *ctx);
 
-/* All of its elements, max at most. False: it is cut, or fn ended it. */
+/* Calls fn for all elements of the table, max at most. False: it is cut, or fn ended it. */
 bool tapir_native_table__each(const struct tapir_native *b, size_t max, tapir_native_fn fn,
 			      void *ctx);
 

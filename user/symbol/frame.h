@@ -37,7 +37,8 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 
 /*
  * An address may be in several functions: those that are inlined there, innermost first, and last
- * the function itself. The count, at least 1, and the frame of each.
+ * the function itself. __function_cnt returns how many, at least 1; __function the frame of each,
+ * idx below that.
  */
 unsigned tapir_frame__function_cnt(const struct tapir_frame *frame);
 struct tapir_frame tapir_frame__function(const struct tapir_frame *frame, unsigned idx);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Frames are numbered again whenever names change: equal lists are kept once. */
+/*
+ * Lists of functions at one address, each with a number. Frames are numbered again whenever names
+ * change, so equal lists are kept once: otherwise a long recording would fill the memory with the
+ * same few.
+ */
 #include "symbol/frame_chain.h"
 
 #define MAX_FUNCTIONS 64u

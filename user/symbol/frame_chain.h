@@ -32,6 +32,7 @@ tapir_frame_chains__number(struct tapir_frame_chains *chains, const struct tapir
  */
 unsigned tapir_frame_chains__get(const struct tapir_frame_chains *chains, const uint64_t *number,
 				 const uint64_t **numbers);
+/* Frees the lists; numbers from them are invalid. */
 void tapir_frame_chains__fini(struct tapir_frame_chains *chains);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Classifies frames by the files and functions that lore/ has for each runtime. */
+/*
+ * Classifies frames by the files and functions that spec/runtime_db has for each runtime.
+ * Interpreted functions are recognized by the form in which runtimes write them into their perf
+ * map.
+ */
 #include "symbol/frame_kind.h"
 
 #include <ctype.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A text's number is its place in units of 4 bytes: 31 bits are enough for 8 GB. */
+/*
+ * A text's number is its place in units of 4 bytes: 31 bits are enough for 8 GB, and an entry of
+ * the table stays at 32 bytes. Chunks never move, so texts may be borrowed.
+ */
 #include "symbol/jit_arena.h"
 
 #define UNIT	    4u

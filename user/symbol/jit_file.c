@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The policy; how a name is resolved and opened is base/foreign/foreign_file.h's. */
+/*
+ * The policy: which of a process's files may be read at all. How a name is resolved and opened is
+ * base/foreign/foreign_file.h's. The checks are of the opened file, which the process cannot
+ * exchange any longer.
+ */
 #include "symbol/jit_file.h"
 
 #include <errno.h>

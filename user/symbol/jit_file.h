@@ -25,8 +25,8 @@ struct tapir_jit_file_opts {
 };
 
 /*
- * A handle. -ENOENT, -ESRCH without a line: no such file, no such process; else -errno
- * with a line.
+ * Returns a handle, the caller's to close. -ENOENT, -ESRCH without a line: no such file, no such
+ * process; else -errno with a line.
  */
 int tapir_jit_file__open(const struct tapir_jit_file_opts *opts);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_index.h - the entries of a jit_table.h, ordered by (start_va, from_ns): leaves of up to
- * 64 entries under one array, so that a million take about 37 bytes each and one more goes
- * in within a fraction of a microsecond, in any order. For jit_table.c only.
+ * jit_index.h - the entries of a jit_table.h, ordered by (start_va, from_ns): leaves of up to 64
+ * entries under one array, so that a million take about 37 bytes each and one more goes in within a
+ * fraction of a microsecond, in any order. For jit_table.c only; one thread.
  */
 #ifndef TAPIR_USER_JIT_INDEX_H
 #define TAPIR_USER_JIT_INDEX_H
@@ -52,33 +52,36 @@ struct tapir_jit_pos {
 	unsigned idx;
 };
 
+/* Frees the leaves; the texts are the arena's. */
 void tapir_jit_index__fini(struct tapir_jit_index *ix);
 
 /* Prefetches into the processor's cache what a __floor or an __insert at va will read. */
 void tapir_jit_index__expect(struct tapir_jit_index *ix, uint64_t va);
 
-/* False: out of memory. */
+/* Adds a copy of e. False: out of memory. */
 bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e);
 /* The same where the position is known: after pos, the last entry that is not after e. */
 bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
 				    const struct tapir_jit_entry *e);
+/* Removes the entry there. */
 void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos);
 
 /* Borrowed like its place. from_ns is changed by __set_from, start_va and size never. */
 struct tapir_jit_entry *tapir_jit_index__at(const struct tapir_jit_index *ix,
 					    struct tapir_jit_pos pos);
 
-/* Another in its place, with the same start. */
+/* Puts another entry in its place, with the same start. */
 void tapir_jit_index__replace(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
 			      const struct tapir_jit_entry *e);
 
-/* from_ns may not pass that of a neighbour with the same start. */
+/* Changes from_ns, which may not pass that of a neighbour with the same start. */
 void tapir_jit_index__set_from(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
 			       uint64_t from_ns);
 
-/* The last entry not after (va, ns). False: none. */
+/* Finds the last entry not after (va, ns). False: there is none. */
 bool tapir_jit_index__floor(struct tapir_jit_index *ix, uint64_t va, uint64_t ns,
 			    struct tapir_jit_pos *pos);
+/* Moves to the entry after pos. False: it was the last. */
 bool tapir_jit_index__next(const struct tapir_jit_index *ix, struct tapir_jit_pos *pos);
 
 /* Entries that overlap [start_va, end_va), backwards:  while (tapir_jit_over__next(&over)) ... */
@@ -92,9 +95,10 @@ struct tapir_jit_over {
 	unsigned step_cnt; /* entries and leaves examined */
 };
 
+/* Starts at the last entry that may overlap; the index must not change during the walk. */
 struct tapir_jit_over tapir_jit_over__in(struct tapir_jit_index *ix, uint64_t start_va,
 					 uint64_t end_va);
-/* Gives up (NULL) after max_steps. */
+/* Returns the next one, borrowed; NULL: there are no more, or max_steps were made. */
 struct tapir_jit_entry *tapir_jit_over__next(struct tapir_jit_over *over, unsigned max_steps);
 
 #endif

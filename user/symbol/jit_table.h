@@ -38,6 +38,10 @@ struct tapir_jit_name {
 	enum tapir_jit_source source;
 };
 
+/*
+ * 0 or -ENOMEM; the table is the caller's to free. What it takes counts against the bound of all
+ * tables.
+ */
 int tapir_jit_table__new(struct tapir_jit_table **out);
 void tapir_jit_table__free(struct tapir_jit_table *t);
 
@@ -60,16 +64,19 @@ void tapir_jit_table__expect(struct tapir_jit_table *t, uint64_t start_va, uint6
 bool tapir_jit_table__is_held(struct tapir_jit_table *t, uint64_t start_va, uint64_t size);
 
 /*
- * The name that begins at start_va and holds now; not marked as given out, borrowed until the next
- * __add.
+ * Finds the name that begins at start_va and holds now, borrowed until the next __add; it does not
+ * count as given out. False: there is none.
  */
 bool tapir_jit_table__at(struct tapir_jit_table *t, uint64_t start_va, struct tapir_jit_name *out);
 
-/* Unloaded: what begins at start_va and holds at at_ns ends then. False: nothing does. */
+/*
+ * Ends what begins at start_va and holds at at_ns, because the code was unloaded. False: nothing
+ * does.
+ */
 bool tapir_jit_table__end(struct tapir_jit_table *t, uint64_t start_va, uint64_t at_ns);
 
 /*
- * The same code at another address from at_ns on; size 0: as long as it was. -ENOENT: nothing
+ * Moves the code to another address from at_ns on; size 0: as long as it was. -ENOENT: nothing
  * begins at from_va; else as __add.
  */
 int tapir_jit_table__move(struct tapir_jit_table *t, uint64_t from_va, uint64_t to_va,
@@ -92,6 +99,7 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
  */
 bool tapir_jit_table__next_changed(struct tapir_jit_table *t, struct tapir_jit_name *out);
 
+/* Returns how many names are held, ended ones included. */
 size_t tapir_jit_table__cnt(const struct tapir_jit_table *t); /* held, ended ones included */
 /* The memory that the table takes, in bytes. */
 size_t tapir_jit_table__bytes(const struct tapir_jit_table *t);

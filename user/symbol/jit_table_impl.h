@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jit_table_impl.h - a table's inside, for jit_table.c (add, end) and jit_lookup.c (find, tell). */
+/*
+ * jit_table_impl.h - the inside of a table, for jit_table.c (add, end) and jit_lookup.c (find,
+ * report changes). One thread.
+ */
 #ifndef TAPIR_USER_JIT_TABLE_IMPL_H
 #define TAPIR_USER_JIT_TABLE_IMPL_H
 
@@ -43,7 +46,7 @@ static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_ji
 
 /* Returns true if it fits without evicting anything. */
 bool tapir_jit_table__has_room(struct tapir_jit_table *t);
-/* Takes an entry with an end. False: out of memory. */
+/* Takes an entry that has ended. False: out of memory. */
 bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e);
 
 #endif

@@ -48,14 +48,19 @@ struct tapir_jitdump_stats {
 	uint64_t bytes;	  /* passed, of the file */
 };
 
-/* Is a mapped file of this path one? "jit-PID.dump", in any directory. */
+/* Returns true if a mapped file of this path is one: "jit-PID.dump", in any directory. */
 bool tapir_jitdump__is_path(const char *path, size_t path_len);
 
-/* -EACCES, -EINVAL: not a file that may be read (jit_file.h), with a line; -ENOMEM. */
+/*
+ * Opens the file for reading as it grows; *out is the caller's to close. -EACCES, -EINVAL: not a
+ * file that may be read (jit_file.h), with a line; -ENOMEM.
+ */
 int tapir_jitdump__open(const struct tapir_jitdump_opts *opts, struct tapir_jitdump **out);
 void tapir_jitdump__close(struct tapir_jitdump *d);
 
-/* Passes over about max_bytes of whole records at most. 1: more is there, 0: all was read. */
+/*
+ * Reads about max_bytes at most, whole records, into the table. 1: more is there, 0: all was read.
+ */
 int tapir_jitdump__read(struct tapir_jitdump *d, uint64_t now_ns, size_t max_bytes,
 			struct tapir_jit_table *table);
 

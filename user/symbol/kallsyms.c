@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* "ffffffff81000000 T _stext" or "... t name	[module]", a line a symbol (kernel/kallsyms.c). */
+/*
+ * A line a symbol: "ffffffff81000000 T _stext", or "... t name    [module]" (kernel/kallsyms.c).
+ * The list is in the order of sections and modules, not of addresses, and is sorted only where it
+ * has to be.
+ */
 #include "symbol/kallsyms.h"
 
 #include <errno.h>

@@ -19,7 +19,10 @@ int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out);
 
 void tapir_kallsyms__free(struct tapir_kallsyms *k);
 
-/* The function at va. size: to the next one. The name is borrowed until __free. */
+/*
+ * Finds the function at va; *size reaches to the next one. The name is borrowed until __free.
+ * False: va is below the first symbol.
+ */
 bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const char **name,
 			  uint64_t *start_va, uint64_t *size);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first half runs in the helper, the second in tapir; they share one block of memory. */
+/*
+ * The first half runs in the helper, the second in tapir; they share one block of memory, in which
+ * the helper writes an answer that tapir checks (tapir_lines_answer__is_valid) before it uses it.
+ */
 #include "symbol/line_helper.h"
 
 #include <errno.h>

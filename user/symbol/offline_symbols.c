@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One table a file, read when the first of its addresses is requested. */
+/*
+ * One table a file, read when the first of its addresses is requested: a recording maps hundreds of
+ * files and needs names of a few. A file that was searched without a result is remembered, so that
+ * no server is asked twice.
+ */
 #include "symbol/offline_symbols.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 
 struct tapir_offline_symbols;
 
-/* files: borrowed. */
+/* files: borrowed. 0 or -ENOMEM; *out is the caller's to free, after the catalog that uses it. */
 int tapir_offline_symbols__new(struct tapir_symbol_files *files,
 			       struct tapir_offline_symbols **out);
 void tapir_offline_symbols__free(struct tapir_offline_symbols *n);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first mapped file that user/spec/runtime_db knows decides which runtime it is. */
+/*
+ * Mappings are walked in the order of their addresses; the first file that spec/runtime_db has as a
+ * runtime's own decides which runtime a process has.
+ */
 #include "symbol/process_runtime.h"
 
 #include <string.h>

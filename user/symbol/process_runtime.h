@@ -12,12 +12,14 @@
 
 struct tapir_lore;
 
-/* NULL: none that lore/ knows. */
+/* Returns the runtime; NULL: spec/runtime_db has none for any mapped file. */
 const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *catalog,
 						   uint32_t tgid, uint64_t time_ns);
 
-/* Adds its name and, where the path of a mapped file has it, its version: ".NET 10.0.12". Nothing
- * where no runtime is known. */
+/*
+ * Appends its name and, where the path of a mapped file has it, its version: ".NET 10.0.12".
+ * Nothing where no runtime is known.
+ */
 void tapir_process_runtime__add(const struct tapir_catalog *catalog, uint32_t tgid,
 				uint64_t time_ns, struct tapir_str *out);
 
@@ -29,7 +31,7 @@ struct tapir_missing_names {
 };
 
 /*
- * The missing names of a user stack. runtime: of its process, or NULL. .NET's assemblies name
+ * Returns which names a user stack lacks. runtime: of its process, or NULL. .NET's assemblies name
  * themselves.
  */
 struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *catalog,

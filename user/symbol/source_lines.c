@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files are opened when the first of their addresses is looked up; what is found is kept. */
+/*
+ * Files are opened when the first of their addresses is looked up; what is found is kept, once per
+ * address, because a recording repeats its hot addresses a thousand times.
+ */
 #include "symbol/source_lines.h"
 
 #include <errno.h>

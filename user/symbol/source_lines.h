@@ -21,6 +21,9 @@ struct tapir_source_lines_opts {
 	bool with_inlined;
 };
 
+/*
+ * Options are copied, what they point to is borrowed. 0 or -ENOMEM; *out is the caller's to free.
+ */
 int tapir_source_lines__new(const struct tapir_source_lines_opts *opts,
 			    struct tapir_source_lines **out);
 void tapir_source_lines__free(struct tapir_source_lines *lines);

@@ -64,13 +64,17 @@ void tapir_stack_cache__expect_entry(const struct tapir_stack_cache *cache,
 				     const struct tapir_stack_ref *ref);
 const struct tapir_stack_cache_entry *tapir_stack_cache__peek(const struct tapir_stack_cache *cache,
 							      const struct tapir_stack_ref *ref);
-/* The entry for ref at its time; borrowed until __add. NULL: none. */
+/* Returns the entry for ref at its time; borrowed until __add. NULL: none. */
 struct tapir_stack_cache_entry *tapir_stack_cache__find(struct tapir_stack_cache *cache,
 							const struct tapir_stack_ref *ref);
-/* For a stack that is described: another may be, later. NULL: out of memory. */
+/*
+ * Adds an entry for a stack that is described (another may be described later). NULL: out of
+ * memory.
+ */
 struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache *cache,
 						       const struct tapir_stack_ref *ref,
 						       struct tapir_name_span span, uint64_t value);
+/* Frees everything; a cache of zeros is empty. */
 void tapir_stack_cache__fini(struct tapir_stack_cache *cache);
 
 static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_span a,
@@ -120,6 +124,7 @@ tapir_frame_cache__number(struct tapir_frame_cache *cache, const struct tapir_ca
 			  unsigned idx,
 			  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
 			  void *ctx, struct tapir_name_span *span);
+/* Frees everything; a cache of zeros is empty. */
 void tapir_frame_cache__fini(struct tapir_frame_cache *cache);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The texts and remedies of each end, and the names of functions that no one calls. */
+/*
+ * The texts and remedies of each end, and the names of functions that no one calls: where a stack
+ * ends in one of them it is complete, whatever the unwinder says.
+ */
 #include "symbol/stack_end.h"
 
 #include <string.h>

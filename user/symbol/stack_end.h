@@ -19,30 +19,32 @@
 enum tapir_stack_end tapir_stack_end__of(const struct tapir_catalog *catalog, uint32_t tgid,
 					 uint64_t time_ns, const struct tapir_rec_stack *stack);
 
-/* Is that a function in which threads begin? */
+/* Returns true if threads begin in that function. */
 bool tapir_stack_end__is_start(const char *function, size_t len);
 
-/* Does it lead to the thread's start? WHOLE or FP_START. */
+/* Returns true if the stack leads to the thread's start: WHOLE or FP_START. */
 bool tapir_stack_end__at_start(enum tapir_stack_end end);
 
-/* Are callers missing for certain? Not UNKNOWN, and not at the start. */
+/* Returns true if callers are missing for certain: not UNKNOWN, and not at the start. */
 bool tapir_stack_end__lost_callers(enum tapir_stack_end end);
 
-/* "no_table", for programs; "no unwind table", for people; never NULL. */
+/* Return "no_table", for programs, and "no unwind table", for people; never NULL. Static. */
 const char *tapir_stack_end__id(enum tapir_stack_end end);
 const char *tapir_stack_end__text(enum tapir_stack_end end);
 
-/* The remedy that makes such stacks complete, or NULL. */
+/* Returns the remedy that makes such stacks complete, or NULL. */
 const char *tapir_stack_end__remedy(enum tapir_stack_end end);
 
 /*
- * The file of the last frame, whose caller is missing, without its directories: "libfoo.so",
- * "generated code", or "" where no mapping is known. Borrowed from the catalog.
+ * Returns the file of the last frame, whose caller is missing, without its directories:
+ * "libfoo.so", "generated code", or "" where no mapping is known. Borrowed from the catalog.
  */
 struct tapir_sv tapir_stack_end__module(const struct tapir_catalog *catalog, uint32_t tgid,
 					uint64_t time_ns, const struct tapir_rec_stack *stack);
 
-/* The same for a stack whose callers are missing; false: they are not, nothing was added. */
+/*
+ * Appends the same for a stack whose callers are missing; false: they are not, nothing was added.
+ */
 bool tapir_stack_end__add_of(struct tapir_str *out, const struct tapir_catalog *catalog,
 			     uint32_t tgid, uint64_t time_ns, const struct tapir_rec_stack *stack);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A stack of a process is looked up once while its names hold: its number is its row's. */
+/*
+ * A stack of a process is judged once while its names hold; then its number in the cache is its
+ * row's, and counting a sample is a look-up.
+ */
 #include "symbol/stack_ends.h"
 
 #include <stdlib.h>

@@ -76,8 +76,9 @@ uint64_t tapir_stack_ends__lost(const struct tapir_stack_ends *ends, enum tapir_
 /* The same as a share, in percent; 0 of too few stacks. */
 double tapir_stack_ends__lost_percent(const struct tapir_stack_ends *ends,
 				      enum tapir_family_id family);
-/* Both tables, largest first. Nothing may be added afterwards. */
+/* Sorts both tables, largest first. Nothing may be added afterwards. */
 void tapir_stack_ends__sort(struct tapir_stack_ends *ends);
+/* Frees both tables. */
 void tapir_stack_ends__fini(struct tapir_stack_ends *ends);
 
 #endif

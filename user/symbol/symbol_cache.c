@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One flat directory; the time of modification is that of the last use. */
+/*
+ * One flat directory. The time of modification is that of the last use, since many file systems do
+ * not keep the time of access. Two tapirs may use it at once: files are put there complete and
+ * removed by name.
+ */
 #include "symbol/symbol_cache.h"
 
 #include <errno.h>

@@ -26,10 +26,13 @@ struct tapir_symbol_cache {
 int tapir_symbol_cache__open(struct tapir_symbol_cache *c);
 void tapir_symbol_cache__close(struct tapir_symbol_cache *c);
 
-/* name: hex digits. A descriptor for reading, or -ENOENT. It counts as used now. */
+/*
+ * Opens a file for reading; it counts as used now. name: hex digits. A descriptor, the caller's, or
+ * -ENOENT.
+ */
 int tapir_symbol_cache__get(struct tapir_symbol_cache *c, const char *name);
 
-/* A file without a name in the cache's file system, for reading and writing; or -errno. */
+/* Returns a file without a name in the cache's file system, for reading and writing; or -errno. */
 int tapir_symbol_cache__new_file(struct tapir_symbol_cache *c);
 
 /* Names the file, after older ones were removed so that all take TAPIR_SYMBOL_CACHE_MAX_BYTES at

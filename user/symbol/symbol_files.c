@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* This machine, then directories and servers in the order they were named. */
+/*
+ * Searches this machine, then directories and servers in the order in which they were named. A file
+ * counts only if its build ID is the requested one, wherever it is from.
+ */
 #include "symbol/symbol_files.h"
 
 #include <errno.h>

@@ -29,14 +29,17 @@ struct tapir_symbol_watch {
 	void *ctx;
 };
 
-/* watch: borrowed; NULL: no callbacks. */
+/* watch: borrowed; NULL: no callbacks. 0 or -ENOMEM; *out is the caller's to free. */
 int tapir_symbol_files__new(const struct tapir_symbol_watch *watch,
 			    struct tapir_symbol_files **out);
 void tapir_symbol_files__free(struct tapir_symbol_files *f);
 
 bool tapir_symbol_source__is_url(const char *source); /* http:// or https:// */
 
-/* A directory or a URL, copied. -errno with a line: no such directory, no libcurl. */
+/*
+ * Adds a directory or a URL, copied; they are asked in this order. -errno with a line: no such
+ * directory, no libcurl.
+ */
 int tapir_symbol_files__add(struct tapir_symbol_files *f, const char *source);
 
 struct tapir_symbol_key {
@@ -47,8 +50,8 @@ struct tapir_symbol_key {
 };
 
 /*
- * An image that has function symbols, the caller's. -ENOENT: none was found; a server that failed
- * is reported once, as a warning.
+ * Opens an image that has function symbols, the caller's to free. -ENOENT: none was found; a server
+ * that failed is reported once, as a warning.
  */
 int tapir_symbol_files__open(struct tapir_symbol_files *f, const struct tapir_symbol_key *key,
 			     struct tapir_elf **out);

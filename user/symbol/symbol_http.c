@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One transfer at a time, asked every 100 ms whether to go on. */
+/*
+ * One transfer at a time. Every 100 ms the caller is asked whether to continue, so that Ctrl-C ends
+ * a slow transfer. An option that this libcurl lacks is a reason not to use it: each of them is a
+ * limit.
+ */
 #include "symbol/symbol_http.h"
 
 #include <errno.h>

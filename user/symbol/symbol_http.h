@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbol_http.h - one file from an HTTP server, by libcurl, which is loaded when the first is asked
- * for: a tapir that fetches nothing neither needs the library nor maps it.
+ * symbol_http.h - one file from an HTTP server, by libcurl, which is loaded for the first one: a
+ * tapir that fetches nothing neither needs the library nor maps it.
  *
  * The server is hostile until its file proves to be the right one: http and https only, also after
  * a redirect (never from https to http), three redirects, 5 seconds to connect, 60 for the file,
@@ -34,8 +34,9 @@ struct tapir_http_get {
 };
 
 /*
- * 0; -ENOENT: the server does not have it; -EFBIG, -EINTR; -ETIMEDOUT, -EHOSTUNREACH: the server
- * does not answer; -EPROTO: any other answer; or write(2)'s error. No line.
+ * Fetches a file; blocks up to the limits above. 0; -ENOENT: the server does not have it; -EFBIG,
+ * -EINTR; -ETIMEDOUT, -EHOSTUNREACH: the server does not answer; -EPROTO: any other answer; or
+ * write(2)'s error. No line.
  */
 int tapir_http__get(struct tapir_http *http, struct tapir_http_get *get);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* NAME.list, or NAME:ARCH.list, has a line for each file of package NAME. */
+/*
+ * dpkg's database: NAME.list, or NAME:ARCH.list, has a line for each file of package NAME. The
+ * files are read themselves: dpkg(1) may be missing, as in a container.
+ */
 #include "symbol/symbol_package.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 /*
  * symbol_server.h - symbols that are fetched: which names a server is asked for, what becomes of an
  * answer, and when a server is asked no more. symbol_files.h describes the whole; this is its part.
+ * One thread at a time.
  */
 #ifndef TAPIR_USER_SYMBOL_SERVER_H
 #define TAPIR_USER_SYMBOL_SERVER_H
@@ -15,10 +16,11 @@ struct tapir_symbol_server;
 int tapir_symbol_fetcher__new(const struct tapir_symbol_watch *watch,
 			      struct tapir_symbol_fetcher **out);
 void tapir_symbol_fetcher__free(struct tapir_symbol_fetcher *f);
-/* Opens a file that was fetched before. -ENOENT: it was not. */
+/* Opens a file that was fetched before; *out is the caller's. -ENOENT: it was not. */
 int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct tapir_symbol_key *key,
 				 struct tapir_elf **out);
 
+/* url is copied; a password in it is never shown. 0 or -errno; *out is the caller's to free. */
 int tapir_symbol_server__new(const char *url, struct tapir_symbol_server **out);
 void tapir_symbol_server__free(struct tapir_symbol_server *s);
 /*

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One entry per file; the tables of the most recently used ones stay in memory. */
+/*
+ * One entry per file; the symbol tables of the most recently used ones stay in memory. A file keeps
+ * a descriptor from the moment at which it was mapped, since its name may mean another file later.
+ */
 #include "symbol/symbolizer.h"
 
 #include <errno.h>

@@ -37,9 +37,9 @@ void tapir_symbolizer__add_file(struct tapir_symbolizer *symbolizer, uint64_t fi
 uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *symbolizer);
 
 /*
- * Stands for the running kernel and its modules, whose "file" begins at TAPIR_KERNEL_START_VA.
- * Its names are requested one by one (kernel_names.h); all are read (kallsyms.h) where that is
- * impossible, and where there are thousands.
+ * Returns the id of the "file" that is the running kernel with its modules and begins at
+ * TAPIR_KERNEL_START_VA. Its names are requested one by one (kernel_names.h); all are read
+ * (kallsyms.h) where that is impossible, and where there are thousands.
  */
 uint64_t tapir_symbolizer__kernel_id(void);
 #define TAPIR_KERNEL_START_VA 0xffff800000000000ull
@@ -51,7 +51,10 @@ uint64_t tapir_symbolizer__kernel_id(void);
 const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *symbolizer,
 					      uint64_t file_id);
 
-/* False: no name is known; *out is untouched. */
+/*
+ * Names the function at an offset of a file. False: no name is known; *out is untouched. The first
+ * name of a file costs the reading of its symbols.
+ */
 bool tapir_symbolizer__name(struct tapir_symbolizer *symbolizer, uint64_t file_id,
 			    uint64_t file_off, struct tapir_symbol_name *out);
 

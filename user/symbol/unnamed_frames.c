@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A name is "module!fn_5cd7f0", "module+0x1234" or "0x7f00..." exactly when none is known. */
+/*
+ * A name itself shows that none is known: "module!fn_5cd7f0", "module+0x1234" and "0x7f00..." are
+ * written exactly then, and no function is called so.
+ */
 #include "symbol/unnamed_frames.h"
 
 #include <string.h>

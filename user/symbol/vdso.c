@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Copied from our own memory into a file, so that it is read as any other. */
+/*
+ * Copied from our own memory into a file without a name, so that it is read as any other. Programs
+ * of 32 bits have another vdso, below 4 GB.
+ */
 #include "symbol/vdso.h"
 
 #include <pthread.h>

@@ -20,10 +20,10 @@ struct tapir_vdso {
 	int fd; /* a copy, for reading */
 };
 
-/* tapir's own, copied at the first call and kept. NULL: there is none. */
+/* Returns tapir's own, copied at the first call and kept. NULL: there is none. */
 const struct tapir_vdso *tapir_vdso__get(void);
 
-/* Ours, if it is the same one: not that of a 32-bit process. Else NULL. */
+/* Returns ours, if the mapping is the same one: not that of a 32-bit process. Else NULL. */
 const struct tapir_vdso *tapir_vdso__at(const struct tapir_mapping_line *line);
 
 #endif
