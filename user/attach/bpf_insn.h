@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bpf_insn.h - the few instructions that feature probes consist of. */
+/*
+ * bpf_insn.h - the few instructions that feature probes consist of, as constants of struct
+ * bpf_insn.
+ */
 #ifndef TAPIR_USER_BPF_INSN_H
 #define TAPIR_USER_BPF_INSN_H
 

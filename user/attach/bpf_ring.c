@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* BPF ring buffers: made, and read. */
+/*
+ * BPF ring buffers: made, and read. The producer position is read with acquire and the consumer
+ * position written with release order, as kernel/bpf/ringbuf.c pairs them; a record whose busy bit
+ * is set ends the walk, even if later ones are complete.
+ */
 #include "attach/bpf_ring.h"
 
 #include <bpf/bpf.h>

@@ -24,7 +24,10 @@ struct tapir_bpf_ring {
 	uint64_t pos; /* after the record that was returned last */
 };
 
-/* A ring of this size, a power of two: its map's fd, yours; or -errno, with a line. */
+/*
+ * Creates a ring of this size, a power of two and a multiple of the page. Returns its map's fd, the
+ * caller's; or -errno, with a line.
+ */
 int tapir_bpf_ring__new(size_t bytes);
 /* Puts the ring fd into an array of rings. 0, or -errno with a line. */
 int tapir_bpf_ring__put(int array_fd, unsigned idx, int fd);
@@ -50,6 +53,10 @@ int tapir_bpf_ring_maker__finish(struct tapir_bpf_ring_maker *maker);
 
 /* Maps the ring of map fd, whose size the kernel reports. */
 int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out);
+/*
+ * Unmaps the ring; the map's fd is the caller's. What was not released is lost to other readers as
+ * well.
+ */
 void tapir_bpf_ring__close(struct tapir_bpf_ring *ring);
 
 /*
@@ -61,7 +68,10 @@ const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len);
 /* Gives the space of all records handed out so far back to the writers. */
 void tapir_bpf_ring__release(struct tapir_bpf_ring *ring);
 
-/* Bytes written and not yet released. */
+/*
+ * Returns the bytes that were written and not yet released: an upper bound, since it includes
+ * records that are being written.
+ */
 size_t tapir_bpf_ring__used_bytes(const struct tapir_bpf_ring *ring);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* cgroup mounts from /proc/self/mountinfo, processes from cgroup.procs. */
+/*
+ * Finds cgroup mounts in /proc/self/mountinfo and processes in cgroup.procs. Both versions are
+ * read: a path of version 2 is below one mount, one of version 1 below one for each controller, and
+ * in a container either may start at the container's own root.
+ */
 #include "attach/cgroup.h"
 
 #include <ctype.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* cpu.max and cpu.stat of version 2; cpu.cfs_quota_us and the like of version 1. */
+/*
+ * cpu.max and cpu.stat of version 2; cpu.cfs_quota_us and the like of version 1. A quota above the
+ * process's own cgroup limits it as well, so those around it are tried in turn.
+ */
 #include "attach/cpu_quota.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds the probes of files and of what processes map, and the sites that match a SPEC. */
+/*
+ * Finds the probes of files and of what processes map, and the sites that match a SPEC. A site is a
+ * note of a file: that many processes map it makes no difference, since a uprobe is placed in the
+ * file.
+ */
 #include "attach/discover.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * discover.h - which probes exist: in a file, in what a process maps, in what anybody maps.
+ * discover.h - which probes exist: in a file, in what a process maps, in what all processes map.
  *
  * Each file is read once, identified by the device and inode in the mappings. A file that cannot be
  * read is skipped, counted and logged at debug level: other users' processes map all kinds of
- * files.
+ * files. One thread.
  */
 #ifndef TAPIR_USER_DISCOVER_H
 #define TAPIR_USER_DISCOVER_H
@@ -51,12 +51,16 @@ struct tapir_discovery {
 	struct tapir_map seen;	    /* files inspected */
 };
 
-/* They add to what discovery (zeroed at first) holds; a failure adds nothing. */
+/*
+ * Each adds to what discovery (zeroed at first) holds; a failure, -errno with a line, adds nothing.
+ * mappings is borrowed for the call.
+ */
 int tapir_discover__file(const char *path, struct tapir_discovery *discovery);
 int tapir_discover__process(uint32_t tgid, struct tapir_discovery *discovery);
 int tapir_discover__mappings(const struct tapir_mappings *mappings,
 			     struct tapir_discovery *discovery);
 int tapir_discover__all(struct tapir_discovery *discovery);
+/* Frees files, their notes and sites. */
 void tapir_discovery__fini(struct tapir_discovery *discovery);
 
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Settings of the machine, and of one process, that change what tracing can see; what all checks
-   share. */
+/*
+ * Settings of the machine, and of one process, that change what tracing can see; and what all
+ * checks share. Where a setting and its effect may differ (kptr_restrict, lockdown), the effect is
+ * tried.
+ */
 #include <bpf/btf.h>
 #include <errno.h>
 #include <mntent.h>

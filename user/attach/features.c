@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Feature probes: each does the smallest thing that only a kernel with the feature can do. */
+/*
+ * Feature probes: each does the smallest thing that only a kernel with the feature can do, and
+ * names the commit that added it. Distributions backport, so a version number proves nothing.
+ */
 #include "attach/features.h"
 
 #include <bpf/bpf.h>

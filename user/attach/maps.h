@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * maps.h - the lines of /proc/PID/maps, read strictly: a line that is not exactly as in proc(5) is
- * counted and skipped. Paths are chosen by the traced process.
+ * counted and skipped. Paths are chosen by the traced process. No state; any thread. Reading all of
+ * it costs 20 to 250 us.
  */
 #ifndef TAPIR_USER_MAPS_H
 #define TAPIR_USER_MAPS_H
@@ -27,25 +28,34 @@ static inline bool tapir_mapping_line__is_file(const struct tapir_mapping_line *
 	return m->inode && m->path[0] == '/';
 }
 
-/* Is the last component of path called so? " (deleted)" may follow. No proof of what it is. */
+/*
+ * Returns true if the last component of path is called so; " (deleted)" may follow. It proves
+ * nothing about the file.
+ */
 bool tapir_mapping_path__is_called(const char *path, size_t len, const char *name);
 
-/* A device as above, of one as stat(2) has it. */
+/* Returns a device of stat(2) as the lines above have it. */
 uint32_t tapir_mapping_line__dev(dev_t dev);
 
-/* line[0..len) without its newline; it is changed in place, and out->path points into it. */
+/*
+ * Parses line[0..len) without its newline; it is changed in place, and out->path points into it.
+ * False: it is malformed.
+ */
 bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line *out);
 
 /* Anything but 0 ends the walk and is what the walk returns. */
 typedef int (*tapir_mapping_fn)(const struct tapir_mapping_line *mapping, void *ctx);
 
-/* Every complete line after fd's position. bad_cnt (may be NULL): lines that were skipped. */
+/*
+ * Calls fn for every complete line after fd's position. bad_cnt (may be NULL): lines that were
+ * skipped.
+ */
 int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt);
 
 /*
- * Does the process map, shared, a file of this device whose path begins so? 1 or 0, without a line
- * being written: a few us where the text takes a hundred. -ENOTTY: not known, the kernel is older
- * than 6.11; -ESRCH: it has ended; other -errno: not known.
+ * Returns 1 if the process maps, shared, a file of this device whose path begins so, else 0,
+ * without a line being written: a few us where the text takes a hundred. -ENOTTY: not known, the
+ * kernel is older than 6.11; -ESRCH: it has ended; other -errno: not known.
  */
 int tapir_maps__has_shared(int fd, uint32_t dev, const char *path_start);
 

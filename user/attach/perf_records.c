@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel wrote it, but paths in it are chosen by processes, and a size is checked first. */
+/*
+ * The kernel wrote the records, but paths in them are chosen by processes, and a tracer that reads
+ * too late finds others' bytes: every size is checked first.
+ */
 #include "attach/perf_records.h"
 
 #include <linux/perf_event.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Facts of processes and threads from /proc. */
+/*
+ * Facts of processes and threads from /proc. Each is read from a file that may disappear between
+ * two reads, and an id may then be another process's: all files of one process are opened below one
+ * descriptor of its directory, which does not pass over to the next.
+ */
 #include "attach/proc.h"
 
 #include <dirent.h>

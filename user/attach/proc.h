@@ -2,7 +2,7 @@
 /*
  * proc.h - what /proc knows of a process. Every process may end, exec or be hostile while it is
  * inspected: reads are bounded, go through one fd of its directory (so that a reused pid is not
- * mixed in), and -ESRCH is an ordinary answer.
+ * mixed in), and -ESRCH is an ordinary answer. No state; any thread.
  */
 #ifndef TAPIR_USER_PROC_H
 #define TAPIR_USER_PROC_H
@@ -40,18 +40,25 @@ struct tapir_proc {
 int tapir_proc__read(uint32_t tgid, struct tapir_proc *out);
 /* Reads as __read does, but a zombie is -ESRCH as well: nothing happens in it any longer. */
 int tapir_proc__read_running(uint32_t tgid, struct tapir_proc *out);
-/* Only what a record of the kernel does not say of it: exe, cmdline, cgroup. Needs __fini, too. */
+/* Reads only what a record of the kernel does not have: exe, cmdline, cgroup. Needs __fini, too. */
 int tapir_proc__read_program(uint32_t tgid, struct tapir_proc *out);
 void tapir_proc__fini(struct tapir_proc *proc);
 
-/* The path of its cgroup of version 2, yours; "" where there is none, NULL: it has ended. */
+/*
+ * Returns the path of its cgroup of version 2, which the caller frees; "" where there is none,
+ * NULL: it has ended.
+ */
 char *tapir_proc__read_cgroup(uint32_t tgid);
-/* The path of its program, yours; NULL: it has ended, has none, or may not be inspected. */
+/*
+ * Returns the path of its program, which the caller frees; NULL: it has ended, has none, or may not
+ * be inspected.
+ */
 char *tapir_proc__read_exe(uint32_t tgid);
 
 /*
- * Two readings of when a process began, in ms of CLOCK_MONOTONIC: of the same one? Those of one
- * process differ by what lies between readings of two clocks, those of two by a clock tick, 10 ms.
+ * Returns true if two readings of when a process began, in ms of CLOCK_MONOTONIC, are of the same
+ * process. Those of one differ by what lies between readings of two clocks, those of two by a clock
+ * tick, 10 ms.
  */
 static inline bool tapir_proc__is_same_start(uint64_t a_ms, uint64_t b_ms)
 {
@@ -62,8 +69,8 @@ static inline bool tapir_proc__is_same_start(uint64_t a_ms, uint64_t b_ms)
 bool tapir_proc__has_ended(uint32_t tgid);
 
 /*
- * When it began, in clock ticks since boot: the same at each reading, as start_ns is not, which is
- * made of the difference of two clocks. UINT64_MAX: it has ended.
+ * Returns when it began, in clock ticks since boot: the same at each reading, as start_ns is not,
+ * which is computed from the difference of two clocks. UINT64_MAX: it has ended.
  */
 uint64_t tapir_proc__start_ticks(uint32_t tgid);
 
@@ -83,7 +90,9 @@ int tapir_proc__read_cpu(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *c
 int tapir_proc__read_usage(uint32_t tgid, char comm[TAPIR_COMM_BYTES], uint64_t *cpu_ns,
 			   uint64_t *resident_bytes);
 
-/* Are pids here those that the kernel records? Not in a container's pid namespace. */
+/*
+ * Returns true if pids here are those that the kernel records: not in a container's pid namespace.
+ */
 bool tapir_proc__sees_kernel_pids(void);
 
 /*
@@ -131,8 +140,8 @@ int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
 int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx);
 
 /*
- * A copy of what a process maps, for those who look at it more than once: the kernel writes the
- * text of /proc/PID/maps anew for each reading, which costs more than all they look for.
+ * A copy of what a process maps, for callers that go through it more than once: the kernel writes
+ * the text of /proc/PID/maps anew for each reading, which costs more than any search in it.
  */
 /* A process that maps more, or has longer paths in all, is read anew each time. */
 #define TAPIR_MAPPINGS_MAX	 16384
@@ -148,6 +157,9 @@ struct tapir_mappings {
 /* Replaces what m (zeroed at first) holds. As tapir_proc__each_mapping: 0, or -errno with a line.
  */
 int tapir_mappings__read(uint32_t tgid, struct tapir_mappings *m);
+/*
+ * Calls fn for each of them until it returns other than 0, and returns that. __fini frees the copy.
+ */
 int tapir_mappings__each(const struct tapir_mappings *m, tapir_mapping_fn fn, void *ctx);
 void tapir_mappings__fini(struct tapir_mappings *m);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes whose clocks have an offset to tapir's (time_namespaces(7)). */
+/*
+ * Processes whose clocks have an offset to tapir's (time_namespaces(7)). The kernel shows the
+ * offsets only as text of a file, and only those that a process's children will have.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* /proc/PID/stat for the CPU, statm for memory; /proc/stat for the machine. */
+/*
+ * /proc/PID/stat for the CPU, statm for memory; /proc/stat for the machine. Ticks are of 10 ms: a
+ * difference over less than a second is no measure of a busy thread.
+ */
 #include "attach/proc_usage.h"
 
 #include <errno.h>

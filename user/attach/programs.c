@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Loading the BPF object and talking to its maps. */
+/*
+ * Loads the BPF object and talks to its maps. Sizes of maps, constants and the programs that are
+ * left out depend on what is recorded, so every session loads an object of its own. Nothing is
+ * attached here before all of it is loaded: a half-loaded session has no effect on the machine.
+ */
 #include "attach/programs.h"
 
 #include <bpf/bpf.h>

@@ -69,6 +69,7 @@ void tapir_programs__free(struct tapir_programs *p); /* detaches what is attache
  * lose nothing; __usdt_fd, __sample_fd and __control_ring_fd must not be called.
  */
 int tapir_programs__new_without(struct tapir_programs **out);
+/* Returns false for the object of __new_without. */
 bool tapir_programs__are_there(const struct tapir_programs *p);
 
 /* Attaches the programs of a family that was loaded, in the order of its row. */
@@ -101,7 +102,7 @@ int tapir_programs__iterate_uses(struct tapir_programs *p);
 /* Runs the iterator of a family that is captured, if it has one. 0 or -errno without a line. */
 int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family);
 
-/* In place of the one of opts, before anything is attached. */
+/* Replaces the filter of opts, before anything is attached. */
 int tapir_programs__set_filter(struct tapir_programs *p, const struct tapir_filter *filter);
 
 /* Borrowed. With probes_later it waits, or is -errno, with a line. */
@@ -139,7 +140,10 @@ struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p);
 /* Begins another interval of what is added up; returns the one that ends. Any thread. */
 uint64_t tapir_programs__next_interval(struct tapir_programs *p);
 
-/* Sources of the machine: a site; by which system call; and what runs them. -errno with a line. */
+/*
+ * Sources of the machine. __set_machine_site: puts a site in its place; __set_call: by which system
+ * call it is reached; __attach_*: what runs them. 0 or -errno with a line.
+ */
 int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 				     const struct tapir_machine_site *site);
 int tapir_programs__set_call(struct tapir_programs *p, uint32_t nr, uint32_t idx);

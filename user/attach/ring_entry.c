@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Offsets that are checked before they are followed, and records after they were copied. */
+/*
+ * Offsets are checked before they are followed, and records after they were copied: between the two
+ * the process may have written others. The entry is read again after the copy; if it has changed,
+ * the copy may be of two events and is dropped.
+ */
 #include "attach/ring_entry.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ring_entry.h - the catalog of a ring lane, read entry by entry: what an event of the process is
- * called. The bytes are the process's and may change while they are read: what is handed out is
- * a copy that was checked.
+ * called. The bytes are the process's and may change while they are read: what is handed out is a
+ * copy that was checked. No state; any thread.
  */
 #ifndef TAPIR_USER_RING_ENTRY_H
 #define TAPIR_USER_RING_ENTRY_H
@@ -20,7 +20,10 @@
 int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, struct tapir_rec **out,
 			   size_t *bytes);
 
-/* The METADATA record after the PROBE record of bytes in all, well-formed; NULL: there is none. */
+/*
+ * Returns the METADATA record after the PROBE record of bytes in all, well-formed; NULL: there is
+ * none.
+ */
 struct tapir_rec_metadata *tapir_ring_entry__metadata(struct tapir_rec *probe, size_t bytes);
 
 /* Returns true if the record describes a counter, not an event. */
@@ -43,9 +46,13 @@ struct tapir_ring_counter_info {
 };
 struct tapir_ring_counter_list tapir_vec(struct tapir_ring_counter_info);
 
-/* Adds to both. 0, -ENOMEM, or without a line as tapir_ring_lanes__find. */
+/*
+ * Adds the events, and the counters, of all lanes of a process to both lists. 0, -ENOMEM, or
+ * without a line as tapir_ring_lanes__find.
+ */
 int tapir_ring_events__add(uint32_t tgid, struct tapir_ring_event_list *list,
 			   struct tapir_ring_counter_list *counters);
+/* Free the records and the lists. */
 void tapir_ring_counters__fini(struct tapir_ring_counter_list *counters);
 void tapir_ring_events__fini(struct tapir_ring_event_list *list);
 

@@ -2,7 +2,7 @@
 /*
  * ring_find.h - the ring lanes a process offers: its memfds (tapir/ring.h), found in /proc, opened
  * anew and checked. The process may be hostile: the walk is bounded, nothing blocks, and nothing is
- * written to a file before it was checked.
+ * written to a file before it was checked. No state; any thread.
  *
  * What changes while the process runs (counters, slots, rings) is not read here.
  */
@@ -58,11 +58,15 @@ struct tapir_ring_lanes {
 int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out);
 void tapir_ring_lanes__fini(struct tapir_ring_lanes *lanes);
 
-/* Made for a tracer that has ended: the process removes it within two seconds. */
+/*
+ * Returns true if the lane was made for a tracer that has ended: the process removes it within two
+ * seconds.
+ */
 bool tapir_ring_lane__is_abandoned(const struct tapir_ring_lane *lane);
 
 /* Adds arenas that were made since the lane was found; the number of new ones, or -errno. */
 int tapir_ring_lane__find_arenas(uint32_t tgid, struct tapir_ring_lane *lane);
+/* Unmaps the arenas and closes the control file. */
 void tapir_ring_lane__close(struct tapir_ring_lane *lane);
 
 /* Events made at run time: those that are probes, those that are none, and the errno of the last of
@@ -72,10 +76,13 @@ struct tapir_ring_published {
 };
 struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_lane *lane);
 
-/* "/memfd:tapir-ctl", with or without " (deleted)" after it. */
+/* Returns 1 for "/memfd:tapir-ctl", with or without " (deleted)" after it, else 0. */
 int tapir_ring_name__is_ctl(const char *path);
 
-/* Checks a header against the size of its file and that process. NULL: valid; else the fault. */
+/*
+ * Check a header against the size of its file and that process. NULL: valid; else the fault,
+ * static.
+ */
 const char *tapir_ring_data__fault(const struct tapir_ring_data *h, uint64_t file_bytes,
 				   uint32_t ns_tgid);
 const char *tapir_ring_ctl__fault(const struct tapir_ring_ctl_head *h, uint64_t file_bytes,

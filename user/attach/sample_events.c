@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table. */
+/* The table of events, in the order in which help lists them. */
 #include "attach/sample_events.h"
 
 #include <linux/perf_event.h>

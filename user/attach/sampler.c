@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One perf event and one link a CPU. */
+/*
+ * One perf event and one link a CPU. A CPU that goes offline takes its event with it, for ever:
+ * when it returns, it needs a new one.
+ */
 #include "attach/sampler.h"
 
 #include <bpf/bpf.h>

@@ -35,8 +35,8 @@ int tapir_sampler__start(int prog_fd, const struct tapir_sampler_plan *plan,
 			 struct tapir_sampler **out);
 
 /*
- * Samples CPUs that came online since, and no more those that went; call it now and then. NULL:
- * does nothing. __follow does so by a list such as "0-3,7".
+ * Samples CPUs that came online since, and no longer those that went; call it now and then. NULL:
+ * does nothing. __follow does so by a list such as "0-3,7"; __stop closes all events.
  */
 void tapir_sampler__poll(struct tapir_sampler *sampler);
 void tapir_sampler__follow(struct tapir_sampler *sampler, const char *online);

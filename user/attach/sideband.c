@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A perf event a CPU and its ring; what is in the rings: perf_records.h. */
+/*
+ * A perf event a CPU and its ring; perf_records.h reads what is in the rings. All users share a
+ * limit of locked memory (perf_event_mlock_kb), so a ring may be smaller than wanted.
+ */
 #include "attach/sideband.h"
 
 #include <bpf/libbpf.h>

@@ -28,7 +28,10 @@ struct tapir_sideband_mmap {
 
 typedef void (*tapir_sideband_fn)(void *ctx, const struct tapir_sideband_mmap *mmap);
 
-/* All others take NULL: there are no records. */
+/*
+ * Opens an event and its ring on each CPU. 0 or -errno with a line. All others take NULL: there are
+ * no records.
+ */
 int tapir_sideband__open(struct tapir_sideband **out);
 void tapir_sideband__close(struct tapir_sideband *s);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One link and one read(2) loop each time: 1,000 threads take some milliseconds. */
+/*
+ * One link and one read(2) loop each time: 1,000 threads take some milliseconds. read(2) may return
+ * a part of an element, whose rest the next one has.
+ */
 #include "attach/thread_list.h"
 
 #include <errno.h>

@@ -42,6 +42,7 @@ bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char
 /* Parses a thread's status file: state and switch_cnt. false likewise. */
 bool tapir_thread_seen__parse_status(struct tapir_thread_seen *seen, const char *text);
 
+/* Frees the list; zeroed is fine. */
 void tapir_thread_list__fini(struct tapir_thread_list *list);
 
 #endif

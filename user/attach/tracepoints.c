@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Directories of tracefs, and the table of system calls with which tapir was built. */
+/*
+ * Directories of tracefs, and the table of system calls with which tapir was built, since tracefs
+ * is often not mounted or not readable.
+ */
 #include "attach/tracepoints.h"
 
 #include <dirent.h>

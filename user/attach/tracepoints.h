@@ -30,19 +30,22 @@ struct tapir_tracepoint_list tapir_vec(struct tapir_tracepoint);
 void tapir_tracepoint__provider(const struct tapir_tracepoint *tracepoint,
 				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES]);
 
-/* Adds those that a source means, by category and name. -errno: with a line. */
+/*
+ * Adds those that a source means, by category and name; the list is the caller's to __fini. -errno:
+ * with a line.
+ */
 int tapir_tracepoints__find(const struct tapir_machine_source *source,
 			    struct tapir_tracepoint_list *out);
 void tapir_tracepoint_list__fini(struct tapir_tracepoint_list *list);
 
 /*
- * The fields of a tracepoint, or the arguments of a system call: those that tracefs names, else
- * arg0 to arg5. -errno with a line.
+ * Writes the fields of a tracepoint, or the arguments of a system call: those that tracefs names,
+ * else arg0 to arg5. -errno with a line.
  */
 int tapir_tracepoint__format(const struct tapir_tracepoint *tracepoint,
 			     struct tapir_tracepoint_format *out);
 
-/* The number by which perf_event_open(2) knows a tracepoint. -errno with a line. */
+/* Writes the number by which perf_event_open(2) knows a tracepoint. -errno with a line. */
 int tapir_tracepoint__id(const struct tapir_tracepoint *tracepoint, uint64_t *out);
 
 /* Returns in words where tracefs is read, which tapir_tracepoints__check() says it can be. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One ring a CPU, into which the events of all threads on it write. */
+/*
+ * One ring a CPU, into which the events of all threads on it write: an event for each thread and
+ * CPU, but rings are locked memory, of which a user has little.
+ */
 #include "attach/unprivileged_sampler.h"
 
 #include <bpf/libbpf.h>

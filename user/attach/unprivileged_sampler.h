@@ -26,11 +26,18 @@ struct tapir_unprivileged_sample {
 typedef void (*tapir_unprivileged_sample_fn)(void *ctx,
 					     const struct tapir_unprivileged_sample *sample);
 
+/*
+ * hz: 1 to the kernel's perf_event_max_sample_rate. Opens nothing yet. 0 or -errno; *out is the
+ * caller's to free.
+ */
 int tapir_unprivileged_sampler__new(const struct tapir_sample_event *event, unsigned hz,
 				    struct tapir_unprivileged_sampler **out);
-/* All threads it has now. -EPERM, -EMFILE ... with a line. */
+/*
+ * Samples all threads that the process has now, and those that they create. -EPERM, -EMFILE ...
+ * with a line.
+ */
 int tapir_unprivileged_sampler__add(struct tapir_unprivileged_sampler *s, uint32_t tgid);
-/* Hands out what there is; the number of samples that were lost since the last time. */
+/* Hands out what there is. Returns the number of samples that were lost since the last time. */
 uint64_t tapir_unprivileged_sampler__drain(struct tapir_unprivileged_sampler *s,
 					   tapir_unprivileged_sample_fn fn, void *ctx);
 void tapir_unprivileged_sampler__free(struct tapir_unprivileged_sampler *s); /* NULL is fine */

@@ -13,15 +13,17 @@
 struct tapir_programs;
 struct tapir_unwind_maps;
 
-/* programs is borrowed. -ENODATA: it has no BPF programs. */
+/* programs is borrowed until __free. 0; -ENODATA: it has no BPF programs; -ENOMEM. */
 int tapir_unwind_maps__new(struct tapir_programs *programs, struct tapir_unwind_maps **out);
 void tapir_unwind_maps__free(struct tapir_unwind_maps *m);
 
-/* Shared with the kernel; file_idx < TAPIR_UNWIND_FILES. */
+/*
+ * Returns the element of a file, shared with the kernel, borrowed. file_idx < TAPIR_UNWIND_FILES.
+ */
 volatile struct tapir_unwind_file *tapir_unwind_maps__file(const struct tapir_unwind_maps *m,
 							   uint32_t file_idx);
 
-/* A map with a copy of a table: an fd, the caller's, or -errno. No line. */
+/* Makes a map with a copy of a table. Returns an fd, the caller's, or -errno. No line. */
 int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint32_t block_cnt);
 
 #define TAPIR_UNWIND_MAX_BATCH 64
@@ -32,10 +34,13 @@ int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint3
  */
 int tapir_unwind_maps__put_tables(struct tapir_unwind_maps *m, const uint32_t *file_idxs,
 				  const int *fds, uint32_t cnt);
-/* Also waits. The kernel keeps it for programs that read it now. */
+/* Removes a table; also waits. The kernel keeps it for programs that read it now. */
 void tapir_unwind_maps__del_table(struct tapir_unwind_maps *m, uint32_t file_idx);
 
-/* -E2BIG: more processes than the map holds. No line. */
+/*
+ * Puts, and removes, a block of a process's mappings. -E2BIG: more processes than the map holds. No
+ * line.
+ */
 int tapir_unwind_maps__set_space(struct tapir_unwind_maps *m, uint32_t tgid, uint32_t block,
 				 const struct tapir_unwind_space *space);
 void tapir_unwind_maps__del_space(struct tapir_unwind_maps *m, uint32_t tgid, uint32_t block);

@@ -18,12 +18,12 @@ struct tapir_lane_coverage;
 struct tapir_lane_coverage *tapir_lane_coverage__new(void); /* NULL: out of memory */
 void tapir_lane_coverage__free(struct tapir_lane_coverage *c);
 
-/* An event's name, without the version at its end. Never 0. */
+/* Returns the key of an event's name, without the version at its end. Never 0. */
 uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv event);
 
 /*
- * The process's ring has what it fires under this name from now on; __off: it had that until now. c
- * NULL: nothing happens.
+ * __on: the process's ring has what it fires under this name from now on; __off: it had that until
+ * now. c NULL: nothing happens.
  */
 void tapir_lane_coverage__on(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
 void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key);
@@ -33,7 +33,10 @@ void tapir_lane_coverage__off(struct tapir_lane_coverage *c, uint32_t tgid, uint
 void tapir_lane_coverage__set_probed(struct tapir_lane_coverage *c, uint64_t key);
 bool tapir_lane_coverage__is_probed(struct tapir_lane_coverage *c, uint64_t key);
 
-/* Did it then? TAPIR_LANE_COVERAGE_NOW: does it now? c NULL: no. */
+/*
+ * Returns true if the ring had it at time_ns. TAPIR_LANE_COVERAGE_NOW: if it has it now. c NULL:
+ * false.
+ */
 #define TAPIR_LANE_COVERAGE_NOW (UINT64_MAX - 1)
 bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
 			      uint64_t time_ns);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two lists of blocks and one of notes, under one lock: taken once per block, not per record. */
+/*
+ * Two lists of blocks and one of notes, under one lock, which is taken once per block, not per
+ * record. The block that was returned last is used next: it is in the cache, and on a quiet machine
+ * the others are never touched.
+ */
 #include "attach/flow/queue.h"
 
 #include <errno.h>

@@ -42,21 +42,26 @@ struct tapir_note_methods {
 };
 
 /*
- * Likewise, without data: the thread that posts it waits until the session has handled what came
+ * A note without data: the thread that posts it waits until the session has handled what came
  * before.
  */
 #define TAPIR_NOTE_MARK 0x8001u
 
 struct tapir_queue;
 
+/*
+ * block_cnt blocks of TAPIR_BLOCK_BYTES are reserved, and touched only when they are used. 0 or
+ * -ENOMEM. __free is for after both threads have ended; it closes files that were not taken.
+ */
 int tapir_queue__new(unsigned block_cnt, struct tapir_queue **out);
 void tapir_queue__free(struct tapir_queue *q); /* closes files that were not taken */
 
 /* Drain thread: an empty block, owned by the caller; NULL if there was none within wait_ms. */
 struct tapir_block *tapir_queue__take_empty(struct tapir_queue *q, int wait_ms);
+/* Drain thread: passes the block on and wakes the session thread. */
 void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block);
 
-/* Posted records that wait for the session thread; any thread. */
+/* Any thread: returns how many posted records wait for the session thread. */
 size_t tapir_queue__backlog(struct tapir_queue *q);
 
 /*
@@ -89,7 +94,9 @@ struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q); /* any t
  */
 bool tapir_queue__wait(struct tapir_queue *q, uint64_t until_ns, struct tapir_note **notes,
 		       struct tapir_block **block);
+/* Session thread: returns a block, whose records are no longer used. */
 void tapir_queue__give_empty(struct tapir_queue *q, struct tapir_block *block);
+/* Frees a note and closes its file, unless fd is -1. */
 void tapir_note__free(struct tapir_note *note);
 
 /* No more is coming: __wait returns what is left, then false. */

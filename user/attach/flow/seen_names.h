@@ -18,10 +18,14 @@ struct tapir_seen_names {
 	size_t bytes; /* of all */
 };
 
-/* Both end with themselves, not with NUL. Without memory, or beyond the bound: it is not kept. */
+/*
+ * Add a name, or all of another set. provider and event know their length and need no NUL. Without
+ * memory, or beyond the bound (20,000), it is not kept: only near misses get worse.
+ */
 void tapir_seen_names__add(struct tapir_seen_names *seen, struct tapir_sv provider,
 			   struct tapir_sv event);
 void tapir_seen_names__add_all(struct tapir_seen_names *seen, const struct tapir_seen_names *from);
+/* Frees the names. */
 void tapir_seen_names__fini(struct tapir_seen_names *seen);
 
 #endif

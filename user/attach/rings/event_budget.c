@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A bucket of events, which fills by time. */
+/*
+ * A token bucket: TAPIR_BUDGET_BURST events, and TAPIR_BUDGET_RATE more for each second. It is
+ * asked once per drain, not per event, so a burst may exceed it by what one drain reads; once
+ * exceeded it stays so.
+ */
 #include "attach/rings/event_budget.h"
 
 #include "base/clock.h"

@@ -59,15 +59,18 @@ struct tapir_ring_drained {
 /* Reads all rings of the lane up to the heads that it sees, as far as there are blocks. */
 struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p);
 
-/* Posts LOSS records of what was added since the last time. */
+/* Posts LOSS records of what was added since the last time; once a second, and at the end. */
 void tapir_ring_process__report_losses(struct tapir_ring_process *p);
 
-/* Nothing more is to be written: ask it of all before the first is closed. */
+/*
+ * Withdraws all that was requested: nothing more is to be written. Call it for all lanes before the
+ * first is closed.
+ */
 void tapir_ring_process__want_nothing(struct tapir_ring_process *p);
 
 /*
- * Takes our bits off, waits for what is being written, drains it all, reports. The session thread
- * must still be taking blocks.
+ * Removes our bits, waits for what is being written, drains it all, reports. The session thread
+ * must still be taking blocks: up to 5 s.
  */
 void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
 void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
@@ -76,11 +79,13 @@ void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the sessi
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 /* Returns true if a thread of the program's library is still to apply what was requested. */
 bool tapir_ring_process__is_behind(const struct tapir_ring_process *p);
+/* Writes what came of events that are to be probes as well, as the process claims. */
 void tapir_ring_process__published(const struct tapir_ring_process *p,
 				   struct tapir_ring_published *out);
 /*
- * Events of forked children that counted for our session since it was opened; those of them that
- * this lane, a child's, has had before we came; children that made a lane since the last call.
+ * __child_fired: events of forked children that counted for our session since it was opened;
+ * __inherited: those of them that this lane, a child's, had before we came; __children: writes up
+ * to max pids of children that made a lane since the last call, and returns how many.
  */
 uint64_t tapir_ring_process__child_fired(const struct tapir_ring_process *p);
 uint64_t tapir_ring_process__inherited(const struct tapir_ring_process *p);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ring_drain_impl.h - what a lane being recorded is; for ring_drain.c and ring_catalog.c only.
+/*
+ * ring_drain_impl.h - what a lane being recorded is; for ring_drain.c and ring_catalog.c only. One
+ * thread at a time, as ring_drain.h.
  */
 #ifndef TAPIR_USER_RING_DRAIN_IMPL_H
 #define TAPIR_USER_RING_DRAIN_IMPL_H
@@ -61,20 +63,26 @@ struct ring_counters {
 	uint32_t arena_cnt, event_cnt, slots_used;
 	uint64_t changes;
 };
+/* Reads the counters of an arena. False: they are out of range, the lane is damaged. */
 bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned arena,
 				  struct ring_counters *out);
 
-/* Entries up to event_cnt: those that have been filled since are read, judged, switched on. */
+/*
+ * Reads the entries up to event_cnt that have been filled since: each is judged by the SPECs,
+ * described and switched on. 0 or -ENOMEM.
+ */
 int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
 				   uint64_t changes);
 void tapir_ring_process__forget_events(struct tapir_ring_process *p); /* at the end */
-/* Events that were requested as long as there are few are no longer. */
+/* Withdraws events that were requested as long as there are few. */
 void tapir_ring_process__end_budget(struct tapir_ring_process *p);
 
 /* Losses of events without an entry from before this session do not count. */
 void tapir_ring_process__begin_losses(struct tapir_ring_process *p);
 
-/* All that is wanted of it, and there is something, is recorded by probes as well. */
+/*
+ * Returns true if all that is wanted of it, and there is something, is recorded by probes as well.
+ */
 bool tapir_ring_process__is_probed(const struct tapir_ring_process *p);
 
 /* Ends the coverage of the lane's events: they arrive only by their probes from now on. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A small state machine: busy, quiet for QUIET_ROUNDS, asked, asleep after CONFIRM_ROUNDS. */
+/*
+ * A small state machine: busy, quiet for QUIET_ROUNDS, asked, asleep after CONFIRM_ROUNDS. Between
+ * "asked" and "asleep" a thread may have begun to run before BPF could see it; CPU time, which the
+ * kernel accounts at ticks, shows that only some rounds later.
+ */
 #include "attach/rings/ring_idle.h"
 
 #include <stddef.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table by hash over a vector, which is made anew without unused kinds when room ends. */
+/*
+ * A table by hash over a vector, which is made anew without unused kinds when room ends. The hash
+ * has 128 bits under random seeds and decides alone: a process that could make two descriptions
+ * collide could rename another's events.
+ */
 #include "attach/rings/ring_kinds.h"
 
 #include <string.h>

@@ -30,14 +30,15 @@ struct tapir_ring_kinds {
 	uint32_t next_probe_id, last_probe_id;
 };
 
-/* Ids are given in order, none twice. */
+/* Ids are given in order from first_probe_id on, none twice. __fini frees the descriptions. */
 void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id,
 			    uint32_t last_probe_id);
 void tapir_ring_kinds__fini(struct tapir_ring_kinds *k);
 
 /*
- * The kind described by bytes at rec, a PROBE record and what follows it, whose probe_id and time
- * are not compared. Its id, 0: no room; *is_new: it was not described before. *hash is for __drop.
+ * Finds the kind described by bytes at rec, a PROBE record and what follows it, whose probe_id and
+ * time are not compared, and adds a user. Returns its id, 0: no room; *is_new: it was not described
+ * before. *hash is for __drop, which removes the user.
  */
 uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_rec_probe *probe,
 			       const void *more, size_t more_bytes, uint64_t *hash, bool *is_new);

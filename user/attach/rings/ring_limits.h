@@ -32,10 +32,11 @@ enum tapir_ring_left_cause {
 	TAPIR_RING_LEFT_FAILED,	 /* a call failed */
 };
 
-/* A GAP from from_ns to now; what: instead of a path. */
+/* Posts a GAP from from_ns to now; what: instead of a path. */
 void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
 				 enum tapir_gap_reason reason, uint64_t from_ns, const char *what);
 
+/* queue: borrowed, for GAP records. __fini frees what is remembered of processes. */
 void tapir_ring_limits__init(struct tapir_ring_limits *l, struct tapir_queue *queue,
 			     uint64_t start_ns);
 void tapir_ring_limits__fini(struct tapir_ring_limits *l);
@@ -59,10 +60,10 @@ void tapir_ring_limits__refuse_version(struct tapir_ring_limits *l, uint32_t tgi
 /* The number of times that a lane of the process was opened. */
 uint32_t tapir_ring_limits__open_cnt(const struct tapir_ring_limits *l, uint32_t tgid);
 
-/* The process has ended; its id may be used again. */
+/* Removes what is known of a process that has ended; its id may be used again. */
 void tapir_ring_limits__forget(struct tapir_ring_limits *l, uint32_t tgid);
 
-/* So many lanes are open still. */
+/* Notes how many lanes are still open. */
 void tapir_ring_limits__note_close(struct tapir_ring_limits *l, size_t open_cnt);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Drains all lanes in rounds under one lock, which threads that add processes share. */
+/*
+ * Drains all lanes in rounds under one lock, which threads that add processes share. What may take
+ * long (finding a process's lanes in /proc, the wait between rounds) happens without it.
+ */
 #include "attach/rings/ring_reader_impl.h"
 
 #include <errno.h>

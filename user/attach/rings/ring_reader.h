@@ -63,8 +63,8 @@ void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t 
 void tapir_ring_reader__wake(struct tapir_ring_reader *r); /* any thread; costs nothing if awake */
 
 /*
- * A key given to a lane that is created for this recording alone. Private lanes under other keys
- * are left to their owners. Any thread; 0 or -ENOMEM.
+ * Takes over a key given to a lane that is created for this recording alone. Private lanes under
+ * other keys are left to their owners. Any thread; 0 or -ENOMEM.
  */
 int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key);
 
@@ -75,7 +75,7 @@ int tapir_ring_reader__own(struct tapir_ring_reader *r, uint64_t key);
  */
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid);
 
-/* Has the process a lane that is open? Any thread. */
+/* Returns true if the process has a lane that is open. Any thread. */
 bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
 
 /*
@@ -97,7 +97,7 @@ bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r);
 bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
 				  struct tapir_ring_published *out);
 
-/* Has it one under this key that is open? Any thread. */
+/* Returns true if the process has a lane under this key that is open. Any thread. */
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
 /* Drains what was written until now, counts what was lost, ends every session and the thread. */
@@ -106,6 +106,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r); /* stops it, too; NUL
 
 /* Any thread; also after __stop. */
 void tapir_ring_reader__stats(struct tapir_ring_reader *r, struct tapir_ring_reader_stats *out);
+/* Returns true if the SPEC with this index selected an event of any lane. Any thread. */
 bool tapir_ring_reader__spec_matched(struct tapir_ring_reader *r, size_t spec_idx);
 
 /* Adds the names of all events that were met, asked for or not. Any thread. */

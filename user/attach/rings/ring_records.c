@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Per event: two checks, lookups in two small caches, five stores. */
+/*
+ * Checks each record of a ring and turns it into one of the recording. This is the hot path of the
+ * reader: per event two checks, look-ups in two small caches, five stores; nothing is allocated.
+ */
 #include "attach/rings/ring_records.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ring_request.h - what a session asks of a ring lane, before it is in the lane's control file: its
- * selections, and the text that their arguments are in. 300 KB: not for a stack.
+ * ring_request.h - what a session requests of a ring lane, before it is in the lane's control file:
+ * its selections, and the text that their arguments are in. 300 KB: not for a stack. One thread.
  */
 #ifndef TAPIR_USER_RING_REQUEST_H
 #define TAPIR_USER_RING_REQUEST_H
@@ -22,7 +22,7 @@ void tapir_ring_request__clear(struct tapir_ring_request *request);
 bool tapir_ring_request__add_args(struct tapir_ring_request *request, const struct tapir_spec *spec,
 				  struct tapir_ring_selection *selection);
 
-/* "": none. Borrowed from ask. */
+/* Returns the arguments of a selection, borrowed from request; "": none. */
 const char *tapir_ring_request__args(const struct tapir_ring_request *request,
 				     const struct tapir_ring_selection *selection);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A short list of processes, each with its step in the same row of times. */
+/*
+ * A short list of processes, each with its step in the same row of times. Due times are rounded up
+ * to a grid and scans of a turn are done together, because a wake-up costs as much as a scan.
+ */
 #include "attach/rings/ring_scan.h"
 
 #include <errno.h>

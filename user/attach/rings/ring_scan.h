@@ -34,18 +34,19 @@ struct tapir_ring_scan {
 	bool is_full;	       /* reported; until half of them are done */
 };
 
-/* Something new is executed in the process. */
+/* Plans scans of a process in which something new is executed. */
 void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid);
 
 /* Removes a process that has ended: it is no longer scanned. */
 void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid);
 
-/* Scans that are due; the time of the next one, UINT64_MAX: none. */
+/* Does the scans that are due. __next_ns: the time of the next one, UINT64_MAX: none. */
 void tapir_ring_scan__run(struct tapir_ring_scan *l);
 uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l);
 
 /* Scans some of live (by tgid) that have no lane; the others in later calls. */
 void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live);
+/* Frees the list. */
 void tapir_ring_scan__fini(struct tapir_ring_scan *l);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stores and loads of shared words, in the order of the page. */
+/*
+ * Stores and loads of shared words, in the order of the page in tapir/ring.h, whose comment is the
+ * protocol: which word is released after which. The order is the whole content of this file; no
+ * store may be moved.
+ */
 #include "attach/rings/ring_session.h"
 
 #include <errno.h>

@@ -87,7 +87,10 @@ unsigned tapir_ring_control__children(struct tapir_ring_control *c, uint32_t *pi
 /* The process considered us dead. */
 bool tapir_ring_control__is_ended(const struct tapir_ring_control *c);
 
-/* FREE, generation, unlock. Before: __want_nothing, a moment, the last drain. Half-made is fine. */
+/*
+ * FREE, generation, unlock. Before it: __want_nothing, a pause for writers, the last drain. A
+ * half-made one is fine.
+ */
 void tapir_ring_control__close(struct tapir_ring_control *c);
 
 #endif

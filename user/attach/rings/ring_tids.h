@@ -21,10 +21,14 @@ struct tapir_ring_tids {
 	uint64_t next_look_ns;
 };
 
+/* tgid: the process, in tapir's namespace. Nothing is read yet. */
 void tapir_ring_tids__init(struct tapir_ring_tids *t, uint32_t tgid);
 void tapir_ring_tids__fini(struct tapir_ring_tids *t);
 
-/* is_new: what was known of ns_tid may be of a thread that has ended. */
+/*
+ * Returns tapir's id of the thread ns_tid, or ns_tid with TAPIR_RING_TID_GONE. is_new: what was
+ * known of ns_tid may be of a thread that has ended.
+ */
 uint32_t tapir_ring_tids__find(struct tapir_ring_tids *t, uint32_t ns_tid, bool is_new);
 
 #endif

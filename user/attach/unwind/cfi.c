@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* .eh_frame: an index of its functions, one of which is run when it is requested. */
+/*
+ * .eh_frame as an index of its functions. The program of a function's rules is run only when it is
+ * requested, up to the instruction in question.
+ */
 #include "attach/unwind/cfi.h"
 
 #include <errno.h>

@@ -30,13 +30,16 @@ struct tapir_file_code {
 	size_t window_len;
 };
 
-/* The executable segments, as far as they have at most 64 MB. No line. */
+/*
+ * Notes the executable segments, as far as they have at most 64 MB; nothing is read yet. elf is
+ * borrowed. No line. __fini frees the window.
+ */
 void tapir_file_code__init(struct tapir_file_code *code, const struct tapir_elf *elf);
 void tapir_file_code__fini(struct tapir_file_code *code);
 
 /*
- * The bytes at off: NULL or *len bytes, at least one; want, as far as the segment and the file have
- * them and a window holds them, or more. Borrowed until the next call.
+ * Returns the bytes at off: NULL or *len bytes, at least one; want, as far as the segment and the
+ * file have them and a window holds them, or more. Borrowed until the next call.
  */
 const uint8_t *tapir_file_code__at(struct tapir_file_code *code, uint64_t off, size_t want,
 				   size_t *len);
@@ -49,15 +52,16 @@ bool tapir_file_code__search(struct tapir_file_code *code, size_t segment_idx, c
 			     size_t len, uint64_t *off);
 
 /*
- * Are [from_off, until_off) bytes that only align what follows: no-operations, traps and zeros? A
- * function has a jump or a return, which are none of these. false: they cannot be read.
+ * Returns true if [from_off, until_off) are bytes that only align what follows: no-operations,
+ * traps and zeros. A function has a jump or a return, which are none of these. false also: they
+ * cannot be read.
  */
 bool tapir_file_code__is_padding(struct tapir_file_code *code, uint32_t from_off,
 				 uint32_t until_off);
 
 /*
- * The bytes of an entry point up to the end of its first call or jump, which it does not return
- * from; or as far as its instructions are known, at most max_bytes.
+ * Returns the length of an entry point up to the end of its first call or jump, which it does not
+ * return from; or as far as its instructions are known, at most max_bytes.
  */
 uint32_t tapir_file_code__entry_bytes(struct tapir_file_code *code, uint32_t off,
 				      uint32_t max_bytes);

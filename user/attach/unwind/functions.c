@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* 16 bytes a function, sorted. */
+/*
+ * A sorted list of ranges, 16 bytes each. Entries of functions that a linker dropped remain in
+ * .eh_frame with an address that is not code; they are left out.
+ */
 #include "attach/unwind/functions.h"
 
 #include <errno.h>

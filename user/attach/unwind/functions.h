@@ -17,8 +17,8 @@ struct tapir_elf;
 struct tapir_functions;
 
 /*
- * *out is the caller's, __free. -ENOENT: the file has no unwind data (eh_source.h), or is not for
- * x86-64; -EFBIG: over 64 MB of it; -ENOMEM. No diagnostic line.
+ * Lists the functions; *out is the caller's, to __free. -ENOENT: the file has no unwind data
+ * (eh_source.h), or is not for x86-64; -EFBIG: over 64 MB of it; -ENOMEM. No diagnostic line.
  */
 int tapir_functions__load(struct tapir_elf *elf, struct tapir_functions **out);
 void tapir_functions__free(struct tapir_functions *functions);
@@ -30,7 +30,7 @@ struct tapir_function_range {
 	bool is_signal;	   /* the C library's trampoline, to which signal handlers return */
 };
 
-/* The range that holds an offset of the file. False: none does, *out is untouched. */
+/* Finds the range that holds an offset of the file. False: none does, *out is untouched. */
 bool tapir_functions__find(const struct tapir_functions *functions, uint64_t file_off,
 			   struct tapir_function_range *out);
 

@@ -33,7 +33,7 @@ int tapir_unwind_rows__describe(struct tapir_elf *elf, struct tapir_file_code *c
 				struct tapir_unwind_rows *out);
 void tapir_unwind_rows__fini(struct tapir_unwind_rows *rows);
 
-/* Gaps of rows get what under has there, which is sorted. 0 or -ENOMEM. */
+/* Fills gaps of rows with what under has there, which is sorted. 0 or -ENOMEM. */
 int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 				const struct tapir_unwind_row *under, size_t cnt);
 

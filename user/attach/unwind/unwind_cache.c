@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A header, then the blocks of a table as they are in memory. */
+/*
+ * A cache file is a header, then the blocks of a table as they are in memory. It is written under
+ * another name, then renamed; what is read is checked by its checksum and by
+ * tapir_unwind_table__is_sound, because a BPF program follows what is in a block.
+ */
 #include "attach/unwind/unwind_cache.h"
 
 #include <dirent.h>

@@ -30,35 +30,39 @@ struct tapir_unwind_key {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_key) == 40, "tapir_unwind_key");
 
 /*
- * The key of a handle's file (base/foreign/foreign_file.h). -ENODATA: the file has no lasting name
- * (a memory file).
+ * Writes the key of a handle's file (base/foreign/foreign_file.h). -ENODATA: the file has no
+ * lasting name (a memory file).
  */
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out);
 
 /* The same for a file that may no longer have a name. */
 int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out);
 
-/* NULL: there is no directory to use, or no memory. The others take NULL. */
+/* Returns a cache; NULL: there is no directory to use, or no memory. The others take NULL. */
 struct tapir_unwind_cache *tapir_unwind_cache__new(void);
-/* In a directory (borrowed until __free) that the caller trusts; for tests. */
+/* The same in a directory (borrowed until __free) that the caller trusts; for tests. */
 struct tapir_unwind_cache *tapir_unwind_cache__in(int dir_fd, size_t max_bytes);
 void tapir_unwind_cache__free(struct tapir_unwind_cache *c);
 
-/* *out is the caller's. -ENOENT: not there; -EBADMSG: there, but damaged or of another version. */
+/*
+ * Reads a table; *out is the caller's. -ENOENT: not there; -EBADMSG: there, but damaged or of
+ * another version. __store writes one, if there is room.
+ */
 int tapir_unwind_cache__load(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
 			     struct tapir_unwind_table **out);
 void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
 			       const struct tapir_unwind_table *table);
 
 /*
- * The table of a file: from the cache, else from the file, and then into the cache. fd: a handle,
- * or -1: only what the cache has. key: NULL: the file has none. -ENOENT: it has no unwind data;
- * -ENOEXEC: it is no ELF file; else as unwind_table.h.
+ * Returns the table of a file: from the cache, else from the file, and then into the cache. fd: a
+ * handle, or -1: only what the cache has. key: NULL: the file has none. -ENOENT: it has no unwind
+ * data; -ENOEXEC: it is not an ELF file; else as unwind_table.h. Tens of milliseconds for a large
+ * file that is not in the cache.
  */
 int tapir_unwind_cache__make(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
 			     int fd, struct tapir_unwind_table **out, bool *is_cached);
 
-/* The content of a cache file, which may be anything. -EBADMSG, -ENOMEM. */
+/* Reads the content of a cache file, which may be anything. -EBADMSG, -ENOMEM. */
 int tapir_unwind_cache__read(int fd, const struct tapir_unwind_key *key,
 			     struct tapir_unwind_table **out);
 

@@ -2,7 +2,7 @@
 /*
  * unwind_table.h - rows as the BPF walker searches them (bpf/unwind.h): blocks of rows with an
  * index by granule of code in front, in one piece of memory that can be copied into a map or a
- * file.
+ * file. A table is constant once it is made; any thread.
  */
 #ifndef TAPIR_USER_UNWIND_TABLE_H
 #define TAPIR_USER_UNWIND_TABLE_H
@@ -34,10 +34,13 @@ struct tapir_unwind_table {
 /* Code that a table may span: what is larger is not a program. */
 #define TAPIR_UNWIND_MAX_GRANULES (4u << 20)
 
-/* *out is the caller's, __free. -EFBIG: its code is too far apart; -ENOMEM. */
+/*
+ * Packs rows into blocks; *out is the caller's, to __free. -EFBIG: its code is too far apart;
+ * -ENOMEM.
+ */
 int tapir_unwind_table__pack(const struct tapir_unwind_rows *rows, struct tapir_unwind_table **out);
 
-/* The rows of a file, packed: with the errors of rows.h. No line. */
+/* Reads the rows of a file and packs them: with the errors of rows.h. No line. */
 int tapir_unwind_table__build(struct tapir_elf *elf, struct tapir_unwind_table **out);
 void tapir_unwind_table__free(struct tapir_unwind_table *t);
 
@@ -46,7 +49,7 @@ static inline size_t tapir_unwind_table__bytes(const struct tapir_unwind_shape *
 	return (size_t)shape->block_cnt * sizeof(struct tapir_unwind_block);
 }
 
-/* Is pc behind the file's segments, in code that it has no rows for? */
+/* Returns true if pc is behind the file's segments, in code that it has no rows for. */
 static inline bool tapir_unwind_table__is_behind(const struct tapir_unwind_table *t, uint32_t pc)
 {
 	return t->shape.segments_end && pc >= t->shape.segments_end;
@@ -57,7 +60,7 @@ static inline bool tapir_unwind_table__is_behind(const struct tapir_unwind_table
  */
 bool tapir_unwind_table__is_sound(const struct tapir_unwind_table *t);
 
-/* The row that holds at pc, as the walker finds it; NULL: none. Borrowed. */
+/* Returns the row that holds at pc, as the walker finds it; NULL: none. Borrowed. */
 const struct tapir_unwind_row *tapir_unwind_table__find(const struct tapir_unwind_table *t,
 							uint32_t pc);
 
