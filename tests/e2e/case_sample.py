@@ -19,9 +19,7 @@ def near(t, actual, expected, share, what):
     t.ok(abs(actual - expected) <= expected * share, f"{what}: {actual}, expected {expected:.0f} +-{share:.0%}")
 
 
-def test_samples_are_where_the_time_was_spent(t):
-    file, said = record(t)
-    samples = t.events(file, "sample")
+def time_is_where_it_was_spent(t, samples, said):
     user = [s for s in samples if "burn" in names(s)]
     much = sum("burn_much" in names(s) for s in user)
     near(t, len(user), said["user_ms"] * HZ / 1000, 0.25, "samples of the threads")
@@ -29,12 +27,9 @@ def test_samples_are_where_the_time_was_spent(t):
     t.ok(all(names(s)[-1] in ("start_thread", "__clone3", "clone3") for s in user), "stacks reach the thread's start")
 
 
-def test_kernel_stack_is_on_the_user_stack(t):
-    if not t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc == 0:
-        t.skip("the kernel shows no addresses of its functions")
-    file, said = record(t)
+def kernel_stack_is_on_the_user_stack(t, samples, said):
     # libc's read() has no frame of its own: behind it comes main, burn_kernel is passed over.
-    kernel = [s for s in t.events(file, "sample") if "main" in names(s) and "read_zero" in names(s)]
+    kernel = [s for s in samples if "main" in names(s) and "read_zero" in names(s)]
     near(t, len(kernel), said["kernel_ms"] * HZ / 1000, 0.35, "samples in the kernel")
     named = [s for s in kernel if all(f["name"] for f in s["kernel_stack"])]
     t.ok(len(named) >= 0.95 * len(kernel), f"{len(named)} of {len(kernel)} kernel stacks have all names")
@@ -42,13 +37,23 @@ def test_kernel_stack_is_on_the_user_stack(t):
          "kernel stacks begin at the system call")
 
 
-def test_report_counts_samples_and_their_functions(t):
-    file, _ = record(t)
-    report, samples = t.report(file), t.events(file, "sample")
+def report_counts_samples_and_their_functions(t, file, samples):
+    report = t.report(file)
     t.eq(report["samples"]["captured"], len(samples), "samples")
     t.eq(report["samples"]["lost"], 0, "lost samples")
     t.eq(sum(f["samples"] for f in report["functions"]), len(samples), "samples of all functions")
     t.eq(report["functions"][0]["name"], "burn_much", "hottest function")
+
+
+def test_samples_are_where_the_time_was_spent(t):
+    """One recording, several questions."""
+    file, said = record(t)
+    samples = t.events(file, "sample")
+    time_is_where_it_was_spent(t, samples, said)
+    report_counts_samples_and_their_functions(t, file, samples)
+    if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
+        t.skip("the kernel shows no addresses of its functions")
+    kernel_stack_is_on_the_user_stack(t, samples, said)
 
 
 def test_only_asked_processes_are_sampled(t):

@@ -51,8 +51,7 @@ def away_ms(tid, switches):
     return total
 
 
-def test_switches_are_those_the_kernel_counted(t):
-    file, said, switches = record(t)
+def switches_are_those_the_kernel_counted(t, file, said, switches):
     t.eq(t.report(file)["switches"], {"captured": len(switches), "lost": 0}, "report")
     for part in ("sleeps", "burn"):
         mark = said[part]
@@ -76,8 +75,7 @@ def unseen_ms(t, said, switches):
     return 50 * unseen(t, said, switches)
 
 
-def test_time_off_the_cpu_is_what_was_slept(t):
-    _, said, switches = record(t)
+def time_off_the_cpu_is_what_was_slept(t, said, switches):
     slept = away_ms(said["tid"], within(said["sleeps"], switches))["sleeping"]
     took = (said["sleeps"]["until_ns"] - said["sleeps"]["from_ns"]) / 1e6
     asked = said["sleep_ms"] - unseen_ms(t, said, within(said["sleeps"], switches))
@@ -86,8 +84,7 @@ def test_time_off_the_cpu_is_what_was_slept(t):
     t.ok(burning.get("sleeping", 0) < 5, f"a burn sleeps: {burning}")
 
 
-def test_waker_is_the_thread_that_releases_it(t):
-    _, said, switches = record(t)
+def waker_is_the_thread_that_releases_it(t, said, switches):
     back = [s for s in switches if s["in_tid"] == said["woken_tid"] and s["in_waker_tid"]]
     wakers = [s["in_waker_tid"] for s in back]
     # One of the pipe's and one of the mutex's may come too late to wait for.
@@ -100,8 +97,7 @@ def test_waker_is_the_thread_that_releases_it(t):
     t.eq(late, [], "woken before it came")
 
 
-def test_sleeps_are_ended_by_the_timer(t):
-    _, said, switches = record(t)
+def sleeps_are_ended_by_the_timer(t, said, switches):
     back = [s for s in within(said["sleeps"], switches) if s["in_tid"] == said["tid"] and s["in_wake_ns"]]
     t.ok(len(back) >= 20 - unseen(t, said, within(said["sleeps"], switches)), f"{len(back)} comebacks after a wake-up")
     # A timer that rings within another's system call is not told from it: on a busy machine those are many.
@@ -109,10 +105,13 @@ def test_sleeps_are_ended_by_the_timer(t):
     t.eq(own, [], "its own threads ended its sleeps")
 
 
-def test_stack_of_who_leaves_says_where(t):
-    if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
-        t.skip("the kernel shows no addresses of its functions")
-    _, said, switches = record(t)
+def has_kernel_names(t):
+    return t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc == 0
+
+
+def stack_of_who_leaves_says_where(t, said, switches):
+    if not has_kernel_names(t):
+        return
     asleep = [s for s in within(said["sleeps"], switches) if s["tid"] == said["tid"] and s["state"] == "sleeping"]
     kernel = [[f["name"] for f in s.get("kernel_stack", [])] for s in asleep]
     t.ok(sum("do_nanosleep" in names for names in kernel) >= 20, kernel)
@@ -120,9 +119,41 @@ def test_stack_of_who_leaves_says_where(t):
     t.ok(all("__schedule" in names[:2] for names in kernel), kernel)
 
 
+def folded_off_cpu_time_adds_up(t, file, said, switches):
+    out = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
+    weights = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in out.splitlines()}
+    asleep = sum(us for stack, us in weights.items() if "nanosleep" in stack and stack.endswith(";[sleeping]"))
+    pauses = (said["writes"] + 2 * said["locks"]) * 5
+    short = unseen_ms(t, said, switches)
+    t.ok(-short <= asleep / 1000 - said["sleep_ms"] - pauses < 150, f"{asleep / 1000} ms, {said}")
+    svg = t.tapir("flamegraph", file, "--event", "offcpu").out
+    t.ok("Off-CPU time of" in svg and "[sleeping]" in svg and "microseconds" in svg, svg[:400])
+
+
+def burn_has_its_samples_beside_the_switches(t, file, said):
+    mark = said["burn"]
+    burnt = [s for s in t.events(file, "sample")
+             if s["tid"] == said["tid"] and mark["from_ns"] < s["time_ns"] < mark["until_ns"]]
+    expected = said["burn_ms"] * HZ / 1000
+    t.ok(0.75 * expected <= len(burnt) <= 1.1 * expected, f"{len(burnt)} samples, expected {expected:.0f}")
+    t.ok(sum(s["stack"][0]["name"] == "burn" for s in burnt if s.get("stack")) >= 0.8 * len(burnt), "in burn")
+
+
+def test_switches_and_waits_of_a_program_are_those_it_knows_of(t):
+    """One recording, several questions."""
+    file, said, switches = record(t)
+    switches_are_those_the_kernel_counted(t, file, said, switches)
+    time_off_the_cpu_is_what_was_slept(t, said, switches)
+    waker_is_the_thread_that_releases_it(t, said, switches)
+    sleeps_are_ended_by_the_timer(t, said, switches)
+    stack_of_who_leaves_says_where(t, said, switches)
+    folded_off_cpu_time_adds_up(t, file, said, switches)
+    burn_has_its_samples_beside_the_switches(t, file, said)
+
+
 def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
     """The kernel's part is unwound once for all that yield: it must be theirs, and nobody else's."""
-    if t.run("grep", "-qv", "^0000000000000000", "/proc/kallsyms").rc:
+    if not has_kernel_names(t):
         t.skip("the kernel shows no addresses of its functions")
     # Two of a fork begin together, which two that are started may not: one that yields to nobody is not switched.
     yields = ("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nchild = os.fork()\n"
@@ -142,28 +173,6 @@ def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
             t.ok("yield" in s["stack"][0]["name"], f"it is where it yields: {s['stack'][0]}")
         kernel["in" if is_in else "out" if is_out else "else"] += 1
     t.ok(kernel["in"] > 1000, f"switches in the call, on the way out, elsewhere: {kernel}")
-
-
-def test_folded_off_cpu_time_adds_up(t):
-    file, said, switches = record(t)
-    out = t.tapir("export", "--format", "folded", "--event", "offcpu", file).out
-    weights = {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in out.splitlines()}
-    asleep = sum(us for stack, us in weights.items() if "nanosleep" in stack and stack.endswith(";[sleeping]"))
-    pauses = (said["writes"] + 2 * said["locks"]) * 5
-    short = unseen_ms(t, said, switches)
-    t.ok(-short <= asleep / 1000 - said["sleep_ms"] - pauses < 150, f"{asleep / 1000} ms, {said}")
-    svg = t.tapir("flamegraph", file, "--event", "offcpu").out
-    t.ok("Off-CPU time of" in svg and "[sleeping]" in svg and "microseconds" in svg, svg[:400])
-
-
-def test_burn_has_its_samples_beside_the_switches(t):
-    file, said, _ = record(t)
-    mark = said["burn"]
-    burnt = [s for s in t.events(file, "sample")
-             if s["tid"] == said["tid"] and mark["from_ns"] < s["time_ns"] < mark["until_ns"]]
-    expected = said["burn_ms"] * HZ / 1000
-    t.ok(0.75 * expected <= len(burnt) <= 1.1 * expected, f"{len(burnt)} samples, expected {expected:.0f}")
-    t.ok(sum(s["stack"][0]["name"] == "burn" for s in burnt if s.get("stack")) >= 0.8 * len(burnt), "in burn")
 
 
 def test_names_and_cgroups_choose_switches_as_pids_do(t):

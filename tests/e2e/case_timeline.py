@@ -38,8 +38,7 @@ def slowly(t):
     return file, said
 
 
-def test_parts_of_slow_requests_are_what_the_program_did(t):
-    file, said = slowly(t)
+def parts_of_slow_requests_are_what_the_program_did(t, file, said):
     found = view(t, file, "slow=request", "--all")
     slowest = {s["begin_ns"]: s for s in found["slowest"]}
     t.eq((found["count"], found["half"], len(slowest)), (len(said["requests"]), 0, len(said["requests"])), "how many")
@@ -72,8 +71,7 @@ def test_parts_of_slow_requests_are_what_the_program_did(t):
     t.ok(holder_known >= 0.7 * len(said["requests"]), f"what the holder did meanwhile: known of {holder_known}")
 
 
-def test_named_pair_finds_the_same_intervals(t):
-    file, said = slowly(t)
+def named_pair_finds_the_same_intervals(t, file):
     by_name = view(t, file, "slow=request", "--all")["slowest"]
     for pair in ("slowly:request__start,slowly:request__done", "request__st*,request__done,key=arg0"):
         kind = pair.split(",")[0].rsplit(":", 1)[-1]
@@ -82,16 +80,14 @@ def test_named_pair_finds_the_same_intervals(t):
              pair)
 
 
-def test_contention_names_the_holder(t):
-    file, said = slowly(t)
+def contention_names_the_holder(t, file, said):
     locks = view(t, file, "contention")["locks"]
     expected = sum(r["lock_ns"] for r in said["requests"])
     t.ok(0.8 * expected < locks[0]["ns"] < expected + 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
     t.eq((locks[0]["kind"], locks[0]["waiters"][0]["held_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
 
 
-def test_range_and_thread_choose_what_is_reported(t):
-    file, said = slowly(t)
+def range_and_thread_choose_what_is_reported(t, file, said):
     found = view(t, file, "slow=request", "--all")["slowest"]
     third = sorted(found, key=lambda s: s["at_ns"])[2]
     middle = third["at_ns"] + third["ns"] / 2
@@ -101,14 +97,23 @@ def test_range_and_thread_choose_what_is_reported(t):
     t.ok("thread 1 is not in" in t.tapir("report", file, "--view", "slow=request", "--thread", 1, expect=1).err, "no thread")
 
 
-def test_wrong_questions_are_refused_in_one_line(t):
-    file, _ = slowly(t)
+def wrong_questions_are_refused_in_one_line(t, file):
     for options in (("--view", "nonsense"), ("--view", "slow"), ("--view", "cpu=3"), ("--view", "cpu", "--pair", "a"),
                     ("--view", "cpu", "--pair", "a,b,c"), ("--view", "cpu", "--from", "x")):
         result = t.tapir("report", file, *options, expect=2)
         t.eq((len(result.err.strip().splitlines()) <= 2, result.out), (True, ""), f"{options}: {result.err}")
     result = t.tapir("report", file, "--view", "slow=nothing", expect=1)
     t.ok("slowly:request" in result.err, f"says what there is: {result.err}")
+
+
+def test_requests_of_a_program_took_what_it_says(t):
+    """One recording, several questions."""
+    file, said = slowly(t)
+    parts_of_slow_requests_are_what_the_program_did(t, file, said)
+    named_pair_finds_the_same_intervals(t, file)
+    contention_names_the_holder(t, file, said)
+    range_and_thread_choose_what_is_reported(t, file, said)
+    wrong_questions_are_refused_in_one_line(t, file)
 
 
 # ---- OpenJDK ------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs the end-to-end cases: every function test_* of every case_*.py beside this file, each once and with a time limit.
-Prints a line a case; --summary gets "passed failed skipped" and, below it, the last lines: what was skipped and why, the ten slowest
-cases, and which of the unstable ones failed. Exit code 0 when all passed, or were run for a --summary; 1 when what is written about
+Prints a line a case; --summary gets "passed failed skipped" with the seconds of each part of the run and, below it, the last lines:
+what was skipped and why, the ten slowest cases, and which of the unstable ones failed. Exit code 0 when all passed, or were run for a --summary; 1 when what is written about
 cases is wrong; 3 when some failed; 130 when interrupted.
 
 Most cases mostly wait (they use a quarter of a CPU), so that --jobs of them run at a time. Those that quiet.py lists with the
@@ -174,6 +174,16 @@ def run_nth(nth):
     return nth, run_case(run.entries[nth], run.build, run.verbose)
 
 
+def spread(numbered):
+    """Returns (number, entry) pairs in an order in which the cases of each file are spread over the run: those of one file are alike, and
+    several at a time that use the processors would leave others that wait for the end."""
+    files = collections.defaultdict(list)
+    for pair in numbered:
+        files[pair[1].name.split(".")[0]].append(pair)
+    places = [((n + 0.5) / len(pairs), pair) for pairs in files.values() for n, pair in enumerate(pairs)]
+    return [pair for _, pair in sorted(places, key=lambda place: place[0])]
+
+
 class Run:
     """All cases and their results."""
 
@@ -188,6 +198,7 @@ class Run:
         self.skips = collections.Counter()
         self.failed = []  # the unstable ones, which do not decide
         self.seconds = {}
+        self.parts = []  # of the run: what it was, with its seconds
 
     def finish(self, entry, found, how):
         """Counts and prints a case that has run."""
@@ -208,12 +219,25 @@ class Run:
 
     def beside(self, jobs, entries):
         """Runs these entries, so many jobs at a time."""
-        nths = [n for n, entry in enumerate(self.entries) if entry in entries]
+        nths = [n for n, entry in spread(enumerate(self.entries)) if entry in entries]
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             for nth, found in pool.imap_unordered(run_nth, nths):
                 self.finish(self.entries[nth], found, "beside")
             pool.close()
             pool.join()
+
+    def one_by_one(self, entries):
+        for entry in entries:
+            if self.announce:
+                print(f"begin {entry.name}", flush=True)
+            self.finish(entry, run_case(entry, self.build, self.verbose), "alone")
+
+    @contextlib.contextmanager
+    def part(self, what):
+        """Adds the seconds that this part of the run takes."""
+        began = time.monotonic()
+        yield
+        self.parts.append(f"{time.monotonic() - began:.0f} {what}")
 
     def last_lines(self):
         """Yields why cases were skipped, which took longest, and which unstable ones failed."""
@@ -231,13 +255,12 @@ class Run:
             self.skips["needs root"] += len(self.entries)
             return
         if jobs > 1:
-            self.beside(jobs, [entry for entry in self.entries if not entry.alone])
-            self.beside(2, [entry for entry in self.entries if entry.is_light])
-        for entry in self.entries:
-            if jobs == 1 or entry.alone and not entry.is_light:
-                if self.announce:
-                    print(f"begin {entry.name}", flush=True)
-                self.finish(entry, run_case(entry, self.build, self.verbose), "alone")
+            with self.part("beside others"):
+                self.beside(jobs, [entry for entry in self.entries if not entry.alone])
+            with self.part("two at a time"):
+                self.beside(2, [entry for entry in self.entries if entry.is_light])
+        with self.part("alone"):
+            self.one_by_one([entry for entry in self.entries if jobs == 1 or entry.alone and not entry.is_light])
 
 
 def main():
@@ -248,8 +271,8 @@ def main():
     parser.add_argument("--announce", action="store_true", help="print the name of a case that runs alone when it begins, too")
     parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped", then the last lines')
-    parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)), metavar="N",
-                        help="cases at a time (default: two for each processor; 1: all alone)")
+    parser.add_argument("--jobs", type=int, default=3 * len(os.sched_getaffinity(0)), metavar="N",
+                        help="cases at a time (default: three for each processor; 1: all alone)")
     parser.add_argument("--times", type=argparse.FileType("w"), metavar="FILE",
                         help="gets, by tabs, a line per case: its name, beside or alone, outcome, seconds, CPU seconds, when, what it said")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")
@@ -272,9 +295,9 @@ def main():
         return 130
     counts, last = run.counts, list(run.last_lines())
     if options.summary:
-        pathlib.Path(options.summary).write_text("\n".join([f"{counts['ok']} {counts['FAIL']} {counts['skip']}", *last, ""]))
+        pathlib.Path(options.summary).write_text("\n".join([f"{counts['ok']} {counts['FAIL']} {counts['skip']} {', '.join(run.parts)}", *last, ""]))
         return 0
-    print(*last, f"\n{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped", sep="\n")
+    print(*last, f"seconds: {', '.join(run.parts)}", f"\n{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped", sep="\n")
     return 3 if counts["FAIL"] else 0  # 1 is what unshare says of itself (run_at_plain_path)
 
 
