@@ -357,7 +357,7 @@ def test_what_needs_more_than_ones_own_ends_with_3(t):
 
 def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
     fire = start(t, "events=500")
-    fire.signal(signal.SIGSTOP)
+    fire.stop()
     nothing = t.tapir("record", DEMO, "-p", fire.pid, "-d", 0.1, "-o", t.path("nothing.tapir"), expect=None)
     t.ok(nothing.rc == 1 and f"no event matched {DEMO}: the .NET process does not answer" in nothing.err, nothing.err)
     tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
@@ -375,7 +375,7 @@ def test_stopped_process_holds_nothing_up_and_is_attached_to_later(t):
 def test_stopped_while_recorded_lets_tapir_go(t):
     fire = start(t, "events=10")
     tapir = record(t, fire.pid, DEMO)
-    fire.signal(signal.SIGSTOP)
+    fire.stop()
     before = time.monotonic()
     stop(t, tapir)
     t.ok(time.monotonic() - before < 12, f"took {time.monotonic() - before:.1f} s")

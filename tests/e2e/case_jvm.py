@@ -238,13 +238,12 @@ def test_jvm_in_a_user_namespace_is_asked_with_its_user_outside(t):
 def test_stopped_jvm_times_out_and_runs_on(t):
     for java in javas(t):
         jvm = start(t, java)
-        jvm.signal(signal.SIGSTOP)
-        while "State:\tT" not in pathlib.Path(f"/proc/{jvm.pid}/status").read_text():
-            time.sleep(0.01)
+        jvm.stop()
         before = time.monotonic()
         out = drive(t, "map", jvm.pid, t.path("copy.map"), 1000)
         took = time.monotonic() - before
-        t.ok("failed -ETIMEDOUT" in out and "it is stopped" in out, out)
+        # A tapir of another case that records the machine may wait for this JVM already.
+        t.ok(re.search("failed -(ETIMEDOUT|EBUSY)", out) and "it is stopped" in out, out)
         t.ok(took < 2, f"took {took:.1f} s")
         jvm.signal(signal.SIGCONT)
         goes_on(t, jvm, java)

@@ -17,7 +17,7 @@ def stop_and_go(t, target, event, *options):
     file = t.path("trace.tapir")
     tapir = t.start_tapir("record", event, "-p", target.pid, "--buffer", 1, "-o", file, *options)
     tapir.wait_ready()
-    tapir.signal(signal.SIGSTOP)
+    tapir.stop()
     target.go()
     fired = target.wait(60).witness()["fired"]
     tapir.signal(signal.SIGCONT)
@@ -35,7 +35,7 @@ def test_ring_full_is_counted_exactly_when_nobody_drains(t):
 
 
 def test_threads_that_could_not_be_announced_are_counted(t):
-    target = t.target("storm", "--wait", 0, 20000, 64)
+    target = t.target("storm", "--wait", 0, 4000, 64)
     file, fired = stop_and_go(t, target, "storm:hit")
     report, captured, lost = counts(t, file, "storm:hit")
     t.eq(captured + lost, fired, "captured + lost")
@@ -118,7 +118,7 @@ def test_processes_that_were_missed_are_counted(t):
     target = t.target("forker", "--wait", 9000, 1)
     tapir = t.start_tapir("record", "forker:child", "-a", "--buffer", 64, "-o", file)
     tapir.wait_ready()
-    tapir.signal(signal.SIGSTOP)
+    tapir.stop()
     target.go()
     said = target.wait(100).witness()
     tapir.signal(signal.SIGCONT)

@@ -41,7 +41,7 @@ def test_nothing_is_lost_when_two_threads_fire_flat_out(t):
 
 
 def test_captured_and_lost_add_up_when_eight_threads_fire_flat_out(t):
-    storm(t, 0, 30000, 8)
+    storm(t, 0, 12000, 8)
 
 
 def test_events_are_exact_when_attached_to_a_running_process(t):

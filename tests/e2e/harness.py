@@ -115,6 +115,21 @@ class Process:
     def signal(self, number):
         self.child.send_signal(number)
 
+    def stop(self):
+        """Stops it; returns when it has stopped: a thread that runs does not stop at once on a busy machine."""
+        self.signal(signal.SIGSTOP)
+        end = time.monotonic() + 10 * PATIENCE
+        while any(state not in "TtZX" for state in self.thread_states()):
+            if time.monotonic() >= end:
+                raise Failure(f"{describe(self.argv)} does not stop in {10 * PATIENCE:.0f} s")
+            time.sleep(0.005)
+
+    def thread_states(self):
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                with open(f"/proc/{self.pid}/task/{task}/stat", encoding="latin-1") as file:
+                    yield file.read().rsplit(")", 1)[1].split()[0]
+
     def go(self):
         """Lets a target go on that was started with --wait."""
         self.signal(signal.SIGUSR1)

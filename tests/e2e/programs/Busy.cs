@@ -10,7 +10,8 @@ using System.Threading;
 
 /// <summary>
 /// Busy SECONDS [make]: a thread in Leaf, one in the libraries' ReadyToRun code and, with "make", one
-/// that makes new methods as it goes. Prints "pid N", "tick 0", "tick 1" ... each 100 ms, "over".
+/// that makes new methods as it goes. Prints "pid N", "tick 0", "tick 1" ... each 100 ms, "over". Each
+/// thread rests for most of the time, so that several of these leave a machine of two CPUs to others.
 /// </summary>
 static class Busy
 {
@@ -29,15 +30,21 @@ static class Busy
     {
         long sink = 0;
         for (int n = 0; !over; n++)
+        {
             sink += Leaf(n);
+            if (n % 64 == 63)
+                Thread.Sleep(20);
+        }
         GC.KeepAlive(sink);
     }
 
     static void Library()
     {
         var random = new Random(1);
-        while (!over)
+        for (int n = 0; !over; n++)
         {
+            if (n % 64 == 63)
+                Thread.Sleep(20);
             var words = Enumerable.Range(0, 300).Select(i => random.Next().ToString("x8")).ToList();
             words.Sort(StringComparer.Ordinal);
             var text = new StringBuilder();
@@ -70,13 +77,16 @@ static class Busy
             il.Emit(OpCodes.Add);
             il.Emit(OpCodes.Dup);
             il.Emit(OpCodes.Stloc, i);
-            il.Emit(OpCodes.Ldc_I4, 5_000_000);
+            il.Emit(OpCodes.Ldc_I4, 2_000_000);
             il.Emit(OpCodes.Blt, loop);
             il.Emit(OpCodes.Ldarg_0);
             il.Emit(OpCodes.Ret);
             var made = method.CreateDelegate<Made>();
             for (int n = 0; n < 20 && !over; n++)
+            {
                 GC.KeepAlive(made(n));
+                Thread.Sleep(5);
+            }
         }
     }
 

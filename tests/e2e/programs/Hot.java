@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import java.util.concurrent.atomic.AtomicBoolean;
+import sun.misc.Signal;
 
 /**
- * Hot SECONDS [LATE]: main calls middle calls leaf, which burns. With LATE, after half of the time
- * other methods do, which nothing has compiled before: lateMiddle and lateLeaf.
+ * Hot SECONDS: main calls middle calls leaf, which burns. From SIGUSR1 on other methods do, which
+ * nothing has compiled before: lateMiddle and lateLeaf.
  */
 public class Hot {
     static volatile long sink;
+    static volatile boolean isLate;
 
     static long leaf(int n) {
         long sum = n;
@@ -33,12 +34,11 @@ public class Hot {
     }
 
     public static void main(String[] args) {
-        long begin = System.nanoTime();
-        long end = begin + (long) (Double.parseDouble(args[0]) * 1e9);
-        long switchAt = args.length > 1 ? (begin + end) / 2 : Long.MAX_VALUE;
+        long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+        Signal.handle(new Signal("USR1"), signal -> isLate = true);
         System.out.println("pid " + ProcessHandle.current().pid());
         int n = 0;
-        while (System.nanoTime() < Math.min(end, switchAt)) {
+        while (System.nanoTime() < end && !isLate) {
             sink += middle(n++);
         }
         while (System.nanoTime() < end) {

@@ -115,23 +115,6 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 	return err;
 }
 
-/* Before a file is created that would stay until the process runs again. */
-static bool is_stopped(const struct tapir_dotnet_talk *talk)
-{
-	tapir_autofree char *text = NULL;
-	const char *state;
-	size_t len;
-
-	if (tapir_peer_facts__read_file(&talk->facts.peer, "status", 65536, &text, &len))
-		return false;
-	state = strstr(text, "\nState:");
-	if (!state)
-		return false;
-	state += strlen("\nState:");
-	state += strspn(state, "\t ");
-	return *state == 'T' || *state == 't';
-}
-
 /* A number that cannot be counted is taken to be sufficient. */
 static bool has_spare_descriptors(uint32_t tgid)
 {
@@ -156,7 +139,8 @@ static int check(const struct tapir_dotnet_talk *talk)
 {
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
-	if (is_stopped(talk))
+	/* Before a file is created that would stay until the process runs again. */
+	if (tapir_peer__is_stopped(talk->facts.peer.proc_fd))
 		return tapir_diag__fail(
 			-EAGAIN,
 			"cannot attach to .NET process %u: it is stopped (kill -CONT %u continues it)",

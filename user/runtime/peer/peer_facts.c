@@ -25,6 +25,18 @@ int tapir_peer_facts__read_file(const struct tapir_peer_facts *facts, const char
 	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
 }
 
+bool tapir_peer__is_stopped(int proc_fd)
+{
+	const struct tapir_peer_facts facts = {.proc_fd = proc_fd};
+	tapir_autofree char *text = NULL;
+	const char *state;
+
+	if (tapir_peer_facts__read_file(&facts, "status", STATUS_MAX_BYTES, &text, NULL))
+		return false;
+	state = tapir_proc_status__value(text, "State");
+	return state && (*state == 'T' || *state == 't');
+}
+
 static int read_status(struct tapir_peer_facts *facts)
 {
 	tapir_autofree char *text = NULL;

@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_PEER_FACTS_H
 #define TAPIR_USER_PEER_FACTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,12 @@ void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
  * threads for a SIGQUIT).
  */
 int tapir_peer__check_thawed(uint32_t tgid, const char *task);
+
+/*
+ * Returns true if the process of this directory of /proc is stopped, by a signal or by a tracer: it
+ * answers nothing until it is continued.
+ */
+bool tapir_peer__is_stopped(int proc_fd);
 
 /*
  * A file of its directory in /proc: *out, with a NUL after its len bytes, is freed by the caller.

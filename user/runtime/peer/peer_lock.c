@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "runtime/peer/peer_facts.h"
 
 #define REST_NS	 (20 * TAPIR_NS_PER_MS)
 #define FIRST_FD 3 /* a guard's life line and answer take what is lower */
@@ -22,6 +23,17 @@ static int open_environ(int proc_fd)
 	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
 
 	return high < 0 ? -errno : high;
+}
+
+/* While a process is stopped, the other tapir waits for it, too: that is what has to be said. */
+static const char *reason(const struct tapir_peer_helper *job, int err)
+{
+	const struct tapir_peer_answer stopped = {.why = TAPIR_PEER_WHY_STOPPED};
+
+	if (err != -EBUSY)
+		return "its environ cannot be locked";
+	return tapir_peer__is_stopped(job->proc_fd) ? tapir_peer_answer__reason(&stopped, err)
+						    : "another tapir is using its files";
 }
 
 int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out)
@@ -42,8 +54,7 @@ int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out)
 	}
 	if (err)
 		return tapir_diag__fail(err, "cannot %s in process %u: %s", job->task, job->tgid,
-					err == -EBUSY ? "another tapir is using its files"
-						      : "its environ cannot be locked");
+					reason(job, err));
 	*out = fd;
 	fd = -1;
 	return 0;
