@@ -478,7 +478,7 @@ def test_pid_that_is_used_again_is_another_process(t):
 
 
 def test_process_ends_once_when_its_threads_end_at_once(t):
-    file, count = t.path("trace.tapir"), 1000
+    file, count = t.path("trace.tapir"), 300
     result = t.run(t.tapir_path, "record", *EVENTS_ONLY, "-o", file, "--profile", "default", "--", t.target_path("lives"),
                    "ends", count)
     said = result.witness()
