@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Records that arrive in order, which are most, are in a queue, the others in a heap; the older of
- * the two heads is next.
+ * the two heads is next. Most copies have one or two cache lines: these are used again and again,
+ * so that a record costs no call of malloc.
  */
 #include "trace/reorder.h"
 
@@ -10,6 +11,14 @@
 #include <string.h>
 
 #include "base/vec.h"
+
+#define LINE_BYTES 64u
+#define SIZES	   2u /* of copies that are used again: one line, two */
+#define SLAB_BYTES 65536u
+
+struct spare {
+	struct spare *next;
+};
 
 struct waiting {
 	uint64_t time_ns;
@@ -25,7 +34,72 @@ struct tapir_reorder {
 	size_t head, cnt;
 	struct tapir_vec(struct waiting) heap; /* the earliest is [0] */
 	uint64_t seq, bytes, newest_ns, last_out_ns, late;
+	struct spare *spares[SIZES];
+	struct tapir_vec(char *) slabs;
 };
+
+/* ---- copies ----------------------------------------------------------------------------- */
+
+static size_t lines_of(size_t bytes)
+{
+	return (bytes + LINE_BYTES - 1) / LINE_BYTES;
+}
+
+/* Cuts a new slab into copies of so many lines. */
+static void add_spares(struct tapir_reorder *r, size_t lines)
+{
+	char **slab = tapir_vec__add(&r->slabs), *at;
+
+	if (!slab)
+		return;
+	*slab = malloc(SLAB_BYTES);
+	if (!*slab) {
+		r->slabs.cnt--;
+		return;
+	}
+	at = (char *)(((uintptr_t)*slab + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+	for (; at + lines * LINE_BYTES <= *slab + SLAB_BYTES; at += lines * LINE_BYTES) {
+		struct spare *spare = (void *)at;
+
+		spare->next = r->spares[lines - 1];
+		r->spares[lines - 1] = spare;
+	}
+}
+
+/* NULL: out of memory. */
+static struct tapir_rec *copy_of(struct tapir_reorder *r, const struct tapir_rec *rec)
+{
+	size_t lines = lines_of(rec->size);
+	struct spare *spare;
+
+	if (lines > SIZES) {
+		void *copy = malloc(rec->size);
+
+		return copy ? memcpy(copy, rec, rec->size) : NULL;
+	}
+	if (!r->spares[lines - 1])
+		add_spares(r, lines);
+	spare = r->spares[lines - 1];
+	if (!spare)
+		return NULL;
+	r->spares[lines - 1] = spare->next;
+	return memcpy(spare, rec, rec->size);
+}
+
+static void release(struct tapir_reorder *r, struct tapir_rec *rec)
+{
+	size_t lines = lines_of(rec->size);
+	struct spare *spare = (void *)rec;
+
+	if (lines > SIZES) {
+		free(rec);
+		return;
+	}
+	spare->next = r->spares[lines - 1];
+	r->spares[lines - 1] = spare;
+}
+
+/* ---- the reorderer ---------------------------------------------------------------------- */
 
 struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tapir_rec *rec),
 					 void *ctx)
@@ -48,9 +122,12 @@ void tapir_reorder__free(struct tapir_reorder *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->cnt; i++)
-		free(r->queue[(r->head + i) % TAPIR_REORDER_MAX_CNT].rec);
+		release(r, r->queue[(r->head + i) % TAPIR_REORDER_MAX_CNT].rec);
 	for (size_t i = 0; i < r->heap.cnt; i++)
-		free(r->heap.data[i].rec);
+		release(r, r->heap.data[i].rec);
+	for (size_t i = 0; i < r->slabs.cnt; i++)
+		free(r->slabs.data[i]);
+	tapir_vec__fini(&r->slabs);
 	tapir_vec__fini(&r->heap);
 	free(r->queue);
 	free(r);
@@ -146,7 +223,7 @@ static void let_go(struct tapir_reorder *r)
 	if (rec->time_ns > r->last_out_ns)
 		r->last_out_ns = rec->time_ns;
 	r->out(r->ctx, rec);
-	free(rec);
+	release(r, rec);
 }
 
 static bool is_due(const struct tapir_reorder *r)
@@ -178,13 +255,12 @@ static int keep_waiting(struct tapir_reorder *r, struct waiting w, bool is_ahead
 
 int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead)
 {
-	struct waiting w = {.time_ns = rec->time_ns, .seq = r->seq++, .rec = malloc(rec->size)};
+	struct waiting w = {.time_ns = rec->time_ns, .seq = r->seq++, .rec = copy_of(r, rec)};
 
 	if (!w.rec)
 		return -ENOMEM;
-	memcpy(w.rec, rec, rec->size);
 	if (keep_waiting(r, w, is_ahead)) {
-		free(w.rec);
+		release(r, w.rec);
 		return -ENOMEM;
 	}
 	r->bytes += rec->size;
