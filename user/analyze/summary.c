@@ -164,16 +164,39 @@ static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool 
 	return idx;
 }
 
-/* Adds to the process's and the thread's row. */
-static void count(struct tapir_summary *s, const struct who *who, int family, uint64_t weight)
+/* Both rows of a thread; NO_ROW where there is none. */
+static void find_rows(struct tapir_summary *s, const struct tapir_catalog *catalog,
+		      struct tapir_known_thread *out, uint64_t time_ns)
 {
-	uint64_t process = process_row(s, who), thread = thread_row(s, who, true);
+	const struct who who = who_was(catalog, out->pid, out->tid, time_ns),
+			 last = who_was(catalog, out->pid, out->tid, UINT64_MAX);
 
-	if (process != NO_ROW)
-		s->processes.data[process].captured[family] += weight;
-	if (thread != NO_ROW)
-		s->threads.data[thread].captured[family] += weight;
-	s->more += process == NO_ROW || thread == NO_ROW;
+	out->from_ns = time_ns;
+	out->is_last = who.life == last.life && who.thread == last.thread;
+	out->version = tapir_catalog__version(catalog);
+	out->process = process_row(s, &who);
+	out->row = thread_row(s, &who, true);
+}
+
+/*
+ * Adds to the process's and the thread's row. Records of a thread come in a row, and as long as
+ * nothing newer is known of it they count for the same two.
+ */
+static void count(struct tapir_summary *s, const struct tapir_catalog *catalog, uint32_t pid,
+		  uint32_t tid, uint64_t time_ns, int family, uint64_t weight)
+{
+	struct tapir_known_thread *known = &s->known_threads[tid % TAPIR_KNOWN_THREADS];
+
+	if (known->tid != tid || known->pid != pid || !known->is_last ||
+	    known->version != tapir_catalog__version(catalog) || time_ns < known->from_ns) {
+		*known = (struct tapir_known_thread){.pid = pid, .tid = tid};
+		find_rows(s, catalog, known, time_ns);
+	}
+	if (known->process != NO_ROW)
+		s->processes.data[known->process].captured[family] += weight;
+	if (known->row != NO_ROW)
+		s->threads.data[known->row].captured[family] += weight;
+	s->more += known->process == NO_ROW || known->row == NO_ROW;
 }
 
 /* ---- a type each ------------------------------------------------------------------------ */
@@ -183,11 +206,10 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	uint64_t event = event_row(s, catalog, ev->probe_id);
-	const struct who who = who_was(catalog, ev->tgid, ev->tid, rec->time_ns);
 	struct tapir_event_view view;
 
 	s->captured[TAPIR_FAMILY_EVENT]++;
-	count(s, &who, TAPIR_FAMILY_EVENT, 1);
+	count(s, catalog, ev->tgid, ev->tid, rec->time_ns, TAPIR_FAMILY_EVENT, 1);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -208,12 +230,11 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	const struct who who = who_was(catalog, sample->tgid, sample->tid, rec->time_ns);
 	const struct tapir_stack_ref ref = tapir_summary__sample_ref(sample);
 
 	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
-	count(s, &who, TAPIR_FAMILY_SAMPLE, 1);
+	count(s, catalog, sample->tgid, sample->tid, rec->time_ns, TAPIR_FAMILY_SAMPLE, 1);
 	tapir_summary__count_stack(s, catalog, &ref);
 }
 
@@ -365,15 +386,12 @@ static void add_captured(struct tapir_summary *s, const struct tapir_catalog *ca
 	int which = tapir_rec__whose(rec);
 	uint32_t tid = tapir_rec__tid(rec, which);
 	uint64_t weight = tapir_rec__weight(rec);
-	struct who who;
 
 	if (tapir_rec__is_snapshot(rec))
 		return;
 	s->captured[family] += weight;
-	if (!tid)
-		return;
-	who = who_was(catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns);
-	count(s, &who, family, weight);
+	if (tid)
+		count(s, catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns, family, weight);
 }
 
 /* Not a description, which may describe something long past. */

@@ -97,6 +97,19 @@ struct tapir_loss_row {
 	uint64_t base_ns, width_ns, counts[TAPIR_SUMMARY_TIMES];
 };
 
+/*
+ * For the summary alone: the rows of a thread, for its records from a time on, as long as the
+ * catalog has this version.
+ */
+struct tapir_known_thread {
+	uint64_t version, from_ns;
+	uint64_t process, row; /* idx, or UINT64_MAX */
+	uint32_t pid, tid;
+	bool is_last; /* of the threads that are known to have had this id */
+};
+
+#define TAPIR_KNOWN_THREADS 64 /* remembered, by their number */
+
 /* For the summary alone: a stack of a process at a time, and its count. */
 struct tapir_resolved_stack {
 	uint64_t cnt;
@@ -138,6 +151,7 @@ struct tapir_summary {
 	struct tapir_map event_by_probe, event_by_name, process_by_life, function_by_name,
 		module_by_name, stack_by_functions;
 	struct tapir_thread_names thread_names;
+	struct tapir_known_thread known_threads[TAPIR_KNOWN_THREADS];
 	/* stacks whose frames are known, until names change; see summary_stacks.c */
 	struct tapir_stack_cache memo;
 	struct tapir_frame_cache frame_cache;
