@@ -6,8 +6,7 @@
 
 #include "symbol/frame_kind.h"
 
-#define MAX_THREADS (1u << 16)
-#define NONE	    TAPIR_WORK_CNT
+#define NONE TAPIR_WORK_CNT
 
 const char *tapir_work__name(unsigned work)
 {
@@ -124,27 +123,22 @@ static uint8_t work_of_node(struct tapir_works *works, const struct tapir_stack_
 }
 
 /* A thread's name is read again every second: it may get another one. */
-static uint8_t work_of_thread(struct tapir_works *works, struct tapir_timeline *tl,
-			      const struct tapir_tl_thread *t, uint64_t time_ns)
+static uint8_t work_of_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+			      uint64_t time_ns)
 {
-	uint64_t *known = tapir_map__get(&works->by_tid, t->tid);
-	uint64_t second = time_ns >> 30;
-	uint8_t work;
+	uint64_t second = tapir_tl_memo__second(time_ns);
 
-	if (known && *known >> 8 == second)
-		return (uint8_t)*known;
-	work = thread_work(tapir_timeline__comm(tl, t->tid, time_ns));
-	if (!known && works->by_tid.cnt < MAX_THREADS)
-		known = tapir_map__put(&works->by_tid, t->tid, NULL);
-	if (known)
-		*known = second << 8 | work;
-	return work;
+	if (t->work.second != second) {
+		t->work.second = second;
+		t->work.value = thread_work(tapir_timeline__comm(tl, t->tid, time_ns));
+	}
+	return t->work.value;
 }
 
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
-				const struct tapir_tl_thread *t, uint32_t node, uint64_t time_ns)
+				struct tapir_tl_thread *t, uint32_t node, uint64_t time_ns)
 {
-	uint8_t work = work_of_thread(works, tl, t, time_ns);
+	uint8_t work = work_of_thread(tl, t, time_ns);
 	enum tapir_cause cause = tapir_tl_thread__cause(t);
 
 	if (work != NONE)
@@ -174,5 +168,4 @@ void tapir_works__fini(struct tapir_works *works)
 {
 	tapir_vec__fini(&works->by_node);
 	tapir_name_traits__fini(&works->functions);
-	tapir_map__fini(&works->by_tid);
 }

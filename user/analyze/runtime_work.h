@@ -29,18 +29,15 @@ const char *tapir_work__purpose_of(const char *function, const struct tapir_lore
 const char *tapir_work__purpose(enum tapir_work work, const struct tapir_tl_thread *thread,
 				const struct tapir_pairs *pairs);
 
-/* The facts about nodes and threads, for this room alone. */
+/* The facts about nodes, for this room alone. */
 struct tapir_works {
 	struct tapir_vec(uint8_t) by_node;
 	struct tapir_name_traits functions;
-	struct tapir_map
-		by_tid; /* tid -> the kind its name implies, with a bit for when it was checked */
 };
 
 /* The work of a thread whose last sample is at node. */
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
-				const struct tapir_tl_thread *thread, uint32_t node,
-				uint64_t time_ns);
+				struct tapir_tl_thread *thread, uint32_t node, uint64_t time_ns);
 /* The work of samples at that node will be requested soon. */
 static inline void tapir_works__expect(const struct tapir_works *works, uint32_t node)
 {

@@ -55,6 +55,12 @@ struct tapir_tl_wait {
 	uint32_t node;
 };
 
+/* A number that holds for a second of the records' time, since a thread may be renamed. */
+struct tapir_tl_memo {
+	uint64_t second; /* + 1; 0: nothing is known */
+	uint8_t value;
+};
+
 struct tapir_tl_thread {
 	uint32_t tgid, tid;
 	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
@@ -86,6 +92,8 @@ struct tapir_tl_thread {
 	uint32_t last_kind;
 	uint64_t last_from_ns, last_until_ns;
 	uint64_t queued_ns, taken_ns; /* of the work it took last, when; 0: not known */
+	/* The kinds that its name implies, which listeners need for each sample. */
+	struct tapir_tl_memo work, role;
 	struct tapir_tl_process *process;
 	struct tapir_tl_thread *next, *prev; /* of the process */
 };
@@ -141,6 +149,11 @@ struct tapir_wait {
 	uint64_t futex_va;		     /* 0: it waited for none, or unknown */
 	struct tapir_parts parts;	     /* sleeping and runnable, by cause */
 };
+
+static inline uint64_t tapir_tl_memo__second(uint64_t time_ns)
+{
+	return (time_ns >> 30) + 1;
+}
 
 /* The callbacks of a view; each may be NULL. Nothing outside the range is reported. */
 struct tapir_timeline_fns {

@@ -108,23 +108,44 @@ static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir
 	return true;
 }
 
+/* The record holds until the catalog learns something: no later one is known. */
+static bool is_last(const struct tapir_catalog *catalog, uint32_t tgid,
+		    const struct tapir_rec_process *rec)
+{
+	return tapir_catalog__process(catalog, tgid, UINT64_MAX) == rec;
+}
+
 /*
  * Adds the work of a server's process that works for another one, or for the server, by its title.
+ * It is requested for each sample, and most processes have none.
  */
 static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
 {
-	const struct tapir_rec_process *rec = tapir_catalog__process(
-		tapir_timeline__catalog(f->tl), tgid, tapir_timeline__stats(f->tl)->last_ns);
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
+	struct tapir_untitled *known = &f->doings.untitled[tgid % TAPIR_UNTITLED];
+	uint64_t version = tapir_catalog__version(catalog);
+	const struct tapir_rec_process *rec;
 	struct tapir_process_view view;
 	struct tapir_sv own;
+	uint32_t leader;
 
-	if (!rec)
+	if (known->tgid == tgid && known->version == version)
 		return;
+	rec = tapir_catalog__process(catalog, tgid, tapir_timeline__stats(f->tl)->last_ns);
+	if (!rec) {
+		if (is_last(catalog, tgid, NULL))
+			*known = (struct tapir_untitled){version, tgid};
+		return;
+	}
 	tapir_process_view__of(&rec->h, &view);
 	own = tapir_postgresql_title__autovacuum(view.cmdline);
+	leader = tapir_postgresql_title__leader(view.cmdline);
 	tapir_str__add_printable(out, own.data, own.len);
-	if (!own.len && rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
-		(void)add_statement_of(f, tapir_postgresql_title__leader(view.cmdline), out);
+	if (!own.len && leader &&
+	    rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
+		(void)add_statement_of(f, leader, out);
+	if (!own.len && !leader && is_last(catalog, tgid, rec))
+		*known = (struct tapir_untitled){version, tgid};
 }
 
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)

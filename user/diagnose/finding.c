@@ -326,6 +326,7 @@ void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
  */
 void tapir_finding__conclude(struct tapir_finding *f)
 {
+	tapir_finding_cpu__conclude(f);
 	tapir_finding_locks__conclude(f);
 	tapir_finding_blocked__conclude(f);
 	tapir_finding_either__conclude(f);

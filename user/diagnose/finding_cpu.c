@@ -23,16 +23,43 @@ static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree *tree,
-			 uint32_t node)
+			 uint32_t node, uint64_t cnt)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	uint32_t leaf;
 
 	if (!node || node >= tree->nodes.cnt || nodes[node].kind != TAPIR_FRAME_KERNEL)
 		return;
-	f->cpu.kernel++;
+	f->cpu.kernel += cnt;
 	leaf = tapir_stack_tree__user_leaf(tree, node);
-	tapir_weights__add(&f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, 1);
+	tapir_weights__add(&f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, cnt);
+}
+
+/* Adds samples at a node to the sums by function, of which only the totals are needed. */
+static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
+			uint32_t node, uint64_t cnt)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+
+	if (facts->is_in_timer) {
+		f->cpu.timers += cnt;
+		tapir_finding__weigh(f, &f->cpu.timer_own, node, cnt);
+	}
+	tapir_finding_throws__samples(f, facts, cnt);
+	tapir_weights__add(&f->cpu.own, facts->function, cnt);
+	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), cnt);
+	count_kernel(f, tree, node, cnt);
+}
+
+void tapir_finding_cpu__conclude(struct tapir_finding *f)
+{
+	struct tapir_node_facts *row;
+
+	tapir_vec_for_each (row, &f->facts.rows) {
+		if (row->sample_cnt)
+			add_samples(f, row, row->node, row->sample_cnt);
+		row->sample_cnt = 0;
+	}
 }
 
 static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
@@ -44,11 +71,8 @@ static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
 static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
 			  const struct tapir_rec_sample *sample, uint32_t node)
 {
-	uint32_t own;
+	uint32_t own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 
-	if (tapir_finding__role(f, t, sample->h.time_ns) != TAPIR_ROLE_FINALIZER)
-		return;
-	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 	if (own != TAPIR_OWN_CODE_NONE)
 		tapir_finding_gc__finalizer(f, t->tgid, own, sample->period);
 }
@@ -56,16 +80,16 @@ static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
 				      .time_ns = sample->h.time_ns,
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
-	const struct tapir_node_facts *facts;
+	struct tapir_node_facts *facts;
 	enum tapir_work work;
+	enum tapir_thread_role role = tapir_finding__role(f, t, sample->h.time_ns);
 	uint32_t node;
 
-	if (tapir_finding__role(f, t, sample->h.time_ns) == TAPIR_ROLE_TRACER)
+	if (role == TAPIR_ROLE_TRACER)
 		return;
 	/* The timeline has looked it up for this sample. */
 	node = t->last_node_ns == sample->h.time_ns ? t->last_node
@@ -77,25 +101,24 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_weights__add(&f->gc.askers, tapir_own_code__of(&f->own, tree, node), 1);
+		tapir_weights__add(&f->gc.askers,
+				   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node),
+				   1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
-	add_finalizer(f, t, sample, node);
+	if (role == TAPIR_ROLE_FINALIZER)
+		add_finalizer(f, t, sample, node);
 	facts = tapir_node_facts__of(f, node);
 	tapir_finding_loop__sample(f, t, sample, node, facts);
 	tapir_finding_gil__sample(f, t, node, facts);
 	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
-	if (facts->is_in_timer) {
-		f->cpu.timers++;
-		tapir_finding__weigh(f, &f->cpu.timer_own, node, 1);
-	}
-	tapir_finding_throws__sample(f, facts);
 	tapir_finding_doing__sample(f, t->tid, node, facts);
-	tapir_weights__add(&f->cpu.own, facts->function, 1);
-	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), 1);
-	count_kernel(f, tree, node);
+	if (facts == &f->facts.spare)
+		add_samples(f, facts, node, 1);
+	else
+		facts->sample_cnt++;
 }
 
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)

@@ -34,6 +34,14 @@ struct tapir_doing_begun {
 	bool is_seen_again; /* by the one at the end */
 };
 
+/* A process whose title implies no work, as long as the catalog has this version. */
+struct tapir_untitled {
+	uint64_t version;
+	uint32_t tgid;
+};
+
+#define TAPIR_UNTITLED 64 /* remembered, by their number */
+
 struct tapir_doings {
 	struct tapir_vec(struct tapir_doing_sum) sums;
 	struct tapir_map sum_by_key;	      /* -> idx */
@@ -53,6 +61,7 @@ struct tapir_doings {
 	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
 	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
 	struct tapir_weights new_threads;	    /* where they are at the end */
+	struct tapir_untitled untitled[TAPIR_UNTITLED];
 };
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,

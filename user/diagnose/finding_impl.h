@@ -30,6 +30,7 @@ enum tapir_meaning {
  * After the last record, before anything is listed: sums that only all records give, and what one
  * cause knows of waits that another one counts.
  */
+void tapir_finding_cpu__conclude(struct tapir_finding *f);
 void tapir_finding_locks__conclude(struct tapir_finding *f);
 void tapir_finding_blocked__conclude(struct tapir_finding *f);
 void tapir_finding_either__conclude(struct tapir_finding *f);
@@ -76,8 +77,8 @@ enum tapir_thread_role {
 	TAPIR_ROLE_FINALIZER,
 	TAPIR_ROLE_TRACER, /* works for the tracer of the process: its time is no finding */
 };
-enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
-					   const struct tapir_tl_thread *thread, uint64_t time_ns);
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir_tl_thread *thread,
+					   uint64_t time_ns);
 
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
@@ -106,8 +107,9 @@ void tapir_finding_locks__fini(struct tapir_finding *f);
 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample);
-/* A sample's stack. */
-void tapir_finding_throws__sample(struct tapir_finding *f, const struct tapir_node_facts *facts);
+/* cnt samples of a stack. */
+void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
+				   uint64_t cnt);
 /* The node of a stack that threw, for node_facts.h; 0: none. */
 uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_throws__fini(struct tapir_finding *f);

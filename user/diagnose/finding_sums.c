@@ -170,22 +170,23 @@ static enum tapir_thread_role find_role(struct tapir_sv comm)
  * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
  * does then is its own.
  */
-enum tapir_thread_role tapir_finding__role(struct tapir_finding *f,
-					   const struct tapir_tl_thread *thread, uint64_t time_ns)
+enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir_tl_thread *thread,
+					   uint64_t time_ns)
 {
-	uint64_t *known = tapir_map__get(&f->role_by_tid, thread->tid), second = time_ns >> 30;
-	enum tapir_thread_role role;
+	uint64_t second = tapir_tl_memo__second(time_ns), *known;
 
 	if (thread->is_ours)
 		return TAPIR_ROLE_TRACER;
-	if (known && *known >> 8 == second && (*known & 0xff) != TAPIR_ROLE_TRACER)
-		return (enum tapir_thread_role)(*known & 0xff);
-	role = find_role(tapir_timeline__comm(f->tl, thread->tid, time_ns));
+	if (thread->role.second == second && thread->role.value != TAPIR_ROLE_TRACER)
+		return (enum tapir_thread_role)thread->role.value;
+	thread->role.second = second;
+	thread->role.value = find_role(tapir_timeline__comm(f->tl, thread->tid, time_ns));
+	known = tapir_map__get(&f->role_by_tid, thread->tid);
 	if (!known && f->role_by_tid.cnt < MAX_THREADS)
 		known = tapir_map__put(&f->role_by_tid, thread->tid, NULL);
 	if (known)
-		*known = second << 8 | role;
-	return role;
+		*known = thread->role.value;
+	return (enum tapir_thread_role)thread->role.value;
 }
 
 /* ---- the CPU -------------------------------------------------------------------------------- */

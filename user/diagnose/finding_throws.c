@@ -29,16 +29,17 @@ uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node)
 	return found;
 }
 
-void tapir_finding_throws__sample(struct tapir_finding *f, const struct tapir_node_facts *facts)
+void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
+				   uint64_t cnt)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t thrown = facts->thrown;
 
 	if (!thrown)
 		return;
-	f->throws.samples++;
-	tapir_weights__add(&f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), 1);
-	tapir_weights__add(&f->throws.functions, tree->nodes.data[thrown].name, 1);
+	f->throws.samples += cnt;
+	tapir_weights__add(&f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), cnt);
+	tapir_weights__add(&f->throws.functions, tree->nodes.data[thrown].name, cnt);
 }
 
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)

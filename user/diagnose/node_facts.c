@@ -49,6 +49,7 @@ static void judge(struct tapir_finding *f, uint32_t node, struct tapir_node_fact
 		.function = tapir_own_code__find_or_native(tree, node),
 		.gil_place = (uint8_t)tapir_finding_gil__place(f, node),
 		.is_in_timer = is_in_timer(f, node),
+		.node = node,
 	};
 }
 
@@ -60,7 +61,7 @@ static struct tapir_node_facts *find_row(struct tapir_nodes_facts *facts, uint32
 	return at ? &facts->rows.data[at - 1] : NULL;
 }
 
-const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node)
+struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node)
 {
 	struct tapir_nodes_facts *facts = &f->facts;
 	struct tapir_node_facts *row = find_row(facts, node);

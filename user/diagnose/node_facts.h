@@ -22,6 +22,8 @@ struct tapir_node_facts {
 	uint32_t function; /* the program's own, or TAPIR_OWN_CODE_NONE */
 	uint8_t gil_place; /* enum tapir_gil_place */
 	bool is_in_timer;
+	uint32_t node;
+	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
 };
 
 struct tapir_nodes_facts {
@@ -36,7 +38,7 @@ struct tapir_nodes_facts {
 };
 
 /* node may be TAPIR_NO_NODE. Borrowed until the next call. */
-const struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
+struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
 /* They will be requested soon, one of these nodes after the other: prefetches what that takes. */
 void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node);
 void tapir_node_facts__fini(struct tapir_finding *f);
