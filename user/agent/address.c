@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Addresses: text to listening socket. */
+/*
+ * Text to listening socket. The name of a unix socket that no process accepts from was left behind,
+ * and is removed; one that is in use is not.
+ */
 #include "agent/address.h"
 
 #include <arpa/inet.h>

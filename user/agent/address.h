@@ -2,6 +2,7 @@
 /*
  * address.h - an address at which the agent is reached. The agent opens it with its privileges and
  * keeps it, so that an HTTP process that ends can be replaced; only that process accepts from it.
+ * One thread.
  */
 #ifndef TAPIR_USER_ADDRESS_H
 #define TAPIR_USER_ADDRESS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* agent_impl.h - what the files of the agent share. */
+/*
+ * agent_impl.h - what the files of the agent share. One thread, the agent's; functions that say so
+ * run in a child.
+ */
 #ifndef TAPIR_USER_AGENT_IMPL_H
 #define TAPIR_USER_AGENT_IMPL_H
 
@@ -43,7 +46,7 @@ struct tapir_agent_task {
 
 typedef int (*tapir_task_fn)(void *ctx, int client_fd);
 
-/* The function of the task that answers requests of this route; NULL: no task does. */
+/* Returns the function of the task that answers requests of this route; NULL: no task does. */
 tapir_task_fn tapir_agent__task_of(uint16_t route);
 
 /* A child that the agent keeps: another one starts a while after it has ended. */
@@ -128,7 +131,7 @@ struct tapir_caller {
 /* Identifies the caller. Returns true if the request may continue; else it was answered. */
 bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_front *front,
 			const struct tapir_wire_request *rq, int fd, struct tapir_caller *caller);
-/* The routes of logins; false: it is another one. */
+/* Answers the routes of logins; false: it is another one. */
 bool tapir_agent__handle_login(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			       const struct tapir_caller *caller, int fd);
 /*
@@ -164,12 +167,16 @@ struct tapir_recording_start {
 	int *trace_fd; /* &task->trace_fd */
 	struct tapir_session_shm **page;
 };
+/*
+ * Starts a recording in a warm worker, or else in a new child. Returns its pid, -EAGAIN: too many,
+ * or -errno.
+ */
 int tapir_agent__start_recording(struct tapir_agent *agent,
 				 const struct tapir_recording_start *start);
 
 /* Starts or ends the child that is kept ready. */
 void tapir_agent_warm_worker__check(struct tapir_agent *agent);
-/* Until when there is nothing to check; -1: no time. */
+/* Returns until when there is nothing to check, in ms; -1: no time. */
 int tapir_agent_warm_worker__timeout_ms(const struct tapir_agent *agent);
 /* A recording has ended, or a client looks for what to record: from delay_ns after now. */
 void tapir_agent_warm_worker__keep(struct tapir_agent *agent, uint64_t delay_ns);
@@ -186,11 +193,12 @@ bool tapir_agent__send(struct tapir_agent *agent, int fd, enum tapir_mime mime, 
 /* Asks a task to end, and kills it if it has not ended after 20 seconds. */
 void tapir_agent__end_task(struct tapir_agent *agent, pid_t pid);
 
+/* Ends a task: SIGTERM, and after a while SIGKILL (__check of the loop). */
 void tapir_agent_task__end(struct tapir_agent_task *task, uint64_t now_ns);
 
 /*
- * A child that is kept. __start: 0 or -errno; __check tries again. __end_seen: whether it was this
- * one that ended.
+ * Start and watch a child that is kept. __start: 0 or -errno; __check tries again. __end_seen:
+ * returns true if it was this one that ended.
  */
 int tapir_agent_child__start(struct tapir_agent *agent, struct tapir_agent_child *child);
 bool tapir_agent_child__end_seen(struct tapir_agent *agent, struct tapir_agent_child *child,
@@ -198,13 +206,15 @@ bool tapir_agent_child__end_seen(struct tapir_agent *agent, struct tapir_agent_c
 bool tapir_agent_child__is_waiting(const struct tapir_agent_child *child);
 void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_child *child);
 
-/* Recordings that run now. */
+/* Returns the number of recordings that run now. */
 size_t tapir_agent__recordings(const struct tapir_agent *agent);
 
-/* In a child of the agent: another session, ended with the agent. records: SIGTERM waits for that.
+/*
+ * Called in a child of the agent: another session, ended with the agent. records: SIGTERM waits for
+ * that.
  */
 void tapir_agent__become_child(pid_t agent_pid, int death_signal, bool records);
-/* There: fds become 3, 4, ..., and everything after them is closed. */
+/* Called there: fds become 3, 4, ..., and everything after them is closed. */
 void tapir_agent__keep_fds(int *fds, size_t cnt);
 
 #endif

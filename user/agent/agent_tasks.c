@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Children of the agent: each answers one request, or sends an answer that is long. */
+/*
+ * Children of the agent: each answers one request, or sends an answer that is long. A child is a
+ * fork without exec, so everything that it must not have is closed before its function runs; what
+ * it was given is in the agent's memory as it was then.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

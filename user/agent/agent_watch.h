@@ -11,7 +11,7 @@
 int tapir_agent_watch__start(struct tapir_agent *agent);
 void tapir_agent_watch__stop(struct tapir_agent *agent);
 
-/* A task has ended: perhaps this one. */
+/* A task has ended: if it was the watching one, it is started again. */
 void tapir_agent_watch__task_ended(struct tapir_agent *agent, pid_t pid);
 
 /* Writes the counters and pauses of watched runtimes in Prometheus's text format. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Small answers, and the forms of large ones. */
+/*
+ * Small answers, and the forms of large ones: those of `tapir export` and some more, of which the
+ * first is the recording itself.
+ */
 #include "agent/answer.h"
 
 #include <errno.h>

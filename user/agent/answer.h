@@ -19,7 +19,7 @@
  */
 int tapir_answer__send(int fd, const struct tapir_wire_head *head, const char *body, size_t len,
 		       int flags);
-/* {"error": text} */
+/* Answers {"error": text}. */
 int tapir_answer__error(int fd, unsigned status, const char *text, int flags);
 /* The same with the lines of the diagnostic list, which is empty afterwards. */
 int tapir_answer__diag(int fd, unsigned status, int flags);
@@ -31,7 +31,7 @@ int tapir_answer__diag(int fd, unsigned status, int flags);
  */
 json_t *tapir_answer__parse(const char *text, size_t len);
 
-/* The HTTP status for an -errno of tapir's. */
+/* Returns the HTTP status for an -errno of tapir's. */
 unsigned tapir_answer__status(int err);
 
 /* ---- forms of a recording: a table; any thread ----------------------------------------------- */
@@ -51,7 +51,7 @@ struct tapir_answer_format {
 
 /* NULL: the recording itself. false: no such form. */
 bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out);
-/* The i-th; NULL after the last. */
+/* Returns the name of the i-th; NULL after the last. */
 const char *tapir_answer_format__name(size_t i);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* fork, exec of this program, and its two pipes. */
+/*
+ * fork, exec of this program, and its two pipes. Work that reads a recording is done by a new
+ * program with limits of CPU time and memory: the file may be hostile, and the agent has
+ * privileges.
+ */
 #include "agent/child_run.h"
 
 #include <errno.h>

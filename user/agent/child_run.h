@@ -35,8 +35,10 @@ struct tapir_child_run {
  */
 void tapir_child_run__use_symbols(const struct tapir_words *places);
 
-/* 0 when it has run, however it ended, or -errno: of on_output, it could not be started, or
- * -ECANCELED by stop_fd. */
+/*
+ * Runs a tapir command and waits for it. 0 when it has run, however it ended, or -errno: of
+ * on_output, it could not be started, or -ECANCELED by stop_fd.
+ */
 int tapir_child_run__do(struct tapir_child_run *run);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A container is known by the 64 digits in its cgroup's path; everything else is a name for it. */
+/*
+ * A container is known by the 64 digits in its cgroup's path; everything else is a name for it,
+ * from files that the runtimes keep as root. An agent in a container reads the node's files below
+ * the root of process 1, where it sees the node's processes.
+ */
 #include "agent/containers.h"
 
 #include <dirent.h>

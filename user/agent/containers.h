@@ -32,6 +32,7 @@ struct tapir_containers {
 	struct tapir_vec(struct tapir_container) all;
 };
 
+/* Frees what was read. */
 void tapir_containers__fini(struct tapir_containers *c);
 
 /* Adds names that are not known yet from the file that its runtime wrote, JSON of any content. */
@@ -39,13 +40,16 @@ void tapir_container__take_state(const char *text, size_t len, struct tapir_cont
 /* Adds the name by Podman's list of containers (containers.json), JSON of any content. */
 void tapir_container__take_list(const char *text, size_t len, struct tapir_container *c);
 
-/* The container of a process, borrowed; NULL: it is in none, or there is no more room. */
+/* Returns the container of a process, borrowed; NULL: it is in none, or there is no more room. */
 const struct tapir_container *tapir_containers__of_process(struct tapir_containers *c,
 							   uint32_t tgid);
 
-/* text: the first digits of an id (12 or more, or all of a short one), or a name. */
+/*
+ * Returns true if text is the first digits of its id (12 or more, or all of a short one), or its
+ * name.
+ */
 bool tapir_container__is_called(const struct tapir_container *c, const char *text);
-/* text: a pod's uid, NAME or NAMESPACE/NAME. */
+/* Returns true if text is its pod's uid, NAME or NAMESPACE/NAME. */
 bool tapir_container__is_of_pod(const struct tapir_container *c, const char *text);
 
 /*

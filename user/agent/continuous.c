@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See continuous.h. The child's functions first, then the agent's. */
+/*
+ * The child's functions first, then the agent's. A frozen part belongs to the caller that requested
+ * it; one that a trigger made has no owner. The agent takes parts when it can; what does not fit
+ * into its sessions is dropped, the oldest first.
+ */
 #include "agent/continuous.h"
 
 #include <errno.h>

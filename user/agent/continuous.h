@@ -2,7 +2,7 @@
 /*
  * continuous.h - the agent's flight recorder (flight/flight.h): a child that keeps the last part of
  * a recording. What it freezes becomes a finished session of the agent. One message per file comes
- * from the child, with the file's descriptor.
+ * from the child, with the file's descriptor. One thread, the agent's.
  */
 #ifndef TAPIR_USER_CONTINUOUS_H
 #define TAPIR_USER_CONTINUOUS_H
@@ -14,12 +14,12 @@ int tapir_continuous__start(struct tapir_agent *agent);
 void tapir_continuous__stop(struct tapir_agent *agent);
 /* Takes the files that have come. */
 void tapir_continuous__take(struct tapir_agent *agent);
-/* A task has ended: perhaps this one. */
+/* A task has ended: if it was the recorder, it is started again. */
 void tapir_continuous__task_ended(struct tapir_agent *agent, pid_t pid);
 
 /* Writes the last part now, for the caller, or without one (NULL): 0, -ENOENT: it does not run. */
 int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_caller *caller);
-/* GET: what it does; POST: freeze. */
+/* Answers GET with what it does; POST freezes. */
 void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			      const struct tapir_caller *caller, int fd);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The HTTP process: its sandbox, and requests until they are complete. */
+/*
+ * The HTTP process: its sandbox, and requests until they are complete. It parses what strangers
+ * send and is given nothing to lose: no files, no privileges, no tokens. What two programs may read
+ * in different ways (two lengths, two hosts) is refused.
+ */
 #include "agent/front.h"
 
 #include <errno.h>

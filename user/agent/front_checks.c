@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Headers: Host, Origin, Authorization; the %XX of a path. */
+/*
+ * Headers: Host, Origin, Authorization; the %XX of a path. A page of another site can make a
+ * browser send requests, so Host and Origin must be names of this agent.
+ */
 #include "agent/front_checks.h"
 
 #include <arpa/inet.h>

@@ -23,8 +23,8 @@ bool tapir_front__is_host(const char *host, const struct tapir_words *hosts);
 bool tapir_front__is_origin(const char *origin, const char *host);
 
 /*
- * The token of an Authorization header, "Bearer TOKEN" or the password of "Basic BASE64", into out.
- * False: neither, or it does not fit.
+ * Copies the token of an Authorization header, "Bearer TOKEN" or the password of "Basic BASE64",
+ * into out. False: neither, or it does not fit.
  */
 bool tapir_front__token(const char *authorization, char *out, size_t size);
 
@@ -32,8 +32,8 @@ bool tapir_front__token(const char *authorization, char *out, size_t size);
 size_t tapir_front__unescape(char *text);
 
 /*
- * The fields of a form (application/x-www-form-urlencoded), decoded in place; those without a value
- * are left out. Their number, or -E2BIG.
+ * Parses the fields of a form (application/x-www-form-urlencoded), decoded in place; those without
+ * a value are left out. Returns their number, or -E2BIG.
  */
 int tapir_front__parse_form(char *text, struct tapir_wire_pair *out, size_t max);
 

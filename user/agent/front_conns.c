@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The connections of the HTTP process, and how long each may keep it waiting. */
+/*
+ * The connections of the HTTP process, and how long each may keep it waiting. A client that sends a
+ * byte at a time is never idle, so a request has a deadline as a whole; when all connections are in
+ * use, the one that has kept the agent waiting longest ends.
+ */
 #include <stdlib.h>
 #include <sys/socket.h>
 

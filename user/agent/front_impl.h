@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* front_impl.h - what the files of the HTTP process share: connections and requests on them. */
+/*
+ * front_impl.h - what the files of the HTTP process share: connections and requests on them. Many
+ * threads: one for each request.
+ */
 #ifndef TAPIR_USER_FRONT_IMPL_H
 #define TAPIR_USER_FRONT_IMPL_H
 
@@ -34,11 +37,11 @@ struct tapir_front {
 /* An MHD_NotifyConnectionCallback; ctx is the front. */
 void tapir_front_conn__on_change(void *ctx, struct MHD_Connection *connection, void **slot,
 				 enum MHD_ConnectionNotificationCode code);
-/* False: there was no memory for it. */
+/* Returns false if there was no memory for it. */
 bool tapir_front_conn__is_known(struct MHD_Connection *connection);
 /* Ends the connections that have used up their time. */
 void tapir_front_conns__end_late(struct tapir_front *front);
-/* The client has ns from now on; 0: it waits for the agent. */
+/* Gives the client ns from now on; 0: it waits for the agent. */
 void tapir_front__limit(struct tapir_front *front, struct MHD_Connection *connection, uint64_t ns);
 
 /* A request while it arrives. */
@@ -67,8 +70,8 @@ bool tapir_front__is_local(const struct tapir_front *front);
 uint32_t tapir_front__only_pid(const struct tapir_front *front, struct MHD_Connection *connection);
 
 /*
- * The path at which a program has mounted the agent, "/tapir", as a prefix of all its paths; "" for
- * clients of TCP, and where it is not a plain path.
+ * Returns the path at which a program has mounted the agent, "/tapir", as a prefix of all its
+ * paths; "" for clients of TCP, and where it is not a plain path.
  */
 const char *tapir_front__root(const struct tapir_front *front, struct MHD_Connection *connection);
 
@@ -86,8 +89,8 @@ void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire
 int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *connection,
 		     struct tapir_wire_request *rq, int *out);
 /*
- * The answer as a whole; body: NULL: its head alone. Closes fd, which the agent sees. 0; -EPIPE:
- * the client is gone; -EBADMSG: the answer ends early, or is wrong.
+ * Reads the answer as a whole; body: NULL: its head alone. Closes fd, which the agent sees. 0;
+ * -EPIPE: the client is gone; -EBADMSG: the answer ends early, or is wrong.
  */
 int tapir_front__take(struct tapir_front *front, struct MHD_Connection *connection, int fd,
 		      struct tapir_wire_head *head, struct tapir_str *body);
@@ -106,11 +109,12 @@ struct tapir_front_reply {
 	bool is_static; /* data is part of the program, and browsers may keep it */
 };
 
+/* Sends a reply to the client, with the headers that every answer has. */
 enum MHD_Result tapir_front__send(const struct tapir_front *front,
 				  struct MHD_Connection *connection,
 				  const struct tapir_front_reply *reply);
 
-/* {"error": text} with this status; allow: header of 405, or NULL. */
+/* Answers {"error": text} with this status; allow: header of 405, or NULL. */
 enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned status,
 				    const char *text, const char *allow);
 
@@ -129,8 +133,12 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 
 #define TAPIR_FRONT_NAME_BYTES 32
 
+/* Returns true if clients are served by TLS. */
 bool tapir_front__has_tls(const struct tapir_front_opts *opts);
-/* Agents on one host have different cookies: these know no ports. */
+/*
+ * Writes the name of the login's cookie. Agents on one host have different ones: cookies know no
+ * ports.
+ */
 void tapir_front__cookie_name(const struct tapir_front_opts *opts,
 			      char name[TAPIR_FRONT_NAME_BYTES]);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Documents of pages, and pages that are not what was requested. */
+/*
+ * Documents of pages, requested from the agent as any client would, with the visitor's credentials:
+ * a page can show nothing that its visitor may not read. And pages that are not what was requested.
+ */
 #include "agent/front_page_data.h"
 
 #include <stdio.h>

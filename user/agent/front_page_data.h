@@ -41,15 +41,15 @@ void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 struct tapir_wire_request *rq);
 /* Takes the document's answer. true: it has the status 200. */
 bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc);
-/* The beginning of it alone: what follows is not wanted. true: 200 or 201. */
+/* Reads the beginning of it alone: what follows is not wanted. true: 200 or 201. */
 bool tapir_page_doc__take_head(struct tapir_page_job *job, struct tapir_page_doc *doc);
 void tapir_page_doc__fini(struct tapir_page_doc *doc);
 
-/* "GET /v1/...": the usual request. arg: of the path; NULL: none. */
+/* Requests "GET /v1/...". arg: of the path; NULL: none. */
 void tapir_page_doc__get(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 enum tapir_route_id route, const char *arg);
 
-/* The page says why a document is missing, or is the one where visitors sign in. */
+/* Answers with a page that says why a document is missing, or the one where visitors sign in. */
 void tapir_page_job__fail(struct tapir_page_job *job, const struct tapir_page_doc *doc);
 void tapir_page_job__refuse(struct tapir_page_job *job, unsigned status, const char *text);
 void tapir_page_job__redirect(struct tapir_page_job *job, const char *path);

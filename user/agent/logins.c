@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of logins. */
+/*
+ * The table of logins. A look-up compares every entry in constant time, so that its duration shows
+ * nothing of a cookie.
+ */
 #include "agent/logins.h"
 
 #include <stdio.h>

@@ -2,7 +2,8 @@
 /*
  * logins.h - browsers that have signed in: a random cookie stands for a token for 12 hours. A login
  * ends with its token, which is looked up again at each use. Kept in the agent's memory alone, so
- * that an agent that starts again knows none. When all places are taken, the oldest login ends.
+ * that an agent that starts again knows none. When all places are taken, the oldest login ends. One
+ * thread.
  */
 #ifndef TAPIR_USER_LOGINS_H
 #define TAPIR_USER_LOGINS_H
@@ -28,7 +29,9 @@ struct tapir_logins {
 /* A new login of a token; its cookie goes to out. 0 or -errno. */
 int tapir_logins__add(struct tapir_logins *logins, const char *token, int64_t now_s,
 		      char out[TAPIR_COOKIE_DIGITS + 1]);
-/* The token's text, borrowed until the next change; NULL: no such login, or it has ended. */
+/*
+ * Returns the token's text, borrowed until the next change; NULL: no such login, or it has ended.
+ */
 const char *tapir_logins__find(const struct tapir_logins *logins, const char *cookie,
 			       int64_t now_s);
 void tapir_logins__remove(struct tapir_logins *logins, const char *cookie);

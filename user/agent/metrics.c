@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Metrics of the agent and its children, and of what processes use. */
+/*
+ * Metrics of the agent and its children, and of what processes use. However often they are
+ * requested, all processes are read once a second at most: reading /proc is the expensive part.
+ */
 #include "agent/metrics.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* metrics.h - the agent's own figures in Prometheus's text format. */
+/* metrics.h - the agent's own figures in Prometheus's text format. One thread. */
 #ifndef TAPIR_USER_SERVE_METRICS_H
 #define TAPIR_USER_SERVE_METRICS_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The OpenAPI document: routes grouped by path, their parameters with types and values. */
+/*
+ * The OpenAPI document: routes grouped by path, their parameters with types and values. Everything
+ * comes from the tables, so a route cannot be undocumented.
+ */
 #include "agent/openapi.h"
 
 #include <ctype.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tables of parameters, their values, and what they ask for. */
+/*
+ * The tables of parameters and their values. Names are those of the command line's options; a
+ * client may use fewer, and each value has bounds. A text is made printable before it is quoted in
+ * an error, since whatever shows the error may be a terminal.
+ */
 #include "agent/request_params.h"
 
 #include <errno.h>

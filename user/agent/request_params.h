@@ -41,18 +41,19 @@ struct tapir_request_params {
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
 
+/* Frees lists and texts. */
 void tapir_request_params__fini(struct tapir_request_params *params);
 /* Adds the question as a JSON object in which all is printable: for the log. */
 void tapir_request_params__add_question(const struct tapir_request_params *params,
 					struct tapir_str *out);
 
-/* -EINVAL with a line: not a parameter of the route, or not a value of it. */
+/* Sets a parameter. -EINVAL with a line: not a parameter of the route, or not a value of it. */
 int tapir_request_params__set(struct tapir_request_params *params, const struct tapir_route *route,
 			      const char *name, const char *value);
-/* The members of a JSON object, likewise. */
+/* Sets the members of a JSON object, with the same errors. */
 int tapir_request_params__set_json(struct tapir_request_params *params,
 				   const struct tapir_route *route, const char *body, size_t len);
-/* Everything of a request: its query, and its body where the route has one. */
+/* Reads everything of a request: its query, and its body where the route has one. */
 int tapir_request_params__read(struct tapir_request_params *params, const struct tapir_route *route,
 			       const struct tapir_wire_request *rq);
 

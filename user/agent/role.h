@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* role.h - what a client may do; each role includes those before it. */
+/* role.h - what a client may do; each role includes those before it. Constant; any thread. */
 #ifndef TAPIR_USER_ROLE_H
 #define TAPIR_USER_ROLE_H
 
@@ -12,7 +12,7 @@ enum tapir_client_role {
 
 /* "view", "profile", "admin" from index 0; NULL after the last. */
 const char *tapir_role__name(unsigned i);
-/* TAPIR_ROLE_NONE: no such role. */
+/* Returns the role of that name; TAPIR_ROLE_NONE: no such role. */
 enum tapir_client_role tapir_role__find(const char *name);
 
 #endif

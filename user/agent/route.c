@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of resources, and how a path is found in it. */
+/*
+ * The table of resources, and how a path is found in it. Segments are compared one by one; "{pid}"
+ * takes any segment, which its reader judges.
+ */
 #include "agent/route.h"
 
 #include <errno.h>

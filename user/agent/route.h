@@ -93,13 +93,16 @@ struct tapir_route_match {
 	char allowed[32];		 /* methods of this path, after -EOPNOTSUPP */
 };
 
-/* 0; -ENOENT: no such path; -EOPNOTSUPP: it has other methods. */
+/*
+ * Finds the resource of a method and a path. 0; -ENOENT: no such path; -EOPNOTSUPP: it has other
+ * methods.
+ */
 int tapir_route__find(const char *method, const char *path, struct tapir_route_match *out);
 
 /* Returns true if a path is of a template; the argument goes to arg, TAPIR_ROUTE_ARG_BYTES. */
 bool tapir_route__is_path(const char *template, const char *path, char *arg);
 
-/* One more method of a path. */
+/* Adds one more method to those of a path. */
 void tapir_route__allow(struct tapir_route_match *match, const char *method);
 
 #endif

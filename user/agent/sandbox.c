@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Capabilities, users and the filter of system calls. */
+/*
+ * Capabilities, users and the filter of system calls. The order is forced: the bounding set needs
+ * CAP_SETPCAP, which a change of user takes away, and the filter comes last, since it forbids all
+ * of this.
+ */
 #include "agent/sandbox.h"
 
 #include <errno.h>

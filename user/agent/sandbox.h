@@ -13,13 +13,15 @@
  */
 int tapir_sandbox__drop_user(void);
 
-/* No capabilities, now or after an exec; the user stays. System calls only. 0 or -errno. */
+/*
+ * Gives up all capabilities, now and after an exec; the user stays. System calls only. 0 or -errno.
+ */
 int tapir_sandbox__drop_capabilities(void);
 
 /*
- * Only the system calls of a server that uses the sockets it has, with threads: it opens no file,
- * makes no connection, starts no program, sends no signal. Others fail with EPERM. 0 or -errno with
- * a line.
+ * Allows only the system calls of a server that uses the sockets it has, with threads: it opens no
+ * file, makes no connection, starts no program, sends no signal. Others fail with EPERM. 0 or
+ * -errno with a line.
  */
 int tapir_sandbox__confine_server(void);
 

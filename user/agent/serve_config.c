@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The configuration file: a table of keys, each with its type. */
+/*
+ * The configuration file: a table of keys, each with its type. None is a secret, which belongs into
+ * a file that a key names, because GET /v1/config shows all of them. jansson keeps no positions, so
+ * the line of an error is where the key first stands.
+ */
 #include "agent/serve_config.h"
 
 #include <errno.h>

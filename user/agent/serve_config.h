@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * serve_config.h - what the administrator of an agent decides: a JSON file and the options of the
- * command line. An unknown key is an error that names it, its line and the known ones.
+ * command line. An unknown key is an error that names it, its line and the known ones. One thread.
  */
 #ifndef TAPIR_USER_SERVE_CONFIG_H
 #define TAPIR_USER_SERVE_CONFIG_H
@@ -65,7 +65,7 @@ struct tapir_serve_config {
 	struct tapir_vec(char *) texts; /* owned, that the others point to */
 };
 
-/* Defaults, without listeners. */
+/* Sets defaults, without listeners. */
 void tapir_serve_config__init(struct tapir_serve_config *config);
 void tapir_serve_config__fini(struct tapir_serve_config *config);
 
@@ -78,10 +78,10 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 /* -EINVAL with a line: limits exclude one another, or an entry of symbols is not permitted. */
 int tapir_serve_config__check(const struct tapir_serve_config *config);
 
-/* All of it, by the file's keys, as members of j. Secrets are in files, which it names. */
+/* Writes all of it, by the file's keys, as members of j. Secrets are in files, which it names. */
 void tapir_serve_config__write(const struct tapir_serve_config *config, struct tapir_json *j);
 
-/* The default directory of an agent's state: owned by config. */
+/* Returns the default directory of an agent's state, owned by config. */
 int tapir_serve_config__default_state(struct tapir_serve_config *config);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sessions: begin, look, stop, hand out, forget. */
+/*
+ * Sessions: begin, show, stop, hand out, delete. A session is a file and a JSON description next to
+ * it, written before the recording begins, so that the next agent lists it whatever happens to this
+ * one. A caller sees its own sessions, an administrator all.
+ */
 #include "agent/sessions.h"
 
 #include <errno.h>

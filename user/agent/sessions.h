@@ -19,7 +19,10 @@
 int tapir_sessions__open(struct tapir_agent *agent);
 void tapir_sessions__close(struct tapir_sessions *sessions);
 
-/* A task has ended: perhaps the recording of a session, for which a client waits. */
+/*
+ * A task has ended: if it was the recording of a session, that is complete, and clients that wait
+ * for it are answered.
+ */
 void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid);
 /* Returns true if __check has to be called regularly: for a lease, or counts that are missing. */
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
@@ -39,9 +42,10 @@ struct tapir_frozen {
 	uint64_t ns;
 	const char *why, *owner; /* owner "": administrators alone */
 };
+/* Takes a frozen part, also its descriptor, as a finished session. */
 void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen *frozen);
 
-/* For the metrics. */
+/* Returns the number of sessions, for the metrics. */
 size_t tapir_sessions__cnt(const struct tapir_sessions *sessions);
 
 #endif

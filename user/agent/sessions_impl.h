@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sessions_impl.h - what the files of the sessions share. */
+/* sessions_impl.h - what the files of the sessions share. One thread, the agent's. */
 #ifndef TAPIR_USER_SERVE_SESSIONS_IMPL_H
 #define TAPIR_USER_SERVE_SESSIONS_IMPL_H
 
@@ -43,6 +43,7 @@ struct tapir_sessions {
 /* NULL: out of memory. */
 struct tapir_session_shm *tapir_session_shm__new(void);
 
+/* Frees an entry and closes its file; the file itself stays. */
 void tapir_session__release(struct tapir_session_entry *s);
 /* Removes it and its files. */
 void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
@@ -58,25 +59,30 @@ int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_calle
 void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
 				 size_t most);
 
-/* One session as a JSON object. */
+/* Writes one session as a JSON object. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);
 
 /* Reads the trace to determine the counts, in a task. ctx: struct tapir_task. */
 int tapir_session__count(void *ctx, int client_fd);
 
+/* Returns the size of its file now. */
 uint64_t tapir_session__bytes(const struct tapir_session_entry *s);
 
-/* The files of a session in the state directory; nothing where state is memory. */
+/*
+ * Create, describe and remove the files of a session in the state directory; nothing where state is
+ * memory.
+ */
 int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_session_entry *s);
 void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 void tapir_session__remove_files(const struct tapir_agent *agent,
 				 const struct tapir_session_entry *s);
-/* A file without a name gets one. */
+/* Gives a file without a name its name. */
 int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 
 /* Returns true if the session is a part of the continuous recording, by its target. */
 #define TAPIR_SESSION_FROZEN "continuous: "
+/* Returns true if it is a part of the flight recorder. */
 bool tapir_session__is_frozen(const struct tapir_session_entry *s);
 
 /* Adds those of an earlier agent to sessions. */

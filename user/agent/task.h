@@ -2,7 +2,7 @@
 /*
  * task.h - what a child of the agent does for one request, from its parameters to its answer. The
  * functions run in that child, block as they like, and receive SIGTERM when the client no longer
- * waits for the answer.
+ * waits for the answer. One thread.
  */
 #ifndef TAPIR_USER_TASK_H
 #define TAPIR_USER_TASK_H
@@ -36,11 +36,15 @@ struct tapir_task {
 };
 
 /*
- * In the agent, before the child starts: what can be known without touching a process. -EINVAL with
- * a line.
+ * Runs in the agent, before the child starts: what can be known without touching a process. -EINVAL
+ * with a line.
  */
 int tapir_task__check(const struct tapir_task *task);
 
+/*
+ * One for each route, as a task's function: task is the request, client_fd the socket for its
+ * answer. Each returns 0 or -errno, after the client was answered.
+ */
 int tapir_task__processes(void *task, int client_fd);
 int tapir_task__process(void *task, int client_fd);
 int tapir_task__profile(void *task, int client_fd);
@@ -62,7 +66,7 @@ int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's n
  * output is complete.
  */
 int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out);
-/* A whole JSON document as the answer. */
+/* Answers with a whole JSON document. */
 int tapir_task__send_json(int client_fd, const char *text, size_t len);
 
 /* Returns true if it attaches to processes: the functions that limits.sessions counts. */

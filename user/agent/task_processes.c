@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lists of processes and what is known of one: `tapir ps`, `doctor` and `list`, as JSON documents.
+/*
+ * Lists of processes and what is known of one: `tapir ps`, `doctor` and `list`, as JSON documents.
+ * Listing all processes takes a tenth of a second of CPU time and more, so one task at a time does
+ * it, and its list serves those that come in the meantime.
  */
 #include <errno.h>
 #include <pthread.h>

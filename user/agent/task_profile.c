@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording whose answer is the trace. */
+/*
+ * A recording whose answer is the trace, or what is made of it: HEAD, the content in the requested
+ * format, END. A client that closes its connection ends the recording as Ctrl-C would.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

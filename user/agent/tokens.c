@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tokens: their file, their comparison, and the count of wrong ones. */
+/*
+ * Tokens: their file, their comparison, and the count of wrong ones. Failures of IPv6 are counted
+ * by network, since a host may use 2^64 addresses. A token that was there before a reload keeps the
+ * key that its open pages carry.
+ */
 #include "agent/tokens.h"
 
 #include <arpa/inet.h>

@@ -40,10 +40,11 @@ struct tapir_tokens;
  */
 int tapir_tokens__open(const char *path, struct tapir_tokens **out);
 /*
- * One token, named "admin", in the file path: created, 0600, with random content unless it exists.
+ * Opens one token, named "admin", in the file path: created, 0600, with random content unless it
+ * exists.
  */
 int tapir_tokens__open_single(const char *path, struct tapir_tokens **out);
-/* Without tokens no caller is admitted by one. */
+/* Makes an empty set: without tokens no caller is admitted by one. */
 int tapir_tokens__new(struct tapir_tokens **out);
 void tapir_tokens__free(struct tapir_tokens *tokens);
 
@@ -53,18 +54,20 @@ void tapir_tokens__free(struct tapir_tokens *tokens);
  */
 int tapir_tokens__reload(struct tapir_tokens *tokens);
 
-/* The token that this is, borrowed until the next reload; NULL: wrong, or expired at now_s. */
+/*
+ * Returns the token that this is, borrowed until the next reload; NULL: wrong, or expired at now_s.
+ */
 const struct tapir_token *tapir_tokens__find(const struct tapir_tokens *tokens, const char *text,
 					     int64_t now_s);
 
-/* The content of such a file; on failure out is as it was. -EINVAL with a line. */
+/* Parses the content of such a file; on failure out is as it was. -EINVAL with a line. */
 int tapir_tokens__parse(const char *text, size_t len, const char *path, struct tapir_token *out,
 			size_t *cnt);
 
 /* Takes as long whatever is equal; lengths are not secret. */
 bool tapir_token__is_equal(const char *a, const char *b);
 
-/* Bytes 0 to 255, two hexadecimal digits each, that cannot be predicted. 0 or -errno. */
+/* Writes digits hexadecimal digits that cannot be predicted. 0 or -errno. */
 int tapir_token__random(char *out, size_t digits);
 
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -84,7 +87,10 @@ struct tapir_failures {
 	unsigned line_cnt, unlogged_cnt;
 };
 
-/* One more. Seconds until the address is listened to again; 0: it has not failed too often. */
+/*
+ * Counts one more failure. Returns the seconds until the address is listened to again; 0: it has
+ * not failed too often.
+ */
 unsigned tapir_failures__add(struct tapir_failures *failures, const char *peer, int64_t now_s);
 
 /*

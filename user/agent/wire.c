@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Messages between the HTTP process and the agent: fields after a header, each with its length. */
+/*
+ * Messages between the HTTP process and the agent: fields after a header, each with its length and
+ * a NUL at its end. Both sides use the same functions; the agent trusts none of what it decodes.
+ */
 #include "agent/wire.h"
 
 #include <errno.h>

@@ -47,10 +47,12 @@ struct tapir_wire_request {
 	struct tapir_wire_pair pairs[TAPIR_WIRE_MAX_PAIRS];
 };
 
-/* The bytes of a message into out (TAPIR_WIRE_MAX_BYTES): their number, or -E2BIG. */
+/*
+ * Writes the bytes of a message into out (TAPIR_WIRE_MAX_BYTES): returns their number, or -E2BIG.
+ */
 int tapir_wire__encode(const struct tapir_wire_request *rq, char *out);
 
-/* Texts of rq point into message. 0 or -EBADMSG. */
+/* Decodes a message; texts of rq point into it. 0 or -EBADMSG. */
 int tapir_wire__decode(const char *message, size_t len, struct tapir_wire_request *rq);
 
 enum tapir_wire_type { TAPIR_WIRE_HEAD = 1, TAPIR_WIRE_DATA, TAPIR_WIRE_END };
@@ -68,7 +70,7 @@ enum tapir_mime {
 	TAPIR_MIME_CNT,
 };
 
-/* "application/json" */
+/* Returns "application/json" and the like, static. */
 const char *tapir_mime__text(enum tapir_mime mime);
 
 struct tapir_wire_head {
@@ -90,7 +92,7 @@ struct tapir_wire_reply {
 	size_t len;
 };
 
-/* message: aligned to 8. 0 or -EBADMSG. */
+/* Decodes a message of an answer, aligned to 8. 0 or -EBADMSG. */
 int tapir_wire__reply(const void *message, size_t len, struct tapir_wire_reply *out);
 
 /* Sending an answer: 0, -EPIPE (the client is gone) or another -errno. flags: of send(2). */

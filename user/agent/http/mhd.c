@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions of libmicrohttpd, by name. */
+/*
+ * The functions of libmicrohttpd, by name. GnuTLS's one function comes from the library that
+ * libmicrohttpd itself has loaded: another copy would not know its sessions.
+ */
 #include "agent/http/mhd.h"
 
 #include <dlfcn.h>

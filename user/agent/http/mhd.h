@@ -31,8 +31,10 @@ struct tapir_mhd {
 /* The library's functions, after __load, in this process and its children. */
 extern struct tapir_mhd tapir_mhd;
 
-/* With what verifies certificates of clients, or without. 0; -ENOSYS with a line: it is not
- * installed, or too old. */
+/*
+ * Loads it, with what verifies certificates of clients, or without. 0; -ENOSYS with a line: it is
+ * not installed, or too old.
+ */
 int tapir_mhd__load(bool verifies_clients);
 
 /* Returns true if the client of a TLS connection has proved a certificate, which is valid now. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests of a program that has started the agent: fields, each with its length. */
+/*
+ * Requests of a program that has started the agent: fields, each with its length and a NUL. The
+ * program is trusted with its own requests, not with their form: a member that comes twice, or a
+ * text with a NUL inside, is refused.
+ */
 #include "agent/http/stdio_frame.h"
 
 #include <errno.h>

@@ -71,7 +71,10 @@ struct tapir_stdio_request {
 /* Decodes the part after the header of a REQUEST: 0 or -EBADMSG. */
 int tapir_stdio_request__decode(const char *data, size_t len, struct tapir_stdio_request *out);
 
-/* The value of the first pair of this kind and name (any case for headers); NULL: there is none. */
+/*
+ * Returns the value of the first pair of this kind and name (any case for headers); NULL: there is
+ * none.
+ */
 const char *tapir_stdio_request__find(const struct tapir_stdio_request *rq, uint32_t kind,
 				      const char *name);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A subreaper (prctl(2)) that waits for its child and for those whose parents have died. */
+/*
+ * A subreaper (prctl(2)) that waits for its child and for those whose parents have died: a program
+ * that is process 1 of a container would otherwise collect children it does not know.
+ */
 #include "agent/http/stdio_keeper.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of embedded files. */
+/*
+ * The table of embedded files. A file's version is a hash of its content, so that a new agent's
+ * pages never meet an old script.
+ */
 #include "agent/pages/assets.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Escaped text, and JSON members as cells. */
+/*
+ * Escaped text, and JSON members as cells. The few conversions of printf that pages need are done
+ * here, because %s must escape: a page with one plain printf would be a hole.
+ */
 #include "agent/pages/html.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Charts that need no script: pauses on a time line, a counter's values. Colours are the page's. */
+/*
+ * Charts that need no script, as SVG: pauses on a time line, a counter's values. Colours are the
+ * page's, so they follow its light or dark scheme.
+ */
 #include <math.h>
 
 #include "agent/pages/pages_impl.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The parts of every page: head, navigation, foot; and the pages that have nothing else. */
+/*
+ * The parts of every page: head, navigation, foot; and the pages that have nothing else. An agent
+ * that is mounted below another program's path has its links rewritten here, at the end.
+ */
 #include <stdio.h>
 #include <string.h>
 

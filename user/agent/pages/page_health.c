@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The page about the agent itself: its metrics, each with its meaning. */
+/*
+ * The page about the agent itself: its metrics, each with its meaning, which is the HELP text of
+ * the metric.
+ */
 #include <stdlib.h>
 #include <string.h>
 

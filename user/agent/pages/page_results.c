@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The page of a recording: findings first, then a section for each view. */
+/*
+ * The page of a recording: findings first, then a section for each view that found something. It
+ * works without scripts: what opens is <details>.
+ */
 #include <math.h>
 #include <string.h>
 

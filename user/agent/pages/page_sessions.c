@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sessions: the list, one of them with what it says, and its flame graph. */
+/*
+ * Sessions: the list, one of them with what it says, and its flame graph. Actions are forms of
+ * their own, so that they work without scripts and carry the token against forged requests.
+ */
 #include <stdio.h>
 
 #include "output/sink/sinks.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The page of what all threads of a process do now: those with one stack together, which opens. */
+/*
+ * The page of what all threads of a process do now: threads with the same stack are one entry,
+ * which opens.
+ */
 #include <stdio.h>
 
 #include "agent/pages/pages_impl.h"

@@ -34,6 +34,7 @@ struct tapir_page_filter {
 
 /*
  * The list of processes that have something to record. who: /v1/whoami; all documents are borrowed.
+ * Pages have no state; any thread.
  */
 void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
 			   const struct tapir_page_filter *filter);
@@ -50,10 +51,10 @@ void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t
 void tapir_page__session(struct tapir_str *out, const json_t *who,
 			 const struct tapir_page_results *results);
 void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json_t *session);
-/* metrics: the text of /metrics. */
+/* The agent's own page. metrics: the text of /metrics. */
 void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *health,
 			const char *metrics);
-/* error: "" or why it failed. next: path of a page. */
+/* The page where visitors sign in. error: "" or why it failed. next: path of a page. */
 void tapir_page__login(struct tapir_str *out, const char *error, const char *next);
 void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status, const char *text);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lines and frames of an answer; grpc_status.h. */
+/*
+ * gRPC-Web has its status in a frame after the messages, as lines of text, or in HTTP's headers.
+ * The answer comes in pieces of any size, and only what leads to the status is kept.
+ */
 #include "agent/push/grpc_status.h"
 
 #include <string.h>

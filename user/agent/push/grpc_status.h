@@ -28,6 +28,7 @@ struct tapir_grpc_status {
 	char line[64]; /* of trailers; a status is shorter */
 };
 
+/* Begins another answer. */
 void tapir_grpc_status__init(struct tapir_grpc_status *s);
 /* A header with its name, or the status line of HTTP, which begins an answer anew. */
 void tapir_grpc_status__add_header(struct tapir_grpc_status *s, const char *line, size_t len);

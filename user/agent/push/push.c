@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A queue for each target, of which the first is sent, one at a time. */
+/*
+ * A queue for each target, of which the first is sent, one at a time. A server that refuses an item
+ * will refuse it again, so it is dropped; one that does not answer is tried again, later and later.
+ * What waits is bounded over all queues, and the oldest goes first.
+ */
 #include "agent/push/push.h"
 
 #include <errno.h>

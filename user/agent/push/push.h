@@ -64,13 +64,13 @@ struct tapir_push_shm {
 	struct tapir_push_metrics of[TAPIR_PUSH_MAX_TARGETS];
 };
 
-/* Shared with children; NULL: out of memory. */
+/* Returns memory that is shared with children; NULL: out of memory. */
 struct tapir_push_shm *tapir_push_shm__new(void);
 void tapir_push_shm__free(struct tapir_push_shm *page);
 
 /* Checks that this machine can push: libcurl is installed. -ENOSYS with a line. */
 int tapir_push__check(void);
-/* NULL, or what is wrong with an URL. */
+/* Returns NULL, or what is wrong with an URL. */
 const char *tapir_push__judge_url(const char *url);
 
 /* The contents of a target's files, for a process that may not open them. */
@@ -80,8 +80,8 @@ struct tapir_push_files {
 };
 
 /*
- * In a process of its own: until the other end of fd closes. files: of each target. Lines of the
- * log go to tapir_warn. -errno with a line.
+ * Sends, in a process of its own, until the other end of fd closes. files: of each target. Lines of
+ * the log go to tapir_warn. -errno with a line.
  */
 int tapir_push__run(const struct tapir_push_target *targets, unsigned cnt,
 		    const struct tapir_push_files *files, int fd, struct tapir_push_shm *page);

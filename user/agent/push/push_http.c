@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* libcurl's multi interface. */
+/*
+ * libcurl's multi interface: several targets at once on one thread. An option that this libcurl
+ * lacks is a reason not to use it, and an answer that does not end is not waited for.
+ */
 #include "agent/push/push_http.h"
 
 #include <errno.h>

@@ -30,14 +30,15 @@ struct tapir_push_transfer {
 	uint64_t done, answer_bytes;
 };
 
+/* 0; -ENOSYS with a line: no libcurl; -ENOMEM. __free ends all transfers. */
 int tapir_push_http__new(struct tapir_push_http **out);
 void tapir_push_http__free(struct tapir_push_http *h);
 
-/* 0 or -errno: it was not begun. */
+/* Begins a transfer. 0 or -errno: it was not begun. */
 int tapir_push_http__start(struct tapir_push_http *h, struct tapir_push_transfer *t);
-/* Until something has happened, fd (-1: none) is readable, or this time has passed. */
+/* Waits until something has happened, fd (-1: none) is readable, or this time has passed. */
 int tapir_push_http__wait(struct tapir_push_http *h, int fd, int timeout_ms, bool *is_readable);
-/* The next transfer that has ended; NULL: none. */
+/* Returns the next transfer that has ended; NULL: none. */
 struct tapir_push_transfer *tapir_push_http__next(struct tapir_push_http *h);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One mapping; additions are atomic. */
+/*
+ * One mapping shared with children; additions are atomic, so that a child that is killed leaves
+ * whole numbers.
+ */
 #include "agent/watch/totals.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * totals.h - what all recordings of an agent have captured and lost, in memory that it shares with
- * its children.
+ * its children. Any thread, any child.
  */
 #ifndef TAPIR_USER_TOTALS_H
 #define TAPIR_USER_TOTALS_H
@@ -12,7 +12,7 @@
 int tapir_totals__open(void);
 void tapir_totals__close(void);
 
-/* In a child, which makes one recording: what it has by now. */
+/* Called in a child, which makes one recording: adds what it has by now. */
 void tapir_totals__count(const struct tapir_session_stats *stats);
 
 /* Reads the sums of all recordings that ended, of all tasks; 0 before the first. Any process. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* usage_report.h - CPU time and resident memory of the machine's processes, for Prometheus. */
+/*
+ * usage_report.h - CPU time and resident memory of the machine's processes, for Prometheus. One
+ * thread.
+ */
 #ifndef TAPIR_USER_USAGE_REPORT_H
 #define TAPIR_USER_USAGE_REPORT_H
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording without a file, whose records become values of a page. */
+/*
+ * A recording without a file, whose records become values of a shared page. Pauses are the time
+ * between the runtime's stopping and resuming of its threads, so they include what a collection
+ * waits for.
+ */
 #include "agent/watch/watch.h"
 
 #include <errno.h>

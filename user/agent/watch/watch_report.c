@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Copies of slots as text. Names of processes and counters are the processes' own: escaped. */
+/*
+ * Copies of slots as text. All metrics of one answer are made from one set of copies, so that they
+ * agree. Names of processes and counters are the processes' own, and are escaped.
+ */
 #include "agent/watch/watch_report.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* watch_report.h - what a page of watched runtimes holds, for Prometheus and as JSON. */
+/*
+ * watch_report.h - what a page of watched runtimes holds, for Prometheus and as JSON. One thread.
+ */
 #ifndef TAPIR_USER_WATCH_REPORT_H
 #define TAPIR_USER_WATCH_REPORT_H
 
@@ -26,7 +28,7 @@ struct tapir_watch_query {
  */
 int tapir_watch_report__has(const struct tapir_watch_shm *page,
 			    const struct tapir_watch_query *query);
-/* {"watched": true, "processes": [...], "counters": [...]} */
+/* Writes {"watched": true, "processes": [...], "counters": [...]}. */
 void tapir_watch_report__counters(const struct tapir_watch_shm *page,
 				  const struct tapir_watch_query *query, struct tapir_str *out);
 

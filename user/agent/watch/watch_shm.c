@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Slots: written by one process, read by another. */
+/*
+ * Slots: written by one process, read by another, without a lock. A slot's version is odd while its
+ * process changes; the reader copies words and compares versions before and after. The writer may
+ * be taken over, so copies are checked as any input.
+ */
 #include "agent/watch/watch_shm.h"
 
 #include <math.h>

@@ -60,17 +60,17 @@ struct tapir_watch_shm {
 	struct tapir_watch_slot slots[TAPIR_WATCH_MAX_PROCESSES];
 };
 
-/* Shared with children. NULL: out of memory. */
+/* Returns a page that is shared with children. NULL: out of memory. */
 struct tapir_watch_shm *tapir_watch_shm__new(void);
 void tapir_watch_shm__free(struct tapir_watch_shm *page);
-/* Clears the page: its writer has ended, and no process is in it. */
+/* Clears the page after its writer has ended: no process is in it. */
 void tapir_watch_shm__clear(struct tapir_watch_shm *page);
 
 /* ---- the writer ----------------------------------------------------------------------------- */
 
 /* The slot of a process; NULL: it has none. */
 struct tapir_watch_slot *tapir_watch_shm__find(struct tapir_watch_shm *page, uint32_t pid);
-/* One for it; NULL: all are taken. */
+/* Takes a slot for a process; NULL: all are taken. */
 struct tapir_watch_slot *tapir_watch_shm__add(struct tapir_watch_shm *page, uint32_t pid,
 					      uint64_t started_ms, const char *name);
 void tapir_watch_slot__release(struct tapir_watch_slot *slot);
@@ -107,7 +107,7 @@ size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
 			       const struct tapir_watch_head *head, uint64_t since_ms,
 			       struct tapir_watch_point *out);
 
-/* The upper bound of a bucket of pauses, in seconds; of the last: infinity. */
+/* Returns the upper bound of a bucket of pauses, in seconds; of the last: infinity. */
 double tapir_watch_bucket__seconds(size_t i);
 
 #endif
