@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The options a runtime was started with are in its command line or its environment. */
+/*
+ * The options a runtime was started with are in its command line or its environment (runtime_db has
+ * which). What the kernel can find without any option, such as the frames of an interpreter, is
+ * checked before an option is recommended.
+ */
 #include "runtime/doctor_runtime.h"
 
 #include <stdio.h>

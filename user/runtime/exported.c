@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One pass over .dynsym for all names; addresses as linked become those of the mapping. */
+/*
+ * One pass over .dynsym for all names; addresses as linked become those of the mapping. .symtab is
+ * not read: what is exported is a runtime's promise, what is not may be stripped.
+ */
 #include "runtime/exported.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * exported.h - what a file exports for others to find (.dynsym): by such names runtimes are
- * recognized, and their variables are read. No lines.
+ * recognized, and their variables are read. No lines. One image, one thread.
  */
 #ifndef TAPIR_USER_EXPORTED_H
 #define TAPIR_USER_EXPORTED_H
@@ -14,7 +14,7 @@
 
 struct tapir_elf;
 
-/* The address as linked; 0: the file exports nothing under this name. */
+/* Returns the address as linked; 0: the file exports nothing under this name. */
 uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name);
 
 /*
@@ -24,11 +24,14 @@ uint64_t tapir_exported__linked_va(struct tapir_elf *elf, const char *name);
 bool tapir_exported__bias(const struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			  uint64_t *out);
 
-/* The address in a process, where m maps the file's first executable segment; 0 likewise. */
+/*
+ * Returns the address in a process, where m maps the file's first executable segment; 0: not
+ * exported, or no such segment.
+ */
 uint64_t tapir_exported__va(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			    const char *name);
 
-/* Likewise of several names, which is one pass through the file's. */
+/* The same for several names, in one pass through the file's symbols. */
 void tapir_exported__vas(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 			 const char *const *names, uint64_t *vas, size_t cnt);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reads by process_vm_readv(2). */
+/*
+ * process_vm_readv(2) needs no stop of the process and reads up to the first page that is missing:
+ * a short count is an ordinary answer.
+ */
 #include "runtime/process_memory.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The runtimes that can be asked. */
+/*
+ * The runtimes that can be asked, in the order in which they are tried. A runtime is added here and
+ * nowhere else.
+ */
 #include "runtime/runtime_ops.h"
 
 const struct tapir_runtime_ops *const tapir_runtimes[] = {

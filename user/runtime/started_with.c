@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Options are whole words; see started_with.h. */
+/*
+ * Options are whole words of the command line or of a variable (JAVA_TOOL_OPTIONS): "-Xint" is not
+ * an option of a program that has "-Xinterval".
+ */
 #include "runtime/started_with.h"
 
 #include <stdio.h>

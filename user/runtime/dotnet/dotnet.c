@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet.h. */
+/*
+ * Recognizes .NET by the files that a process maps. Versions are read from the text "@(#)Version
+ * 10.0.1226.42308 @Commit: ..." in .rodata, since neither ELF nor /proc has them.
+ */
 #include "runtime/dotnet/dotnet.h"
 
 #include <stdio.h>

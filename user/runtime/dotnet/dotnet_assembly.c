@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_assembly.h. Columns are numbered as in ECMA-335, II.22. */
+/*
+ * Columns are numbered as in ECMA-335, II.22. Metadata has no index by base type or attribute, so
+ * the tables are walked: TypeDef for classes that derive from EventSource (through at most
+ * BASES_MAX others), then CustomAttribute once, for all of their names and events.
+ */
 #include "runtime/dotnet/dotnet_assembly.h"
 
 #include <errno.h>

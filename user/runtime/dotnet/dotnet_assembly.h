@@ -19,10 +19,12 @@ struct tapir_dotnet_sources {
 	struct tapir_arena arena;			    /* their texts */
 };
 
-/* Adds those of an assembly (PE file, also ReadyToRun). 0, or -errno without a line: no assembly.
+/*
+ * Adds the sources of an assembly (PE file, also ReadyToRun). 0, or -errno without a line: it is
+ * not an assembly.
  */
 int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd);
-/* The same of its metadata. */
+/* The same of its metadata alone. */
 int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
 				       size_t len);
 /*
@@ -30,6 +32,7 @@ int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, con
  * inspected.
  */
 int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid);
+/* Frees all sources and their names. */
 void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The files of dotnet_assembly.h, and those that a process maps. */
+/*
+ * The files of dotnet_assembly.h, and those that a process maps: a file is read once, however often
+ * it is mapped.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

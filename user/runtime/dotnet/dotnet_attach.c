@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_attach.h. */
+/*
+ * AttachProfiler has no counterpart for unloading and its answer may be late, so the library itself
+ * decides when it leaves, and its file is removed by a guard even if tapir dies while it waits. A
+ * directory that does not work out is followed by the next one: policies (SELinux, noexec) differ
+ * between them.
+ */
 #include "runtime/dotnet/dotnet_attach.h"
 
 #include <dirent.h>

@@ -31,7 +31,10 @@ struct tapir_dotnet_profiler {
 int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 				  const struct tapir_dotnet_profiler *profiler);
 
-/* Does the process map a library that was placed under this key? Cheap: it reads its maps. */
+/*
+ * Returns true if the process maps a library that was placed under this key. Cheap: it reads its
+ * maps.
+ */
 bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
 
 /*
@@ -42,8 +45,9 @@ bool tapir_dotnet__has_profiler(uint32_t tgid, uint64_t key);
 int tapir_dotnet__put_start_environment(struct tapir_str *out, const char *path, uint64_t key,
 					const char *existing);
 /*
- * Does the process find at this path what this one finds there? Where that cannot be known: yes.
- * At once where both have one root directory; else a helper process looks (peer_helper.h).
+ * Returns true if the process finds at this path what this one finds there, and also where that
+ * cannot be known. At once where both have one root directory; else a helper process searches
+ * (peer_helper.h).
  */
 bool tapir_dotnet__sees(uint32_t tgid, const char *path);
 /* Returns true if the process was started with that key in its environment. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One request on one connected socket, and the commands built on it. See dotnet_client.h. */
+/*
+ * One request on one connected socket, and the commands built on it. A process that has just
+ * started may not listen yet, which looks like one that never will: only for a young process is the
+ * attempt repeated.
+ */
 #include "runtime/dotnet/dotnet_client.h"
 
 #include <errno.h>

@@ -61,15 +61,19 @@ struct tapir_dotnet_talk {
 	const struct tapir_peer_guard *guard; /* notified when a request is sent; NULL: none */
 };
 
+/*
+ * Reads the process's facts and takes the deadline from opts, which are borrowed. 0 or -errno with
+ * a line; on success __fini closes what is open.
+ */
 int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_opts *opts);
 void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
 
-/* facts.is_off: the failure, with its line. */
+/* Adds the line for facts.is_off (diagnostics are switched off) and returns the failure. */
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
 
 /*
- * Frozen: a failure, with its line. A request would be carried out when tapir no longer waits for
- * it.
+ * 0, or -EAGAIN with a line where the process is frozen: a request would be carried out when tapir
+ * no longer waits for it.
  */
 int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_facts.h. */
+/*
+ * Reads a process's environment and descriptors. The runtime's knobs have two spellings, DOTNET_
+ * and COMPlus_, and numbers that are hexadecimal without 0x.
+ */
 #include "runtime/dotnet/dotnet_facts.h"
 
 #include <dirent.h>

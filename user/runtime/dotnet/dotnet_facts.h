@@ -28,6 +28,7 @@ struct tapir_dotnet_facts {
 
 /* Failures as tapir_peer_facts__read's; on success out needs __fini. */
 int tapir_dotnet_facts__read(uint32_t tgid, struct tapir_dotnet_facts *out);
+/* Closes the descriptors and frees the texts. */
 void tapir_dotnet_facts__fini(struct tapir_dotnet_facts *facts);
 
 /* Reads variables; text: NAME=VALUE, each with its NUL. */

@@ -45,7 +45,7 @@ int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
 			      const struct tapir_dotnet_library *library, unsigned place,
 			      struct tapir_dotnet_injected *out, struct tapir_str *why);
 
-/* The file, if it is still that one. No line. */
+/* Removes the file, if it is still that one. No line. */
 static inline void tapir_dotnet_inject__remove(struct tapir_dotnet_injected *placed)
 {
 	tapir_peer_guard__let_act(&placed->guard);

@@ -67,7 +67,7 @@ enum tapir_dotnet_perf_map {
 #define TAPIR_DOTNET_MODULE_NOT_FOUND  0x8007007eu
 #define TAPIR_DOTNET_OUT_OF_MEMORY     0x8007000eu
 
-/* In words; "an error it has no name for". Static. */
+/* Returns the code in words; "an error it has no name for". Static. */
 const char *tapir_dotnet__error_text(uint32_t hresult);
 
 struct tapir_dotnet_provider {
@@ -118,11 +118,12 @@ struct tapir_dotnet_reply {
 };
 
 /*
- * The size of the message that begins with these TAPIR_DOTNET_HEADER_BYTES; -EPROTO: not a message.
+ * Returns the size of the message that begins with these TAPIR_DOTNET_HEADER_BYTES; -EPROTO: not a
+ * message.
  */
 int tapir_dotnet__reply_bytes(const void *header);
 
-/* Exactly one complete message. -EPROTO: malformed, or an error without its code. */
+/* Parses exactly one complete message. -EPROTO: malformed, or an error without its code. */
 int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet_reply *out);
 
 /*
@@ -132,7 +133,9 @@ int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet
  */
 int tapir_dotnet__parse_advert(const void *bytes, size_t len);
 
-/* Payloads of successes. -EPROTO: cut, longer, or not what it should be; *out is untouched. */
+/*
+ * Parse payloads of successes. -EPROTO: cut, longer, or not what it should be; *out is untouched.
+ */
 int tapir_dotnet__parse_hresult(const struct tapir_dotnet_reply *reply, uint32_t *out);
 int tapir_dotnet__parse_session(const struct tapir_dotnet_reply *reply, uint64_t *out);
 
@@ -144,7 +147,10 @@ struct tapir_dotnet_process {
 	char *rid;			/* from PROCESS_INFO3 on; "" before */
 };
 
-/* command: which of the three was asked. On success out needs __fini. */
+/*
+ * Parses the answer to one of the three commands, which is said by command. On success out needs
+ * __fini.
+ */
 int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
 				enum tapir_dotnet_command command,
 				struct tapir_dotnet_process *out);

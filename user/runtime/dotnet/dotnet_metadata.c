@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The schema of all tables up to the last that is wanted: rows have no size of their own. */
+/*
+ * The schema of all tables up to the last that is wanted. Rows have no size of their own: it
+ * follows from the row counts of other tables and the sizes of the heaps, so every table before a
+ * wanted one has to be understood (ECMA-335, II.24.2.6).
+ */
 #include "runtime/dotnet/dotnet_metadata.h"
 
 #include <errno.h>

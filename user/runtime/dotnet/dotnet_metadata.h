@@ -68,7 +68,7 @@ struct tapir_md_blob {
 	size_t len;
 };
 
-/* bytes are borrowed. 0 or -EPROTO without a line. */
+/* Reads the table's layout; bytes are borrowed. 0 or -EPROTO without a line. */
 int tapir_metadata__init(struct tapir_metadata *m, const uint8_t *bytes, size_t len);
 
 static inline uint32_t tapir_metadata__rows(const struct tapir_metadata *m,
@@ -77,24 +77,29 @@ static inline uint32_t tapir_metadata__rows(const struct tapir_metadata *m,
 	return m->tables[table].row_cnt;
 }
 
-/* Rows count from 1, columns from 0; 0: there is no such. */
+/*
+ * Return a number, a string, a blob. Rows count from 1, columns from 0; 0, "" or an empty blob:
+ * there is no such. Borrowed.
+ */
 uint32_t tapir_metadata__number(const struct tapir_metadata *m, enum tapir_md_table table,
 				uint32_t row, unsigned column);
 const char *tapir_metadata__string(const struct tapir_metadata *m, enum tapir_md_table table,
 				   uint32_t row, unsigned column);
 struct tapir_md_blob tapir_metadata__blob(const struct tapir_metadata *m, enum tapir_md_table table,
 					  uint32_t row, unsigned column);
-/* A column that may refer to one of several tables. */
+/* Returns the row that a column refers to which may refer to one of several tables. */
 struct tapir_md_ref tapir_metadata__ref(const struct tapir_metadata *m, enum tapir_md_table table,
 					uint32_t row, unsigned column);
 
-/* The last row whose number in a column that is sorted is at most that; 0: there is none. */
+/*
+ * Returns the last row whose number in a column that is sorted is at most that; 0: there is none.
+ */
 uint32_t tapir_metadata__last_upto(const struct tapir_metadata *m, enum tapir_md_table table,
 				   unsigned column, uint32_t number);
-/* The type a method belongs to; 0: there is no such method. */
+/* Returns the type a method belongs to; 0: there is no such method. */
 uint32_t tapir_metadata__type_of(const struct tapir_metadata *m, uint32_t method);
 
-/* Reads a number of at most 29 bits from the start of a blob; false: malformed. */
+/* Takes a number of at most 29 bits, or bytes, from the start of a blob; false: malformed. */
 bool tapir_md_blob__take_length(struct tapir_md_blob *blob, uint32_t *out);
 bool tapir_md_blob__take(struct tapir_md_blob *blob, void *out, size_t bytes);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_methods.h. The layout is coreclr-events.tsv's; names are UTF-16, ended by a NUL. */
+/*
+ * MethodLoadVerbose and MethodUnloadVerbose as names of code. The layout is that of usdt/coreclr's
+ * coreclr-events.tsv; names are UTF-16, ended by a NUL, in an order and form that differ from what
+ * people write.
+ */
 #include "runtime/dotnet/dotnet_methods.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_monitors.h. Observed on .NET 9.0.22 and 10.0.12. */
+/*
+ * Observed on .NET 9.0.22 and 10.0.12. What the contract describes is followed; what it does not
+ * (the item on a waiter's stack, the words of a monitor) is recognized by agreement: a pointer to a
+ * thread that is in the list, an index that leads back to its own entry. A wrong owner would be
+ * worse than none.
+ */
 #include "runtime/dotnet/dotnet_monitors.h"
 
 #include <errno.h>

@@ -49,20 +49,24 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 
 struct tapir_dotnet_monitors;
 
-/* Lists the threads. memory is copied, its ctx borrowed. -EINVAL: no descriptor is there. */
+/*
+ * Lists the threads. memory is copied, its ctx borrowed. 0; -EINVAL: no descriptor is there; *out
+ * is the caller's to free.
+ */
 int tapir_dotnet_monitors__new(const struct tapir_process_memory *memory, uint64_t descriptor_va,
 			       struct tapir_dotnet_monitors **out);
 void tapir_dotnet_monitors__free(struct tapir_dotnet_monitors *m);
 
 /*
- * The thread that holds the monitor for which tid waits, both as their own namespace numbers them;
- * 0: it waits for none, or its owner is not known. stack: a copy of its memory from stack_va on.
+ * Returns the thread that holds the monitor for which tid waits, both as their own namespace
+ * numbers them; 0: it waits for none, or its owner is not known. stack: a copy of its memory from
+ * stack_va on.
  */
 uint32_t tapir_dotnet_monitors__owner(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				      const uint8_t *stack, size_t bytes, uint64_t stack_va);
 /*
- * The type of the object for whose monitor tid waits, likewise. False: it is not known, or an array
- * of more dimensions.
+ * Writes the type of the object for whose monitor tid waits, with the same stack. False: it is not
+ * known, or an array of more dimensions.
  */
 bool tapir_dotnet_monitors__type(const struct tapir_dotnet_monitors *m, uint32_t tid,
 				 const uint8_t *stack, size_t bytes, uint64_t stack_va,

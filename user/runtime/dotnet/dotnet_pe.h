@@ -2,7 +2,8 @@
 /*
  * dotnet_pe.h - where things are in an assembly's file (PE/COFF, ECMA-335 II.25).
  *
- * Files are hostile input: every read is checked. No lines; -ENOEXEC: it is no assembly.
+ * Files are hostile input: every read is checked. No lines; -ENOEXEC: it is not an assembly. One
+ * thread for each file.
  */
 #ifndef TAPIR_USER_DOTNET_PE_H
 #define TAPIR_USER_DOTNET_PE_H
@@ -31,10 +32,10 @@ int tapir_pe__open(int fd, struct tapir_pe *out);
 /* Reads exactly `bytes` at a file offset; false: the file is shorter. */
 bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes);
 
-/* Between addresses in memory (RVA) and places in the file. */
+/* Translates an address in memory (RVA) into a place in the file. 0 or -ENOEXEC. */
 int tapir_pe__off(const struct tapir_pe *pe, uint32_t va, uint64_t *off);
 
-/* *out, yours, gets the metadata; not empty, 32 MB at most. Also -ENOMEM. */
+/* Reads the metadata into *out, which the caller frees; not empty, 32 MB at most. Also -ENOMEM. */
 int tapir_pe__read_metadata(const struct tapir_pe *pe, void **out, size_t *len);
 
 #endif

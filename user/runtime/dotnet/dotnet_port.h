@@ -22,7 +22,10 @@
 
 struct tapir_dotnet_port;
 
-/* In dir, which is borrowed for the call and removes the socket. -errno with a line. */
+/*
+ * Creates the port in dir, which is borrowed for the call and removes the socket. 0 or -errno with
+ * a line.
+ */
 int tapir_dotnet_port__new(const struct tapir_run_dir *dir, struct tapir_dotnet_port **out);
 void tapir_dotnet_port__free(struct tapir_dotnet_port *port); /* NULL is fine */
 
@@ -34,9 +37,10 @@ int tapir_dotnet_port__put_environment(const struct tapir_dotnet_port *port, str
 				       const char *existing);
 
 /*
- * *fd becomes a connection of the job's process, not blocking, which awaits one request: one that
- * is there, or comes until then. -ETIMEDOUT, -ECANCELED, -ENOMEM; no line. Connections of other
- * processes are kept until requested, at most 64. Thread-safe: callers wait for each other.
+ * Takes a connection of the job's process into *fd, not blocking, which awaits one request: one
+ * that is there, or comes until the job's deadline. -ETIMEDOUT, -ECANCELED, -ENOMEM; no line.
+ * Connections of other processes are kept until requested, at most 64. Thread-safe: callers wait
+ * for each other.
  */
 int tapir_dotnet_port__take(struct tapir_dotnet_port *port, const struct tapir_peer_helper *job,
 			    uint64_t until_ns, int *fd);

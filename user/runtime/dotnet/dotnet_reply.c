@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The decoding half of dotnet_ipc.h: a cursor that never passes the end of what came. */
+/*
+ * The decoding half of dotnet_ipc.h: a cursor that never passes the end of what came. After a
+ * failure every read fails, so a message is checked once, at its end; then nothing may be left over
+ * either.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

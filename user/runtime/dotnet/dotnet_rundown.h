@@ -15,8 +15,8 @@
 #include "runtime/dotnet/dotnet_client.h"
 
 /*
- * *out_fd is yours: a jitdump in memory, with holes where the code would be. Failures: those of
- * dotnet_client.h, and -EIO with a line: the session reported nothing.
+ * Requests a rundown; *out_fd is the caller's: a jitdump in memory, with holes where the code would
+ * be. Failures: those of dotnet_client.h, and -EIO with a line: the session reported nothing.
  */
 int tapir_dotnet_rundown__take(const struct tapir_dotnet_opts *opts, int *out_fd);
 

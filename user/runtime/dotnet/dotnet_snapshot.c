@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_snapshot.h. */
+/*
+ * EnablePerfMap makes the runtime write names of all code into a file; it is switched off again at
+ * once, since the runtime would otherwise write for ever. Whatever happens between the two requests
+ * is a guard's: a file that the runtime still writes must keep its name (user/README.md). Where no
+ * file is possible, a rundown has the same names.
+ */
 #include "runtime/dotnet/dotnet_snapshot.h"
 
 #include <errno.h>

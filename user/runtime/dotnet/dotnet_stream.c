@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_stream.h. */
+/*
+ * Opens an event session by the newest of five commands that the runtime knows: it refuses an
+ * unknown one, which costs a connection and nothing else.
+ */
 #include "runtime/dotnet/dotnet_stream.h"
 
 #include <errno.h>

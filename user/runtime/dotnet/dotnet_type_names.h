@@ -20,17 +20,20 @@ struct tapir_dotnet_type_names { /* zeroed at first, but for the process */
 	struct tapir_vec(struct tapir_dotnet_type_name) known;
 };
 
-/* "Shop.Cart.Line" of a nested type, "System.Collections.Generic.List<>". Pure; nothing: no such
- * row. */
+/*
+ * Appends "Shop.Cart.Line" of a nested type, "System.Collections.Generic.List<>". Pure; nothing:
+ * there is no such row.
+ */
 void tapir_dotnet_type__add_name(const struct tapir_metadata *m, uint32_t row,
 				 struct tapir_str *out);
 
 /*
- * The name of a type in the assembly that the process maps from that path. Borrowed; NULL: not
- * known.
+ * Returns the name of a type in the assembly that the process maps from that path. Borrowed; NULL:
+ * not known.
  */
 const char *tapir_dotnet_type_names__of(struct tapir_dotnet_type_names *names, const char *path,
 					uint32_t row);
+/* Frees the names. */
 void tapir_dotnet_type_names__fini(struct tapir_dotnet_type_names *names);
 
 #endif

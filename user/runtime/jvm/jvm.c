@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm.h. */
+/*
+ * Recognizes HotSpot by what libjvm.so exports, and reads its version from a text in .rodata: "...
+ * VM (VERSION) for linux-amd64 JRE (VERSION), built on ..." (abstract_vm_version.cpp).
+ */
 #include "runtime/jvm/jvm.h"
 
 #include <string.h>

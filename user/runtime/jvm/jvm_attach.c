@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The protocol on a connected socket, and the commands built on it. See jvm_attach.h. */
+/*
+ * HotSpot's attach protocol (attachListener.cpp): four texts, each with its NUL, of which the first
+ * is the version "1"; the answer is a number on a line, then text until the JVM hangs up. A command
+ * that writes a file is sent only after a guard knows the file's name.
+ */
 #include "runtime/jvm/jvm_attach.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reads CodeCache, CodeHeap and CodeBlob, and checks each value. */
+/*
+ * Reads CodeCache, CodeHeap and CodeBlob, where the JVM's own description (jvm_structs.h) says they
+ * are, and checks each value against the others: an offset that is wrong would give the unwinder a
+ * wrong frame size.
+ */
 #include "runtime/jvm/jvm_code.h"
 
 #define MAX_USER_VA   (1ull << 47)

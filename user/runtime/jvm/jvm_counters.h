@@ -14,9 +14,12 @@
 
 struct tapir_jvm_counters;
 
-/* 0; -ENOENT: it has no such file (-XX:-UsePerfData); another -errno: it may not be read. No line.
+/*
+ * Opens the file of a JVM. 0; -ENOENT: it has no such file (-XX:-UsePerfData); another -errno: it
+ * may not be read. No line.
  */
 int tapir_jvm_counters__open(uint32_t tgid, struct tapir_jvm_counters **out);
+/* Closes the file and frees. NULL is fine. */
 void tapir_jvm_counters__close(struct tapir_jvm_counters *c);
 
 /* Reads the counters' values now. 0 or -errno. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm_facts.h. Files of /proc only: the kernel's, which always answer. */
+/*
+ * Facts from /proc only: the kernel's files always answer. A JVM that would take SIGQUIT for a
+ * request to print its threads, or has no thread for it, must not be sent one; where an argument
+ * may only look like -Xrs, it is taken for it.
+ */
 #include "runtime/jvm/jvm_facts.h"
 
 #include <errno.h>

@@ -17,6 +17,7 @@ struct tapir_jvm_facts {
 
 /* On success out needs __fini. -ENOEXEC: not a HotSpot JVM; the others as in jvm_attach.h. */
 int tapir_jvm_facts__read(uint32_t tgid, struct tapir_jvm_facts *out);
+/* Closes the descriptors and frees the texts. */
 void tapir_jvm_facts__fini(struct tapir_jvm_facts *facts);
 
 #endif

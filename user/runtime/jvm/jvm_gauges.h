@@ -18,14 +18,15 @@
 struct tapir_jvm_gauges_set;
 typedef void (*tapir_jvm_gauges_fn)(void *ctx, const struct tapir_rec *counter);
 
-/* NULL: out of memory. */
+/* fn is called with each COUNTER record. NULL: out of memory. __free closes all files. */
 struct tapir_jvm_gauges_set *tapir_jvm_gauges_set__new(tapir_jvm_gauges_fn fn, void *ctx);
 void tapir_jvm_gauges_set__free(struct tapir_jvm_gauges_set *set);
 
 /* A MAPPING of libjvm.so makes its process one of them; any other record changes nothing. */
 void tapir_jvm_gauges_set__learn(struct tapir_jvm_gauges_set *set, const struct tapir_rec *rec);
+/* Returns true if no JVM was seen: then nothing has to be polled. */
 bool tapir_jvm_gauges_set__is_empty(const struct tapir_jvm_gauges_set *set);
-/* Reads them if it is time for it; is_last: in any case. */
+/* Reads their counters if it is time for it; is_last: in any case. */
 void tapir_jvm_gauges_set__poll(struct tapir_jvm_gauges_set *set, uint64_t now_ns, bool is_last);
 
 #endif

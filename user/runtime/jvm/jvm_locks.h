@@ -25,7 +25,10 @@ struct tapir_jvm_lock_waits tapir_vec(struct tapir_jvm_lock_wait);
 /* Adds the waits of a dump whose owner is in it, too. 0 or -ENOMEM. */
 int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_waits *out);
 
-/* Privileges and errors: tapir_jvm__command. cancel_fd: -1, or ends it when readable. */
+/*
+ * Requests a dump of the process and parses it. Privileges and errors: tapir_jvm__command.
+ * cancel_fd: -1, or ends it when readable.
+ */
 int tapir_jvm_locks__ask(uint32_t tgid, int cancel_fd, struct tapir_jvm_lock_waits *out);
 
 #endif

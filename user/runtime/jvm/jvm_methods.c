@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm_methods.h. Descriptors are those of the JVM specification, 4.3. */
+/*
+ * Names of a JVM's compiled methods from hotspot's probes. Descriptors are those of the JVM
+ * specification, 4.3: "(I[Ljava/lang/String;)V" becomes "(int, java.lang.String[])".
+ */
 #include "runtime/jvm/jvm_methods.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm_perfdata.h. */
+/*
+ * hsperfdata, version 2.0 (perfMemory.hpp): a prologue, then entries with a name and a value, which
+ * the JVM changes while they are read. An entry's lengths are checked; its value is one word.
+ */
 #include "runtime/jvm/jvm_perfdata.h"
 #include "base/little_endian.h"
 

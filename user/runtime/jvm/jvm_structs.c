@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jvm_structs.h. Observed on JDK 17 and 25. */
+/*
+ * gHotSpotVMStructs: a table of (type, field, offset) that HotSpot exports for its own debugger.
+ * Its strides and members are exported as variables, too, so nothing of a version is assumed.
+ * Observed on JDK 17 and 25.
+ */
 #include "runtime/jvm/jvm_structs.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * otel_process.h - copies what a process publishes of itself by OpenTelemetry's process context
  * (tapir/otel_context.h). The process may put anything there, change it during the read, or have a
  * page that never answers: its memory is read by a helper process (base/foreign/helper.h), as long
- * as a limit says. decode/otel_resource.h says what is in the copy.
+ * as a limit says. decode/otel_resource.h says what is in the copy. One thread.
  */
 #ifndef TAPIR_USER_OTEL_PROCESS_H
 #define TAPIR_USER_OTEL_PROCESS_H

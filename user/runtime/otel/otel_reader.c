@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A helper that waits for a process is left to it; after STUCK_MAX of them no process is read. */
+/*
+ * A helper that waits for a process is left to it and another is started; after STUCK_MAX of them
+ * no process is read any longer, since each is a process that cannot be ended.
+ */
 #include "runtime/otel/otel_reader.h"
 
 #include <errno.h>

@@ -26,8 +26,12 @@ struct tapir_otel_reader {
  */
 int tapir_otel_reader__look(struct tapir_otel_reader *r, struct tapir_otel_process *p,
 			    bool *is_stuck);
-/* The name of the service that a process is; empty: it says none. Borrowed until the next look. */
+/*
+ * Returns the name of the service that a process is; empty: it publishes none. Borrowed until the
+ * next call.
+ */
 struct tapir_sv tapir_otel_reader__service(struct tapir_otel_reader *r, uint32_t tgid);
+/* Leaves the helper and frees the payload. */
 void tapir_otel_reader__fini(struct tapir_otel_reader *r);
 
 #endif

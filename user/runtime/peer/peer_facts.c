@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See peer_facts.h. */
+/*
+ * The pidfd is opened first, then the process's directory in /proc; that the pidfd reports no end
+ * afterwards proves that both are of one process.
+ */
 #include "runtime/peer/peer_facts.h"
 
 #include <errno.h>

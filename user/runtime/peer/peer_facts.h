@@ -22,6 +22,7 @@ struct tapir_peer_facts {
 /* task: "attach to the JVM", for a line. -ESRCH, -EINVAL a thread, ...; on success out needs
  * __fini. */
 int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_facts *out);
+/* Closes both descriptors. */
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
 
 /*
@@ -38,8 +39,8 @@ int tapir_peer__check_thawed(uint32_t tgid, const char *task);
 bool tapir_peer__is_stopped(int proc_fd);
 
 /*
- * A file of its directory in /proc: *out, with a NUL after its len bytes, is freed by the caller.
- * No line.
+ * Reads a file of its directory in /proc: *out, with a NUL after its len bytes, is freed by the
+ * caller. 0 or -errno. No line.
  */
 int tapir_peer_facts__read_file(const struct tapir_peer_facts *facts, const char *name,
 				size_t max_bytes, char **out, size_t *len);

@@ -132,8 +132,9 @@ int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 				   struct tapir_peer_guard *guard);
 
 /*
- * For its last act: a runtime was asked to write the file, and has not answered yet; or it has.
- * asked_fd: the connection that the runtime closes when it has, borrowed; -1: there is none.
+ * __note_asked: a runtime was asked to write the file, and has not answered yet; __note_answered:
+ * it has. The guard's last act depends on it. asked_fd: the connection that the runtime closes when
+ * it has, borrowed; -1: there is none.
  */
 void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd);
 void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard);
@@ -143,11 +144,11 @@ void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard);
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard);
 void tapir_peer_guard__let_act(struct tapir_peer_guard *guard);
 
-/* Polls fd (-1: just waits) until events, the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
+/* Waits for events on fd (-1: just waits), the deadline or a cancel: 0, -ETIMEDOUT, -ECANCELED. */
 int tapir_peer_helper__poll(const struct tapir_peer_helper *job, int fd, short events,
 			    uint64_t deadline_ns);
 
-/* All bytes to a connected, non-blocking socket; -EPIPE is -ECONNRESET. No line. */
+/* Sends all bytes to a connected, non-blocking socket; -EPIPE is -ECONNRESET. No line. */
 int tapir_peer_helper__send(const struct tapir_peer_helper *job, int fd, const void *bytes,
 			    size_t len, uint64_t deadline_ns);
 
@@ -168,7 +169,7 @@ struct tapir_peer_places {
 /* Stores error and reason in the answer; returns err. */
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why);
 
-/* A short rest: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
+/* Waits a moment before a repeated attempt: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
 int tapir_peer_child__rest(const struct tapir_peer_helper *job);
 
 /*
@@ -204,7 +205,9 @@ int tapir_peer_child__connect(const struct tapir_peer_helper *job,
 			      const struct tapir_peer_places *at, const char *name,
 			      struct tapir_peer_answer *answer);
 
-/* The process at the other end of a connection, as the kernel has it; 0: of another pid namespace.
+/*
+ * Returns the process at the other end of a connection, as the kernel has it; 0: of another pid
+ * namespace.
  */
 uint32_t tapir_peer_child__pid_behind(int fd);
 
@@ -231,7 +234,7 @@ void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
 void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
 				      const struct tapir_peer_answer *answer, int dir_fd);
 
-/* found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
+/* Sets found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 
 /* Acts of one runtime. */

@@ -13,8 +13,9 @@
 #include "runtime/peer/peer_helper.h"
 
 /*
- * Waits until the job's deadline; *out is yours to close. With a line: -EBUSY another tapir has it
- * (the line says so where the process is stopped), -ECANCELED, or why it cannot be opened.
+ * Takes the lock, waiting until the job's deadline; *out is the caller's to close. With a line:
+ * -EBUSY another tapir has it (the line says so where the process is stopped), -ECANCELED, or why it
+ * cannot be opened.
  */
 int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out);
 

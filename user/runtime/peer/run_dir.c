@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See run_dir.h. The lock on the directory means that its tapir, or the guard, is alive. */
+/*
+ * A lock on the directory means that its tapir, or the guard, is alive: a directory that can be
+ * locked was left behind, and is removed by the next tapir that finds it. The guard is started
+ * before the directory exists, so that at every moment a process knows its name.
+ */
 #include "runtime/peer/run_dir.h"
 
 #include <errno.h>

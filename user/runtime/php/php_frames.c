@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The offsets are what PHP's headers give on x86-64. */
+/*
+ * Zend's frames (zend_execute_data) as they are in memory. The offsets are what PHP's headers give
+ * on x86-64; a version without a row of offsets is not read, because wrong ones give plausible
+ * names.
+ */
 #include "runtime/php/php_frames.h"
 
 #include "bpf/interp.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See postgresql_namer.h. A process that has ended is replaced by its server. */
+/*
+ * Wanted names are searched in batches, since one walk of a server's buffers finds any number of
+ * them. A process that has ended is replaced by its server.
+ */
 #include "runtime/postgresql/postgresql_namer.h"
 
 #include <stdlib.h>

@@ -13,20 +13,23 @@
 
 struct tapir_postgresql_namer;
 
-/* NULL: out of memory. */
+/* Returns NULL: out of memory. __free drops all names. */
 struct tapir_postgresql_namer *tapir_postgresql_namer__new(void);
 void tapir_postgresql_namer__free(struct tapir_postgresql_namer *n);
 
-/* tgid: a process of the server, 0 or one with the lock's database. */
+/*
+ * Adds a relation or database to what is wanted. tgid: a process of the server, 0 or one with the
+ * lock's database.
+ */
 void tapir_postgresql_namer__want(struct tapir_postgresql_namer *n, uint32_t server, uint32_t tgid,
 				  const struct tapir_postgresql_lock *lock);
-/* Finds what is wanted; whether there are names that were not there before. */
+/* Finds what is wanted. Returns true if there are names that were not there before. */
 bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n);
 /* Adds a lock as tapir_postgresql_lock__add_text does, with the names that are known. */
 void tapir_postgresql_namer__add_lock(const struct tapir_postgresql_namer *n, uint32_t server,
 				      const struct tapir_postgresql_lock *lock,
 				      struct tapir_str *out);
-/* All names, as TAPIR_META_POSTGRESQL_NAMES has them; at most max_bytes. */
+/* Appends all names, as TAPIR_META_POSTGRESQL_NAMES has them; at most max_bytes. */
 void tapir_postgresql_namer__add_names(const struct tapir_postgresql_namer *n, size_t max_bytes,
 				       struct tapir_str *out);
 

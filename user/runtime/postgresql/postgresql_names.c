@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See postgresql_names.h: what a server's buffers and files hold. */
+/*
+ * Searches a server's buffers and files for rows of pg_class, pg_namespace and pg_database. Nothing
+ * is locked: a page, and whose it is, is compared before and after it was read.
+ */
 #include "runtime/postgresql/postgresql_names.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
  *
  * Memory and files are checked (postgresql_page.h) and reads are bounded: what cannot be found has
  * no name. Structures: the descriptor of a buffer (of 64 bytes, valid: bit 24), as observed in
- * PostgreSQL 13 to 18. No lines.
+ * PostgreSQL 13 to 18. No lines. One thread.
  */
 #ifndef TAPIR_USER_POSTGRESQL_NAMES_H
 #define TAPIR_USER_POSTGRESQL_NAMES_H
@@ -37,11 +37,11 @@ struct tapir_postgresql_relation {
 	char name[TAPIR_POSTGRESQL_RELATION_BYTES]; /* "": not found */
 };
 
-/* Names of relations of one database; dir: its directory, as "base/5". */
+/* Fills in the names of relations of one database; dir: its directory, as "base/5". */
 void tapir_postgresql_names__relations(const struct tapir_postgresql_server *server,
 				       uint32_t database, const char *dir,
 				       struct tapir_postgresql_relation *relations, size_t cnt);
-/* "": not found. */
+/* Writes the name of a database; "": not found. */
 void tapir_postgresql_names__database(const struct tapir_postgresql_server *server,
 				      uint32_t database, char name[TAPIR_POSTGRESQL_NAME_BYTES]);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See postgresql_page.h. Numbers have the byte order of the machine that the server runs on. */
+/*
+ * A page of a heap: header, item pointers, rows. A row's flags say whether the transactions that
+ * made and replaced it are known to have ended; a row that only the commit log could judge is not
+ * used. Numbers have the byte order of the machine that the server runs on.
+ */
 #include "runtime/postgresql/postgresql_page.h"
 #include "base/little_endian.h"
 

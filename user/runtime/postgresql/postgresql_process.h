@@ -11,24 +11,32 @@
 
 struct tapir_postgresql_process;
 
-/* NULL: it is no process of a server, or out of memory. */
+/*
+ * Returns NULL: it is not a process of a server, or out of memory. __free closes what is open; NULL
+ * is fine.
+ */
 struct tapir_postgresql_process *tapir_postgresql_process__new(uint32_t tgid);
 void tapir_postgresql_process__free(struct tapir_postgresql_process *p);
 
-/* The address of MyProc (postgresql_locks.h). */
+/*
+ * Return the address of MyProc (postgresql_locks.h), of debug_query_string
+ * (tapir_postgresql__statement) and of MyBEEntry (postgresql_session.h) in each process of the
+ * server; 0: it is not exported.
+ */
 uint64_t tapir_postgresql_process__my_proc_va(const struct tapir_postgresql_process *p);
 /* The address of debug_query_string (tapir_postgresql__statement); 0: it is not exported. */
 uint64_t tapir_postgresql_process__query_va(const struct tapir_postgresql_process *p);
 /* The address of MyBEEntry (postgresql_session.h); 0: it is not exported. */
 uint64_t tapir_postgresql_process__my_entry_va(const struct tapir_postgresql_process *p);
 /*
- * The text of the statement that a process of the same server executes, cut to what has room. The
- * server keeps it for its log; NULL there, as between statements: "".
+ * Writes the text of the statement that a process of the same server executes, cut to what has
+ * room. The server keeps it for its log; NULL there, as between statements: "".
  */
 void tapir_postgresql__statement(uint32_t tgid, uint64_t query_va, char *out, size_t max);
 /*
- * Names of relations of a database, 0: of those that all share; as postgresql_names.h. Files of a
- * database in another tablespace are found by a process that is connected to it only.
+ * Fill in names of relations of a database (0: of those that all share), and the name of a
+ * database; as postgresql_names.h. Files of a database in another tablespace are found by a process
+ * that is connected to it only.
  */
 void tapir_postgresql_process__name_relations(struct tapir_postgresql_process *p, uint32_t database,
 					      struct tapir_postgresql_relation *relations,

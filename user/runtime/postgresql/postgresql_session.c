@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Structures: PgBackendStatus, as observed in PostgreSQL 14 to 18. */
+/*
+ * PgBackendStatus, as observed in PostgreSQL 14 to 18: the members that are read differ in their
+ * places between versions, so a value counts only if it is what such a member can be.
+ */
 #include "runtime/postgresql/postgresql_session.h"
 
 #include <string.h>

@@ -5,7 +5,8 @@
  * (bpf/interp.h). What V8 exports for debuggers (v8dbg_*) says where things are in its objects.
  *
  * Its collector moves objects while they are read. So a name counts only if the description has the
- * words that it had when the stack was walked, before and after, and if the same was read twice.
+ * words that it had when the stack was walked, before and after, and if the same was read twice. No
+ * state; any thread.
  */
 #ifndef TAPIR_USER_V8_FUNCTIONS_H
 #define TAPIR_USER_V8_FUNCTIONS_H
@@ -52,10 +53,10 @@ struct tapir_v8 {
 	int32_t constants[TAPIR_V8_CONSTANT_CNT];
 };
 
-/* The constant that a symbol without "v8dbg_" is; TAPIR_V8_CONSTANT_CNT: none of these. */
+/* Returns the constant that a symbol without "v8dbg_" is; TAPIR_V8_CONSTANT_CNT: none of these. */
 enum tapir_v8_constant tapir_v8__constant(const char *name);
 
-/* Can names be read with these constants? */
+/* Returns true if names can be read with these constants. */
 bool tapir_v8__is_known(const struct tapir_v8 *v8);
 
 /* Describes to BPF programs how they find the functions of frames. v8: is known. */

@@ -34,9 +34,10 @@ struct tapir_counter_choice {
 
 /* -EINVAL with a line: it is empty, or has a ':' or ';', or a part is too long. -ENOMEM. */
 int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *glob);
+/* Frees the globs. */
 void tapir_counter_choice__fini(struct tapir_counter_choice *choice);
 
-/* The glob that selects it, -1: none. */
+/* Returns the index of the glob that selects the counter, -1: none. */
 int tapir_counter_choice__find(const struct tapir_counter_choice *choice, struct tapir_sv provider,
 			       struct tapir_sv counter);
 

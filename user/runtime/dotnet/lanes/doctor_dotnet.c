@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See doctor_dotnet.h. */
+/*
+ * The checks of a .NET process. If its events can be recorded by a ring, which needs no BPF,
+ * missing capabilities become a limit instead of a failure.
+ */
 #include "runtime/dotnet/lanes/doctor_dotnet.h"
 
 #include <errno.h>

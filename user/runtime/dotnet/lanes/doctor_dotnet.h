@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * doctor_dotnet.h - `doctor -p`: whether it is .NET, whether its socket answers, and how its events
- * would be recorded.
+ * would be recorded. One thread; waits for the socket up to 1.5 s.
  */
 #ifndef TAPIR_USER_DOCTOR_DOTNET_H
 #define TAPIR_USER_DOCTOR_DOTNET_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A session of one event source, through the diagnostics port, of which nothing is read. */
+/*
+ * Threads of .NET 11 send their buffers when a listener comes or goes: so a session of that event
+ * source is opened through the diagnostics port, of which nothing is read, and closed again.
+ */
 #include "runtime/dotnet/lanes/dotnet_flush.h"
 
 #include <errno.h>

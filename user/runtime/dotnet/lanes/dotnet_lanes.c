@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A list of processes and a thread that does what is due, outside the lock. */
+/*
+ * A list of processes and a thread that does what is due. An attempt may take seconds and is made
+ * without the lock: the list may move in the meantime, so a process is searched again by its pid
+ * and start, and may be gone.
+ *
+ * Failures differ in what they promise. One that starts, or is stopped, is tried without an end;
+ * one that does not answer a few times; where no library can be loaded, the stream is taken.
+ */
 #include "runtime/dotnet/lanes/dotnet_lanes.h"
 
 #include <errno.h>

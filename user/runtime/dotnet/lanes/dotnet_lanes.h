@@ -37,11 +37,14 @@ struct tapir_dotnet_lanes;
 int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
 			      struct tapir_dotnet_lanes **out);
 
-/* A mapping shows that it runs .NET. Cheap; again: nothing. NULL is fine, as for all of these. */
+/*
+ * Notes that a mapping shows that a process runs .NET. Cheap; again: nothing. NULL is fine, as for
+ * all of these.
+ */
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* Inspects the files of a process that may run .NET (NativeAOT maps none that shows it). */
 void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
-/* The process ended. / Another program is in it now. */
+/* __forget: the process has ended. __restart: another program is in it now. */
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
@@ -50,10 +53,10 @@ bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
 /* Returns true if one is still to be tried, for the first time or again (it is starting, or
  * stopped). */
 bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
-/* Processes whose lane, or stream, was opened. */
+/* Returns the number of processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 
-/* -errno of the last inspection, or of the last attempt to open its lane; else 0. */
+/* Returns -errno of the last inspection, or of the last attempt to open its lane; else 0. */
 int tapir_dotnet_lanes__error(struct tapir_dotnet_lanes *l, uint32_t tgid);
 
 /* Adds those whose lane is open. */
@@ -65,6 +68,7 @@ void tapir_dotnet_lanes__add_attached(struct tapir_dotnet_lanes *l, struct tapir
  * then unload by themselves, 1.3 to 1.5 s later, and tapir need not wait for that.
  */
 void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l);
+/* Ends the thread, if __stop did not, and frees the list. NULL is fine. */
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l);
 
 #endif

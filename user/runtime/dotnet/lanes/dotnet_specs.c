@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See dotnet_specs.h. */
+/*
+ * Translates SPECs for .NET: names of events, keywords and levels become the masks that a session
+ * requests. A native provider's events carry numbers, so names are looked up in the manifests; an
+ * EventSource's are judged by name when they fire.
+ */
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 
 #include <errno.h>

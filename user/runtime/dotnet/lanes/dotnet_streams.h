@@ -31,6 +31,9 @@ struct tapir_dotnet_streams_opts {
 
 struct tapir_dotnet_streams;
 
+/*
+ * Options are copied, what they point to is borrowed until __free. No thread runs yet. 0 or -errno.
+ */
 int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
 			      struct tapir_dotnet_streams **out);
 
@@ -42,7 +45,7 @@ int tapir_dotnet_streams__new(const struct tapir_dotnet_streams_opts *opts,
  */
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *s, uint32_t tgid, int cancel_fd);
 
-/* Processes whose stream was opened. NULL is fine, as for all of these. */
+/* Returns the number of processes whose stream was opened. NULL is fine, as for all of these. */
 size_t tapir_dotnet_streams__process_cnt(struct tapir_dotnet_streams *s);
 bool tapir_dotnet_streams__spec_matched(struct tapir_dotnet_streams *s, size_t spec_idx);
 void tapir_dotnet_streams__add_seen(struct tapir_dotnet_streams *s, struct tapir_seen_names *out);

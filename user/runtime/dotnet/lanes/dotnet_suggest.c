@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds near names as spec/spec.h does, among providers instead of probes. */
+/*
+ * Finds near names as spec/spec.h does, among providers instead of probes: a person who writes "gc"
+ * for the runtime's provider may have meant its keyword.
+ */
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 
 #include "decode/dotnet_tables.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See probe_links.h. Several tapirs may work on it: what is gone already is not a failure. */
+/*
+ * The links of published probes below /run/tapir. Several tapirs may work on the directory: what is
+ * gone already is not a failure, and what another one has made, and is alive, stays.
+ */
 #include "runtime/dotnet/lanes/probe_links.h"
 
 #include <ctype.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table of images by process and mapping, and what was printed of each. */
+/*
+ * A table of images by process and mapping, and what was printed of each. An image is the memory in
+ * which a process's library writes notes; it grows, so it is read again while something comes, and
+ * rarely after that.
+ */
 #include "runtime/dotnet/lanes/publish.h"
 
 #include <ctype.h>

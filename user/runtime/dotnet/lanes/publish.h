@@ -23,15 +23,16 @@ struct tapir_publish_opts {
 
 struct tapir_publish;
 
-/* -errno with a line: there can be no links. */
+/* Opens the directory of links. -errno with a line: there can be no links. */
 int tapir_publish__open(struct tapir_publish **out);
 /* Before the first __look. */
 void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_opts *opts);
-/* Cheap while it is not time. NULL is fine, as for all of these. */
+/* Scans for new images, if it is time. NULL is fine, as for all of these. */
 void tapir_publish__look(struct tapir_publish *p, uint64_t now_ns);
 uint64_t tapir_publish__next_ns(const struct tapir_publish *p); /* UINT64_MAX: never */
 /* Scans a last time, prints what was published, removes the links. Before the lanes are closed. */
 void tapir_publish__stop(struct tapir_publish *p);
+/* Removes links that are left, and frees. */
 void tapir_publish__free(struct tapir_publish *p);
 
 #endif

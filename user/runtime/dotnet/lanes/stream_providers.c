@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A provider has one place, with all that is asked of it; what that lets through is judged later.
+/*
+ * EventPipe has one place for each provider, with all that is requested of it; what that lets
+ * through beyond a SPEC is judged when it arrives.
  */
 #include "runtime/dotnet/lanes/stream_providers.h"
 

@@ -40,6 +40,7 @@ struct tapir_stream_sink {
 	uint64_t event_cnt, lost_cnt, malformed_cnt;
 };
 
+/* queue and specs are borrowed until __fini; name_spec may be NULL. 0 or -ENOMEM. */
 int tapir_stream_sink__init(struct tapir_stream_sink *sink, struct tapir_queue *queue,
 			    const struct tapir_spec_list *specs,
 			    const struct tapir_spec *name_spec);
@@ -66,6 +67,7 @@ struct tapir_stream_records {
 		malformed_read; /* added up; read: the reader's */
 };
 
+/* sink is borrowed. Before the first feed the reader calls on_start, which sets the clock. */
 void tapir_stream_records__init(struct tapir_stream_records *r, struct tapir_stream_sink *sink,
 				uint32_t tgid);
 void tapir_stream_records__fini(struct tapir_stream_records *r);
@@ -76,7 +78,7 @@ void tapir_stream_records__fini(struct tapir_stream_records *r);
  */
 struct tapir_nettrace_sink tapir_stream_records__sink(struct tapir_stream_records *r);
 void tapir_stream_records__begin(struct tapir_stream_records *r);
-/* malformed_cnt: the reader's, added up since the start. */
+/* malformed_cnt: the reader's, since the start; what it grew by becomes a LOSS. */
 void tapir_stream_records__end(struct tapir_stream_records *r, uint64_t malformed_cnt);
 
 #endif
