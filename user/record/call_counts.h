@@ -21,12 +21,14 @@ struct tapir_call_counts *tapir_call_counts__new(struct tapir_programs *programs
 						 tapir_call_counts_fn fn, void *ctx);
 void tapir_call_counts__free(struct tapir_call_counts *c); /* accepts NULL */
 
-/* c of the following may be NULL. The last values of a thread that ended: TAPIR_REC_CALL_TOTAL.
- * False: it is malformed. */
+/*
+ * Takes the last values of a thread that ended: TAPIR_REC_CALL_TOTAL. False: it is malformed. c may
+ * be NULL here and below.
+ */
 bool tapir_call_counts__end(struct tapir_call_counts *c, const struct tapir_rec *total);
-/* must: whether it is time or not. */
+/* Writes what was added since the last time, if it is time for it or must is set. */
 void tapir_call_counts__poll(struct tapir_call_counts *c, uint64_t now_ns, bool must);
-/* The last time, when the programs count no more: with the calls that have not returned. */
+/* The last reading, when the programs count no longer: with the calls that have not returned. */
 void tapir_call_counts__finish(struct tapir_call_counts *c, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One allocation per path; all of them are dropped when PATHS_MAX is reached. */
+/*
+ * Paths of cgroups by their ids. One allocation per path; all of them are dropped when PATHS_MAX is
+ * reached: it costs a few reads of /proc, and needs no order of use.
+ */
 #include "record/cgroup_paths.h"
 
 #include <stdlib.h>

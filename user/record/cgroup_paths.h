@@ -15,6 +15,7 @@ struct tapir_cgroup_paths {
 	char *other; /* the last one that was not kept */
 };
 
+/* Frees the paths. */
 void tapir_cgroup_paths__fini(struct tapir_cgroup_paths *paths);
 
 /*

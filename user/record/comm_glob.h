@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * comm_glob.h - the tables with which the BPF programs match a glob over process names
- * (bpf/glob_logic.bpf.h). Means exactly what tapir_glob__match means.
+ * (bpf/glob_logic.bpf.h). They mean exactly what tapir_glob__match means: one is computed by the
+ * other. Pure.
  */
 #ifndef TAPIR_USER_COMM_GLOB_H
 #define TAPIR_USER_COMM_GLOB_H

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See counter_maker.h. An event without values costs one lookup in a map. */
+/*
+ * Turns events that carry measured values into COUNTER records. Every event comes here, so an event
+ * without values costs one lookup in a map. Two instruments of one name are two series, of which
+ * each but the first has its number as a tag.
+ */
 #include "record/counter_maker.h"
 
 #include <errno.h>

@@ -24,9 +24,9 @@ int tapir_counter_maker__new(const struct tapir_counter_choice *choice, tapir_co
 void tapir_counter_maker__finish(const struct tapir_counter_maker *m);
 void tapir_counter_maker__free(struct tapir_counter_maker *m);
 
-/* A PROBE record. */
+/* Takes a PROBE record, which says whether its events can hold values. */
 void tapir_counter_maker__learn(struct tapir_counter_maker *m, const struct tapir_rec *rec);
-/* After the catalog has it: fn is called for each value in it. */
+/* Takes an event, after the catalog has it: fn is called for each value in it. */
 void tapir_counter_maker__add(struct tapir_counter_maker *m, const struct tapir_catalog *catalog,
 			      const struct tapir_rec_event *ev);
 

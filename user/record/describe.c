@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Filling PROCESS and MAPPING records. */
+/*
+ * Fills PROCESS and MAPPING records. A process that ended early has no /proc any longer: then the
+ * record has what BPF saw, which is the name and the ids, and its strings are empty.
+ */
 #include "record/describe.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* describe.h - records about processes and mappings, from /proc and images. */
+/*
+ * describe.h - builds records about processes and mappings, from /proc and images, in the caller's
+ * buffer. One thread for each buffer.
+ */
 #ifndef TAPIR_USER_DESCRIBE_H
 #define TAPIR_USER_DESCRIBE_H
 
@@ -15,8 +18,8 @@ const struct tapir_rec *tapir_describe__process(struct tapir_recbuf *buf,
 						bool no_command_lines);
 
 /*
- * A PROCESS record of what BPF saw (rec), with the parts that only /proc has (command line, cgroup
- * path).
+ * Builds a PROCESS record of what BPF saw (rec), with the parts that only /proc has (command line,
+ * cgroup path).
  */
 const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      const struct tapir_rec_process *rec,
@@ -24,8 +27,8 @@ const struct tapir_rec *tapir_describe__process_event(struct tapir_recbuf *buf,
 						      bool no_command_lines);
 
 /*
- * A PROCESS record of what BPF saw, with the path and the command line that BPF has read. cmdline:
- * in place of the latter, if it is longer; else with data NULL.
+ * Builds a PROCESS record of what BPF saw, with the path and the command line that BPF has read.
+ * cmdline: in place of the latter, if it is longer; else with data NULL.
  */
 const struct tapir_rec *tapir_describe__process_read(struct tapir_recbuf *buf,
 						     const struct tapir_rec_process *rec,
@@ -34,8 +37,8 @@ const struct tapir_rec *tapir_describe__process_read(struct tapir_recbuf *buf,
 						     bool no_command_lines);
 
 /*
- * image: NULL for memory without a file, or a file that could not be opened. from_ns: since when
- * it is mapped, or earlier than anything that is recorded of it.
+ * Builds a MAPPING record. image: NULL for memory without a file, or a file that could not be
+ * opened. from_ns: since when it is mapped, or earlier than anything that is recorded of it.
  */
 const struct tapir_rec *tapir_describe__mapping(struct tapir_recbuf *buf, uint32_t tgid,
 						uint64_t from_ns,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Breadth first: each file that is found appends what it needs. */
+/*
+ * Breadth first, as ld.so(8) does it: each file that is found appends what it needs, and the first
+ * file of a name wins. "$ORIGIN" and "$LIB" are replaced; a directory in which nothing is found is
+ * skipped without a line.
+ */
 #include "record/elf_closure.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A path below the root of a mount's part of its file system is one below the mount's point. */
+/*
+ * The kernel reports a path from the root of a file system; a person knows it from a mount point.
+ * Bind mounts show parts, so the mount that shows most of the file system is taken.
+ */
 #include "record/io_paths.h"
 
 #include <stdio.h>

@@ -16,6 +16,7 @@ struct tapir_io_paths {
 	struct tapir_recbuf buf;
 };
 
+/* Frees the list of mounts. */
 void tapir_io_paths__fini(struct tapir_io_paths *paths);
 
 /* Takes text as the list of mounts, in the form of proc(5), in place of what was read. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two maps by probe. */
+/*
+ * An event of a probe and the same event of a ring lane would be recorded twice. Two maps by probe:
+ * the key by which the lanes' coverage is asked, and how many were left out.
+ */
 #include "record/lane_dedup.h"
 
 #include "base/clock.h"

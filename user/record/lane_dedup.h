@@ -17,13 +17,17 @@ struct tapir_lane_dedup {
 	uint64_t last_ns;
 };
 
+/* cover: which lane has what, borrowed; NULL: nothing is left out. __fini frees the counts. */
 void tapir_lane_dedup__init(struct tapir_lane_dedup *t, struct tapir_lane_coverage *cover);
 void tapir_lane_dedup__fini(struct tapir_lane_dedup *t);
 
 /* A PROBE record. */
 void tapir_lane_dedup__learn(struct tapir_lane_dedup *t, const struct tapir_rec *rec);
 
-/* True: the ring of its process has it; it was counted. */
+/*
+ * Returns true if the ring of the event's process has it as well; it was counted then, and is not
+ * to be written.
+ */
 bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec_event *ev);
 
 /* Calls fn with a LOSS record for each probe with new duplicates since the last call. */

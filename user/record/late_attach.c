@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two short lists. */
+/*
+ * Two short lists: mappings whose probes came late, and threads that were held until they came.
+ * Whether a hold covers a mapping is decided some time later, since the reports come by two rings
+ * in any order.
+ */
 #include "record/late_attach.h"
 
 #include <errno.h>

@@ -33,20 +33,27 @@ struct tapir_late_attach {
 
 typedef void (*tapir_late_fn)(void *ctx, const struct tapir_late_mapping *late);
 
-/* path is copied. -ENOMEM: it is not kept, and is a gap. */
+/*
+ * Notes that a file was mapped before its probes were attached. path is copied. -ENOMEM: it is not
+ * kept, and is a gap.
+ */
 int tapir_late_attach__add(struct tapir_late_attach *l, const struct tapir_late_mapping *late);
 
-/* The process has executed a new program since then, or is gone. */
+/* Drops what was noted of a process that has executed a new program since then, or is gone. */
 void tapir_late_attach__on_exec(struct tapir_late_attach *l, uint32_t tgid, uint64_t time_ns);
 void tapir_late_attach__on_exit(struct tapir_late_attach *l, uint32_t tgid);
 
-/* The thread was held, as requested by this record, until after the probes were attached. */
+/*
+ * Notes that the thread was held, as requested by this record, until after the probes were
+ * attached: no event was missed.
+ */
 void tapir_late_attach__mark_held(struct tapir_late_attach *l, const struct tapir_rec_held *rec);
 
 /* Hands out the gaps that are ones for sure at now_ns; UINT64_MAX: all that are left. */
 void tapir_late_attach__commit(struct tapir_late_attach *l, uint64_t now_ns, tapir_late_fn fn,
 			       void *ctx);
 
+/* Frees both lists. */
 void tapir_late_attach__fini(struct tapir_late_attach *l);
 
 #endif

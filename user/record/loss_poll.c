@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Differences of counters. */
+/*
+ * Differences of counters that BPF programs only increase: a poll that comes late reports more at
+ * once, and none is lost between two polls.
+ */
 #include "record/loss_poll.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A site for each tracepoint or system call; two sources that mean the same one share it. */
+/*
+ * A site for each tracepoint, system call or counter; two sources that mean the same one share it,
+ * so that an event is recorded once.
+ */
 #include "record/machine.h"
 
 #include <errno.h>

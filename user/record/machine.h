@@ -20,11 +20,11 @@ int tapir_machine__new(const struct tapir_machine_source_list *sources, bool wit
 		       struct tapir_machine **out);
 void tapir_machine__free(struct tapir_machine *m);
 
-/* 0 of NULL. */
+/* Returns how many sites there are; 0 of NULL. */
 uint32_t tapir_machine__cnt(const struct tapir_machine *m);
 /* Sets what is to be loaded for them. */
 void tapir_machine__plan(const struct tapir_machine *m, struct tapir_programs_opts *out);
-/* Their PROBE records are posted, and from then on they fire. */
+/* Posts their PROBE records; from then on they fire. */
 int tapir_machine__start(struct tapir_machine *m, struct tapir_programs *programs,
 			 struct tapir_queue *queue);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Near misses. */
+/*
+ * Near misses. A SPEC without events is not always a mistake: an event may come later, or only
+ * under a condition; so a warning is given only where what was seen shows that it cannot come.
+ */
 #include "record/match_report.h"
 
 #include <errno.h>

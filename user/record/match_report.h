@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* match_report.h - the report when nothing matches the SPECs. */
+/*
+ * match_report.h - the report when nothing matches the SPECs: what was there, and which name was
+ * nearly meant. Main thread, before and after the recording.
+ */
 #ifndef TAPIR_USER_MATCH_REPORT_H
 #define TAPIR_USER_MATCH_REPORT_H
 
@@ -27,13 +30,13 @@ struct tapir_match_report {
 };
 
 /*
- * -ENOENT, and a line a SPEC with the nearest event that was seen, if one is near. -EPERM: what
- * there may be needs privileges.
+ * Adds a line a SPEC with the nearest event that was seen, if one is near, and returns -ENOENT.
+ * -EPERM: what there may be needs privileges.
  */
 int tapir_match_report__fail(const struct tapir_match_report *m);
 
 /*
- * At the end: a warning for each SPEC without events. -ENOENT with lines instead: no SPEC had any,
+ * Warns, at the end, of each SPEC without events. -ENOENT with lines instead: no SPEC had any,
  * although the processes have other probes, or none is defined in the named processes, or none of
  * these answered.
  */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Facts of the machine and the session. */
+/*
+ * Facts of the machine and the session. A recording is read elsewhere and later, so everything that
+ * its interpretation depends on is in the file: the kernel, the number of CPUs, the clock, what was
+ * requested.
+ */
 #include "record/meta.h"
 
 #include <errno.h>

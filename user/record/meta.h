@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* meta.h - META records: where, with what and how a recording was made. */
+/*
+ * meta.h - META records: where, with what and how a recording was made. Keys are documented in
+ * `tapir help records`. Any thread that may post.
+ */
 #ifndef TAPIR_USER_META_H
 #define TAPIR_USER_META_H
 
@@ -10,10 +13,10 @@
 /* command_line: of this tapir; NULL leaves it out. */
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
 
-/* One more: key and value are copied. */
+/* Posts one more: key and value are copied. */
 int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value);
 
-/* "specs": what was requested, one per line; a last "*" means that some did not fit. */
+/* Posts "specs": what was requested, one per line; a last "*" means that some did not fit. */
 int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_list *specs);
 
 #endif

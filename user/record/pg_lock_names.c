@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See pg_lock_names.h. An event that is no wait for a lock costs one lookup in a map, if that. */
+/*
+ * Names of PostgreSQL's locks are searched while its processes live. An event that is no wait for a
+ * lock costs one lookup in a map, if that.
+ */
 #include "record/pg_lock_names.h"
 
 #include <stdlib.h>

@@ -19,9 +19,9 @@ typedef void (*tapir_pg_lock_names_fn)(void *ctx, const struct tapir_rec *meta);
 struct tapir_pg_lock_names *tapir_pg_lock_names__new(tapir_pg_lock_names_fn fn, void *ctx);
 void tapir_pg_lock_names__free(struct tapir_pg_lock_names *w);
 
-/* w of the following may be NULL. A PROBE record. */
+/* Takes a PROBE record. w may be NULL here and below. */
 void tapir_pg_lock_names__learn(struct tapir_pg_lock_names *w, const struct tapir_rec *rec);
-/* After the catalog has it. */
+/* Takes an event, after the catalog has it. */
 void tapir_pg_lock_names__add(struct tapir_pg_lock_names *w, const struct tapir_catalog *catalog,
 			      const struct tapir_rec_event *ev);
 void tapir_pg_lock_names__poll(struct tapir_pg_lock_names *w, uint64_t now_ns);

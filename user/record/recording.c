@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Watching and stopping: what is recorded is safe first. */
+/*
+ * Watches a recording and stops it. What is recorded is safe first: the file is complete before
+ * anything is detached, so that a second Ctrl-C, or a kernel that takes seconds to remove probes,
+ * costs no event.
+ */
 #include "record/recording_impl.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording's part in .NET processes: what is asked of them, and by which library. */
+/*
+ * A recording's part in .NET processes: what is requested of them, and by which library. Processes
+ * of the whole machine are entered only where a SPEC or a profile names .NET: loading a library
+ * into a process is a change that no process should get by default.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -85,21 +85,25 @@ struct recording {
 /* No probes are attached, except those that samples and names need. */
 bool tapir_recording__is_without_probes(const struct recording *r);
 
-/* The request, for the report that nothing of it was found. */
+/* Returns the request, for the report that nothing of it was found. */
 struct tapir_match_report tapir_recording__match_report(const struct recording *r);
 
+/*
+ * Returns true if all processes are traced and the records go into a file: then wake-ups of the
+ * session thread are coalesced, since processes start all the time.
+ */
 bool tapir_recording__coalesces_wakeups(const struct recording *r);
 
 /* -ENOENT with a line: a function that was requested is in no file that a process maps. */
 int tapir_recording__check_functions(const struct recording *r);
 
-/* Events of rings that match a SPEC. */
+/* Returns how many events of rings match a SPEC. */
 size_t tapir_recording__ring_events(const struct recording *r);
 
 /* Says by which lanes events come, when that has changed: "ring 2 processes, probe". */
 int tapir_recording__post_lanes(struct recording *r);
 
-/* The kernel's reports of processes. Releases those held: call this while waiting. */
+/* Reads the kernel's reports of processes, and releases those held: call it while waiting. */
 void tapir_recording__drain_control(struct recording *r);
 
 /* ---- recording_programs.c -------------------------------------------------------------------- */
@@ -107,10 +111,10 @@ void tapir_recording__drain_control(struct recording *r);
 /* Sets r->programs, even if none can be loaded and none is needed. */
 int tapir_recording__load_programs(struct recording *r);
 
-/* A program is started, and is a target. */
+/* Returns true if a program is started, and is a target. */
 bool tapir_recording__traces_program(const struct recording *r);
 
-/* The largest size of one ring. */
+/* Returns the largest size of one ring. */
 size_t tapir_recording__ring_bytes(const struct recording *r);
 
 /* ---- capture_sources.c ------------------------------------------------------------------------ */
@@ -120,7 +124,7 @@ bool tapir_recording__has_samplers(const struct recording *r);
 
 /* Starts them, then takes the first snapshot. */
 int tapir_recording__start_samplers(struct recording *r);
-/* Before programs are disabled: what is open in the kernel reaches the rings. */
+/* Call it before programs are disabled: what is open in the kernel reaches the rings. */
 void tapir_recording__end_samplers(struct recording *r);
 
 /* ---- recording_threads.c --------------------------------------------------------------------- */
@@ -140,23 +144,28 @@ void tapir_recording__free_snapshots(struct recording *r);
 
 /* First: what SPECs ask of .NET, and whether anything. */
 int tapir_recording__plan_dotnet(struct recording *r);
-/* .NET processes that are asked by their library, and no children: nothing has to be probed. */
+/*
+ * Returns true if only .NET processes that are queried by their library are traced, and no
+ * children: nothing has to be probed.
+ */
 bool tapir_recording__is_dotnet_alone(const struct recording *r);
-/* While programs are loaded, which is up to the kernel, runtimes load our library. */
+/* Lets runtimes load our library while programs are loaded, which is up to the kernel. */
 void tapir_recording__begin_dotnet(struct recording *r);
 void tapir_recording__join_dotnet(struct recording *r);
-/* Additions to the environment of a program that tapir starts; empty: none. */
+/* Returns the additions to the environment of a program that tapir starts; empty: none. */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
-/* Behind the ring reader, before the targets. */
+/* Call it after the ring reader was started, before the targets. */
 int tapir_recording__start_dotnet(struct recording *r);
-/* After __await_dotnet: processes were named, and none of them can publish. */
+/*
+ * After __await_dotnet: fails with a line where processes were named, and none of them can publish.
+ */
 int tapir_recording__check_publish(const struct recording *r);
 /* Waits until attaching to those that run already has succeeded or failed, or a signal arrives. */
 void tapir_recording__await_dotnet(struct recording *r);
 
 /*
- * Everything up to the moment at which probes are on and the program runs. On failure, what was
- * made is in r all the same, for the caller to stop.
+ * Does everything up to the moment at which probes are on and the program runs. On failure, what
+ * was made is in r all the same, for the caller to stop.
  */
 int tapir_recording__set_up(struct recording *r);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The features that the kernel offers to this recording, and the BPF programs that use them. */
+/*
+ * The features that the kernel offers to this recording, and the BPF programs that use them. A
+ * feature that lacks has a fallback or ends the recording with its name; the trials take tens of
+ * milliseconds, so they run while programs are loaded.
+ */
 #include "record/recording_impl.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The way from the first feature probe to probes that are attached. */
+/*
+ * The way from the first feature probe to probes that are attached. The order is forced: children
+ * are forked before there are threads, since fork(2) copies only the thread that calls it; the
+ * program is started last; probes are enabled when all are attached, so that their events begin at
+ * one moment.
+ */
 #include "record/recording_impl.h"
 
 #include <errno.h>

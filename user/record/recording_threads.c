@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Snapshots of the threads of traced processes when a recording begins and ends. */
+/*
+ * Snapshots of the threads of traced processes when a recording begins and ends. Named processes
+ * are copied before any of their threads switches; at the end they are copied while programs and
+ * targets are as they were, but no longer than a user who pressed Ctrl-C waits.
+ */
 #include "record/recording_impl.h"
 
 #include <errno.h>

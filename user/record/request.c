@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Turns a request into a recording's options. */
+/*
+ * Turns a request into a recording's options. Profiles overlap and are merged; mistakes that can be
+ * found without a process are reported before anything is attached.
+ */
 #include "record/request.h"
 
 #include <errno.h>

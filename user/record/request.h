@@ -60,9 +60,9 @@ struct tapir_recording_plan {
 int tapir_request__plan(const struct tapir_request *request, struct tapir_recording_plan *plan);
 void tapir_recording_plan__fini(struct tapir_recording_plan *plan);
 
-/* The i-th lane, in the order of enum tapir_lanes; NULL after the last. */
+/* Returns the i-th lane, in the order of enum tapir_lanes; NULL after the last. */
 const char *tapir_lane__name(size_t i);
-/* The i-th kind of probes that --publish makes; NULL after the last. */
+/* Returns the i-th kind of probes that --publish makes; NULL after the last. */
 const char *tapir_publish__name(size_t i);
 
 #endif

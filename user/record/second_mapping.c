@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See second_mapping.h. Bounded: where the table is full, it begins anew. */
+/*
+ * Finds a process in which a file with semaphores is mapped a second time while the first mapping
+ * is there. Bounded: where the table is full, it begins anew, and a warning may be given twice or
+ * missed.
+ */
 #include "record/second_mapping.h"
 
 #include "attach/proc.h"

@@ -22,6 +22,7 @@ struct tapir_second_mappings {
 		first; /* process and image -> where it was first mapped; and others seen */
 };
 
+/* Frees the table. */
 void tapir_second_mappings__fini(struct tapir_second_mappings *s);
 
 /* The process maps the image there. Returns true, once, if it has another mapping of it as well. */

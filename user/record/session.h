@@ -90,11 +90,11 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 int tapir_session__mark(struct tapir_session *s);
 bool tapir_session__can_unwind(struct tapir_session *s, bool with_tables);
 
-/* A moment's figures; any thread. */
+/* Writes the numbers of this moment; any thread. */
 void tapir_session__stats(const struct tapir_session *s, struct tapir_session_stats *out);
 
 /*
- * After the queue was closed: waits for the thread, writes the last losses and flushes. The
+ * Call it after the queue was closed: waits for the thread, writes the last losses and flushes. The
  * writer is still the caller's to close. Returns the sink's error, its lines in the diagnostic
  * list. __free afterwards. has_begun: else nothing could be captured, which needs no warning.
  */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tries to open a file that the kernel shows only to permitted users. */
+/*
+ * Tries to open a file that the kernel shows only to permitted users: Yama, dumpable flags and user
+ * namespaces together decide, so the result is the only reliable answer.
+ */
 #include "record/target_access.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * target_access.h - whether tapir may inspect the named processes. Otherwise their mappings, and so
- * their probes, their .NET and their names, seem to be missing.
+ * target_access.h - checks that tapir may inspect the named processes. Otherwise their mappings,
+ * and so their probes, their .NET and their names, seem to be missing. No state; any thread.
  */
 #ifndef TAPIR_USER_TARGET_ACCESS_H
 #define TAPIR_USER_TARGET_ACCESS_H

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Target rules as the BPF filter understands them. */
+/*
+ * Target rules as the BPF filter understands them: exact pids, names by a table, cgroups by their
+ * ids. A cgroup of version 1 has no id a program could compare, so its processes are listed one by
+ * one.
+ */
 #include <errno.h>
 #include <unistd.h>
 

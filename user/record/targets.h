@@ -33,7 +33,10 @@ struct tapir_target_rules {
 	bool children; /* what a named process starts is traced too */
 };
 
-/* Processes are named one by one (or started by us), so that there is an end to them. */
+/*
+ * Returns true if processes are named one by one (or started by us), so that there is an end to
+ * them.
+ */
 bool tapir_target_rules__are_named(const struct tapir_target_rules *rules);
 
 /* Fills the BPF filter. -errno with a line: a glob too long, no such cgroup. */
@@ -55,16 +58,23 @@ struct tapir_targets_opts {
 
 struct tapir_targets;
 
+/*
+ * Options are copied, what they point to is borrowed until __free. No process is traced yet. 0 or
+ * -errno with a line.
+ */
 int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targets **out);
 void tapir_targets__free(struct tapir_targets *t);
 
 /* Finds every process that the rules name now. -ESRCH with a line: a pid is no process. */
 int tapir_targets__scan(struct tapir_targets *t);
 
-/* Twice a second: processes moved into a cgroup, ring lanes that were made since. */
+/*
+ * Twice a second: finds processes that were moved into a cgroup, and ring lanes that were made
+ * since.
+ */
 void tapir_targets__poll(struct tapir_targets *t);
 
-/* At the end: what may still have turned out to be held, but did not, is a GAP. */
+/* At the end: what may still have turned out to be held, but did not, becomes a GAP. */
 void tapir_targets__finish(struct tapir_targets *t);
 
 /*
@@ -75,25 +85,25 @@ void tapir_targets__look(struct tapir_targets *t);
 uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);
 
 /*
- * Without programs, mappings are not reported: reads all processes' mappings to find new ones.
- * Costs a millisecond per thousand mappings.
+ * Reads all processes' mappings to find new ones, where mappings are not reported (without
+ * programs). Costs a millisecond per thousand mappings.
  */
 void tapir_targets__look_again(struct tapir_targets *t);
 
-/* A process that is about to run and belongs to us, listed before it does. */
+/* Adds a process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);
 
 /*
- * A file that a process started by tapir is going to map: its probes are attached in advance. 0 or
+ * Attaches in advance the probes of a file that a process started by tapir is going to map. 0 or
  * -errno.
  */
 int tapir_targets__prepare_file(struct tapir_targets *t, int fd, const char *path);
 
-/* A record of the control ring; a mapping of the side-band. */
+/* Take a record of the control ring, and a mapping of the side-band. */
 void tapir_targets__on_control(struct tapir_targets *t, const struct tapir_rec *rec, uint32_t len);
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap);
 
-/* Mappings left out because they came faster than they could be reported. */
+/* Returns the number of mappings left out because they came faster than they could be reported. */
 uint64_t tapir_targets__dropped(const struct tapir_targets *t);
 
 /* Forgets processes that ended, after their mappings were passed on. */
@@ -108,7 +118,10 @@ void tapir_targets__warn_of_none(const struct tapir_targets *t);
  */
 size_t tapir_targets__list_live(const struct tapir_targets *t, size_t max, struct tapir_pids *out);
 
-/* Named or started processes that still run; with other rules there is no end: SIZE_MAX. */
+/*
+ * Returns how many named or started processes still run; with other rules there is no end:
+ * SIZE_MAX.
+ */
 size_t tapir_targets__live_cnt(struct tapir_targets *t);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* targets_impl.h - the processes that are traced and what they map; for targets.c and
- * target_maps.c. */
+/*
+ * targets_impl.h - the processes that are traced and what they map; for targets.c and
+ * target_maps.c. Main thread.
+ */
 #ifndef TAPIR_USER_TARGETS_IMPL_H
 #define TAPIR_USER_TARGETS_IMPL_H
 
@@ -38,7 +40,10 @@ struct tapir_targets {
 /* rec: NULL when there was no memory for it; takes fd. */
 void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, int fd);
 
-/* While a recording runs, what went wrong is a warning (and a GAP record), not its end. */
+/*
+ * Turns the lines of what went wrong while a recording runs into warnings (and a GAP record): it is
+ * not the recording's end.
+ */
 void tapir_targets__warn_from(int diag_mark);
 
 /* Reads the mappings of a process; at the one at only_va if that is not 0. */
@@ -46,12 +51,12 @@ int tapir_targets__see_mappings(struct tapir_targets *t, uint32_t tgid, uint64_t
 				uint64_t only_va);
 
 /*
- * A process has become a target: its earlier mappings were skipped. From that moment its hits
- * count, and those on probes that are attached only now were missed.
+ * Handles a process that has become a target: its earlier mappings were skipped. From that moment
+ * its hits count, and those on probes that are attached only now were missed.
  */
 int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t joined_ns);
 
-/* Probes that came to be in files that are mapped. */
+/* Attaches probes that came to be in files that are mapped. */
 void tapir_targets__see_growth(struct tapir_targets *t);
 
 /* Posts the GAP of a target that was not held after all; a tapir_late_fn, ctx is the targets. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See unprivileged_samples.h. Stack ids are those of the other walkers (tapir/ring.h). */
+/*
+ * Turns samples of perf rings into records, without BPF. Stack ids are those of the other walkers
+ * (tapir/ring.h), so that equal stacks are equal in a file whatever walked them.
+ */
 #include "record/unprivileged_samples.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An array sorted by address, without overlaps; pieces of generated code that touch are joined. */
+/*
+ * An array sorted by address, without overlaps. Generated code grows piece by piece, so pieces that
+ * touch are joined: the kernel's list for a process is short.
+ */
 #include "record/unwind_mappings.h"
 
 #include <string.h>

@@ -21,10 +21,10 @@ struct tapir_space_mapping {
 /* Sorted by start, without overlap. */
 struct tapir_unwind_mappings tapir_vec(struct tapir_space_mapping);
 
-/* Is all of it there, as the same? */
+/* Returns true if all of the range is there, as the same mapping. */
 bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
 				 const struct tapir_unwind_mapping *m);
-/* In place of what is there. False: there are too many, or there is no memory. */
+/* Puts a mapping in place of what is there. False: there are too many, or there is no memory. */
 bool tapir_unwind_mappings__add(struct tapir_unwind_mappings *mappings,
 				const struct tapir_space_mapping *new);
 

@@ -26,18 +26,18 @@ struct tapir_unwind_source {
 void tapir_unwind_source__set_mapping(struct tapir_unwind_source *s,
 				      const struct tapir_rec_mapping *mapping);
 
-/* An fd of the file as that process maps it; -errno, without a line. */
+/* Returns an fd of the file as that process maps it, the caller's; -errno, without a line. */
 int tapir_unwind_source__open(const struct tapir_unwind_source *s);
 
 /*
- * The file's table, from the cache or by fd (-1: by the cache alone). seen: the file before it was
- * read.
+ * Reads the file's table, from the cache or by fd (-1: by the cache alone). seen: the file before
+ * it was read.
  */
 int tapir_unwind_source__read(struct tapir_unwind_source *s, struct tapir_unwind_cache *cache,
 			      int fd, struct tapir_unwind_key *seen,
 			      struct tapir_unwind_table **out, bool *is_cached);
 
-/* A hash of the table's blocks: equal tables are stored once. */
+/* Returns a hash of the table's blocks: equal tables are stored once. */
 uint64_t tapir_unwind_source__hash(const struct tapir_unwind_table *table);
 
 /*

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A sorted list per process; changed ones are cut into blocks and written. */
+/*
+ * Keeps, for the BPF walker, a sorted list of each process's executable mappings, cut into blocks
+ * that are written when they have changed. A fork runs its parent's code, an exec removes all of
+ * it; memory without a file has names, too, by which an interpreter's or a JVM's code is
+ * recognized.
+ */
 #include "record/unwind_spaces.h"
 
 #include <errno.h>

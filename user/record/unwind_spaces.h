@@ -26,7 +26,7 @@ int tapir_unwind_spaces__new(struct tapir_unwind_maps *maps, struct tapir_unwind
 			     struct tapir_unwind_spaces **out);
 void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s);
 
-/* Every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
+/* Takes every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
 void tapir_unwind_spaces__on_record(struct tapir_unwind_spaces *s, const struct tapir_rec *rec,
 				    int fd);
 void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s);
@@ -35,10 +35,14 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s); /* once per secon
 /* Sets the bit of each file_idx that a process maps. */
 void tapir_unwind_spaces__mapped(const struct tapir_unwind_spaces *s, uint64_t *bits);
 
-/* Rows of that file which the walker keeps by address are void, in every process, after __flush. */
+/*
+ * Makes rows of that file which the walker keeps by address void, in every process, after __flush.
+ */
 void tapir_unwind_spaces__renew(struct tapir_unwind_spaces *s, uint32_t file_idx);
 
-/* Mappings that no process's list, and processes that no map, had room for. */
+/*
+ * Returns the number of mappings that no process's list, and processes that no map, had room for.
+ */
 uint64_t tapir_unwind_spaces__refused(const struct tapir_unwind_spaces *s);
 
 #endif

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files by their id; a queue of those to build; a thread that takes from it. */
+/*
+ * Files by their id; a queue of those to build; a thread that takes from it. Tables are large and
+ * their number in the kernel is limited: one that is idle for long is removed, and built again when
+ * its file is walked.
+ *
+ * The lock is not held while a table is built or put: both take tens of milliseconds.
+ */
 #include "record/unwind_tables.h"
 
 #include <errno.h>

@@ -32,8 +32,8 @@ int tapir_unwind_tables__new(struct tapir_unwind_maps *maps, size_t max_bytes,
 void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the thread */
 
 /*
- * The index of a mapped file in the map unwind_files; its table is built unless that was requested
- * before. fd: a handle of it (base/foreign/foreign_file.h), borrowed; -1: none.
+ * Returns the index of a mapped file in the map unwind_files; its table is built unless that was
+ * requested before. fd: a handle of it (base/foreign/foreign_file.h), borrowed; -1: none.
  * TAPIR_UNWIND_NO_FILE: there are too many files.
  */
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
@@ -42,7 +42,7 @@ uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
 /* Returns true if no file that was seen waits for its table. Any thread. */
 bool tapir_unwind_tables__are_complete(struct tapir_unwind_tables *t);
 
-/* Once per second: which tables are in use, and which of those removed are needed again. */
+/* Once per second: notes which tables are in use, and which of those removed are needed again. */
 void tapir_unwind_tables__poll(struct tapir_unwind_tables *t);
 
 /*
@@ -54,8 +54,10 @@ bool tapir_unwind_tables__are_crowded(struct tapir_unwind_tables *t);
 void tapir_unwind_tables__keep(struct tapir_unwind_tables *t,
 			       const uint64_t mapped[/* TAPIR_UNWIND_FILES / 64 */]);
 
-/* A file that was rewritten since; called until false after each __poll. What the walker kept of it
- * is void. */
+/*
+ * Returns a file that was rewritten since; call it until it is false after each __poll. What the
+ * walker kept of it is void.
+ */
 bool tapir_unwind_tables__take_changed(struct tapir_unwind_tables *t, uint32_t *file_idx);
 
 struct tapir_unwind_stats {
@@ -69,7 +71,7 @@ struct tapir_unwind_stats {
 	size_t bytes;
 	uint64_t build_ns; /* all work of the thread */
 };
-/* Any thread. */
+/* Writes the numbers of this moment. Any thread. */
 void tapir_unwind_tables__stats(struct tapir_unwind_tables *t, struct tapir_unwind_stats *out);
 
 #endif

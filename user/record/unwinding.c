@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Three parts that belong together, made and ended in order. */
+/*
+ * The three parts of unwinding in the kernel, made and ended in order: the maps
+ * (attach/unwind_maps.h), the tables of files, the lists of processes.
+ */
 #include "record/unwinding.h"
 
 #include <errno.h>

@@ -26,7 +26,7 @@ int tapir_unwinding__new(struct tapir_programs *programs, size_t table_bytes,
 			 struct tapir_interp_stacks *interp_stacks, struct tapir_unwinding **out);
 void tapir_unwinding__free(struct tapir_unwinding *u);
 
-/* Every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
+/* Takes every describing record; fd: of a MAPPING its file, borrowed; -1: none. */
 void tapir_unwinding__on_record(struct tapir_unwinding *u, const struct tapir_rec *rec, int fd);
 void tapir_unwinding__flush(struct tapir_unwinding *u); /* after a batch of them */
 void tapir_unwinding__poll(struct tapir_unwinding *u);	/* once a second */
@@ -34,13 +34,18 @@ void tapir_unwinding__poll(struct tapir_unwinding *u);	/* once a second */
 /* Returns true if the walker has the table of every file that is mapped. Any thread. */
 bool tapir_unwinding__is_complete(struct tapir_unwinding *u);
 
-/* Tables and mappings without room, since the start: some stacks end early. */
+/*
+ * Returns the number of tables and mappings without room, since the start: some stacks end early.
+ */
 uint64_t tapir_unwinding__left_cnt(struct tapir_unwinding *u);
 
-/* Files that were rewritten while they were mapped: stacks through them end there. */
+/*
+ * Returns the number of files that were rewritten while they were mapped: stacks through them end
+ * there.
+ */
 uint64_t tapir_unwinding__changed_cnt(struct tapir_unwinding *u);
 
-/* At the end: lines for what had no room, and figures with -v. */
+/* Prints, at the end, lines for what had no room, and figures with -v. */
 void tapir_unwinding__report(struct tapir_unwinding *u);
 
 #endif

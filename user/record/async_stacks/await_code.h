@@ -25,12 +25,12 @@ struct tapir_await_code { /* zeroed at first */
 
 /* A PROBE record. */
 void tapir_await_code__learn(struct tapir_await_code *a, const struct tapir_rec *rec);
-/* Any event. 0 or the writer's error. */
+/* Takes any event, of which it uses those of its kinds. 0 or the writer's error. */
 int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog *catalog,
 			       const struct tapir_rec_event *ev);
 void tapir_await_code__fini(struct tapir_await_code *a);
 
-/* Does its event have such buffers? */
+/* Returns true if the probe's event has such buffers. */
 bool tapir_await_code__is_of_buffers(const struct tapir_rec_probe *probe);
 
 #endif

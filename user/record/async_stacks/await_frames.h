@@ -23,11 +23,17 @@ struct tapir_await_place {
 	uint64_t function; /* at idx, a number that is the function's; never 0 */
 };
 
-/* False: the stack is in no task's code. ref: of its process and time; the stack is view's. */
+/*
+ * Finds the frames of the task's code in a stack. False: the stack is in no task's code. ref: of
+ * its process and time; the stack is view's.
+ */
 bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 			      const struct tapir_stack_ref *ref,
 			      const struct tapir_stack_view *view, struct tapir_await_place *out);
-/* The innermost async method of a stack, the only one that can have begun an await; cnt is 0. */
+/*
+ * Returns the innermost async method of a stack, the only one that can have begun an await; cnt is
+ * 0: there is none.
+ */
 bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 				  const struct tapir_stack_ref *ref,
 				  const struct tapir_stack_view *view,

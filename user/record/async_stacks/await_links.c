@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Links and the work that threads have begun, in maps by task and by thread. */
+/*
+ * Links and the work that threads have begun, in maps by task and by thread. A task runs again when
+ * what it awaits has completed, so its link ends with the next work it begins; ids of tasks are
+ * used again after 2^31 of them.
+ */
 #include "record/async_stacks/await_links.h"
 
 static struct tapir_await_nest *nest_of(const struct tapir_await_links *l, uint32_t tid)

@@ -51,24 +51,24 @@ struct tapir_await_links { /* zeroed at first */
 	struct tapir_map nest_by_tid; /* idx + 1 */
 };
 
-/* False: out of memory. */
+/* Notes that a thread begins work of a task. False: out of memory. */
 bool tapir_await_links__begin(struct tapir_await_links *l, uint32_t tgid, uint32_t tid,
 			      uint32_t task, uint32_t work, uint64_t time_ns);
-/* The end of work that began before the recording changes nothing. */
+/* Notes the end of that work. The end of work that began before the recording changes nothing. */
 void tapir_await_links__end(struct tapir_await_links *l, uint32_t tid, uint32_t work);
 /* Forgets the work of a thread that is known to work for no task now. */
 void tapir_await_links__forget(struct tapir_await_links *l, uint32_t tid);
-/* awaiter awaits task at va in function. False: out of memory. */
+/* Notes that awaiter awaits task at va in function. False: out of memory. */
 bool tapir_await_links__wait(struct tapir_await_links *l, uint32_t tgid, uint32_t task,
 			     uint32_t awaiter, uint64_t va, uint64_t function);
 
 /*
- * The innermost work of a thread that runs a task's code, and how many such it is in; NULL: none.
- * Borrowed until the next call that changes something.
+ * Returns the innermost work of a thread that runs a task's code, and how many such it is in; NULL:
+ * none. Borrowed until the next call that changes something.
  */
 const struct tapir_await_work *tapir_await_links__current(const struct tapir_await_links *l,
 							  uint32_t tid, size_t *run_cnt);
-/* The first task that awaits this one; NULL: no await of it was seen. Borrowed likewise. */
+/* Returns the first task that awaits this one, borrowed as above; NULL: no await of it was seen. */
 const struct tapir_await_link *tapir_await_links__awaiter(const struct tapir_await_links *l,
 							  uint64_t task);
 
@@ -77,6 +77,7 @@ static inline uint64_t tapir_await_task(uint32_t tgid, uint32_t task)
 	return (uint64_t)tgid << 32 | task;
 }
 
+/* Frees the links; zeros are an empty set. */
 void tapir_await_links__fini(struct tapir_await_links *l);
 
 #endif

@@ -76,12 +76,15 @@ struct tapir_await_now {
 	unsigned frame_cnt;	/* 0: it is not known which */
 };
 
-/* A buffer that came with an event at time_ns. False: out of memory. */
+/* Takes a buffer that came with an event at time_ns. False: out of memory. */
 bool tapir_await_runs__add(struct tapir_await_runs *r, uint32_t tgid, uint64_t time_ns,
 			   const uint8_t *bytes, size_t len);
-/* After the last one. False: out of memory. */
+/* Sorts what was added, after the last one. False: out of memory. */
 bool tapir_await_runs__seal(struct tapir_await_runs *r);
-/* ns_tid: in the process's own namespace. False: it continues none, or it is not known. */
+/*
+ * Returns what a thread continued at a time. ns_tid: in the process's own namespace. False: it
+ * continues none, or it is not known.
+ */
 bool tapir_await_runs__at(const struct tapir_await_runs *r, uint32_t tgid, uint32_t ns_tid,
 			  uint64_t time_ns, struct tapir_await_now *out);
 void tapir_await_runs__fini(struct tapir_await_runs *r);

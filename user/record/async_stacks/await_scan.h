@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* await_scan.h - all buffers of a recording, for await_runs.h. */
+/*
+ * await_scan.h - collects all buffers of a recording, for await_runs.h: they come after what they
+ * are about, so they are read in a pass before the others. One thread.
+ */
 #ifndef TAPIR_USER_AWAIT_SCAN_H
 #define TAPIR_USER_AWAIT_SCAN_H
 

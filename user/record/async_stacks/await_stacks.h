@@ -32,7 +32,7 @@ struct tapir_await_counts {
 /* Before the first record is read. NULL: out of memory. */
 struct tapir_await_stacks *tapir_await_stacks__new(struct tapir_reader *reader);
 const struct tapir_await_counts *tapir_await_stacks__counts(struct tapir_await_stacks *a);
-/* After the reader's last record, before it is closed. */
+/* Call it after the reader's last record, before the reader is closed. */
 void tapir_await_stacks__free(struct tapir_await_stacks *a);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An entry of the table of files, as memory. */
+/*
+ * An entry of the table of files, as memory. Entries are allocated singly, because links, mappings
+ * and the growth of an image keep pointers to them.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The probes of a file, attached in one process or in every one that maps it. */
+/*
+ * Attaches the probes of a file, in one process or in every one that maps it. With uprobe_multi all
+ * sites of a file are one link; without it each site is one and takes its time, so progress is
+ * reported in between.
+ */
 #include "record/images/images_impl.h"
 
 #include <errno.h>

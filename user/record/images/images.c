@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of files: one entry per file, whatever it is called and however often it is mapped. */
+/*
+ * The table of files: one entry per file, whatever it is called and however often it is mapped. A
+ * key is made of what stat(2) says and may change without the content (a link, a mode), so an entry
+ * with the same inode and content is found again and keeps its links.
+ */
 #include "record/images/images_impl.h"
 
 #include <errno.h>

@@ -73,14 +73,18 @@ struct tapir_images;
 /* left_cnt: probes that are still attached. */
 typedef void (*tapir_detach_fn)(void *ctx, size_t left_cnt);
 
+/*
+ * Options are copied, what they point to is borrowed until __free. 0 or -ENOMEM; no file is read
+ * yet.
+ */
 int tapir_images__new(const struct tapir_images_opts *opts, struct tapir_images **out);
 /* Detaches the probes, which is slow without uprobe_multi. on_progress: may be NULL. */
 void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress, void *ctx);
 
 /*
- * The image of the file fd (borrowed; path is for messages), read at the first call for its file.
- * *image is borrowed until the next __look. A file that is not ELF, or whose notes cannot be read,
- * gives an image without sites. Negative: out of memory, sites or an ARG that no site has.
+ * Returns in *image the image of the file fd (borrowed; path is for messages), read at the first
+ * call for its file; borrowed until the next call. A file that is not ELF, or whose notes cannot be
+ * read, gives an image without sites. Negative: out of memory, sites or an ARG that no site has.
  */
 int tapir_images__look(struct tapir_images *images, int fd, const char *path,
 		       struct tapir_image **image);
@@ -103,7 +107,10 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 /* Returns true if its probes are attached in that process, or everywhere. */
 bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);
 
-/* A process maps the image, which may be growing, and have probes that do not fire there. */
+/*
+ * Notes that a process maps the image, which may be growing, and have probes that do not fire
+ * there.
+ */
 void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_image *image,
 			    uint32_t tgid);
 
@@ -114,10 +121,12 @@ void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_imag
 typedef void (*tapir_grown_fn)(void *ctx, uint32_t tgid, const struct tapir_image *image,
 			       uint64_t since_ns, int err);
 
-/* Looks for more probes in growing images, where that is due, and attaches them: by_pid in the
-   processes that map the image, else everywhere. */
+/*
+ * Searches for more probes in growing images, where that is due, and attaches them: by_pid in the
+ * processes that map the image, else everywhere.
+ */
 void tapir_images__grow(struct tapir_images *images, bool by_pid, tapir_grown_fn fn, void *ctx);
-/* When to call it next; UINT64_MAX: no image is growing. */
+/* Returns when to call it next; UINT64_MAX: no image is growing. */
 uint64_t tapir_images__next_grow_ns(const struct tapir_images *images);
 
 size_t tapir_images__site_cnt(const struct tapir_images *images);     /* that match a SPEC */
@@ -129,13 +138,13 @@ bool tapir_images__spec_matched(const struct tapir_images *images, size_t spec_i
 enum tapir_function_seen { TAPIR_FUNCTION_UNSEEN, TAPIR_FUNCTION_NOT_ADDED, TAPIR_FUNCTION_FOUND };
 
 /*
- * The first function that was requested and has no site, and whether its file was mapped; NULL:
- * there is none.
+ * Returns the first function that was requested and has no site, and whether its file was mapped;
+ * NULL: there is none.
  */
 const struct tapir_machine_source *tapir_images__missing_function(const struct tapir_images *images,
 								  enum tapir_function_seen *seen);
 
-/* Everything seen, matching or not, for near misses. Borrowed. */
+/* Returns everything that was seen, matching or not, for near misses. Borrowed. */
 const struct tapir_seen_names *tapir_images__seen(const struct tapir_images *images);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * images_impl.h - the table of files; for images.c (which files there are), image_sites.c (what is
  * in one), image_entry.c (its memory), image_links.c (where its probes are attached) and
- * image_growth.c (what comes to be in one) only.
+ * image_growth.c (what comes to be in one) only. One thread, that of the targets.
  */
 #ifndef TAPIR_USER_IMAGES_IMPL_H
 #define TAPIR_USER_IMAGES_IMPL_H
@@ -61,12 +61,16 @@ struct tapir_images {
 /* Fills its build ID and file_id, without looking for probes. */
 void tapir_image__name(struct tapir_image *image, int fd);
 
-/* Plans the probes that were requested, but for the first from_note. A file that is not readable
- * ELF has none: 0. */
+/*
+ * Plans the probes that were requested, but for the first from_note. A file that is not readable
+ * ELF has none: 0.
+ */
 int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
 		      size_t from_note);
 
-/* A process maps the image: says what its probes need to fire, if it was not started with that. */
+/*
+ * Says what the image's probes need to fire, if the process that maps it was not started with that.
+ */
 void tapir_image__report_conditions(struct tapir_images *images, const struct tapir_image *image,
 				    uint32_t tgid);
 

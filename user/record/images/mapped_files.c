@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A table by device and inode. inotify's events are read before each look at it. */
+/*
+ * A table by device and inode. inotify's events are read before each look-up, so that a change that
+ * happened before the mapping ends what is known of the file in time. Watches are a user's common
+ * resource: a share of them is taken at most.
+ */
 #include "record/images/mapped_files.h"
 
 #include <linux/magic.h>

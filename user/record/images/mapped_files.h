@@ -11,6 +11,8 @@
  *
  * The kernel could report build IDs instead (perf_event_attr.build_id), but it then marks records
  * of other tracers as if they had one, too (seen: 6.18), and `perf record` aborts.
+ *
+ * One thread.
  */
 #ifndef TAPIR_USER_MAPPED_FILES_H
 #define TAPIR_USER_MAPPED_FILES_H
@@ -48,23 +50,23 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 			       const struct stat *st);
 
 /*
- * The file fd is about to be read: watches it. told: a mapping of it as the kernel reported
- * it; line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
+ * Watches the file fd, which is about to be read. told: a mapping of it as the kernel reported it;
+ * line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
  */
 struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
 						   const struct tapir_sideband_mmap *told,
 						   const struct tapir_mapping_line *line);
 
 /*
- * The watched file was read: image is borrowed until the images are freed. NULL: it could not be
- * read.
+ * Keeps the watched file, which was read: image is borrowed until the images are freed. NULL: it
+ * could not be read.
  */
 void tapir_mapped_files__add(struct tapir_mapped_files *files, struct tapir_mapped_file file,
 			     struct tapir_image *image);
 
 /*
- * The image of the file that was mapped, as long as it has no sites, which are attached file by
- * file. NULL: it is not known. *st_dev: where it is, as stat(2) has it.
+ * Returns the image of the file that was mapped, as long as it has no sites, which are attached
+ * file by file. NULL: it is not known. *st_dev: where it is, as stat(2) has it.
  */
 struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
 					     const struct tapir_sideband_mmap *mmap,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Turns a note into a site plan. The better-informed source wins: SPEC, note, table, operand. */
+/*
+ * Turns a note into a site plan. The better-informed source wins: SPEC, note, table, operand. A
+ * meaning that the operand cannot have (a string in an 8-bit register) is dropped, because a
+ * person's mistake must not make the kernel follow a number.
+ */
 #include "record/images/plan.h"
 
 #include <errno.h>

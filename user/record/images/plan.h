@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * plan.h - what is captured at one site: the note has the locations of the arguments; the SPEC, the
- * note's own companion or the table of known providers has their meaning.
+ * note's own companion or the table of known providers has their meaning. Pure.
  */
 #ifndef TAPIR_USER_PLAN_H
 #define TAPIR_USER_PLAN_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The process of a record, and the names from its sources. */
+/*
+ * The process of a record, and the names from its sources. Of each name the time counts: addresses
+ * are used again, so a stack of the past may need a name that has ended.
+ */
 #include "record/names/code_names.h"
 
 #include <errno.h>

@@ -36,21 +36,22 @@ int tapir_code_names__new(struct tapir_catalog *catalog, bool dotnet_reports_met
 			  struct tapir_code_names **out);
 void tapir_code_names__free(struct tapir_code_names *n);
 
-/* Every PROCESS and MAPPING record; fd: the mapped file, borrowed; -1 none. */
+/* Takes every PROCESS and MAPPING record; fd: the mapped file, borrowed; -1 none. */
 void tapir_code_names__on_process(struct tapir_code_names *n, const struct tapir_rec_process *rec);
 void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir_rec_mapping *rec,
 				  int fd);
 
-/* Every PROBE record: some of them report generated code. */
+/* Takes every PROBE record: some of them report generated code. */
 void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec);
 
-/* Every EVENT record. True: only tapir itself requested it. */
+/* Takes every EVENT record. True: only tapir itself requested it, so it is not to be written. */
 bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_rec_event *rec);
 
-/* A .NET process sends events of what it compiles from time_ns on. */
+/* Notes that a .NET process sends events of what it compiles from time_ns on. */
 void tapir_code_names__reports_methods(struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns);
 /*
- * Events of the probe were lost: if they report code, no process is assumed to have reported all.
+ * Notes that events of the probe were lost: if they report code, no process is assumed to have
+ * reported all.
  */
 void tapir_code_names__on_loss(struct tapir_code_names *n, uint32_t probe_id);
 
@@ -65,7 +66,7 @@ int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_
 /* Returns true if a process may write more. */
 bool tapir_code_names__has_files(const struct tapir_code_names *n);
 
-/* The name of generated code at va; *out is borrowed until the next call of any of these. */
+/* Finds the name of generated code at va; *out is borrowed until the next call of any of these. */
 bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 			    uint64_t time_ns, struct tapir_jit_name *out);
 
@@ -83,13 +84,13 @@ bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tg
 bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
 			       uint64_t until_ns);
 
-/* Generated code at va ran at time_ns and has no name. True: it may get one later. */
+/* Notes that generated code at va ran at time_ns and has no name. True: it may get one later. */
 bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,
 			    uint64_t va, uint64_t time_ns);
 
 /*
- * A frame of a JVM's interpreter has a method instead of code (bpf/unwind.h): it gets the method's
- * name now. False: va is no such method, or its process has ended.
+ * Names a frame of a JVM's interpreter, which has a method instead of code (bpf/unwind.h). False:
+ * va is no such method, or its process has ended.
  */
 bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 				   uint64_t time_ns);
@@ -102,16 +103,18 @@ bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, ui
 int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 				   uint64_t time_ns, bool is_return);
 
-/* Code of a file in the mapping has that name, by the file itself. False: it has another one. */
+/*
+ * Adds the name that code of a file in the mapping has by the file itself. False: it has another
+ * one.
+ */
 bool tapir_code_names__add_compiled(struct tapir_code_names *n,
 				    const struct tapir_rec_mapping *mapping, uint64_t start_va,
 				    uint64_t size, struct tapir_sv raw);
 
 /*
- * An address in CoreCLR's code memory that neither a complete snapshot nor its events have a method
- * for is one of its stubs or, at the start of that memory, a copy of a write barrier: it gets that
- * name now. (So does a method that was compiled and freed between two snapshots.) False: not such
- * an address.
+ * Names an address in CoreCLR's code memory that neither a complete snapshot nor its events have a
+ * method for: it is one of its stubs or, at the start of that memory, a copy of a write barrier.
+ * (So is a method that was compiled and freed between two snapshots.) False: not such an address.
  */
 bool tapir_code_names__name_stub(struct tapir_code_names *n,
 				 const struct tapir_rec_mapping *mapping, uint64_t va,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finding, following and letting go of one process's name files. */
+/*
+ * Finds, follows and closes one process's name files. A file that is not there may still come, so
+ * it is searched less and less often; one that a JVM wrote for tapir is a picture of one moment,
+ * and is read when it is complete.
+ */
 #include "record/names/code_sources.h"
 
 #include <errno.h>

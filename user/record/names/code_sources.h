@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * code_sources.h - where the names of one process's generated code come from: its perf map, its
- * jitdumps, its JVM, its .NET runtime. For code_names.c only.
+ * jitdumps, its JVM, its .NET runtime. For code_names.c only; session thread.
  */
 #ifndef TAPIR_USER_CODE_SOURCES_H
 #define TAPIR_USER_CODE_SOURCES_H
@@ -42,7 +42,7 @@ struct tapir_code_sources {
 void tapir_code_sources__begin(struct tapir_code_sources *s, const struct tapir_rec_process *rec);
 void tapir_code_sources__fini(struct tapir_code_sources *s);
 
-/* NULL: out of memory. */
+/* Returns the table of names, created at the first call; NULL: out of memory. */
 struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s);
 
 /*

@@ -49,14 +49,17 @@ struct tapir_dotnet_names {
 	enum tapir_dotnet_dumps dumps;
 };
 
-/* A mapping shows that it is .NET, which is likely to tell soon. Again: nothing. */
+/*
+ * Notes that a mapping shows that the process is .NET, which is likely to report soon. Again:
+ * nothing.
+ */
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
 			       uint32_t tgid, uint32_t uid, bool will_tell);
 void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
 
 /*
- * Code without a name ran at time_ns, of a kind its own events would name, or not. True: it may get
- * one later.
+ * Notes that code without a name ran at time_ns, of a kind its own events would name, or not. True:
+ * it may get one later.
  */
 bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns,
 			      bool is_told_of);

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A process is known from when its interpreter is found until a while after its end: the records of
- * its last stacks come later. */
+/*
+ * Merges frames of an interpreter with the addresses of a stack: each call of the interpreter's
+ * loop stands for as many functions as it runs.
+ *
+ * Names are read from the process's memory, later than the stack: a name counts only if the object
+ * is still the one that the walk saw. A process is known until a while after its end, for the
+ * records that come late.
+ */
 #include "record/names/interp_stacks.h"
 
 #include <stdlib.h>

@@ -26,21 +26,21 @@ struct tapir_interp_stacks *tapir_interp_stacks__new(struct tapir_catalog *catal
 						     tapir_interp_describe_fn *describe, void *ctx);
 void tapir_interp_stacks__free(struct tapir_interp_stacks *s);
 
-/* Might a file with that path be an interpreter? */
+/* Returns true if a file with that path might be an interpreter. */
 bool tapir_interp_stacks__is_path(struct tapir_sv path);
 
 /*
- * Looks for the process's interpreter, whose file was mapped at mapped_ns: an EXEC of before, which
- * may come later, does not end it. False: there is none whose frames can be found.
+ * Searches for the process's interpreter, whose file was mapped at mapped_ns: an EXEC of before,
+ * which may come later, does not end it. False: there is none whose frames can be found.
  */
 bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uint64_t mapped_ns,
 			       struct tapir_interp *out);
 
-/* Every PROCESS record: a child inherits its parent's interpreter, an EXEC ends it. */
+/* Takes every PROCESS record: a child inherits its parent's interpreter, an EXEC ends it. */
 void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 				     const struct tapir_rec_process *rec);
 
-/* A TAPIR_REC_INTERP_STACK. False: it is malformed. */
+/* Takes a TAPIR_REC_INTERP_STACK, and emits the merged STACK. False: it is malformed. */
 bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct tapir_rec *rec);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stack by stack, frame by frame; a symbol that is known costs a lookup. */
+/*
+ * Names stacks of a segment before it ends: stack by stack, frame by frame; a symbol that is known
+ * costs a lookup. Code of .NET's assemblies and generated code have other sources, which may have
+ * the name later: such a frame is tried again in the next rounds.
+ */
 #include "record/names/namer.h"
 
 #include <errno.h>

@@ -23,16 +23,16 @@ int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
 void tapir_namer__free(struct tapir_namer *n);
 
 /*
- * Every describing record, after the catalog has it. fd: for a MAPPING its file, as it was opened
- * when it was mapped, borrowed; else -1.
+ * Takes every describing record, after the catalog has it. fd: for a MAPPING its file, as it was
+ * opened when it was mapped, borrowed; else -1.
  */
 void tapir_namer__on_record(struct tapir_namer *n, const struct tapir_rec *rec, int fd);
 
-/* Every EVENT. True: it was not requested, only enabled for the names of generated code. */
+/* Takes every EVENT. True: it was not requested, only enabled for the names of generated code. */
 bool tapir_namer__on_event(struct tapir_namer *n, const struct tapir_rec_event *rec);
 
 /*
- * The process sends events of what it compiles, from the note's time on; the second: some of those
+ * The process sends events of what it compiles, from the note's time on; __on_loss: some of those
  * were lost.
  */
 void tapir_namer__reports_methods(struct tapir_namer *n, const struct tapir_note_methods *note);
@@ -53,13 +53,23 @@ bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
  * whose names are on their way? Who prints them may wait a moment.
  */
 #define TAPIR_NAMER_WORTH_NS 1500000000u
+/*
+ * Returns true if stacks of the last round of __name_new_stacks that are hardly older than
+ * TAPIR_NAMER_WORTH_NS have frames whose names are on their way: a caller that prints them may wait
+ * a moment.
+ */
 bool tapir_namer__are_awaited(const struct tapir_namer *n);
+/*
+ * Continues reading the names that processes write, once per TAPIR_NAMER_POLL_NS of now_ns: call it
+ * as often as convenient, and at least that often while there are files to read. 0 or the writer's
+ * error.
+ */
 int tapir_namer__poll(struct tapir_namer *n, uint64_t now_ns);
-/* Lookups in files for which there was no descriptor. */
+/* Returns the number of lookups in files for which there was no descriptor. */
 uint64_t tapir_namer__missed(const struct tapir_namer *namer);
 bool tapir_namer__has_files(const struct tapir_namer *n);
 
-/* The recording ends: reads all that is there, for at most a second. */
+/* Reads all that is there at the end of the recording, for at most a second. */
 int tapir_namer__finish(struct tapir_namer *n);
 
 /* Names what the catalog lists as unnamed. 0 or the writer's error. */

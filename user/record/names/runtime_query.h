@@ -17,11 +17,12 @@
 struct tapir_runtime_queries;
 struct tapir_runtime_query;
 
+/* No thread runs yet. 0 or -ENOMEM; *out is the caller's to free. */
 int tapir_runtime_queries__new(struct tapir_runtime_queries **out);
 /* Gives up what is being asked, and removes the files that were made for us. */
 void tapir_runtime_queries__free(struct tapir_runtime_queries *queries);
 
-/* NULL: out of memory. The thread begins with the first question. */
+/* Begins a query; the thread is started with the first one. NULL: out of memory. */
 struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_queries *queries,
 						       const struct tapir_runtime_ops *runtime,
 						       uint32_t tgid);
@@ -29,13 +30,13 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 /* Returns true if __answer and __error may be called. */
 bool tapir_runtime_query__is_answered(struct tapir_runtime_query *q);
 /*
- * The answer of an answered query, in the format of its runtime; borrowed until __drop. NULL: it
- * gave none, or is not such a runtime.
+ * Returns the answer of an answered query, in the format of its runtime; borrowed until __drop.
+ * NULL: it gave none, or is not such a runtime.
  */
 const void *tapir_runtime_query__answer(const struct tapir_runtime_query *q);
-/* The result of an answered query, 0 or -errno. */
+/* Returns the result of an answered query, 0 or -errno. */
 int tapir_runtime_query__error(const struct tapir_runtime_query *q);
-/* The query, and its file, are no longer needed: the file is removed if it was made for tapir. */
+/* Frees the query; its file is removed if it was made for tapir. */
 void tapir_runtime_query__drop(struct tapir_runtime_query *q);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The names of its threads show whether a process may have locks of a runtime; then it is read. */
+/*
+ * Finds who holds the lock for which a thread waits, by reading the process's memory. The names of
+ * its threads show whether a process may have locks of a runtime; only then is it read.
+ */
 #include "record/threads/lock_owners.h"
 
 #include <stdlib.h>

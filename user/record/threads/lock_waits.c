@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each thread has one edge at most, so that a search from each, which ends where one was, finds all
- * cycles in linear time. */
+/*
+ * Each thread waits for one other at most. So a search from each thread, which ends where an
+ * earlier one has been, finds all cycles in linear time.
+ */
 #include "record/threads/lock_waits.h"
 
 #include <errno.h>

@@ -28,7 +28,7 @@ struct tapir_lock_waits { /* zeroed at first */
 /* Replaces what the thread waited for before. 0 or -ENOMEM. */
 int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t owner_tid);
 
-/* 0: it does not wait, or for no known thread. */
+/* Returns the thread for which it waits; 0: it does not wait, or for no known thread. */
 uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid);
 
 /*
@@ -38,9 +38,10 @@ uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid)
 typedef void (*tapir_deadlock_fn)(void *ctx, uint32_t tid, size_t cnt);
 size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadlock_fn fn, void *ctx);
 
-/* The thread for which most others wait, directly; *cnt: how many. 0: no thread waits. */
+/* Returns the thread for which most others wait, directly; *cnt: how many. 0: no thread waits. */
 uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt);
 
+/* Frees the edges. */
 void tapir_lock_waits__fini(struct tapir_lock_waits *w);
 
 #endif

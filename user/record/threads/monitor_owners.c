@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two maps: from a waiting thread to its owner's number, and from a number to a thread. */
+/*
+ * Two maps: from a waiting thread to its owner's number, and from a number to a thread. A runtime
+ * numbers its threads itself, and the two facts come from different records.
+ */
 #include "record/threads/monitor_owners.h"
 
 #include <errno.h>

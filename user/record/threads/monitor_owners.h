@@ -16,16 +16,17 @@ struct tapir_monitor_owners { /* zeroed at first */
 
 /* A thread begins to wait; owner 0: it has the monitor, or its owner is unknown. 0 or -ENOMEM. */
 int tapir_monitor_owners__set(struct tapir_monitor_owners *m, uint32_t tid, uint64_t owner);
-/* The thread that owns what this one waits for now; 0: none. */
+/* Returns the number of the thread that owns what this one waits for now; 0: none. */
 uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t tid);
 
 /* Notes the number that a process has for a thread. 0 or -ENOMEM. */
 int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
 				 uint32_t tid);
-/* The thread that a process calls so; 0: none. */
+/* Returns the thread that a process gives this number; 0: none. */
 uint32_t tapir_monitor_owners__thread(const struct tapir_monitor_owners *m, uint32_t tgid,
 				      uint64_t number);
 
+/* Frees both maps. */
 void tapir_monitor_owners__fini(struct tapir_monitor_owners *m);
 
 #endif

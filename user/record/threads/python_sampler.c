@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See python_sampler.h. The names of functions are JIT records, as those of a snapshot's are. */
+/*
+ * Reads the frames of a busy CPython from outside, where a BPF program cannot find them. A process
+ * that has just begun may not have loaded its library yet, so it is tried again; code that is freed
+ * leaves its place to other code, so a name is read with its stack.
+ */
 #include "record/threads/python_sampler.h"
 
 #include <stdlib.h>

@@ -24,10 +24,10 @@ struct tapir_queue;
 struct tapir_python_sampler *tapir_python_sampler__new(struct tapir_queue *queue);
 void tapir_python_sampler__free(struct tapir_python_sampler *sampler); /* accepts NULL */
 
-/* looks of the following may be NULL. Those that run now; twice a second. */
+/* Chooses those that run now; twice a second. The sampler may be NULL here and below. */
 void tapir_python_sampler__select(struct tapir_python_sampler *sampler, const uint32_t *tgids,
 				  size_t cnt, uint64_t now_ns);
-/* When the next one is due; UINT64_MAX: no Python is busy. */
+/* Returns when the next reading is due; UINT64_MAX: no Python is busy. */
 uint64_t tapir_python_sampler__next_ns(const struct tapir_python_sampler *sampler);
 /* Does nothing before. */
 void tapir_python_sampler__sample(struct tapir_python_sampler *sampler, uint64_t now_ns);

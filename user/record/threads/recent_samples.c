@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An array of samples and a map from tid to its place; frames are copied. */
+/*
+ * An array of samples and a map from tid to its place: one sample a thread, the newest. Frames are
+ * copied, because a record ends with its block.
+ */
 #include "record/threads/recent_samples.h"
 
 #include <errno.h>

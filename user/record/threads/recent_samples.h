@@ -26,7 +26,9 @@ struct tapir_recent_samples { /* zeroed at first */
 /* 0 or -ENOMEM. Samples of more threads than a snapshot has are left out. */
 int tapir_recent_samples__keep(struct tapir_recent_samples *s, uint32_t tid,
 			       const struct tapir_recent_sample *sample);
-/* NULL: none a moment before. Borrowed until the next is kept. */
+/*
+ * Returns the thread's last sample of a moment before; NULL: none. Borrowed until the next is kept.
+ */
 const struct tapir_recent_sample *
 tapir_recent_samples__latest_before(const struct tapir_recent_samples *s, uint32_t tid,
 				    uint64_t time_ns);

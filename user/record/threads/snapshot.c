@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Chooses when a process is copied, and runs the thread that posts the copies. */
+/*
+ * Chooses when a process is copied, and runs the thread that posts the copies: copying is short, so
+ * that threads hardly move; walking and naming may take seconds and happens later.
+ */
 #include "record/threads/snapshot.h"
 
 #include <errno.h>

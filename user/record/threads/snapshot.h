@@ -42,7 +42,10 @@ struct tapir_snapshot_opts {
  */
 int tapir_snapshot__start(const struct tapir_snapshot_opts *opts, struct tapir_snapshot **out);
 
-/* Threads that were not asleep at any look, of processes that were copied at once. */
+/*
+ * Returns the number of threads that were not asleep at any copy, of processes that were copied at
+ * once.
+ */
 size_t tapir_snapshot__running_cnt(const struct tapir_snapshot *s);
 
 /* Waits until all that was copied is posted. Accepts NULL. */

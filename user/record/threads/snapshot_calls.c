@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* In which system calls copied threads wait, and who holds the locks they wait for. */
+/*
+ * In which system calls copied threads wait, and who holds the locks they wait for. Both may have
+ * changed since the copy, so a thread whose switch count has moved is left out.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads and copies of their stacks; walking them is snapshot_walk.c. */
+/*
+ * Threads and copies of their stacks; walking them is snapshot_walk.c. A thread that ran during the
+ * copy has a stack of two moments: it is copied again in the next round, and left out after the
+ * last.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

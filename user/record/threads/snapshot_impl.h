@@ -47,6 +47,7 @@ static inline uint32_t tapir_number_of_thread(uint32_t tid, uint32_t ns_tid)
 }
 
 struct tapir_thread_copies tapir_vec(struct tapir_thread_copy);
+/* Frees what was copied of the thread. */
 void tapir_thread_copy__fini(struct tapir_thread_copy *copy);
 
 /* Threads of a process. */
@@ -59,8 +60,8 @@ struct tapir_process_copy {
 };
 
 /*
- * *room: bytes that may still be copied. 0, also for a process that ended; -errno of the iterator,
- * without a line. __fini in any case.
+ * Copies the threads of a process. *room: bytes that may still be copied. 0, also for a process
+ * that ended; -errno of the iterator, without a line. __fini in any case.
  */
 int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
 			     unsigned look_cnt, size_t *room);
@@ -106,7 +107,10 @@ struct tapir_poster {
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 				    const struct tapir_poster *poster);
 
-/* Unwind tables of the files that the processes of a snapshot map; each is read once. */
+/*
+ * Holds the unwind tables of the files that the processes of a snapshot map; each is read once.
+ * NULL: out of memory.
+ */
 struct tapir_walk_tables *tapir_walk_tables__new(void); /* NULL: no memory */
 void tapir_walk_tables__free(struct tapir_walk_tables *tables);
 

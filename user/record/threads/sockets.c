@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* /proc/PID/net/{tcp,tcp6,udp,udp6,unix}, a socket a line after the heading. */
+/*
+ * /proc/PID/net/{tcp,tcp6,udp,udp6,unix}, a socket a line after the heading. An address is written
+ * as numbers of the machine's byte order: 127.0.0.1 is 0100007F.
+ */
 #include "record/threads/sockets.h"
 
 #include <arpa/inet.h>

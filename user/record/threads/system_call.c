@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One table of the calls in which threads wait: how each of their arguments is written. */
+/*
+ * One table of the calls in which threads wait, with a letter for each argument that says how it is
+ * written. Arguments that are pointers are read from the thread's memory, which may have changed:
+ * what makes no sense is left out.
+ */
 #include "record/threads/system_call.h"
 
 #include <fcntl.h>

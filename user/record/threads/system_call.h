@@ -30,7 +30,8 @@ struct tapir_call {
 };
 
 /*
- * For a thread that sleeps and has not run since seen was read. out: zeroed, or of an earlier call.
+ * Describes the call of a thread that sleeps and has not run since seen was read. out: zeroed, or
+ * of an earlier call.
  */
 void tapir_call__read(const struct tapir_call_source *source, const struct tapir_thread_seen *seen,
 		      struct tapir_call *out);
@@ -44,6 +45,10 @@ void tapir_call__fini(struct tapir_call *call);
  * caller checks that there is such a thread.
  */
 #define TAPIR_FUTEX_WORDS 5u
+/*
+ * Returns the thread id that a futex's word, or the words around it, name as its owner (PI futexes,
+ * glibc's mutexes); 0: none.
+ */
 uint32_t tapir_futex__owner(uint32_t op, uint32_t value, const uint32_t words[TAPIR_FUTEX_WORDS]);
 
 #endif
