@@ -27,13 +27,14 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 			   const struct tapir_tl_thread *thread,
 			   const struct tapir_probe_view *probe,
 			   const struct tapir_event_view *event);
-/* "Foo.Bar(int)", borrowed from the timeline; NULL: no stack of an allocation was seen. */
+/* Returns "Foo.Bar(int)", borrowed from the timeline; NULL: no stack of an allocation was seen. */
 const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl);
 /*
- * The bytes that a sampled object represents: the inverse of the chance that one of its size is
- * sampled.
+ * Returns the bytes that a sampled object represents: the inverse of the chance that one of its
+ * size is sampled.
  */
 uint64_t tapir_allocation_sample__bytes(uint64_t object_bytes);
+/* Frees the counts. */
 void tapir_allocators__fini(struct tapir_allocators *a);
 
 #endif

@@ -58,22 +58,25 @@ struct tapir_awaits {
 	uint64_t full_ns; /* there is no room for those that ended later; 0: there is */
 };
 
+/* Takes an event of the timeline that begins or ends an await; others are ignored. */
 void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
 			 const struct tapir_probe_view *probe,
 			 const struct tapir_event_view *event);
-/* Once, after the last event: .what, .open_cnt and what follows .what of sites are set. */
+/* Call it once, after the last event: .what, .open_cnt and what follows .what of sites are set. */
 void tapir_awaits__finish(struct tapir_awaits *a);
-/* The number of awaits at a time, on average. */
+/* Returns the number of awaits at a time, on average. */
 double tapir_await_site__at_once(const struct tapir_await_site *site);
-/* The number that ended, a second. */
+/* Returns the number that ended, a second. */
 double tapir_await_site__per_second(const struct tapir_await_site *site);
-/* Awaits of the process are recorded only as long as they are few. */
+/* Returns true if awaits of the process are recorded only as long as they are few. */
 bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid);
-/* Is it in turns that awaits end: of a semaphore, a full channel, a limit of connections? */
+/*
+ * Returns true if the awaits end in turns: of a semaphore, a full channel, a limit of connections.
+ */
 bool tapir_await_site__is_queue(const struct tapir_await_site *site);
 /* Adds "; one gets it each 20.8 ms: 48.1 a second" of what is a queue. */
 void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out);
-/* "a semaphore" */
+/* Returns what is awaited: "a semaphore". */
 const char *tapir_await_site__what(const struct tapir_await_site *site);
 void tapir_awaits__fini(struct tapir_awaits *a);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Compares what each view needs with the SPECs of the file. */
+/*
+ * Compares what each view needs with the SPECs of the file. A view may be fed by several runtimes,
+ * so it lacks something only if no runtime that the file shows could have reported it.
+ */
 #include "analyze/capture_check.h"
 
 #include <string.h>

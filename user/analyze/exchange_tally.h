@@ -51,11 +51,16 @@ struct tapir_exchange_tally {
 	bool is_sorted, failed;	 /* failed: out of memory */
 };
 
-/* The row to which an EXCHANGE was added; NULL: there is no room. Borrowed until the next one. */
+/*
+ * Returns the row to which an EXCHANGE was added; NULL: there is no room. Borrowed until the next
+ * one.
+ */
 struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally *tally,
 						     const struct tapir_catalog *catalog,
 						     const struct tapir_rec_exchange *rec);
-/* The rows that took most time, with or without answers, come first. Nothing is added afterwards.
+/*
+ * Sorts the rows: those that took most time, with or without answers, come first. Nothing is added
+ * afterwards.
  */
 void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally);
 void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally);
@@ -68,7 +73,7 @@ uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, un
  */
 void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
 				     const struct tapir_exchange_row *row, struct tapir_str *out);
-/* "refused", "reset", "timed out", "other" */
+/* Returns "refused", "reset", "timed out" or "other". Static. */
 const char *tapir_exchange_error__name(enum tapir_exchange_error error);
 
 #endif

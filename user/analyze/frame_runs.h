@@ -38,9 +38,12 @@ struct tapir_frame_run {
 	const char *what, *wait;   /* NULL: not known */
 };
 
-/* The next frame outwards. False: it is not of this run. */
+/* Takes the next frame outwards. False: it is not of this run. */
 bool tapir_frame_run__take(struct tapir_frame_run *run, const struct tapir_run_frame *frame);
-/* The run of the stack at a node that its innermost frame is of; the node after it, 0: none. */
+/*
+ * Returns the run of the stack at a node that its innermost frame is of; and the node after it, 0:
+ * none.
+ */
 uint32_t tapir_frame_run__of_node(struct tapir_frame_run *run, const struct tapir_stack_tree *tree,
 				  uint32_t node);
 /*

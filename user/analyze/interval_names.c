@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A name is made of the runtime's and the interval's; two pairs may share it. */
+/*
+ * A name is made of the runtime's and the interval's; two pairs may share it. Events of
+ * DiagnosticSource are named by its filter, so their SPECs are those of the profile.
+ */
 #include "analyze/interval_names.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * interval_names.h - intervals by short names, as sources of questions: "postgresql:query",
  * "dotnet:gc", and those that several runtimes have: "request", "locks". The intervals are those of
- * lore, as in the table INTERVAL of a report.
+ * spec/runtime_db, as in the table INTERVAL of a report. Constant; any thread.
  */
 #ifndef TAPIR_USER_INTERVAL_NAMES_H
 #define TAPIR_USER_INTERVAL_NAMES_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A row for each process and file. */
+/*
+ * A row for each process and file. Sorting moves the rows, so the map's indexes are wrong
+ * afterwards.
+ */
 #include "analyze/io_tally.h"
 
 #include <stdlib.h>

@@ -31,9 +31,10 @@ struct tapir_io_tally {
 struct tapir_sv tapir_io__who(const struct tapir_catalog *catalog, const struct tapir_rec_io *io,
 			      uint32_t *pid);
 
+/* Adds a block request or a file operation to the row of its process and file. */
 void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,
 			 const struct tapir_rec *rec);
-/* The rows with the most bytes come first. */
+/* Sorts the rows: those with the most bytes come first. Nothing is added afterwards. */
 void tapir_io_tally__sort(struct tapir_io_tally *tally);
 void tapir_io_tally__fini(struct tapir_io_tally *tally);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A heap by time in front of one place a thread. */
+/*
+ * Pairs the moment at which a thread leaves its CPU with that of its return. The two are reported
+ * by different CPUs, whose records may come in the wrong order: a heap by time holds them back for
+ * a while, in front of one slot for each thread.
+ */
 #include "analyze/offcpu.h"
 
 #include <errno.h>

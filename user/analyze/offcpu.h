@@ -52,12 +52,12 @@ struct tapir_offcpu *tapir_offcpu__new(const struct tapir_offcpu_fns *fns, void 
 void tapir_offcpu__free(struct tapir_offcpu *o);
 
 /*
- * Any well-formed record, copied: only context switches count, and of these the sides, out and in,
- * whose process is wanted. is_wanted: NULL: every process is. 0 or -ENOMEM.
+ * Takes any well-formed record, copied: only context switches count, and of these the sides, out
+ * and in, whose process is wanted. is_wanted: NULL: every process is. 0 or -ENOMEM.
  */
 int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec *rec,
 		      bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
-/* After the last record: pairs what still waits. */
+/* Pairs what still waits, after the last record. */
 int tapir_offcpu__finish(struct tapir_offcpu *o);
 const struct tapir_offcpu_stats *tapir_offcpu__stats(const struct tapir_offcpu *o);
 

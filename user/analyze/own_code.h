@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * own_code.h - which frame of a stack is the program's own: the innermost managed one that belongs
- * neither to the runtime nor to its libraries (lore's library_code). A cause is named by it. Where
- * no runtime is on the stack, it is the innermost native one that is of no library.
+ * neither to the runtime nor to its libraries (library_code in spec/runtime_db). A cause is named
+ * by it. Where no runtime is on the stack, it is the innermost native one that is of no library.
+ * One thread, as the tree.
  */
 #ifndef TAPIR_USER_OWN_CODE_H
 #define TAPIR_USER_OWN_CODE_H
@@ -19,7 +20,10 @@ struct tapir_own_code {
 	struct tapir_own_nodes managed, native;
 };
 
-/* Idx of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be UINT32_MAX. */
+/*
+ * Returns the index of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be
+ * UINT32_MAX.
+ */
 uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
 			    uint32_t node);
 /* The same, or the innermost managed function of a library where no other is on the stack; of
@@ -31,19 +35,22 @@ uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapi
 				   uint32_t node);
 /* Returns the same without a cache, for callers that have one. */
 uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node);
-/* The node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
+/* Returns the node of that frame; 0: the stack has neither. node may be UINT32_MAX. */
 uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node);
-/* The node of the native function; 0: there is none, or a runtime is on the stack. */
+/* Returns the node of the native function; 0: there is none, or a runtime is on the stack. */
 uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node);
-/* Is this frame the program's own? */
+/* Returns true if this frame is the program's own. */
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
-/* Is a method of this name one of the runtime's libraries? */
+/* Returns true if a method of this name is one of the runtime's libraries. */
 bool tapir_own_code__is_library(const char *name);
-/* Does it something for any caller (lore's plumbing)? */
+/*
+ * Returns true if it does something for any caller (plumbing in spec/runtime_db): then it explains
+ * nothing.
+ */
 bool tapir_own_code__is_plumbing(const char *name);
 /* Returns true if a function of a program is on the stack of which an interpreter gave no name. */
 bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node);
-/* "Shop.draw(int)" of a JVM's "void Shop.draw(int)"; any other name as it is. */
+/* Returns "Shop.draw(int)" of a JVM's "void Shop.draw(int)"; any other name as it is. */
 const char *tapir_own_code__without_type(const char *name);
 void tapir_own_code__fini(struct tapir_own_code *own);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A probe is judged once, by its names: the user's pairs, then the table, then the suffix. */
+/*
+ * Decides which probes begin and end intervals. A probe is judged once, by its names: the user's
+ * pairs come first, then the table of spec/runtime_db, then what the suffixes suggest (begin and
+ * end, start and stop): a guess must not override what is known.
+ */
 #include "analyze/pairs.h"
 
 #include <errno.h>

@@ -70,14 +70,17 @@ struct tapir_user_pair {
 };
 
 /*
- * Before the first probe. -EINVAL: text is no pair, -ENOMEM. A ',' in parentheses and a '::' part
- * nothing. The last of pairs->user is then the pair.
+ * Adds a pair that a user names, before the first probe; the last of pairs->user is then that pair.
+ * A ',' in parentheses and a '::' separate nothing. -EINVAL: text is not a pair, -ENOMEM.
  */
 int tapir_pairs__name(struct tapir_pairs *pairs, const char *text);
 /* The same in parts; key NULL: none. */
 int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider[2],
 			   const char *const event[2], const char *key);
-/* The intervals that this probe begins and ends; borrowed until the next call; none: cnt is 0. */
+/*
+ * Returns the intervals that this probe begins and ends; borrowed until the next call; none: cnt is
+ * 0.
+ */
 const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 					     const struct tapir_probe_view *probe);
 void tapir_pairs__fini(struct tapir_pairs *pairs);

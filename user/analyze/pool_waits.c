@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Classifies a wait by the worker's last event and by the time at which it leaves its CPU next. */
+/*
+ * Classifies the waits of a thread pool's workers. A worker that waits for work is idle, one that
+ * waits for anything else is blocked, and both sleep in the same function: the worker's last event
+ * and the time of its next one decide.
+ */
 #include "analyze/pool_waits.h"
 
 #include <string.h>

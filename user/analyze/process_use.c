@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A row for each process; a CPU has the process that came last. */
+/*
+ * A row for each process, whose CPU time is the time between its threads' switches on each CPU. The
+ * kernel shows some switches to no program, so a time is charged to the thread that leaves; threads
+ * that came last run on up to the last switch of any CPU.
+ */
 #include "analyze/process_use.h"
 
 #include "base/keyed.h"

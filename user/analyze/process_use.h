@@ -41,7 +41,7 @@ struct tapir_process_use {
 };
 
 extern const struct tapir_timeline_fns tapir_process_use_fns; /* ctx: the use */
-/* After the timeline is finished. The CPU time of all. */
+/* Call it after the timeline is finished. Returns the CPU time of all, in ns. */
 uint64_t tapir_process_use__finish(struct tapir_process_use *use);
 uint64_t tapir_process_use__cpu_ns(const struct tapir_process_use *use,
 				   const struct tapir_used *used);

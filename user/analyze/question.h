@@ -91,34 +91,34 @@ struct tapir_question_sink {
 	void *ctx;
 };
 
-/* sink may be NULL. NULL: out of memory. */
+/* sink may be NULL. Returns NULL: out of memory. */
 struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *sink);
 void tapir_questions__free(struct tapir_questions *qs);
-/* Pairs that a user names, before the first record. */
+/* Returns the pairs that a user names; set them before the first record. */
 struct tapir_pairs *tapir_questions__pairs(struct tapir_questions *qs);
 
-/* -EINVAL with lines: what a person wrote is wrong, whatever is recorded. */
+/* Adds a question. -EINVAL with lines: what a person wrote is wrong, whatever is recorded. */
 int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question_opts *opts);
 /* Returns true if events need stacks. */
 bool tapir_questions__want_stacks(const struct tapir_questions *qs);
 
 /*
- * A record, described ones included; catalog: the same each time. -EINVAL with lines: an expression
- * does not fit an event.
+ * Takes a record, described ones included; catalog: the same each time. -EINVAL with lines: an
+ * expression does not fit an event.
  */
 int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog *catalog,
 			  const struct tapir_rec *rec);
-/* After the last one, while the catalog is there. */
+/* Ends open intervals, after the last record, while the catalog is there. */
 int tapir_questions__finish(struct tapir_questions *qs);
 
-/* Events that the only question rejected, and that were not recorded. */
+/* Counts events that the only question rejected, and that were not recorded. */
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
 /* Returns true if the kernel may answer: one question, of events, a table or with a condition. */
 bool tapir_questions__may_offer(const struct tapir_questions *qs);
 
 /*
- * A reading of what the kernel has added up for it: all rows and steps, each time. interval: of
- * rows, while it was read.
+ * Begins a reading of what the kernel has added up for it: all rows and steps, each time. interval:
+ * of rows, while it was read.
  */
 void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval);
 void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
@@ -129,16 +129,16 @@ void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sum
 void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			       uint64_t cnt);
 void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed);
-/* Hits that the kernel had added up at the last reading. */
+/* Returns the hits that the kernel had added up at the last reading. */
 uint64_t tapir_questions__counted(const struct tapir_questions *qs);
 
-/* The number of questions, and the idx-th of them, below that number; borrowed. */
+/* Return the number of questions, and the idx-th of them, below that number; borrowed. */
 size_t tapir_questions__cnt(const struct tapir_questions *qs);
 struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx);
-/* The values that are read with "since" begin here. */
+/* Begins another interval: values that are read with "since" begin here. */
 void tapir_questions__begin_interval(struct tapir_questions *qs);
 
-/* The frames of a key of a stack, innermost first, up to max of them; 0: all. */
+/* Appends the frames of a key that is a stack, innermost first, up to max of them; 0: all. */
 void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, unsigned max,
 			       const char *between, struct tapir_str *out);
 

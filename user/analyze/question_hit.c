@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Fields are found by name in each event: those of one probe may be there or not, as pairs are. */
+/*
+ * Fields are found by name in each event, since those of one probe may be there or not, as pairs
+ * are. A plain name is first a built-in (pid, comm, stack ...), then a field; ".name" is the field
+ * alone.
+ */
 #include "analyze/question_hit.h"
 
 #include <limits.h>

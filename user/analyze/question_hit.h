@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * question_hit.h - what an expression can name of a recorded event, or of an interval between two:
- * fields by name, and what is known of where it happened.
+ * fields by name, and what is known of where it happened. One thread.
  */
 #ifndef TAPIR_USER_QUESTION_HIT_H
 #define TAPIR_USER_QUESTION_HIT_H
@@ -27,6 +27,7 @@ struct tapir_hit {
 /* Names of fields that expressions use; numbers in operands. Grows as they are bound. */
 struct tapir_hit_names tapir_vec(char *);
 
+/* Frees the names of fields that were met. */
 void tapir_hit_names__fini(struct tapir_hit_names *names);
 
 /* The scope of expressions about hits like this one. hit and names are borrowed until they are
@@ -37,9 +38,10 @@ struct tapir_hit_scope {
 	char subject[256];
 };
 
+/* Returns a scope over hit for expressions; s, hit and names are borrowed as long as it is used. */
 struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct tapir_hit *hit,
 					 struct tapir_hit_names *names);
-/* The built-in names, one after the other, with what each means; NULL after the last. */
+/* Returns the idx-th built-in name, with what it means; NULL after the last. */
 const char *tapir_hit__builtin(size_t i, const char **what);
 
 /* The slots of a program, filled for this hit. */
@@ -53,7 +55,10 @@ void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *
 		     const struct tapir_program *p, struct tapir_hit_values *out);
 void tapir_hit_values__fini(struct tapir_hit_values *values);
 
-/* The field of the event, or NULL: it is none of its own, or of an interval's end. */
+/*
+ * Returns the field of the event, or NULL: it has none of that name, or the name is of an
+ * interval's end.
+ */
 const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
 					   const struct tapir_hit_names *names,
 					   const struct tapir_question_operand *operand);
@@ -65,7 +70,7 @@ bool tapir_hit__has_value_names(const struct tapir_hit *hit, const struct tapir_
 bool tapir_hit__name_number(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			    const struct tapir_question_operand *operand, uint64_t number,
 			    struct tapir_str *out);
-/* A built-in that is the same to the kernel; CONSTANT: "event". False: it is none. */
+/* Returns true for a built-in that is the same to the kernel; CONSTANT: "event". */
 bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
 			     struct tapir_hit_key *out);
 

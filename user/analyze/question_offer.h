@@ -19,13 +19,13 @@ struct tapir_offer {
 };
 
 /*
- * False: each event is needed, and of a table also if out->adds_up is 0: *reason says why, NULL: it
- * is of no probe.
+ * Decides what the kernel can add up. False: each event is needed, and of a table also if
+ * out->adds_up is 0: *reason says why, NULL: it is of no probe.
  */
 bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
 		       const char **reason);
 
-/* A row of all CPUs, in this interval. */
+/* Reads a row, of all CPUs, in this interval. */
 void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_sums_row *rows,
 			   size_t stride, unsigned cpu_cnt, uint64_t interval,
 			   struct tapir_fold_counted *out);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Judged by the names that lore/ has of each runtime. */
+/*
+ * Judges what a thread does for its runtime (GC, JIT, application) by its name and its stack, from
+ * spec/runtime_db. A stack is judged by its innermost frame with a kind; a thread's name decides
+ * where it means one thing alone.
+ */
 #include "analyze/runtime_work.h"
 
 #include <string.h>

@@ -35,7 +35,7 @@ struct tapir_works {
 	struct tapir_name_traits functions;
 };
 
-/* The work of a thread whose last sample is at node. */
+/* Returns the work of a thread whose last sample is at node. */
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				struct tapir_tl_thread *thread, uint32_t node, uint64_t time_ns);
 /* The work of samples at that node will be requested soon. */
@@ -45,9 +45,9 @@ static inline void tapir_works__expect(const struct tapir_works *works, uint32_t
 		__builtin_prefetch(&works->by_node.data[node]);
 }
 /*
- * The node to report for a collecting thread: a .NET thread collects itself, and in a runtime
- * without symbols each address would be a separate function; then it is the method that made it
- * collect.
+ * Returns the node to report for a collecting thread: a .NET thread collects itself, and in a
+ * runtime without symbols each address would be a separate function; then it is the method that
+ * made it collect.
  */
 uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node);
 void tapir_works__fini(struct tapir_works *works);

@@ -75,17 +75,17 @@ struct tapir_stack_tree {
  */
 bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 				  const struct tapir_catalog *catalog, const struct tapir_rec *rec);
-/* The node to which that adds; UINT32_MAX where it adds nothing. */
+/* Returns the node to which that adds; UINT32_MAX where it adds nothing. */
 uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
 				       const struct tapir_catalog *catalog,
 				       const struct tapir_rec *rec);
 /*
- * The node of a stack, with a frame `leaf` on top of it, for a caller that adds to its `self`; made
- * also when nothing of the stack is known. UINT32_MAX: out of memory.
+ * Returns the node of a stack, with a frame `leaf` on top of it, for a caller that adds to its
+ * `self`; made also when nothing of the stack is known. UINT32_MAX: out of memory.
  */
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref, const char *leaf);
-/* The node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
+/* Returns the node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
 /*
@@ -97,14 +97,14 @@ uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const str
 /* Makes its root, if it has none. False: out of memory. */
 bool tapir_stack_tree__begin(struct tapir_stack_tree *tree);
 /*
- * The child of a node that has this name, or the name, place and kind of a node of another tree;
- * made, if it is new. UINT32_MAX: out of memory, or too many.
+ * Returns the child of a node that has this name, or the name, place and kind of a node of another
+ * tree; made, if it is new. UINT32_MAX: out of memory, or too many.
  */
 uint32_t tapir_stack_tree__child(struct tapir_stack_tree *tree, uint32_t parent, const char *name,
 				 uint8_t kind);
 uint32_t tapir_stack_tree__child_like(struct tapir_stack_tree *tree, uint32_t parent,
 				      const struct tapir_stack_tree *other, uint32_t node);
-/* The innermost frame at or above a node that is not the kernel's; 0: there is none. */
+/* Returns the innermost frame at or above a node that is not the kernel's; 0: there is none. */
 uint32_t tapir_stack_tree__user_leaf(const struct tapir_stack_tree *tree, uint32_t node);
 /* Adds the label of a node: "fill", or with --lines and --inline "fill (pool.c:120, inlined)". */
 void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack_tree *tree,

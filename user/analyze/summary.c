@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Counting: a few lookups by number per record; names are read once per row. */
+/*
+ * Counts every record of a file: a few look-ups by number each, while names are read once per row.
+ * Rows of one name are one row: sites of one event differ in their operands only, and a thread has
+ * a row for each of its names.
+ */
 #include "analyze/summary_impl.h"
 
 #include <stdlib.h>

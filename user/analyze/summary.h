@@ -168,10 +168,10 @@ struct tapir_summary {
  */
 void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			const struct tapir_rec *rec);
-/* The record will be added soon: prefetches, step by step, what that takes. */
+/* Prefetches, step by step, what adding a record soon will take. */
 void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec *rec,
 			   enum tapir_reorder_step step);
-/* For a record that is not counted: the recording lasted until then. */
+/* Notes a record that is not counted: the recording lasted until then. */
 void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 /*
  * Brings functions, modules and stacks up to date, and sorts each table, largest first; nothing
@@ -180,9 +180,9 @@ void tapir_summary__pass(struct tapir_summary *s, const struct tapir_rec *rec);
 int tapir_summary__sort(struct tapir_summary *s);
 void tapir_summary__fini(struct tapir_summary *s);
 
-/* The sum of losses to all causes of a kind. kind: TAPIR_LOSS_KIND_*. */
+/* Returns the sum of losses to all causes of a kind. kind: TAPIR_LOSS_KIND_*. */
 uint64_t tapir_summary__lost(const struct tapir_summary *s, int kind);
-/* The META value, or NULL. */
+/* Returns the META value, or NULL. */
 const char *tapir_summary__meta(const struct tapir_summary *s, const char *key);
 
 #endif

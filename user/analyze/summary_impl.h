@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* summary_impl.h - what the summary's files share. */
+/* summary_impl.h - what the summary's files share. One thread. */
 #ifndef TAPIR_USER_SUMMARY_IMPL_H
 #define TAPIR_USER_SUMMARY_IMPL_H
 
@@ -10,7 +10,7 @@
 /* A copy that counts against the text's bound; "" past it. NULL: out of memory. */
 char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv);
 uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv);
-/* The value's place for a key that may be new; NULL: too many keys, or out of memory. */
+/* Returns the value's place for a key that may be new; NULL: too many keys, or out of memory. */
 uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
 			       bool *is_new);
 
@@ -25,7 +25,10 @@ tapir_summary__sample_ref(const struct tapir_rec_sample *sample)
 					.salt = TAPIR_SUMMARY_SAMPLED};
 }
 
-/* ref: of a sample or event; ref->salt: idx of the event's row, or TAPIR_SUMMARY_SAMPLED. */
+/*
+ * Counts a stack. ref: of a sample or event; ref->salt: idx of the event's row, or
+ * TAPIR_SUMMARY_SAMPLED.
+ */
 void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
 /* Adds what was counted since the last time to functions, modules and stacks. */

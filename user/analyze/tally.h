@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * tally.h - events counted by one of their texts (a type), and under it by another (a message) and
- * by their stacks; each with a weight. For views. Bounded.
+ * by their stacks; each with a weight. For views. Bounded. One thread.
  */
 #ifndef TAPIR_USER_TALLY_H
 #define TAPIR_USER_TALLY_H
@@ -50,9 +50,9 @@ struct tapir_tally {
 /* True when it counts. */
 bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
-/* Rows and their stacks by weight, the heaviest first. */
+/* Sorts rows and their stacks by weight, the heaviest first. */
 void tapir_tally__sort(struct tapir_tally *t);
-/* The rows, each with a table "stacks"; is_bytes: the unit of weights. */
+/* Writes the rows, each with a table "stacks"; is_bytes: the unit of weights. */
 void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
 			const char *key, bool is_bytes, uint64_t top);
 void tapir_tally__fini(struct tapir_tally *t);

@@ -230,73 +230,82 @@ struct tapir_timeline_stats {
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
 };
 
-/* catalog and opts' arrays are borrowed; pairs too: name them first. NULL: out of memory. */
+/*
+ * catalog and opts' arrays are borrowed until __free; pairs too: name them first. NULL: out of
+ * memory.
+ */
 struct tapir_timeline *tapir_timeline__new(const struct tapir_catalog *catalog,
 					   struct tapir_pairs *pairs,
 					   const struct tapir_timeline_opts *opts);
 void tapir_timeline__free(struct tapir_timeline *tl);
 
-/* fns is borrowed. 0 or -ENOMEM. */
+/* Adds a listener, called in the order of adding; fns is borrowed. 0 or -ENOMEM. */
 int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timeline_fns *fns,
 			   void *ctx);
-/* A well-formed record. 0 or -ENOMEM. */
+/* Takes a well-formed record, in the order of times (reorder.h). 0 or -ENOMEM. */
 int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
-/* After the last one: what is open is closed as unended. 0 or -ENOMEM. */
+/* Closes as unended what is open, after the last record. 0 or -ENOMEM. */
 int tapir_timeline__finish(struct tapir_timeline *tl);
 
 /* Counts so far; complete once __finish has returned. Borrowed. */
 const struct tapir_timeline_stats *tapir_timeline__stats(const struct tapir_timeline *tl);
-/* The length of the recorded time inside the requested range. */
+/* Returns the length of the recorded time inside the requested range. */
 uint64_t tapir_timeline__span_ns(const struct tapir_timeline *tl);
 /*
- * The part of it in which context switches, and samples, were recorded: events may be there
- * earlier. Of shares and averages of waits and of CPU time.
+ * Returns the part of it in which context switches, and samples, were recorded: events may be there
+ * earlier. It is the base of shares and averages of waits and of CPU time.
  */
 uint64_t tapir_timeline__switched_ns(const struct tapir_timeline *tl);
-/* The part of that time that lies in the requested range. */
+/* Returns the part of that time that lies in the requested range. */
 uint64_t tapir_timeline__within_ns(const struct tapir_timeline *tl, uint64_t from_ns,
 				   uint64_t until_ns);
 /*
- * The time of a wait for a lock in the range, without what its thread waited for another lock
- * during it, which is counted for that one. So the waits of a thread never add up to more than its
- * time.
+ * Returns the time of a wait for a lock in the range, without what its thread waited for another
+ * lock during it, which is counted for that one. So the waits of a thread never add up to more than
+ * its time.
  */
 uint64_t tapir_timeline__waited_ns(const struct tapir_timeline *tl, const struct tapir_interval *i);
 struct tapir_pairs *tapir_timeline__pairs(struct tapir_timeline *tl);
 struct tapir_stack_tree *tapir_timeline__stacks(struct tapir_timeline *tl);
 const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline *tl);
-/* The fields of an event that a view receives; borrowed until the next one. */
+/* Returns the fields of an event that a view receives; borrowed until the next one. */
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event);
-/* While a view hears that an interval opens or closes: by which event. False: by none. */
+/* Returns, while a view hears that an interval opens or closes, by which event. False: by none. */
 bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
 			     const struct tapir_event_view **event);
 /* Returns true if views hear of this process, see struct tapir_timeline_opts. */
 bool tapir_timeline__reports_at(const struct tapir_timeline *tl, uint32_t tgid);
-/* NULL: nothing was seen of it. */
+/* Returns what is known of a thread; NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
 
-/* The node of a stack in the tree, created if it is new. TAPIR_NO_NODE: the stack is unknown. */
+/*
+ * Returns the node of a stack in the tree, created if it is new. TAPIR_NO_NODE: the stack is
+ * unknown.
+ */
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
 /*
- * The stack that stands for a thread's activity in a time that ends now: that of its longest wait,
- * or if it did not wait, its last one. TAPIR_NO_NODE: no stack is known.
+ * Returns the stack that stands for a thread's activity in a time that ends now: that of its
+ * longest wait, or if it did not wait, its last one. TAPIR_NO_NODE: no stack is known.
  */
 uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
 				uint64_t now_ns);
 /*
- * The label of its innermost own interval that has one, at a time that is now or a moment ago, when
- * the interval may have been open still; *kind: its kind. Borrowed; NULL: none.
+ * Returns the label of its innermost own interval that has one, at a time that is now or a moment
+ * ago, when the interval may have been open still; *kind: its kind. Borrowed; NULL: none.
  */
 const char *tapir_tl_thread__label(const struct tapir_tl_thread *thread, uint64_t at_ns,
 				   uint32_t *kind);
-/* The cause under which a thread's time counts now, by its process or its innermost interval. */
+/*
+ * Returns the cause under which a thread's time counts now, by its process or its innermost
+ * interval.
+ */
 enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
-/* The activity that began an interval that closes, and waits for it; NULL: none. */
+/* Returns the activity that began an interval that closes, and waits for it; NULL: none. */
 struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
 					      const struct tapir_interval *child);
-/* The innermost interval of a kind with a cause; NULL: none. */
+/* Returns the innermost interval of a kind with a cause; NULL: none. */
 const struct tapir_interval *tapir_tl_thread__causing(const struct tapir_tl_thread *thread);
 /*
  * Keys by which waits for the same lock are recognized: a server's lock (is_shared) is one for all
@@ -308,7 +317,7 @@ uint64_t tapir_timeline__lock_owner(const struct tapir_timeline *tl, uint32_t tg
 				    uint64_t now_ns);
 uint64_t tapir_timeline__lock_key(const struct tapir_timeline *tl,
 				  const struct tapir_interval *wait);
-/* "java"; what it is called now; empty: unknown. Borrowed from the catalog. */
+/* Returns "java": what it is called now; empty: unknown. Borrowed from the catalog. */
 struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
 				     uint64_t time_ns);
 

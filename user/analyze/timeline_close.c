@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The ends of intervals, with all that their time was. */
+/*
+ * The ends of intervals, with all that their time was. Time of an interval that none of its threads
+ * accounts for is "between threads"; a record that arrived too late may end an interval before it
+ * began, which then has no time.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -75,7 +75,10 @@ struct tapir_timeline {
 
 /* timeline_parts.c: time */
 bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
-/* A record of the thread's, of the trace that was requested: opts.trace says which those are. */
+/*
+ * Returns true for a record of the thread that is of the requested trace: opts.trace says which
+ * those are.
+ */
 bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
 			       const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);
@@ -93,7 +96,7 @@ void tapir_interval__leave(struct tapir_interval *i); /* without taking its part
 bool tapir_interval__is_told_before(const struct tapir_timeline *tl,
 				    const struct tapir_interval *i);
 void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
-/* The thread is gone: its own intervals are closed, shared ones continue without it. */
+/* Closes the own intervals of a thread that is gone; shared ones continue without it. */
 void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 				  uint64_t now_ns);
 void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_process *p,
@@ -109,7 +112,7 @@ void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_t
 				    uint32_t node, uint64_t now_ns);
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
-/* The id is a new process's: what a dead thread of that id did is not its. */
+/* Notes that the id is a new process's: what a dead thread of that id did is not its. */
 void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid);
 void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);
 void tapir_timeline__free_exited(struct tapir_timeline *tl);
@@ -122,27 +125,27 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 
 /* timeline_parts.c: activities; keys are 0 where there is no id */
 uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id);
-/* An event of it: this thread works for it now, another one did before. */
+/* Takes an event of the interval: this thread works for it now, another one did before. */
 void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i,
 			     struct tapir_tl_thread *t, uint64_t now_ns);
 /* Removes the interval from the tasks that it awaited, as it ends. */
 void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interval *i);
 void tapir_timeline__free_tasks(struct tapir_timeline *tl);
-/* An event, before it begins or ends anything, shows for which activity its thread works. */
+/* Finds, by an event, before it begins or ends anything, for which activity its thread works. */
 void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 			    const struct tapir_probe_view *probe,
 			    const struct tapir_event_view *event);
 void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);
 /*
- * The thread takes other work: it is not known since when no thread worked for the requests of that
- * kind (TAPIR_NO_KIND: of any) that it is on, except one, which may be NULL.
+ * Notes that the thread takes other work: it is not known since when no thread worked for the
+ * requests of that kind (TAPIR_NO_KIND: of any) that it is on, except one, which may be NULL.
  */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 				    const struct tapir_interval *except);
-/* An activity that begins in another one, which waits for it, or not. */
+/* Begins an activity in another one, which waits for it, or not. */
 void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interval *child,
 				 const uint8_t *related_id, struct tapir_tl_thread *t);
-/* t: where it ended; NULL: not known. */
+/* Ends it. t: where it ended; NULL: not known. */
 void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_interval *child,
 			       struct tapir_tl_thread *t);
 /* Ends an interval while no thread works for it. */

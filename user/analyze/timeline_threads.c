@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Threads and their states. */
+/*
+ * Threads and their states. A process's exit is reported before the last records of its threads, so
+ * a thread that is gone is kept for a while; ids are used again, so at most as long as until
+ * another thread has its id.
+ */
 #include <stdlib.h>
 #include <string.h>
 

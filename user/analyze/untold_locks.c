@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stacks are the same from the program's innermost frame on: the kernel's differ by who looks. */
+/*
+ * Finds functions that wait for a lock which has no events: several threads sleep there, and one
+ * wakes the next. Stacks are the same from the program's innermost frame on; the kernel's part
+ * differs by how the wait was seen.
+ */
 #include "analyze/untold_locks.h"
 
 #include "analyze/wait_reason.h"

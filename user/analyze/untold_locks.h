@@ -25,7 +25,7 @@ struct tapir_untold_locks {
 /* Adds a wait inside a lock's events, or one whose reason is not known. */
 void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline *tl,
 			     const struct tapir_wait *w, bool is_open);
-/* When all have been seen: is that row's a lock's stack? */
+/* Returns, when all have been seen, true if that row is a lock's stack. */
 bool tapir_untold_locks__is_one(const struct tapir_untold_locks *u, struct tapir_timeline *tl,
 				const struct tapir_untold_lock *row);
 void tapir_untold_locks__fini(struct tapir_untold_locks *u);

@@ -79,6 +79,7 @@ char *tapir_tl_thread__within(struct tapir_timeline *tl, const struct tapir_tl_t
 
 /* "12.3 ms" */
 #define TAPIR_NS_TEXT_BYTES 24
+/* Writes a time as people read it, and returns text. */
 const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES]);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The awaits of async methods by call site: how many at a time, how long, and for what. */
+/*
+ * The view "awaits": async methods by call site, how many at a time, how long, and for what. Where
+ * awaits were recorded only for a part of the time, the view says for which.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

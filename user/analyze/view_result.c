@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Builds a result: each cell is added to the row that is not full yet. */
+/*
+ * Builds a result: each cell is added to the row that is not full yet. A cell that could not be
+ * added, for lack of memory, would shift all others into wrong columns, so a result that failed
+ * takes no more.
+ */
 #include "analyze/view_result.h"
 
 #include <stdarg.h>

@@ -2,7 +2,8 @@
 /*
  * view_result.h - what a view found: a sentence, figures, and tables of typed cells, of which a row
  * may hold tables of its own. Made once; output/render/view_result_text.c writes it as text for
- * people, output/render/view_result_json.c as JSON for programs.
+ * people, output/render/view_result_json.c as JSON for programs. One thread. Out of memory is noted
+ * (failed): a view checks it once at its end.
  */
 #ifndef TAPIR_USER_VIEW_RESULT_H
 #define TAPIR_USER_VIEW_RESULT_H
@@ -70,6 +71,7 @@ struct tapir_view_result {
 	bool failed;
 };
 
+/* Frees all tables and texts. */
 void tapir_view_result__fini(struct tapir_view_result *s);
 
 /*
@@ -78,7 +80,7 @@ void tapir_view_result__fini(struct tapir_view_result *s);
  */
 size_t tapir_view_result__table(struct tapir_view_result *s, const char *key, const char *title,
 				const struct tapir_column *columns);
-/* A table of the parent's last row. */
+/* Begins a table of the parent's last row. */
 size_t tapir_view_result__table_of_row(struct tapir_view_result *s, size_t parent, const char *key,
 				       const char *title, const struct tapir_column *columns);
 void tapir_view_result__u64(struct tapir_view_result *s, size_t table, uint64_t value);
@@ -90,25 +92,28 @@ void tapir_view_result__stack(struct tapir_view_result *s, size_t table,
 			      uint32_t node); /* or none */
 void tapir_view_result__time(struct tapir_view_result *s, size_t table, uint64_t ns);
 void tapir_view_result__none(struct tapir_view_result *s, size_t table);
-/* part of whole in percent. */
+/* Adds part of whole in percent. */
 void tapir_view_result__share(struct tapir_view_result *s, size_t table, uint64_t part,
 			      uint64_t whole);
-/* "java (4711)" */
+/* Adds "java (4711)". */
 void tapir_view_result__name(struct tapir_view_result *s, size_t table, const char *comm,
 			     uint32_t tid);
 
-/* The headline where there is nothing: "no collection was seen". */
+/* Sets the headline where there is nothing: "no collection was seen". */
 void tapir_view_result__nothing(struct tapir_view_result *s, const char *headline);
 void tapir_view_result__fact(struct tapir_view_result *s, const char *key, const char *title,
 			     enum tapir_cell_type type, uint64_t value);
 struct tapir_histogram;
-/* A percentile of the times of complete intervals. Without any it is not known, which is not 0. */
+/*
+ * Adds a percentile of the times of complete intervals. Without any it is not known, which is not
+ * 0.
+ */
 void tapir_view_result__percentile(struct tapir_view_result *s, const char *key, const char *title,
 				   const struct tapir_histogram *took, double percent);
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The number of rows, all of them full. */
+/* Returns the number of rows, all of them full. */
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table);
 
 #endif

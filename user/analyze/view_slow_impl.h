@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* view_slow_impl.h - what the files of the view "slow" share: intervals and what is known of them.
+/*
+ * view_slow_impl.h - what the files of the view "slow" share: intervals and what is known of them.
+ * One thread.
  */
 #ifndef TAPIR_USER_VIEW_SLOW_IMPL_H
 #define TAPIR_USER_VIEW_SLOW_IMPL_H
@@ -48,10 +50,11 @@ struct slow {
 };
 
 extern const char *const tapir_slow_state_names[TAPIR_THREAD_STATE_CNT];
+/* Returns a state of a thread in words, static. */
 const char *tapir_slow__state_text(const struct slow *s, unsigned state);
-/* "in GC: ", "in a lock: ": a part's cause in words, before what it was. */
+/* Returns "in GC: ", "in a lock: ": a part's cause in words, before what it was. */
 const char *tapir_slow__cause_text(unsigned cause);
-/* The parts of an interval, below its row of the table `slowest`. */
+/* Adds the parts of an interval, below its row of the table `slowest`. */
 void tapir_slow__add_parts(struct slow *s, struct tapir_view_result *result, size_t slowest,
 			   const struct slow_one *one);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Divides the timeline's counts of an interval by what was seen inside of it. */
+/*
+ * Divides the timeline's counts of an interval by what was seen inside of it. The sums are the
+ * timeline's; the details are scaled to them, and the last one takes the rounding error, so that
+ * the parts always add up to the interval.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@ struct tapir_wait_reasons {
 	struct tapir_vec(struct tapir_wait_reason) by_node;
 };
 
-/* Static: "sleep", "mutex", "epoll"; NULL: unknown. node may be UINT32_MAX. */
+/* Returns "sleep", "mutex", "epoll"; static; NULL: unknown. node may be UINT32_MAX. */
 const char *tapir_wait_reasons__of(struct tapir_wait_reasons *reasons,
 				   const struct tapir_stack_tree *tree, uint32_t node);
 /* The same with what else is known of it. */
@@ -27,7 +27,7 @@ const struct tapir_lore_wait *tapir_wait_reasons__find(struct tapir_wait_reasons
 						       const struct tapir_stack_tree *tree,
 						       uint32_t node);
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
-/* The wait in a function, by its name alone; NULL: it is none. */
+/* Returns the wait in a function, by its name alone; NULL: it is none. */
 const struct tapir_lore_wait *tapir_wait_reason__of_function(const char *name, bool is_kernel);
 /* Returns true if it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);

@@ -49,12 +49,12 @@ struct tapir_diff {
 	uint64_t unknown_cnt[2]; /* rows of one recording: what the other has of them is unknown */
 };
 
-/* 0 or -ENOMEM. */
+/* Compares two sides, which are borrowed until __fini. 0 or -ENOMEM. */
 int tapir_diff__make(struct tapir_diff *diff, const struct tapir_diff_side *first,
 		     const struct tapir_diff_side *second, enum tapir_diff_base base);
 /*
- * A figure of the row of that name, or "KIND:NAME"; of the first kind that has such a row. False:
- * neither recording has it.
+ * Finds a figure of the row of that name, or "KIND:NAME"; of the first kind that has such a row.
+ * False: neither recording has it.
  */
 bool tapir_diff__find(const struct tapir_diff *diff, enum tapir_diff_figure figure,
 		      const char *name, struct tapir_diff_change *out);
@@ -68,8 +68,8 @@ void tapir_diff_change__add_value(const struct tapir_diff_change *change, double
 				  enum tapir_diff_base base, struct tapir_str *out);
 
 /*
- * The sentence, a table for each kind that has changes, and notes. names: what the recordings are
- * called; is_all: also what has not changed.
+ * Writes the sentence, a table for each kind that has changes, and notes. names: what the
+ * recordings are called; is_all: also what has not changed.
  */
 void tapir_diff__write(struct tapir_diff *diff, const char *const names[2], uint64_t top,
 		       bool is_all, struct tapir_view_result *result);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Statistics on counts and sums by part; nothing here knows what is counted. */
+/*
+ * Statistics on counts and sums by part; nothing here knows what is counted. The noise of a
+ * recording is what its own halves differ by: events come in bursts, so Poisson's error alone would
+ * call every burst a change.
+ */
 #include "analyze/diff/diff_noise.h"
 
 #include <math.h>

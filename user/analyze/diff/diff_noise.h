@@ -25,25 +25,25 @@ struct tapir_diff_rate {
 	double error; /* the standard error, by the differences of all halves */
 };
 
-/* of, per: by part. */
+/* Estimates a rate and its error. of, per: the counts and their base, by part of the recording. */
 struct tapir_diff_rate tapir_diff_rate__of(const double of[TAPIR_DIFF_PARTS],
 					   const double per[TAPIR_DIFF_PARTS]);
 
 /*
- * The factor of a standard error beyond which one of cnt differences lies less than once in a
- * hundred comparisons.
+ * Returns the factor of a standard error beyond which one of cnt differences lies less than once in
+ * a hundred comparisons.
  */
 double tapir_diff__factor(uint64_t cnt);
 
 /*
- * The probability that of first + second things that come at one rate so many or more are in the
- * recording that has more than its share; share: of the first recording in the time of both.
+ * Returns the probability that of first + second things that come at one rate so many or more are
+ * in the recording that has more than its share; share: of the first recording in the time of both.
  */
 double tapir_diff__chance(uint64_t first, uint64_t second, double share);
 
 /*
- * The ranks, from 1, among cnt values between which the quantile of what they are a sample of lies
- * in 99 of 100 cases. False: there are too few values to say so.
+ * Writes the ranks, from 1, among cnt values between which the quantile of what they are a sample
+ * of lies in 99 of 100 cases. False: there are too few values to say so.
  */
 bool tapir_diff__ranks(uint64_t cnt, double quantile, uint64_t *low, uint64_t *high);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diff_read.h - one of the recordings that are compared, as rows of figures. */
+/* diff_read.h - one of the recordings that are compared, as rows of figures. One thread. */
 #ifndef TAPIR_USER_DIFF_READ_H
 #define TAPIR_USER_DIFF_READ_H
 
@@ -27,7 +27,9 @@ struct tapir_diff_side {
 	uint64_t late, no_room;		/* of its timeline */
 };
 
-/* first: before its first record; borrowed, and read to its end. 0 or -errno with a line. */
+/*
+ * Reads a recording to its end. first: before its first record; borrowed. 0 or -errno with a line.
+ */
 int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *first,
 			  const struct tapir_diff_opts *opts);
 void tapir_diff_side__fini(struct tapir_diff_side *side);

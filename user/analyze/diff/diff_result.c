@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A comparison as sentence, tables and notes. */
+/*
+ * Writes a comparison as sentence, tables and notes. Changes are told in terms of the first
+ * recording; what only one of the two recorded is in the notes, since a missing figure is no
+ * improvement.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

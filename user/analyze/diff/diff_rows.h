@@ -51,10 +51,13 @@ struct tapir_diff_rows {
 	bool failed;		/* out of memory: rows are missing */
 };
 
-/* NULL: there is none. */
+/* Returns the row of that name; NULL: there is none. */
 const struct tapir_diff_row *tapir_diff_rows__find(const struct tapir_diff_rows *rows,
 						   enum tapir_diff_kind kind, const char *name);
-/* The index of its row, made if it is new, or TAPIR_DIFF_NO_ROW: then it is counted in `more`. */
+/*
+ * Returns the index of its row, made if it is new, or TAPIR_DIFF_NO_ROW: then it is counted in
+ * `more`.
+ */
 size_t tapir_diff_rows__idx(struct tapir_diff_rows *rows, enum tapir_diff_kind kind,
 			    const char *name, size_t len);
 /* Adds something at a time, and what it amounts to. */
@@ -66,7 +69,7 @@ void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t 
 void tapir_diff_rows__took(struct tapir_diff_rows *rows, size_t idx, uint64_t at_ns,
 			   uint64_t took_ns);
 
-/* The times of a row, by quarter of the recording. */
+/* Returns the times of a row, by quarter of the recording. */
 void tapir_diff_rows__times(const struct tapir_diff_rows *rows, const struct tapir_diff_row *row,
 			    struct tapir_histogram out[TAPIR_DIFF_QUARTERS]);
 void tapir_diff_rows__fini(struct tapir_diff_rows *rows);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * route_of_path.h - what requests have in common: "GET /tax/760?full=1" is one of "GET /tax/{n}".
- * The text comes from clients: it may be anything, of any length.
+ * The text comes from clients: it may be anything, of any length. Pure.
  */
 #ifndef TAPIR_USER_ROUTE_OF_PATH_H
 #define TAPIR_USER_ROUTE_OF_PATH_H

@@ -56,28 +56,29 @@ struct tapir_span_store {
  * there was no room.
  */
 uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *like);
-/* The latest of those ids in that process; TAPIR_NO_SPAN: none. */
+/* Returns the latest span of those ids in that process; TAPIR_NO_SPAN: none. */
 uint32_t tapir_span_store__find(const struct tapir_span_store *s, const char *trace, uint64_t id,
 				uint32_t tgid);
 void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uint64_t ns);
 
-/* After the last one: makes the trees. */
+/* Makes the trees, after the last span. */
 void tapir_span_store__link(struct tapir_span_store *s);
 /*
- * The part of the span's time that counts as its parent's: a server may end its span after its
- * client has the answer, and what it does then delays no client. Known once the span was given by
- * __each_below.
+ * Returns the part of the span's time that counts as its parent's: a server may end its span after
+ * its client has the answer, and what it does then delays no client. Known once the span was given
+ * by __each_below.
  */
 uint64_t tapir_span__counted_ns(const struct tapir_span *span);
-/* The part of that time which no child covers. */
+/* Returns the part of that time which no child covers. */
 uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span);
 
 typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,
 			      unsigned depth);
-/* The span itself (depth 0) and those below it, parents first; each span is given once. */
+/* Visits the span itself (depth 0) and those below it, parents first; each span is given once. */
 void tapir_span_store__each_below(struct tapir_span_store *s, uint32_t root, tapir_span_fn fn,
 				  void *ctx);
 
+/* Frees the spans. */
 void tapir_span_store__fini(struct tapir_span_store *s);
 
 #endif
