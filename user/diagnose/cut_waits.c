@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A row for each thread, reason and whether the stack was cut; decided when all have been seen. */
+/*
+ * A row for each thread, reason and whether the stack was cut. What a cut stack was about is
+ * decided when all have been seen: by the complete stacks of the same thread that pass at the same
+ * place.
+ */
 #include "diagnose/cut_waits.h"
 
 #include <string.h>

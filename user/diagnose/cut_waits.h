@@ -34,7 +34,7 @@ struct tapir_cut_waits {
 	struct tapir_map by_key, first_by_tid;
 };
 
-/* wait: what the stack says about it. */
+/* Adds a wait; wait: what the stack says about it. */
 void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 			  const struct tapir_lore_wait *wait);
 /*

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds the statements for which threads work; see finding_doing.h. */
+/*
+ * Finds the statements for which threads work; see finding_doing.h. A database's process executes
+ * one statement at a time, so its CPU time is that statement's; where a begin was lost, the text is
+ * the one that its memory has.
+ */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A row for each process, call and error. */
+/*
+ * A row for each process, call and error. Errors above 511 are the kernel's own numbers, of calls
+ * that it repeats or that a program sees as EINTR.
+ */
 #include "diagnose/failed_calls.h"
 
 #include <errno.h>

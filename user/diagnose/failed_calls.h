@@ -24,6 +24,7 @@ struct tapir_failed_calls {
 	bool failed;		       /* out of memory */
 };
 
+/* Adds what a CALLS record counts of failed calls. */
 void tapir_failed_calls__add(struct tapir_failed_calls *calls, const struct tapir_catalog *catalog,
 			     const struct tapir_rec_calls *rec);
 /* Sorts the most frequent to the front; nothing is added afterwards. */

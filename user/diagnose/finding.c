@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Dispatches each event to the causes that need it, and sorts the list. */
+/*
+ * Passes each event of the timeline on to the causes that need it. A wait is offered to them in a
+ * fixed order, and the first that knows it takes it: so a second of waiting is told of once.
+ */
 #include "diagnose/finding.h"
 
 #include <stdlib.h>

@@ -203,18 +203,21 @@ struct tapir_finding {
 
 extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
 
-/* After the timeline is finished. Empty: nothing stands out. */
+/*
+ * Lists the findings, after the timeline is finished, the most severe first. Empty: nothing stands
+ * out.
+ */
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list);
 /*
- * These are the parts of it: the first once, then each detector, in any order and any number of
- * times, then tapir_found_list__judge.
+ * The parts of __list: this once, then each detector, in any order and any number of times, then
+ * tapir_found_list__judge.
  */
 void tapir_finding__conclude(struct tapir_finding *f);
 extern void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
 							 struct tapir_found_list *list);
-/* CPUs that were used, on average. Negative: not known. */
+/* Returns the CPUs that were used, on average. Negative: not known. */
 double tapir_finding__cpus(const struct tapir_finding *f);
-/* And that were waited for while others had them. Negative: not known. */
+/* Returns the CPUs that were waited for while others had them. Negative: not known. */
 double tapir_finding__wanted_cpus(const struct tapir_finding *f);
 void tapir_finding__fini(struct tapir_finding *f);
 

@@ -13,12 +13,12 @@ struct tapir_finding;
 
 /* Awaits are complete, and what is said of them below is known. */
 void tapir_finding_awaits__conclude(struct tapir_finding *f);
-/* "; 1.0 awaits at a time for a delay in Shop.Poll (async), 1.00 s each of 5" */
+/* Appends "; 1.0 awaits at a time for a delay in Shop.Poll (async), 1.00 s each of 5". */
 void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out);
 /*
- * ", most of it awaiting HTTP in Shop.Ask (async), 83.3 ms each of 60 (2 a request)": what requests
- * await that took so long together. cut_cnt: of those that the edges of the recording cut, of which
- * awaits were seen, too; the number for each request is not known where there are many.
+ * Appends ", most of it awaiting HTTP in Shop.Ask (async), 83.3 ms each of 60 (2 a request)": what
+ * requests await that took so long together. cut_cnt: of those that the edges of the recording cut,
+ * of which awaits were seen, too; the number for each request is not known where there are many.
  */
 void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
 					    uint64_t cut_cnt, uint64_t requests_ns,

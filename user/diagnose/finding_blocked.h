@@ -54,12 +54,12 @@ struct tapir_blocked {
 };
 
 /*
- * is_cut: it began before the recording or has not ended in it. True: it was a wait for a lock that
- * is counted here.
+ * Takes a wait. is_cut: it began before the recording or has not ended in it. True: it was a wait
+ * for a lock that is counted here.
  */
 bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				 bool is_cut);
-/* A WAIT record. */
+/* Takes a WAIT record. */
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_blocked__fini(struct tapir_finding *f);

@@ -47,7 +47,7 @@ struct tapir_calls {
 	bool is_concluded;
 };
 
-/* An EXCHANGE: what its thread waited for is known by it. */
+/* Takes an EXCHANGE: what its thread waited for is known by it. */
 void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_rec_exchange *rec);
 /*
  * Returns true if it is a wait that an exchange may yet explain: else it is passed on to
@@ -59,7 +59,7 @@ void tapir_finding_calls__conclude(struct tapir_finding *f);
 /* Returns those who waited for a row of the sorted tally; NULL: no thread did. */
 const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
 							const struct tapir_exchange_row *row);
-/* "8 threads wait in ask_rates"; nothing where that is an event loop's. */
+/* Appends "8 threads wait in ask_rates"; nothing where that is an event loop's. */
 void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 				      const struct tapir_exchange_row *row, struct tapir_str *out);
 void tapir_finding_calls__fini(struct tapir_finding *f);

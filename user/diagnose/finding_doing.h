@@ -64,23 +64,24 @@ struct tapir_doings {
 	struct tapir_untitled untitled[TAPIR_UNTITLED];
 };
 
+/* Takes a sample: its stack says for what the CPU was used. */
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
-/* The activity of a stack, for node_facts.h. NULL: no known one. */
+/* Returns the activity of a stack, for node_facts.h. NULL: no known one. */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-/* node: where the thread is, if it does not run. */
+/* Takes a thread of a snapshot. node: where it is, if it does not run. */
 void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				   uint32_t node);
 void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-/* A WAIT record: what began before the recording has no begin, and so no text. */
+/* Takes a WAIT record: what began before the recording has no begin, and so no text. */
 void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i);
-/* An event of a process. */
+/* Takes an event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
-/* "where id = ?": those that differ in numbers alone are one. Cut where it is long. */
+/* Appends "where id = ?": statements that differ in numbers alone are one. Cut where it is long. */
 void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out);
-/* The request that a thread works for, its numbers left out; false: none is known. */
+/* Returns the request that a thread works for, its numbers left out; false: none is known. */
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 /*
  * Returns true if one that began before the recording was executed throughout, as far as is known:
@@ -90,10 +91,10 @@ bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char 
 /* Weighs it. */
 void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight);
-/* ", most for SELECT ...", if one has most of it. */
+/* Appends ", most for SELECT ...", if one has most of it. */
 void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
 				    struct tapir_str *out);
-/* "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
+/* Appends "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
 void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_doing__fini(struct tapir_finding *f);
 

@@ -64,12 +64,15 @@ struct tapir_either {
 	struct tapir_found_labels told; /* by reason */
 };
 
-/* True: it was one of those, by its stack. */
+/* Takes a wait. True: it was one of those, by its stack. */
 bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				bool is_open);
 void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				    uint32_t node);
-/* "; 4.8 threads waited for a Python lock or for work": of waits that cannot be distinguished. */
+/*
+ * Appends "; 4.8 threads waited for a Python lock or for work": of waits that cannot be
+ * distinguished.
+ */
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_either__fini(struct tapir_finding *f);
 

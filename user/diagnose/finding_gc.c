@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The collector: time in it and who allocates, who asks for it, a heap that grows, finalizers. */
+/*
+ * The collector: time in it and who allocates, who requests collections, a heap that grows,
+ * finalizers. A collection of .NET lies in its pause, except one in the background, which stops the
+ * program twice, shortly: pauses are counted, not collections.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

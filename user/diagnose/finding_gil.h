@@ -33,11 +33,14 @@ struct tapir_gil {
 	struct tapir_map by_tid;
 };
 
+/* Takes a sample of an interpreter's thread, by which the holder of its lock is known. */
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 			       uint32_t node, const struct tapir_node_facts *facts);
-/* The place of a stack, for node_facts.h. */
+/* Returns the place of a stack, for node_facts.h. */
 enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node);
-/* "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it. */
+/*
+ * Appends "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it.
+ */
 void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_gil__fini(struct tapir_finding *f);
 

@@ -27,8 +27,8 @@ enum tapir_meaning {
 };
 
 /*
- * After the last record, before anything is listed: sums that only all records give, and what one
- * cause knows of waits that another one counts.
+ * Call it after the last record, before anything is listed: sums that only all records give, and
+ * what one cause knows of waits that another one counts.
  */
 void tapir_finding_cpu__conclude(struct tapir_finding *f);
 void tapir_finding_locks__conclude(struct tapir_finding *f);
@@ -46,8 +46,9 @@ struct tapir_finding_event {
 	uint32_t node;
 };
 
+/* Adds weight to a name. What finds no room is in the sum alone. */
 void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
-/* The heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
+/* Returns the heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
 uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
 void tapir_weights__fini(struct tapir_weights *w);
 /* name: of a function by which equal labels are distinguished, or TAPIR_OWN_CODE_NONE. */
@@ -56,12 +57,14 @@ void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, co
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
-/* The one of a stack by which it is named: its own, else a managed library's. */
+/* Returns the function of a stack by which it is named: its own, else a managed library's. */
 uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node);
 /* Adds that function. */
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight);
-/* " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word. */
+/*
+ * Appends " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word.
+ */
 bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
 			     const char *before, struct tapir_str *out);
 /* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
@@ -77,62 +80,74 @@ enum tapir_thread_role {
 	TAPIR_ROLE_FINALIZER,
 	TAPIR_ROLE_TRACER, /* works for the tracer of the process: its time is no finding */
 };
+/* Returns the role of a thread at that time, by its name (spec/runtime_db). */
 enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir_tl_thread *thread,
 					   uint64_t time_ns);
 
+/* Take events, closed intervals and finalizers' time of the collector. */
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_gc__fini(struct tapir_finding *f);
 /* function: that the finalizer thread of the process was in, for so many nanoseconds. */
 void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
 				 uint64_t ns);
-/* NULL: nothing of the process's collector was recorded. */
+/* Returns the collector of a process; NULL: nothing of it was recorded. */
 const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
 							  uint32_t tgid);
-/* The sum of that generation and those above. */
+/* Returns the sum of that generation and those above, in bytes. */
 uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 
+/* Take an event, and a thread of a snapshot, that say who holds a lock. */
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
 /*
- * The thread that holds what this one waits for, and does not wait for a lock itself; 0: not known.
+ * Returns the thread that holds what this one waits for, and does not wait for a lock itself; 0:
+ * not known.
  */
 uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid);
 void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
 void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
-/* is_open: it has not ended in the recording. True: it was a wait for a lock. */
+/* Takes a wait. is_open: it has not ended in the recording. True: it was a wait for a lock. */
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 			       bool is_open);
 void tapir_finding_locks__fini(struct tapir_finding *f);
 
+/* Takes a sample, which is counted for its function. */
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample);
-/* cnt samples of a stack. */
+/* Takes cnt samples of a stack. */
 void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
 				   uint64_t cnt);
-/* The node of a stack that threw, for node_facts.h; 0: none. */
+/* Returns the node of a stack that threw, for node_facts.h; 0: none. */
 uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_throws__fini(struct tapir_finding *f);
 
+/* Takes an event of the JIT compiler. */
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 /*
- * The functions to which a CPU's use is attributed, in samples, of f->cpu.samples: the program's
- * own, or if those explain nothing, the innermost ones. NULL: there are too few samples for shares.
+ * Returns the functions to which a CPU's use is attributed, in samples, of f->cpu.samples: the
+ * program's own, or if those explain nothing, the innermost ones. NULL: there are too few samples
+ * for shares.
  */
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
 void tapir_finding_cpu__fini(struct tapir_finding *f);
 
+/* Takes an event of a pool: its size, its queue. */
 void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-/* Work of a pool that was queued, among others. */
+/* Takes a closed interval: work of a pool that was queued, among others. */
 void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i);
-/* True: it is a thread of a pool, and this was its own affair. */
+/* Takes a wait. True: it is of a thread of a pool, and this was its own affair. */
 bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-/* "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time */
+/* Appends "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time. */
 void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_pool__fini(struct tapir_finding *f);
 
+/* Takes a wait, of which the time for which the thread was runnable counts. */
 void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-/* "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one another" */
+/*
+ * Appends "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one
+ * another".
+ */
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out);
 
 /* Returns true for kinds of intervals that a client waits for. */
@@ -145,13 +160,15 @@ void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir
  * together. */
 bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 				      const struct tapir_request_kind *row);
-/* ", 92% of their time awaited": the largest part, if it is most of the time. words: "of their time
- * " or "". */
+/*
+ * Appends ", 92% of their time awaited": the largest part, if it is most of the time. words: "of
+ * their time " or "".
+ */
 void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
 				      struct tapir_str *out);
 void tapir_finding_requests__fini(struct tapir_finding *f);
 
-/* wait->thread is not used: the thread may have ended since. */
+/* Takes a wait. wait->thread is not used: the thread may have ended since. */
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
 			       bool is_cut);
 /* Waits of a function for that reason, which their stacks do not tell. */
@@ -159,7 +176,7 @@ void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uin
 				uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */
 bool tapir_finding_waits__is_dependency(const char *reason);
-/* "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads" */
+/* Appends "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads". */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_waits__fini(struct tapir_finding *f);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See finding_jvm.h. Values come from another user's file: each is bounded, none is trusted. */
+/*
+ * A JVM's collections and heap by its own counters. Values come from another user's file: each is
+ * bounded, none is trusted. A poll knows the cause of the last collection alone, and all since the
+ * poll before are counted by it: so causes have shares, not numbers.
+ */
 #include "diagnose/finding_jvm.h"
 
 #include <math.h>

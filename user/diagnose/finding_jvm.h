@@ -39,6 +39,7 @@ struct tapir_jvm_findings {
 	struct tapir_vec(struct tapir_jvm_counts) jvms;
 };
 
+/* Takes a COUNTER record of a JVM (runtime/jvm/jvm_gauges.h); others are ignored. */
 void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
 /*
  * Returns true if a JVM of that size may only touch, for the first time, what its heap had been

@@ -25,8 +25,10 @@ struct tapir_looks {
 	struct tapir_weights functions; /* of all of them */
 };
 
+/* Takes a reading of a thread's interpreter frames. */
 void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
 			       uint32_t node);
+/* Counts a sample of that thread, of which no frames were read. */
 void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
 /*
  * "most in draw shop.py (57 of 58 times that running threads' frames were read)". NULL, and
@@ -34,7 +36,7 @@ void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
  * borrowed from the timeline.
  */
 const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct tapir_str *out);
-/* Likewise of a thread, after before; true if it is known. */
+/* The same of one thread, after before; true if it is known. */
 bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
 					const char *before, struct tapir_str *out);
 void tapir_finding_looks__fini(struct tapir_finding *f);

@@ -84,6 +84,10 @@ struct tapir_loops {
 	struct tapir_map by_tid, sync_by_node;
 };
 
+/*
+ * Take samples, waits, threads of a snapshot, and readings of an interpreter: what shows where an
+ * event loop is.
+ */
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 				const struct tapir_rec_sample *sample, uint32_t node,
 				const struct tapir_node_facts *facts);
@@ -92,6 +96,7 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 				  uint32_t node);
 void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
 			      uint32_t node);
+/* Frees all loops. */
 void tapir_finding_loop__fini(struct tapir_finding *f);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Decides after the last record, when all threads that wait are known, what the waits were for. */
+/*
+ * Semaphores that threads pass to each other. Whether one is used as a lock or for work shows only
+ * when all threads that wait there are known, so that is decided after the last record.
+ */
 #include "diagnose/finding_passed.h"
 
 #include <inttypes.h>

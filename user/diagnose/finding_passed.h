@@ -56,10 +56,12 @@ struct tapir_passed {
 	struct tapir_map by_key, waiters, thread_by_tid;
 };
 
-/* True: it was one for a semaphore. */
+/* Takes a wait. True: it was one for a semaphore. */
 bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				bool is_open);
-/* "; 4 threads pool-* stayed parked throughout ...": what an idle process has, or one that hangs.
+/*
+ * Appends "; 4 threads pool-* stayed parked throughout ...": what an idle process has, or one that
+ * hangs.
  */
 void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_passed__fini(struct tapir_finding *f);

@@ -28,7 +28,10 @@ struct tapir_idle_sessions {
 
 /* A WAIT record. */
 void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_rec *rec);
-/* ", idle in transaction for 12.345 s, after update ..."; false: the thread is no such session. */
+/*
+ * Appends ", idle in transaction for 12.345 s, after update ..."; false: the thread is no such
+ * session.
+ */
 bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 void tapir_finding_sessions__fini(struct tapir_finding *f);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that the causes share: sums by name, roles of threads, the CPUs used. */
+/*
+ * The functions that the causes share: sums by name, roles of threads, the CPUs used. A thread's
+ * name is read again every second of the recording, because threads rename themselves.
+ */
 #include <stdlib.h>
 #include <string.h>
 

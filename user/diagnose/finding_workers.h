@@ -35,6 +35,7 @@ struct tapir_workers {
 	struct tapir_map traits_by_node; /* enum in finding_workers.c */
 };
 
+/* Takes a wait of a thread that may be a worker; __fini frees the pools. */
 void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 void tapir_finding_workers__fini(struct tapir_finding *f);
 

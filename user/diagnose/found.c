@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The values of the findings that a report has, and the words for them. */
+/*
+ * The findings that a report has, their severity, and the words for them. Findings that another one
+ * explains are removed or lessened by the table of explanations: the order in which detectors ran
+ * does not matter.
+ */
 #include "diagnose/found.h"
 
 #include <stdlib.h>

@@ -53,9 +53,9 @@ const char *tapir_found__title(unsigned kind);	   /* "blocked thread pool" */
 /* Returns the word for a severity from 0 to 100: "critical", "serious", "moderate", "minor". */
 const char *tapir_found__level(double severity);
 #define TAPIR_FOUND_CRITICAL 70
-/* The magnitude from which a finding has that severity; negative: none has. */
+/* Returns the magnitude from which a finding has that severity; negative: none has. */
 double tapir_found__magnitude_at(const struct tapir_finding_kind *kind, double severity);
-/* "gc", "any other kind" */
+/* Returns "gc" or "any other kind". */
 const char *tapir_found__explainer(const struct tapir_explanation *e);
 /* Returns true if the magnitude is worth a finding. */
 bool tapir_found__counts(enum tapir_found_kind kind, double magnitude);
@@ -69,6 +69,10 @@ bool tapir_limit__holds(enum tapir_limit limit, double value);
 	(const struct tapir_check[]){__VA_ARGS__},                                                 \
 		sizeof((const struct tapir_check[]){__VA_ARGS__}) / sizeof(struct tapir_check)
 #define TAPIR_NO_CHECKS NULL, 0
+/*
+ * Returns true if all checks hold, so that a finding of this magnitude is reported. If not, the
+ * nearest miss of its kind is kept for `report --why`.
+ */
 bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_kind kind,
 			      double magnitude, const struct tapir_check *checks, size_t cnt);
 /*
@@ -78,7 +82,7 @@ bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_ki
 void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
 			   double magnitude, const char *subject, struct tapir_str *text,
 			   struct tapir_str *evidence, const char *view);
-/* The number of threads that the finding added last is about. */
+/* Sets the number of threads that the finding added last is about. */
 void tapir_found_list__set_threads(struct tapir_found_list *list, double threads);
 /* Applies the explanations and ranks what is left, in whatever order it was added. */
 void tapir_found_list__judge(struct tapir_found_list *list);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Parses names by the form that each runtime gives them. */
+/*
+ * Parses names by the form that each runtime gives them: V8's "JS:*draw /srv/shop/shop.js:12:3",
+ * CPython's "py::Shop.draw:/srv/shop/shop.py". A sentence needs the function alone, not its
+ * arguments or its file.
+ */
 #include "diagnose/function_name.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tables of kinds.h. */
+/*
+ * The tables of kinds.h as arrays, which the X-macros there define: kinds, limits and explanations.
+ */
 #include "diagnose/kinds.h"
 
 #include <string.h>

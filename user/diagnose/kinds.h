@@ -213,7 +213,7 @@ extern const struct tapir_finding_kind tapir_finding_kinds[TAPIR_FOUND_KIND_CNT]
 
 /* Returns true and its number if a kind has that name. */
 bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind);
-/* The i-th name, for options; NULL after the last. */
+/* Returns the i-th name, for options; NULL after the last. */
 const char *tapir_finding_kind__name(size_t i);
 
 /*

@@ -23,10 +23,13 @@ struct tapir_loop_busy {
 void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns);
 void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns);
 /*
- * A turn: from the end of a sleep to the beginning of the next, unless records of it are missing.
+ * Takes a turn: from the end of a sleep to the beginning of the next, unless records of it are
+ * missing.
  */
 void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns);
-/* " busy 92% of the time, 1.90 s at most without a pause: 63% of it in draw shop.js:12:3" */
+/*
+ * Appends " busy 92% of the time, 1.90 s at most without a pause: 63% of it in draw shop.js:12:3".
+ */
 void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir_loop_busy *busy,
 			       double percent, struct tapir_str *out);
 void tapir_loop_busy__fini(struct tapir_loop_busy *busy);

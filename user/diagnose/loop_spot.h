@@ -33,16 +33,19 @@ struct tapir_loop_spot {
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
 /* The same without a cache, for node_facts.h, which has one. */
 struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);
-/* The runtime's function that compiled or interpreted code called; NONE: the time is its own. */
+/*
+ * Returns the runtime's function that compiled or interpreted code called; NONE: the time is its
+ * own.
+ */
 uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
 /*
  * Classifies a stack as in callbacks of a queue that the loop does not leave before it is empty, or
  * in the code that fills the queue.
  */
 enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node);
-/* The runtime whose loop a function on the stack is, if it has a name; NULL: none. */
+/* Returns the runtime whose loop a function on the stack is, if it has a name; NULL: none. */
 const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
-/* The program's own function that such a one called; NONE: it is in none. */
+/* Returns the program's own function that such a one called; NONE: it is in none. */
 uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node);
 
 #endif

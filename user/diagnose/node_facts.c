@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The findings judge; this remembers their results. */
+/*
+ * Remembers what the findings judge of a stack: a stack is judged once, and a recording repeats few
+ * stacks.
+ */
 #include "diagnose/node_facts.h"
 
 #include <string.h>

@@ -39,7 +39,7 @@ struct tapir_nodes_facts {
 
 /* node may be TAPIR_NO_NODE. Borrowed until the next call. */
 struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
-/* They will be requested soon, one of these nodes after the other: prefetches what that takes. */
+/* Prefetches what asking for these nodes, one after the other, will take. */
 void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node);
 void tapir_node_facts__fini(struct tapir_finding *f);
 

@@ -86,11 +86,13 @@ struct tapir_overview {
 	bool failed;	 /* out of memory */
 };
 
-/* A wait that was not an idle thread's of a pool. is_open: it has not ended in the recording. */
+/*
+ * Takes a wait that was not an idle thread's of a pool. is_open: it has not ended in the recording.
+ */
 void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
 void tapir_overview_waits__fini(struct tapir_overview_waits *waits);
 
-/* After the timeline is finished. */
+/* Makes the overview, after the timeline is finished. */
 void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *overview);
 void tapir_overview__fini(struct tapir_overview *overview);
 

@@ -14,8 +14,8 @@
 
 /*
  * Takes the lock, waiting until the job's deadline; *out is the caller's to close. With a line:
- * -EBUSY another tapir has it (the line says so where the process is stopped), -ECANCELED, or why it
- * cannot be opened.
+ * -EBUSY another tapir has it (the line says so where the process is stopped), -ECANCELED, or why
+ * it cannot be opened.
  */
 int tapir_peer_lock__take(const struct tapir_peer_helper *job, int *out);
 
