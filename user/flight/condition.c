@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Numbers compare as numbers, texts as globs; a text is neither above nor below anything. */
+/*
+ * Numbers compare as numbers, texts as globs; a text is neither above nor below anything. An event
+ * without the field never holds.
+ */
 #include "flight/condition.h"
 
 #include <ctype.h>

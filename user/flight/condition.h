@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* condition.h - "FIELD OP VALUE" of a trigger: parsed once, compared with decoded values. */
+/*
+ * condition.h - "FIELD OP VALUE" of a trigger: parsed once, compared with decoded values. A parsed
+ * condition is constant; any thread.
+ */
 #ifndef TAPIR_USER_CONDITION_H
 #define TAPIR_USER_CONDITION_H
 

@@ -53,13 +53,17 @@ struct tapir_flight {
 	atomic_uint_least64_t stopping_ns, begun_cnt, file_cnt, failed_cnt, ignored_cnt;
 };
 
+/* Frees a job and closes its file. NULL is fine. */
 void tapir_flight_job__free(struct tapir_flight_job *job);
 /* Writes a file and hands it over; the job is gone then. */
 void tapir_flight_job__do(struct tapir_flight_job *job);
-/* On its thread; false: job is still the caller's. */
+/* Starts the thread that does the job. False: job is still the caller's. */
 bool tapir_flight__start_freezer(struct tapir_flight *f, struct tapir_flight_job *job);
 void tapir_flight__join_freezer(struct tapir_flight *f);
-/* STEM-DATE-TIME.tapir; with -2 and so on where that exists. NULL: out of memory. */
+/*
+ * Returns STEM-DATE-TIME.tapir; with -2 and so on where that exists. The caller frees it; NULL: out
+ * of memory.
+ */
 char *tapir_flight__name_file(const char *stem, unsigned try);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The freezer: a thread that writes what the session thread lists, with a lower priority. */
+/*
+ * The freezer: a thread with a lower priority that writes what the session thread lists. Segments
+ * are complete files, so it copies them while the recording continues; their descriptors keep them
+ * even if the ring discards them in the meantime.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A map from an interval's key to an allocated span; an early end is a span without a begin. */
+/*
+ * A map from an interval's key to an allocated span. An end may come before its begin, since CPUs
+ * are read one after the other: it is kept as a span without a begin.
+ */
 #include "flight/open_spans.h"
 
 #include <stdlib.h>

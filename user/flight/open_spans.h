@@ -21,13 +21,14 @@ struct tapir_spans {
 	uint64_t missed_cnt;	/* that did not fit */
 };
 
+/* Frees all intervals. */
 void tapir_spans__fini(struct tapir_spans *s);
 
 /* Each: how long the interval lasted, which has ended by this; 0: it has not, or is unknown. */
 uint64_t tapir_spans__begin(struct tapir_spans *s, uint64_t key, uint32_t tgid, uint64_t time_ns);
 uint64_t tapir_spans__end(struct tapir_spans *s, uint64_t key, uint64_t time_ns);
 
-/* A process is gone, and its intervals with it. */
+/* Drops the intervals of a process that is gone. */
 void tapir_spans__forget(struct tapir_spans *s, uint32_t tgid);
 
 /* Forgets one that began before before_ns, if there is one; its process, and when it began. */

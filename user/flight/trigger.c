@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A probe is judged once: which triggers its events concern is remembered by its id. */
+/*
+ * Judges each record of a recording by the triggers. It is called for every record, so a probe is
+ * judged once: which triggers its events concern is remembered by its id.
+ */
 #include "flight/trigger.h"
 
 #include <errno.h>

@@ -26,7 +26,7 @@ struct tapir_triggers;
 struct tapir_triggers *tapir_triggers__new(void);
 void tapir_triggers__free(struct tapir_triggers *t);
 
-/* -EINVAL with a line, -ENOMEM. */
+/* Adds a trigger as the user writes it. -EINVAL with a line, -ENOMEM. */
 int tapir_triggers__add(struct tapir_triggers *t, const char *text);
 /* Adds the SPECs whose events have to be recorded, borrowed. False: out of memory. */
 bool tapir_triggers__add_specs(const struct tapir_triggers *t, struct tapir_words *out);
@@ -38,16 +38,19 @@ bool tapir_triggers__add_specs(const struct tapir_triggers *t, struct tapir_word
 bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, struct tapir_str *why);
 
-/* Once a second or so: intervals that have not ended and already last longer. */
+/* Judges intervals that have not ended and already last longer; call it once a second or so. */
 bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why);
 
 /*
- * The least severity of a finding that fires one; 0: none does. The owner of a file of the last
- * part evaluates it.
+ * Returns the least severity of a finding that fires a trigger; 0: none does. The owner of a file
+ * of the last part evaluates it.
  */
 double tapir_triggers__severity(const struct tapir_triggers *t);
 
-/* Intervals that were not followed, for lack of memory or because there were too many. */
+/*
+ * Returns the number of intervals that were not followed, for lack of memory or because there were
+ * too many.
+ */
 uint64_t tapir_triggers__missed(const struct tapir_triggers *t);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Chooses how each runtime is queried. See heap.h. */
+/*
+ * Chooses how each runtime is queried. A recording that is not kept is neither compressed nor read
+ * while it arrives, because the process waits for its reader.
+ */
 #include "heap/heap.h"
 
 #include <errno.h>

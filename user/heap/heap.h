@@ -20,15 +20,16 @@ struct tapir_heap_request {
 const char *tapir_heap__induced(const struct tapir_heap_snapshot *s);
 
 /*
- * The process's heap, as it is now. Failures, with a line: those of a recording; -EOPNOTSUPP: its
- * runtime reports no heap. out: zeros, for __fini in any case.
+ * Takes the process's heap, as it is now. Failures, with a line: those of a recording; -EOPNOTSUPP:
+ * its runtime reports no heap. out: zeros, for __fini in any case. The process collects for it: it
+ * stops for as long as that takes.
  */
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out);
 
 /* The way in which sampled objects that are still alive are found (heap_live.h). */
 enum tapir_heap_live_way { TAPIR_HEAP_LIVE_NONE, TAPIR_HEAP_LIVE_JVM, TAPIR_HEAP_LIVE_DOTNET };
 enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid);
-/* Fails with a line that says who knows them. */
+/* Fails with a line that says which tool shows live objects of this runtime. */
 int tapir_heap__refuse_live(uint32_t tgid);
 
 /* Opens the snapshot of a recording. */

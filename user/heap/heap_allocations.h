@@ -43,7 +43,10 @@ struct tapir_heap_allocations {
 int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
 				   const struct tapir_heap_record_opts *opts,
 				   struct tapir_heap_snapshot *snapshot);
-/* The allocations of objects of this type, as heap_events.h writes names; NULL: none was seen. */
+/*
+ * Returns the allocations of objects of this type, as heap_events.h writes names; NULL: none was
+ * seen.
+ */
 const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap_allocations *a,
 							 const char *type);
 void tapir_heap_allocations__fini(struct tapir_heap_allocations *a);

@@ -2,7 +2,8 @@
 /*
  * heap_dominators.h - what would be freed if an object were: its retained bytes, by the dominator
  * tree of the heap (Lengauer and Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph",
- * 1979, the simple variant; no recursion, 40 bytes an object while it runs).
+ * 1979, the simple variant; no recursion, 40 bytes an object while it runs). Any thread, while the
+ * graph is sealed.
  */
 #ifndef TAPIR_USER_HEAP_DOMINATORS_H
 #define TAPIR_USER_HEAP_DOMINATORS_H

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Payloads into the graph. See heap_events.h. */
+/*
+ * Puts payloads of GCBulk events into the graph: objects, references, roots, types. An ephemeral
+ * collection within a background one has no objects and ends nothing; a text or count that does not
+ * fit its payload refuses the event.
+ */
 #include "heap/heap_events.h"
 
 #include <string.h>

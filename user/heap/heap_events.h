@@ -55,9 +55,10 @@ bool tapir_heap_event__is_content(uint16_t id);
 /* Returns true if every object, reference and root of the collection is there. */
 bool tapir_heap_events__are_complete(const struct tapir_heap_events *e);
 
-/* Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */
+/* Appends Dictionary`2[System.String,System.Object] as Dictionary<System.String, System.Object>. */
 void tapir_heap_type__add_name(struct tapir_str *out, const char *text);
 
+/* Frees names and types; the graph is the caller's. */
 void tapir_heap_events__fini(struct tapir_heap_events *e);
 
 #endif

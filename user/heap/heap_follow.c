@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See heap_follow.h. Samples are sorted by address when a collection asks for those in a range. */
+/*
+ * Follows sampled objects through collections, which move them: by the ranges that each collection
+ * reports as moved, survived or cleared. Samples are sorted by address when a collection asks for
+ * those in a range; of several at one address the last one exists.
+ */
 #include "heap/heap_follow.h"
 
 #include <string.h>

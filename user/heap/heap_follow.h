@@ -58,7 +58,7 @@ struct tapir_heap_follow {
 
 /* An object at its allocation. */
 void tapir_heap_follow__add(struct tapir_heap_follow *f, const struct tapir_heap_sample *sample);
-/* An event of the runtime, in their order; ids that say nothing of this are ignored. */
+/* Takes an event of the runtime, in their order; ids that say nothing of this are ignored. */
 void tapir_heap_follow__event(struct tapir_heap_follow *f, uint16_t id, const void *payload,
 			      size_t len);
 void tapir_heap_follow__fini(struct tapir_heap_follow *f);

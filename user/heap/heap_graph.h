@@ -65,27 +65,31 @@ struct tapir_heap_graph {
 	bool is_full;	     /* a limit was reached: what came then is missing */
 };
 
-/* false: no memory, or a limit is reached. */
+/* Adds an object. false: no memory, or a limit is reached. */
 bool tapir_heap_graph__add_object(struct tapir_heap_graph *g, uint64_t va, uint64_t bytes,
 				  uint64_t type_id, uint64_t edge_cnt);
 bool tapir_heap_graph__add_edge(struct tapir_heap_graph *g, uint64_t va);
 bool tapir_heap_graph__add_root(struct tapir_heap_graph *g, uint64_t va,
 				enum tapir_heap_root_kind kind, const char *name);
 
-/* The index of the type of that id, which is added if it is new; TAPIR_HEAP_NO_OBJECT: no room. */
+/*
+ * Returns the index of the type of that id, which is added if it is new; TAPIR_HEAP_NO_OBJECT: no
+ * room.
+ */
 uint32_t tapir_heap_graph__type(struct tapir_heap_graph *g, uint64_t id);
 
 /* Forgets objects, references and roots, not types. */
 void tapir_heap_graph__clear(struct tapir_heap_graph *g);
 
 /*
- * When all was added: sorts objects by address, resolves references. An address that occurs twice
- * is one object (the first). 0 or -ENOMEM.
+ * Sorts objects by address and resolves references, when all was added. An address that occurs
+ * twice is one object (the first). 0 or -ENOMEM.
  */
 int tapir_heap_graph__seal(struct tapir_heap_graph *g);
-/* Sealed: the object that begins at this address, or TAPIR_HEAP_NO_OBJECT. */
+/* Returns, of a sealed graph, the object that begins at this address, or TAPIR_HEAP_NO_OBJECT. */
 uint32_t tapir_heap_graph__find(const struct tapir_heap_graph *g, uint64_t va);
 
+/* Frees the graph. */
 void tapir_heap_graph__fini(struct tapir_heap_graph *g);
 
 #endif

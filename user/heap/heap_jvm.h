@@ -2,9 +2,9 @@
 /*
  * heap_jvm.h - a JVM's own count of its live objects by class: the command "inspectheap -live" of
  * its attach protocol, which makes it collect first (heapDumper's histogram, as jmap -histo:live
- * prints it). It has no references.
+ * prints it). It has no references. Privileges: jvm_attach.h. One thread.
  *
- * Privileges: jvm_attach.h. The reply is the JVM's: bounded, and lines that are none are refused.
+ * The reply is the JVM's: bounded, and lines that are none are refused.
  */
 #ifndef TAPIR_USER_HEAP_JVM_H
 #define TAPIR_USER_HEAP_JVM_H
@@ -14,11 +14,10 @@
 /* -errno with a line: jvm_attach.h. out: zeros. */
 int tapir_heap_jvm__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_snapshot *out);
 
-/* The text of the reply into rows. -EPROTO: it is not a histogram; -ENOMEM. No line. */
+/* Parses the text of the reply into rows. -EPROTO: it is not a histogram; -ENOMEM. No line. */
 int tapir_heap_jvm__parse(const char *text, size_t len, struct tapir_heap_snapshot *out);
 
-/* A class as the JVM writes it as people do: "[I" is int[], "[Lcom.shop.Order;" com.shop.Order[].
- */
+/* Appends a class as people write it: "[I" is int[], "[Lcom.shop.Order;" com.shop.Order[]. */
 void tapir_heap_jvm__add_class(struct tapir_str *out, const char *name, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The rows. See heap_live.h. Equal samples (type, stack and holders) are one. */
+/* The rows of living samples. Equal samples (type, stack and holders) are one row. */
 #include "heap/heap_live.h"
 
 #include <inttypes.h>

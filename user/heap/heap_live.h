@@ -38,7 +38,7 @@ struct tapir_heap_live {
 
 /* -EOPNOTSUPP: it has no flight recorder. All failures leave a line. */
 int tapir_heap_live__begin(uint32_t tgid);
-/* Sleeps, or until Ctrl-C. */
+/* Sleeps for the given time, or until Ctrl-C. */
 void tapir_heap_live__wait(uint64_t ns);
 /*
  * Ends the recording, in any case. Objects that were collected since are not in it: collect first.
@@ -46,7 +46,7 @@ void tapir_heap_live__wait(uint64_t ns);
  */
 int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out);
 
-/* The content of such a file. -EPROTO: it is none, or damaged; -ENOMEM. No line. */
+/* Parses the content of such a file. -EPROTO: it is none, or damaged; -ENOMEM. No line. */
 int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t len);
 
 /* Joins a complete snapshot with what was recorded before it. 0 or -ENOMEM. out: zeros. */
@@ -67,9 +67,10 @@ void tapir_heap_live__sort(struct tapir_heap_live *l);
 /* Adds the table "live", of `top` rows. */
 void tapir_heap_live__add_table(const struct tapir_heap_live *l, uint64_t top,
 				struct tapir_view_result *out);
-/* "120 of 900 sampled objects are alive; most: byte[] (62), ..." */
+/* Appends "120 of 900 sampled objects are alive; most: byte[] (62), ...". */
 void tapir_heap_live__add_headline(const struct tapir_heap_live *l, struct tapir_str *out);
 
+/* Frees the rows. */
 void tapir_heap_live__fini(struct tapir_heap_live *l);
 
 #endif

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The living samples of a JVM. See heap_live.h. */
+/*
+ * The living samples of a JVM: a flight recording with OldObjectSample, which the JVM itself
+ * follows. Classes and methods are constants of the recording, whose texts are found by their
+ * indexes.
+ */
 #include "heap/heap_live.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Breadth-first from the roots, in the order of their kinds, last from stacks. See heap_paths.h. */
+/*
+ * Breadth-first from the roots, in the order of their kinds, last from stacks: a static field
+ * explains why an object stays, a stack only that it was in use. A path that is too deep continues
+ * at its last step.
+ */
 #include "heap/heap_paths.h"
 
 #include <errno.h>

@@ -34,7 +34,7 @@ struct tapir_heap_paths {
 int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap_graph *g);
 void tapir_heap_paths__fini(struct tapir_heap_paths *p);
 
-/* "static Shop.Program.Kept", "a handle", "a thread's stack". */
+/* Returns "static Shop.Program.Kept", "a handle", "a thread's stack". */
 const char *tapir_heap_root__text(const struct tapir_heap_root *root, char *text,
 				  size_t text_bytes);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recording of one event source that ends when the collection does. See heap_record.h. */
+/*
+ * A recording of one event source that ends when the collection does. The keywords are those of
+ * Microsoft's dotnet-gcdump; a collection without objects is another one, which came before, and is
+ * waited out. One tapir at a time lists a process's heap.
+ */
 #include "heap/heap_record.h"
 
 #include <errno.h>

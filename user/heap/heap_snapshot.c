@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Turns the events of a recording into types, retained bytes and paths. See heap_snapshot.h. */
+/*
+ * Turns the events of a recording into types, retained bytes and paths. References of an incomplete
+ * heap would be attributed to the wrong objects, so where an event was lost only the counts are
+ * shown. A type loaded twice has two ids and one name: one row.
+ */
 #include "heap/heap_snapshot.h"
 
 #include <errno.h>

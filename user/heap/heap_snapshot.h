@@ -2,7 +2,7 @@
 /*
  * heap_snapshot.h - a heap as it was at one moment: the objects by type, what they retain and what
  * holds them, read from a recording of a .NET heap (heap_record.h) or counted by a JVM
- * (heap_jvm.h), which says nothing of references.
+ * (heap_jvm.h), which says nothing of references. One thread.
  */
 #ifndef TAPIR_USER_HEAP_SNAPSHOT_H
 #define TAPIR_USER_HEAP_SNAPSHOT_H
@@ -47,7 +47,7 @@ struct tapir_heap_reading {
 	bool is_complete; /* once it was made a snapshot */
 };
 
-/* ctx: the reading. A sink of a recording (session.h); 0. */
+/* Takes a record, as the sink of a recording (session.h). ctx: the reading. Returns 0. */
 int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 			    const struct tapir_rec *rec);
 /* Releases a reading that does not become a snapshot. */
@@ -57,7 +57,7 @@ int tapir_heap_snapshot__make(struct tapir_heap_snapshot *out, struct tapir_heap
 			      const char *path);
 
 /*
- * All records of the reader. -ENODATA, with a line: it has no heap (path is its name there);
+ * Reads all records of the reader. -ENODATA, with a line: it has no heap (path is its name there);
  * -ENOMEM. out: zeros, for __fini in any case.
  */
 int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_reader *reader,
@@ -66,12 +66,15 @@ int tapir_heap_snapshot__read(struct tapir_heap_snapshot *out, struct tapir_read
 /* Adds to the type of that name. false: no memory. */
 bool tapir_heap_snapshot__add_row(struct tapir_heap_snapshot *s, const char *name, size_t len,
 				  uint64_t cnt, uint64_t bytes);
-/* When all rows were added. */
+/* Sorts the rows, when all were added. */
 void tapir_heap_snapshot__sort(struct tapir_heap_snapshot *s);
 
+/* Frees the rows. */
 void tapir_heap_snapshot__fini(struct tapir_heap_snapshot *s);
 
-/* "List<Order>[] <- Cache <- static Shop.Program.Kept": what holds a row's objects, and the root.
+/*
+ * Appends "List<Order>[] <- Cache <- static Shop.Program.Kept": what holds a row's objects, and the
+ * root.
  */
 void tapir_heap_snapshot__add_path(const struct tapir_heap_snapshot *s, uint32_t step,
 				   struct tapir_str *out);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks of their own mappings, so that each is the system's again as soon as it was read. */
+/*
+ * Entries in blocks that are mappings of their own, so that each is the system's again as soon as
+ * it was read: the spool and the graph that is made of it are not both in memory.
+ */
 #include "heap/heap_spool.h"
 
 #include <string.h>

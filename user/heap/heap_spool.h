@@ -20,7 +20,7 @@ struct tapir_heap_spool { /* zeroed at first */
 /* The event comes to e, now or when the spool is emptied, after those before it. */
 void tapir_heap_spool__add(struct tapir_heap_spool *s, struct tapir_heap_events *e, uint16_t id,
 			   uint64_t time_ns, const void *payload, size_t len);
-/* All come to e. */
+/* Passes all entries on to e, oldest first, and frees them. */
 void tapir_heap_spool__empty(struct tapir_heap_spool *s, struct tapir_heap_events *e);
 void tapir_heap_spool__fini(struct tapir_heap_spool *s);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_tables.h - snapshots as sentences and tables, for output/render/view_result_print.h. */
+/*
+ * heap_tables.h - snapshots as sentences and tables, for output/render/view_result_print.h. One
+ * thread.
+ */
 #ifndef TAPIR_USER_HEAP_TABLES_H
 #define TAPIR_USER_HEAP_TABLES_H
 
@@ -21,7 +24,7 @@ int tapir_heap_tables__one(const struct tapir_heap_snapshot *s,
 			   const struct tapir_heap_tables_opts *opts,
 			   struct tapir_view_result *out);
 
-/* The growth from before to after. */
+/* Writes the growth from before to after. */
 int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 			      const struct tapir_heap_snapshot *after,
 			      const struct tapir_heap_tables_opts *opts,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See jfr.h. Pools keep where a value is, not what it is: few are requested. */
+/*
+ * The file format of JDK Flight Recorder: chunks with metadata, pools of constants and events.
+ * Pools keep where a value is, not what it is: few are requested. The file is a JVM's; every count
+ * is bounded by the bytes that its elements need.
+ */
 #include "heap/jfr.h"
 
 #include <errno.h>

@@ -67,13 +67,16 @@ typedef void (*tapir_jfr_fn)(void *ctx, struct tapir_jfr *j, struct tapir_jfr_va
  */
 int tapir_jfr__each(const void *data, size_t len, const char *type, tapir_jfr_fn fn, void *ctx);
 
-/* A member of a value, its constant looked up. at 0: it has none of that name, or it is null. */
+/*
+ * Returns a member of a value, its constant looked up. at 0: it has none of that name, or it is
+ * null.
+ */
 struct tapir_jfr_value tapir_jfr__field(struct tapir_jfr *j, struct tapir_jfr_value of,
 					const char *name);
-/* Elements of an array: how many, and then one per call. */
+/* Elements of an array: returns how many, and then one per call of __next. */
 uint64_t tapir_jfr__elements(struct tapir_jfr *j, struct tapir_jfr_value *array);
 struct tapir_jfr_value tapir_jfr__next(struct tapir_jfr *j, struct tapir_jfr_value *array);
-/* In the chunk; empty where it is no text, or one of UTF-16 units beyond ASCII. */
+/* Returns a text in the chunk; empty where it is no text, or one of UTF-16 units beyond ASCII. */
 struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v);
 
 #endif
