@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_filter.h - which events of a file a GLOB names: "gc__*", "hotspot:gc__*", or "hotspot". */
+/*
+ * event_filter.h - which events of a file a GLOB names: "gc__*", "hotspot:gc__*", or "hotspot". One
+ * thread.
+ */
 #ifndef TAPIR_USER_EVENT_FILTER_H
 #define TAPIR_USER_EVENT_FILTER_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The part that both forms share: probes with their prefixes, names of processes and frames. */
+/*
+ * The part that both forms share: probes with their prefixes, names of processes and frames. What a
+ * line repeats is made once per probe, since `tapir events` prints millions of lines.
+ */
 #include "output/export/event_lines.h"
 
 #include <stdlib.h>

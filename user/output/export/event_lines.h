@@ -44,27 +44,27 @@ void tapir_event_lines__add(struct tapir_event_lines *lines, const struct tapir_
 			    struct tapir_str *out);
 
 /*
- * For a reader of single fields of an EVENT: its values in the order of its layout, borrowed until
- * the next record (NULL: its probe is not described); all of them as the JSON object "args" of its
- * line, where lines is of TAPIR_EVENT_JSON.
+ * For a reader of single fields of an EVENT: returns its values in the order of its layout,
+ * borrowed until the next record (NULL: its probe is not described); all of them as the JSON object
+ * "args" of its line, where lines is of TAPIR_EVENT_JSON.
  */
 const struct tapir_value *tapir_event_lines__values(struct tapir_event_lines *lines,
 						    const struct tapir_rec *rec, unsigned *cnt);
 void tapir_event_lines__add_args(struct tapir_event_lines *lines, const struct tapir_rec *rec,
 				 struct tapir_str *out);
 /*
- * A member of any record, as its type says: text is borrowed from the record, the catalog or room,
- * which is overwritten. NULL also for stacks and what else is more than a value.
+ * Reads a member of any record, as its type says: text is borrowed from the record, the catalog or
+ * room, which is overwritten. NULL also for stacks and what else is more than a value.
  */
 struct tapir_member_value tapir_event_lines__read(const struct tapir_event_lines *l,
 						  const struct tapir_rec *rec,
 						  const struct tapir_member *member,
 						  struct tapir_str *room);
-/* The process's name; empty: not known. */
+/* Returns the process's name; empty: not known. */
 struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgid, uint32_t tid,
 				 uint64_t time_ns);
 
-/* The number of payloads so far that did not match their layout, or had none. */
+/* Returns the number of payloads so far that did not match their layout, or had none. */
 struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);
 
 #endif

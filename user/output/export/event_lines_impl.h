@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event_lines_impl.h - what both forms of a line need to know; for event_*.c only. */
+/* event_lines_impl.h - what both forms of a line need to know; for event_*.c only. One thread. */
 #ifndef TAPIR_USER_EVENT_LINES_IMPL_H
 #define TAPIR_USER_EVENT_LINES_IMPL_H
 
@@ -40,19 +40,19 @@ struct tapir_event_lines {
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 
-/* The values of the event, in l->values. Returns their number. */
+/* Decodes the values of the event into l->values. Returns their number. */
 unsigned tapir_line__decode(struct tapir_event_lines *l, const struct tapir_line_probe *probe,
 			    const struct tapir_event_view *view);
-/* The name of field idx, below key_cnt; empty: argN. */
+/* Returns the name of field idx, below key_cnt; empty: argN. */
 struct tapir_sv tapir_line_probe__field(const struct tapir_line_probe *probe, unsigned idx);
-/* value, padded to width digits. */
+/* Appends value, padded with zeros to width digits. */
 void tapir_line__add_digits(struct tapir_str *out, uint64_t value, unsigned width);
 
 /* The two forms. */
 void tapir_event_text__prepare(struct tapir_line_probe *probe);
 void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			   struct tapir_str *out);
-/* {"name":value,...} of an event whose probe is in l->probe. */
+/* Appends {"name":value,...} of an event whose probe is in l->probe. */
 void tapir_event_json__add_args(struct tapir_event_lines *l, const struct tapir_event_view *view,
 				struct tapir_str *out);
 void tapir_event_json__prepare(struct tapir_line_probe *probe);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Members of any record as values: with the names that the catalog has for their ids. */
+/*
+ * Members of any record as values, with the names that the catalog has for their ids. The table of
+ * trace/schema.h says which member is what, so a new type of record needs no line here.
+ */
 #include <string.h>
 
 #include "decode/io_text.h"

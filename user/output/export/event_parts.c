@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The functions that lines of text and of JSON share. */
+/*
+ * The functions that lines of text and of JSON share: the two forms never differ in what a process
+ * or a thread is called.
+ */
 #include <stdlib.h>
 
 #include "output/export/event_lines_impl.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records as lines for a person. Every byte of a traced process is made printable. */
+/*
+ * Records as lines for a person. Every byte of a traced process is made printable. Columns are
+ * aligned as long as values are of usual width; a longer one moves the rest of its line.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sorted when something is taken; what stays moves to the front. */
+/*
+ * Holds lines until they can be printed in the order of their times. They are sorted when something
+ * is taken; what stays moves to the front.
+ */
 #include "output/export/line_order.h"
 
 #include <stdlib.h>

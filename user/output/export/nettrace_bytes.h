@@ -32,14 +32,14 @@ void tapir_nettrace__put_u16(struct tapir_str *out, uint16_t value);
 void tapir_nettrace__put_u32(struct tapir_str *out, uint32_t value);
 void tapir_nettrace__put_u64(struct tapir_str *out, uint64_t value);
 void tapir_nettrace__put_var(struct tapir_str *out, uint64_t value);
-/* The format's own strings: LEB128 length, UTF-8. */
+/* Puts one of the format's own strings: LEB128 length, UTF-8. */
 void tapir_nettrace__put_text(struct tapir_str *out, struct tapir_sv text);
 /* Puts a text in payloads of Universal.*: 16-bit length, UTF-8; cut at max_bytes. */
 void tapir_nettrace__put_text16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);
-/* UTF-16 with a NUL at the end; invalid UTF-8 becomes U+FFFD, and a NUL inside is left out. */
+/* Puts UTF-16 with a NUL at the end; invalid UTF-8 becomes U+FFFD, and a NUL inside is left out. */
 void tapir_nettrace__put_utf16(struct tapir_str *out, struct tapir_sv text, size_t max_bytes);
 
-/* The header of a block of that many bytes, which follow. */
+/* Puts the header of a block of that many bytes, which follow. */
 void tapir_nettrace__put_block(struct tapir_str *out, enum tapir_nettrace_block kind, size_t bytes);
 
 /* ---- event blocks --------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* EVENT records: which kind, described once, and the payload. */
+/*
+ * EVENT records: which kind, described once, and the payload. A runtime's events keep their own
+ * numbers, by which readers know them; those of other probes get tapir's.
+ */
 #include <stdlib.h>
 #include <string.h>
 

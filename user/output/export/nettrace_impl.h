@@ -142,14 +142,17 @@ void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_
 
 /* ---- nettrace_event.c ----------------------------------------------------------------------- */
 
+/* Writes an event, and before it its description, at its first occurrence. */
 void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_event *ev);
 
 /* ---- nettrace_own.c: descriptions of tapir's own events ------------------------------------- */
 
+/* Puts the descriptions of tapir's own events. */
 void tapir_nettrace__put_own_metadata(struct tapir_str *out);
 
 /* ---- nettrace_process.c --------------------------------------------------------------------- */
 
+/* Write a process, and a mapping, as the events that readers take them from. */
 void tapir_nettrace__write_process(struct tapir_nettrace *n, const struct tapir_rec *rec);
 void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_rec *rec);
 /* A kernel stack of this process is to come: readers look its addresses up in the process. */

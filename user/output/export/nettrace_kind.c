@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes with typed fields. A value that is not a number of a standard width becomes text. */
+/*
+ * Probes with typed fields. A value that is not a number of a standard width becomes text; texts
+ * share the room that a payload has, so that one long text does not remove the others.
+ */
 #include "output/export/nettrace_kind.h"
 
 #include <string.h>

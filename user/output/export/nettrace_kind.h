@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nettrace_kind.h - what an event of a probe looks like in NetTrace: the row that describes it, and
- * its payload.
+ * its payload. One thread.
  *
  * PACKED payloads go as they are, described by the runtime's own METADATA blob: readers that know
  * the provider (TraceEvent: CoreCLR's) decode them themselves. SLOTS payloads become typed fields,
@@ -40,7 +40,7 @@ enum tapir_nettrace_type {
 	TAPIR_NETTRACE_BOOL8 = 26
 };
 
-/* types: one, or TAPIR_NETTRACE_ARRAY and that of its elements; ended by 0. */
+/* Adds a field. types: one, or TAPIR_NETTRACE_ARRAY and that of its elements; ended by 0. */
 void tapir_nettrace_fields__add(struct tapir_nettrace_fields *fields, struct tapir_sv name,
 				const uint8_t *types);
 

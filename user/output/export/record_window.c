@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Chunks are in order inside: what is held is often sorted already, and then not sorted. */
+/*
+ * Puts records into the order of their times within a window. Chunks are in order inside, so what
+ * is held is often sorted already, and then not sorted again.
+ */
 #include "output/export/record_window.h"
 
 #include <stdlib.h>

@@ -35,8 +35,8 @@ struct tapir_record_window {
 };
 
 /*
- * A well-formed record, copied. False: out of memory. Take all that __next gives before the next
- * record is added.
+ * Takes a well-formed record, copied. False: out of memory. Take all that __next gives before the
+ * next record is added.
  */
 bool tapir_record_window__add(struct tapir_record_window *w, const struct tapir_rec *rec);
 
@@ -44,11 +44,12 @@ bool tapir_record_window__add(struct tapir_record_window *w, const struct tapir_
 void tapir_record_window__release(struct tapir_record_window *w, uint64_t keep_ns);
 
 /*
- * The next one, borrowed until the next call of __add; NULL: none until more arrive, or with
- * is_end: no more.
+ * Returns the next record, borrowed until the next call of __add; NULL: none until more arrive, or
+ * with is_end: no more.
  */
 const struct tapir_rec *tapir_record_window__next(struct tapir_record_window *w, bool is_end);
 
+/* Frees both buffers. */
 void tapir_record_window__fini(struct tapir_record_window *w);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The format wants each sample's frames written out, outermost first. */
+/*
+ * The format (speedscope's file-format.ts) wants each sample's frames written out, outermost first,
+ * per thread: so all samples are held until the end, as numbers of stacks.
+ */
 #include "output/export/speedscope.h"
 
 #include <errno.h>

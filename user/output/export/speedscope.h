@@ -29,7 +29,7 @@ struct tapir_speedscope *tapir_speedscope__new(const struct tapir_catalog *catal
 					       uint64_t start_ns);
 void tapir_speedscope__free(struct tapir_speedscope *s);
 
-/* 0, or -ENOMEM. Records of other types, or without a stack, are skipped. */
+/* Adds a record. 0, or -ENOMEM. Records of other types, or without a stack, are skipped. */
 int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *rec);
 
 /* Appends the next part of the document; false: that was all. title: of the document. */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Frames are one where name and module are; stacks are one where their frames are. */
+/*
+ * Numbers stacks and frames: frames are one where name and module are, stacks are one where their
+ * frames are. Callers that are missing are a frame of their own, so that a reader does not take the
+ * last known one for the thread's start.
+ */
 #include "output/export/speedscope_stacks.h"
 
 #include "base/json.h"

@@ -35,7 +35,7 @@ struct tapir_speedscope_stacks {
 /* The number of a stack, in `stacks`; TAPIR_SPEEDSCOPE_NO_STACK: nothing of it is described. */
 uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 					 const struct tapir_stack_ref *ref);
-/* Bytes held, without those of names. */
+/* Returns the bytes held, without those of names. */
 size_t tapir_speedscope_stacks__bytes(const struct tapir_speedscope_stacks *s);
 void tapir_speedscope_stacks__fini(struct tapir_speedscope_stacks *s);
 

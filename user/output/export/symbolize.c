@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two passes, because a name that is found late in a segment is at its start. */
+/*
+ * Two passes, because a name that is found late in a segment has to be at the segment's start: a
+ * segment describes what it uses before it is used.
+ */
 #include "output/export/symbolize.h"
 
 #include <errno.h>

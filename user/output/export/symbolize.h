@@ -2,7 +2,7 @@
 /*
  * symbolize.h - a recording with names that it lacked: first every record, whose stacks ask the
  * reader's second source of names (symbol/offline_symbols.h), then a copy that has them. A name
- * takes the place of the range it names.
+ * takes the place of the range it names. One thread.
  */
 #ifndef TAPIR_USER_SYMBOLIZE_H
 #define TAPIR_USER_SYMBOLIZE_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Elements that the scripts fill; the scripts share one scope, in this order. */
+/*
+ * Elements that the scripts fill. The scripts share one scope and are concatenated in this order;
+ * the policy has the hash of the result, so nothing may be inserted afterwards.
+ */
 #include "output/page/page.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 /*
  * page.h - a recording as one HTML document: its data (page_data.h), styles and scripts are inside,
  * and its own Content-Security-Policy permits nothing else, neither another script nor a request.
+ * One thread.
  */
 #ifndef TAPIR_USER_PAGE_H
 #define TAPIR_USER_PAGE_H

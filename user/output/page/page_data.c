@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two passes: a report, and a timeline to which the rows and all views listen. */
+/*
+ * Two passes: a report, and a timeline to which the rows and all views listen. What a page can hold
+ * is bounded, so each part says what it left out.
+ */
 #include "output/page/page_data.h"
 
 #include <errno.h>

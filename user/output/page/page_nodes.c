@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A node is made after its caller, so that a pass from the end adds up. */
+/*
+ * Chooses nodes of a call tree. A node is made after its caller, so that a pass from the end adds
+ * up what is below each, and a pass from the start numbers those that stay.
+ */
 #include "output/page/page_nodes.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * page_nodes.h - the stacks of a page: of a call tree the nodes that its rows have. When those are
- * too many, the rarest are counted with their callers. For output/page alone.
+ * too many, the rarest are counted with their callers. For output/page alone. One thread.
  */
 #ifndef TAPIR_USER_PAGE_NODES_H
 #define TAPIR_USER_PAGE_NODES_H
@@ -18,7 +18,7 @@ struct tapir_page_nodes {
 int tapir_page_nodes__choose(struct tapir_page_nodes *nodes, const struct tapir_stack_tree *tree,
 			     size_t max_nodes, struct tapir_page_marks *const *marks,
 			     struct tapir_page_slices *const *slices);
-/* Their columns: parent, name (a number of names), kind (enum tapir_frame_kind). */
+/* Writes their columns: parent, name (a number of names), kind (enum tapir_frame_kind). */
 void tapir_page_nodes__write(const struct tapir_page_nodes *nodes,
 			     const struct tapir_stack_tree *tree, struct tapir_page_texts *names,
 			     struct tapir_json *j);

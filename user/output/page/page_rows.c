@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Bounds that hold whatever the recording has, and numbers in few characters. */
+/*
+ * Bounds that hold whatever the recording has, and numbers in few characters: a page is read by a
+ * browser as one string, so its size decides whether it opens.
+ */
 #include "output/page/page_rows.h"
 
 #include <string.h>

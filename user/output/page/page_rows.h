@@ -32,6 +32,7 @@ struct tapir_page_marks {
 	bool failed;
 };
 
+/* Adds a mark to the cell of its time; cells are merged when there are too many. */
 void tapir_page_marks__add(struct tapir_page_marks *marks, const struct tapir_page_mark *mark);
 
 struct tapir_page_slice {
@@ -50,6 +51,7 @@ struct tapir_page_slices {
 	bool failed;
 };
 
+/* Adds a slice; when there are too many, the shorter half is dropped and counted. */
 void tapir_page_slices__add(struct tapir_page_slices *slices, const struct tapir_page_slice *slice);
 void tapir_page_slices__sort(struct tapir_page_slices *slices); /* by time */
 
@@ -62,6 +64,10 @@ struct tapir_page_texts {
 	bool failed;
 };
 
+/*
+ * Returns the number of a text, which is added if it is new. __write writes all of them as an
+ * array; __fini frees them.
+ */
 uint32_t tapir_page_texts__number(struct tapir_page_texts *texts, const char *text, size_t len);
 void tapir_page_texts__write(const struct tapir_page_texts *texts, const char *key,
 			     struct tapir_json *j);
@@ -75,9 +81,9 @@ struct tapir_page_column {
 };
 
 /*
- * {"cnt":N,"KEY":"BASE64",...}: numbers in seven bits a byte, the lowest first, the eighth bit
- * where more follow; of a wide column the difference to the row before, times two, minus one if it
- * is negative. None is above TAPIR_PAGE_MAX_WIDE.
+ * Writes {"cnt":N,"KEY":"BASE64",...}: numbers in seven bits a byte, the lowest first, the eighth
+ * bit where more follow; of a wide column the difference to the row before, times two, minus one if
+ * it is negative. None is above TAPIR_PAGE_MAX_WIDE.
  */
 void tapir_page_columns__write(struct tapir_json *j, const char *key, const void *rows,
 			       size_t row_bytes, size_t cnt,

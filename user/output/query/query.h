@@ -43,12 +43,19 @@ int tapir_query__new(struct tapir_reader *reader, const struct tapir_query_opts 
 		     struct tapir_query **out);
 void tapir_query__free(struct tapir_query *q);
 
-/* -EINVAL with lines: the statement is wrong, or may not be run; -ENOMEM; -errno. */
+/*
+ * Compiles a statement, copied. -EINVAL with lines: the statement is wrong, or may not be run;
+ * -ENOMEM; -errno.
+ */
 int tapir_query__prepare(struct tapir_query *q, const char *sql);
+/*
+ * Return the number of columns, and the name of one below that; borrowed until the next __prepare.
+ */
 unsigned tapir_query__column_cnt(const struct tapir_query *q);
 const char *tapir_query__column_name(const struct tapir_query *q, unsigned column);
-/* 1: the next row is there, 0: the end, -errno with a line. */
+/* Returns 1: the next row is there, 0: the end, -errno with a line. */
 int tapir_query__step(struct tapir_query *q);
+/* Writes a value of the current row. */
 void tapir_query__cell(const struct tapir_query *q, unsigned column, struct tapir_sql_value *out);
 /* Returns true if the reader of __new was read to the end of the file. */
 bool tapir_query__has_read_all(const struct tapir_query *q);

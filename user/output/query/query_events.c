@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Fields are those of the first event of each probe: probes of one event may have others. */
+/*
+ * Finds the tables of events by one pass over the file. Fields are those of the first event of each
+ * probe; probes of one event may have others, so a column may be NULL.
+ */
 #include "output/query/query_events.h"
 
 #include <errno.h>

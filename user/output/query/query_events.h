@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * query_events.h - a table for each kind of event of a recording, with its fields as columns. The
- * names are chosen by other programs. For output/query alone.
+ * names are chosen by other programs. For output/query alone. One thread.
  */
 #ifndef TAPIR_USER_QUERY_EVENTS_H
 #define TAPIR_USER_QUERY_EVENTS_H

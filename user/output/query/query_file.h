@@ -24,11 +24,11 @@ struct tapir_query_file_opts {
 int tapir_query_file__new(struct tapir_reader *reader, const struct tapir_query_file_opts *opts,
 			  struct tapir_query_file **out);
 void tapir_query_file__free(struct tapir_query_file *f);
-/* A well-formed record, descriptions included. 0 or -errno with a line. */
+/* Adds a well-formed record, descriptions included. 0 or -errno with a line. */
 int tapir_query_file__add(struct tapir_query_file *f, const struct tapir_rec *rec);
 /* Adds the lists, and views of the kinds of events. 0; -EINTR; -errno with a line. */
 int tapir_query_file__finish(struct tapir_query_file *f);
-/* After finish: the file, borrowed; read it by pread(2). */
+/* Returns the file after finish, borrowed; read it by pread(2). */
 int tapir_query_file__fd(const struct tapir_query_file *f);
 
 #endif

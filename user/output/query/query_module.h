@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* query_module.h - a described table as a virtual table of SQLite. For output/query alone. */
+/*
+ * query_module.h - a described table as a virtual table of SQLite. For output/query alone. One
+ * thread, that of the statement.
+ */
 #ifndef TAPIR_USER_QUERY_MODULE_H
 #define TAPIR_USER_QUERY_MODULE_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each format has a function for the head, one for a row and one for the end. */
+/*
+ * Each format has a function for the head, one for a row and one for the end. A table for people is
+ * held until its end, because its widths depend on all rows; JSON and CSV are written as rows come.
+ */
 #include "output/query/query_output.h"
 
 #include <ctype.h>

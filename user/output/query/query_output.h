@@ -2,6 +2,7 @@
 /*
  * query_output.h - the rows of a query as a table for people, as JSON and as CSV. Texts are those
  * of traced processes: none controls a terminal, and in CSV none is a formula for a spreadsheet.
+ * One thread.
  */
 #ifndef TAPIR_USER_QUERY_OUTPUT_H
 #define TAPIR_USER_QUERY_OUTPUT_H
@@ -35,7 +36,7 @@ struct tapir_query_output {
 int tapir_query_output__init(struct tapir_query_output *o, const struct tapir_query *query,
 			     enum tapir_query_format format, struct tapir_str *out);
 void tapir_query_output__add(struct tapir_query_output *o, struct tapir_str *out);
-/* fit_columns: the width of the screen; 0: any. */
+/* Completes the output. fit_columns: the width of the screen; 0: any. */
 void tapir_query_output__end(struct tapir_query_output *o, const struct tapir_palette *p,
 			     size_t fit_columns, struct tapir_str *out);
 void tapir_query_output__fini(struct tapir_query_output *o);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Three passes: a report, a timeline, the stacks of records. */
+/*
+ * Three passes, each of which makes several tables: a report, a timeline, the stacks of records. A
+ * pass is made when a statement first reads one of its tables.
+ */
 #include "output/query/query_rows.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * query_rows.h - tables that are not records of the file: each is made by a pass over it, and kept
- * as long as the statement runs. For output/query alone.
+ * as long as the statement runs. For output/query alone. One thread.
  */
 #ifndef TAPIR_USER_QUERY_ROWS_H
 #define TAPIR_USER_QUERY_ROWS_H

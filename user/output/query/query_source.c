@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Readers, memory and time of a statement. */
+/*
+ * Readers, memory and time of a statement. A statement that joins a table with itself reads the
+ * file several times, so the recording is opened again for each pass.
+ */
 #include "output/query/query_source.h"
 
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 /*
  * query_source.h - resources that the tables of a statement share: the recording, which is opened
  * again for each pass after the first, memory up to a bound, and the time that remains. For
- * output/query alone.
+ * output/query alone. One thread.
  */
 #ifndef TAPIR_USER_QUERY_SOURCE_H
 #define TAPIR_USER_QUERY_SOURCE_H
@@ -23,13 +23,14 @@ struct tapir_query_source {
 	int err;	   /* why SQLite was stopped; a line may say more */
 };
 
+/* first and opts are borrowed. __fini closes the readers that were opened. */
 void tapir_query_source__init(struct tapir_query_source *s, struct tapir_reader *first,
 			      const struct tapir_query_opts *opts);
 void tapir_query_source__fini(struct tapir_query_source *s);
 
 /* A reader before its first record. 0 or -errno with a line. */
 int tapir_query_source__open(struct tapir_query_source *s, struct tapir_reader **out);
-/* has_ended: it was read to its end. */
+/* Gives a reader back. has_ended: it was read to its end. */
 void tapir_query_source__close(struct tapir_query_source *s, struct tapir_reader *reader,
 			       bool has_ended);
 /* Returns true if the statement's time is up. ctx: the source. */

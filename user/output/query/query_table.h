@@ -3,6 +3,7 @@
  * query_table.h - the description of a table. A table of records is read from the file; a list is
  * made by a pass over it when a statement first needs it. In both, a row is a struct (a record, or
  * a row of query_rows.h) and a column an offset in it, or a function. For output/query alone.
+ * Constant.
  */
 #ifndef TAPIR_USER_QUERY_TABLE_H
 #define TAPIR_USER_QUERY_TABLE_H
@@ -108,6 +109,7 @@ void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame
  */
 #define TAPIR_EVENT_HEAD_COLUMNS 7
 #define TAPIR_EVENT_TAIL_COLUMN	 11
+/* A column's function: the event's field of that name. */
 void tapir_sql_column__make_field(struct tapir_scan *scan, const struct tapir_sql_column *column,
 				  const void *row, struct tapir_sql_value *out);
 

@@ -15,7 +15,7 @@ struct tapir_counter_table;
 struct tapir_counter_table *tapir_counter_table__new(void); /* NULL: out of memory */
 void tapir_counter_table__free(struct tapir_counter_table *t);
 
-/* A COUNTER record. 0 or -ENOMEM. Beyond 4,096 rows they are counted only. */
+/* Takes a COUNTER record. 0 or -ENOMEM. Beyond 4,096 rows they are counted only. */
 int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_rec *rec);
 
 /* Appends the table if values came a moment ago. True: there will be one to draw in a moment. */

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CSV as in RFC 4180. A text that begins as a formula of a spreadsheet ('=', '+', '-', '@') gets a
+ * quote in front: it may come from a traced program.
+ */
 #include "output/render/csv.h"
 
 #include <string.h>

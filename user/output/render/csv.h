@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* csv.h - texts of traced processes in CSV: none controls a terminal, none is a formula. */
+/*
+ * csv.h - texts of traced processes in CSV: none controls a terminal, none is a formula. No state;
+ * any thread.
+ */
 #ifndef TAPIR_USER_CSV_H
 #define TAPIR_USER_CSV_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Figures of two recordings as the operands of an expression. */
+/*
+ * Figures of two recordings as the operands of an expression. A row that neither recording has
+ * fails the comparison: a misspelt name would otherwise pass for ever.
+ */
 #include "output/render/diff_fail_on.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Conditions of --fail-on: how they are written, and whether a recording meets them. */
+/*
+ * Conditions of --fail-on: how they are written, and whether a recording meets them. A name that no
+ * event of the recording has, and that is not known, is a mistake: as a condition it would never
+ * fail.
+ */
 #include "output/render/fail_on.h"
 
 #include <errno.h>

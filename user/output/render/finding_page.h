@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_page.h - the text of `tapir help findings`, from diagnose/kinds.h, and of
- * `tapir report --explain KIND`.
+ * finding_page.h - the text of `tapir help findings`, from diagnose/kinds.h, and of `tapir report
+ * --explain KIND`. One thread.
  */
 #ifndef TAPIR_USER_FINDING_PAGE_H
 #define TAPIR_USER_FINDING_PAGE_H

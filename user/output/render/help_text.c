@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks of text, and paragraphs wrapped into lines. Columns are bytes: help is ASCII. */
+/*
+ * Blocks of text, and paragraphs wrapped into lines. Columns are bytes, because help is ASCII; what
+ * is in brackets stays on one line.
+ */
 #include "output/render/help_text.h"
 
 #include <string.h>

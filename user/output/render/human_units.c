@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One decimal; a KB is 1,000 bytes. */
+/* Numbers as people read them: one decimal, units of 1,000 (a KB is 1,000 bytes). */
 #include "output/render/human_units.h"
 
 #include "base/clock.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See list_counters.h. Every text is the process's. */
+/*
+ * Counters of a process as a table and as JSON. Every text is the process's, and is printed
+ * escaped; without a description that can be read, there is the name alone.
+ */
 #include "output/render/list_counters.h"
 
 #include <stdlib.h>

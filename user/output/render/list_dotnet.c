@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texts of assemblies are hostile input: they are printed escaped. */
+/*
+ * Providers of .NET as a table and as JSON. Texts of assemblies are hostile input and printed
+ * escaped. The runtime's own providers have a class of their name in its library; the built-in
+ * tables, which are more complete, take its place.
+ */
 #include "output/render/list_dotnet.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Events as their catalogs have them; every text in them is the process's. */
+/*
+ * Events of ring lanes as their catalogs have them; every text in them is the process's, printed
+ * escaped.
+ */
 #include "output/render/list_rings.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes as a table, a row for each kind of site, or as JSON, a line for each site. */
+/*
+ * Probes as a table, a row for each kind of site, or as JSON, a line for each site. Types of
+ * arguments are from the program's own description, else from decode's table of providers, else the
+ * size alone is known.
+ */
 #include "output/render/list_view.h"
 
 #include <stdio.h>

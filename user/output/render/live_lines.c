@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records on their way to a live reader are held for a moment. */
+/*
+ * Records on their way to a live reader are held for a moment: rings are emptied one after the
+ * other, so events of one instant arrive at different times, and names of new code come a little
+ * later than the code.
+ */
 #include "output/render/live_lines.h"
 
 #include <errno.h>

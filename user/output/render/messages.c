@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* protobuf-c and libdeflate on the house's memory. */
+/*
+ * protobuf-c and libdeflate on the house's memory: everything of a message is in one arena, so that
+ * nothing is freed singly, and a message that ran out of memory is dropped as a whole.
+ */
 #include "output/render/messages.h"
 
 #include <errno.h>

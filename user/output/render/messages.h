@@ -14,7 +14,7 @@
 /* Zeroed room for cnt messages, and the pointers to them that a repeated field holds. NULL: out of
  * memory. */
 void *tapir_messages__alloc(struct tapir_arena *arena, size_t cnt, size_t bytes, void ***pointers);
-/* A copy of a name of any bytes that is UTF-8, as messages require, and safe to show. */
+/* Returns a copy of a name of any bytes that is UTF-8, as messages require, and safe to show. */
 char *tapir_messages__text(struct tapir_arena *arena, const char *text, size_t len);
 /* Adds to out. 0 or -ENOMEM. */
 int tapir_messages__pack(const ProtobufCMessage *message, struct tapir_str *out);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A stack finds its node when its thread leaves: by the time it is back its names may be gone. */
+/*
+ * A stack finds its node when its thread leaves the CPU: by the time it is back, a segment later,
+ * its names may be forgotten.
+ */
 #include "output/render/offcpu_tree.h"
 
 #include <stdio.h>

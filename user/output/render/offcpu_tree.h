@@ -23,8 +23,8 @@ uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tap
 struct tapir_offcpu_tree;
 
 /*
- * The tree of waits of threads that left their CPU in the trace, by the record's ids; of any,
- * unless it is set. All arguments are borrowed until __free. NULL: out of memory.
+ * Begins the tree of waits of threads that left their CPU in the trace, by the record's ids; of
+ * any, unless it is set. All arguments are borrowed until __free. NULL: out of memory.
  */
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
 						 const struct tapir_catalog *catalog,
@@ -34,7 +34,7 @@ void tapir_offcpu_tree__free(struct tapir_offcpu_tree *t);
 /* Adds a record as tapir_offcpu__add does. */
 int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *rec,
 			   bool (*is_wanted)(void *ctx, uint32_t tgid), void *ctx);
-/* After the last record; then sort the tree. */
+/* Call it after the last record; then sort the tree. */
 int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t);
 
 #endif

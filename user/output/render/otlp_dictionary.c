@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Only names and stacks of rows that are written have a place; each function has one location. */
+/*
+ * The tables of an OTLP profile: names, functions, locations, stacks, which rows refer to by index.
+ * Only what rows that are written use has a place; each function has one location.
+ */
 #include "output/render/otlp_dictionary.h"
 
 #include <errno.h>

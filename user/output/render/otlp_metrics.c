@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* When a counter began is not known: its points have no start time. */
+/*
+ * Prometheus's families as OTLP metrics. When a counter began is not known, so its points have no
+ * start time; buckets that count what is in those before them become buckets that count their own.
+ */
 #include "output/render/otlp_metrics.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes with the most CPU time first: readers show the first profile. */
+/*
+ * OTLP profiles, one for each process and kind of sample. Processes with the most CPU time come
+ * first, because readers show the first profile. Each observation counts 1, and stands for a
+ * period.
+ */
 #include "output/render/otlp_profiles.h"
 
 #include <errno.h>

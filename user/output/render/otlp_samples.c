@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rows are found by a hash of what identifies them, as the names of a tree of calls are. */
+/*
+ * Collects samples and waits as rows (process, thread, stack, span). Rows are found by a hash of
+ * what identifies them, which is compared in full; beyond a limit, further rows are counted.
+ */
 #include "output/render/otlp_samples.h"
 
 #include <errno.h>

@@ -72,13 +72,13 @@ struct tapir_otlp_samples {
 	bool failed;
 };
 
-/* 0 or -ENOMEM. catalog is borrowed until __fini. */
+/* catalog is borrowed until __fini. 0 or -ENOMEM. */
 int tapir_otlp_samples__init(struct tapir_otlp_samples *s, const struct tapir_catalog *catalog,
 			     uint64_t begin_ns, uint64_t begin_utc_ns);
 void tapir_otlp_samples__fini(struct tapir_otlp_samples *s);
-/* Any record. 0 or -ENOMEM. */
+/* Takes any record. 0 or -ENOMEM. */
 int tapir_otlp_samples__add(struct tapir_otlp_samples *s, const struct tapir_rec *rec);
-/* After the last record. */
+/* Ends what is open, after the last record. */
 int tapir_otlp_samples__finish(struct tapir_otlp_samples *s);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One series of one sample. */
+/*
+ * One series of one sample; labels are "NAME=VALUE" as Prometheus has them, and are checked before
+ * anything is sent, since the server refuses a whole request for one of them.
+ */
 #include "output/render/parca.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * parca.h - a profile of pprof as a request to Parca's profile store: the message of the method
- * WriteRaw, with its head as gRPC-Web has it, which goes over HTTP/1.1.
- *
- * Sources: parca's profilestore.proto (v1alpha1); PROTOCOL-WEB.md of gRPC for the head: one byte of
- * flags, four of length.
+ * WriteRaw, with its head as gRPC-Web has it, which goes over HTTP/1.1. One thread. Sources:
+ * parca's profilestore.proto (v1alpha1); PROTOCOL-WEB.md of gRPC for the head: one byte of flags,
+ * four of length.
  */
 #ifndef TAPIR_USER_PARCA_H
 #define TAPIR_USER_PARCA_H

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names become functions, each with one location; nodes of the tree that count become samples,
- * and their parts in spans samples with labels. */
+/*
+ * profile.proto of pprof. Names become functions, each with one location; nodes of the tree that
+ * count become samples, and their parts in traces become samples with labels.
+ */
 #include "output/render/pprof.h"
 
 #include <errno.h>

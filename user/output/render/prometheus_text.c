@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A line at a time: "# HELP NAME TEXT", "# TYPE NAME TYPE", NAME{KEY="VALUE",...} NUMBER. */
+/*
+ * A line at a time: "# HELP NAME TEXT", "# TYPE NAME TYPE", NAME{KEY="VALUE",...} NUMBER. The text
+ * is tapir's own or that of another exporter, so a line that cannot be read is skipped, and texts
+ * that are not UTF-8 are escaped.
+ */
 #include "output/render/prometheus_text.h"
 
 #include <string.h>

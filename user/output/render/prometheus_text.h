@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* prometheus_text.h - Prometheus's text format as families of samples, for otlp_metrics. */
+/*
+ * prometheus_text.h - Prometheus's text format as families of samples, for otlp_metrics. One
+ * thread.
+ */
 #ifndef TAPIR_USER_PROMETHEUS_TEXT_H
 #define TAPIR_USER_PROMETHEUS_TEXT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * record_finding.h - the last words of `tapir record` about the file that was just written: on a
- * terminal the first screen of `tapir report`, else its first line; and the next commands.
+ * terminal the first screen of `tapir report`, else its first line; and the next commands. One
+ * thread.
  */
 #ifndef TAPIR_USER_RECORD_FINDING_H
 #define TAPIR_USER_RECORD_FINDING_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The records of a file as people read them, from the table. */
+/*
+ * The records of a file as people read them, from the table: members that several types share are
+ * described once.
+ */
 #include <string.h>
 
 #include "output/render/help_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* record_page.h - the text of `tapir help records`, from trace/schema.c. */
+/* record_page.h - the text of `tapir help records`, from trace/schema.c. One thread. */
 #ifndef TAPIR_USER_RECORD_PAGE_H
 #define TAPIR_USER_RECORD_PAGE_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The report's first sentence: what was found, with its numbers. */
+/*
+ * The report's first sentence: what was found, with its numbers. It names what is typical: the most
+ * frequent of thousands of kinds of events is not, so it is left out.
+ */
 #include <inttypes.h>
 #include <string.h>
 

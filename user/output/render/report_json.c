@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The report as one JSON document. */
+/*
+ * The report as one JSON document. Without --top it is complete: a program can leave out what it
+ * does not need.
+ */
 #include "base/json.h"
 #include "output/render/human_units.h"
 #include "spec/runtime_db/lore.h"

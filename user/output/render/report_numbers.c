@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The counts that several parts of a report need. */
+/*
+ * The counts that several parts of a report need, so that text, JSON and the first screen never
+ * differ.
+ */
 #include <string.h>
 
 #include "output/render/report_view.h"

@@ -41,12 +41,12 @@ struct tapir_report_programs {
 	struct tapir_lock_owner owner;	  /* ns 0: none was seen */
 };
 
-/* 0 or -ENOMEM. summary: borrowed, sorted. */
+/* Groups processes by their programs. summary: borrowed, sorted. 0 or -ENOMEM. */
 int tapir_report_programs__make(struct tapir_report_programs *programs,
 				const struct tapir_summary *summary);
 /* Puts rows in order, after they are judged. */
 void tapir_report_programs__sort(struct tapir_report_programs *programs);
-/* "java (4711)", or the name of its service. */
+/* Appends "java (4711)", or the name of its service. */
 void tapir_report_programs__add_process(const struct tapir_process_row *row, struct tapir_str *out);
 /*
  * Reads the recording once more, for findings of each of the busiest processes. has_clock: samples'

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records outside the window, and of others, only move the clock; descriptions are for all. */
+/*
+ * Reads a file into a summary, a timeline and the findings at once. Records outside the window, and
+ * of other processes, only move the clock; descriptions are for all, since names may be described
+ * before the window.
+ */
 #include "output/render/report_read.h"
 
 #include <errno.h>

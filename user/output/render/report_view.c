@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The report for a person: what was found, how it was recorded, what is missing; then tables. */
+/*
+ * The report for a person: what was found, how it was recorded, what is missing; then tables. What
+ * is missing comes before the tables, because it qualifies every number in them.
+ */
 #include "output/export/cut.h"
 #include "output/render/report_view.h"
 

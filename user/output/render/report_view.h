@@ -41,45 +41,57 @@ void tapir_report__write_text(const struct tapir_report_view *view, const struct
  */
 #define TAPIR_FIRST_SCREEN_LINES   40
 #define TAPIR_FIRST_SCREEN_COLUMNS 80
+/*
+ * Writes the first screen: what was recorded, up to three findings and what to do next, and the
+ * largest figures; at most TAPIR_FIRST_SCREEN_LINES lines. columns: of the terminal, 0: there is
+ * none; lines have TAPIR_FIRST_SCREEN_COLUMNS at most, but for commands, which can be copied.
+ */
 void tapir_report__write_first_screen(const struct tapir_report_view *view,
 				      const struct tapir_palette *p, size_t columns,
 				      struct tapir_str *out);
+/* Writes all of it as one JSON document. */
 void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
 
 /* Parts of the above (report_headline.c, report_tables.c). */
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
-/* "17 lost, 1 gap", "nothing lost" */
+/* Appends "17 lost, 1 gap", "nothing lost". */
 void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir_str *out);
-/* "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
+/* Appends "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
 void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
-/* " (3.000 s to 5.000 s of 10.2 s)" */
+/* Appends " (3.000 s to 5.000 s of 10.2 s)". */
 void tapir_report__add_window(const struct tapir_report_view *view, struct tapir_str *out);
 /* Writes a line with the reason if the file has no end or is not complete. */
 void tapir_report__write_completeness(const struct tapir_report_view *view,
 				      const struct tapir_palette *p, struct tapir_str *out);
-/* A line, "also: ...", for each of the next two findings. */
+/* Appends a line, "also: ...", for each of the next two findings. */
 void tapir_report__add_also(const struct tapir_report_view *view, struct tapir_str *out);
-/* Lines "names: ...": how to get those that functions lack (remedies.h). */
+/* Appends lines "names: ...": how to get those that functions lack (remedies.h). */
 void tapir_report__add_names_missing(const struct tapir_report_view *view, struct tapir_str *out);
 void tapir_report__write_tables(const struct tapir_report_view *view, const struct tapir_palette *p,
 				struct tapir_str *out);
 
-/* The time at which the recording began. */
+/* Returns the time at which the recording began. */
 uint64_t tapir_report__start_ns(const struct tapir_report_view *view);
-/* The time of a moment since then; before it: 0. */
+/* Returns the time of a moment since then; before it: 0. */
 uint64_t tapir_report__since_start(const struct tapir_report_view *view, uint64_t ns);
-/* The duration of the requested part. */
+/* Returns the duration of the requested part. */
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *view);
 bool tapir_report__has_window(const struct tapir_report_view *view);
-/* The begin and the end of that part, since the recording began. */
+/* Return the begin and the end of that part, since the recording began. */
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *view);
-/* The end of all of it, since it began. */
+/* Returns the end of all of it, since it began. */
 uint64_t tapir_report__until_ns(const struct tapir_report_view *view);
 uint64_t tapir_report__lost(const struct tapir_report_view *view); /* events, samples, switches */
-/* Lost records of processes and mappings: their events are not counted anywhere. */
+/*
+ * Returns the number of lost records of processes and mappings: their events are not counted
+ * anywhere.
+ */
 uint64_t tapir_report__hidden(const struct tapir_report_view *view);
-/* Events that the traced processes themselves could not send, as far as they say so. */
+/*
+ * Returns the number of events that the traced processes themselves could not send, as far as they
+ * say so.
+ */
 uint64_t tapir_report__refused(const struct tapir_report_view *view);
 /* Counts threads and processes of which anything was captured; there may have been more. */
 void tapir_report__count_threads(const struct tapir_report_view *view, size_t *threads,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds the width of the screen, and the colours that it takes. */
+/*
+ * Finds the width of the screen, and the colours that it takes: NO_COLOR and a dumb terminal are
+ * obeyed, and a pager on the terminal counts as the terminal.
+ */
 #include "output/render/screen.h"
 
 #include <stdlib.h>

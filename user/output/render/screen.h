@@ -20,10 +20,13 @@ extern const struct tapir_palette tapir_palette_plain;		 /* for what no terminal
 /* Returns true if the stream is a terminal. */
 bool tapir_screen__is_tty(FILE *stream);
 int tapir_screen__columns(void); /* of stderr's terminal; 80 if there is none */
-/* The greatest width of a table on standard output; 0: no limit, since it is not a terminal. */
+/*
+ * Returns the greatest width of a table on standard output; 0: no limit, since it is not a
+ * terminal.
+ */
 size_t tapir_screen__fit_columns(void);
 
-/* Standard output goes to a pager, which shows it on the terminal. */
+/* Notes that standard output goes to a pager, which shows it on the terminal. */
 void tapir_screen__set_paged(bool paged);
 
 #endif

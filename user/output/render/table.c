@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two spaces between columns, the last column not padded, titles in capitals. */
+/*
+ * Two spaces between columns, the last column not padded, titles in capitals. Where a table is
+ * wider than the screen, the widest columns are cut; of a path its beginning, since the end is more
+ * informative.
+ */
 #include "output/render/table.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* table.h - rows of text whose columns line up. Cells may come from traced processes. */
+/*
+ * table.h - rows of text whose columns line up. Cells may come from traced processes: they are made
+ * printable. One thread.
+ */
 #ifndef TAPIR_USER_TABLE_H
 #define TAPIR_USER_TABLE_H
 

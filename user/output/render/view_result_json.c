@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A result for a program. Times and sizes are whole numbers in the unit of their key. */
+/*
+ * A result for a program. Times and sizes are whole numbers in the unit of their key ("took_ns"); a
+ * cell that is not known is null, which is not 0.
+ */
 #include "base/json.h"
 #include "output/render/view_result_print.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A result as rows, for spreadsheets and for programs that read line by line. */
+/*
+ * A result as rows, for spreadsheets and for programs that read line by line. A cell is written as
+ * in the JSON document.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See views.h. */
+/* Finds views by their names. A view with an argument is written "slow=EVENT". */
 #include "output/render/views.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* views.h - all views, which tapir report --view takes: TAPIR_VIEWS in analyze/view.h. */
+/*
+ * views.h - all views, which tapir report --view takes: TAPIR_VIEWS in analyze/view.h. Constant;
+ * __usage: one thread.
+ */
 #ifndef TAPIR_USER_VIEWS_H
 #define TAPIR_USER_VIEWS_H
 
@@ -11,8 +14,8 @@ extern const struct tapir_view *const tapir_views[]; /* ended by NULL */
 const struct tapir_view *tapir_view__find(const char *text, const char **arg);
 
 /*
- * The argument that selects the i-th view, "cpu" or "slow=EVENT", until the next call; NULL after
- * the last.
+ * Returns the argument that selects the i-th view, "cpu" or "slow=EVENT", until the next call; NULL
+ * after the last.
  */
 const char *tapir_view__usage(size_t i);
 

@@ -3,7 +3,7 @@
  * sink.h - a format of another tool that a recording is written in. A sink is given the records one
  * by one, writes into x->out, and knows neither where that goes nor how the recording was made. It
  * holds what its reader needs at once, up to a limit: what is left out beyond it is counted and
- * said.
+ * said. One thread.
  */
 #ifndef TAPIR_USER_SINK_H
 #define TAPIR_USER_SINK_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Everything, for PerfView and what reads with TraceEvent. */
+/*
+ * Everything, for PerfView and what reads with TraceEvent. The stream is written as records come;
+ * readers accept no event of more than 64 KB.
+ */
 #include <errno.h>
 #include <inttypes.h>
 

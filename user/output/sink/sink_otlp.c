@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Samples and times off the CPU, for OpenTelemetry's receivers. */
+/*
+ * Samples and times off the CPU, for OpenTelemetry's receivers. The format has one dictionary for
+ * all samples, so nothing is written before the end.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Samples as 'perf script' prints them. */
+/*
+ * Samples as 'perf script' prints them, because many tools read that. Some readers take the first
+ * kind of records for the only one (speedscope does), so events are written only of files without
+ * samples.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Profiles of threads over time, for speedscope. */
+/*
+ * Profiles of threads over time, for speedscope. The title is the first finding, since it is what a
+ * person sees first.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

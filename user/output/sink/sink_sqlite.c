@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tables of `tapir query` as a database of SQLite, which is made in a file without a name. */
+/*
+ * The tables of `tapir query` as a database of SQLite. SQLite writes to files only, and reads back
+ * what it wrote, so the database is made in a file without a name.
+ */
 #include <errno.h>
 #include <unistd.h>
 

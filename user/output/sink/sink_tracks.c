@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Formats with tracks (a track for each thread, counters, intervals) share this listener of the
+ * timeline. Losses are a counter whose value rises by what is lost.
+ */
 #include "output/sink/sink_tracks.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of sinks, and the loop around each. */
+/*
+ * The table of sinks, and the loop around each: it reads, filters and passes records on, so that a
+ * sink has no code for windows, processes or globs.
+ */
 #include "output/sink/sinks.h"
 
 #include <string.h>
