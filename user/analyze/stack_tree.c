@@ -436,6 +436,16 @@ static void count_folded(struct tapir_stack_tree *tree, const struct tapir_catal
 		e->value = place(tree, catalog, ref, times, &e->span);
 }
 
+/* The node of a stack that was there before. */
+static uint32_t known_node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			   const struct tapir_stack_ref *ref, struct tapir_stack_cache_entry *e)
+{
+	if (e->value >> 32)
+		count_folded(tree, catalog, ref, e);
+	tree->folded_cnt += e->value >> 32 != 0;
+	return (uint32_t)e->value;
+}
+
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref)
 {
@@ -448,19 +458,34 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 		own.salt = (uintptr_t)tapir_catalog__process(catalog, ref->tgid, ref->time_ns);
 	tapir_stack_cache__renew(&tree->memo, catalog);
 	known = tapir_stack_cache__find(&tree->memo, &own);
-	if (known && known->value >> 32)
-		count_folded(tree, catalog, ref, known);
-	if (known) {
-		tree->folded_cnt += known->value >> 32 != 0;
-		return (uint32_t)known->value;
-	}
+	if (known && known->value != TAPIR_STACK_CACHE_NONE)
+		return known_node(tree, catalog, ref, known);
 	if (!(is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) ||
 	    !tapir_stack_tree__begin(tree))
 		return NO_NODE;
 	value = place(tree, catalog, ref, 1, &span);
-	tree->failed |= !tapir_stack_cache__add(&tree->memo, &own, span, value);
+	if (known) {
+		known->value = value;
+		known->span = tapir_name_span__both(known->span, span);
+	} else {
+		tree->failed |= !tapir_stack_cache__add(&tree->memo, &own, span, value);
+	}
 	tree->folded_cnt += value >> 32 != 0;
 	return (uint32_t)value;
+}
+
+uint32_t tapir_stack_tree__hinted_node(struct tapir_stack_tree *tree,
+				       const struct tapir_catalog *catalog,
+				       const struct tapir_stack_ref *ref, uint64_t hint)
+{
+	struct tapir_stack_cache_entry *known = NULL;
+
+	if (hint && !tapir_stack_cache__renew(&tree->memo, catalog))
+		known = tapir_stack_cache__of_hint(&tree->memo, hint);
+	if (known && known->value != TAPIR_STACK_CACHE_NONE &&
+	    ref->time_ns >= known->span.from_ns && ref->time_ns < known->span.until_ns)
+		return known_node(tree, catalog, ref, known);
+	return tapir_stack_tree__node(tree, catalog, ref);
 }
 
 /* False: the record has no stack. */
@@ -486,20 +511,42 @@ static bool ref_of(const struct tapir_rec *rec, struct tapir_stack_ref *out)
 	return true;
 }
 
-uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
-				  enum tapir_reorder_step step)
+/* The entry is known, so that nothing but it must come from memory. */
+static const struct tapir_stack_cache_entry *
+expect_hinted(const struct tapir_stack_tree *tree, uint64_t hint, enum tapir_reorder_step step)
 {
-	const struct tapir_stack_cache_entry *known;
+	const struct tapir_stack_cache_entry *known = tapir_stack_cache__of_hint(&tree->memo, hint);
+
+	if (known && step == TAPIR_REORDER_NEAR)
+		__builtin_prefetch(known);
+	return step == TAPIR_REORDER_NEXT ? known : NULL;
+}
+
+static const struct tapir_stack_cache_entry *expect_entry(const struct tapir_stack_tree *tree,
+							  const struct tapir_rec *rec,
+							  enum tapir_reorder_step step)
+{
 	struct tapir_stack_ref ref;
 
-	if (tree->process_frame || !ref_of(rec, &ref))
-		return NO_NODE;
+	if (!ref_of(rec, &ref))
+		return NULL;
 	if (step == TAPIR_REORDER_FAR)
 		tapir_stack_cache__expect_slot(&tree->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
 		tapir_stack_cache__expect_entry(&tree->memo, &ref);
-	known = step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&tree->memo, &ref) : NULL;
-	if (!known || (uint32_t)known->value >= tree->nodes.cnt)
+	return step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&tree->memo, &ref) : NULL;
+}
+
+uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
+				  enum tapir_reorder_step step, uint64_t hint)
+{
+	const struct tapir_stack_cache_entry *known;
+
+	if (tree->process_frame)
+		return NO_NODE;
+	known = hint ? expect_hinted(tree, hint, step) : expect_entry(tree, rec, step);
+	if (!known || known->value == TAPIR_STACK_CACHE_NONE ||
+	    (uint32_t)known->value >= tree->nodes.cnt)
 		return NO_NODE;
 	__builtin_prefetch(&tree->nodes.data[(uint32_t)known->value]);
 	return (uint32_t)known->value;

@@ -88,12 +88,16 @@ uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapi
 /* Returns the node of a stack's innermost frame; UINT32_MAX: the stack is not described. */
 uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref);
+/* Returns the same; hint: of the tree's memo for this stack, or 0. */
+uint32_t tapir_stack_tree__hinted_node(struct tapir_stack_tree *tree,
+				       const struct tapir_catalog *catalog,
+				       const struct tapir_stack_ref *ref, uint64_t hint);
 /*
  * The node of a record's stack will be requested: prefetches, step by step, what that takes. The
  * node it will probably be, after the last step; else UINT32_MAX.
  */
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
-				  enum tapir_reorder_step step);
+				  enum tapir_reorder_step step, uint64_t hint);
 /* Makes its root, if it has none. False: out of memory. */
 bool tapir_stack_tree__begin(struct tapir_stack_tree *tree);
 /*

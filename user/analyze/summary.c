@@ -222,24 +222,23 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 	if (!ev->stack_id)
 		return;
 	tapir_event_view__of(rec, &view);
-	tapir_summary__count_stack(s, catalog,
-				   &(struct tapir_stack_ref){.tgid = ev->tgid,
-							     .time_ns = rec->time_ns,
-							     .stack_id = ev->stack_id,
-							     .kstack_id = view.kstack_id,
-							     .salt = event});
+	tapir_summary__count_event_stack(s, catalog,
+					 &(struct tapir_stack_ref){.tgid = ev->tgid,
+								   .time_ns = rec->time_ns,
+								   .stack_id = ev->stack_id,
+								   .kstack_id = view.kstack_id,
+								   .salt = event});
 }
 
 static void add_sample(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
-	const struct tapir_stack_ref ref = tapir_summary__sample_ref(sample);
 
 	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
 	count(s, catalog, sample->tgid, sample->tid, rec->time_ns, TAPIR_FAMILY_SAMPLE, 1);
-	tapir_summary__count_stack(s, catalog, &ref);
+	tapir_summary__count_sample_stack(s, catalog, sample);
 }
 
 /* Counts grow coarser when the time grows: two parts become one. */

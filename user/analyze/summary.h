@@ -114,7 +114,8 @@ struct tapir_known_thread {
 struct tapir_resolved_stack {
 	uint64_t cnt;
 	uint64_t row;			 /* of its functions; UINT64_MAX: none */
-	struct tapir_stack_end_fact end; /* of samples */
+	struct tapir_stack_end_fact end; /* of samples, */
+	uint64_t end_cnt;		 /* which are not counted there yet */
 	/* in `frames`, if there is no row: idx of function rows, innermost first */
 	uint32_t first_frame, frame_cnt;
 	uint32_t event;		     /* or TAPIR_SUMMARY_SAMPLED */
@@ -152,8 +153,14 @@ struct tapir_summary {
 		module_by_name, stack_by_functions;
 	struct tapir_thread_names thread_names;
 	struct tapir_known_thread known_threads[TAPIR_KNOWN_THREADS];
-	/* stacks whose frames are known, until names change; see summary_stacks.c */
-	struct tapir_stack_cache memo;
+	/*
+	 * Stacks whose frames are known, until names change; see summary_stacks.c. A sample's may
+	 * be found in a cache that a timeline has, too.
+	 */
+	struct tapir_stack_cache memo;	  /* of events, and of samples without a shared one */
+	struct tapir_stack_cache *shared; /* set it before adding; NULL: there is none */
+	uint64_t hint;			  /* of the sample added last, in the shared one; 0: none */
+	uint64_t flushed_cnt;		  /* rows of `resolved` before its first one */
 	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
 	struct tapir_vec(struct tapir_resolved_stack) resolved;

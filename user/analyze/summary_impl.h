@@ -14,23 +14,11 @@ uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv);
 uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
 			       bool *is_new);
 
-/* The stack of a sample, as count_stack is called with it. */
-static inline struct tapir_stack_ref
-tapir_summary__sample_ref(const struct tapir_rec_sample *sample)
-{
-	return (struct tapir_stack_ref){.tgid = sample->tgid,
-					.time_ns = sample->h.time_ns,
-					.stack_id = sample->stack_id,
-					.kstack_id = sample->kstack_id,
-					.salt = TAPIR_SUMMARY_SAMPLED};
-}
-
-/*
- * Counts a stack. ref: of a sample or event; ref->salt: idx of the event's row, or
- * TAPIR_SUMMARY_SAMPLED.
- */
-void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
-				const struct tapir_stack_ref *ref);
+/* Counts the stack of an event, ref->salt: idx of its row; and of a sample. */
+void tapir_summary__count_event_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				      const struct tapir_stack_ref *ref);
+void tapir_summary__count_sample_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				       const struct tapir_rec_sample *sample);
 /* Adds what was counted since the last time to functions, modules and stacks. */
 void tapir_summary__flush_stacks(struct tapir_summary *s);
 

@@ -250,15 +250,15 @@ static uint64_t stack_row(struct tapir_summary *s, const struct tapir_resolved_s
 	return idx ? *idx : TAPIR_NO_ROW;
 }
 
-/* NULL: out of memory. */
-static const struct tapir_stack_cache_entry *resolve(struct tapir_summary *s,
-						     const struct tapir_catalog *catalog,
-						     const struct tapir_stack_ref *ref)
+/* Makes the row of an entry, whose time is narrowed. NULL: out of memory. */
+static struct tapir_resolved_stack *resolve(struct tapir_summary *s,
+					    const struct tapir_catalog *catalog,
+					    const struct tapir_stack_ref *ref, uint32_t event,
+					    struct tapir_stack_cache_entry *e)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	struct tapir_resolved_stack stack = {.event = (uint32_t)ref->salt,
-					     .row = TAPIR_NO_ROW,
-					     .first_frame = (uint32_t)s->frames.cnt};
+	struct tapir_resolved_stack stack = {
+		.event = event, .row = TAPIR_NO_ROW, .first_frame = (uint32_t)s->frames.cnt};
 
 	add_frames(s, catalog, ref, ref->kstack_id, &stack, &span);
 	add_frames(s, catalog, ref, ref->stack_id, &stack, &span);
@@ -269,7 +269,9 @@ static const struct tapir_stack_cache_entry *resolve(struct tapir_summary *s,
 		s->frames.cnt = stack.first_frame;
 	if (!tapir_vec__push(&s->resolved, stack))
 		return NULL;
-	return tapir_stack_cache__add(&s->memo, ref, span, s->resolved.cnt - 1);
+	e->span = tapir_name_span__both(e->span, span);
+	e->row = s->flushed_cnt + s->resolved.cnt;
+	return &s->resolved.data[s->resolved.cnt - 1];
 }
 
 static bool is_described(const struct tapir_catalog *catalog, const struct tapir_stack_ref *ref)
@@ -278,43 +280,86 @@ static bool is_described(const struct tapir_catalog *catalog, const struct tapir
 	       (ref->kstack_id && tapir_catalog__stack(catalog, ref->kstack_id));
 }
 
+/* A timeline's cache has no event in its keys. */
+static struct tapir_stack_ref sample_ref(const struct tapir_summary *s,
+					 const struct tapir_rec_sample *sample)
+{
+	return (struct tapir_stack_ref){.tgid = sample->tgid,
+					.time_ns = sample->h.time_ns,
+					.stack_id = sample->stack_id,
+					.kstack_id = sample->kstack_id,
+					.salt = s->shared ? 0 : TAPIR_SUMMARY_SAMPLED};
+}
+
 void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec *rec,
 			   enum tapir_reorder_step step)
 {
-	const struct tapir_stack_cache_entry *known;
+	const struct tapir_stack_cache *cache = s->shared ? s->shared : &s->memo;
 	struct tapir_stack_ref ref;
 
-	if (rec->type != TAPIR_REC_SAMPLE)
+	if (rec->type != TAPIR_REC_SAMPLE || step == TAPIR_REORDER_NEXT)
 		return;
-	ref = tapir_summary__sample_ref((const void *)rec);
+	ref = sample_ref(s, (const void *)rec);
 	if (step == TAPIR_REORDER_FAR)
-		tapir_stack_cache__expect_slot(&s->memo, &ref);
-	if (step == TAPIR_REORDER_NEAR)
-		tapir_stack_cache__expect_entry(&s->memo, &ref);
-	known = step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&s->memo, &ref) : NULL;
-	if (known)
-		__builtin_prefetch(&s->resolved.data[known->value]);
+		tapir_stack_cache__expect_slot(cache, &ref);
+	else
+		tapir_stack_cache__expect_entry(cache, &ref);
 }
 
-void tapir_summary__count_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
-				const struct tapir_stack_ref *ref)
+/* The row of a stack in a cache; NULL: out of memory. */
+static struct tapir_resolved_stack *row_of(struct tapir_summary *s, struct tapir_stack_cache *cache,
+					   const struct tapir_catalog *catalog,
+					   const struct tapir_stack_ref *ref, uint32_t event,
+					   struct tapir_stack_cache_entry **entry)
 {
-	const struct tapir_stack_cache_entry *known;
-	struct tapir_resolved_stack *stack;
+	struct tapir_resolved_stack *row = NULL;
 
-	if (tapir_stack_cache__renew(&s->memo, catalog))
+	if (tapir_stack_cache__renew(cache, catalog) || s->resolved.cnt >= TAPIR_STACK_CACHE_MAX)
 		tapir_summary__flush_stacks(s);
-	known = tapir_stack_cache__find(&s->memo, ref);
-	if (!known || (!s->resolved.data[known->value].is_described && is_described(catalog, ref)))
-		known = resolve(s, catalog, ref);
-	if (!known) {
-		s->failed = true;
+	*entry = tapir_stack_cache__at(cache, ref);
+	if (!*entry)
+		return NULL;
+	if ((*entry)->row > s->flushed_cnt)
+		row = &s->resolved.data[(*entry)->row - s->flushed_cnt - 1];
+	if (!row || (!row->is_described && is_described(catalog, ref)))
+		row = resolve(s, catalog, ref, event, *entry);
+	return row;
+}
+
+void tapir_summary__count_event_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				      const struct tapir_stack_ref *ref)
+{
+	struct tapir_stack_cache_entry *entry;
+	struct tapir_resolved_stack *row =
+		row_of(s, &s->memo, catalog, ref, (uint32_t)ref->salt, &entry);
+
+	if (row)
+		row->cnt++;
+	s->failed |= !row;
+}
+
+void tapir_summary__count_sample_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				       const struct tapir_rec_sample *sample)
+{
+	const struct tapir_stack_ref ref = sample_ref(s, sample);
+	struct tapir_stack_cache *cache = s->shared ? s->shared : &s->memo;
+	struct tapir_stack_cache_entry *entry;
+	struct tapir_resolved_stack *row =
+		row_of(s, cache, catalog, &ref, TAPIR_SUMMARY_SAMPLED, &entry);
+
+	s->failed |= !row;
+	if (!row)
 		return;
-	}
-	stack = &s->resolved.data[known->value];
-	stack->cnt++;
-	if (ref->salt == TAPIR_SUMMARY_SAMPLED && ref->stack_id)
-		tapir_stack_ends__count(&s->ends, catalog, ref, TAPIR_FAMILY_SAMPLE, &stack->end);
+	s->hint = s->shared ? tapir_stack_cache__hint(cache, entry) : 0;
+	row->cnt++;
+	if (!ref.stack_id)
+		return;
+	if (!row->end.era)
+		tapir_stack_ends__look_up(&s->ends, catalog, &ref, &row->end);
+	if (row->end.era)
+		row->end_cnt++;
+	else /* the stack may be described later */
+		tapir_stack_ends__count(&s->ends, TAPIR_FAMILY_SAMPLE, &row->end, 1);
 }
 
 /* ---- adding up ---------------------------------------------------------------------------------- */
@@ -369,6 +414,7 @@ void tapir_summary__flush_stacks(struct tapir_summary *s)
 	const struct tapir_resolved_stack *stack;
 
 	tapir_vec_for_each (stack, &s->resolved) {
+		tapir_stack_ends__count(&s->ends, TAPIR_FAMILY_SAMPLE, &stack->end, stack->end_cnt);
 		if (stack->event == TAPIR_SUMMARY_SAMPLED)
 			add_sampled(s, stack);
 		else if (!stack->is_described)
@@ -378,6 +424,7 @@ void tapir_summary__flush_stacks(struct tapir_summary *s)
 		else if (stack->is_described)
 			s->more += stack->cnt;
 	}
+	s->flushed_cnt += s->resolved.cnt;
 	s->resolved.cnt = 0;
 	s->frames.cnt = 0;
 }

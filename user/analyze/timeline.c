@@ -68,6 +68,14 @@ static void count_ids(struct tapir_timeline_stats *stats, const struct tapir_tl_
 	stats->told_joined += i != NULL;
 }
 
+static uint32_t sample_node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)
+{
+	return ref->stack_id || ref->kstack_id
+		       ? tapir_stack_tree__hinted_node(&tl->tree, tl->catalog, ref,
+						       tapir_reorder__hint(tl->reorder))
+		       : TAPIR_NO_NODE;
+}
+
 static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_sample *sample = (const void *)rec;
@@ -83,7 +91,7 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		return;
 	tapir_timeline__ran(tl, t, rec->time_ns);
 	if (tl->opts.wants_stacks)
-		tapir_timeline__set_last_stack(tl, t, tapir_timeline__node(tl, &ref), rec->time_ns);
+		tapir_timeline__set_last_stack(tl, t, sample_node(tl, &ref), rec->time_ns);
 	if (!tapir_timeline__in_range(tl, rec->time_ns) ||
 	    !tapir_timeline__reports(tl, t->tgid, t->tid))
 		return;
@@ -100,7 +108,7 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 
 	if (rec->type != TAPIR_REC_SAMPLE || !tl->opts.wants_stacks)
 		return;
-	node = tapir_stack_tree__expect(&tl->tree, rec, step);
+	node = tapir_stack_tree__expect(&tl->tree, rec, step, tapir_reorder__hint(tl->reorder));
 	if (node != TAPIR_NO_NODE)
 		TELL(tl, expect, node);
 }
@@ -212,6 +220,12 @@ static void out(void *ctx, const struct tapir_rec *rec)
 
 int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
+	return tapir_timeline__add_hinted(tl, rec, 0);
+}
+
+int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec *rec,
+			       uint64_t hint)
+{
 	unsigned kind = rec->type == TAPIR_REC_PROCESS
 				? ((const struct tapir_rec_process *)rec)->kind
 				: TAPIR_PROCESS_EXISTING;
@@ -223,7 +237,7 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
 	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_LOOK || is_life)
-		err = tapir_reorder__add(tl->reorder, rec, is_life);
+		err = tapir_reorder__add_hinted(tl->reorder, rec, is_life, hint);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }
 

@@ -244,6 +244,9 @@ int tapir_timeline__listen(struct tapir_timeline *tl, const struct tapir_timelin
 			   void *ctx);
 /* Takes a well-formed record, in the order of times (reorder.h). 0 or -ENOMEM. */
 int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec);
+/* Does the same, with a hint of the memo of tapir_timeline__stacks for a sample's stack, or 0. */
+int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec *rec,
+			       uint64_t hint);
 /* Closes as unended what is open, after the last record. 0 or -ENOMEM. */
 int tapir_timeline__finish(struct tapir_timeline *tl);
 

@@ -22,6 +22,7 @@ bool tapir_stack_cache__renew(struct tapir_stack_cache *cache, const struct tapi
 	cache->key_cnt = 0;
 	cache->entries.cnt = 0;
 	cache->version = version;
+	cache->era++;
 	return true;
 }
 
@@ -133,6 +134,16 @@ struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache 
 	slot->entry = (uint32_t)cache->entries.cnt;
 	slot->tag = (uint32_t)(e.key >> 32);
 	return &cache->entries.data[cache->entries.cnt - 1];
+}
+
+struct tapir_stack_cache_entry *tapir_stack_cache__at(struct tapir_stack_cache *cache,
+						      const struct tapir_stack_ref *ref)
+{
+	struct tapir_stack_cache_entry *known = tapir_stack_cache__find(cache, ref);
+
+	return known ? known
+		     : tapir_stack_cache__add(cache, ref, TAPIR_NAME_SPAN_ALL,
+					      TAPIR_STACK_CACHE_NONE);
 }
 
 void tapir_stack_cache__fini(struct tapir_stack_cache *cache)

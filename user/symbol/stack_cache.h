@@ -32,12 +32,16 @@ struct tapir_stack_cache {
 	size_t slot_cnt, key_cnt; /* slot_cnt: 0 or a power of two */
 	struct tapir_vec(struct tapir_stack_cache_entry) entries;
 	uint64_t version;
+	uint32_t era; /* grows when everything is forgotten */
 };
+
+#define TAPIR_STACK_CACHE_NONE UINT64_MAX /* as a value: it is not known yet */
 
 struct tapir_stack_cache_entry {
 	uint64_t key;
 	struct tapir_name_span span;
 	uint64_t value;
+	uint64_t row;  /* a number of another user of the cache; 0: it has none */
 	uint32_t next; /* idx + 1 of an entry for another time; 0: none */
 	uint32_t depth;
 };
@@ -74,8 +78,26 @@ struct tapir_stack_cache_entry *tapir_stack_cache__find(struct tapir_stack_cache
 struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache *cache,
 						       const struct tapir_stack_ref *ref,
 						       struct tapir_name_span span, uint64_t value);
+/* Finds the entry, or adds one for all times, of which no value is known. NULL: out of memory. */
+struct tapir_stack_cache_entry *tapir_stack_cache__at(struct tapir_stack_cache *cache,
+						      const struct tapir_stack_ref *ref);
 /* Frees everything; a cache of zeros is empty. */
 void tapir_stack_cache__fini(struct tapir_stack_cache *cache);
+
+/* A number by which an entry is found again without a look-up; never 0. */
+static inline uint64_t tapir_stack_cache__hint(const struct tapir_stack_cache *cache,
+					       const struct tapir_stack_cache_entry *e)
+{
+	return (uint64_t)cache->era << 32 | (uint32_t)(e - cache->entries.data + 1);
+}
+
+/* NULL: it was forgotten. hint: 0, or of this cache. */
+static inline struct tapir_stack_cache_entry *
+tapir_stack_cache__of_hint(const struct tapir_stack_cache *cache, uint64_t hint)
+{
+	return (uint32_t)hint && hint >> 32 == cache->era ? &cache->entries.data[(uint32_t)hint - 1]
+							  : NULL;
+}
 
 static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_span a,
 							   struct tapir_name_span b)

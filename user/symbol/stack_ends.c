@@ -137,17 +137,17 @@ static uint64_t fact_of(struct tapir_stack_ends *ends, const struct tapir_catalo
 	return end_fact(ends, catalog, ref, stack) | gap_fact(ends, catalog, ref, stack);
 }
 
-static void count_gaps(struct tapir_stack_ends *ends, uint64_t fact)
+static void count_gaps(struct tapir_stack_ends *ends, uint64_t fact, uint64_t cnt)
 {
 	uint64_t file = fact >> FILE_GAP_SHIFT & GAP_MASK;
 	uint64_t runtime = fact >> RUNTIME_GAP_SHIFT & GAP_MASK;
 
-	ends->searched += (fact & IS_SEARCHED) != 0;
+	ends->searched += fact & IS_SEARCHED ? cnt : 0;
 	if (file)
-		ends->gaps.data[file - 1].cnt++;
+		ends->gaps.data[file - 1].cnt += cnt;
 	if (runtime) {
-		ends->gaps.data[runtime - 1].of++;
-		ends->gaps.data[runtime - 1].cnt += (fact & LACKS_METHODS) != 0;
+		ends->gaps.data[runtime - 1].of += cnt;
+		ends->gaps.data[runtime - 1].cnt += fact & LACKS_METHODS ? cnt : 0;
 	}
 }
 
@@ -168,25 +168,29 @@ static struct tapir_stack_end_fact find_fact(struct tapir_stack_ends *ends,
 	return (struct tapir_stack_end_fact){fact, known || is_described ? ends->era : 0};
 }
 
-void tapir_stack_ends__count(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
-			     const struct tapir_stack_ref *ref, enum tapir_family_id family,
-			     struct tapir_stack_end_fact *known)
+void tapir_stack_ends__look_up(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			       const struct tapir_stack_ref *ref,
+			       struct tapir_stack_end_fact *known)
 {
-	uint64_t end;
-
 	if (tapir_stack_cache__renew(&ends->memo, catalog) || !ends->era) {
 		tapir_map__clear(&ends->runtime_by_tgid);
 		ends->era++;
 	}
 	if (known->era != ends->era)
 		*known = find_fact(ends, catalog, ref);
-	count_gaps(ends, known->fact);
-	end = END_OF(known->fact);
-	ends->known[family] += end != UNKNOWN;
-	ends->whole[family] += end == WHOLE;
-	ends->by_fp[family] += end == BY_FP;
+}
+
+void tapir_stack_ends__count(struct tapir_stack_ends *ends, enum tapir_family_id family,
+			     const struct tapir_stack_end_fact *known, uint64_t cnt)
+{
+	uint64_t end = END_OF(known->fact);
+
+	count_gaps(ends, known->fact, cnt);
+	ends->known[family] += end != UNKNOWN ? cnt : 0;
+	ends->whole[family] += end == WHOLE ? cnt : 0;
+	ends->by_fp[family] += end == BY_FP ? cnt : 0;
 	if (end >= ROWS)
-		ends->rows.data[end - ROWS].cnt[family]++;
+		ends->rows.data[end - ROWS].cnt[family] += cnt;
 }
 
 void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
@@ -197,8 +201,10 @@ void tapir_stack_ends__add(struct tapir_stack_ends *ends, const struct tapir_cat
 					    .stack_id = tapir_rec__stack_id(rec)};
 	struct tapir_stack_end_fact known = {};
 
-	if (ref.stack_id)
-		tapir_stack_ends__count(ends, catalog, &ref, family, &known);
+	if (!ref.stack_id)
+		return;
+	tapir_stack_ends__look_up(ends, catalog, &ref, &known);
+	tapir_stack_ends__count(ends, family, &known, 1);
 }
 
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends)

@@ -62,13 +62,13 @@ struct tapir_stack_end_fact {
 	uint64_t fact;
 	uint32_t era; /* 0: of no stack that is described */
 };
-/*
- * Counts the user stack of ref, not 0, as known says, which is brought up to date first; zeroed at
- * the beginning.
- */
-void tapir_stack_ends__count(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
-			     const struct tapir_stack_ref *ref, enum tapir_family_id family,
-			     struct tapir_stack_end_fact *known);
+/* Brings known, zeroed at the beginning, up to date for the user stack of ref, which is not 0. */
+void tapir_stack_ends__look_up(struct tapir_stack_ends *ends, const struct tapir_catalog *catalog,
+			       const struct tapir_stack_ref *ref,
+			       struct tapir_stack_end_fact *known);
+/* Counts so many stacks of which that is known. */
+void tapir_stack_ends__count(struct tapir_stack_ends *ends, enum tapir_family_id family,
+			     const struct tapir_stack_end_fact *known, uint64_t cnt);
 /* The number of stacks with an end that is known, of all families together. */
 uint64_t tapir_stack_ends__known(const struct tapir_stack_ends *ends);
 /* The number of stacks that lack callers. */

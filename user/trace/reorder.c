@@ -23,6 +23,7 @@ struct spare {
 struct waiting {
 	uint64_t time_ns;
 	uint64_t seq; /* the earlier of two at the same time goes first */
+	uint64_t hint;
 	struct tapir_rec *rec;
 };
 
@@ -34,6 +35,7 @@ struct tapir_reorder {
 	size_t head, cnt;
 	struct tapir_vec(struct waiting) heap; /* the earliest is [0] */
 	uint64_t seq, bytes, newest_ns, last_out_ns, late;
+	uint64_t hint; /* of the record that is out, or coming */
 	struct spare *spares[SIZES];
 	struct tapir_vec(char *) slabs;
 };
@@ -191,7 +193,7 @@ const uint8_t tapir_reorder_ahead[] = {
 	[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
 
 /* The records themselves were copied half a second ago: they come back from memory first. */
-static void announce(const struct tapir_reorder *r)
+static void announce(struct tapir_reorder *r)
 {
 	const size_t record_ahead = 16;
 
@@ -201,6 +203,7 @@ static void announce(const struct tapir_reorder *r)
 	for (unsigned step = 0; step < TAPIR_REORDER_STEP_CNT; step++) {
 		size_t at = (r->head + tapir_reorder_ahead[step]) % TAPIR_REORDER_MAX_CNT;
 
+		r->hint = r->queue[at].hint;
 		r->coming(r->ctx, r->queue[at].rec, (enum tapir_reorder_step)step);
 	}
 }
@@ -209,6 +212,7 @@ static void let_go(struct tapir_reorder *r)
 {
 	const struct waiting *next = first(r);
 	struct tapir_rec *rec = next->rec;
+	uint64_t hint = next->hint;
 
 	announce(r);
 	if (r->heap.cnt && next == &r->heap.data[0]) {
@@ -222,6 +226,7 @@ static void let_go(struct tapir_reorder *r)
 	r->late += rec->time_ns < r->last_out_ns;
 	if (rec->time_ns > r->last_out_ns)
 		r->last_out_ns = rec->time_ns;
+	r->hint = hint;
 	r->out(r->ctx, rec);
 	release(r, rec);
 }
@@ -255,7 +260,19 @@ static int keep_waiting(struct tapir_reorder *r, struct waiting w, bool is_ahead
 
 int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead)
 {
-	struct waiting w = {.time_ns = rec->time_ns, .seq = r->seq++, .rec = copy_of(r, rec)};
+	return tapir_reorder__add_hinted(r, rec, is_ahead, 0);
+}
+
+uint64_t tapir_reorder__hint(const struct tapir_reorder *r)
+{
+	return r->hint;
+}
+
+int tapir_reorder__add_hinted(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead,
+			      uint64_t hint)
+{
+	struct waiting w = {
+		.time_ns = rec->time_ns, .seq = r->seq++, .hint = hint, .rec = copy_of(r, rec)};
 
 	if (!w.rec)
 		return -ENOMEM;

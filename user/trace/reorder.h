@@ -46,6 +46,13 @@ void tapir_reorder__announce(struct tapir_reorder *r,
  * has come.
  */
 int tapir_reorder__add(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead);
+/*
+ * Does the same, with a number that tapir_reorder__hint returns while the record is out or coming;
+ * else it is 0.
+ */
+int tapir_reorder__add_hinted(struct tapir_reorder *r, const struct tapir_rec *rec, bool is_ahead,
+			      uint64_t hint);
+uint64_t tapir_reorder__hint(const struct tapir_reorder *r);
 /* Delivers all that waits, after the last record. */
 void tapir_reorder__finish(struct tapir_reorder *r);
 /* The number that arrived later than the window allows and were delivered after younger ones. */

@@ -94,14 +94,17 @@ static int read_all(struct tapir_report *report, struct tapir_reader *reader, st
 
 	tapir_reader__deliver_descriptions(reader, true);
 	summary->start_ns = tapir_reader__stats(reader)->created_ns;
+	summary->shared = &tapir_timeline__stacks(tl)->memo;
 	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
 		expect(summary, reader);
 		tapir_pids_seen__add(&r->seen, rec);
+		summary->hint = 0;
 		if (is_wanted(r, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 		else
 			tapir_summary__pass(summary, rec);
-		added = goes_on(r) ? tapir_timeline__add(tl, rec) : -ECANCELED;
+		added = goes_on(r) ? tapir_timeline__add_hinted(tl, rec, summary->hint)
+				   : -ECANCELED;
 	}
 	if (added)
 		return added;
