@@ -286,8 +286,7 @@ void tapir_query_file__free(struct tapir_query_file *f)
 		return;
 	close_db(f);
 	tapir_event_lines__free(f->scan.lines);
-	tapir_str__fini(&f->scan.text);
-	tapir_str__fini(&f->scan.name);
+	tapir_scan__fini(&f->scan);
 	tapir_guard__fd(&f->fd);
 	free(f);
 }
@@ -299,14 +298,26 @@ int tapir_query_file__fd(const struct tapir_query_file *f)
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static void bind_cell(sqlite3_stmt *insert, int at, const struct tapir_sql_value *cell)
+/* Only what was made for this cell is overwritten before the row is inserted. */
+static void bind_text(const struct tapir_scan *scan, sqlite3_stmt *insert, int at,
+		      const struct tapir_sql_value *cell)
+{
+	bool is_made =
+		cell->text >= scan->text.data && cell->text < scan->text.data + scan->text.cap;
+
+	sqlite3_bind_text(insert, at, cell->text, (int)cell->len,
+			  is_made ? SQLITE_TRANSIENT : SQLITE_STATIC);
+}
+
+static void bind_cell(const struct tapir_scan *scan, sqlite3_stmt *insert, int at,
+		      const struct tapir_sql_value *cell)
 {
 	if (cell->type == TAPIR_SQL_INT)
 		sqlite3_bind_int64(insert, at, cell->i64);
 	else if (cell->type == TAPIR_SQL_REAL)
 		sqlite3_bind_double(insert, at, cell->f64);
 	else if (cell->type == TAPIR_SQL_TEXT)
-		sqlite3_bind_text(insert, at, cell->text, (int)cell->len, SQLITE_TRANSIENT);
+		bind_text(scan, insert, at, cell);
 	else
 		sqlite3_bind_null(insert, at);
 }
@@ -323,7 +334,7 @@ static int insert_row(struct tapir_query_file *f, unsigned table, const void *ro
 		if (f->left_out[table] >> (c - t->columns) & 1)
 			continue;
 		tapir_sql_column__read(&f->scan, c, row, &cell);
-		bind_cell(insert, ++at, &cell);
+		bind_cell(&f->scan, insert, ++at, &cell);
 	}
 	rc = f->scan.text.failed ? SQLITE_NOMEM : sqlite3_step(insert);
 	sqlite3_reset(insert);

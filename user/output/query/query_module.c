@@ -184,6 +184,8 @@ static void close_reader(struct cursor *c, bool has_ended)
 {
 	tapir_event_lines__free(c->lines);
 	c->lines = NULL;
+	/* The next reader has a catalog of its own. */
+	tapir_frame_cache__fini(&c->scan.functions);
 	if (c->reader)
 		tapir_query_source__close(table_of(c)->source, c->reader, has_ended);
 	c->reader = NULL;
@@ -205,8 +207,7 @@ static int on_close(sqlite3_vtab_cursor *base)
 	close_reader(c, false);
 	forget_limits(c);
 	tapir_vec__fini(&c->kept);
-	tapir_str__fini(&c->scan.text);
-	tapir_str__fini(&c->scan.name);
+	tapir_scan__fini(&c->scan);
 	free(c);
 	return SQLITE_OK;
 }

@@ -12,7 +12,10 @@
 
 #include "output/export/event_lines.h"
 #include "output/query/query.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "symbol/frame.h"
+#include "symbol/stack_cache.h"
 #include "trace/schema.h"
 
 enum tapir_sql_column_kind {
@@ -38,7 +41,15 @@ struct tapir_scan {
 	/* Fields of the current event; NULL: they are not decoded yet. */
 	const struct tapir_value *values;
 	unsigned value_cnt;
+	/* Innermost functions by address: most rows are in one that was there before. */
+	struct tapir_frame_cache functions;
+	struct tapir_map function_by_name;	 /* hash -> idx + 1 */
+	struct tapir_vec(char *) function_names; /* owned */
+	size_t function_bytes;
 };
+
+/* Frees the texts of a scan; one of zeros is empty. Its lines are not the scan's. */
+void tapir_scan__fini(struct tapir_scan *scan);
 
 struct tapir_sql_column {
 	const char *name; /* NULL ends a table */

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/event_fields.h"
@@ -24,6 +25,9 @@ static void set_text(struct tapir_sql_value *out, struct tapir_sv text)
 	out->text = text.data;
 	out->len = (uint32_t)text.len;
 }
+
+#define FUNCTIONS_MAX	    65536u     /* names that are remembered */
+#define FUNCTIONS_BYTES_MAX (8u << 20) /* of all of them */
 
 static void set_word(struct tapir_sql_value *out, const char *word)
 {
@@ -91,15 +95,82 @@ static void add_frames(struct tapir_scan *scan, const struct tapir_rec *rec, uin
 	}
 }
 
+/* The number of a function's name, idx + 1; 0: there is no room for another one. */
+static uint64_t number_of_function(void *ctx, const struct tapir_frame *frame)
+{
+	struct tapir_scan *scan = ctx;
+	struct tapir_frame function = tapir_frame__function(frame, 0);
+	uint64_t *number, hash;
+	char *name;
+
+	tapir_str__clear(&scan->text);
+	tapir_query_frame__add_name(&scan->text, &function, &scan->name);
+	hash = tapir_hash__bytes(0, scan->text.data, scan->text.len);
+	number = tapir_map__get(&scan->function_by_name, hash);
+	if (number)
+		return strcmp(scan->function_names.data[*number - 1],
+			      scan->text.len ? scan->text.data : "")
+			       ? 0
+			       : *number;
+	if (scan->function_names.cnt >= FUNCTIONS_MAX ||
+	    scan->function_bytes + scan->text.len > FUNCTIONS_BYTES_MAX || !scan->text.len)
+		return 0;
+	name = strdup(scan->text.data);
+	number = name ? tapir_map__put(&scan->function_by_name, hash, NULL) : NULL;
+	if (!number || !tapir_vec__push(&scan->function_names, name)) {
+		free(name);
+		if (number)
+			tapir_map__del(&scan->function_by_name, hash);
+		return 0;
+	}
+	scan->function_bytes += scan->text.len;
+	return *number = scan->function_names.cnt;
+}
+
+/* Sets the name of a stack's innermost function. False: the stack is not described. */
+static bool set_function(struct tapir_scan *scan, const struct tapir_rec *rec, uint64_t id,
+			 struct tapir_sql_value *out)
+{
+	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(scan->catalog, id) : NULL;
+	const struct tapir_stack_ref ref = {.tgid = tapir_rec__tgid(rec, 0),
+					    .time_ns = rec->time_ns};
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	struct tapir_stack_view view;
+	uint64_t number;
+
+	if (!stack || !stack->frame_cnt)
+		return false;
+	tapir_stack_view__of(&stack->h, &view);
+	number = tapir_frame_cache__number(&scan->functions, scan->catalog, &ref, &view, 0,
+					   number_of_function, scan, &span);
+	tapir_str__clear(&scan->text);
+	if (number) {
+		set_word(out, scan->function_names.data[number - 1]);
+		return true;
+	}
+	add_frames(scan, rec, id, false);
+	set_made(out, &scan->text);
+	return true;
+}
+
+void tapir_scan__fini(struct tapir_scan *scan)
+{
+	tapir_str__fini(&scan->text);
+	tapir_str__fini(&scan->name);
+	for (size_t i = 0; i < scan->function_names.cnt; i++)
+		free(scan->function_names.data[i]);
+	tapir_vec__fini(&scan->function_names);
+	tapir_map__fini(&scan->function_by_name);
+	tapir_frame_cache__fini(&scan->functions);
+}
+
 MADE(make_function)
 {
 	const struct tapir_rec *rec = row;
 
 	(void)column;
-	add_frames(scan, rec, tapir_rec__kstack_id(rec), false);
-	if (!scan->text.len)
-		add_frames(scan, rec, tapir_rec__stack_id(rec), false);
-	set_made(out, &scan->text);
+	if (!set_function(scan, rec, tapir_rec__kstack_id(rec), out))
+		(void)set_function(scan, rec, tapir_rec__stack_id(rec), out);
 }
 
 MADE(make_stack)
