@@ -6,7 +6,7 @@ what was skipped and why, the ten slowest cases, and which of the unstable ones 
 cases is wrong; 3 when some failed; 130 when interrupted.
 
 Most cases mostly wait (they use a quarter of a CPU), so that --jobs of them run at a time. Those that quiet.py lists with the
-reason run when the others are over, one after the other, or two at a time where the reason is that they mostly wait.
+reason run when the others are over, one after the other, or two at a time where they leave room for another.
 
 There is no second try. A case of tests/unstable.txt is printed as `unstable` when it fails, and does not decide; such a line
 is a debt with a date. Without root all cases are skipped.
