@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 
@@ -134,8 +135,9 @@ def count(programs):
     return {mode: program.answer() for mode, program in programs.items()}
 
 
-def recorded(t, commands, seconds, *options):
-    """All at once, in one recording: mode -> (its report, what it counted in between, with "no_cpu": its run_delay())."""
+def recorded(t, commands, seconds, *options, until=None):
+    """All at once, in one recording: mode -> (its report, what it counted in between, with "no_cpu": its run_delay()). until: instead of
+    seconds, a function of the programs that returns when they have done enough."""
     t.need_others()
     file = t.path("answers.tapir")
     with contextlib.ExitStack() as stack:
@@ -146,7 +148,11 @@ def recorded(t, commands, seconds, *options):
         pids = {mode: program.first() for mode, program in programs.items()}
         count(programs)  # each has begun, and what counts is compiled when it matters
         delays = {mode: run_delay(pid) for mode, pid in pids.items()}
-        recorder = t.start_tapir("record", "-p", ",".join(pids.values()), "-d", str(seconds), "-f", "-o", file, *options)
+        recorder = t.start_tapir("record", "-p", ",".join(pids.values()), *(() if until else ("-d", str(seconds))), "-f", "-o", file, *options)
+        if until:
+            recorder.wait_ready(timeout=30)
+            until(programs)
+            recorder.signal(signal.SIGINT)
         recorder.wait(60)
         delays = {mode: run_delay(pid) - delays[mode] for mode, pid in pids.items()}
         said = count(programs)

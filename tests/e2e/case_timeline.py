@@ -83,7 +83,10 @@ def named_pair_finds_the_same_intervals(t, file):
 def contention_names_the_holder(t, file, said):
     locks = view(t, file, "contention")["locks"]
     expected = sum(r["lock_ns"] for r in said["requests"])
-    t.ok(0.8 * expected < locks[0]["ns"] < expected + 5 * MS, f"{locks[0]['ns'] / MS} ms, expected {expected / MS}")
+    # The program's clock also counts what it waited for a CPU behind the lock.
+    behind = sum(sums(s["parts"], state="runnable") for s in view(t, file, "slow=request", "--all")["slowest"])
+    t.ok(expected - behind - 3 * MS * len(said["requests"]) < locks[0]["ns"] < expected + 5 * MS,
+         f"{locks[0]['ns'] / MS} ms, expected {expected / MS}, of which {behind / MS} may have been behind it")
     t.eq((locks[0]["kind"], locks[0]["waiters"][0]["held_by_tid"]), ("mutex", said["holder_tid"]), "lock, holder")
 
 
