@@ -171,7 +171,7 @@ def test_what_the_runtime_drops_is_counted(t):
     """It drops what its 64 MB do not hold while tapir stands still."""
     fire = start(t, "threads=4", "events=200000")
     tapir = record(t, fire.pid, DEMO)
-    tapir.signal(signal.SIGSTOP)
+    tapir.stop()
     did = fire_now(fire)
     tapir.signal(signal.SIGCONT)
     time.sleep(1)

@@ -22,7 +22,7 @@ def fire(t, target, *specs, options=(), is_stopped=False):
     tapir = t.start_tapir("record", *specs, *EVENTS_ONLY, *options, "-p", target.pid, "-f", "-o", file)
     tapir.wait_ready()
     if is_stopped:
-        os.kill(tapir.pid, signal.SIGSTOP)
+        tapir.stop()
     target.go()
     said = target.wait().json_lines()
     os.kill(tapir.pid, signal.SIGCONT)

@@ -242,7 +242,8 @@ def test_session_is_its_trace_when_it_ends(t):
     status, headers, _ = server.ask("/v1/sessions", method="POST", body=json.dumps({"pid": target.pid}))
     t.eq((status, headers.get("retry-after", "0") > "0"), (429, True), "a third of two")
     server.json("/readyz", expect=503)
-    until(t, lambda: server.json(first)["samples"] > 0, "samples")
+    for session in first, second:
+        until(t, lambda path=session: server.json(path)["samples"] > 0, "samples")
     server.json(first + "/trace", expect=409)
     status, _, trace = server.ask(first + "/stop", method="POST")
     t.eq(status, 200, f"status: {trace[:300]}")

@@ -276,7 +276,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_processes = {
 	.name = "processes",
-	.summary = "CPU, waits, disk bytes and system calls by process, alike ones in one row",
+	.summary = "CPU, waits, disk bytes and system calls, alike processes as one",
 	.begin = begin,
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,
