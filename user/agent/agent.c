@@ -26,7 +26,7 @@
 #include "agent/agent_watch.h"
 #include "agent/continuous.h"
 #include "agent/answer.h"
-#include "agent/child_run.h"
+#include "base/child/child_run.h"
 #include "agent/front.h"
 #include "agent/http/stdio_http.h"
 #include "base/private_file.h"

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/child/child_run.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/fd_message.h"
@@ -189,9 +190,10 @@ static int convert(const struct conversion *c, struct tapir_str *out)
 	bool is_as_it_is = target->kind == TAPIR_PUSH_PPROF;
 	const char *const argv[] = {"export", "--format", is_otlp ? "otlp" : "pprof", "-", NULL};
 	struct tapir_str plain = {};
-	int err = lseek(c->part_fd, 0, SEEK_SET) < 0
-			  ? -errno
-			  : tapir_task__capture(argv, c->part_fd, 0, is_as_it_is ? out : &plain);
+	int err =
+		lseek(c->part_fd, 0, SEEK_SET) < 0
+			? -errno
+			: tapir_child_run__capture(argv, c->part_fd, 0, is_as_it_is ? out : &plain);
 
 	if (!err && is_otlp)
 		err = tapir_messages__gzip(plain.data ? plain.data : "", plain.len, out);

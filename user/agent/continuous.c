@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "record/request.h"
 #include "flight/flight.h"
+#include "flight/judge.h"
 #include "base/foreign/helper.h"
 #include "agent/agent_push.h"
 #include "agent/agent_watch.h"
@@ -41,36 +42,6 @@ struct message {
 	bool is_part;
 	char why[TAPIR_FROZEN_WHY_BYTES];
 };
-
-/* ---- findings ------------------------------------------------------------------------------- */
-
-bool tapir_continuous__judge(void *ctx, int fd, double severity, struct tapir_str *why)
-{
-	static const char *const argv[] = {"report", "--json", "-", NULL};
-	const json_t *list, *f;
-	struct tapir_str out = {};
-	json_t *report = NULL;
-	size_t i;
-
-	(void)ctx;
-	if (lseek(fd, 0, SEEK_SET) >= 0 && !tapir_task__capture(argv, fd, 0, &out))
-		report = tapir_answer__parse(out.data, out.len);
-	list = json_object_get(report, "findings");
-	json_array_foreach(list, i, f)
-	{
-		const char *text = json_string_value(json_object_get(f, "text"));
-
-		if (why->len || !text ||
-		    json_number_value(json_object_get(f, "severity")) < severity)
-			continue;
-		tapir_str__adds(why, "finding (");
-		tapir_str__add_printable(why, text, strlen(text));
-		tapir_str__adds(why, ")");
-	}
-	json_decref(report);
-	tapir_str__fini(&out);
-	return why->len > 0;
-}
 
 /* ---- the child ------------------------------------------------------------------------------ */
 
@@ -144,7 +115,7 @@ static int record(struct recorder *r, struct tapir_recording_plan *plan,
 		.file = &file,
 		.make = make_file,
 		.take = take_file,
-		.judge = tapir_continuous__judge,
+		.judge = tapir_flight__judge,
 		.part_ns = tapir_agent_push__part_ns(r->config),
 		.part = take_part,
 		.ctx = r,

@@ -23,10 +23,4 @@ int tapir_continuous__freeze(struct tapir_agent *agent, const struct tapir_calle
 void tapir_continuous__answer(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			      const struct tapir_caller *caller, int fd);
 
-/*
- * Returns true if a recording has a finding of this severity (0 to 100): as `tapir report` finds
- * it, in a process of its own. For triggers of a flight recorder.
- */
-bool tapir_continuous__judge(void *ctx, int fd, double severity, struct tapir_str *why);
-
 #endif

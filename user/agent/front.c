@@ -21,6 +21,7 @@
 #include "agent/front_checks.h"
 #include "agent/front_impl.h"
 #include "agent/sandbox.h"
+#include "base/child/capabilities.h"
 
 #define IDLE_SECONDS	 15
 #define TAKE_NS		 (5 * 60 * TAPIR_NS_PER_SEC) /* all bytes of an answer */
@@ -302,8 +303,7 @@ int tapir_front__run(const struct tapir_front_opts *opts)
 	int err;
 
 	signal(SIGPIPE, SIG_IGN);
-	err = opts->listener->is_stdio ? tapir_sandbox__drop_capabilities()
-				       : tapir_sandbox__drop_user();
+	err = opts->listener->is_stdio ? tapir_capabilities__drop() : tapir_sandbox__drop_user();
 	if (!err)
 		err = tapir_sandbox__confine_server();
 	if (err)

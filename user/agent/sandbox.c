@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Capabilities, users and the filter of system calls. The order is forced: the bounding set needs
- * CAP_SETPCAP, which a change of user takes away, and the filter comes last, since it forbids all
- * of this.
+ * Users and the filter of system calls. The order is forced: the bounding set needs CAP_SETPCAP,
+ * which a change of user takes away, and the filter comes last, since it forbids all of this.
  */
 #include "agent/sandbox.h"
 
@@ -12,7 +11,6 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
-#include <sys/capability.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,47 +18,24 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/child/capabilities.h"
 #include "base/diag.h"
 
-#define NOBODY	 65534
-#define MAX_CAPS 64
-
-/* While there is CAP_SETPCAP, which a change of user takes away; without it: nothing to lose. */
-static void drop_bounding_set(void)
-{
-	for (int cap = 0; cap < MAX_CAPS; cap++)
-		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-}
-
-int tapir_sandbox__drop_capabilities(void)
-{
-	cap_t none;
-	int err = 0;
-
-	drop_bounding_set();
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -errno;
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	none = cap_init();
-	if (!none || cap_set_proc(none))
-		err = -errno;
-	cap_free(none);
-	return err;
-}
+#define NOBODY 65534
 
 int tapir_sandbox__drop_user(void)
 {
 	const struct rlimit no_core = {0, 0};
 	int err = 0;
 
-	drop_bounding_set();
+	tapir_capabilities__drop_bounding_set();
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		err = -errno;
 	if (!err && setrlimit(RLIMIT_CORE, &no_core))
 		err = -errno;
 	if (!err)
-		err = tapir_sandbox__drop_capabilities();
+		err = tapir_capabilities__drop();
 	return err ? tapir_diag__fail(err, "cannot drop privileges: %s", tapir_errno__text(err))
 		   : 0;
 }

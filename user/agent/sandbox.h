@@ -14,11 +14,6 @@
 int tapir_sandbox__drop_user(void);
 
 /*
- * Gives up all capabilities, now and after an exec; the user stays. System calls only. 0 or -errno.
- */
-int tapir_sandbox__drop_capabilities(void);
-
-/*
  * Allows only the system calls of a server that uses the sockets it has, with threads: it opens no
  * file, makes no connection, starts no program, sends no signal. Others fail with EPERM. 0 or
  * -errno with a line.

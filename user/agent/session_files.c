@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "agent/sandbox.h"
+#include "base/child/capabilities.h"
 #include "agent/sessions_impl.h"
 #include "trace/reader.h"
 
@@ -278,7 +278,7 @@ int tapir_session__count(void *ctx, int client_fd)
 {
 	const struct tapir_task *task = ctx;
 	struct tapir_reader *reader;
-	int err = tapir_sandbox__drop_capabilities();
+	int err = tapir_capabilities__drop();
 
 	(void)client_fd;
 	if (!err)

@@ -61,11 +61,6 @@ int tapir_task__trace_findings(void *task, int client_fd);
 int tapir_task__trace_query(void *task, int client_fd);
 int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
 
-/*
- * Captures what a command prints, at most 32 MB. allowed: the exit code apart from 0 with which the
- * output is complete.
- */
-int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out);
 /* Answers with a whole JSON document. */
 int tapir_task__send_json(int client_fd, const char *text, size_t len);
 

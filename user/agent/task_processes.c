@@ -17,13 +17,12 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "agent/answer.h"
-#include "agent/child_run.h"
+#include "base/child/child_run.h"
 #include "agent/task.h"
 
-#define MAX_OUTPUT_BYTES (32u << 20)
-#define FRESH_NS	 TAPIR_NS_PER_SEC
-#define RATE_MAX_NS	 (60 * TAPIR_NS_PER_SEC)
-#define ID_KEY		 "_id" /* all digits of its container: not in the answer */
+#define FRESH_NS    TAPIR_NS_PER_SEC
+#define RATE_MAX_NS (60 * TAPIR_NS_PER_SEC)
+#define ID_KEY	    "_id" /* all digits of its container: not in the answer */
 
 /*
  * Listing all processes takes a tenth of a second and more of CPU time. One task at a time does it,
@@ -35,38 +34,13 @@ struct list {
 	uint64_t made_ns;     /* time at which its making started; 0: never */
 	uint64_t ended_ns;    /* and ended: requests that waited for it take it */
 	size_t len;
-	char text[MAX_OUTPUT_BYTES]; /* JSON lines; only what is used is memory */
+	char text[TAPIR_CHILD_RUN_MAX_CAPTURE]; /* JSON lines; only what is used is memory */
 };
 
 struct tapir_shared_lists {
 	struct list some, all;
 	pthread_mutex_t describes[2]; /* two descriptions of a process at a time */
 };
-
-static int keep_output(void *ctx, const char *data, size_t len)
-{
-	struct tapir_str *out = ctx;
-
-	if (out->len + len > MAX_OUTPUT_BYTES)
-		return -EFBIG;
-	tapir_str__add(out, data, len);
-	return out->failed ? -ENOMEM : 0;
-}
-
-int tapir_task__capture(const char *const *argv, int input_fd, int allowed, struct tapir_str *out)
-{
-	struct tapir_child_run run = {.argv = argv,
-				      .input_fd = input_fd,
-				      .has_privileges = input_fd < 0,
-				      .on_output = keep_output,
-				      .ctx = out};
-	int err = tapir_child_run__do(&run);
-
-	if (!err && run.exit_code && run.exit_code != allowed)
-		err = tapir_diag__fail(-EIO, "%s", run.errors.data ? run.errors.data : "failed");
-	tapir_str__fini(&run.errors);
-	return err;
-}
 
 /* ---- a list --------------------------------------------------------------------------------- */
 
@@ -327,7 +301,7 @@ static int make(struct list *list, bool is_all)
 	m.past_ns = m.now_ns - list->made_ns;
 	if (list->made_ns && m.past_ns < RATE_MAX_NS)
 		m.before = cpu_times(list);
-	err = tapir_task__capture(argv, -1, 0, &out);
+	err = tapir_child_run__capture(argv, -1, 0, &out);
 	processes = err ? NULL : choose(out.data, complete, &m);
 	if (!err)
 		err = processes ? keep_list(list, processes, m.now_ns) : -ENOMEM;
@@ -379,7 +353,7 @@ static json_t *lines_of(const char *const *argv, bool (*is_chosen)(void *ctx, js
 	struct tapir_str out = {};
 	json_t *list = NULL;
 
-	if (!tapir_task__capture(argv, -1, 1, &out))
+	if (!tapir_child_run__capture(argv, -1, 1, &out))
 		list = choose(out.data, is_chosen, ctx);
 	tapir_str__fini(&out);
 	return list ? list : json_array();
@@ -392,7 +366,7 @@ static void add_checks(json_t *process, const char *pid)
 	struct tapir_str out = {};
 	json_t *doctor = NULL;
 
-	if (!tapir_task__capture(argv, -1, 3, &out) && out.data)
+	if (!tapir_child_run__capture(argv, -1, 3, &out) && out.data)
 		doctor = json_loads(out.data, 0, NULL);
 	if (doctor)
 		json_object_update(process, doctor);

@@ -23,7 +23,7 @@
 #include "base/foreign/helper.h"
 #include "agent/answer.h"
 #include "agent/question_params.h"
-#include "agent/child_run.h"
+#include "base/child/child_run.h"
 #include "agent/task.h"
 #include "agent/watch/totals.h"
 
@@ -353,7 +353,7 @@ int tapir_task__session(void *ctx, int client_fd)
 static int send_output(const char *const *argv, int input_fd, unsigned failed, int client_fd)
 {
 	struct tapir_str out = {};
-	int err = tapir_task__capture(argv, input_fd, 0, &out);
+	int err = tapir_child_run__capture(argv, input_fd, 0, &out);
 
 	if (err)
 		return tapir_answer__diag(
@@ -515,7 +515,7 @@ static int send_findings(int fd, int client_fd)
 	struct tapir_str out = {};
 	json_t *report, *answer;
 	char *text;
-	int err = tapir_task__capture(argv, fd, 0, &out);
+	int err = tapir_child_run__capture(argv, fd, 0, &out);
 
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);

@@ -21,8 +21,8 @@
 #include "cli/start_time.h"
 #include "cli/target_options.h"
 #include "flight/flight.h"
+#include "flight/judge.h"
 #include "output/render/record_finding.h"
-#include "agent/continuous.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -279,7 +279,7 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 		.max_files = args->ring.max_files,
 		.triggers = triggers,
 		.file = file,
-		.judge = tapir_continuous__judge,
+		.judge = tapir_flight__judge,
 	};
 	struct tapir_recording_result result = {};
 	struct tapir_flight_stats stats = {};

@@ -25,7 +25,7 @@
 #include "base/vec.h"
 #include "cli/mcp/mcp.h"
 #include "cli/mcp/mcp_tools.h"
-#include "agent/child_run.h"
+#include "base/child/child_run.h"
 
 #define MAX_JOBS    64
 #define MAX_TOOLS   4 /* that run at the same time */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * child_run.h - runs this tapir once more, as a command line would, and takes what it prints: what
- * a client gets is what `tapir ps`, `report` or `export` prints. A command that reads a recording
+ * child_run.h - runs tapir as a command line would, and takes what it prints: what a client gets is
+ * what `tapir ps`, `report` or `export` prints. A command that reads a recording
  * runs without capabilities: the recording is made of what other processes said.
  *
  * Blocks. The command is killed when the calling thread ends.
@@ -29,6 +29,14 @@ struct tapir_child_run {
 };
 
 /*
+ * Says which program to run: fd, of base/child/sibling.h, above 2; borrowed until the process ends.
+ * Without it, and with -1, it is this one. For a program that is not tapir itself; for all calls
+ * that follow, also of children, which may give it another number.
+ */
+void tapir_child_run__use_program(int fd);
+int tapir_child_run__program(void); /* -1: this program */
+
+/*
  * Commands that read a recording get names from there as well (--symbols), and keep what they fetch
  * in the cache of this user; root's is below /var/cache. Borrowed; for all calls that follow, also
  * of children.
@@ -40,5 +48,15 @@ void tapir_child_run__use_symbols(const struct tapir_words *places);
  * on_output, it could not be started, or -ECANCELED by stop_fd.
  */
 int tapir_child_run__do(struct tapir_child_run *run);
+
+#define TAPIR_CHILD_RUN_MAX_CAPTURE (32u << 20) /* bytes */
+
+/*
+ * Captures what a command prints, which keeps its privileges unless it has an input (input_fd; -1:
+ * none). allowed: the exit code apart from 0 with which the output is complete. 0, or -errno with a
+ * line unless it could not be started; out is added to, also on failure.
+ */
+int tapir_child_run__capture(const char *const *argv, int input_fd, int allowed,
+			     struct tapir_str *out);
 
 #endif

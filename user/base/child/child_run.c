@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fork, exec of this program, and its two pipes. Work that reads a recording is done by a new
- * program with limits of CPU time and memory: the file may be hostile, and the agent has
- * privileges.
+ * fork, exec of tapir, and its two pipes. Work that reads a recording is done by a new program with
+ * limits of CPU time and memory: the file may be hostile, and the agent has privileges.
  */
-#include "agent/child_run.h"
+#include "base/child/child_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +18,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/diag.h"
 #include "base/file.h"
-#include "agent/sandbox.h"
+#include "base/child/capabilities.h"
 
 #define MAX_WORDS	64
 #define MAX_ERROR_BYTES 4096
@@ -28,7 +28,19 @@
 #define BUFFER_BYTES	32768
 #define STOP_NS		(5 * TAPIR_NS_PER_SEC)
 
-static const struct tapir_words *symbols; /* NULL: none; set before there are threads */
+/* Both are set before there are threads. */
+static const struct tapir_words *symbols; /* NULL: none */
+static int program_fd = -1;		  /* of tapir; -1: this program is tapir */
+
+void tapir_child_run__use_program(int fd)
+{
+	program_fd = fd;
+}
+
+int tapir_child_run__program(void)
+{
+	return program_fd;
+}
 
 void tapir_child_run__use_symbols(const struct tapir_words *places)
 {
@@ -49,7 +61,7 @@ static void name_cache(char *out, size_t size)
 		snprintf(out, size, "XDG_CACHE_HOME=%s/.cache", home);
 }
 
-/* Executes this program again. Returns on failure. */
+/* Executes tapir. Returns on failure. */
 static void exec_words(char **words, bool has_cache)
 {
 	char cache[4096] = "";
@@ -59,7 +71,10 @@ static void exec_words(char **words, bool has_cache)
 		name_cache(cache, sizeof(cache));
 	if (*cache)
 		environment[2] = cache;
-	execve("/proc/self/exe", words, environment);
+	if (program_fd >= 0)
+		fexecve(program_fd, words, environment);
+	else
+		execve("/proc/self/exe", words, environment);
 }
 
 static size_t add_symbols(const struct tapir_words *places, char **words, size_t cnt)
@@ -101,7 +116,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setrlimit(RLIMIT_CPU, &cpu);
 	tapir_file__restore_limit();
-	if (!run->has_privileges && tapir_sandbox__drop_capabilities())
+	if (!run->has_privileges && tapir_capabilities__drop())
 		_exit(1);
 	exec_words(words, places != NULL);
 	_exit(127);
@@ -243,5 +258,31 @@ int tapir_child_run__do(struct tapir_child_run *run)
 	err = take_all(&reading);
 	run->exit_code = wait_for(pid);
 	tidy_errors(&run->errors);
+	return err;
+}
+
+static int keep_output(void *ctx, const char *data, size_t len)
+{
+	struct tapir_str *out = ctx;
+
+	if (out->len + len > TAPIR_CHILD_RUN_MAX_CAPTURE)
+		return -EFBIG;
+	tapir_str__add(out, data, len);
+	return out->failed ? -ENOMEM : 0;
+}
+
+int tapir_child_run__capture(const char *const *argv, int input_fd, int allowed,
+			     struct tapir_str *out)
+{
+	struct tapir_child_run run = {.argv = argv,
+				      .input_fd = input_fd,
+				      .has_privileges = input_fd < 0,
+				      .on_output = keep_output,
+				      .ctx = out};
+	int err = tapir_child_run__do(&run);
+
+	if (!err && run.exit_code && run.exit_code != allowed)
+		err = tapir_diag__fail(-EIO, "%s", run.errors.data ? run.errors.data : "failed");
+	tapir_str__fini(&run.errors);
 	return err;
 }
