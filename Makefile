@@ -5,7 +5,7 @@
 #
 #   bpf.mk        BPF programs -> one skeleton
 #   generated.mk  sources that are generated; tapir-manifest
-#   user.mk       tapir, tapir-static
+#   user.mk       tapir, tapir-agent, tapir-static
 #   usdt.mk       libtapir and the profiler for .NET: what runs inside a traced process
 #   tests.mk      tests, their targets and tools, benchmarks, goals that take long
 #   fuzz.mk       libFuzzer
@@ -43,7 +43,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototyp
            -Wformat=2 -Wundef
 INC     := -DTAPIR_BUILD='"$(BUILD)"' -Iinclude -Iuser -I. -isystem $(BUILD)/gen -isystem /usr/include/libxml2
 TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) $(INC) -MD -MP -pthread
-LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lsqlite3 -lseccomp -lprotobuf-c -lm -pthread
+LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lsqlite3 -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
 include $(patsubst %,scripts/mk/%.mk,bpf generated user usdt tests fuzz packages)
@@ -53,7 +53,7 @@ include $(patsubst %,scripts/mk/%.mk,bpf generated user usdt tests fuzz packages
 .PHONY: all static help bootstrap demo check test test-packages unit unit-one e2e-one format clean check-kernels check-faults check-lib \
         check-arm64 check-musl check-dotnet check-long check-matrix check-serve check-stacks corpus
 
-all: $(TAPIR) $(USDT_LIB) $(USDT_SO) docs ## build build/tapir, its man pages and shell completion
+all: $(TAPIR) $(AGENT) $(USDT_LIB) $(USDT_SO) docs ## build build/tapir, build/tapir-agent, man pages and shell completion
 
 static: $(TAPIR)-static ## build build/tapir-static, one file without libraries
 
@@ -93,7 +93,7 @@ unit-one: ## build and run one unit test program (T=test_maps)
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BUILD)/$(patsubst %.c,%,$(firstword $(wildcard tests/unit/$(T).c tests/bpf_host/$(T).c) $(T)))
 	$(Q)$(BUILD)/$(patsubst %.c,%,$(firstword $(wildcard tests/unit/$(T).c tests/bpf_host/$(T).c)))
 
-e2e-one: $(TAPIR) $(TARGET_BIN) ## run end-to-end cases whose names match (T='fork.*')
+e2e-one: $(TAPIR) $(AGENT) $(TARGET_BIN) ## run end-to-end cases whose names match (T='fork.*')
 	$(Q)test -n '$(T)' || { echo "usage: make e2e-one T='fork.*'"; exit 2; }
 	$(Q)$(PYTHON) tests/e2e/run.py --build $(BUILD) --only '$(T)' -v
 

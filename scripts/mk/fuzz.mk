@@ -33,6 +33,6 @@ $(FUZZ_LIB): $(FUZZ_OBJ)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB) $(LIB) Makefile scripts/mk/fuzz.mk
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_FLAGS) -MF $@.d -fsanitize=fuzzer $< $$(sed -n 's|^// fuzz: ||p' $<) $(FUZZ_LIB) $(LIB) $(LIBS) -o $@
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -MF $@.d -fsanitize=fuzzer $< $$(sed -n 's|^// fuzz: ||p' $<) $(FUZZ_LIB) $(LIB) $(AGENT_LIBS) -o $@
 
 -include $(FUZZ_OBJ:.o=.d) $(FUZZ_BIN:=.d)

@@ -20,6 +20,7 @@ $(BUILD)/man3/%.3: %.h scripts/man3
 $(BUILD)/man/tapir.1: $(TAPIR)
 	$(call say,GEN,$(@D))
 	$(Q)rm -rf $(@D) && mkdir -p $(@D) && $(TAPIR) help --man-pages $(@D)
+	$(Q)echo '.so man1/tapir-serve.1' >$(@D)/tapir-agent.1
 
 $(BUILD)/tapir.bash: $(TAPIR)
 	$(call say,GEN,$@)
@@ -28,6 +29,7 @@ $(BUILD)/tapir.bash: $(TAPIR)
 .PHONY: install uninstall
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 0755 $(TAPIR) $(DESTDIR)$(PREFIX)/bin/tapir
+	install -D -m 0755 $(AGENT) $(DESTDIR)$(PREFIX)/bin/tapir-agent
 	install -D -m 0755 $(MANIFEST) $(DESTDIR)$(PREFIX)/bin/tapir-manifest
 	for page in $(BUILD)/man/*.[17] user/cli/manifest/tapir-manifest.1; do \
 	    install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$(basename $$page); done
@@ -55,7 +57,7 @@ install-lib: lib ## install libtapir, its headers, tapir.pc and tapir-config.cma
 	install -m 0644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/tapir/
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/tapir $(DESTDIR)$(PREFIX)/bin/tapir-manifest $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,tapir tapir-agent tapir-manifest) $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tapir
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/tapir.1 $(DESTDIR)$(PREFIX)/share/man/man1/tapir-manifest.1 $(DESTDIR)$(PREFIX)/share/man/man[17]/tapir-*.[17]
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man3/tapir_,$(notdir $(MAN3)))
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/$(LIBDIR)/,libtapir.so libtapir.so.0 libtapir.so.$(VERSION) pkgconfig/tapir.pc)

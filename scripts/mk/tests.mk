@@ -119,7 +119,7 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c Makefile scripts/mk/tests.mk | $(GEN)
 
 $(UNIT_BIN): %: %.o $(LIB) $(USDT_LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(USDT_LIB) $(LIB) $(LIBS) -lcmocka -o $@
+	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(filter %.o,$^) $(USDT_LIB) $(LIB) $(AGENT_LIBS) -lcmocka -o $@
 
 # Tests of the profiler's parts that need no process around them.
 PUBLISH_OBJ := $(patsubst %,$(BUILD)/tests/coreclr/coreclr_%.o,blob text layout payload json)
@@ -184,7 +184,7 @@ $(BUILD)/tests/tools/deadfs: tests/e2e/fuse/deadfs.c Makefile scripts/mk/tests.m
 $(BUILD)/tests/tools/%: tests/e2e/tools/%.c $(LIB) Makefile scripts/mk/tests.mk
 	$(call say,TOOL,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(LIBS) -o $@
+	$(Q)$(CC) $(TAPIR_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -MF $@.d $< $(LIB) $(AGENT_LIBS) -o $@
 
 $(BUILD)/tests/costs/%.so: tests/costs/%.c Makefile scripts/mk/tests.mk
 	$(call say,CC,$<)

@@ -18,10 +18,10 @@ $(FAULT_DIR)/faults.o: tests/faults/faults.c tests/faults/fault_table.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I. -O2 -g -pthread -c $< -o $@
 
-$(FAULT_DIR)/tapir: $(BUILD)/user/cli/main.o $(FAULT_DIR)/faults.o $(LIB)
+$(FAULT_DIR)/tapir: $(TAPIR_OBJ) $(FAULT_DIR)/faults.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(FAULT_WRAPS:%=-Wl,--wrap=%) -Wl,--export-dynamic-symbol=syscall \
-	    $(BUILD)/user/cli/main.o $(FAULT_DIR)/faults.o $(LIB) $(LIBS) -o $@
+	    $(TAPIR_OBJ) $(FAULT_DIR)/faults.o $(LIB) $(LIBS) -o $@
 
 $(FAULT_DIR)/usdt/%.o: usdt/%.c $(FAULT_DEPS)
 	@mkdir -p $(@D)
@@ -39,7 +39,7 @@ $(FAULT_DIR)/libtapir-coreclr.so: $(FAULT_CORECLR)
 $(FAULT_DIR)/dotnet_profiler.o: user/runtime/dotnet/dotnet_profiler.c $(FAULT_DIR)/libtapir-coreclr.so
 	$(Q)$(CC) -std=gnu11 -Iuser -DTAPIR_BUILD='"$(FAULT_DIR)"' -c $< -o $@
 
-$(FAULT_DIR)/tapir-coreclr: $(BUILD)/user/cli/main.o $(FAULT_DIR)/dotnet_profiler.o $(LIB)
+$(FAULT_DIR)/tapir-coreclr: $(TAPIR_OBJ) $(FAULT_DIR)/dotnet_profiler.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 

@@ -30,6 +30,10 @@ gcc -std=gnu11 -Wall -Wextra -Werror -I"$dest/root/usr/include" "$dest/fires.c" 
 	-pthread -o "$dest/fires"
 "$dest/fires"
 "$dest/root/usr/bin/tapir" --version
+# tapir finds tapir-agent where it is installed: it answers that these two are not for one agent.
+"$dest/root/usr/bin/tapir" serve --stdio --state memory 2>"$dest/said" || [ $? = 2 ]
+grep -q '^tapir: serve: --stdio: takes no other option' "$dest/said" || { cat "$dest/said" && exit 1; }
+grep -q tapir-serve "$dest/root/usr/share/man/man1/tapir-agent.1"
 # libtapir.so by pkg-config, with the program of usdt/README.md; nothing but the API is visible.
 sed -n '/^```c$/,/^```$/p' usdt/README.md | sed '/^```/d' >"$dest/demo.c"
 pc=$(PKG_CONFIG_SYSROOT_DIR="$dest/root" PKG_CONFIG_PATH="$dest/root/usr/lib/pkgconfig" pkg-config --cflags --libs tapir)

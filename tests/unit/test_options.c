@@ -147,6 +147,31 @@ static void every_type_is_filled_when_given(void **state)
 	assert_null(cli.program);
 }
 
+/* As tapir-agent has one: its words may name the command, or leave it out. */
+static void default_command_runs_unless_a_word_names_one(void **state)
+{
+	cli.default_command = "watch";
+	assert_int_equal(PARSE("--depth", "7", "-v"), 0);
+	assert_ptr_equal(cli.command, &watch);
+	assert_int_equal(parsed()->depth, 7);
+	teardown(state);
+	setup(state);
+	cli.default_command = "watch";
+	assert_int_equal(PARSE("-v", "watch", "--comm", "show", "x:y"), 0);
+	assert_ptr_equal(cli.command, &watch);
+	assert_int_equal(cli.words.cnt, 1);
+	teardown(state);
+	setup(state);
+	cli.default_command = "watch";
+	assert_int_equal(PARSE("--comm", "watch", "show", "file"), 0); /* that comm is forgotten */
+	assert_ptr_equal(cli.command, &show);
+	teardown(state);
+	setup(state);
+	cli.default_command = "watch";
+	assert_int_equal(PARSE("shwo"), TAPIR_CLI_USAGE);
+	assert_usage("the nearest is 'tapir show'");
+}
+
 static void defaults_stand_when_nothing_is_given(void **state)
 {
 	(void)state;
@@ -374,6 +399,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(every_type_is_filled_when_given),
 		CASE(defaults_stand_when_nothing_is_given),
+		CASE(default_command_runs_unless_a_word_names_one),
 		CASE(globals_work_before_and_behind_the_command),
 		CASE(no_rows_are_all_rows),
 		CASE(program_is_kept_whole_when_behind_dashes),

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/child/child_run.h"
 #include "base/clock.h"
 #include "base/fd_message.h"
 #include "base/file.h"
@@ -57,14 +58,16 @@ void tapir_agent__keep_fds(int *fds, size_t cnt)
 static pid_t fork_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
 		       tapir_task_fn run, void *ctx)
 {
-	int fds[3] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1};
+	int fds[4] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1,
+		      tapir_child_run__program()};
 	pid_t agent_pid = getpid(), pid = fork();
 
 	if (pid)
 		return pid < 0 ? -errno : pid;
 	tapir_agent__become_child(agent_pid, SIGTERM, records);
-	tapir_agent__keep_fds(fds, 3);
+	tapir_agent__keep_fds(fds, 4);
 	agent->state_fd = fds[1];
+	tapir_child_run__use_program(fds[3]);
 	if (trace_fd)
 		*trace_fd = fds[2];
 	tapir_log__mute(true);
@@ -183,6 +186,8 @@ void tapir_agent_child__check(struct tapir_agent *agent, struct tapir_agent_chil
 
 #define WARM_WORKER_NAME "tapir-ready"
 
+static char agent_name[16]; /* as the kernel has it: of the agent, and of what has a request */
+
 static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_PROCESSES] = tapir_task__processes,
 	[TAPIR_ROUTE_PROCESS] = tapir_task__process,
@@ -256,7 +261,7 @@ static int run_warm_worker(void *ctx, int agent_fd)
 	close(agent_fd);
 	if (n <= (ssize_t)sizeof(warm_worker_message.head))
 		return 0;
-	prctl(PR_SET_NAME, "tapir");
+	prctl(PR_SET_NAME, agent_name);
 	if (is_cut || fd < 0 ||
 	    tapir_wire__decode(warm_worker_message.request,
 			       (size_t)n - sizeof(warm_worker_message.head), &rq))
@@ -267,17 +272,16 @@ static int run_warm_worker(void *ctx, int agent_fd)
 static void start_warm_worker(struct tapir_agent *agent)
 {
 	struct tapir_agent_warm_worker *warm_worker = &agent->warm_worker;
-	char own[16] = "tapir";
 	int pair[2];
 
 	if (!warm_worker->page)
 		warm_worker->page = tapir_session_shm__new();
 	if (!warm_worker->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return;
-	prctl(PR_GET_NAME, own);
+	prctl(PR_GET_NAME, agent_name);
 	prctl(PR_SET_NAME, WARM_WORKER_NAME); /* the child has it from its first moment */
 	warm_worker->pid = fork_task(agent, pair[1], NULL, true, run_warm_worker, agent);
-	prctl(PR_SET_NAME, own);
+	prctl(PR_SET_NAME, agent_name);
 	close(pair[1]);
 	if (warm_worker->pid < 0)
 		close(pair[0]);

@@ -15,7 +15,6 @@
 #include "agent/role.h"
 #include "agent/watch/watch.h"
 
-#define TAPIR_SERVE_LISTEN	"127.0.0.1:9747"
 #define TAPIR_SERVE_MAX_LISTEN	8
 
 #define TAPIR_SERVE_MAX_SYMBOLS 16

@@ -132,7 +132,7 @@ int tapir_help__run(const struct tapir_cli *cli)
 	int err;
 
 	if (cli->want_version)
-		tapir_str__addf(&out, "tapir %s\n", TAPIR_VERSION);
+		tapir_str__addf(&out, "%s %s\n", cli->name, TAPIR_VERSION);
 	else if (cli->command)
 		tapir_help__command(cli->command, p, &out);
 	else

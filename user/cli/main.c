@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir: parse, run, report errors. What a command does is in its cmd_NAME.c. */
-#include "attach/proc.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "cli/cmd_help.h"
+/* tapir: its commands. What each does is in its cmd_NAME.c. */
+#include <string.h>
+
+#include "base/child/sibling.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/pager.h"
-#include "cli/terminal.h"
-#include "base/foreign/file_system.h"
 
 /* In the order a newcomer needs them. */
 /* clang-format off */
@@ -38,39 +35,24 @@ static const struct tapir_command *const commands[] = {
 };
 /* clang-format on */
 
-static int run(struct tapir_cli *cli)
-{
-	tapir_terminal__start_log(cli);
-	if (!cli->command || cli->want_help || cli->want_version)
-		return tapir_help__run(cli);
-	if (cli->command->reads_foreign_files) {
-		int err = tapir_proc__check();
+TAPIR_SIBLING_NOTE("tapir");
+#ifdef TAPIR_STATIC
+TAPIR_SIBLING_NOTE("tapir-agent");
+#endif
 
-		if (err)
-			return err;
-		(void)tapir_helpers__start(); /* now, while this process is small; else when needed
-					       */
-	}
-	return cli->command->run(cli);
-}
-
-static void warn(const char *text)
+/* Under the name tapir-agent the static program is the agent, unless another command is named. */
+static const char *default_command(const char *called)
 {
-	tapir_warn("%s", text);
+#ifdef TAPIR_STATIC
+	if (called && !strcmp(basename(called), "tapir-agent"))
+		return tapir_cmd_serve.name;
+#endif
+	(void)called;
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	struct tapir_cli cli = {.commands = commands};
-	int err;
-
-	tapir_file__raise_limit();
-	err = tapir_cli__parse(&cli, argc, argv);
-	if (!err)
-		err = run(&cli);
-	tapir_pager__stop();
-	tapir_terminal__print_diag(err);
-	tapir_fs__end_all(warn);
-	tapir_cli__fini(&cli);
-	return err < 0 ? tapir_cli__exit_code(err) : cli.exit_status;
+	return tapir_command_line__run("tapir", commands, default_command(argc ? argv[0] : NULL),
+				       argc, argv);
 }

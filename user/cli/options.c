@@ -243,12 +243,38 @@ static int parse_letters(struct tapir_cli *cli, struct cursor *c)
 	return 0;
 }
 
+static bool free_value(const struct tapir_option *o, void *value, void *ctx)
+{
+	(void)ctx;
+	if (o->type == TAPIR_OPTION_LIST || o->type == TAPIR_OPTION_CHOICES)
+		tapir_vec__fini((struct tapir_words *)value);
+	else if (o->type == TAPIR_OPTION_PIDS)
+		tapir_vec__fini((struct tapir_pids *)value);
+	else if (o->type == TAPIR_OPTION_PIDS_OR_EACH)
+		tapir_vec__fini(&((struct tapir_pids_or_each *)value)->pids);
+	else if (o->type == TAPIR_OPTION_LIST_OR_DEFAULT)
+		tapir_vec__fini(&((struct tapir_words_or_default *)value)->words);
+	else if (o->type == TAPIR_OPTION_PLACES_OR_DEFAULT)
+		tapir_vec__fini(&((struct tapir_places_or_default *)value)->words);
+	return false;
+}
+
+static void drop_command(struct tapir_cli *cli)
+{
+	if (cli->command)
+		each_option(cli, free_value, NULL);
+	free(cli->args);
+	cli->args = NULL;
+	cli->command = NULL;
+}
+
 static int choose_command(struct tapir_cli *cli, const char *name)
 {
 	const struct tapir_command *command = tapir_cli__find(cli, name);
 
 	if (!command)
 		return unknown_command(cli, name);
+	drop_command(cli);
 	cli->args = calloc(1, command->args_bytes ? command->args_bytes : 1);
 	if (!cli->args)
 		return -ENOMEM;
@@ -266,8 +292,10 @@ static int parse_word(struct tapir_cli *cli, struct cursor *c)
 		return parse_long(cli, c);
 	if (word[0] == '-' && word[1])
 		return parse_letters(cli, c);
-	if (!cli->command)
+	if (!cli->command || cli->is_default) {
+		cli->is_default = false;
 		return choose_command(cli, word);
+	}
 	return tapir_vec__push(&cli->words, word) ? 0 : -ENOMEM;
 }
 
@@ -312,6 +340,10 @@ int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv)
 	struct cursor c = {argc, argv, 1};
 	int err = 0;
 
+	if (cli->default_command) {
+		err = choose_command(cli, cli->default_command);
+		cli->is_default = !err;
+	}
 	for (; c.at < argc && !err; c.at++) {
 		if (!strcmp(argv[c.at], "--")) {
 			err = parse_rest(cli, &c);
@@ -324,30 +356,10 @@ int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv)
 	return check_words(cli);
 }
 
-static bool free_value(const struct tapir_option *o, void *value, void *ctx)
-{
-	(void)ctx;
-	if (o->type == TAPIR_OPTION_LIST || o->type == TAPIR_OPTION_CHOICES)
-		tapir_vec__fini((struct tapir_words *)value);
-	else if (o->type == TAPIR_OPTION_PIDS)
-		tapir_vec__fini((struct tapir_pids *)value);
-	else if (o->type == TAPIR_OPTION_PIDS_OR_EACH)
-		tapir_vec__fini(&((struct tapir_pids_or_each *)value)->pids);
-	else if (o->type == TAPIR_OPTION_LIST_OR_DEFAULT)
-		tapir_vec__fini(&((struct tapir_words_or_default *)value)->words);
-	else if (o->type == TAPIR_OPTION_PLACES_OR_DEFAULT)
-		tapir_vec__fini(&((struct tapir_places_or_default *)value)->words);
-	return false;
-}
-
 void tapir_cli__fini(struct tapir_cli *cli)
 {
-	if (cli->command)
-		each_option(cli, free_value, NULL);
+	drop_command(cli);
 	tapir_vec__fini(&cli->words);
 	free(cli->chosen_file);
 	cli->chosen_file = NULL;
-	free(cli->args);
-	cli->args = NULL;
-	cli->command = NULL;
 }

@@ -185,14 +185,18 @@ struct tapir_command {
 
 /* One run of the program. */
 struct tapir_cli {
+	const char *name;			     /* of the program, for --version */
 	const struct tapir_command *const *commands; /* all, ended by NULL */
-	const struct tapir_command *command;	     /* NULL: not given */
-	void *args;				     /* the command's own, filled */
-	struct tapir_words words;		     /* what is no option */
-	char **program;				     /* after "--", NULL-terminated; NULL: none */
-	struct tapir_symbol_use *symbols; /* of --symbols (cli/symbol_options.h); NULL: none */
+	const char *default_command; /* of a command line that names none; NULL: it has none */
+	char **argv;		     /* of main(), NULL-terminated: for a program that takes over */
+	const struct tapir_command *command; /* NULL: not given */
+	void *args;			     /* the command's own, filled */
+	struct tapir_words words;	     /* what is no option */
+	char **program;			     /* after "--", NULL-terminated; NULL: none */
+	struct tapir_symbol_use *symbols;    /* of --symbols (cli/symbol_options.h); NULL: none */
 	char *chosen_file; /* the default word (cli/recording_file.h); owned; NULL: none */
 	bool wants_async;  /* of --async (cli/recording_file.h) */
+	bool is_default;   /* command is default_command; a word may still name another one */
 	bool want_help, want_version, is_verbose, is_quiet, no_pager;
 	int exit_status; /* of a command that succeeded: that of the program it ran */
 };
@@ -202,7 +206,8 @@ struct tapir_cli {
 
 extern const struct tapir_option tapir_global_options[];
 
-/* Fills everything but commands. Failure: TAPIR_CLI_USAGE or -ENOMEM; call fini all the same. */
+/* Fills everything but the first four. Failure: TAPIR_CLI_USAGE or -ENOMEM; call fini all the same.
+ */
 int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv);
 void tapir_cli__fini(struct tapir_cli *cli);
 

@@ -48,8 +48,7 @@ int tapir_stdio_keeper__start(uint32_t *program)
 	sigset_t set, before;
 
 	*program = (uint32_t)getppid();
-	/* The name is set because the program's file may have none. */
-	if (prctl(PR_SET_NAME, "tapir") || prctl(PR_SET_CHILD_SUBREAPER, 1))
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return -errno;
 	setsid(); /* a terminal's signals are for the program */
 	sigemptyset(&set);
