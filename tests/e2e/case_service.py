@@ -6,7 +6,7 @@ import os
 from serve_agent import Server, status_of
 from dotnet_program import build_dotnet
 
-UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "packaging", "debian", "tapir.service")
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "packaging", "debian", "tapir-agent.tapir.service")
 
 # $1: what stays writable, one name a line; then the command.
 READ_ONLY = """set -eu
