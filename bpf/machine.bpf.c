@@ -45,6 +45,7 @@ struct machine_scratch {
 	struct question_scratch question;
 	__u64 ctx_va; /* as a number: fields are read at any offset from it */
 	__u64 word;
+	__u64 kernel_stack_id;
 	__u32 payload_at; /* in rec */
 	__u32 var_bytes;
 	__u8 rec[REC_BYTES];
@@ -144,8 +145,9 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 		ev->stack_id = take_user_stack(&s->stacks, now, &ev->h, &err);
 	}
 	if (!err && owner == STACK_OF_TRACEPOINT) {
-		s->word = take_kernel_stack(&s->stacks, now, ctx, 0, &ev->h, &err);
-		__builtin_memcpy(s->rec + sizeof(*ev), &s->word, sizeof(s->word));
+		s->kernel_stack_id = take_kernel_stack(&s->stacks, now, ctx, 0, &ev->h, &err);
+		__builtin_memcpy(s->rec + sizeof(*ev), &s->kernel_stack_id,
+				 sizeof(s->kernel_stack_id));
 		ev->flags |= TAPIR_EVENT_KSTACK;
 		s->payload_at = sizeof(*ev) + 8;
 	}
@@ -155,11 +157,25 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 	}
 }
 
-static __noinline int is_answered(struct machine_scratch *s, const struct tapir_machine_site *site)
+/* The stack has been taken before, if there is one. Not static: see find_row. */
+__weak __noinline int is_answered(struct machine_scratch *s, const struct tapir_machine_site *site)
 {
-	return s && site &&
-	       is_answered_by(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
-			      TAPIR_MACHINE_FIELDS);
+	const struct tapir_rec_event *ev;
+	int fate;
+
+	if (!s || !site)
+		return 0;
+	ev = event_of(s);
+	fate = fate_of(&site->probe_id, &s->question, slot_of(s, 0), ev->fault_mask,
+		       TAPIR_MACHINE_FIELDS);
+	if (!has_sums || fate < HIT_ADDED)
+		return fate == HIT_REJECTED;
+	s->question.stack.user = ev->stack_id;
+	s->question.stack.kernel = ev->flags & TAPIR_EVENT_KSTACK ? s->kernel_stack_id : 0;
+	s->question.stack.tgid = ev->tgid;
+	s->question.stack.is_lost = ev->flags & TAPIR_EVENT_STACK_LOST;
+	return is_added_now(&site->probe_id, &s->question, slot_of(s, 0), ev->fault_mask,
+			    TAPIR_MACHINE_FIELDS);
 }
 
 /* Describes the thread first, if that is due. */
@@ -186,8 +202,11 @@ static __noinline int send_event(struct machine_scratch *s, __u32 field_cnt)
 	}
 	ev->h.size = size;
 	barrier_var(size);
-	if (size > REC_BYTES || tapir_send(now, &s->stacks.sender, s->rec, size))
+	if (size > REC_BYTES || tapir_send(now, &s->stacks.sender, s->rec, size)) {
 		tapir_lose(&ev->probe_id, TAPIR_LOSS_RING_FULL);
+		if (has_sums)
+			forget_new_stacks(&s->question);
+	}
 	return 0;
 }
 
@@ -346,8 +365,9 @@ static __always_inline void take_counter_stacks(struct machine_scratch *s, struc
 		ev->stack_id = take_user_stack(&s->stacks, now, &ev->h, &err);
 	}
 	if (!err && !in_user) {
-		s->word = take_kernel_stack(&s->stacks, now, ctx, 0, &ev->h, &err);
-		__builtin_memcpy(s->rec + sizeof(*ev), &s->word, sizeof(s->word));
+		s->kernel_stack_id = take_kernel_stack(&s->stacks, now, ctx, 0, &ev->h, &err);
+		__builtin_memcpy(s->rec + sizeof(*ev), &s->kernel_stack_id,
+				 sizeof(s->kernel_stack_id));
 		ev->flags |= TAPIR_EVENT_KSTACK;
 		s->payload_at = sizeof(*ev) + 8;
 	}

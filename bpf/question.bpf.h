@@ -15,7 +15,9 @@
 #define TAPIR_QUESTION_TEXT(ctx, term, slot) TAPIR_QUESTION_UNDEFINED
 #include "bpf/question_logic.bpf.h"
 
-#define E2BIG 7 /* uapi/asm-generic/errno-base.h: the map is full */
+/* uapi/asm-generic/errno-base.h: the map is full; another thread was first */
+#define E2BIG  7
+#define EEXIST 17
 
 /* Set before load: 0 leaves all of this out, and adding up. */
 const volatile __u32 has_questions __weak SEC(".rodata") = 0;
@@ -82,6 +84,15 @@ struct {
 	__type(value, __u64);
 } sums_texts __weak SEC(".maps");
 
+/* Stacks in keys, whose frames are recorded: by tapir_sums__stack_id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, __u64);
+} sums_stacks __weak SEC(".maps");
+
 /* A new row begins with these. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -104,7 +115,10 @@ struct question_scratch {
 	struct tapir_sums_key key;
 	struct tapir_sums_text text;
 	__u64 text_id;
-	__u32 bad_key; /* enum key_result, of all parts */
+	struct tapir_sums_stack stack; /* of the hit, if the question needs it */
+	__u32 fate;		       /* enum hit_fate */
+	__u32 new_stacks;	       /* a bit for each part of the key that is one */
+	__u32 bad_key;		       /* enum key_result, of all parts */
 	__u32 column;
 	__u32 no_room; /* a bit for each column whose histogram has none for this value */
 	__u32 failed;  /* the column that did */
@@ -210,6 +224,42 @@ static __noinline int take_text(struct question_scratch *s, const struct tapir_h
 	return 0;
 }
 
+/*
+ * Fills the i-th part of the key by the stack. The first hit with it is recorded: user space has
+ * its frames by that, and their names as they are at the time.
+ */
+static __noinline int take_stack_key(struct question_scratch *s, __u32 part, __u32 i)
+{
+	__u64 *id = &s->key.parts[i & (TAPIR_SUMS_KEYS - 1)];
+	int result = KEY_IS_THERE;
+	long err;
+
+	*id = tapir_sums__stack_id(&s->stack, part);
+	s->key.kinds[i & (TAPIR_SUMS_KEYS - 1)] = *id ? TAPIR_SUMS_STACK_ID : TAPIR_SUMS_ABSENT;
+	if (s->stack.is_lost) {
+		result = KEY_ELSEWHERE;
+	} else if (*id && !bpf_map_lookup_elem(&sums_stacks, id)) {
+		err = bpf_map_update_elem(&sums_stacks, id, id, BPF_NOEXIST);
+		result = err == -EEXIST	 ? KEY_IS_THERE
+			 : err == -E2BIG ? KEY_NO_ROOM
+					 : KEY_ELSEWHERE;
+		s->new_stacks |= (__u32)!err << i;
+	}
+	if (result > s->bad_key)
+		s->bad_key = result;
+	return 0;
+}
+
+/* The hit that was to bring new stacks is lost: the next one shall. */
+static __noinline int forget_new_stacks(struct question_scratch *s)
+{
+	for (__u32 i = 0; i < TAPIR_SUMS_KEYS; i++)
+		if (s->new_stacks >> i & 1)
+			bpf_map_delete_elem(&sums_stacks, &s->key.parts[i]);
+	s->new_stacks = 0;
+	return 0;
+}
+
 /* Fills the i-th part of the key. */
 static __always_inline void take_key(struct question_scratch *s, const struct tapir_hit_key *k,
 				     __u32 i, const __u64 *numbers, __u64 faults, __u32 cnt)
@@ -228,6 +278,9 @@ static __always_inline void take_key(struct question_scratch *s, const struct ta
 		value = bpf_get_smp_processor_id();
 	} else if (k->source <= TAPIR_HIT_THREAD && k->source >= TAPIR_HIT_COMM) {
 		take_text(s, k, i, 0);
+		return;
+	} else if (k->source == TAPIR_HIT_STACK) {
+		take_stack_key(s, k->slot, i);
 		return;
 	} else if (slot >= cnt || faults >> slot & 1) {
 		kind = TAPIR_SUMS_ABSENT;
@@ -415,23 +468,41 @@ static __always_inline int add_hit(const struct tapir_hit_question *q, struct qu
 	return 1;
 }
 
-/* Returns true if the hit has been counted: it need not be recorded. */
-static __always_inline int is_answered_by(const __u32 *probe_id, struct question_scratch *s,
-					  const __u64 *numbers, __u64 faults, __u32 cnt)
+/* Decided once the numbers of a hit are read. */
+enum hit_fate {
+	HIT_RECORDED,
+	HIT_REJECTED, /* and counted */
+	HIT_ADDED,    /* if the map has room: is_added_now */
+	HIT_WANTS_STACK,
+};
+
+static __always_inline int fate_of(const __u32 *probe_id, struct question_scratch *s,
+				   const __u64 *numbers, __u64 faults, __u32 cnt)
 {
 	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
 	int verdict = TAPIR_QUESTION_ACCEPT;
 
+	s->new_stacks = 0;
 	if (!q)
-		return 0;
+		return HIT_RECORDED;
 	if (q->term_cnt)
 		verdict = decide(q, s, numbers, faults, cnt);
 	if (verdict == TAPIR_QUESTION_REJECT) {
 		count_rejected(probe_id);
-		return 1;
+		return HIT_REJECTED;
 	}
-	return has_sums && q->adds_up && verdict == TAPIR_QUESTION_ACCEPT &&
-	       add_hit(q, s, numbers, faults, cnt);
+	if (!has_sums || !q->adds_up || verdict != TAPIR_QUESTION_ACCEPT)
+		return HIT_RECORDED;
+	return q->needs_stack ? HIT_WANTS_STACK : HIT_ADDED;
+}
+
+/* The condition has accepted it. Returns true if it has been added: it is not recorded. */
+static __always_inline int is_added_now(const __u32 *probe_id, struct question_scratch *s,
+					const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+
+	return q && add_hit(q, s, numbers, faults, cnt);
 }
 
 #endif /* TAPIR_BPF_QUESTION_BPF_H */

@@ -84,6 +84,7 @@ enum tapir_hit_key_source {
 	TAPIR_HIT_COMM,	  /* the name of the process */
 	TAPIR_HIT_THREAD, /* of the thread */
 	TAPIR_HIT_TEXT,	  /* the slot points to it, in the process */
+	TAPIR_HIT_STACK,  /* slot: which part, enum tapir_sums_stack_part */
 };
 
 struct tapir_hit_key {
@@ -104,7 +105,10 @@ struct tapir_hit_question {
 	uint32_t term_cnt; /* 0: it is about every hit */
 	uint8_t adds_up;   /* what is accepted is added to a row; else it is recorded */
 	uint8_t needs_slots;
-	uint16_t namer;	      /* the probe id, if numbers in keys have names; else 0 */
+	uint8_t needs_stack; /* a key is one */
+	uint8_t pad0;
+	uint16_t namer; /* the probe id, if numbers in keys have names; else 0 */
+	uint8_t pad1[6];
 	uint64_t value_slots; /* a bit for each that a value is in */
 	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
 	struct tapir_hit_value values[TAPIR_SUMS_COLUMNS];

@@ -11,6 +11,7 @@
 #define TAPIR_BPF_SUMS_LOGIC_H
 
 #include "tapir/abi.h"
+#include "tapir/stack_walk.h"
 
 #define TAPIR_SUMS_INLINE  static inline __attribute__((always_inline, unused))
 
@@ -67,6 +68,7 @@ enum tapir_sums_kind {
 	TAPIR_SUMS_FLOAT,
 	TAPIR_SUMS_TEXT_ID, /* of a struct tapir_sums_text, whatever it is */
 	TAPIR_SUMS_ABSENT = 6,
+	TAPIR_SUMS_STACK_ID, /* tapir_sums__stack_id */
 };
 
 /*
@@ -90,6 +92,33 @@ struct tapir_sums_text {
 	char text[TAPIR_SUMS_TEXT + 8];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_sums_text) == 80, "tapir_sums_text");
+
+/* The stack of a hit, by the ids of its records. */
+struct tapir_sums_stack {
+	uint64_t user, kernel; /* 0: none */
+	uint32_t tgid;
+	uint32_t is_lost; /* a record of it is */
+};
+
+enum tapir_sums_stack_part { TAPIR_SUMS_STACK, TAPIR_SUMS_STACK_USER, TAPIR_SUMS_STACK_KERNEL };
+
+/*
+ * The number in keys of a stack or its part. Processes differ, since the same addresses are other
+ * functions in each; the kernel is the same to all. 0: there is none.
+ */
+TAPIR_SUMS_INLINE uint64_t tapir_sums__stack_id(const struct tapir_sums_stack *stack, uint32_t part)
+{
+	uint64_t user = part == TAPIR_SUMS_STACK_KERNEL ? 0 : stack->user;
+	uint64_t kernel = part == TAPIR_SUMS_STACK_USER ? 0 : stack->kernel;
+	uint64_t hash = 1 + part;
+
+	if (!user && !kernel)
+		return 0;
+	if (user)
+		hash = tapir_walk__hash(tapir_walk__hash(hash, stack->tgid), user);
+	hash = tapir_walk__hash(hash, kernel);
+	return hash ? hash : 1;
+}
 
 /* ---- rows -------------------------------------------------------------------------------- */
 

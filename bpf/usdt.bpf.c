@@ -348,23 +348,48 @@ static __always_inline void begin_args(struct scratch *s, const struct tapir_sit
 }
 
 /* Needs the values alone. */
-static __noinline int is_answered(struct scratch *s, const struct tapir_site *site)
+static __noinline int decide_fate(struct scratch *s, const struct tapir_site *site)
+{
+	if (!s || !site)
+		return 0;
+	s->question.fate = fate_of(&site->probe_id, &s->question, slot_of(s, 0),
+				   event_of(s)->fault_mask, TAPIR_MAX_ARGS);
+	return 0;
+}
+
+/* Not static: see find_row. */
+__weak __noinline int is_added(struct scratch *s, const struct tapir_site *site)
 {
 	return s && site &&
-	       is_answered_by(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
-			      TAPIR_MAX_ARGS);
+	       is_added_now(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
+			    TAPIR_MAX_ARGS);
 }
 
 /* A question that needs no values is answered before they are read. */
-static __noinline int is_answered_early(struct scratch *s, const struct tapir_site *site)
+static __always_inline int is_answered_early(struct scratch *s, const struct tapir_site *site)
 {
 	const struct tapir_hit_question *q;
 
-	if (!s || !site || site->flags & TAPIR_SITE_TELLS_TAKEN)
+	if (site->flags & TAPIR_SITE_TELLS_TAKEN)
 		return 0;
 	q = bpf_map_lookup_elem(&questions, &site->probe_id);
-	return q && q->adds_up && !q->needs_slots &&
-	       add_hit(q, &s->question, slot_of(s, 0), 0, TAPIR_MAX_ARGS);
+	return q && q->adds_up && !q->needs_slots && is_added(s, site);
+}
+
+/* Takes the stack, and asks what waits for it. */
+static __always_inline int is_answered_by_stack(struct scratch *s, struct tapir_live *now,
+						const struct tapir_site *site)
+{
+	struct tapir_rec_event *ev = event_of(s);
+
+	ev->stack_id = take_stack(s, now, site);
+	if (!has_sums || s->question.fate != HIT_WANTS_STACK)
+		return 0;
+	s->question.stack.user = ev->stack_id;
+	s->question.stack.kernel = 0;
+	s->question.stack.tgid = ev->tgid;
+	s->question.stack.is_lost = ev->flags & TAPIR_EVENT_STACK_LOST;
+	return is_added(s, site);
 }
 
 /* Captures what the values point to, and completes the record. */
@@ -521,23 +546,28 @@ int tapir_usdt(struct pt_regs *ctx)
 		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	begin_args(s, site);
 	if (has_questions) {
-		if (is_answered(s, site))
+		decide_fate(s, site);
+		if (s->question.fate == HIT_REJECTED ||
+		    (has_sums && s->question.fate == HIT_ADDED && is_added(s, site)))
 			return 0;
 		/* To read the clock costs as much as to count a hit. */
 		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	}
 	if (s->epoch != now->epoch)
 		announce_thread(s);
+	if (site->flags & TAPIR_SITE_STACK && is_answered_by_stack(s, now, site))
+		return 0;
 	capture_args(s, site);
-	if (site->flags & TAPIR_SITE_STACK)
-		event_of(s)->stack_id = take_stack(s, now, site);
 
 	event_of(s)->h.size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
 	if (now->trace_publishers)
 		add_trace_ids(s, now);
 	size = event_of(s)->h.size;
 	barrier_var(size); /* the check below must reach the verifier on this very register */
-	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size))
+	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size)) {
 		tapir_lose(&site->probe_id, TAPIR_LOSS_RING_FULL);
+		if (has_sums)
+			forget_new_stacks(&s->question);
+	}
 	return 0;
 }

@@ -94,6 +94,37 @@ static void place_is_of_one_interval(void **state)
 	assert_true(tapir_sums__take_place(&r, 1, 2));
 }
 
+static uint64_t stack_id(uint64_t user, uint64_t kernel, uint32_t tgid, uint32_t part)
+{
+	const struct tapir_sums_stack stack = {user, kernel, tgid, 0};
+
+	return tapir_sums__stack_id(&stack, part);
+}
+
+/* Of one process's addresses nothing follows for another's; the kernel is everybody's. */
+static void stacks_differ_by_process_and_part(void **state)
+{
+	static const uint32_t parts[] = {TAPIR_SUMS_STACK, TAPIR_SUMS_STACK_USER,
+					 TAPIR_SUMS_STACK_KERNEL};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(stack_id(0, 0, 5, parts[i]), 0);
+		assert_int_not_equal(stack_id(7, 9, 5, parts[i]),
+				     stack_id(7, 9, 5, parts[(i + 1) % 3]));
+	}
+	assert_int_not_equal(stack_id(7, 9, 5, TAPIR_SUMS_STACK),
+			     stack_id(7, 9, 6, TAPIR_SUMS_STACK));
+	assert_int_not_equal(stack_id(7, 9, 5, TAPIR_SUMS_STACK_USER),
+			     stack_id(7, 9, 6, TAPIR_SUMS_STACK_USER));
+	assert_int_equal(stack_id(7, 9, 5, TAPIR_SUMS_STACK_USER),
+			 stack_id(7, 8, 5, TAPIR_SUMS_STACK_USER));
+	assert_int_equal(stack_id(7, 9, 5, TAPIR_SUMS_STACK_KERNEL),
+			 stack_id(8, 9, 6, TAPIR_SUMS_STACK_KERNEL));
+	assert_int_equal(stack_id(0, 9, 5, TAPIR_SUMS_STACK_USER), 0);
+	assert_int_equal(stack_id(7, 0, 5, TAPIR_SUMS_STACK_KERNEL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +132,7 @@ int main(void)
 		cmocka_unit_test(every_value_has_a_step),
 		cmocka_unit_test(threads_lose_nothing_to_each_other),
 		cmocka_unit_test(place_is_of_one_interval),
+		cmocka_unit_test(stacks_differ_by_process_and_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

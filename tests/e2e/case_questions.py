@@ -301,6 +301,20 @@ def test_intervals_of_the_kernel_add_up(t):
     t.ok(all(values(row)["max"] == row["key"]["arg2"] for part in (table, *parts) for row in part["rows"]), "largest of each key")
 
 
+def test_stacks_are_keys_in_the_kernel(t):
+    """By their innermost frames, rows of both lanes are the same; outer ones may lack their table at first."""
+    file = t.path("same.tapir")
+    t.tapir("record", "asked:order", *EVENTS_ONLY, "--stack", "-o", file, "--", t.target_path("asked"), THREADS, 1000, KEYS)
+    result, table, said = live(t, *LANES, "--by", "ustack(2), comm", events=1000)
+    t.eq((table["hits"], table["lost"], table["unkeyed"]), (said["fired"], 0, 0), "hits")
+    t.eq(table["rows"], events(t, file, "order", *LANES, "--by", "ustack(2), comm")["rows"], "rows of both lanes")
+    t.ok("evaluated by tapir" not in result.err, result.err)
+    _, table, said = live(t, "--sum", "arg2", "--by", "stack", events=1000)
+    for caller in ("fire_odd", "fire_even"):
+        t.eq(sum(row["count"] for row in table["rows"] if f"fire;{caller};run;" in row["key"]["stack"]), said["fired"] // 2, caller)
+    t.eq(sum(values(row)["sum"] for row in table["rows"]), said["cents"], "sum")
+
+
 def test_keys_without_room_in_the_kernel_are_counted(t):
     result, table, said = live(t, "--by", "arg0", "--top", 0, "--table-size", 1, events=10000)
     t.eq((table["hits"], table["lost"]), (said["fired"], 0), "hits")

@@ -47,9 +47,11 @@ struct tapir_questions {
 	struct tapir_str key_names[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_map text_idxs; /* number in keys of the kernel -> idx + 1 of texts */
 	struct tapir_vec(struct tapir_sums_text *) texts;
+	struct tapir_map nodes; /* of stacks in events: number in keys of the kernel -> node */
 	size_t held_bytes;
 	uint64_t counted, counted_before; /* hits that the kernel added up, now and last time */
 	uint64_t interval;		  /* of the reading */
+	bool is_last;			  /* no event comes after it */
 	int err;			  /* of a callback; reported */
 };
 
@@ -553,6 +555,25 @@ static int ask(struct tapir_questions *qs, struct asked *a, const struct tapir_h
 	return 0;
 }
 
+/* The first hit with a stack was recorded: its node is that of all. */
+static void note_stack(struct tapir_questions *qs, const struct asked *a,
+		       const struct tapir_event_view *event, uint32_t node)
+{
+	const struct tapir_sums_stack stack = {
+		.user = event->rec->stack_id, .kernel = event->kstack_id, .tgid = event->rec->tgid};
+	uint64_t id, *place;
+	bool is_new;
+
+	for (unsigned i = 0; i < a->q.fold.key_cnt; i++) {
+		if (a->q.keys[i].kind == TAPIR_KEY_VALUE)
+			continue;
+		id = tapir_sums__stack_id(&stack, tapir_offer__stack_part(&a->q.keys[i]));
+		place = id ? tapir_map__put(&qs->nodes, id, &is_new) : NULL;
+		if (place && (is_new || *place == TAPIR_NO_NODE))
+			*place = node;
+	}
+}
+
 static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_view *probe,
 			   const struct tapir_event_view *event, bool with_stacks, uint32_t node)
 {
@@ -569,6 +590,8 @@ static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_
 		if (!is_decoded)
 			tapir_event_fields__decode(&qs->begin_fields, qs->catalog, probe, event);
 		is_decoded = true;
+		if (with_stacks && qs->sink.offer)
+			note_stack(qs, *a, event, node);
 		err = ask(qs, *a, &hit, node);
 	}
 	return err;
@@ -610,6 +633,11 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 
 	if (part.kind == TAPIR_SUMS_TEXT_ID)
 		return read_text(qs, part.u64);
+	if (part.kind == TAPIR_SUMS_STACK_ID) {
+		const uint64_t *node = tapir_map__get(&qs->nodes, part.u64);
+
+		return stack_part(qs, idx, node ? (uint32_t)*node : TAPIR_NO_NODE, &a->q.keys[idx]);
+	}
 	if (!p || part.kind > TAPIR_FOLD_INT)
 		return part;
 	p += 1 + a->q.fold.column_cnt + idx;
@@ -620,12 +648,15 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 	return part;
 }
 
-/* False: a text of it has not come yet. */
+/* False: a text or a stack of it has not come yet. */
 static bool read_key(struct tapir_questions *qs, struct asked *a, const struct tapir_sums_key *key,
 		     struct tapir_fold_part out[TAPIR_FOLD_MAX_KEYS])
 {
 	for (unsigned i = 0; i < a->q.fold.key_cnt; i++) {
 		if (key->kinds[i] == TAPIR_SUMS_TEXT_ID && !known_text(qs, key->parts[i]))
+			return false;
+		if (key->kinds[i] == TAPIR_SUMS_STACK_ID && !qs->is_last &&
+		    !tapir_map__get(&qs->nodes, key->parts[i]))
 			return false;
 		out[i] = read_part(qs, a, i, key);
 	}
@@ -650,8 +681,9 @@ void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
 	*place = qs->texts.cnt;
 }
 
-void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval)
+void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval, bool is_last)
 {
+	qs->is_last = is_last;
 	tapir_fold__begin_reading(&qs->all.data[0]->q.fold);
 	qs->interval = interval;
 	qs->counted = 0;
@@ -986,6 +1018,7 @@ void tapir_questions__free(struct tapir_questions *qs)
 		free(*text);
 	tapir_vec__fini(&qs->texts);
 	tapir_map__fini(&qs->text_idxs);
+	tapir_map__fini(&qs->nodes);
 	tapir_pairs__fini(&qs->pairs);
 	tapir_hit_names__fini(&qs->names);
 	tapir_event_fields__fini(&qs->begin_fields);

@@ -118,12 +118,12 @@ bool tapir_questions__may_offer(const struct tapir_questions *qs);
 
 /*
  * Begins a reading of what the kernel has added up for it: all rows and steps, each time. interval:
- * of rows, while it was read.
+ * of rows, while it was read. is_last: after __finish.
  */
-void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval);
+void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval, bool is_last);
 void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
 			       const struct tapir_sums_text *text);
-/* A key with a text that has not come yet is left to the next reading. */
+/* A key with a text or stack that has not come yet is left to the next reading. */
 void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt);
 void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,

@@ -97,6 +97,13 @@ static bool make_text_key(const struct tapir_offer *o, const struct tapir_questi
 	return true;
 }
 
+uint8_t tapir_offer__stack_part(const struct tapir_question_key *key)
+{
+	return key->kind == TAPIR_KEY_STACK  ? TAPIR_SUMS_STACK
+	       : key->kind == TAPIR_KEY_USER ? TAPIR_SUMS_STACK_USER
+					     : TAPIR_SUMS_STACK_KERNEL;
+}
+
 static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tapir_program *p,
 		     struct tapir_hit_question *out, const char **reason)
 {
@@ -104,9 +111,15 @@ static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tap
 	const struct tapir_question_operand *operand = &p->slots[p->which];
 	uint32_t slot;
 
+	if (o->q->keys[idx].kind != TAPIR_KEY_VALUE) {
+		key->source = TAPIR_HIT_STACK;
+		key->slot = tapir_offer__stack_part(&o->q->keys[idx]);
+		out->needs_slots = out->needs_stack = 1;
+		return true;
+	}
 	*reason = p->is_register ? "arithmetic"
 				 : "a key is neither a number nor a short text of the event";
-	if (o->q->keys[idx].kind != TAPIR_KEY_VALUE || p->is_register)
+	if (p->is_register)
 		return false;
 	if (tapir_hit__is_in_kernel(operand, key)) {
 		if (key->source == TAPIR_HIT_CONSTANT)

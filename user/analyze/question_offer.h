@@ -25,6 +25,9 @@ struct tapir_offer {
 bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
 		       const char **reason);
 
+/* Returns an enum tapir_sums_stack_part, of a key that is a stack. */
+uint8_t tapir_offer__stack_part(const struct tapir_question_key *key);
+
 /* Reads a row, of all CPUs, in this interval. */
 void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_sums_row *rows,
 			   size_t stride, unsigned cpu_cnt, uint64_t interval,

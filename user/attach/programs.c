@@ -77,6 +77,7 @@ static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *
 	size_t of_step = ELEMENT_BYTES + key_bytes + cpus * sizeof(uint64_t);
 	/* A row has several steps. */
 	size_t of_text = ELEMENT_BYTES + sizeof(struct tapir_sums_text) + sizeof(uint64_t);
+	size_t of_stack = ELEMENT_BYTES + 2 * sizeof(uint64_t);
 	size_t for_rows = sums->has_steps ? sums->table_bytes / 4 : sums->table_bytes;
 	size_t for_steps = sums->table_bytes - for_rows;
 
@@ -90,6 +91,8 @@ static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *
 	if (sums->key_cnt) {
 		bpf_map__set_max_entries(skel->maps.sums_texts,
 					 (uint32_t)(sums->table_bytes / 4 / of_text) + 1);
+		bpf_map__set_max_entries(skel->maps.sums_stacks,
+					 (uint32_t)(sums->table_bytes / 8 / of_stack) + 1);
 		return;
 	}
 	bpf_map__set_max_entries(skel->maps.sums_steps, sums->column_cnt + 1);

@@ -134,7 +134,7 @@ static void on_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
 }
 
 /* Reads what the kernel has added up, in the interval that ends with it. */
-static int read_sums(struct tracer *t)
+static int read_sums(struct tracer *t, bool is_last)
 {
 	const struct tapir_sums_sink sink = {
 		.text = on_text, .row = on_row, .step = on_step, .ctx = t};
@@ -144,7 +144,7 @@ static int read_sums(struct tracer *t)
 	if (!t->programs || !t->recorder.plan.opts.sums.is_on)
 		return 0;
 	tapir_questions__begin_reading(t->asked.questions,
-				       tapir_programs__next_interval(t->programs));
+				       tapir_programs__next_interval(t->programs), is_last);
 	err = tapir_sums__read(t->programs, &sink, &unkeyed);
 	tapir_questions__end_reading(t->asked.questions, unkeyed);
 	return err;
@@ -186,7 +186,7 @@ static void write_tables(struct tracer *t, bool is_last)
 	if (!t->asked.has_table || !t->interval_ns ||
 	    (!is_last && now_ns - t->interval_from_ns < t->interval_ns))
 		return;
-	t->err = is_last ? 0 : read_sums(t);
+	t->err = is_last ? 0 : read_sums(t, false);
 	tapir_cli_questions__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
 				   now_ns - start_ns, &t->live.out);
 	tapir_questions__begin_interval(t->asked.questions);
@@ -208,7 +208,7 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	if (t->asked.questions && !t->err && (is_last || t->interval_ns))
 		add_rejected(t);
 	if (t->asked.questions && !t->err && is_last)
-		t->err = read_sums(t);
+		t->err = read_sums(t, true);
 	if (t->asked.questions && !t->err)
 		write_tables(t, is_last);
 	err = tapir_terminal__flush(&t->live.out);

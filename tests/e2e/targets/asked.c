@@ -7,7 +7,8 @@
  * Each thread fires asked:order(id, customer, cents, path) EVENTS times, and an interval
  * asked:work__start(id), asked:work__done(id, status) around each. customer: of KEYS keys, and at
  * some places hostile ones: NULL, an address that cannot be read, a text that is cut, "" and one
- * with escape sequences. It prints what it fired, as one line of JSON.
+ * with escape sequences. Every second event is fired by fire_odd, the others by fire_even. It
+ * prints what it fired, as one line of JSON.
  */
 #include <pthread.h>
 
@@ -44,7 +45,7 @@ static const char *hostile_key(unsigned which)
 	}
 }
 
-static void fire(struct thread *t, uint64_t i)
+static __attribute__((noinline)) void fire(struct thread *t, uint64_t i)
 {
 	uint64_t id = t->idx * event_cnt + i, cents = id * 2654435761u % 10000;
 	unsigned which = (unsigned)(i % 16);
@@ -67,13 +68,26 @@ static void fire(struct thread *t, uint64_t i)
 	t->statuses[id % 3]++;
 }
 
+/* Two stacks: what follows the call keeps it from being the caller's last. */
+static __attribute__((noinline)) void fire_even(struct thread *t, uint64_t i)
+{
+	fire(t, i);
+	__asm__ volatile("");
+}
+
+static __attribute__((noinline)) void fire_odd(struct thread *t, uint64_t i)
+{
+	fire(t, i);
+	__asm__ volatile("");
+}
+
 static void *run(void *arg)
 {
 	struct thread *t = arg;
 
 	t->least = UINT64_MAX;
 	for (uint64_t i = 0; i < event_cnt; i++)
-		fire(t, i);
+		(i % 2 ? fire_odd : fire_even)(t, i);
 	return NULL;
 }
 
