@@ -465,6 +465,9 @@ def test_question_is_answered_of_a_process_and_logged(t):
     t.eq(answer["hits"], answer["rows_hits"] + answer["lost"], "hits")
     t.eq([row["key"] for row in answer["rows"]], [{"pid": target.pid}], "keys")
     t.eq(list(answer["rows"][0]["values"][0]), ["of", "sum"], "values")
+    answer = server.json(f"/v1/questions?pid={target.pid}&seconds=0.3&source=storm:hit&until=storm:hit&hist=took&by=tid")
+    t.eq((answer["of"], answer["rejected"], answer["undefined"]), ("intervals", 0, 0), "from each event to the next one")
+    t.eq([list(row["key"]) for row in answer["rows"]], [["tid"]], "its keys")
     error = server.json(path + "storm:hit&by=nothing", expect=400)["error"]
     t.ok("nothing" in error and "arg0" in error, error)
     error = server.json(path + "postgresql:query&hist=took", expect=404)["error"]

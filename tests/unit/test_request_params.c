@@ -115,7 +115,7 @@ static void question_has_parameters_that_are_options(void **state)
 			fail_msg("%s", p->name);
 		aggregates += p->kind == TAPIR_PARAM_LIST;
 	}
-	assert_int_equal(aggregates, TAPIR_AGGREGATE_CNT + 2);
+	assert_int_equal(aggregates, TAPIR_AGGREGATE_CNT + 3);
 }
 
 static int checked(const char *const given[][2], size_t cnt)
@@ -137,6 +137,7 @@ static int checked(const char *const given[][2], size_t cnt)
 static void question_is_about_events_or_intervals(void **state)
 {
 	static const char *const right[][2] = {{"source", "shop:sold"},
+					       {"pair", "shop:sold,shop:sent,key=id"},
 					       {"source", "postgresql:query"},
 					       {"source", "interval:dotnet:gc"}};
 	static const char *const wrong[][2] = {{"source", "/etc/passwd:x"},
@@ -147,11 +148,22 @@ static void question_is_about_events_or_intervals(void **state)
 					       {"source", "uprobe:/bin/sh:main"},
 					       {"table-size", "16384"},
 					       {"rate", "100001"},
-					       {"pair", "a:b,a:c"},
+					       {"pair", "sold,sent"},
+					       {"pair", "shop:sold,tracepoint:sched:x"},
+					       {"until", "shop:sent"},
+					       {"key", "id"},
 					       {"seconds", "61"},
 					       {"profile", "gc"}};
 	static const char *const both[][2] = {{"source", "shop:sold"},
 					      {"source", "postgresql:query"}};
+	static const char *const until[][2] = {
+		{"source", "shop:sold"}, {"until", "shop:sent"}, {"key", "id"}};
+	static const char *const ends[][2][2] = {
+		{{"source", "postgresql:query"}, {"until", "shop:sent"}},
+		{{"source", "shop:sold"}, {"until", "/bin/sh:shop:sent"}},
+		{{"source", "-o"}, {"until", "shop:sent"}},
+		{{"source", "shop:sold by pid"}, {"until", "shop:sent"}},
+		{{"pair", "shop:sold,shop:sent"}, {"until", "shop:sent"}}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
@@ -159,6 +171,10 @@ static void question_is_about_events_or_intervals(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (checked(&wrong[i], 1) != -EINVAL || !tapir_diag__cnt())
 			fail_msg("%s=%s is taken", wrong[i][0], wrong[i][1]);
+	assert_int_equal(checked(until, 3), 0);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (checked(ends[i], 2) != -EINVAL || !tapir_diag__cnt())
+			fail_msg("%s=%s is taken", ends[i][1][0], ends[i][1][1]);
 	assert_int_equal(checked(both, 0), -EINVAL);
 	assert_int_equal(checked(both, 2), -EINVAL);
 	assert_string_equal(tapir_diag__line(0),

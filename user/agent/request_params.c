@@ -152,6 +152,11 @@ const struct tapir_param tapir_params_question[] = {
 	AGGREGATE("hist", "percentiles and a histogram of a field", TAPIR_AGGREGATE_HIST),
 	AGGREGATE("lhist", "X,MIN,MAX,STEP: a histogram in equal steps", TAPIR_AGGREGATE_LHIST),
 	{"by", TAPIR_PARAM_LIST, AT(by), "KEY{,KEY}: a row for each value of these", 0, 0, NULL},
+	{"pair", TAPIR_PARAM_LIST, AT(pairs),
+	 "A,B[,key=ARG]: about the intervals that event A begins and B ends", 0, 0, NULL},
+	{"until", TAPIR_PARAM_TEXT, AT(until),
+	 "about the intervals from the events of one source to those of this SPEC", 0, 0, NULL},
+	{"key", TAPIR_PARAM_TEXT, AT(key), "with until: where ARG is equal", 0, 0, NULL},
 	{"top", TAPIR_PARAM_U64, AT(top), "rows, at most (default: 20)", 1, 10000, NULL},
 	{"seconds", TAPIR_PARAM_DURATION, AT(duration_ns), "how long to record (default: 10)",
 	 TAPIR_NS_PER_MS, MAX_DURATION_NS, NULL},
@@ -181,6 +186,7 @@ void tapir_request_params__fini(struct tapir_request_params *params)
 	tapir_vec__fini(&params->syscalls);
 	tapir_vec__fini(&params->sources);
 	tapir_vec__fini(&params->by);
+	tapir_vec__fini(&params->pairs);
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
 		tapir_vec__fini(&params->aggregates[i]);
 }
@@ -216,8 +222,12 @@ void tapir_request_params__add_question(const struct tapir_request_params *param
 	for (const struct tapir_param *p = tapir_params_question; p->name; p++)
 		if (p->kind == TAPIR_PARAM_LIST)
 			add_words(&j, p->name, (const void *)((const char *)params + p->offset));
-	if (params->where)
-		add_text(&j, "where", params->where);
+	for (const struct tapir_param *p = tapir_params_question; p->name; p++) {
+		const void *at = (const char *)params + p->offset;
+
+		if (p->kind == TAPIR_PARAM_TEXT && *(const char *const *)at)
+			add_text(&j, p->name, *(const char *const *)at);
+	}
 	tapir_json__close(&j, '}');
 }
 

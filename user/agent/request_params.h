@@ -26,8 +26,9 @@ struct tapir_request_params {
 	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
 	struct tapir_pids inside;   /* their processes, where no cgroup is visible */
 	struct tapir_words specs, profiles, counters, syscalls;
-	struct tapir_words sources, by, aggregates[TAPIR_AGGREGATE_CNT]; /* of a question */
-	const char *where;
+	/* of a question */
+	struct tapir_words sources, by, pairs, aggregates[TAPIR_AGGREGATE_CNT];
+	const char *where, *until, *key;
 	bool count;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched, io, net;

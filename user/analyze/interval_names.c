@@ -7,7 +7,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "spec/expression.h"
 
 #define NAME_COLUMNS 28
 
@@ -133,6 +136,22 @@ int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs
 		err = is_of_profile ? add_profile(p, out) : add_events(p, out);
 	}
 	return err;
+}
+
+int tapir_pair_text__add_specs(const char *text, struct tapir_interval_specs *out)
+{
+	for (int end = 0; end < 2; end++) {
+		size_t len = tapir_expression__part_len(text, ',');
+		bool is_spec = memchr(text, ':', len);
+		char *copy = is_spec ? strndup(text, len) : NULL;
+
+		if (is_spec && (!copy || !tapir_vec__push(out, copy))) {
+			free(copy);
+			return -ENOMEM;
+		}
+		text += len + (text[len] == ',');
+	}
+	return 0;
 }
 
 void tapir_interval_names__add_list(struct tapir_str *out)

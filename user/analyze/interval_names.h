@@ -19,6 +19,11 @@ bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind)
 /* The SPECs that record it: yours, each to be freed. -ENOMEM; none: the name is not known. */
 struct tapir_interval_specs tapir_vec(char *);
 int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs *out);
+/*
+ * Adds the events of a pair that have a provider; text: "A,B[,key=ARG]", as tapir_pairs__name takes
+ * it. 0 or -ENOMEM.
+ */
+int tapir_pair_text__add_specs(const char *text, struct tapir_interval_specs *out);
 /* Adds a line for each name, with its events, for help. */
 void tapir_interval_names__add_list(struct tapir_str *out);
 

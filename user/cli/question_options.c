@@ -129,14 +129,20 @@ static bool add_spec(struct tapir_cli_questions *asked, const char *text)
 
 /* ---- intervals -------------------------------------------------------------------------------- */
 
+/* Takes the texts from that one on as SPECs; err: of adding them. */
+static int add_kept_specs(struct tapir_cli_questions *asked, size_t from, int err)
+{
+	for (size_t i = from; !err && i < asked->texts.cnt; i++)
+		if (!add_spec(asked, asked->texts.data[i]))
+			err = -ENOMEM;
+	return err;
+}
+
 static int add_interval(struct tapir_cli_questions *asked, struct tapir_source *s, const char *name)
 {
 	size_t kept = asked->texts.cnt;
-	int err = tapir_interval_name__add_specs(name, &asked->texts);
+	int err = add_kept_specs(asked, kept, tapir_interval_name__add_specs(name, &asked->texts));
 
-	for (size_t i = kept; !err && i < asked->texts.cnt; i++)
-		if (!add_spec(asked, asked->texts.data[i]))
-			err = -ENOMEM;
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
@@ -259,17 +265,11 @@ static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s,
 
 static int add_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
 {
+	size_t kept = asked->texts.cnt;
 	int err = name_pair(asked, s, text);
-	size_t a = tapir_expression__part_len(text, ',');
-	size_t b = text[a] ? tapir_expression__part_len(text + a + 1, ',') : 0;
 
-	if (err)
-		return err;
-	if (memchr(text, ':', a) && !add_spec(asked, keep_text(asked, text, a)))
-		return -ENOMEM;
-	if (memchr(text + a + 1, ':', b) && !add_spec(asked, keep_text(asked, text + a + 1, b)))
-		return -ENOMEM;
-	return 0;
+	return err ? err
+		   : add_kept_specs(asked, kept, tapir_pair_text__add_specs(text, &asked->texts));
 }
 
 /* ---- sources ---------------------------------------------------------------------------------- */

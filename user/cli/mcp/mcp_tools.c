@@ -82,7 +82,7 @@ struct argument {
 struct tool {
 	const char *name, *what;
 	const char *words[4];	       /* of the command */
-	struct argument arguments[10]; /* ended by one without a name */
+	struct argument arguments[12]; /* ended by one without a name */
 	const char *rows;	       /* the option where top is not given; NULL: none */
 	bool reads;		       /* a recording */
 	bool makes;		       /* one */
@@ -170,6 +170,9 @@ static const struct tool tools[] = {
 		   "a field of which to tell percentiles; took: how long intervals lasted"},
 		  {"pair", TEXT, false, "--pair",
 		   "the events that begin and end an interval: A,B or A,B,key=FIELD"},
+		  {"until", TEXT, false, "--until",
+		   "instead of pair: the events that end what those of source begin"},
+		  {"key", TEXT, false, "--key", "with until: the field that is equal in both"},
 		  {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}},
 	 .reads = true},
 	{.name = "query",
