@@ -261,7 +261,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 {
 	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
 	const struct asked asked = {
-		.specs = tapir_catalog__meta_value(catalog, "specs"),
+		.specs = tapir_catalog__meta_value(catalog, TAPIR_META_SPECS),
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};

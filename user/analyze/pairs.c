@@ -46,6 +46,11 @@ static bool is_request(const char *name)
 	return !strcmp(name, "request") || !strcmp(name, "server_request");
 }
 
+static bool is_call(const char *name)
+{
+	return !strcmp(name, "http_request");
+}
+
 /* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
 static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
 {
@@ -54,6 +59,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 				  .cause = like->cause,
 				  .is_guessed = is_guessed,
 				  .is_request = !is_guessed && is_request(like->kind),
+				  .is_call = !is_guessed && is_call(like->kind),
 				  .is_shared = more && more->is_shared,
 				  .is_postgresql_lock = more && more->is_postgresql_lock,
 				  .nesting = more ? more->nesting : TAPIR_NESTS};

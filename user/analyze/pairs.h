@@ -27,6 +27,7 @@ struct tapir_kind {
 	char *key, *label;		    /* NULL: none */
 	bool is_guessed;		    /* by the names of its events */
 	bool is_request;		    /* that a server answers */
+	bool is_call;			    /* of another server */
 	bool is_shared, is_postgresql_lock; /* struct tapir_pair_more */
 	enum tapir_pair_nesting nesting;
 	/* of its intervals; a half one is in neither sum nor worst, a nested one not in sum */
@@ -39,6 +40,7 @@ struct tapir_kind {
 	bool lacks_key;		   /* events without its key: they belong to no interval */
 	uint64_t stray;		   /* ends without an id or a begin on their thread */
 	uint64_t unbegun, unended; /* their other end is not in the file */
+	uint64_t at_attach;	   /* requests that began before all was attached: in no sum */
 };
 
 struct tapir_role {

@@ -104,7 +104,7 @@ struct tapir_tl_thread {
 #define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
 #define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
 #define TAPIR_INTERVAL_NESTED  (1u << 3) /* its thread was in another one of its kind */
-#define TAPIR_INTERVAL_ATTACH  (1u << 4) /* a request that began before all was attached */
+#define TAPIR_INTERVAL_ATTACH  (1u << 4) /* a request, or a call, that began before all was attached */
 
 struct tapir_interval {
 	uint32_t kind; /* idx in the pairs' kinds */

@@ -59,6 +59,10 @@ static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i
 		kind->unbegun++;
 		return;
 	}
+	if (i->flags & TAPIR_INTERVAL_ATTACH) {
+		kind->at_attach++;
+		return;
+	}
 	kind->cnt++;
 	kind->sum_ns += i->flags & TAPIR_INTERVAL_NESTED ? 0 : took_ns;
 	if (took_ns > kind->worst_ns)
@@ -72,9 +76,10 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 	    !tapir_timeline__reports(tl, i->tgid, i->tid) || !i->is_chosen ||
 	    tapir_interval__is_told_before(tl, i))
 		return;
-	count_kind(tl, i);
-	if (i->is_request && i->from_ns < tapir_catalog__attached_ns(tl->catalog))
+	if ((i->is_request || tl->pairs->kinds.data[i->kind].is_call) &&
+	    tapir_catalog__precedes_attach(tl->catalog, i->from_ns))
 		i->flags |= TAPIR_INTERVAL_ATTACH;
+	count_kind(tl, i);
 	TELL(tl, close, i);
 }
 

@@ -185,10 +185,14 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 
 /* ---- which are the slowest ------------------------------------------------------------------ */
 
-/* An interval that the edges of the recording cut is not the slowest: its duration is not known. */
+/*
+ * An interval that the edges of the recording cut is not the slowest: its duration is not known.
+ * Nor is one that may have waited for the attach.
+ */
 static bool is_slower(const struct slow_one *a, const struct slow_one *b)
 {
-	const uint32_t cut = TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED;
+	const uint32_t cut =
+		TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH;
 
 	if (!(a->flags & cut) != !(b->flags & cut))
 		return b->flags & cut;
@@ -483,7 +487,7 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 					(unsigned long long)s->half_cnt);
 	if (s->attach_cnt)
 		tapir_view_result__note(result,
-					"%llu began before all events were on: they are in no "
+					"%llu more began before all events were on: they are in no "
 					"percentile and no sum",
 					(unsigned long long)s->attach_cnt);
 	if (s->nested_cnt)

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "trace/catalog.h"
 #include "trace/recbuf.h"
 
 #define SPECS_MAX_BYTES 16384
@@ -71,7 +72,7 @@ int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_li
 			break; /* all there is */
 	}
 	err = text.failed ? -ENOMEM
-			  : tapir_meta__post_one(queue, "specs", text.data ? text.data : "");
+			  : tapir_meta__post_one(queue, TAPIR_META_SPECS, text.data ? text.data : "");
 	tapir_str__fini(&text);
 	return err;
 }

@@ -16,7 +16,7 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line);
 /* Posts one more: key and value are copied. */
 int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char *value);
 
-/* Posts "specs": what was requested, one per line; a last "*" means that some did not fit. */
+/* Posts TAPIR_META_SPECS: one per line; a last "*" means that some did not fit. */
 int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_list *specs);
 
 #endif

@@ -203,6 +203,13 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
  */
 uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c);
 /*
+ * Returns true if not all that was requested was attached at that time, which is of a record that
+ * has been read. A recording has its TAPIR_META_SPECS first, and TAPIR_META_BEGAN in the order of
+ * time: until that has been read, everything precedes it.
+ */
+#define TAPIR_META_SPECS "specs"
+bool tapir_catalog__precedes_attach(const struct tapir_catalog *c, uint64_t time_ns);
+/*
  * The stretch of time that was recorded. The caller passes the times of the first and the last
  * thing that happened; they become earlier and later where the recording has when it began and
  * ended (META TAPIR_META_BEGAN and TAPIR_META_ENDED; "frozen"). A recording whose tapir was killed

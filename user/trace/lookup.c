@@ -331,6 +331,13 @@ uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c)
 	return began && !find_meta(c, "frozen") ? began->time_ns : 0;
 }
 
+bool tapir_catalog__precedes_attach(const struct tapir_catalog *c, uint64_t time_ns)
+{
+	if (find_meta(c, TAPIR_META_BEGAN))
+		return time_ns < tapir_catalog__attached_ns(c);
+	return find_meta(c, TAPIR_META_SPECS) && !find_meta(c, "frozen");
+}
+
 void tapir_catalog__widen_span(const struct tapir_catalog *c, uint64_t any_ns, uint64_t *from_ns,
 			       uint64_t *until_ns)
 {

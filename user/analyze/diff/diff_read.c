@@ -327,7 +327,7 @@ static void take_facts(struct tapir_diff_side *side, const struct tapir_reader *
 {
 	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
-	struct tapir_sv specs = tapir_catalog__meta_value(catalog, "specs");
+	struct tapir_sv specs = tapir_catalog__meta_value(catalog, TAPIR_META_SPECS);
 
 	memcpy(side->captured, stats->captured, sizeof(side->captured));
 	side->is_cut = stats->cut || tapir_reader_stats__is_damaged(stats);

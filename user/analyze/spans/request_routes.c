@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Each request is counted when it closes; its parts are kept as well, because the slowest hundredth
- * of a route is known only at the end. Requests that close before the end of the attach is known
- * wait for that.
+ * of a route is known only at the end.
  */
 #include "analyze/spans/request_routes.h"
 
@@ -62,7 +61,7 @@ struct route {
 
 struct one {
 	uint32_t route;
-	uint64_t from_ns, took_ns;
+	uint64_t took_ns;
 	uint64_t parts[PART_CNT];
 	uint32_t status; /* 0: not known */
 };
@@ -71,7 +70,7 @@ struct tapir_request_routes {
 	struct tapir_timeline *tl;
 	struct tapir_vec(struct route) routes;
 	struct tapir_map by_key;
-	struct tapir_vec(struct one) kept, early;
+	struct tapir_vec(struct one) kept;
 	uint64_t unkept_cnt;  /* their parts are in no cohort */
 	uint64_t dropped_cnt; /* beyond MAX_ROUTES */
 	bool failed;
@@ -98,7 +97,6 @@ void tapir_request_routes__free(struct tapir_request_routes *r)
 	}
 	tapir_vec__fini(&r->routes);
 	tapir_vec__fini(&r->kept);
-	tapir_vec__fini(&r->early);
 	tapir_map__fini(&r->by_key);
 	free(r);
 }
@@ -108,11 +106,6 @@ void tapir_request_routes__free(struct tapir_request_routes *r)
 static const struct tapir_kind *kind_of(const struct tapir_request_routes *r, uint32_t kind)
 {
 	return &tapir_timeline__pairs(r->tl)->kinds.data[kind];
-}
-
-static bool is_call(const struct tapir_kind *kind)
-{
-	return !strcmp(kind->name, "http_request");
 }
 
 enum tapir_request_source tapir_request__source(const struct tapir_kind *kind)
@@ -227,10 +220,6 @@ static void count_one(struct tapir_request_routes *r, const struct one *one)
 {
 	struct route *route = &r->routes.data[one->route];
 
-	if (one->from_ns < tapir_catalog__attached_ns(tapir_timeline__catalog(r->tl))) {
-		route->attach_cnt++;
-		return;
-	}
 	route->cnt++;
 	route->sum_ns += one->took_ns;
 	tapir_histogram__add(route->took, one->took_ns);
@@ -247,10 +236,10 @@ static void count_one(struct tapir_request_routes *r, const struct one *one)
 void tapir_request_routes__close(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = kind_of(r, i->kind);
-	struct one one = {.from_ns = i->from_ns, .took_ns = i->until_ns - i->from_ns};
+	struct one one = {.took_ns = i->until_ns - i->from_ns};
 	struct route *route;
 
-	if (!kind->is_request && !is_call(kind))
+	if (!kind->is_request && !kind->is_call)
 		return;
 	one.route = route_of(r, i);
 	if (one.route == MAX_ROUTES) {
@@ -263,12 +252,13 @@ void tapir_request_routes__close(struct tapir_request_routes *r, const struct ta
 		route->half_cnt++;
 		return;
 	}
+	if (i->flags & TAPIR_INTERVAL_ATTACH) {
+		route->attach_cnt++;
+		return;
+	}
 	take_parts(r, i, route->is_call, &one);
 	one.status = status_of(r->tl);
-	if (tapir_catalog__attached_ns(tapir_timeline__catalog(r->tl)) || r->early.cnt >= MAX_KEPT)
-		count_one(r, &one);
-	else if (!tapir_vec__push(&r->early, one))
-		r->failed = true;
+	count_one(r, &one);
 }
 
 /* ---- what counts ------------------------------------------------------------------------------ */
@@ -483,7 +473,7 @@ static void add_unknown(const struct tapir_request_routes *r, struct tapir_view_
 	const struct tapir_kind *kind;
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(r->tl)->kinds) {
-		if (!kind->is_request && !is_call(kind))
+		if (!kind->is_request && !kind->is_call)
 			continue;
 		if (kind->lacks_key ||
 		    (kind->is_unknown_by_thread && !(kind->is_request ? requests : calls)->cnt))
@@ -501,12 +491,8 @@ bool tapir_request_routes__finish(struct tapir_request_routes *r, struct tapir_v
 				  uint64_t top)
 {
 	struct chosen requests, calls = {};
-	const struct one *one;
 	bool is_any = false;
 
-	tapir_vec_for_each (one, &r->early)
-		count_one(r, one);
-	r->early.cnt = 0;
 	if (choose(r, false, &requests) && choose(r, true, &calls)) {
 		is_any = requests.cnt || calls.cnt;
 		if (is_any)

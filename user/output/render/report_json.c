@@ -255,7 +255,7 @@ static void json_intervals(struct tapir_json *j, const struct tapir_pairs *pairs
 
 	tapir_json__open(j, "intervals", '[');
 	tapir_vec_for_each (kind, &pairs->kinds) {
-		if (!kind->cnt && !kind->unbegun && !kind->unended)
+		if (!kind->cnt && !kind->at_attach && !kind->unbegun && !kind->unended)
 			continue;
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "provider", kind->provider);
@@ -264,6 +264,7 @@ static void json_intervals(struct tapir_json *j, const struct tapir_pairs *pairs
 		tapir_json__u64(j, "ns", kind->sum_ns);
 		tapir_json__u64(j, "worst_ns", kind->worst_ns);
 		tapir_json__u64(j, "half", kind->unbegun + kind->unended);
+		tapir_json__u64(j, "at_attach", kind->at_attach);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
