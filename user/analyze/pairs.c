@@ -60,6 +60,8 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 				  .is_guessed = is_guessed,
 				  .is_request = !is_guessed && is_request(like->kind),
 				  .is_call = !is_guessed && is_call(like->kind),
+				  .is_work = !strcmp(like->provider, TAPIR_LORE_TASK_EVENTS) &&
+					     !strcmp(like->kind, "synchronous_work"),
 				  .is_shared = more && more->is_shared,
 				  .is_postgresql_lock = more && more->is_postgresql_lock,
 				  .nesting = more ? more->nesting : TAPIR_NESTS};

@@ -104,6 +104,10 @@ struct tapir_tl_thread {
 #define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
 #define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
 #define TAPIR_INTERVAL_NESTED  (1u << 3) /* its thread was in another one of its kind */
+/*
+ * Tasks show which threads worked for it throughout: time without one is awaited, or in a queue.
+ */
+#define TAPIR_INTERVAL_FOLLOWED (1u << 5)
 #define TAPIR_INTERVAL_ATTACH  (1u << 4) /* a request, or a call, that began before all was attached */
 
 struct tapir_interval {
@@ -130,6 +134,11 @@ struct tapir_interval {
 	bool is_away;			 /* awaited: no thread works for it */
 	bool is_request;		 /* the kind's */
 	bool has_slept;			 /* its thread, since its last event */
+	struct tapir_request_work *work; /* of a request: who works for it; NULL: not known */
+	uint64_t carrier;		 /* map_key of the request of which it is part; 0: none */
+	uint64_t served;		 /* work on a task: map_key of the request it is for */
+	uint64_t task;			 /* key of that task, if it is complete with this */
+	bool is_work;			 /* the kind's */
 	uint64_t awaits;		 /* key of the task it awaits; 0: none is known */
 	char *await_label;		 /* what that task is; NULL: not known */
 	uint32_t await_node;		 /* where it awaits */
@@ -305,6 +314,11 @@ const char *tapir_tl_thread__label(const struct tapir_tl_thread *thread, uint64_
  * interval.
  */
 enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *thread);
+/*
+ * Returns the map_key of the request for which the thread works, by events of .NET's tasks; 0: for
+ * none, or it is not known. The request may have ended.
+ */
+uint64_t tapir_tl_thread__request(const struct tapir_tl_thread *thread);
 /* Returns the activity that began an interval that closes, and waits for it; NULL: none. */
 struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,
 					      const struct tapir_interval *child);

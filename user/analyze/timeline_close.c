@@ -164,6 +164,7 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 			take_from_outer(tl, i);
 		tapir_interval__take_parts(i, i->until_ns);
 		tapir_interval__leave(i);
+		tapir_timeline__end_work(tl, i, t, i->until_ns);
 	} else if (p) {
 		tapir_interval__end_away(i, p);
 	}
@@ -177,6 +178,7 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
 		t->locked_ns = i->until_ns;
 	remember_label(t, i);
+	tapir_timeline__free_request(tl, i);
 	tl->open_cnt--;
 	free(i->label);
 	free(i);
@@ -192,6 +194,8 @@ void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thr
 		if (i->map_key) { /* another thread may end it */
 			tapir_interval__take_parts(i, now_ns);
 			tapir_interval__leave(i);
+			if (i->work)
+				i->work->is_lost = true;
 			continue;
 		}
 		i->flags |= TAPIR_INTERVAL_UNENDED;

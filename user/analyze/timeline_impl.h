@@ -46,6 +46,8 @@ struct tapir_timeline {
 	struct tapir_map awaited;	     /* key of a task -> the interval that awaits it */
 	struct tapir_map task_names;	     /* key of a task -> char *, owned */
 	struct tapir_map queued;	     /* key of a work item -> when */
+	struct tapir_map request_tasks;	     /* key of a task -> map_key of its request, 0: none */
+	bool has_requests;		     /* whose tasks may be followed */
 	struct tapir_map task_probes;	     /* probe -> enum task_event, of timeline_parts.c */
 	size_t open_cnt;
 	struct {
@@ -123,6 +125,30 @@ void tapir_timeline__end_range(struct tapir_timeline *tl);
 /* timeline_intervals.c */
 void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *rec);
 
+/* timeline_requests.c: which threads work for requests that have a key */
+struct tapir_request_work {
+	uint32_t worker_cnt; /* threads */
+	uint64_t rider;	     /* map_key of a request that is part of it; 0: none */
+	bool is_lost;	     /* it is not known throughout */
+	struct tapir_vec(uint64_t) tasks;
+};
+/* The thread that is at the begin event. */
+void tapir_timeline__begin_request(struct tapir_timeline *tl, struct tapir_interval *i,
+				   struct tapir_tl_thread *t);
+/* Before the request closes by an event of t. */
+void tapir_timeline__end_request(struct tapir_timeline *tl, struct tapir_interval *i,
+				 struct tapir_tl_thread *t, uint64_t now_ns);
+void tapir_timeline__free_request(struct tapir_timeline *tl, struct tapir_interval *i);
+/* Work on a task, by its begin event; and once it has left its thread t. */
+void tapir_timeline__begin_work(struct tapir_timeline *tl, struct tapir_interval *i,
+				struct tapir_tl_thread *t, const struct tapir_event_fields *f,
+				uint64_t now_ns);
+void tapir_timeline__end_work(struct tapir_timeline *tl, struct tapir_interval *i,
+			      struct tapir_tl_thread *t, uint64_t now_ns);
+/* An await suspends on t. */
+void tapir_timeline__suspend(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+			     const struct tapir_event_fields *f);
+
 /* timeline_parts.c: activities; keys are 0 where there is no id */
 uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id);
 /* Takes an event of the interval: this thread works for it now, another one did before. */
@@ -130,6 +156,12 @@ void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i
 			     struct tapir_tl_thread *t, uint64_t now_ns);
 /* Removes the interval from the tasks that it awaited, as it ends. */
 void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interval *i);
+/* The key of a task, or of a work item; never 0. */
+uint64_t tapir_timeline__task_key(const struct tapir_event_fields *f, uint32_t tgid,
+				  const char *field);
+/* NULL: it is counted (tasks beyond the bound), or there is no memory. */
+uint64_t *tapir_timeline__place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
+					uint64_t key);
 void tapir_timeline__free_tasks(struct tapir_timeline *tl);
 /* Finds, by an event, before it begins or ends anything, for which activity its thread works. */
 void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,

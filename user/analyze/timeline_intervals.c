@@ -25,6 +25,8 @@ static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
 		return;
 	tapir_interval__take_parts(i, now_ns);
 	tapir_interval__leave(i);
+	if (i->work)
+		i->work->is_lost = true;
 }
 
 static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
@@ -222,6 +224,7 @@ static struct tapir_interval *new_interval(struct tapir_timeline *tl, const stru
 	i->scope = kind->scope;
 	i->cause = kind->cause;
 	i->is_request = kind->is_request;
+	i->is_work = kind->is_work;
 	i->tgid = h->thread->tgid;
 	i->tid = i->end_tid = h->thread->tid;
 	i->from_ns = h->now_ns;
@@ -328,6 +331,10 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 		share(tl, i, h->thread->process);
 	tapir_interval__enter(i, h->thread, h->now_ns);
 	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
+	if (kind->is_request)
+		tapir_timeline__begin_request(tl, i, h->thread);
+	if (kind->is_work && tl->has_requests)
+		tapir_timeline__begin_work(tl, i, h->thread, fields_of(tl, h), h->now_ns);
 	limit_shared(h->thread, h->now_ns);
 	if (i->map_key)
 		tapir_timeline__pause(h->thread->process, i, true, h->now_ns);
@@ -363,6 +370,8 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 		end_unbegun(tl, h, kind_idx);
 		return;
 	}
+	if (i->work)
+		tapir_timeline__end_request(tl, i, h->thread, h->now_ns);
 	tapir_interval__work_on(tl, i, h->thread, h->now_ns);
 	if (i->is_request)
 		tapir_timeline__leave_requests(h->thread, kind_idx, i);

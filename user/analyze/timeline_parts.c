@@ -236,7 +236,7 @@ static void add_queued(struct tapir_interval *i, const struct tapir_tl_thread *t
 	uint64_t from_ns = t->queued_ns > i->last_ns ? t->queued_ns : i->last_ns;
 	uint64_t until_ns = t->taken_ns < now_ns ? t->taken_ns : now_ns;
 
-	if (!i->activity || !t->queued_ns || until_ns <= from_ns)
+	if (!(i->activity || i->work) || !t->queued_ns || until_ns <= from_ns)
 		return;
 	add_parts(&i->parts, TAPIR_THREAD_QUEUED, TAPIR_CAUSE_NONE, until_ns - from_ns, 0, 0);
 	i->last_ns += until_ns - from_ns;
@@ -362,8 +362,8 @@ static enum task_event task_event_of(struct tapir_timeline *tl,
 	return what;
 }
 
-/* Never 0. */
-static uint64_t key_of(const struct tapir_event_fields *f, uint32_t tgid, const char *field)
+uint64_t tapir_timeline__task_key(const struct tapir_event_fields *f, uint32_t tgid,
+				  const char *field)
 {
 	return tapir_hash__mix(tapir_hash__mix(17, tgid), tapir_event_fields__u64(f, field)) | 1;
 }
@@ -381,8 +381,8 @@ static char *pretty_name(const char *name)
 	return out.data;
 }
 
-/* NULL: it is counted (tasks beyond the bound), or there is no memory. */
-static uint64_t *place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks, uint64_t key)
+uint64_t *tapir_timeline__place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
+					uint64_t key)
 {
 	uint64_t *place = tapir_map__get(tasks, key);
 
@@ -401,7 +401,7 @@ static void name_task(struct tapir_timeline *tl, const struct tapir_event_fields
 
 	tapir_event_fields__add_text(f, "OperationName", 200, &name);
 	if (name.data) {
-		place = place_of_task(tl, &tl->task_names, key);
+		place = tapir_timeline__place_of_task(tl, &tl->task_names, key);
 		if (place) {
 			free((void *)(uintptr_t)*place);
 			*place = (uintptr_t)pretty_name(name.data);
@@ -435,7 +435,7 @@ static void take_work(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 static void await(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t key, uint32_t node)
 {
 	const uint64_t *name = tapir_map__get(&tl->task_names, key);
-	uint64_t *place = i->awaits ? NULL : place_of_task(tl, &tl->awaited, key);
+	uint64_t *place = i->awaits ? NULL : tapir_timeline__place_of_task(tl, &tl->awaited, key);
 
 	if (!place)
 		return;
@@ -468,10 +468,10 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 		    const struct tapir_event_fields *f, uint64_t now_ns)
 {
 	bool is_work = what == TASK_QUEUED || what == TASK_TAKEN;
-	uint64_t key = key_of(f, t->tgid, is_work ? "workID" : "TaskID"), *place;
+	uint64_t key = tapir_timeline__task_key(f, t->tgid, is_work ? "workID" : "TaskID"), *place;
 
 	if (is_work && !tapir_event_fields__find(f, "workID", 6))
-		key = key_of(f, t->tgid, "WorkID");
+		key = tapir_timeline__task_key(f, t->tgid, "WorkID");
 	switch (what) {
 	case TASK_NAMED:
 		name_task(tl, f, key);
@@ -480,7 +480,7 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 		forget_task(tl, key);
 		break;
 	case TASK_QUEUED:
-		place = place_of_task(tl, &tl->queued, key);
+		place = tapir_timeline__place_of_task(tl, &tl->queued, key);
 		if (place)
 			*place = now_ns;
 		break;
@@ -504,6 +504,7 @@ void tapir_timeline__free_tasks(struct tapir_timeline *tl)
 	tapir_map__fini(&tl->task_probes);
 	tapir_map__fini(&tl->awaited);
 	tapir_map__fini(&tl->queued);
+	tapir_map__fini(&tl->request_tasks);
 }
 
 /* ---- activities ------------------------------------------------------------------------------- */
@@ -550,7 +551,10 @@ static bool is_left(const struct tapir_interval *i, uint32_t kind)
 	       (kind == TAPIR_NO_KIND || i->kind == kind);
 }
 
-/* Parts are not taken: the time is counted as between threads when it ends. */
+/*
+ * Parts are not taken: the time is counted as between threads when it ends. Of a request whose tasks
+ * are followed it is known when a thread leaves it.
+ */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 				    const struct tapir_interval *except)
 {
@@ -558,7 +562,7 @@ void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 
 	for (i = t->open; i; i = outer) {
 		outer = i->outer;
-		if (i == except || !is_left(i, kind))
+		if (i == except || !is_left(i, kind) || (i->work && !i->work->is_lost))
 			continue;
 		tapir_interval__leave(i);
 		i->is_away = true;
@@ -591,13 +595,15 @@ void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	      tapir_event_fields__u64(tapir_timeline__fields(tl, probe, event), "Behavior") ==
 		      AWAITED)))
 		tapir_timeline__leave_requests(t, TAPIR_NO_KIND, NULL);
+	if (what == TASK_AWAIT && tl->has_requests)
+		tapir_timeline__suspend(tl, t, tapir_timeline__fields(tl, probe, event));
 	if (what == TASK_AWAIT)
 		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
 	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))
 		return;
 	f = tapir_timeline__fields(tl, probe, event);
 	if (i && tapir_event_fields__u64(f, "Behavior") == AWAITED)
-		await(tl, i, key_of(f, t->tgid, "TaskID"), node);
+		await(tl, i, tapir_timeline__task_key(f, t->tgid, "TaskID"), node);
 	else
 		on_task(tl, t, what, f, event->rec->h.time_ns);
 }

@@ -162,7 +162,10 @@ static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_inte
 	return idx == TAPIR_KEYED_NONE ? MAX_ROUTES : (uint32_t)idx;
 }
 
-/* Time without a thread is awaited if there is an activity; of a request by key it is unknown. */
+/*
+ * Time without a thread is awaited if there is an activity, or if all that works for it is known; of
+ * any other request by key it is unknown.
+ */
 static enum part part_of(const struct tapir_request_routes *r, const struct tapir_interval *i,
 			 unsigned cause, unsigned state)
 {
@@ -179,7 +182,8 @@ static enum part part_of(const struct tapir_request_routes *r, const struct tapi
 
 	if (cause != TAPIR_CAUSE_NONE)
 		return causes[cause];
-	if (state == TAPIR_THREAD_BETWEEN && i->scope == TAPIR_PAIR_KEY)
+	if (state == TAPIR_THREAD_BETWEEN && i->scope == TAPIR_PAIR_KEY &&
+	    !(i->flags & TAPIR_INTERVAL_FOLLOWED))
 		return PART_UNKNOWN;
 	if (state == TAPIR_THREAD_RUNNING && !tapir_timeline__stats(r->tl)->switches)
 		return PART_UNKNOWN;
