@@ -12,15 +12,11 @@
  * TaskWaitBegin. If its task is awaited and is continued, it awaited something in between; which
  * method it is, is known when it is complete.
  */
-#include "analyze/awaits.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/awaits_impl.h"
 #include "analyze/own_code.h"
-#include "attach/rings/event_budget.h"
-#include "analyze/view.h"
 #include "base/keyed.h"
 
 #define ASYNCHRONOUS 2 /* TaskWaitBegin's Behavior: no thread is blocked */
@@ -29,44 +25,10 @@
 #define MAX_CHAIN    64u /* methods that await each other */
 #define MAX_NESTED   64u /* of one thread */
 #define MAX_THREADS  (1u << 16)
-#define MAX_PENDING  4u
 #define MAX_CACHED   (1u << 20)
 #define NO_TASK	     UINT32_MAX
-#define LIBRARY	     UINT32_MAX /* a method's name: it is none of the program's */
 
 enum await_event { EVENT_NONE, EVENT_WAITS, EVENT_BEGINS, EVENT_ENDS };
-
-/* A wait for something without a task, of a method that is not known yet. */
-struct pending {
-	uint64_t from_ns, until_ns;
-	uint8_t kind;
-};
-
-struct tapir_await_task {
-	uint64_t id;	  /* process << 32 | number; 0: free */
-	uint64_t awaits;  /* the task that it awaits */
-	uint64_t awaiter; /* the first that awaits it; 0: none */
-	uint64_t from_ns; /* since when; 0: it awaits no task */
-	uint64_t idle_ns; /* since when no thread has run it, as far as is known; 0: not known */
-	uint64_t done_ns; /* when what it awaits was complete; 0: it is not */
-	uint64_t offset;  /* of its await, in the code at code_va */
-	uint64_t code_va;
-	uint32_t method; /* name + 1, or LIBRARY; 0: not known */
-	uint8_t kind;	 /* of what completed it, in .kinds */
-	uint8_t pending_cnt;
-	bool is_covered;  /* another method of the program awaits inside of it */
-	bool is_in_queue; /* a library's, which awaits its turn for a connection */
-	struct pending pending[MAX_PENDING];
-};
-
-struct tapir_await_span {
-	uint64_t from_ns, until_ns;
-	uint32_t site;
-};
-
-struct tapir_await_place {
-	uint64_t offset, code_va;
-};
 
 struct tapir_await_thread {
 	uint32_t cnt; /* of works; those past the bound are counted only */
@@ -120,11 +82,6 @@ static void forget_task(struct tapir_awaits *a, struct tapir_await_task *t)
 	a->failed |= !tapir_vec__push(&a->free_tasks, idx);
 }
 
-static bool is_own(const struct tapir_await_task *t)
-{
-	return t->method && t->method != LIBRARY;
-}
-
 /* The methods that await t, up to the outermost, do not count while it does. */
 static void cover_awaiters(struct tapir_awaits *a, const struct tapir_await_task *t)
 {
@@ -144,7 +101,7 @@ static bool has_own_inside(struct tapir_awaits *a, const struct tapir_await_task
 	const struct tapir_await_task *down = find_task(a, t->awaits);
 
 	for (unsigned i = 0; down && i < MAX_CHAIN && down->from_ns; i++) {
-		if (is_own(down))
+		if (tapir_await_task__is_own(down))
 			return true;
 		down = find_task(a, down->awaits);
 	}
@@ -160,7 +117,7 @@ static bool is_async(const char *name)
 	return len > 8 && !strcmp(name + len - 8, " (async)");
 }
 
-/* The innermost async method: its name + 1, or LIBRARY; 0: there is none. */
+/* The innermost async method: its name + 1, or TAPIR_AWAIT_LIBRARY; 0: there is none. */
 static uint32_t look_for_method(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
@@ -168,7 +125,7 @@ static uint32_t look_for_method(const struct tapir_stack_tree *tree, uint32_t no
 		const char *name = tree->names.data[n->name];
 
 		if (is_async(name))
-			return tapir_own_code__is_own(n, name) ? n->name + 1 : LIBRARY;
+			return tapir_own_code__is_own(n, name) ? n->name + 1 : TAPIR_AWAIT_LIBRARY;
 	}
 	return 0;
 }
@@ -261,7 +218,7 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 	uint64_t *known, va;
 
 	t->offset = t->code_va = 0;
-	if (!rec->stack_id || !is_own(t))
+	if (!rec->stack_id || !tapir_await_task__is_own(t))
 		return;
 	known = tapir_map__get(&a->place_by_stack, rec->stack_id);
 	if (!known && a->place_by_stack.cnt < MAX_CACHED) {
@@ -285,65 +242,26 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 
 /* ---- counting ----------------------------------------------------------------------------------- */
 
-static struct tapir_await_site *site_of(struct tapir_awaits *a, const struct tapir_await_task *t)
-{
-	struct tapir_await_site made = {.tgid = (uint32_t)(t->id >> 32),
-					.name = t->method - 1,
-					.offset = t->offset,
-					.code_va = t->code_va};
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(made.tgid, made.name), made.offset);
-	struct tapir_await_site *site;
-
-	key = tapir_hash__mix(key, made.code_va);
-	site = tapir_keyed__row(&a->sites, &a->site_by_key, key, TAPIR_AWAITS_MAX_SITES, made);
-	if (site && !site->took)
-		site->took = calloc(1, sizeof(*site->took));
-	if (site && site->took)
-		return site;
-	a->failed |= site != NULL;
-	a->dropped_cnt++;
-	return NULL;
-}
-
-static void count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
-		  uint64_t until_ns, uint8_t kind)
-{
-	bool is_taskless = !t->from_ns;
-	struct tapir_await_site *site = until_ns > from_ns ? site_of(a, t) : NULL;
-	struct tapir_await_span span = {.from_ns = from_ns, .until_ns = until_ns};
-
-	if (!site || a->full_ns)
-		return;
-	span.site = (uint32_t)(site - a->sites.data);
-	if (a->spans.cnt == TAPIR_AWAITS_MAX_SPANS || !tapir_vec__push(&a->spans, span)) {
-		a->full_ns = until_ns;
-		return;
-	}
-	site->cnt++;
-	site->sum_ns += until_ns - from_ns;
-	site->kinds[kind]++;
-	site->taskless_cnt += is_taskless && !kind;
-	tapir_histogram__add(site->took, until_ns - from_ns);
-}
-
 /* A library's wait for a connection is a part of what the program's method awaits. */
 static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t ns)
 {
 	struct tapir_await_task *up = find_task(a, t->awaiter);
 	struct tapir_await_site *site;
 
-	for (unsigned i = 0; up && i < MAX_CHAIN && !is_own(up); i++)
+	for (unsigned i = 0; up && i < MAX_CHAIN && !tapir_await_task__is_own(up); i++)
 		up = find_task(a, up->awaiter);
-	site = up && is_own(up) && up->from_ns && !up->is_covered ? site_of(a, up) : NULL;
+	site = up && tapir_await_task__is_own(up) && up->from_ns && !up->is_covered
+		       ? tapir_awaits__site_of(a, up)
+		       : NULL;
 	if (site)
 		site->connection_ns += ns;
 }
 
 static void end_await(struct tapir_awaits *a, struct tapir_await_task *t, uint64_t now_ns)
 {
-	if (t->from_ns && is_own(t) && !t->is_covered)
-		count(a, t, t->from_ns, now_ns, t->kind);
-	else if (t->from_ns && t->method == LIBRARY && t->is_in_queue)
+	if (t->from_ns && tapir_await_task__is_own(t) && !t->is_covered)
+		tapir_awaits__count(a, t, t->from_ns, now_ns, t->kind);
+	else if (t->from_ns && t->method == TAPIR_AWAIT_LIBRARY && t->is_in_queue)
 		count_connection(a, t, now_ns - t->from_ns);
 	t->from_ns = t->done_ns = t->awaits = 0;
 	t->kind = 0;
@@ -381,22 +299,23 @@ static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread
 	t->method = method_of(a, node);
 	find_place(a, t, rec);
 	t->from_ns = rec->h.time_ns;
+	t->request = a->request;
 	t->awaits = awaited;
 	t->done_ns = 0;
 	t->kind = 0;
 	t->is_in_queue = false;
-	if (t->method == LIBRARY) {
+	if (t->method == TAPIR_AWAIT_LIBRARY) {
 		uint8_t kind = kind_of(a, node);
 
 		t->is_in_queue = kind && a->kinds.data[kind]->is_queue;
 	}
 	has_own_below = has_own_inside(a, t);
-	t->is_covered = is_own(t) && has_own_below;
+	t->is_covered = tapir_await_task__is_own(t) && has_own_below;
 	if (!a->tasks.data[below].awaiter)
 		a->tasks.data[below].awaiter = id;
 	if (!a->tasks.data[below].idle_ns)
 		a->tasks.data[below].idle_ns = rec->h.time_ns;
-	if (is_own(t) || has_own_below)
+	if (tapir_await_task__is_own(t) || has_own_below)
 		cover_awaiters(a, t);
 }
 
@@ -405,10 +324,11 @@ static void count_pending(struct tapir_awaits *a, struct tapir_await_task *t, ui
 {
 	if (!t->method)
 		t->method = method_of(a, node);
-	if (is_own(t) && t->pending_cnt)
+	if (tapir_await_task__is_own(t) && t->pending_cnt)
 		cover_awaiters(a, t);
-	for (unsigned i = 0; i < t->pending_cnt && is_own(t); i++)
-		count(a, t, t->pending[i].from_ns, t->pending[i].until_ns, t->pending[i].kind);
+	for (unsigned i = 0; i < t->pending_cnt && tapir_await_task__is_own(t); i++)
+		tapir_awaits__count(a, t, t->pending[i].from_ns, t->pending[i].until_ns,
+				    t->pending[i].kind);
 	t->pending_cnt = 0;
 }
 
@@ -433,15 +353,16 @@ static void on_complete(struct tapir_awaits *a, uint64_t id, uint32_t node, uint
 static void on_unknown_wait(struct tapir_awaits *a, struct tapir_await_task *t, uint32_t node,
 			    uint64_t now_ns)
 {
-	struct pending wait = {.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
+	struct tapir_await_pending wait = {
+		.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
 
-	if (!t->idle_ns || t->method == LIBRARY)
+	if (!t->idle_ns || t->method == TAPIR_AWAIT_LIBRARY)
 		return;
-	if (is_own(t)) {
+	if (tapir_await_task__is_own(t)) {
 		t->offset = t->code_va = 0;
 		cover_awaiters(a, t);
-		count(a, t, wait.from_ns, wait.until_ns, wait.kind);
-	} else if (t->pending_cnt < MAX_PENDING) {
+		tapir_awaits__count(a, t, wait.from_ns, wait.until_ns, wait.kind);
+	} else if (t->pending_cnt < TAPIR_AWAIT_MAX_PENDING) {
 		t->pending[t->pending_cnt++] = wait;
 	}
 }
@@ -559,6 +480,7 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 		return;
 	}
 	note_first(a, thread, rec->h.time_ns);
+	a->request = tapir_tl_thread__request(thread);
 	if (what == EVENT_WAITS)
 		on_wait(a, thread, tapir_timeline__fields(a->tl, probe, event), rec, node);
 	else if (what == EVENT_BEGINS)
@@ -568,236 +490,6 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 		on_end(a, thread, rec->h.time_ns);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
-
-static uint64_t number_of(const struct tapir_awaits *a, const char *key, uint32_t tgid)
-{
-	char name[64], digits[32] = "";
-	struct tapir_sv value;
-
-	snprintf(name, sizeof(name), "%s%u", key, tgid);
-	value = tapir_catalog__meta_value(tapir_timeline__catalog(a->tl), name);
-	if (value.len < sizeof(digits))
-		memcpy(digits, value.data, value.len);
-	return strtoull(digits, NULL, 10);
-}
-
-bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid)
-{
-	return number_of(a, TAPIR_BUDGET_META, tgid);
-}
-
-/* All are known from when the longest of them could have begun in the recording. */
-static void find_time(const struct tapir_awaits *a, struct tapir_await_site *site)
-{
-	const uint64_t *first_ns = tapir_map__get(&a->first_ns, site->tgid);
-	uint64_t over_ns = number_of(a, TAPIR_BUDGET_META_UNTIL, site->tgid), half_ns;
-	uint64_t until_ns = tapir_timeline__stats(a->tl)->last_ns;
-
-	if (a->full_ns && a->full_ns < until_ns)
-		until_ns = a->full_ns;
-	if (over_ns && over_ns < until_ns)
-		until_ns = over_ns;
-	site->known_from_ns = first_ns && *first_ns < until_ns ? *first_ns : until_ns;
-	site->seen_ns = until_ns - site->known_from_ns;
-	half_ns = (until_ns - site->known_from_ns) / 2;
-	site->known_from_ns += site->took->most < half_ns ? site->took->most : half_ns;
-	site->known_until_ns = until_ns;
-}
-
-static void add_span(struct tapir_await_site *site, uint64_t from_ns, uint64_t until_ns)
-{
-	site->known_cnt += until_ns > site->known_from_ns && until_ns <= site->known_until_ns;
-	from_ns = from_ns > site->known_from_ns ? from_ns : site->known_from_ns;
-	until_ns = until_ns < site->known_until_ns ? until_ns : site->known_until_ns;
-	site->within_ns += until_ns > from_ns ? until_ns - from_ns : 0;
-}
-
-static struct tapir_await_site *site_of_open(struct tapir_awaits *a,
-					     const struct tapir_await_task *t)
-{
-	return t->id && t->from_ns && is_own(t) && !t->is_covered ? site_of(a, t) : NULL;
-}
-
-static void count_open(struct tapir_awaits *a)
-{
-	const struct tapir_await_task *t;
-	struct tapir_await_site *site;
-
-	tapir_vec_for_each (t, &a->tasks) {
-		site = site_of_open(a, t);
-		if (site)
-			site->open_cnt++;
-	}
-}
-
-static struct tapir_await_site *merged(struct tapir_awaits *a, struct tapir_await_site *site)
-{
-	return site && site->into ? &a->sites.data[site->into - 1] : site;
-}
-
-/* An await that does not end counts where others did: else it is for work that never comes. */
-static void add_open(struct tapir_awaits *a)
-{
-	const struct tapir_await_task *t;
-	struct tapir_await_site *site;
-
-	tapir_vec_for_each (t, &a->tasks) {
-		site = merged(a, site_of_open(a, t));
-		if (site && site->cnt)
-			add_span(site, t->from_ns, t->done_ns ? t->done_ns : UINT64_MAX);
-	}
-}
-
-static void find_what(const struct tapir_awaits *a, struct tapir_await_site *site)
-{
-	uint32_t most = 0;
-
-	for (unsigned i = 1; i < TAPIR_AWAITED_KINDS && i < a->kinds.cnt; i++)
-		if (site->kinds[i] > site->kinds[most] || (!most && site->kinds[i]))
-			most = i;
-	site->what = a->kinds.data[most];
-}
-
-static bool is_of_one_method(const struct tapir_await_site *x, const struct tapir_await_site *y)
-{
-	return x->tgid == y->tgid && x->name == y->name && x->what == y->what;
-}
-
-/* Returns true if that code of the method has one such call site, which is this. */
-static bool is_only_one(const struct tapir_awaits *a, const struct tapir_await_site *one)
-{
-	const struct tapir_await_site *site;
-
-	tapir_vec_for_each (site, &a->sites)
-		if (site != one && site->code_va == one->code_va && is_of_one_method(site, one) &&
-		    site->cnt)
-			return false;
-	return one->code_va && one->cnt;
-}
-
-/* The newest code has the sum. */
-static void merge(struct tapir_awaits *a, struct tapir_await_site *into,
-		  struct tapir_await_site *from)
-{
-	from->into = (uint32_t)(into - a->sites.data) + 1;
-	into->cnt += from->cnt;
-	into->sum_ns += from->sum_ns;
-	into->connection_ns += from->connection_ns;
-	into->open_cnt += from->open_cnt;
-	into->taskless_cnt += from->taskless_cnt;
-	tapir_histogram__merge(into->took, from->took);
-	from->cnt = from->open_cnt = 0;
-}
-
-/*
- * A method that is compiled again, optimized, has the same call site elsewhere. Those of one method
- * that await the same are one, if no code of it has two.
- */
-static void merge_sites(struct tapir_awaits *a)
-{
-	struct tapir_await_site *site, *other;
-
-	for (size_t i = a->sites.cnt; i-- > 1;) {
-		site = &a->sites.data[i];
-		if (!is_only_one(a, site))
-			continue;
-		for (other = a->sites.data; other < site; other++)
-			if (other->code_va != site->code_va && is_of_one_method(other, site) &&
-			    is_only_one(a, other))
-				merge(a, site, other);
-	}
-}
-
-static void drop_empty(struct tapir_awaits *a)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < a->sites.cnt; i++) {
-		struct tapir_await_site *site = &a->sites.data[i];
-
-		if (site->cnt || site->open_cnt)
-			a->sites.data[kept++] = *site;
-		else
-			free(site->took);
-	}
-	a->sites.cnt = kept;
-}
-
-void tapir_awaits__finish(struct tapir_awaits *a)
-{
-	const struct tapir_await_span *span;
-	struct tapir_await_site *site;
-
-	if (!a->has_events || a->is_finished)
-		return;
-	a->is_finished = true;
-	count_open(a);
-	tapir_vec_for_each (site, &a->sites)
-		find_what(a, site);
-	merge_sites(a);
-	tapir_vec_for_each (site, &a->sites)
-		find_time(a, site);
-	tapir_vec_for_each (span, &a->spans)
-		add_span(merged(a, &a->sites.data[span->site]), span->from_ns, span->until_ns);
-	add_open(a);
-	drop_empty(a);
-}
-
-/* Per nanosecond of the time in which all are known. */
-static double while_known(const struct tapir_await_site *site, uint64_t sum)
-{
-	uint64_t known_ns = site->known_until_ns - site->known_from_ns;
-
-	return known_ns ? (double)sum / (double)known_ns : 0;
-}
-
-double tapir_await_site__at_once(const struct tapir_await_site *site)
-{
-	return while_known(site, site->within_ns);
-}
-
-double tapir_await_site__per_second(const struct tapir_await_site *site)
-{
-	return while_known(site, site->known_cnt) * 1e9;
-}
-
-void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out)
-{
-	double rate = tapir_await_site__per_second(site);
-	char each[TAPIR_NS_TEXT_BYTES];
-
-	if (!tapir_await_site__is_queue(site) || rate <= 0)
-		return;
-	tapir_str__addf(out, "; one %s each %s: %.1f a second", site->what ? "gets it" : "ends",
-			tapir_ns__text((uint64_t)(1e9 / rate), each), rate);
-}
-
-static bool is_for_connection(const struct tapir_await_site *site)
-{
-	return site->connection_ns * 2 > site->sum_ns;
-}
-
-/* Only channels make many wait without a task whose source would be known. */
-static bool is_taskless(const struct tapir_await_site *site)
-{
-	return !site->what && site->taskless_cnt * 2 > site->cnt;
-}
-
-bool tapir_await_site__is_queue(const struct tapir_await_site *site)
-{
-	return is_for_connection(site) || is_taskless(site) || (site->what && site->what->is_queue);
-}
-
-const char *tapir_await_site__what(const struct tapir_await_site *site)
-{
-	if (is_for_connection(site))
-		return "a free connection";
-	if (is_taskless(site))
-		return "a ValueTask, such as a channel's,";
-	return site->what ? site->what->what : "a task";
-}
-
 void tapir_awaits__fini(struct tapir_awaits *a)
 {
 	struct tapir_await_site *site;
@@ -805,6 +497,7 @@ void tapir_awaits__fini(struct tapir_awaits *a)
 	tapir_vec_for_each (site, &a->sites)
 		free(site->took);
 	tapir_vec__fini(&a->sites);
+	tapir_vec__fini(&a->sites_now);
 	tapir_vec__fini(&a->tasks);
 	tapir_vec__fini(&a->free_tasks);
 	tapir_vec__fini(&a->spans);

@@ -37,12 +37,25 @@ struct tapir_await_site {
 	uint32_t into;	  /* the site that has its sums, plus 1; 0: itself */
 };
 
+/* An await that ended; site: see tapir_awaits__site. */
+struct tapir_await_span {
+	uint64_t from_ns, until_ns;
+	uint32_t site;
+	bool is_joint; /* for others, which are awaited, too */
+};
+
 struct tapir_awaits {
 	struct tapir_timeline *tl; /* set by the owner before the first event */
 	bool has_events;
 	struct tapir_vec(struct tapir_await_site) sites;
 	uint64_t dropped_cnt; /* awaits beyond the bounds */
 	bool failed;	      /* out of memory */
+	/*
+	 * Set by the owner, or NULL: an await of a request has ended (tapir_tl_thread__request; 0:
+	 * it was for none, or that is not known).
+	 */
+	void (*ended)(void *ctx, uint64_t request, const struct tapir_await_span *span);
+	void *ended_ctx;
 	/* for this file alone */
 	struct tapir_vec(struct tapir_await_task) tasks;
 	struct tapir_vec(uint32_t) free_tasks;
@@ -54,6 +67,9 @@ struct tapir_awaits {
 	struct tapir_map first_ns; /* process: of its first event */
 	struct tapir_name_traits traits;
 	struct tapir_vec(struct tapir_await_place) places;
+	struct tapir_vec(
+		uint32_t) sites_now; /* once finished: of each that was, idx + 1 in sites */
+	uint64_t request;	     /* of the event at hand */
 	bool is_finished;
 	uint64_t full_ns; /* there is no room for those that ended later; 0: there is */
 };
@@ -64,6 +80,8 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 			 const struct tapir_event_view *event);
 /* Call it once, after the last event: .what, .open_cnt and what follows .what of sites are set. */
 void tapir_awaits__finish(struct tapir_awaits *a);
+/* Returns the site of a span, once finished; NULL: it is not known. Borrowed. */
+const struct tapir_await_site *tapir_awaits__site(const struct tapir_awaits *a, uint32_t site);
 /* Returns the number of awaits at a time, on average. */
 double tapir_await_site__at_once(const struct tapir_await_site *site);
 /* Returns the number that ended, a second. */

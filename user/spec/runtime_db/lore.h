@@ -244,6 +244,7 @@ struct tapir_lore_event {
 struct tapir_lore_awaited {
 	const char *prefix, *what;
 	bool is_queue; /* who awaits it gets it one after the other */
+	bool is_joint; /* it is complete when others are, which are awaited, too */
 };
 
 /* The quality of stacks, or names, in a recording of it (runtime/doctor_runtime.c). */
