@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyze/exchange_tally.h"
@@ -67,11 +68,12 @@ static void write_time(struct tapir_view_result *result, size_t t,
 		tapir_view_result__none(result, t);
 }
 
+/* Text has what fits into 80 columns with a peer and a process. */
 #define NUMBERS(cnt, title)                                                                        \
-	{cnt, title, TAPIR_CELL_COUNT}, {"per_second", ">A SECOND", TAPIR_CELL_NUMBER},            \
+	{cnt, title, TAPIR_CELL_COUNT}, {"per_second", ">/S", TAPIR_CELL_NUMBER},                  \
 		{"p50_ns", ">P50", TAPIR_CELL_NS}, {"p99_ns", ">P99", TAPIR_CELL_NS},              \
-		{"max_ns", ">MAX", TAPIR_CELL_NS}, {"ns", ">IN ALL", TAPIR_CELL_NS},               \
-		{"bytes", ">BYTES", TAPIR_CELL_BYTES}, {"sent_bytes", NULL, TAPIR_CELL_BYTES},     \
+		{"max_ns", NULL, TAPIR_CELL_NS}, {"ns", NULL, TAPIR_CELL_NS},                      \
+		{"bytes", NULL, TAPIR_CELL_BYTES}, {"sent_bytes", NULL, TAPIR_CELL_BYTES},         \
 		{"received_bytes", NULL, TAPIR_CELL_BYTES}, {"overlaps", NULL, TAPIR_CELL_COUNT},  \
 		{"unseen", NULL, TAPIR_CELL_COUNT}, {"unanswered", NULL, TAPIR_CELL_COUNT},        \
 	{                                                                                          \
@@ -85,7 +87,8 @@ static void write_numbers(const struct net *v, struct tapir_view_result *result,
 
 	tapir_view_result__u64(result, t, row->cnt);
 	if (span_ns)
-		tapir_view_result__f64(result, t, (double)row->cnt * 1e9 / (double)span_ns);
+		tapir_view_result__f64(result, t,
+				       round((double)row->cnt * 1e10 / (double)span_ns) / 10);
 	else
 		tapir_view_result__none(result, t);
 	write_time(result, t, row, tapir_exchange_row__percentile(row, 50));
