@@ -35,8 +35,7 @@ static void attached(uint64_t time_ns)
 /* As a recording begins: it has not attached anything yet. */
 static void requested(void)
 {
-	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv(TAPIR_META_SPECS),
-					  feeder_sv("*")));
+	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv(TAPIR_META_SPECS), feeder_sv("*")));
 }
 
 static void begin(uint64_t id, uint32_t tid, uint64_t ms, const char *path)

@@ -98,17 +98,18 @@ struct tapir_tl_thread {
 	struct tapir_tl_thread *next, *prev; /* of the process */
 };
 
-#define TAPIR_NO_NODE	       UINT32_MAX
+#define TAPIR_NO_NODE		UINT32_MAX
 
-#define TAPIR_INTERVAL_UNBEGUN (1u << 0) /* its begin is not in the file: from its start */
-#define TAPIR_INTERVAL_UNENDED (1u << 1) /* its end is not: until its thread's or the file's */
-#define TAPIR_INTERVAL_CROSSED (1u << 2) /* it ended on another thread than it began */
-#define TAPIR_INTERVAL_NESTED  (1u << 3) /* its thread was in another one of its kind */
+#define TAPIR_INTERVAL_UNBEGUN	(1u << 0) /* its begin is not in the file: from its start */
+#define TAPIR_INTERVAL_UNENDED	(1u << 1) /* its end is not: until its thread's or the file's */
+#define TAPIR_INTERVAL_CROSSED	(1u << 2) /* it ended on another thread than it began */
+#define TAPIR_INTERVAL_NESTED	(1u << 3) /* its thread was in another one of its kind */
 /*
  * Tasks show which threads worked for it throughout: time without one is awaited, or in a queue.
  */
 #define TAPIR_INTERVAL_FOLLOWED (1u << 5)
-#define TAPIR_INTERVAL_ATTACH  (1u << 4) /* a request, or a call, that began before all was attached */
+#define TAPIR_INTERVAL_ATTACH                                                                      \
+	(1u << 4) /* a request, or a call, that began before all was attached */
 
 struct tapir_interval {
 	uint32_t kind; /* idx in the pairs' kinds */
@@ -179,7 +180,10 @@ struct tapir_timeline_fns {
 	void (*event)(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 	void (*open)(void *ctx, struct tapir_interval *interval);
-	/* The interval was awaited for ns, up to now; await_label and await_node say for what. */
+	/*
+	 * The interval was awaited for ns, up to now, .last_ns; await_label and await_node say for
+	 * what, if it is an activity's.
+	 */
 	void (*awaited)(void *ctx, struct tapir_interval *interval, uint64_t ns);
 	/* The interval's parts are complete; it is freed afterwards. */
 	void (*close)(void *ctx, struct tapir_interval *interval);
@@ -284,6 +288,8 @@ const struct tapir_catalog *tapir_timeline__catalog(const struct tapir_timeline 
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event);
+/* Returns what an interval's .key is of an event with that value; never 0. */
+uint64_t tapir_timeline__key_of(const struct tapir_event_fields *fields, const char *field);
 /* Returns, while a view hears that an interval opens or closes, by which event. False: by none. */
 bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir_probe_view **probe,
 			     const struct tapir_event_view **event);

@@ -68,11 +68,9 @@ static const struct tapir_event_fields *fields_of(struct tapir_timeline *tl, str
 	return &tl->fields;
 }
 
-/* Never 0. */
-static uint64_t hash_key(struct tapir_timeline *tl, struct happening *h, const char *field)
+uint64_t tapir_timeline__key_of(const struct tapir_event_fields *fields, const char *field)
 {
-	const struct tapir_value *v =
-		tapir_event_fields__find(fields_of(tl, h), field, strlen(field));
+	const struct tapir_value *v = tapir_event_fields__find(fields, field, strlen(field));
 	uint64_t hash = 7;
 
 	if (v && v->bytes)
@@ -237,7 +235,7 @@ static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happen
 					uint32_t kind_idx)
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
-	uint64_t key = kind->key ? hash_key(tl, h, kind->key) : 0;
+	uint64_t key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
 	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	struct tapir_interval *i;
 
@@ -317,7 +315,7 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 	i->node = h->node;
 	i->is_chosen = h->is_chosen;
 	i->has_trace = tapir_trace__is_named(&h->event.rec->h);
-	i->key = kind->key ? hash_key(tl, h, kind->key) : 0;
+	i->key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	i->label = make_label(tl, h, kind);
 	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))

@@ -251,7 +251,7 @@ static void add_awaited(struct tapir_timeline *tl, struct tapir_interval *i,
 	add_queued(i, t, now_ns);
 	ns = now_ns > i->last_ns ? now_ns - i->last_ns : 0;
 	add_away(i, t->process, TAPIR_THREAD_BETWEEN, now_ns);
-	if (i->awaits && ns)
+	if ((i->awaits || i->work) && ns)
 		TELL(tl, awaited, i, ns);
 	tapir_interval__forget_await(tl, i);
 }
@@ -552,8 +552,8 @@ static bool is_left(const struct tapir_interval *i, uint32_t kind)
 }
 
 /*
- * Parts are not taken: the time is counted as between threads when it ends. Of a request whose tasks
- * are followed it is known when a thread leaves it.
+ * Parts are not taken: the time is counted as between threads when it ends. Of a request whose
+ * tasks are followed it is known when a thread leaves it.
  */
 void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 				    const struct tapir_interval *except)

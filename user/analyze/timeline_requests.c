@@ -33,7 +33,8 @@ static struct tapir_interval *work_from(struct tapir_interval *i)
 	return i;
 }
 
-static bool serves(const struct tapir_tl_thread *t, uint64_t map_key, const struct tapir_interval *but)
+static bool serves(const struct tapir_tl_thread *t, uint64_t map_key,
+		   const struct tapir_interval *but)
 {
 	for (struct tapir_interval *i = work_from(t->open); i; i = work_from(i->outer))
 		if (i != but && i->served == map_key)

@@ -71,8 +71,9 @@ int tapir_meta__post_specs(struct tapir_queue *queue, const struct tapir_spec_li
 		if (is_all)
 			break; /* all there is */
 	}
-	err = text.failed ? -ENOMEM
-			  : tapir_meta__post_one(queue, TAPIR_META_SPECS, text.data ? text.data : "");
+	err = text.failed
+		      ? -ENOMEM
+		      : tapir_meta__post_one(queue, TAPIR_META_SPECS, text.data ? text.data : "");
 	tapir_str__fini(&text);
 	return err;
 }

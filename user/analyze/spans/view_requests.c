@@ -27,6 +27,8 @@ struct requests {
 	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
 	struct tapir_wait_reasons reasons;
 	struct tapir_request_routes *routes;
+	struct tapir_awaits awaits;
+	struct tapir_exchange_tally exchanges;
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -123,6 +125,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *fields;
 	struct tapir_span like = {.tgid = t->tgid, .tid = t->tid, .from_ns = event->rec->h.time_ns};
 
+	tapir_awaits__event(&r->awaits, t, probe, event);
 	if (!edge)
 		return;
 	fields = tapir_timeline__fields(r->asked.tl, probe, event);
@@ -320,7 +323,11 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	}
 	tapir_span_store__link(&r->spans);
 	cnt = find_roots(r, roots);
-	has_routes = tapir_request_routes__finish(r->routes, result, r->asked.top);
+	tapir_awaits__finish(&r->awaits);
+	has_routes = tapir_request_routes__finish(
+		r->routes, &(struct tapir_request_names){&r->awaits, &r->exchanges}, result,
+		r->asked.top);
+	result->failed |= r->awaits.failed || r->exchanges.failed;
 	if (!cnt && !has_routes)
 		tapir_view_result__nothing(result, "no request was seen");
 	if (cnt) {
@@ -343,6 +350,38 @@ static void begin_view(void *ctx)
 	struct requests *r = ctx;
 
 	r->routes = tapir_request_routes__new(r->asked.tl);
+	r->awaits.tl = r->asked.tl;
+	r->awaits.ended = r->routes ? tapir_request_routes__await : NULL;
+	r->awaits.ended_ctx = r->routes;
+}
+
+static void on_open(void *ctx, struct tapir_interval *i)
+{
+	struct requests *r = ctx;
+
+	if (r->routes)
+		tapir_request_routes__open(r->routes, i);
+}
+
+static void on_awaited(void *ctx, struct tapir_interval *i, uint64_t ns)
+{
+	struct requests *r = ctx;
+
+	if (r->routes)
+		tapir_request_routes__awaited(r->routes, i, ns);
+}
+
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	struct requests *r = ctx;
+	const struct tapir_exchange_row *row;
+
+	if (rec->type != TAPIR_REC_EXCHANGE || !r->routes)
+		return;
+	row = tapir_exchange_tally__add(&r->exchanges, tapir_timeline__catalog(r->asked.tl),
+					(const void *)rec);
+	if (row)
+		tapir_request_routes__exchange(r->routes, (const void *)rec, row->idx);
 }
 
 static void on_close(void *ctx, struct tapir_interval *i)
@@ -358,6 +397,8 @@ static void fini(void *ctx)
 	struct requests *r = ctx;
 
 	tapir_request_routes__free(r->routes);
+	tapir_awaits__fini(&r->awaits);
+	tapir_exchange_tally__fini(&r->exchanges);
 	tapir_span_store__fini(&r->spans);
 	tapir_map__fini(&r->open_by_tid);
 	tapir_wait_reasons__fini(&r->reasons);
@@ -368,7 +409,12 @@ const struct tapir_view tapir_view_requests = {
 	.is_of_traces = true,
 	.is_by_trace = true,
 	.summary = "requests by route; by trace id, the slowest across processes",
-	.fns = {.event = on_event, .wait = on_wait, .close = on_close},
+	.fns = {.event = on_event,
+		.wait = on_wait,
+		.open = on_open,
+		.awaited = on_awaited,
+		.close = on_close,
+		.record = on_record},
 	.ctx_bytes = sizeof(struct requests),
 	.default_top = 10,
 	.begin = begin_view,

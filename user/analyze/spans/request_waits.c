@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A request continues when the last of what it awaits in parallel is complete: a moment belongs to
+ * the row that ends last of those that go on then, and to a call before an await around it. An
+ * await for all of several tasks has what none of those has.
+ */
+#include "analyze/spans/request_waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void tapir_request_waits__add(struct tapir_request_waits *w, const struct tapir_request_wait *row)
+{
+	if (row->until_ns <= row->from_ns)
+		return;
+	if (w->rows.cnt == TAPIR_REQUEST_WAITS_MAX)
+		w->dropped_cnt++;
+	else
+		w->failed |= !tapir_vec__push(&w->rows, *row);
+}
+
+void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_ns,
+				   uint64_t until_ns)
+{
+	struct tapir_request_away away = {from_ns, until_ns};
+
+	if (w->away.cnt < TAPIR_REQUEST_WAITS_MAX)
+		w->failed |= !tapir_vec__push(&w->away, away);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct tapir_request_wait *x = a, *y = b;
+
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->until_ns < y->until_ns ? 1 : x->until_ns > y->until_ns ? -1 : 0;
+}
+
+/* ---- calls and awaits -------------------------------------------------------------------------- */
+
+/* When the request next left its thread. */
+static uint64_t leaves_ns(const struct tapir_request_waits *w, uint64_t at_ns)
+{
+	const struct tapir_request_away *away;
+
+	tapir_vec_for_each (away, &w->away)
+		if (away->from_ns >= at_ns)
+			return away->from_ns;
+	return UINT64_MAX;
+}
+
+/*
+ * The method that calls suspends in the stretch of time in which the call began, before any other
+ * does; it continues with the answer. NULL: none does, it may have blocked its thread.
+ */
+static struct tapir_request_wait *await_of(struct tapir_request_waits *w, size_t call)
+{
+	const struct tapir_request_wait *of = &w->rows.data[call];
+	uint64_t leaves = leaves_ns(w, of->from_ns);
+
+	for (size_t i = call + 1; i < w->rows.cnt && w->rows.data[i].from_ns <= leaves; i++) {
+		struct tapir_request_wait *row = &w->rows.data[i];
+
+		if (row->site == TAPIR_NO_SITE || row->peer != TAPIR_NO_PEER || row->is_joint)
+			continue;
+		return row->until_ns >= of->until_ns ? row : NULL;
+	}
+	return NULL;
+}
+
+static void join_calls(struct tapir_request_waits *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->rows.cnt; i++) {
+		struct tapir_request_wait *row = &w->rows.data[i], *await = NULL;
+
+		if (row->site == TAPIR_NO_SITE)
+			await = await_of(w, i);
+		if (await)
+			await->peer = row->peer;
+		else
+			w->rows.data[kept++] = *row;
+	}
+	w->rows.cnt = kept;
+}
+
+/* ---- dividing ---------------------------------------------------------------------------------- */
+
+static void find_parallel(struct tapir_request_waits *w)
+{
+	struct tapir_request_wait *row,
+		*last = NULL; /* last: of those before, the one that ends so */
+	uint64_t both_ns;
+
+	tapir_vec_for_each (row, &w->rows) {
+		if (row->is_joint)
+			continue;
+		if (last && last->until_ns > row->from_ns) {
+			both_ns =
+				(last->until_ns < row->until_ns ? last->until_ns : row->until_ns) -
+				row->from_ns;
+			row->is_parallel |= 2 * both_ns >= row->until_ns - row->from_ns;
+			last->is_parallel |= row->is_parallel;
+		}
+		if (!last || row->until_ns > last->until_ns)
+			last = row;
+	}
+}
+
+static bool is_better(const struct tapir_request_wait *row, const struct tapir_request_wait *best)
+{
+	bool is_call = row->site == TAPIR_NO_SITE;
+
+	if (!best || row->is_joint != best->is_joint)
+		return !best || best->is_joint;
+	if (is_call != (best->site == TAPIR_NO_SITE))
+		return is_call;
+	return row->until_ns > best->until_ns;
+}
+
+/* The row to which that moment belongs; NULL: none, *next_ns: when there may be one. */
+static struct tapir_request_wait *row_at(struct tapir_request_waits *w, uint64_t at_ns,
+					 uint64_t *next_ns)
+{
+	struct tapir_request_wait *row, *best = NULL;
+
+	tapir_vec_for_each (row, &w->rows) {
+		if (row->from_ns > at_ns) {
+			*next_ns = row->from_ns;
+			break;
+		}
+		if (row->until_ns <= at_ns)
+			continue;
+		if (is_better(row, best))
+			best = row;
+	}
+	return best;
+}
+
+static uint64_t divide_stretch(struct tapir_request_waits *w, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t sum_ns = 0;
+
+	while (from_ns < until_ns) {
+		uint64_t next_ns = until_ns;
+		struct tapir_request_wait *row = row_at(w, from_ns, &next_ns);
+
+		if (next_ns > until_ns)
+			next_ns = until_ns;
+		if (row && row->until_ns < next_ns)
+			next_ns = row->until_ns;
+		if (row) {
+			row->ns += next_ns - from_ns;
+			sum_ns += next_ns - from_ns;
+		}
+		from_ns = next_ns;
+	}
+	return sum_ns;
+}
+
+static void drop_joints(struct tapir_request_waits *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->rows.cnt; i++)
+		if (!w->rows.data[i].is_joint || w->rows.data[i].ns)
+			w->rows.data[kept++] = w->rows.data[i];
+	w->rows.cnt = kept;
+}
+
+uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t from_ns,
+				     uint64_t until_ns, bool is_followed)
+{
+	const struct tapir_request_away *away;
+	struct tapir_request_wait *row;
+	uint64_t sum_ns = 0;
+
+	if (w->rows.cnt)
+		qsort(w->rows.data, w->rows.cnt, sizeof(*w->rows.data), by_begin);
+	join_calls(w);
+	tapir_vec_for_each (row, &w->rows) {
+		row->ns = 0;
+		row->is_parallel = false;
+	}
+	find_parallel(w);
+	if (!is_followed)
+		sum_ns = divide_stretch(w, from_ns, until_ns);
+	else
+		tapir_vec_for_each (away, &w->away)
+			sum_ns += divide_stretch(w, away->from_ns, away->until_ns);
+	drop_joints(w);
+	return sum_ns;
+}
+
+void tapir_request_waits__clear(struct tapir_request_waits *w)
+{
+	w->rows.cnt = w->away.cnt = 0;
+	w->dropped_cnt = 0;
+}
+
+void tapir_request_waits__fini(struct tapir_request_waits *w)
+{
+	tapir_vec__fini(&w->rows);
+	tapir_vec__fini(&w->away);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * request_waits.h - what one request awaited: times in which no thread worked for it, and the
+ * awaits and calls that lie in them. The awaited time is divided among them: each moment belongs to
+ * one, so that their times add up. Bounded; one thread.
+ */
+#ifndef TAPIR_USER_REQUEST_WAITS_H
+#define TAPIR_USER_REQUEST_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+#define TAPIR_REQUEST_WAITS_MAX 256u /* awaits and calls of a request */
+#define TAPIR_NO_SITE		UINT32_MAX
+#define TAPIR_NO_PEER		UINT32_MAX
+
+struct tapir_request_wait {
+	uint64_t from_ns, until_ns;
+	uint32_t site; /* of an await; TAPIR_NO_SITE: a call */
+	uint32_t peer; /* whom it asks; TAPIR_NO_PEER: not known */
+	bool is_joint; /* for others, which are rows, too, if they are awaits of the program */
+	/* once divided */
+	uint64_t ns;	  /* of the awaited time */
+	bool is_parallel; /* another one goes on for at least half of its time */
+};
+
+struct tapir_request_away {
+	uint64_t from_ns, until_ns;
+};
+
+struct tapir_request_waits {
+	struct tapir_vec(struct tapir_request_wait) rows;
+	struct tapir_vec(struct tapir_request_away) away; /* in the order of time */
+	uint64_t dropped_cnt;				  /* rows that found no room */
+	bool failed;					  /* out of memory */
+};
+
+void tapir_request_waits__add(struct tapir_request_waits *w, const struct tapir_request_wait *row);
+void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_ns,
+				   uint64_t until_ns);
+/*
+ * After the last one, of a request of that time: rows are in the order of their begins. A joint one
+ * is left only if there is time that belongs to no other. A call whose answer an await of the
+ * program waits for is that await, which gets its peer. Returns the sum of all .ns. is_followed:
+ * false: it is not known when it was away, then a moment in which any row goes on counts.
+ */
+uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t from_ns,
+				     uint64_t until_ns, bool is_followed);
+void tapir_request_waits__clear(struct tapir_request_waits *w); /* keeps the memory */
+void tapir_request_waits__fini(struct tapir_request_waits *w);
+
+#endif
