@@ -14,6 +14,7 @@ extern const struct tapir_command tapir_cmd_flamegraph;
 extern const struct tapir_command tapir_cmd_html;
 extern const struct tapir_command tapir_cmd_heap;
 extern const struct tapir_command tapir_cmd_help;
+extern const struct tapir_command tapir_cmd_import;
 extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_mcp;
 extern const struct tapir_command tapir_cmd_ps;

@@ -32,7 +32,8 @@ void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *r
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
 	*read = (struct tapir_long_read){.reader = reader,
-					 .is_shown = !cli->is_quiet && tapir_screen__is_tty(stderr),
+					 .is_shown = reader && !cli->is_quiet &&
+						     tapir_screen__is_tty(stderr),
 					 .began_ns = tapir_clock__now_ns()};
 	was_interrupted = 0;
 	tapir_terminal__wait_again();

@@ -18,7 +18,8 @@ struct tapir_long_read {
 	uint64_t records, began_ns, shown_ns;
 };
 
-/* Begins: reader and cli are borrowed until __stop; SIGINT and SIGTERM are handled from here on. */
+/* Begins: reader and cli are borrowed until __stop; SIGINT and SIGTERM are handled from here on.
+ * reader NULL: of a file of another kind, for which __check is called alone. */
 void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *reader,
 			    const struct tapir_cli *cli);
 void tapir_long_read__stop(struct tapir_long_read *read);

@@ -24,6 +24,7 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_flamegraph,
 	&tapir_cmd_html,
 	&tapir_cmd_export,
+	&tapir_cmd_import,
 	&tapir_cmd_cut,
 	&tapir_cmd_symbolize,
 	&tapir_cmd_serve, /* static: with --stdio; no HTTP, since GnuTLS is in no static library */

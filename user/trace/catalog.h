@@ -195,8 +195,11 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
 /* Keys of META: when the recording began and ended. */
-#define TAPIR_META_BEGAN "recording.began"
-#define TAPIR_META_ENDED "recording.ended"
+#define TAPIR_META_BEGAN    "recording.began"
+#define TAPIR_META_ENDED    "recording.ended"
+/* The format of the file that 'tapir import' read; and what that file lacks, a sentence a line. */
+#define TAPIR_META_IMPORTED "imported"
+#define TAPIR_META_LACKS    "imported.lacks"
 /*
  * Returns when all that was requested was attached: what began before may have waited for that. 0:
  * not known, or long before the first record (a frozen recording).

@@ -54,6 +54,26 @@ void tapir_report__add_window(const struct tapir_report_view *v, struct tapir_st
 	tapir_str__addc(out, ')');
 }
 
+bool tapir_report__add_imported(const struct tapir_report_view *v, const char *separator,
+				struct tapir_str *out)
+{
+	const char *format = tapir_summary__meta(v->summary, TAPIR_META_IMPORTED);
+	const char *lacks = tapir_summary__meta(v->summary, TAPIR_META_LACKS);
+
+	if (!format)
+		return false;
+	tapir_str__adds(out, "imported from ");
+	tapir_report__add_printable(out, format);
+	for (const char *before = ": "; lacks && *lacks; before = separator) {
+		size_t len = strcspn(lacks, "\n");
+
+		tapir_str__adds(out, before);
+		tapir_str__add_printable(out, lacks, len);
+		lacks += len + (lacks[len] != '\0');
+	}
+	return true;
+}
+
 static void write_origin(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const char *kernel = tapir_summary__meta(v->summary, "kernel");
@@ -86,6 +106,9 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_str__adds(out, "\ncut: ");
 		tapir_report__add_printable(out, cut);
 	}
+	if (tapir_summary__meta(v->summary, TAPIR_META_IMPORTED))
+		tapir_str__addc(out, '\n');
+	tapir_report__add_imported(v, "\n  ", out);
 	if (lane && strcmp(lane, "probe")) {
 		tapir_str__adds(out, "\nlanes: ");
 		tapir_report__add_printable(out, lane);

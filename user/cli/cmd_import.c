@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir import: files of other tools as recordings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/long_read.h"
+#include "cli/output_file.h"
+#include "output/import/import.h"
+#include "output/render/human_units.h"
+
+struct args {
+	const char *output;
+	bool force;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_STRING("output", 'o', "OUT", "write to OUT, which is replaced atomically",
+		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
+	{}};
+
+struct import {
+	const struct args *args;
+	struct tapir_long_read read;
+	struct tapir_writer *w;
+	struct stat st; /* of the file */
+};
+
+static int open_input(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0 || fstat(fd, st)) {
+		int err = -errno;
+
+		tapir_guard__fd(&fd);
+		return tapir_diag__fail(err, "cannot open %s: %s", path, tapir_errno__text(err));
+	}
+	if (S_ISREG(st->st_mode))
+		return fd;
+	close(fd);
+	return tapir_diag__fail(-EINVAL, "%s is not a regular file: it is read twice", path);
+}
+
+static int open_output(void *ctx, uint64_t created_ns, uint64_t created_utc_ns,
+		       struct tapir_writer **out)
+{
+	struct import *import = ctx;
+	struct tapir_writer_opts opts = {.sz = sizeof(opts),
+					 .path = import->args->output,
+					 .force = import->args->force,
+					 .is_whole = true,
+					 .created_ns = created_ns,
+					 .created_utc_ns = created_utc_ns};
+	int err;
+
+	/* A file that root writes belongs to the owner of what it was made of. */
+	if (!geteuid()) {
+		opts.has_owner = true;
+		opts.uid = import->st.st_uid;
+		opts.gid = import->st.st_gid;
+	}
+	err = tapir_writer__open(&opts, &import->w);
+	*out = import->w;
+	return err;
+}
+
+static int check(void *ctx)
+{
+	struct import *import = ctx;
+
+	return tapir_long_read__check(&import->read);
+}
+
+static int close_output(struct import *import, int err)
+{
+	if (!import->w)
+		return err;
+	if (!err) {
+		tapir_writer__keep(import->w);
+		err = tapir_writer__close(import->w);
+	}
+	if (err)
+		tapir_writer__abandon(import->w);
+	tapir_writer__free(import->w);
+	return err;
+}
+
+/* "perf.data: 1,234 samples, 310 switches -> x.tapir" */
+static void say_end(const struct args *args, const struct tapir_import_result *result)
+{
+	struct tapir_str text = {};
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		if (!result->captured[i])
+			continue;
+		tapir_str__adds(&text, text.len ? ", " : "");
+		tapir_human__add_count(&text, result->captured[i]);
+		tapir_str__addf(&text, " %s",
+				result->captured[i] == 1 ? tapir_families[i].one
+							 : tapir_families[i].many);
+	}
+	tapir_info("%s: %s -> %s", result->format, text.len ? text.data : "no event and no sample",
+		   args->output);
+	if (result->malformed_cnt)
+		tapir_warn("%" PRIu64 " records made no sense and were skipped",
+			   result->malformed_cnt);
+	if (result->tail_bytes)
+		tapir_warn("the file is cut: its last %" PRIu64 " bytes are no whole record",
+			   result->tail_bytes);
+	tapir_str__fini(&text);
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct import import = {.args = args};
+	struct tapir_import_result result;
+	tapir_autofd int fd = -1;
+	struct tapir_import_input input;
+	int err;
+
+	if (cli->words.cnt != 1)
+		return tapir_cli__usage(cli, "FILE is required");
+	if (!args->output)
+		return tapir_cli__usage(cli, "-o OUT is required");
+	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
+		return tapir_cli__usage(cli, "-o %s is the file itself", args->output);
+	fd = open_input(cli->words.data[0], &import.st);
+	if (fd < 0)
+		return fd;
+	input = (struct tapir_import_input){.fd = fd,
+					    .name = cli->words.data[0],
+					    .bytes = (uint64_t)import.st.st_size,
+					    .changed_ns = (uint64_t)import.st.st_mtim.tv_sec *
+								  TAPIR_NS_PER_SEC +
+							  (uint64_t)import.st.st_mtim.tv_nsec};
+	tapir_long_read__start(&import.read, NULL, cli);
+	err = tapir_import__file(&input, &(struct tapir_import_opts){open_output, check, &import},
+				 &result);
+	err = close_output(&import, err);
+	tapir_long_read__stop(&import.read);
+	if (!err)
+		say_end(args, &result);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_import = {
+	.name = "import",
+	.summary = "make a recording from a file of another tool",
+	.synopsis = "FILE -o OUT [-f]",
+	.text = "Reads perf.data (perf 5.10 and newer): samples with their call chains, switches, "
+		"tracepoints with their fields, processes, mappings, losses. OUT is a recording "
+		"that every command reads. 'tapir report' prints what the format does not have: "
+		"no figure stands for what was not recorded.\n\n"
+		"Functions have names where the files that were mapped are on this machine and have "
+		"the build ID of the recording; for others, 'tapir symbolize' finds them later. "
+		"Generated code has the names of jitdumps and perf maps that are still there. The "
+		"format is recognized by the first bytes of FILE.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals =
+		(const struct tapir_positional[]){
+			{.name = "FILE", .help = "perf.data", .required = true, .is_path = true},
+			{}},
+	.examples =
+		(const struct tapir_example[]){
+			{"import perf.data -o shop.tapir", "what perf record wrote"}, {}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A format has a row, with the bytes with which its files begin. */
+#include "output/import/import.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "decode/perf_data.h"
+#include "output/import/import_perf.h"
+
+#define MAGIC_MAX 16u
+
+static const struct {
+	const char *magic;
+	int (*import)(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
+		      struct tapir_import_result *out);
+} formats[] = {
+	{TAPIR_PERF_MAGIC, tapir_import_perf},
+	{"2ELIFREP", tapir_import_perf}, /* of the other byte order: it says so */
+};
+
+int tapir_import__file(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
+		       struct tapir_import_result *out)
+{
+	char head[MAGIC_MAX];
+	int64_t got = tapir_import_input__read((void *)input, head, sizeof(head), 0);
+
+	*out = (struct tapir_import_result){};
+	if (got < 0)
+		return tapir_diag__fail((int)got, "cannot read %s: %s", input->name,
+					tapir_errno__text((int)got));
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		size_t len = strlen(formats[i].magic);
+
+		if ((size_t)got >= len && !memcmp(head, formats[i].magic, len))
+			return formats[i].import(input, opts, out);
+	}
+	return tapir_diag__fail(-EOPNOTSUPP, "%s has no format that can be imported (perf.data)",
+				input->name);
+}
