@@ -2,7 +2,7 @@
 /* Any bytes as the payload of MethodLoadVerbose: what is a name is also shown. */
 #include <assert.h>
 
-#include "runtime/dotnet/dotnet_methods.h"
+#include "decode/dotnet_methods.h"
 #include "symbol/dotnet_name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

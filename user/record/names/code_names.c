@@ -14,7 +14,7 @@
 #include "base/map.h"
 #include "record/names/code_sources.h"
 #include "runtime/dotnet/dotnet.h"
-#include "runtime/dotnet/dotnet_methods.h"
+#include "decode/dotnet_methods.h"
 #include "runtime/jvm/jvm_methods.h"
 #include "runtime/process_memory.h"
 #include "trace/recbuf.h"

@@ -19,7 +19,7 @@
 #include "decode/event_blob.h"
 #include "decode/jitdump_format.h"
 #include "decode/nettrace_stream.h"
-#include "runtime/dotnet/dotnet_methods.h"
+#include "decode/dotnet_methods.h"
 #include "runtime/dotnet/dotnet_stream.h"
 
 #define PROVIDER       "Microsoft-Windows-DotNETRuntimeRundown"

@@ -4,7 +4,7 @@
  * coreclr-events.tsv; names are UTF-16, ended by a NUL, in an order and form that differ from what
  * people write.
  */
-#include "runtime/dotnet/dotnet_methods.h"
+#include "decode/dotnet_methods.h"
 
 #include <errno.h>
 #include <string.h>
