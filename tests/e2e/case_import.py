@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tapir import: files of other tools. The witness is the tool's own reader: perf script for perf.data."""
+"""tapir import: files of other tools. The witnesses: perf script for perf.data, nettrace_counts.py for nettrace of version 4; what is exported
+as version 6 is imported again."""
 import collections
 import json
 import pathlib
 import re
+
+import nettrace_counts
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 
@@ -36,3 +39,32 @@ def test_a_recording_says_what_perf_data_lacks(t):
     t.tapir("export", "--format", "perfscript", out, "-o", t.path("gzip.txt"))
     t.tapir("import", str(DATA / "golden-v1.tapir"), "-o", t.path("x.tapir"), expect=3)
     t.tapir("import", str(DATA / "perf" / "gzip.data"), "-o", out, expect=1)
+
+
+def events_of(t, file):
+    return {(e["provider"], e["event"]): e["captured"] for e in t.report(file)["events"]}
+
+
+def test_a_stream_of_eventpipe_has_the_events_of_its_blocks(t):
+    file, out = str(DATA / "dotnet" / "fire-v4.nettrace"), t.path("fire.tapir")
+    t.tapir("import", file, "-o", out)
+    want, got = collections.Counter(), collections.Counter()
+    for (provider, _), times in nettrace_counts.count(file).items():
+        want[provider, times] += 1
+    for (provider, _), times in events_of(t, out).items():
+        got[provider, times] += 1
+    t.eq(got, want, "kinds of events by how often they came")
+    placed = [e for e in t.events(out) if e["event"] == "OrderPlaced"]
+    t.ok(len(placed) == 20 and all(e["stack"] and "args" in e for e in placed), "with fields and stacks")
+    t.ok("no samples: the sample profiler was off" in t.report(out)["meta"]["imported.lacks"], "what it lacks")
+
+
+def test_what_is_exported_as_nettrace_is_imported_again(t):
+    file, trace, out = str(DATA.parent / "corpus" / "dotnet-awaits-calm.tapir"), t.path("calm.nettrace"), t.path("calm.tapir")
+    t.tapir("export", "--format", "nettrace", file, "-o", trace)
+    t.tapir("import", trace, "-o", out)
+    want, got = events_of(t, file), events_of(t, out)
+    t.eq({key: got.get(key) for key in want}, want, "events")
+    before, after = t.report(file)["samples"], t.report(out)["samples"]
+    t.ok(abs(before["captured"] - after["captured"]) <= 1 + before["captured"] // 100, f"samples: {before['captured']}, {after['captured']}")
+    t.ok(after["named"] >= before["named"] * 0.9, f"names of their functions: {before['named']}, {after['named']}")

@@ -9,66 +9,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/diag.h"
-#include "base/file.h"
-#include "output/import/import.h"
+#include "import_case.h"
 #include "output/import/perf_order.h"
 #include "perf_sample.h"
-#include "trace/reader.h"
 
 #define REAL	      "tests/data/perf/gzip.data" /* perf record -g --switch-events -- gzip */
 #define REAL_SAMPLES  176u
 #define REAL_SWITCHES 210u
-
-struct made {
-	int fd; /* the recording */
-	struct tapir_writer *w;
-	struct tapir_import_result result;
-};
-
-static int open_made(void *ctx, uint64_t created_ns, uint64_t created_utc_ns,
-		     struct tapir_writer **out)
-{
-	struct made *made = ctx;
-	struct tapir_writer_opts opts = {.sz = sizeof(opts),
-					 .path = "made",
-					 .has_fd = true,
-					 .fd = made->fd,
-					 .created_ns = created_ns,
-					 .created_utc_ns = created_utc_ns};
-	int err = tapir_writer__open(&opts, &made->w);
-
-	*out = made->w;
-	return err;
-}
-
-static int never(void *ctx)
-{
-	(void)ctx;
-	return 0;
-}
-
-/* Imports bytes, which a file in memory holds; made->fd is open afterwards. */
-static int import(const void *bytes, size_t len, struct made *made)
-{
-	int fd = memfd_create("perf.data", 0), err;
-	const struct tapir_import_input input = {.fd = fd, .name = "x", .bytes = len};
-	const struct tapir_import_opts opts = {open_made, never, made};
-
-	*made = (struct made){.fd = memfd_create("made", 0)};
-	assert_int_equal(tapir_file__write_all(fd, bytes, len), 0);
-	err = tapir_import__file(&input, &opts, &made->result);
-	if (made->w) {
-		if (!err)
-			err = tapir_writer__close(made->w);
-		tapir_writer__free(made->w);
-	}
-	close(fd);
-	return err;
-}
 
 /* What the recording has, in words, by record; the id of a stack is no part of it. */
 static void read_made(const struct made *made, struct tapir_str *out)
@@ -104,7 +52,7 @@ static void expect(const struct tapir_str *file, const char *text)
 	struct tapir_str seen = {};
 	struct made made;
 
-	assert_int_equal(import(file->data, file->len, &made), 0);
+	assert_int_equal(import_bytes(file->data, file->len, &made), 0);
 	read_made(&made, &seen);
 	assert_string_equal(seen.data ? seen.data : "", text);
 	tapir_str__fini(&seen);
@@ -119,7 +67,7 @@ static void a_file_of_perf_has_what_perf_script_counts(void **state)
 
 	(void)state;
 	assert_int_equal(tapir_file__read(REAL, 1 << 20, &bytes, &len), 0);
-	assert_int_equal(import(bytes, len, &made), 0);
+	assert_int_equal(import_bytes(bytes, len, &made), 0);
 	assert_string_equal(made.result.format, "perf.data");
 	assert_int_equal(made.result.captured[TAPIR_FAMILY_SAMPLE], REAL_SAMPLES);
 	assert_int_equal(made.result.captured[TAPIR_FAMILY_SWITCH], REAL_SWITCHES);
@@ -167,44 +115,14 @@ static void a_tracepoint_without_a_format_is_an_event_without_fields(void **stat
 
 static void every_cut_is_a_recording_or_one_line(void **state)
 {
-	size_t len;
-	char *bytes;
-
 	(void)state;
-	assert_int_equal(tapir_file__read(REAL, 1 << 20, &bytes, &len), 0);
-	for (size_t cut = 0; cut < len; cut += cut < 256 ? 1 : 97) {
-		int mark = tapir_diag__cnt();
-		struct made made;
-		int err = import(bytes, cut, &made);
-
-		assert_int_equal(tapir_diag__cnt() - mark, err != 0);
-		tapir_diag__clear();
-		close(made.fd);
-	}
-	free(bytes);
+	check_cuts(REAL, 256, 97);
 }
 
-/* Whatever a byte becomes, the import ends, and what it made can be read. */
 static void a_damaged_byte_makes_no_unreadable_recording(void **state)
 {
-	size_t len;
-	char *bytes;
-
 	(void)state;
-	assert_int_equal(tapir_file__read(REAL, 1 << 20, &bytes, &len), 0);
-	for (size_t at = 0; at < len; at += at < 512 ? 1 : 61) {
-		struct tapir_str seen = {};
-		struct made made;
-
-		bytes[at] ^= (char)0xff;
-		if (!import(bytes, len, &made))
-			read_made(&made, &seen);
-		bytes[at] ^= (char)0xff;
-		tapir_str__fini(&seen);
-		tapir_diag__clear();
-		close(made.fd);
-	}
-	free(bytes);
+	check_damage(REAL, 512, 61, read_made);
 }
 
 static void what_is_no_such_file_is_refused(void **state)
@@ -224,7 +142,7 @@ static void what_is_no_such_file_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		struct made made;
 
-		assert_int_equal(import(files[i].bytes, files[i].len, &made), files[i].err);
+		assert_int_equal(import_bytes(files[i].bytes, files[i].len, &made), files[i].err);
 		assert_int_equal(tapir_diag__cnt(), 1);
 		tapir_diag__clear();
 		close(made.fd);

@@ -160,8 +160,8 @@ static uint64_t *place_of(struct nettrace_blocks *b, uint64_t thread)
  * A thread counts what it tries to write from 1 on, in 32 bits. A number that is not ahead of the
  * last is of another thread that got its id.
  */
-static void count_lost(struct nettrace_blocks *b, uint64_t thread, uint32_t sequence,
-		       uint64_t ticks)
+void tapir_nettrace_blocks__count(struct nettrace_blocks *b, uint64_t thread, uint32_t sequence,
+				  uint64_t ticks)
 {
 	uint64_t *last = place_of(b, thread);
 	uint32_t ahead;
@@ -189,7 +189,7 @@ static void deliver(struct nettrace_blocks *b, const struct row *row)
 		.payload_bytes = row->payload_bytes,
 	};
 
-	count_lost(b, row->capture_thread, row->sequence, row->ticks);
+	tapir_nettrace_blocks__count(b, row->capture_thread, row->sequence, row->ticks);
 	b->sink.on_event(b->sink.ctx, &event);
 }
 
@@ -236,7 +236,8 @@ void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *dat
 }
 
 /* A number below the last delivered one proves nothing: the thread id was reused. */
-static void settle(struct nettrace_blocks *b, uint64_t thread, uint32_t tried, uint64_t ticks)
+void tapir_nettrace_blocks__settle(struct nettrace_blocks *b, uint64_t thread, uint32_t tried,
+				   uint64_t ticks)
 {
 	uint64_t *last = place_of(b, thread);
 	uint32_t ahead = last ? tried - (uint32_t)*last : 0;
@@ -260,7 +261,7 @@ void tapir_nettrace_blocks__sequence_point(struct nettrace_blocks *b, const uint
 		uint32_t last = (uint32_t)take_fixed(&in, 4);
 
 		if (!in.is_bad)
-			settle(b, thread, last, ticks);
+			tapir_nettrace_blocks__settle(b, thread, last, ticks);
 	}
 	b->malformed_cnt += in.is_bad;
 	b->sink.on_forget(b->sink.ctx);

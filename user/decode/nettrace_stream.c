@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/little_endian.h"
 #include "base/str.h"
 #include "decode/nettrace_blocks.h"
@@ -122,12 +123,32 @@ static int on_name(struct tapir_nettrace_stream *s, const uint8_t *p)
 	return next(s, SIZE_STEP, 4);
 }
 
-/* Eight u16 of a date, u64 ticks at it, u64 ticks a second, u32 bytes of a pointer, u32 pid, ... */
+uint64_t tapir_nettrace__utc_ns(const uint8_t *date)
+{
+	struct tm tm = {.tm_year = tapir_le__u16(date) - 1900,
+			.tm_mon = tapir_le__u16(date + 2) - 1,
+			.tm_mday = tapir_le__u16(date + 6),
+			.tm_hour = tapir_le__u16(date + 8),
+			.tm_min = tapir_le__u16(date + 10),
+			.tm_sec = tapir_le__u16(date + 12)};
+	time_t sec = timegm(&tm);
+
+	return sec > 0 && sec < 4ll * INT32_MAX ? (uint64_t)sec * TAPIR_NS_PER_SEC +
+							  tapir_le__u16(date + 14) * TAPIR_NS_PER_MS
+						: 0;
+}
+
+/*
+ * The date, u64 ticks at it, u64 ticks a second, u32 bytes of a pointer, u32 pid, u32 number of
+ * CPUs, u32 ns between samples.
+ */
 static int on_trace(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
 	const struct tapir_nettrace_start start = {.sync_ticks = tapir_le__u64(p + 16),
 						   .ticks_per_sec = tapir_le__u64(p + 24),
-						   .pid = tapir_le__u32(p + 36)};
+						   .utc_ns = tapir_nettrace__utc_ns(p),
+						   .pid = tapir_le__u32(p + 36),
+						   .sampling_ns = tapir_le__u32(p + 44)};
 
 	if (p[TRACE_BYTES] != TAG_END || !start.ticks_per_sec || s->has_started)
 		return -EPROTO;

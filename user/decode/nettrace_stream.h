@@ -25,15 +25,20 @@
 
 struct tapir_nettrace_start {
 	uint64_t sync_ticks, ticks_per_sec; /* the clock of all times, when the session began */
-	uint32_t pid;			    /* as the process sees it */
+	uint64_t utc_ns;      /* at sync_ticks, to a millisecond; 0: it makes no sense */
+	uint32_t pid;	      /* as the process sees it */
+	uint32_t sampling_ns; /* between two samples of a thread; 0: not known */
 };
 
 /* All of it is borrowed for the call. */
 struct tapir_nettrace_event {
 	uint64_t ticks;
 	uint64_t tid; /* as the process sees it */
+	uint32_t pid; /* version 6 alone; 0: not known */
+	uint32_t cpu; /* version 6 alone */
 	uint32_t metadata_id, stack_id;
 	const uint8_t *activity_id, *related_id; /* 16 bytes; NULL: all zero */
+	const uint8_t *trace_id, *span_id; /* 16 and 8 bytes, version 6 alone; both NULL: none */
 	const uint8_t *payload;
 	size_t payload_bytes;
 };
@@ -41,6 +46,7 @@ struct tapir_nettrace_event {
 struct tapir_nettrace_metadata {
 	uint32_t metadata_id;
 	const char *provider; /* UTF-8 */
+	const char *event;    /* its name, version 6 alone: else the blob has it, or nothing */
 	const uint8_t *blob;  /* METADATA's format 1 (event_blob.h) */
 	size_t blob_bytes;
 };
@@ -62,7 +68,13 @@ struct tapir_nettrace_sink {
 	void (*on_forget)(void *ctx);
 	/* Events of one thread that were not sent, up to this time. */
 	void (*on_lost)(void *ctx, uint64_t cnt, uint64_t ticks);
+	/* A thread of a file of version 6, its name of len bytes; NULL: not called. */
+	void (*on_thread)(void *ctx, uint32_t pid, uint32_t tid, const char *name, size_t len);
 };
+
+/* The UTC of 16 bytes, u16 each: year, month, day of the week, day, hour, minute, second, ms. 0: it
+ * makes no sense. */
+uint64_t tapir_nettrace__utc_ns(const uint8_t *date);
 
 struct tapir_nettrace_stream;
 

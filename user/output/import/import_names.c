@@ -355,6 +355,24 @@ static int name_code(struct tapir_import_names *n, uint32_t tgid, uint64_t va, u
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
+/* The imported file itself may name the kernel's code: code of process 0. */
+static bool kernel_symbol(struct tapir_import_names *n, const struct tapir_rec_mapping *mapping,
+			  uint64_t off, struct tapir_rec_symbol *fixed,
+			  const struct tapir_rec **rec)
+{
+	struct code *code = code_of(n, 0, false);
+	struct tapir_jit_name name;
+
+	if (!code ||
+	    !tapir_jit_table__find(code->table, mapping->start_va + off, mapping->h.time_ns, &name))
+		return false;
+	fixed->start_off = name.start_va - mapping->start_va;
+	fixed->size = name.size;
+	tapir_rec__init(&fixed->h, TAPIR_REC_SYMBOL, sizeof(*fixed), mapping->h.time_ns);
+	*rec = tapir_recbuf__symbol(&n->buf, fixed, (struct tapir_sv){name.name, name.name_len});
+	return true;
+}
+
 static int describe_symbol(struct tapir_import_names *n, const struct tapir_rec_mapping *mapping,
 			   uint64_t off)
 {
@@ -362,8 +380,11 @@ static int describe_symbol(struct tapir_import_names *n, const struct tapir_rec_
 	struct tapir_symbol_name found;
 	const struct tapir_rec *rec;
 
-	if (tapir_catalog__symbol(n->catalog, mapping->file_id, off) ||
-	    !tapir_symbolizer__name(n->symbolizer, mapping->file_id, off, &found))
+	if (tapir_catalog__symbol(n->catalog, mapping->file_id, off))
+		return 0;
+	if (!mapping->tgid && kernel_symbol(n, mapping, off, &fixed, &rec))
+		return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
+	if (!tapir_symbolizer__name(n->symbolizer, mapping->file_id, off, &found))
 		return 0;
 	fixed.start_off = found.start_off;
 	fixed.size = found.size;

@@ -152,8 +152,13 @@ static int read_some(struct rundown *r, struct tapir_nettrace_stream *stream, vo
 
 static int read_all(struct rundown *r, uint64_t deadline_ns)
 {
-	const struct tapir_nettrace_sink sink = {r,	   on_start,  on_metadata, on_stack,
-						 on_event, on_forget, on_lost};
+	const struct tapir_nettrace_sink sink = {.ctx = r,
+						 .on_start = on_start,
+						 .on_metadata = on_metadata,
+						 .on_stack = on_stack,
+						 .on_event = on_event,
+						 .on_forget = on_forget,
+						 .on_lost = on_lost};
 	tapir_autofree void *buffer = malloc(READ_BYTES);
 	struct tapir_nettrace_stream *stream;
 	int err = buffer ? tapir_nettrace_stream__new(&sink, &stream) : -ENOMEM;
