@@ -59,6 +59,20 @@ def test_a_stream_of_eventpipe_has_the_events_of_its_blocks(t):
     t.ok("no samples: the sample profiler was off" in t.report(out)["meta"]["imported.lacks"], "what it lacks")
 
 
+def test_a_profile_of_v8_has_its_samples(t):
+    node, file, out = t.need("node"), t.path("x.cpuprofile"), t.path("x.tapir")
+    program = "function leaf(n){let s=0;for(let i=0;i<n;i++)s+=Math.sqrt(i);return s} for(let i=0;i<40;i++)leaf(3e5)"
+    t.eq(t.run(node, "--cpu-prof", f"--cpu-prof-dir={t.path('')}", "--cpu-prof-name=x.cpuprofile", "-e", program).rc, 0, "node")
+    profile = json.loads(pathlib.Path(file).read_text())
+    functions = {node["id"]: node["callFrame"]["functionName"] for node in profile["nodes"]}
+    want = collections.Counter(functions[sample] for sample in profile["samples"])
+    t.tapir("import", file, "-o", out)
+    got = collections.Counter(e["stack"][0]["name"].split(":*")[-1].split(" ")[0] if e.get("stack") else "(root)" for e in t.events(out, "sample"))
+    t.eq(sum(got.values()), sum(want.values()) - want["(idle)"], "samples")
+    t.eq(got["leaf"], want["leaf"], "of a function")
+    t.ok("native functions are one" in t.report(out)["meta"]["imported.lacks"], "what it lacks")
+
+
 def test_what_is_exported_as_nettrace_is_imported_again(t):
     file, trace, out = str(DATA.parent / "corpus" / "dotnet-awaits-calm.tapir"), t.path("calm.nettrace"), t.path("calm.tapir")
     t.tapir("export", "--format", "nettrace", file, "-o", trace)

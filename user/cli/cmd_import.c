@@ -161,7 +161,8 @@ const struct tapir_command tapir_cmd_import = {
 	.text = "Reads perf.data (perf 5.10 and newer): samples with their call chains, switches, "
 		"tracepoints with their fields, processes, mappings, losses; and nettrace files of "
 		"EventPipe (dotnet-trace, also collect-linux): events with their fields and stacks, "
-		"samples, names of methods from the rundown. OUT is a recording "
+		"samples, names of methods from the rundown; and CPU profiles of V8 (node --cpu-prof): "
+		"samples. OUT is a recording "
 		"that every command reads. 'tapir report' prints what the format does not have: "
 		"no figure stands for what was not recorded.\n\n"
 		"Functions have names where the files that were mapped are on this machine and have "
@@ -169,11 +170,13 @@ const struct tapir_command tapir_cmd_import = {
 		"Generated code has the names of jitdumps and perf maps that are still there. The "
 		"format is recognized by the first bytes of FILE.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals = (const struct tapir_positional[]){{.name = "FILE",
-							  .help = "perf.data, or a nettrace file",
-							  .required = true,
-							  .is_path = true},
-							 {}},
+	.positionals =
+		(const struct tapir_positional[]){
+			{.name = "FILE",
+			 .help = "perf.data, a nettrace file, or a CPU profile of V8",
+			 .required = true,
+			 .is_path = true},
+			{}},
 	.examples =
 		(const struct tapir_example[]){
 			{"import perf.data -o shop.tapir", "what perf record wrote"},

@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "decode/perf_data.h"
+#include "output/import/import_cpuprofile.h"
 #include "output/import/import_nettrace.h"
 #include "output/import/import_perf.h"
 
@@ -20,6 +21,7 @@ static const struct {
 	{TAPIR_PERF_MAGIC, tapir_import_perf},
 	{"2ELIFREP", tapir_import_perf}, /* of the other byte order: it says so */
 	{"Nettrace", tapir_import_nettrace},
+	{"{\"nodes\":", tapir_import_cpuprofile},
 };
 
 int tapir_import__file(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
@@ -38,7 +40,8 @@ int tapir_import__file(const struct tapir_import_input *input, const struct tapi
 		if ((size_t)got >= len && !memcmp(head, formats[i].magic, len))
 			return formats[i].import(input, opts, out);
 	}
-	return tapir_diag__fail(-EOPNOTSUPP,
-				"%s has no format that can be imported (perf.data, nettrace)",
-				input->name);
+	return tapir_diag__fail(
+		-EOPNOTSUPP,
+		"%s has no format that can be imported (perf.data, nettrace, cpuprofile)",
+		input->name);
 }
